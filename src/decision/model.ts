@@ -1,0 +1,170 @@
+/**
+ * What goes into a decision and what comes out. Everything here is frozen data: a decision is a pure function of
+ * (request, identity, snapshot, now), so the same four always give the same answer.
+ */
+
+import type { DenyCode } from '../domain/errors.ts';
+import type { KeyId, PolicyName, RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
+import type { TenantQuotas, TenantSettings } from '../domain/records.ts';
+import type { Grant } from './grants.ts';
+import type { PolicySet } from './policies.ts';
+
+/** A header that came more than once. What was in it no longer matters: every header the decision reads must be single. */
+export const REPEATED: unique symbol = Symbol('repeated header');
+export type HeaderValue = string | undefined | typeof REPEATED;
+
+/** One request as Envoy described it, before anything in it is believed. */
+export interface CheckInput {
+  readonly method: string;
+  /** The request target as received: path and query. */
+  readonly path: string;
+  readonly authorization: HeaderValue;
+  readonly tenant: HeaderValue;
+  readonly upgrade: HeaderValue;
+  readonly contentType: HeaderValue;
+  readonly contentEncoding: HeaderValue;
+  /** The body's bytes; empty when there is none or Envoy did not send it. */
+  readonly body: Uint8Array;
+  /** True when Envoy marked the body as cut, or it is shorter than its announced length. */
+  readonly bodyPartial: boolean;
+  /** The client's address as the trusted hops tell it; undefined = missing. */
+  readonly clientAddress: string | undefined;
+}
+
+export interface UserPrincipal {
+  readonly kind: 'user';
+  readonly id: UserId;
+  readonly tenantId: TenantId;
+  readonly roles: readonly RoleName[];
+  readonly platformAdmin: boolean;
+  readonly sessionId: SessionId | undefined;
+}
+
+export interface KeyPrincipal {
+  readonly kind: 'api_key';
+  readonly id: KeyId;
+  readonly tenantId: TenantId;
+  /** The key's grant and its ceiling: its scopes under its own constraints. */
+  readonly grant: Grant;
+  readonly owner: { readonly id: UserId; readonly roles: readonly RoleName[] } | undefined;
+  readonly rateLimitRpm: number | undefined;
+}
+
+export type Principal = UserPrincipal | KeyPrincipal;
+
+/** Why a credential proves nobody. For the log and the audit; the answer is the same for all. */
+export type InvalidReason =
+  | 'malformed'
+  | 'unknown'
+  | 'checksum'
+  | 'signature'
+  | 'revoked'
+  | 'key_expired'
+  | 'user_deactivated'
+  | 'user_missing'
+  | 'session_ended';
+
+/** What the credential of a request proved. */
+export type Identity =
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'invalid'; readonly reason: InvalidReason }
+  | { readonly kind: 'expired' }
+  | { readonly kind: 'proved'; readonly principal: Principal };
+
+/** One tenant, compiled for deciding. */
+export interface TenantView {
+  readonly id: TenantId;
+  readonly status: 'active' | 'suspended';
+  readonly settings: TenantSettings;
+  readonly quotas: TenantQuotas;
+  /** Custom roles only; the built-in ones are the same everywhere. */
+  readonly roles: ReadonlyMap<RoleName, Grant>;
+  readonly policies: PolicySet;
+}
+
+/** The part of the world that one decision looks at. */
+export interface Snapshot {
+  /** The principal's own tenant; undefined when it does not exist (which denies). */
+  readonly own: TenantView | undefined;
+  /** The tenant that the request names, or the own one when it names none; undefined = no such tenant. */
+  readonly effective: TenantView | undefined;
+  readonly global: PolicySet;
+}
+
+/** `<kind>/<name>`; a name of undefined means: the route takes one, the request does not say which. */
+export interface Resource {
+  readonly kind: ResourceKind;
+  readonly name: string | undefined;
+}
+
+export const RESOURCE_KINDS = ['models', 'collections', 'agents'] as const;
+export type ResourceKind = (typeof RESOURCE_KINDS)[number];
+
+export interface Allow {
+  readonly kind: 'allow';
+  readonly route: RouteLine;
+  readonly principal: Principal;
+  readonly tenant: TenantView;
+  readonly resources: readonly Resource[];
+  /** The model that the body or path names; undefined when none is named. */
+  readonly model: string | undefined;
+  /** The smallest token limit in force; undefined = none, or the route is not metered by tokens. */
+  readonly maxTokens: number | undefined;
+  /** Set where the route takes a model, the body names none and the tenant has a default. */
+  readonly defaultModel: string | undefined;
+  /** What metering needs of the body: the largest limit it names and how many answers it asks for. */
+  readonly askedTokens: number | undefined;
+  readonly askedChoices: number;
+}
+
+/** Postern's own HTTP module answers and authenticates by itself. */
+export interface PublicAllow {
+  readonly kind: 'public';
+}
+
+export interface Deny {
+  readonly kind: 'deny';
+  readonly code: DenyCode;
+  /** Plain words for the answer's `detail`: what was wrong and what to do. Never a secret, never another tenant's data. */
+  readonly detail: string;
+  readonly policy?: PolicyName;
+  /** The permission that is missing, for line 13. */
+  readonly permission?: string;
+  /** For the log, when the credential proved nobody. */
+  readonly reason?: InvalidReason;
+  /** The member or header at fault. */
+  readonly param?: string;
+  /** What was known when it was denied, for logs and counters. */
+  readonly route?: RouteLine;
+  readonly principal?: Principal;
+}
+
+export type Decision = Allow | PublicAllow | Deny;
+
+/** One line of the route table. */
+export interface RouteLine {
+  readonly method: string;
+  readonly template: string;
+  /** One or two; where there are two a grant of either suffices, a deny on either applies, and the first is reported. */
+  readonly permissions: readonly [Permission] | readonly [Permission, Permission];
+  readonly model: 'none' | 'path' | 'body';
+  readonly collection: 'none' | 'path' | 'body';
+  readonly agent: 'none' | 'path';
+  /** True where the route is metered by tokens, so that body limits count. */
+  readonly tokens: boolean;
+  /** True where `Upgrade` may pass. */
+  readonly upgrade: boolean;
+  /** What the route does to the tenant's number of collections. */
+  readonly counts: 'none' | 'adds-collection' | 'removes-collection';
+  /** True when something is taken from the body. */
+  readonly readsBody: boolean;
+}
+
+/** A concrete `<resource>:<action>` with the texts that a pattern covering it may have. */
+export interface Permission {
+  readonly text: string;
+  /** `<resource>:*` */
+  readonly anyAction: string;
+  /** `*:<action>` */
+  readonly anyResource: string;
+}

@@ -1,0 +1,13 @@
+/** The form of what a request brought to prove itself, before anybody looked it up. */
+
+import type { KeyDigest } from './ids.ts';
+
+export type CredentialForm =
+  | { readonly kind: 'missing' }
+  /** More than one credential, another scheme, too long, or characters outside RFC 6750's. */
+  | { readonly kind: 'malformed' }
+  /** Looks like an API key, but its checksum is wrong: refused with no look-up. */
+  | { readonly kind: 'bad_checksum' }
+  | { readonly kind: 'api_key'; readonly digest: KeyDigest }
+  /** Anything else that Bearer may carry; only a token of ours proves anything. `digest` is its SHA-256, the key it is remembered by. */
+  | { readonly kind: 'token'; readonly token: string; readonly digest: string };

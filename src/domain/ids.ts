@@ -1,0 +1,71 @@
+/** The branded identifiers of Postern: a string becomes one only through its parser here, and is never checked again inside. */
+
+declare const brand: unique symbol;
+type Branded<Name extends string> = string & { readonly [brand]: Name };
+
+export type TenantId = Branded<'TenantId'>;
+export type UserId = Branded<'UserId'>;
+export type KeyId = Branded<'KeyId'>;
+export type SessionId = Branded<'SessionId'>;
+export type RequestId = Branded<'RequestId'>;
+export type RoleName = Branded<'RoleName'>;
+export type PolicyName = Branded<'PolicyName'>;
+/** SHA-256 of an API key's whole text, as 64 lower-case hexadecimal digits. The only form in which a key is stored or looked up. */
+export type KeyDigest = Branded<'KeyDigest'>;
+
+const TENANT = /^[a-z0-9][a-z0-9-]{0,62}$/;
+const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
+const DIGEST = /^[0-9a-f]{64}$/;
+
+export function parseTenantId(text: string): TenantId | undefined {
+  return TENANT.test(text) ? (text as TenantId) : undefined;
+}
+
+export function parseRoleName(text: string): RoleName | undefined {
+  return NAME.test(text) ? (text as RoleName) : undefined;
+}
+
+export function parsePolicyName(text: string): PolicyName | undefined {
+  return NAME.test(text) ? (text as PolicyName) : undefined;
+}
+
+export function parseKeyDigest(text: string): KeyDigest | undefined {
+  return DIGEST.test(text) ? (text as KeyDigest) : undefined;
+}
+
+type PrefixedId = { usr: UserId; key: KeyId; ses: SessionId; req: RequestId };
+
+/** An id's form: prefix, underscore, 26 characters of Crockford's base 32 in lower case. */
+const PREFIXED = /^(usr|key|ses|req)_[0-9a-hjkmnp-tv-z]{26}$/;
+
+/** Reads an id of one kind; undefined for any other text, which then cannot name anything that exists. */
+export function parseId<P extends keyof PrefixedId>(prefix: P, text: string): PrefixedId[P] | undefined {
+  return PREFIXED.test(text) && text.startsWith(`${prefix}_`) ? (text as PrefixedId[P]) : undefined;
+}
+
+const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
+
+/**
+ * Makes a prefixed, time-ordered id: 48 bits of milliseconds since the epoch, then 80 random bits.
+ * @param random at least 10 bytes from a secure source
+ */
+export function makeId<P extends keyof PrefixedId>(prefix: P, nowMs: number, random: Uint8Array): PrefixedId[P] {
+  let time = '';
+  for (let rest = nowMs, i = 0; i < 10; i++) {
+    time = DIGITS.charAt(rest % 32) + time;
+    rest = Math.floor(rest / 32);
+  }
+  let tail = '';
+  for (let i = 0, bits = 0, held = 0; i < 10; i++) {
+    held = ((held << 8) | (random[i] ?? 0)) & 0x1fff;
+    bits += 8;
+    while (bits >= 5) {
+      bits -= 5;
+      tail += DIGITS.charAt((held >> bits) & 31);
+    }
+  }
+  return `${prefix}_${time}${tail}` as PrefixedId[P];
+}
+
+/** The tenant made at first start; it cannot be deleted or suspended. */
+export const DEFAULT_TENANT = 'default' as TenantId;

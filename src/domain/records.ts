@@ -1,0 +1,94 @@
+/** What the store keeps and the live cache loads: plain, parsed data, before it is compiled for deciding. */
+
+import type { KeyDigest, KeyId, PolicyName, RoleName, SessionId, TenantId, UserId } from './ids.ts';
+
+/** Which resources a grant reaches, by kind. An absent kind is unconstrained; an empty list permits none. Names are exact or globs. */
+export interface ResourceConstraints {
+  readonly models?: readonly string[];
+  readonly collections?: readonly string[];
+  readonly agents?: readonly string[];
+}
+
+export interface RoleRecord {
+  readonly name: RoleName;
+  readonly permissions: readonly string[];
+  readonly constraints: ResourceConstraints;
+}
+
+export interface Conditions {
+  readonly ip_address?: { readonly in?: readonly string[]; readonly not_in?: readonly string[] };
+  readonly time?: { readonly between?: readonly [string, string]; readonly not_between?: readonly [string, string] };
+  readonly day_of_week?: { readonly in?: readonly DayName[]; readonly not_in?: readonly DayName[] };
+  /** IANA name. */
+  readonly timezone?: string;
+}
+
+export const DAY_NAMES = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
+export type DayName = (typeof DAY_NAMES)[number];
+
+export interface PolicyRecord {
+  readonly name: PolicyName;
+  readonly effect: 'allow' | 'deny';
+  readonly actions: readonly string[];
+  readonly resources: readonly string[];
+  readonly conditions: Conditions;
+  readonly appliesTo: 'everyone' | 'roles';
+  readonly attachedRoles: readonly RoleName[];
+  readonly enabled: boolean;
+}
+
+/** Absent or null = no limit; 0 = nothing. */
+export interface TenantSettings {
+  readonly default_model?: string;
+  readonly max_tokens_per_request?: number;
+  readonly rate_limit_rpm?: number;
+  readonly timezone?: string;
+  readonly allow_keys_without_expiry?: boolean;
+}
+
+export interface TenantQuotas {
+  readonly monthly_tokens?: number;
+  readonly max_users?: number;
+  readonly max_collections?: number;
+}
+
+export interface TenantRecord {
+  readonly id: TenantId;
+  readonly status: 'active' | 'suspended';
+  readonly settings: TenantSettings;
+  readonly quotas: TenantQuotas;
+  readonly roles: readonly RoleRecord[];
+  readonly policies: readonly PolicyRecord[];
+}
+
+export interface UserRecord {
+  readonly id: UserId;
+  readonly tenantId: TenantId;
+  readonly status: 'active' | 'deactivated';
+  /** Given by hand and by the directory together, sorted, without repeats. */
+  readonly roles: readonly RoleName[];
+}
+
+export interface KeyRecord {
+  readonly id: KeyId;
+  readonly digest: KeyDigest;
+  readonly tenantId: TenantId;
+  /** The owner; undefined for a key of its tenant. */
+  readonly userId: UserId | undefined;
+  readonly scopes: readonly string[];
+  readonly constraints: ResourceConstraints;
+  readonly rateLimitRpm: number | undefined;
+  /** Milliseconds since the epoch; undefined = never. */
+  readonly expiresAtMs: number | undefined;
+  /** While a rotation's grace lasts the old digest still works: until then. Undefined for the key's current digest. */
+  readonly graceUntilMs: number | undefined;
+  readonly revoked: boolean;
+}
+
+export interface SessionRecord {
+  readonly id: SessionId;
+  readonly userId: UserId;
+  readonly ended: boolean;
+  /** The absolute end of the session, milliseconds since the epoch. */
+  readonly expiresAtMs: number;
+}
