@@ -31,7 +31,7 @@ create function feed_position() returns bigint language sql stable as $$
 $$;
 
 -- Called by deferred triggers alone, at the end of the transaction: the lock makes number order equal commit order, and taking it
--- last means that it never waits for a row lock while held.
+-- last means that it never waits for a row lock while held. It is let go only after the commit is visible to all.
 create function feed_append(change_kind text, change_key text) returns void language plpgsql as $$
 begin
   perform pg_advisory_xact_lock(726543480);
@@ -109,6 +109,25 @@ create table policies (
 );
 create unique index policies_by_name on policies (coalesce(tenant_id, ''), name);
 
+create index policies_by_bare_name on policies (name);
+
+-- A name is unique across a tenant's policies and the global ones together, which no index can say. One lock for all names, because
+-- a lock for each would fill the server's lock table when many are written at once.
+create function policies_check_name() returns trigger language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock(726543482);
+  if exists (
+    select from policies p
+    where p.name = new.name and p.id <> new.id and (p.tenant_id is null or new.tenant_id is null or p.tenant_id = new.tenant_id)
+  ) then
+    raise unique_violation using message = 'a policy of this name exists', constraint = 'policies_by_name', table = 'policies';
+  end if;
+  return null;
+end
+$$;
+create trigger policies_name after insert or update of name, tenant_id on policies
+  for each row execute function policies_check_name();
+
 create table policy_roles (
   policy_id bigint not null references policies (id) on delete cascade,
   role_name text not null,
@@ -133,13 +152,16 @@ create table api_keys (
   expires_at timestamptz,
   revoked_at timestamptz,
   -- While a rotation's grace lasts, the digest before it works too.
-  previous_digest bytea unique,
+  previous_digest bytea,
   previous_until timestamptz,
   last_used_at timestamptz,
   created_by text not null,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
-);
+)
+-- Room on each page, so that noting the last use touches no index.
+with (fillfactor = 90);
+create unique index api_keys_by_previous_digest on api_keys (previous_digest) where previous_digest is not null;
 create index api_keys_by_tenant on api_keys (tenant_id, id);
 create index api_keys_by_user on api_keys (user_id, id) where user_id is not null;
 
@@ -248,6 +270,9 @@ create constraint trigger api_keys_feed after update on api_keys
 
 create function feed_user() returns trigger language plpgsql as $$
 begin
+  if tg_op = 'UPDATE' and old.id <> new.id then
+    perform feed_append('user', old.id);
+  end if;
   perform feed_append('user', coalesce(new.id, old.id));
   return null;
 end
@@ -256,11 +281,14 @@ create constraint trigger users_feed_new after insert or delete on users
   deferrable initially deferred for each row execute function feed_user();
 create constraint trigger users_feed after update on users
   deferrable initially deferred for each row
-  when (row(old.tenant_id, old.status) is distinct from row(new.tenant_id, new.status))
+  when (row(old.id, old.tenant_id, old.status) is distinct from row(new.id, new.tenant_id, new.status))
   execute function feed_user();
 
 create function feed_user_role() returns trigger language plpgsql as $$
 begin
+  if tg_op = 'UPDATE' and old.user_id <> new.user_id then
+    perform feed_append('user', old.user_id);
+  end if;
   perform feed_append('user', coalesce(new.user_id, old.user_id));
   return null;
 end
@@ -268,6 +296,7 @@ $$;
 create constraint trigger user_roles_feed after insert or update or delete on user_roles
   deferrable initially deferred for each row execute function feed_user_role();
 
+-- A session's id is told to nobody before its row is committed, so no cache can know it as missing.
 create function feed_session() returns trigger language plpgsql as $$
 begin
   perform feed_append('session', old.id);
@@ -278,11 +307,14 @@ create constraint trigger sessions_feed_gone after delete on sessions
   deferrable initially deferred for each row execute function feed_session();
 create constraint trigger sessions_feed after update on sessions
   deferrable initially deferred for each row
-  when (row(old.ended_at, old.expires_at) is distinct from row(new.ended_at, new.expires_at))
+  when (row(old.id, old.user_id, old.ended_at, old.expires_at) is distinct from row(new.id, new.user_id, new.ended_at, new.expires_at))
   execute function feed_session();
 
 create function feed_tenant() returns trigger language plpgsql as $$
 begin
+  if tg_op = 'UPDATE' and old.id <> new.id then
+    perform feed_append('tenant', old.id);
+  end if;
   perform feed_append('tenant', coalesce(new.id, old.id));
   return null;
 end
@@ -292,6 +324,9 @@ create constraint trigger tenants_feed after insert or update or delete on tenan
 
 create function feed_role() returns trigger language plpgsql as $$
 begin
+  if tg_op = 'UPDATE' and old.tenant_id <> new.tenant_id then
+    perform feed_append('tenant', old.tenant_id);
+  end if;
   perform feed_append('tenant', coalesce(new.tenant_id, old.tenant_id));
   return null;
 end
@@ -322,15 +357,17 @@ $$;
 create constraint trigger policies_feed after insert or update or delete on policies
   deferrable initially deferred for each row execute function feed_policy();
 
--- Not found = the policy itself went in this transaction, and its own trigger tells.
+-- A policy that is not found went in this transaction, and its own trigger tells.
 create function feed_policy_role() returns trigger language plpgsql as $$
 declare
   owner record;
 begin
-  select tenant_id into owner from policies where id = coalesce(new.policy_id, old.policy_id);
-  if found then
+  for owner in
+    select distinct tenant_id from policies
+    where id = new.policy_id or id = old.policy_id
+  loop
     perform feed_of_policy(owner.tenant_id);
-  end if;
+  end loop;
   return null;
 end
 $$;
@@ -345,3 +382,21 @@ end
 $$;
 create constraint trigger signing_keys_feed after insert or update or delete on signing_keys
   deferrable initially deferred for each row execute function feed_signing_key();
+
+-- Emptying a table passes no row by the triggers above: then everything cached may be wrong.
+create function feed_new_epoch() returns trigger language plpgsql as $$
+begin
+  update feed_state set epoch = gen_random_uuid();
+  perform pg_notify('postern_changes', '');
+  return null;
+end
+$$;
+create trigger users_feed_emptied after truncate on users for each statement execute function feed_new_epoch();
+create trigger user_roles_feed_emptied after truncate on user_roles for each statement execute function feed_new_epoch();
+create trigger tenants_feed_emptied after truncate on tenants for each statement execute function feed_new_epoch();
+create trigger roles_feed_emptied after truncate on roles for each statement execute function feed_new_epoch();
+create trigger policies_feed_emptied after truncate on policies for each statement execute function feed_new_epoch();
+create trigger policy_roles_feed_emptied after truncate on policy_roles for each statement execute function feed_new_epoch();
+create trigger api_keys_feed_emptied after truncate on api_keys for each statement execute function feed_new_epoch();
+create trigger sessions_feed_emptied after truncate on sessions for each statement execute function feed_new_epoch();
+create trigger signing_keys_feed_emptied after truncate on signing_keys for each statement execute function feed_new_epoch();

@@ -1,0 +1,58 @@
+/** What must hold of every answer, whatever was asked; checked with nothing of the product's own reading and writing. */
+
+import { readAnswer } from '../../test/extauthz/support/definition.ts';
+import { message, readFields, text } from '../../test/support/protobuf.ts';
+import type { Fuzzed } from './generator.ts';
+
+/** `google.rpc.Status.code` of a CheckResponse, as Envoy sees it: 0 when absent. */
+export function codeOf(answer: Buffer): number {
+  const code = readFields(message(answer, 1)).find((field) => field.number === 1)?.value;
+  return typeof code === 'number' ? code : 0;
+}
+
+const PUBLIC_PATHS = ['/v1/auth', '/v1/iam', '/console', '/docs', '/openapi.json', '/.well-known/jwks.json'];
+
+export interface Verdict {
+  readonly code: number;
+  /** Undefined when all is well. */
+  readonly complaint: string | undefined;
+}
+
+/**
+ * @param outcome what the gate told its observer about this very request
+ * @param credentials texts that prove somebody, without the scheme
+ */
+export function judge(asked: Fuzzed, answer: Buffer, outcome: string | undefined, credentials: readonly string[]): Verdict {
+  const code = codeOf(answer);
+  return {
+    code,
+    complaint: code === 0 ? complaintOfAllow(asked, answer, outcome, credentials) : complaintOfDenial(answer, outcome),
+  };
+}
+
+function complaintOfAllow(
+  asked: Fuzzed,
+  answer: Buffer,
+  outcome: string | undefined,
+  credentials: readonly string[],
+): string | undefined {
+  if (outcome !== 'allow' && outcome !== 'public') return `code 0 after the outcome ${outcome}`;
+  const { kind, headers } = readAnswer(answer);
+  if (kind !== 'ok') return 'code 0 without an ok_response';
+  if (asked.mayAllow === false) return 'an allow without a valid credential';
+  if (outcome === 'allow') {
+    if (!('x-postern-subject' in headers)) return 'an allow without a subject';
+    // Damaged or not: a credential that is nowhere in the message cannot have been proved by it.
+    return credentials.some((one) => asked.bytes.includes(one)) ? undefined : 'an allow without a valid credential';
+  }
+  if (Object.keys(headers).length > 0) return 'a public allow with an identity';
+  return PUBLIC_PATHS.some((path) => asked.bytes.includes(path)) ? undefined : 'a public allow without a public path';
+}
+
+function complaintOfDenial(answer: Buffer, outcome: string | undefined): string | undefined {
+  if (outcome === 'allow' || outcome === 'public') return `a denial after the outcome ${outcome}`;
+  if (outcome === 'unavailable') return 'a fault';
+  const denied = message(answer, 2);
+  const body = text(message(denied, 3));
+  return body.includes(`"code":"${outcome}"`) ? undefined : `a denial whose body does not say ${outcome}`;
+}

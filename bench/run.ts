@@ -1,0 +1,27 @@
+/**
+ * `npm run bench` runs every benchmark; `npm run bench -- gate` runs one. Text to the terminal, JSON to bench/results/.
+ * BENCH_ROUNDS and BENCH_CALLS make the rounds of a run fewer or more, and shorter or longer.
+ */
+
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { freshness } from './freshness.ts';
+import { gate } from './gate.ts';
+import { population } from './population-flat.ts';
+
+const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = { gate, population, freshness, fuzz };
+
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !(name in BENCHMARKS));
+if (unknown.length > 0) {
+  console.error(`No benchmark named ${unknown.join(', ')}. There are: ${Object.keys(BENCHMARKS).join(', ')}.`);
+  process.exit(2);
+}
+for (const [name, run] of Object.entries(BENCHMARKS)) {
+  if (asked.length === 0 || asked.includes(name)) await run();
+}
+
+/** A process of its own, whose memory is watched. */
+async function fuzz(): Promise<void> {
+  execFileSync(process.execPath, [join(import.meta.dirname, 'fuzz/run.ts')], { stdio: 'inherit' });
+}

@@ -1,0 +1,135 @@
+/** What every benchmark needs: processes pinned to one core each, the load generator, and a table. */
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export const SERVER_CORE = '0';
+export const LOAD_CORE = cpus().length > 1 ? '1' : '0';
+
+export interface LoadResult {
+  readonly per_s: number;
+  readonly p50_us: number;
+  readonly p99_us: number;
+  readonly p999_us: number;
+  readonly codes: Readonly<Record<string, number>>;
+  readonly failed: number;
+}
+
+export interface LoadOptions {
+  readonly calls: number;
+  readonly connections?: number;
+  readonly streams?: number;
+  readonly warm?: number;
+}
+
+export function scratch(): string {
+  return mkdtempSync(join(tmpdir(), 'postern-bench-'));
+}
+
+/** Builds the load generator once a run. Needs Go; says so when it is missing. */
+export function buildLoad(directory: string): string {
+  const binary = join(directory, 'load');
+  try {
+    execFileSync('go', ['build', '-o', binary, '.'], {
+      cwd: join(import.meta.dirname, 'load'),
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+  } catch {
+    throw new Error('The load generator could not be built: install Go (https://go.dev/dl) and run this again.');
+  }
+  return binary;
+}
+
+export function runLoad(binary: string, address: string, frames: string, options: LoadOptions): LoadResult {
+  const { calls, connections = 2, streams = 16, warm = 5000 } = options;
+  const flags = { addr: address, frames, n: calls, conns: connections, streams, warm };
+  const args = Object.entries(flags).flatMap(([name, value]) => [`-${name}`, String(value)]);
+  return JSON.parse(execFileSync('taskset', ['-c', LOAD_CORE, binary, ...args], { encoding: 'utf8' })) as LoadResult;
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const address = server.address();
+  await new Promise<void>((done) => server.close(() => done()));
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+export interface Pinned {
+  readonly process: ChildProcess;
+  /** Milliseconds from the start to readiness. */
+  readonly readyMs: number;
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+/** Starts a Node program on the server's core and waits until `ready` resolves true. */
+export async function startPinned(
+  script: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  ready: () => Promise<boolean>,
+): Promise<Pinned> {
+  const started = performance.now();
+  const child = spawn('taskset', ['-c', SERVER_CORE, process.execPath, script, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const ended = new Promise<void>((done) => child.once('exit', () => done()));
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`${script} ended with ${child.exitCode} before it was ready`);
+    if (await ready().catch(() => false)) break;
+    await new Promise((done) => setTimeout(done, 10));
+  }
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<void> => {
+    child.kill(signal);
+    await ended;
+  };
+  return { process: child, readyMs: performance.now() - started, stop };
+}
+
+/** Resident memory of a process now and at its highest, in MB. */
+export function memory(pid: number): { readonly now: number; readonly peak: number } {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const read = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) / 1024;
+  return { now: Math.round(read('VmRSS')), peak: Math.round(read('VmHWM')) };
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  return sorted.length % 2 === 1 ? (sorted[middle] ?? 0) : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
+}
+
+export function quantile(values: readonly number[], q: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(q * (sorted.length - 1))] ?? 0;
+}
+
+export type Row = Readonly<Record<string, string | number>>;
+
+/** Prints rows as a table, right-aligned but for the first column. */
+export function printTable(title: string, rows: readonly Row[]): void {
+  const columns = Object.keys(rows[0] ?? {});
+  const cells = [columns, ...rows.map((row) => columns.map((column) => String(row[column] ?? '')))];
+  const widths = columns.map((_, i) => Math.max(...cells.map((line) => line[i]?.length ?? 0)));
+  const print = (line: readonly string[]): string =>
+    `| ${line.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join(' | ')} |`;
+  console.log(`\n${title}\n`);
+  for (const [i, line] of cells.entries()) {
+    console.log(print(line));
+    if (i === 0)
+      console.log(`|${widths.map((width, n) => (n === 0 ? '-'.repeat(width + 2) : `${'-'.repeat(width + 1)}:`)).join('|')}|`);
+  }
+}
+
+export function writeResult(name: string, result: unknown): void {
+  const directory = join(import.meta.dirname, 'results');
+  mkdirSync(directory, { recursive: true });
+  const file = join(directory, `${name}.json`);
+  writeFileSync(file, `${JSON.stringify(result, undefined, 2)}\n`);
+  console.log(`\nWritten to bench/results/${name}.json`);
+}

@@ -1,0 +1,140 @@
+/**
+ * Which room may import which. Imports point one way, from the edges to the words everyone uses, so that what decides can be read,
+ * tested and trusted without what surrounds it.
+ */
+
+export interface SourceFile {
+  /** From the project's folder, with slashes: `src/live/live.ts`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+export interface Violation {
+  readonly file: string;
+  readonly line: number;
+  readonly advice: string;
+}
+
+interface Room {
+  /** Rooms it may import, beside itself. */
+  readonly from: readonly string[];
+  /** Rooms whose `ports.ts` it may import types from, to implement what they ask for. */
+  readonly ports?: readonly string[];
+  /** True where nothing but the language may be used: no packages, nothing of Node. */
+  readonly pure?: true;
+}
+
+const MIDDLE = ['identity', 'live', 'store', 'directory', 'metering'];
+const BASE = ['domain', 'decision', 'telemetry'];
+const middle = (own: string): Room => ({ from: BASE, ports: MIDDLE.filter((room) => room !== own) });
+
+const ROOMS: Readonly<Record<string, Room>> = {
+  domain: { from: [], pure: true },
+  decision: { from: ['domain'], pure: true },
+  telemetry: { from: ['domain', 'decision'] },
+  config: { from: ['domain', 'decision', 'identity'] },
+  demo: { from: [] },
+  identity: middle('identity'),
+  live: middle('live'),
+  store: middle('store'),
+  directory: middle('directory'),
+  metering: middle('metering'),
+  admin: { from: [...BASE, ...MIDDLE] },
+  extauthz: { from: [...BASE, ...MIDDLE.filter((room) => room !== 'store')] },
+  http: { from: [...BASE, ...MIDDLE, 'admin'] },
+  server: { from: [...BASE, ...MIDDLE, 'config', 'admin', 'extauthz', 'http'] },
+  cli: { from: [...BASE, ...MIDDLE, 'config', 'admin', 'extauthz', 'http', 'server', 'demo'] },
+  main: { from: ['cli'] },
+};
+
+/** Packages that one room alone knows. */
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  knex: ['store'],
+  pg: ['store'],
+  '@grpc/grpc-js': ['extauthz'],
+  fastify: ['http'],
+  jose: ['identity'],
+  '@node-rs/argon2': ['identity'],
+  ldapts: ['directory'],
+  pino: ['telemetry'],
+  'prom-client': ['telemetry'],
+};
+
+export function checkImports(files: readonly SourceFile[]): Violation[] {
+  return files.flatMap((file) =>
+    importsOf(file.text).flatMap((found) => {
+      const advice = adviceFor(file.path, found);
+      return advice === undefined ? [] : [{ file: file.path, line: found.line, advice }];
+    }),
+  );
+}
+
+interface Import {
+  /** Undefined for an import() of something computed. */
+  readonly specifier: string | undefined;
+  readonly typeOnly: boolean;
+  readonly line: number;
+}
+
+const STATEMENT =
+  /^[ \t]*(?:import|export)\b(?<type>\s+type\b)?(?:[^'";]*?\bfrom\b)?\s*(?<quote>['"])(?<specifier>[^'"\n]+)\k<quote>/gm;
+const CALL = /\bimport\s*\(\s*(?:(?<quote>['"])(?<specifier>[^'"\n]+)\k<quote>)?/g;
+
+function importsOf(text: string): Import[] {
+  const code = withoutComments(text);
+  return [STATEMENT, CALL].flatMap((pattern) =>
+    [...code.matchAll(pattern)].map((match) => ({
+      specifier: match.groups?.['specifier'],
+      typeOnly: match.groups?.['type'] !== undefined,
+      line: code.slice(0, match.index + match[0].length).split('\n').length,
+    })),
+  );
+}
+
+/** Blanks comments and keeps the lines; text in quotes is left as it is. */
+function withoutComments(text: string): string {
+  const token = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\[\s\S]|[^`\\])*`/g;
+  return text.replace(token, (found) => (found.startsWith('/') ? found.replace(/[^\n]/g, ' ') : found));
+}
+
+/** `src/live/live.ts` -> `live`; `src/server.ts` -> `server`. */
+function roomOf(path: string): string {
+  return (path.split('/')[1] ?? '').replace(/\.ts$/, '');
+}
+
+function adviceFor(path: string, { specifier, typeOnly }: Import): string | undefined {
+  const own = roomOf(path);
+  const room = ROOMS[own];
+  if (room === undefined) return `${own} is no room: put the file into one, or add the room to scripts/lib/import-rules.ts.`;
+  if (specifier === undefined) return 'import() of something computed cannot be checked: name the module.';
+  if (!specifier.startsWith('.')) return adviceForPackage(own, room, specifier, typeOnly);
+  const target = resolve(path, specifier);
+  if (!target.startsWith('src/')) {
+    return target === 'package.json' ? undefined : `${target} is outside src: move what is needed into a room.`;
+  }
+  const other = roomOf(target);
+  if (other === own || room.from.includes(other)) return undefined;
+  if (room.ports?.includes(other)) {
+    if (/\/ports\.ts$/.test(target) && typeOnly) return undefined;
+    return `${own} and ${other} do not import each other: declare what is needed as an interface in ports.ts of the one that needs it, and let server.ts join them.`;
+  }
+  return `${own} may not import ${other}, only ${room.from.join(', ') || 'its own files'}: move what both need to the left, or pass it in from server.ts.`;
+}
+
+function adviceForPackage(own: string, room: Room, specifier: string, typeOnly: boolean): string | undefined {
+  if (room.pure)
+    return `${own} is pure and uses no package and nothing of Node (here ${specifier}): pass the value in as an argument.`;
+  const name = specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
+  const owners = PACKAGES[name];
+  if (owners === undefined || owners.includes(own) || typeOnly) return undefined;
+  return `${name} is known to ${owners.join(' and ')} alone: ask that room for what ${own} needs.`;
+}
+
+function resolve(from: string, specifier: string): string {
+  const parts = from.split('/').slice(0, -1);
+  for (const part of specifier.split('/')) {
+    if (part === '..') parts.pop();
+    else if (part !== '.') parts.push(part);
+  }
+  return parts.join('/');
+}

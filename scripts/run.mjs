@@ -1,0 +1,36 @@
+#!/usr/bin/env node
+/**
+ * Every npm script of the project begins here. Plain JavaScript for Node 20 and later with nothing installed: it brings the
+ * dependencies up to date, finds the Node 26 among them, and hands over to it.
+ */
+
+import { runCheck, runFormat, runTests } from './lib/checks.mjs';
+import { run } from './lib/child.mjs';
+import { ensureDependencies } from './lib/dependencies.mjs';
+import { findNode } from './lib/node.mjs';
+import { CannotRun } from './lib/problem.mjs';
+
+const [command = '', ...args] = process.argv.slice(2);
+
+/** @type {Record<string, (node: string) => Promise<number>>} */
+const COMMANDS = {
+  demo: (node) => run(node, ['src/main.ts', 'demo', ...args]),
+  postern: (node) => run(node, ['src/main.ts', ...args], { cwd: process.env.INIT_CWD }),
+  bench: (node) => run(node, ['bench/run.ts', ...args]),
+  test: (node) => runTests(node, args),
+  check: (node) => runCheck(node),
+  format: (node) => runFormat(node),
+};
+
+try {
+  const chosen = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined;
+  if (chosen === undefined) {
+    throw new CannotRun(`There is no command "${command}"; there are ${Object.keys(COMMANDS).join(', ')}.`);
+  }
+  await ensureDependencies();
+  process.exitCode = await chosen(await findNode());
+} catch (error) {
+  if (!(error instanceof CannotRun)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}

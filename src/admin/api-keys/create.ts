@@ -1,0 +1,76 @@
+/** Making a key: for oneself, for the tenant, or for another user. */
+
+import { parseConstraints, validateConstraints, validatePatterns } from '../../decision/validate.ts';
+import { makeId, parseId, type UserId } from '../../domain/ids.ts';
+import { makeApiKey } from '../../identity/api-keys.ts';
+import { findKey, insertKey } from '../../store/queries/api-keys.ts';
+import { lockTenant } from '../../store/queries/tenants.ts';
+import { findUser, lockUser } from '../../store/queries/users.ts';
+import { authorize, isAuthorized } from '../authorize.ts';
+import { type AdminParts, type Caller, selfId } from '../caller.ts';
+import { change, type Transaction } from '../change.ts';
+import { mayActOnUser, mayGive } from '../escalation.ts';
+import { invalidField, notFound, throwIfInvalid, valid } from '../refusals.ts';
+import { type ExpiryRequest, permittedExpiry, refuseOutliving, requestedExpiry } from './expiry.ts';
+import { type IssuedKey, keyResource } from './resource.ts';
+
+export interface NewKeyRequest extends ExpiryRequest {
+  readonly description: string;
+  readonly scopes: readonly string[];
+  /** Absent or null: oneself without `admin:keys`, else the tenant itself. */
+  readonly user_id?: string | null;
+  readonly resource_constraints?: unknown;
+  readonly rate_limit_rpm?: number | null;
+}
+
+/** @throws Refusal of the decision; `invalid_field`, `escalation` */
+export async function createKey(parts: AdminParts, caller: Caller, request: NewKeyRequest): Promise<IssuedKey> {
+  const owner = ownerOf(caller, request.user_id ?? undefined);
+  authorize(caller, 'admin:keys', { self: owner !== undefined && owner === selfId(caller) });
+  throwIfInvalid([...validatePatterns(request.scopes, '/scopes'), ...validateConstraints(request.resource_constraints)]);
+  const constraints = valid(parseConstraints(request.resource_constraints));
+  const requested = requestedExpiry(request, caller.nowMs);
+  const id = makeId('key', caller.nowMs, parts.random(10));
+  const secret = makeApiKey(parts.random);
+  const key = await change(parts, caller, { action: 'api_key.create', target: { type: 'api_key', id } }, async (trx, audit) => {
+    const tenant = await lockTenant(trx, caller.tenant, 'share');
+    if (tenant === undefined) throw notFound('tenant');
+    const expiresAt = permittedExpiry(tenant, requested);
+    await mayOwn(trx, caller, owner);
+    mayGive(caller, { permissions: request.scopes, constraints });
+    await refuseOutliving(trx, caller, expiresAt);
+    const { description, scopes, rate_limit_rpm: rateLimitRpm = null } = request;
+    await insertKey(
+      trx,
+      { id, tenantId: caller.tenant, userId: owner, description, scopes, constraints, rateLimitRpm, expiresAt },
+      secret,
+      caller.principal.id,
+    );
+    const made = await findKey(trx, caller.tenant, id);
+    if (made === undefined) throw notFound('key');
+    audit.after = keyResource(made, caller.nowMs);
+    return made;
+  });
+  return { ...keyResource(key, caller.nowMs), key: secret.text };
+}
+
+/** Undefined = the tenant itself. */
+function ownerOf(caller: Caller, text: string | undefined): UserId | undefined {
+  if (text === undefined) return isAuthorized(caller, 'admin:keys') ? undefined : selfId(caller);
+  const id = parseId('usr', text);
+  if (id === undefined) throw unknownOwner();
+  return id;
+}
+
+/** Holds the owner, so that a deletion meanwhile does not leave the key behind. */
+async function mayOwn(trx: Transaction, caller: Caller, owner: UserId | undefined): Promise<void> {
+  if (owner === undefined) return;
+  if (!(await lockUser(trx, caller.tenant, owner, 'share'))) throw unknownOwner();
+  const user = await findUser(trx, caller.tenant, owner);
+  if (user === undefined) throw unknownOwner();
+  await mayActOnUser(trx, caller, user);
+}
+
+function unknownOwner() {
+  return invalidField('/user_id', 'There is no such user in the tenant.');
+}

@@ -1,0 +1,51 @@
+/** What the API shows of a key: never the key itself, but for the one answer that hands it out. */
+
+import type { ResourceConstraints } from '../../domain/records.ts';
+import type { KeyStatus, StoredKey } from '../../store/queries/api-keys.ts';
+
+export interface KeyResource {
+  readonly id: string;
+  readonly tenant_id: string;
+  /** null for a key of its tenant. */
+  readonly user_id: string | null;
+  readonly description: string;
+  readonly scopes: readonly string[];
+  readonly resource_constraints: ResourceConstraints;
+  readonly rate_limit_rpm: number | null;
+  readonly prefix: string;
+  readonly last_four: string;
+  readonly status: KeyStatus;
+  readonly expires_at: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly last_used_at: string | null;
+}
+
+/** With the key, shown here and never again. */
+export interface IssuedKey extends KeyResource {
+  readonly key: string;
+}
+
+export function keyResource(key: StoredKey, nowMs: number): KeyResource {
+  return {
+    id: key.id,
+    tenant_id: key.tenantId,
+    user_id: key.userId ?? null,
+    description: key.description,
+    scopes: key.scopes,
+    resource_constraints: key.constraints,
+    rate_limit_rpm: key.rateLimitRpm,
+    prefix: key.prefix,
+    last_four: key.lastFour,
+    status: statusOf(key, nowMs),
+    expires_at: key.expiresAt?.toISOString() ?? null,
+    created_at: key.createdAt.toISOString(),
+    updated_at: key.updatedAt.toISOString(),
+    last_used_at: key.lastUsedAt?.toISOString() ?? null,
+  };
+}
+
+function statusOf(key: StoredKey, nowMs: number): KeyStatus {
+  if (key.revokedAt !== null) return 'revoked';
+  return key.expiresAt !== null && key.expiresAt.getTime() <= nowMs ? 'expired' : 'active';
+}

@@ -1,0 +1,119 @@
+/** Changing, rotating and revoking keys. */
+
+import { parseConstraints, validateConstraints, validatePatterns } from '../../decision/validate.ts';
+import { Refusal } from '../../domain/errors.ts';
+import { makeApiKey } from '../../identity/api-keys.ts';
+import {
+  revokeKey as endKey,
+  findKey,
+  rotateKey as replaceSecret,
+  type StoredKey,
+  updateKey as writeKey,
+} from '../../store/queries/api-keys.ts';
+import { lockTenant } from '../../store/queries/tenants.ts';
+import type { AdminParts, Caller } from '../caller.ts';
+import { type AuditDraft, change, type Transaction } from '../change.ts';
+import { mayActOnKey, mayChangeKey, mayGive, mayWiden } from '../escalation.ts';
+import { notFound, throwIfInvalid, valid } from '../refusals.ts';
+import { holdKey } from './access.ts';
+import { type ExpiryRequest, permittedExpiry, refuseOutliving, requestedExpiry } from './expiry.ts';
+import { type IssuedKey, type KeyResource, keyResource } from './resource.ts';
+
+/** Absent members stay as they are. */
+export interface KeyChanges extends ExpiryRequest {
+  readonly description?: string;
+  readonly scopes?: readonly string[];
+  readonly resource_constraints?: unknown;
+  readonly rate_limit_rpm?: number | null;
+}
+
+/** @throws Refusal of the decision; `not_found`, `revoked`, `invalid_field`, `escalation` */
+export async function updateKey(parts: AdminParts, caller: Caller, text: string, changes: KeyChanges): Promise<KeyResource> {
+  return change(parts, caller, { action: 'api_key.update', target: { type: 'api_key', id: text } }, async (trx, audit) => {
+    const key = await holdUsableKey(trx, caller, text);
+    throwIfInvalid([...validatePatterns(changes.scopes ?? [], '/scopes'), ...validateConstraints(changes.resource_constraints)]);
+    await mayChangeKey(trx, caller, key);
+    const changed: StoredKey = {
+      ...key,
+      description: changes.description ?? key.description,
+      scopes: changes.scopes ?? key.scopes,
+      constraints:
+        changes.resource_constraints === undefined ? key.constraints : valid(parseConstraints(changes.resource_constraints)),
+      rateLimitRpm: changes.rate_limit_rpm === undefined ? key.rateLimitRpm : changes.rate_limit_rpm,
+      expiresAt: await expiryAfter(trx, caller, key, changes),
+    };
+    refuseWidening(caller, key, changed);
+    await writeKey(trx, changed);
+    return shown(trx, caller, audit, key);
+  });
+}
+
+/**
+ * The key keeps its id and gets a new secret.
+ * @param graceSeconds how long the old one works beside it
+ * @throws Refusal of the decision; `not_found`, `revoked`, `escalation`
+ */
+export async function rotateKey(parts: AdminParts, caller: Caller, text: string, graceSeconds: number): Promise<IssuedKey> {
+  const secret = makeApiKey(parts.random);
+  const key = await change(
+    parts,
+    caller,
+    { action: 'api_key.rotate', target: { type: 'api_key', id: text } },
+    async (trx, audit) => {
+      const held = await holdUsableKey(trx, caller, text);
+      await mayChangeKey(trx, caller, held);
+      const until = graceSeconds === 0 ? null : new Date(caller.nowMs + graceSeconds * 1000);
+      await replaceSecret(trx, held.tenantId, held.id, secret, until);
+      return shown(trx, caller, audit, held);
+    },
+  );
+  return { ...key, key: secret.text };
+}
+
+/**
+ * For good; saying it again does nothing.
+ * @throws Refusal of the decision; `not_found`, `escalation`
+ */
+export async function revokeKey(parts: AdminParts, caller: Caller, text: string): Promise<void> {
+  await change(parts, caller, { action: 'api_key.revoke', target: { type: 'api_key', id: text } }, async (trx, audit) => {
+    const key = await holdKey(trx, caller, text);
+    await mayActOnKey(trx, caller, key);
+    await endKey(trx, key.tenantId, key.id);
+    await shown(trx, caller, audit, key);
+  });
+}
+
+async function holdUsableKey(trx: Transaction, caller: Caller, text: string): Promise<StoredKey> {
+  const key = await holdKey(trx, caller, text);
+  if (key.revokedAt !== null) throw new Refusal('revoked', 'The key is revoked, and stays so. Make another one.');
+  return key;
+}
+
+/** A longer life is given like anything else: within what the caller lives and holds. */
+async function expiryAfter(trx: Transaction, caller: Caller, key: StoredKey, changes: ExpiryRequest): Promise<Date | null> {
+  const requested = requestedExpiry(changes, caller.nowMs);
+  if (requested === undefined) return key.expiresAt;
+  const tenant = await lockTenant(trx, key.tenantId, 'share');
+  if (tenant === undefined) throw notFound('tenant');
+  const expiry = permittedExpiry(tenant, requested);
+  if (outlives(expiry, key.expiresAt)) await refuseOutliving(trx, caller, expiry);
+  return expiry;
+}
+
+function refuseWidening(caller: Caller, before: StoredKey, after: StoredKey): void {
+  const given = { permissions: after.scopes, constraints: after.constraints };
+  if (outlives(after.expiresAt, before.expiresAt)) mayGive(caller, given);
+  else mayWiden(caller, { permissions: before.scopes, constraints: before.constraints }, given);
+}
+
+function outlives(after: Date | null, before: Date | null): boolean {
+  return before !== null && (after === null || after > before);
+}
+
+async function shown(trx: Transaction, caller: Caller, audit: AuditDraft, before: StoredKey): Promise<KeyResource> {
+  const key = await findKey(trx, before.tenantId, before.id);
+  if (key === undefined) throw notFound('key');
+  audit.before = keyResource(before, caller.nowMs);
+  audit.after = keyResource(key, caller.nowMs);
+  return keyResource(key, caller.nowMs);
+}

@@ -1,0 +1,33 @@
+/** Audit rows of logging in. They are written with `insertAudit` alone: nothing that a replica caches hangs on a failed login. */
+
+import type { Knex } from 'knex';
+import type { SessionId, TenantId, UserId } from '../../domain/ids.ts';
+import { insertAudit } from '../../store/queries/audit.ts';
+import type { Provenance } from './parts.ts';
+
+export interface AuthEvent {
+  readonly action: 'auth.login' | 'auth.logout' | 'auth.refresh_reuse' | 'auth.password_change' | 'auth.password_setup';
+  /** Undefined while nobody is proved: the actor is anonymous then, whatever name was given. */
+  readonly actor: UserId | undefined;
+  readonly tenant: TenantId | undefined;
+  readonly target: { readonly type: 'user'; readonly id: string } | { readonly type: 'session'; readonly id: SessionId };
+  readonly result: 'success' | 'failure' | 'refused';
+  /** What else is worth knowing, without secrets. */
+  readonly after?: Readonly<Record<string, string | number>>;
+}
+
+export async function record(trx: Knex, from: Provenance, event: AuthEvent): Promise<void> {
+  await insertAudit(trx, {
+    actorType: event.actor === undefined ? 'anonymous' : 'user',
+    actorId: event.actor,
+    tenantId: event.tenant,
+    address: from.address,
+    action: event.action,
+    targetType: event.target.type,
+    targetId: event.target.id,
+    result: event.result,
+    before: undefined,
+    after: event.after,
+    requestId: from.requestId,
+  });
+}

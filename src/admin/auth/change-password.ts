@@ -1,0 +1,138 @@
+/** Setting a password: by the old one, or by a one-time token that an administrator gave out. */
+
+import { Refusal } from '../../domain/errors.ts';
+import type { SessionId, UserId } from '../../domain/ids.ts';
+import { isOneTimeToken, oneTimeDigest } from '../../identity/one-time.ts';
+import { transaction } from '../../store/database.ts';
+import {
+  discardPasswordSetups,
+  type PasswordUser,
+  passwordSetupUser,
+  passwordUserById,
+  replacePassword,
+  setPassword,
+  usePasswordSetup,
+} from '../../store/queries/credentials.ts';
+import { endSessionsOfUser } from '../../store/queries/sessions.ts';
+import type { Caller } from '../caller.ts';
+import { record } from './audit.ts';
+import { checkPassword } from './check-password.ts';
+import { emailSubject } from './login.ts';
+import { type AuthParts, applyHere, invalidCredential, type LoginParts, type Provenance } from './parts.ts';
+import { attemptAt, attempting, forgetAccount, forgive, giveBack } from './throttle.ts';
+
+export interface PasswordChange {
+  readonly oldPassword: string;
+  readonly newPassword: string;
+}
+
+/**
+ * The caller's own password. Wrong old passwords count like failed logins: a stolen access token is no way to guess faster. All other
+ * sessions end.
+ * @throws Refusal: `invalid_credential` for a wrong old password, `invalid_field` for a new one that is refused, `too_many_attempts`,
+ *   `insufficient_permission` for keys
+ */
+export async function changePassword(parts: LoginParts, caller: Caller, change: PasswordChange, from: Provenance): Promise<void> {
+  const { userId, sessionId } = ownSession(caller);
+  const found = await passwordUserById(parts.db.knex, userId);
+  refuseWeak(parts, change.newPassword, found);
+  const attempt = attemptAt(subjectOf(userId, found), from.address);
+  await attempting(parts, attempt, async () => {
+    const { proved } = await checkPassword(parts, attempt, change.oldPassword, async () => found);
+    if (proved === undefined) {
+      await transaction(parts.db, (trx) =>
+        record(trx, from, {
+          action: 'auth.password_change',
+          actor: userId,
+          tenant: found?.tenantId,
+          target: { type: 'user', id: userId },
+          result: 'failure',
+        }),
+      );
+      throw wrongPassword();
+    }
+    const hash = await parts.passwords.hash(change.newPassword).catch(async (error: unknown) => {
+      await giveBack(parts, attempt);
+      throw error;
+    });
+    await transaction(parts.db, async (trx) => {
+      if (!(await replacePassword(trx, userId, proved.passwordVersion, hash))) throw wrongPassword();
+      const ended = await endSessionsOfUser(trx, userId, sessionId);
+      await discardPasswordSetups(trx, userId);
+      await forgive(trx, attempt);
+      await recordSet(trx, from, 'auth.password_change', proved, ended);
+    });
+  });
+  await applyHere(parts);
+}
+
+/**
+ * Whoever holds a one-time token sets a new password with it, once. All sessions end, and failures counted against the account are
+ * forgotten. A password that is refused leaves the token as it was.
+ * @throws Refusal: `invalid_credential` for a token that is unknown, used, expired or of a user who may not have one; `invalid_field`
+ */
+export async function resetPassword(
+  parts: AuthParts,
+  reset: { readonly token: string; readonly newPassword: string },
+  from: Provenance,
+): Promise<void> {
+  if (!isOneTimeToken(reset.token)) throw invalidCredential();
+  const digest = oneTimeDigest(reset.token);
+  const userId = await passwordSetupUser(parts.db.knex, digest);
+  const user = userId === undefined ? undefined : await passwordUserById(parts.db.knex, userId);
+  if (user === undefined) throw invalidCredential();
+  refuseWeak(parts, reset.newPassword, user);
+  const hash = await parts.passwords.hash(reset.newPassword);
+  await transaction(parts.db, async (trx) => {
+    if (!(await setPassword(trx, user.id, hash)) || !(await usePasswordSetup(trx, digest))) throw invalidCredential();
+    await discardPasswordSetups(trx, user.id);
+    const ended = await endSessionsOfUser(trx, user.id);
+    await forgetAccount(trx, subjectOf(user.id, user));
+    await recordSet(trx, from, 'auth.password_setup', user, ended);
+  });
+  await applyHere(parts);
+}
+
+type Transaction = Parameters<typeof record>[0];
+
+async function recordSet(
+  trx: Transaction,
+  from: Provenance,
+  action: 'auth.password_change' | 'auth.password_setup',
+  user: PasswordUser,
+  ended: number,
+): Promise<void> {
+  await record(trx, from, {
+    action,
+    actor: user.id,
+    tenant: user.tenantId,
+    target: { type: 'user', id: user.id },
+    result: 'success',
+    after: { sessions_ended: ended },
+  });
+}
+
+function subjectOf(id: UserId, user: PasswordUser | undefined): string {
+  return user?.email === undefined ? `user:${id}` : emailSubject(user.email);
+}
+
+function wrongPassword(): Refusal {
+  return new Refusal('invalid_credential', 'The old password is not right.', { param: 'old_password' });
+}
+
+function ownSession({ principal }: Caller): { readonly userId: UserId; readonly sessionId: SessionId } {
+  if (principal.kind !== 'user' || principal.sessionId === undefined) {
+    throw new Refusal('insufficient_permission', 'Passwords are changed with an access token.');
+  }
+  return { userId: principal.id, sessionId: principal.sessionId };
+}
+
+/** @throws Refusal `invalid_field` that says everything that is wrong with the new password */
+function refuseWeak(parts: AuthParts, password: string, owner: PasswordUser | undefined): void {
+  const problems = parts.passwords.validate(password, { email: owner?.email });
+  if (problems.length === 0) return;
+  throw new Refusal('invalid_field', problems.join(' '), {
+    param: 'new_password',
+    errors: problems.map((message) => ({ path: '/new_password', message })),
+  });
+}

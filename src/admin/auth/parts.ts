@@ -1,0 +1,101 @@
+/** What the use cases of logging in are given to work with, beside what every use case has. */
+
+import { Refusal } from '../../domain/errors.ts';
+import type { RequestId, SessionId, TenantId, UserId } from '../../domain/ids.ts';
+import type { VerifiedToken } from '../../live/ports.ts';
+import type { AdminParts, PasswordHasher } from '../caller.ts';
+import type { AttemptGate } from './attempt-gate.ts';
+
+/** Passwords, checked. `identity` has it. */
+export interface PasswordVerifier extends PasswordHasher {
+  /** Takes the same time whether or not there is a hash. Rejects with a Refusal `unavailable` when the queue is full. */
+  verify(hash: string | undefined, password: string): Promise<boolean>;
+  /** True when the hash was made with other parameters than today's. */
+  needsRehash(hash: string): boolean;
+  /** What is wrong with a new password of that owner. */
+  validate(password: string, owner?: { readonly email?: string | undefined }): readonly string[];
+}
+
+/** What an access token is made of. */
+export interface TokenGrant {
+  readonly userId: UserId;
+  readonly sessionId: SessionId;
+  readonly tenantId: TenantId;
+  readonly nowMs: number;
+  readonly jti: string;
+}
+
+/** Access tokens. `identity` has them. Both reject with a Fault when there is no key to work with. */
+export interface AccessTokenParts {
+  /** `expiresIn` in seconds. */
+  issue(grant: TokenGrant): Promise<{ readonly token: string; readonly expiresIn: number }>;
+  verify(token: string): Promise<VerifiedToken>;
+}
+
+export interface LoginSettings {
+  /** How long a refresh token may lie unused. */
+  readonly refreshIdleMs: number;
+  /** How long a session may last, however much it is used. */
+  readonly refreshMs: number;
+  readonly failuresPerAccount: number;
+  readonly failuresPerAddress: number;
+}
+
+export interface AuthParts extends Omit<AdminParts, 'passwords'> {
+  readonly passwords: PasswordVerifier;
+  readonly tokens: AccessTokenParts;
+  /** What successors of refresh tokens are derived under. */
+  readonly secretKey: string;
+  readonly login: LoginSettings;
+}
+
+/** For the use cases that check a password. */
+export interface LoginParts extends AuthParts {
+  /** One for the process. */
+  readonly attempts: AttemptGate;
+}
+
+/** Where a request without a caller came from. */
+export interface Provenance {
+  /** Undefined = unknown. */
+  readonly address: string | undefined;
+  readonly userAgent: string | undefined;
+  readonly requestId: RequestId;
+  readonly nowMs: number;
+}
+
+/** What a login or a refresh hands out. */
+export interface TokenPair {
+  readonly accessToken: string;
+  /** Seconds. */
+  readonly expiresIn: number;
+  readonly refreshToken: string;
+  /** True when the refresh token travels in a cookie, and only there. */
+  readonly cookie: boolean;
+}
+
+/** The one answer to everything that proves nobody. */
+export function invalidCredential(): Refusal {
+  return new Refusal('invalid_credential', 'The credential is not valid.');
+}
+
+export function tenantSuspended(): Refusal {
+  return new Refusal('tenant_suspended', 'The tenant is suspended.');
+}
+
+/** An access token's own identifier: 128 random bits. */
+export function makeJti(random: AuthParts['random']): string {
+  return Buffer.from(random(16)).toString('base64url');
+}
+
+/**
+ * For a change that is committed: this process decides by it before it answers, and if the feed cannot be read now, nothing cached
+ * here is trusted any more.
+ */
+export async function applyHere(parts: Pick<AuthParts, 'feed' | 'flush'>): Promise<void> {
+  try {
+    await parts.feed.catchUp();
+  } catch {
+    parts.flush();
+  }
+}

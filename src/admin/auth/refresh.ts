@@ -1,0 +1,99 @@
+/**
+ * Refreshing: one refresh token becomes the next, with a new access token. The claim is one transaction under the lock of the session's
+ * row, so of any number of uses at once exactly one makes the successor and the others find it made.
+ *
+ * A second use within ten seconds, while nobody has used the successor, is a lost answer or a second tab: it gets the same successor,
+ * derived again. Any other second use means that two parties hold the token, and nobody can tell which is the thief: the session ends.
+ */
+
+import type { Knex } from 'knex';
+import { deriveSuccessor, isRefreshToken, makeRefreshNonce, refreshDigest } from '../../identity/refresh.ts';
+import { transaction } from '../../store/database.ts';
+import { endSession, lockSessionOfToken, type RefreshFacts, refreshFacts, succeedToken } from '../../store/queries/sessions.ts';
+import { record } from './audit.ts';
+import {
+  type AuthParts,
+  applyHere,
+  invalidCredential,
+  makeJti,
+  type Provenance,
+  type TokenPair,
+  tenantSuspended,
+} from './parts.ts';
+
+/** A refresh token and the way it came. */
+export interface PresentedToken {
+  readonly text: string;
+  readonly via: 'body' | 'cookie';
+}
+
+type Outcome =
+  | { readonly kind: 'granted'; readonly facts: RefreshFacts; readonly refreshToken: string }
+  | { readonly kind: 'suspended' }
+  | { readonly kind: 'refused' }
+  /** The token was used by two; its session has ended now. */
+  | { readonly kind: 'reused' };
+
+const GRACE_MS = 10_000;
+
+/** @throws Refusal: `invalid_credential`, or `tenant_suspended`, which leaves the token unused */
+export async function refresh(parts: AuthParts, presented: PresentedToken, from: Provenance): Promise<TokenPair> {
+  if (!isRefreshToken(presented.text)) throw invalidCredential();
+  const outcome = await transaction(parts.db, (trx) => claim(trx, parts, presented, from));
+  switch (outcome.kind) {
+    case 'granted': {
+      const { userId, sessionId, tenantId, cookie } = outcome.facts;
+      const access = await parts.tokens.issue({ userId, sessionId, tenantId, nowMs: from.nowMs, jti: makeJti(parts.random) });
+      return { accessToken: access.token, expiresIn: access.expiresIn, refreshToken: outcome.refreshToken, cookie };
+    }
+    case 'suspended':
+      throw tenantSuspended();
+    case 'reused':
+      await applyHere(parts);
+      throw invalidCredential();
+    case 'refused':
+      throw invalidCredential();
+    default:
+      return outcome satisfies never;
+  }
+}
+
+async function claim(trx: Knex, parts: AuthParts, presented: PresentedToken, from: Provenance): Promise<Outcome> {
+  const digest = refreshDigest(presented.text);
+  if (!(await lockSessionOfToken(trx, digest))) return { kind: 'refused' };
+  const facts = await refreshFacts(trx, digest, { idleMs: parts.login.refreshIdleMs, graceMs: GRACE_MS });
+  if (facts === undefined || !cameItsWay(facts, presented)) return { kind: 'refused' };
+  const alive = !facts.sessionEnded && facts.withinLifetimes && facts.userActive;
+  if (facts.used && !(alive && facts.usedJustNow && facts.successorUnused)) {
+    return await endForReuse(trx, facts, from);
+  }
+  if (!alive) return { kind: 'refused' };
+  if (!facts.tenantActive) return { kind: 'suspended' };
+  const successor = deriveSuccessor(parts.secretKey, presented.text, facts.nonce);
+  if (!facts.used) {
+    await succeedToken(trx, digest, {
+      digest: successor.digest,
+      sessionId: facts.sessionId,
+      nonce: makeRefreshNonce(parts.random),
+    });
+  }
+  return { kind: 'granted', facts, refreshToken: successor.text };
+}
+
+/** A token born in a cookie that shows up elsewhere was taken out of the browser; it proves nobody there, and is not used up. */
+function cameItsWay(facts: RefreshFacts, presented: PresentedToken): boolean {
+  return facts.cookie === (presented.via === 'cookie');
+}
+
+async function endForReuse(trx: Knex, facts: RefreshFacts, from: Provenance): Promise<Outcome> {
+  if (!(await endSession(trx, facts.sessionId))) return { kind: 'refused' };
+  await record(trx, from, {
+    action: 'auth.refresh_reuse',
+    actor: undefined,
+    tenant: facts.tenantId,
+    target: { type: 'session', id: facts.sessionId },
+    result: 'refused',
+    after: { user_id: facts.userId },
+  });
+  return { kind: 'reused' };
+}

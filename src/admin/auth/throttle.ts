@@ -1,0 +1,112 @@
+/**
+ * Slows guessing down: so many failures per account and per address in a quarter of an hour, counted for all replicas together and for
+ * accounts that do not exist alike, so that being slowed tells nothing about who exists.
+ */
+
+import { createHash } from 'node:crypto';
+import type { Knex } from 'knex';
+import { parseAddress } from '../../decision/address.ts';
+import { Refusal } from '../../domain/errors.ts';
+import { transaction } from '../../store/database.ts';
+import {
+  claimAttempt,
+  clearFailures,
+  type FailureScope,
+  type FailureWindow,
+  pruneWindows,
+  returnAttempt,
+  windowLeftMs,
+} from '../../store/queries/login-failures.ts';
+import type { GatePlace } from './attempt-gate.ts';
+import type { AuthParts, LoginParts } from './parts.ts';
+
+const WINDOW_MS = 15 * 60 * 1000;
+
+/** One attempt at an account, counted as a failure until it is told otherwise. */
+export interface Attempt {
+  readonly account: Uint8Array;
+  readonly address: Uint8Array;
+}
+
+/** @param account what names the account: kind and name, such as `email:ada@example.com` */
+export function attemptAt(account: string, address: string | undefined): Attempt {
+  return { account: digest(account), address: digest(network(address ?? '')) };
+}
+
+function digest(text: string): Uint8Array {
+  return createHash('sha256').update(text).digest();
+}
+
+/** An IPv6 host has a whole /64 to guess from, so that is what counts as its address. */
+function network(address: string): string {
+  const parsed = parseAddress(address);
+  if (parsed === undefined) return '';
+  return parsed.family === 4 ? `4:${parsed.a}` : `6:${parsed.a}:${parsed.b}`;
+}
+
+/**
+ * Runs one attempt. It is counted as a failure before its password is looked at, so that many at once are no way round the limit, and
+ * stays counted unless `work` forgives it.
+ * @throws Refusal `too_many_attempts` when the account or the address has none left; then nothing is counted and nothing is done
+ */
+export async function attempting<T>(parts: LoginParts, attempt: Attempt, work: () => Promise<T>): Promise<T> {
+  const account = parts.attempts.open(`account:${hex(attempt.account)}`);
+  const address = parts.attempts.open(`address:${hex(attempt.address)}`);
+  try {
+    const { knex } = parts.db;
+    if (!(await account.enter(() => claimAttempt(knex, 'account', attempt.account, window(parts, 'account'))))) {
+      throw await tooMany(knex, 'account', attempt.account);
+    }
+    if (!(await claimAddress(parts, attempt, address))) throw await tooMany(knex, 'address', attempt.address);
+    await pruneWindows(knex, WINDOW_MS);
+    return await work();
+  } finally {
+    address.leave();
+    account.leave();
+  }
+}
+
+/** When the address is refused, or cannot be asked, the account gets its attempt back. */
+async function claimAddress({ db: { knex }, ...parts }: AuthParts, attempt: Attempt, place: GatePlace): Promise<boolean> {
+  let claimed = false;
+  try {
+    claimed = await place.enter(() => claimAttempt(knex, 'address', attempt.address, window(parts, 'address')));
+  } finally {
+    if (!claimed) await returnAttempt(knex, 'account', attempt.account);
+  }
+  return claimed;
+}
+
+function window({ login }: Pick<AuthParts, 'login'>, scope: FailureScope): FailureWindow {
+  return { limit: scope === 'account' ? login.failuresPerAccount : login.failuresPerAddress, windowMs: WINDOW_MS };
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
+}
+
+async function tooMany(q: Knex, scope: FailureScope, subject: Uint8Array): Promise<Refusal> {
+  const leftMs = await windowLeftMs(q, scope, subject, WINDOW_MS);
+  return new Refusal('too_many_attempts', 'Too many failed attempts. Wait before trying again.', {
+    retryAfter: Math.max(1, Math.ceil(leftMs / 1000)),
+  });
+}
+
+/** The attempt succeeded: the account starts afresh, the address gets this one back. */
+export async function forgive(trx: Knex, attempt: Attempt): Promise<void> {
+  await clearFailures(trx, 'account', attempt.account);
+  await returnAttempt(trx, 'address', attempt.address);
+}
+
+/** The attempt was neither a success nor a failure: nobody could look at the password. */
+export async function giveBack(parts: AuthParts, attempt: Attempt): Promise<void> {
+  await transaction(parts.db, async (trx) => {
+    await returnAttempt(trx, 'account', attempt.account);
+    await returnAttempt(trx, 'address', attempt.address);
+  });
+}
+
+/** A password was set by other proof: failures before it no longer count. */
+export async function forgetAccount(trx: Knex, account: string): Promise<void> {
+  await clearFailures(trx, 'account', digest(account));
+}

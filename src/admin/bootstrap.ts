@@ -1,0 +1,138 @@
+/** The first administrator, made when there is none; and the way back in for an operator who lost the password. */
+
+import type { Knex } from 'knex';
+import { Refusal } from '../domain/errors.ts';
+import { DEFAULT_TENANT, makeId } from '../domain/ids.ts';
+import { type Database, transaction } from '../store/database.ts';
+import {
+  ensureDefaultTenant,
+  hasLocalAdministrator,
+  holdUserByEmail,
+  insertFirstUser,
+  lockAdministrators,
+  raiseToAdministrator,
+} from '../store/queries/administrators.ts';
+import { insertAudit } from '../store/queries/audit.ts';
+import { discardPasswordSetups } from '../store/queries/credentials.ts';
+import { endSessionsOfUser } from '../store/queries/sessions.ts';
+import { emailSubject } from './auth/login.ts';
+import { forgetAccount } from './auth/throttle.ts';
+import type { PasswordHasher } from './caller.ts';
+
+export interface BootstrapParts {
+  readonly db: Database;
+  readonly passwords: PasswordHasher;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Bytes from a secure source. */
+  readonly random: (size: number) => Uint8Array;
+}
+
+export interface AdministratorSettings {
+  /** `bootstrap.email` */
+  readonly email: string;
+  /** `bootstrap.password`; undefined = make one. */
+  readonly password: string | undefined;
+}
+
+export interface MadeAdministrator {
+  readonly email: string;
+  /** To be printed once and never stored; undefined when the password was given. */
+  readonly madePassword: string | undefined;
+}
+
+export type BootstrapOutcome = { readonly kind: 'present' } | ({ readonly kind: 'made' } & MadeAdministrator);
+
+/**
+ * Makes the tenant `default`, and the first administrator unless an active local one exists. Of servers that start together one makes
+ * it and the others find it.
+ * @throws Refusal `invalid_field` when the given password is refused; Fault when the store is gone
+ */
+export async function bootstrap(parts: BootstrapParts, settings: AdministratorSettings): Promise<BootstrapOutcome> {
+  const present = await transaction(parts.db, async (trx) => {
+    await ensureDefaultTenant(trx);
+    return await hasLocalAdministrator(trx);
+  });
+  if (present) return { kind: 'present' };
+  const { made, email, hash } = await prepare(parts, settings);
+  return await transaction(parts.db, async (trx) => {
+    await lockAdministrators(trx);
+    if (await hasLocalAdministrator(trx)) return { kind: 'present' };
+    await raise(parts, trx, email, hash, 'user.bootstrap');
+    return { kind: 'made', email, madePassword: made };
+  });
+}
+
+/**
+ * Gives the user of that e-mail a new password, the role `admin` and the status active, and ends its sessions; makes the user when
+ * there is none. For whoever runs the server: no caller is asked.
+ * @throws Refusal `invalid_field` when the given password is refused, `already_exists` when the e-mail is a directory user's
+ */
+export async function resetAdmin(parts: BootstrapParts, settings: AdministratorSettings): Promise<MadeAdministrator> {
+  const { made, email, hash } = await prepare(parts, settings);
+  await transaction(parts.db, async (trx) => {
+    await lockAdministrators(trx);
+    await ensureDefaultTenant(trx);
+    await raise(parts, trx, email, hash, 'user.reset_admin');
+  });
+  return { email, madePassword: made };
+}
+
+interface Prepared {
+  readonly made: string | undefined;
+  readonly email: string;
+  readonly hash: string;
+}
+
+async function prepare(parts: BootstrapParts, settings: AdministratorSettings): Promise<Prepared> {
+  const email = settings.email.trim().toLowerCase();
+  const made = settings.password === undefined ? makePassword(parts.random) : undefined;
+  const password = made ?? settings.password ?? '';
+  const problems = parts.passwords.validate(password);
+  if (problems.length > 0) throw new Refusal('invalid_field', problems.join(' '), { param: 'bootstrap.password' });
+  return { made, email, hash: await parts.passwords.hash(password) };
+}
+
+/** 32 characters that cannot be mistaken for each other: 5 bits each. */
+const PASSWORD_ALPHABET = 'abcdefghijkmnpqrstuvwxyz23456789';
+const PASSWORD_LENGTH = 24;
+
+/** 120 random bits, in groups of six that are easy to copy. */
+function makePassword(random: BootstrapParts['random']): string {
+  const letters = Array.from(random(PASSWORD_LENGTH), (byte) => PASSWORD_ALPHABET.charAt(byte % PASSWORD_ALPHABET.length));
+  return (letters.join('').match(/.{6}/g) ?? []).join('-');
+}
+
+async function raise(
+  parts: BootstrapParts,
+  trx: Knex,
+  email: string,
+  hash: string,
+  action: 'user.bootstrap' | 'user.reset_admin',
+): Promise<void> {
+  const existing = await holdUserByEmail(trx, email);
+  if (existing?.source === 'ldap') {
+    throw new Refusal('already_exists', `${email} is a user of the directory: choose another e-mail address.`, {
+      param: 'bootstrap.email',
+    });
+  }
+  const id = existing?.id ?? makeId('usr', parts.now(), parts.random(10));
+  if (existing === undefined) await insertFirstUser(trx, { id, email });
+  await raiseToAdministrator(trx, id, hash);
+  await endSessionsOfUser(trx, id);
+  await discardPasswordSetups(trx, id);
+  await forgetAccount(trx, emailSubject(email));
+  await insertAudit(trx, {
+    actorType: 'system',
+    actorId: undefined,
+    tenantId: existing?.tenantId ?? DEFAULT_TENANT,
+    address: undefined,
+    action,
+    targetType: 'user',
+    targetId: id,
+    result: 'success',
+    before: undefined,
+    after: { email, role: 'admin' },
+    requestId: undefined,
+  });
+}

@@ -1,0 +1,53 @@
+/** Who asks for a use case, and what every use case is given to work with. */
+
+import type { Principal, Snapshot } from '../decision/model.ts';
+import type { RequestId, TenantId, UserId } from '../domain/ids.ts';
+import type { Database } from '../store/database.ts';
+
+/** A principal that proved itself and may act in its effective tenant: lines 5 to 10 of the decision are behind it. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly snapshot: Snapshot;
+  /** The effective tenant: every id and name that the request says is looked up in it. */
+  readonly tenant: TenantId;
+  /** True when a platform administrator asked a list for `tenant_id=*`. Nothing but lists may read it. */
+  readonly everyTenant: boolean;
+  /** Undefined = missing, which makes a condition on it deny. */
+  readonly address: string | undefined;
+  readonly requestId: RequestId;
+  /** The instant of the request, milliseconds since the epoch. */
+  readonly nowMs: number;
+}
+
+export function isPlatformAdmin(caller: Caller): boolean {
+  return caller.principal.kind === 'user' && caller.principal.platformAdmin;
+}
+
+/** The caller's own user id when it came with an access token; self endpoints are closed to keys. */
+export function selfId(caller: Caller): UserId | undefined {
+  return caller.principal.kind === 'user' ? caller.principal.id : undefined;
+}
+
+/** The password functions that use cases need; `identity` has them. */
+export interface PasswordHasher {
+  /** Rejects with a Refusal `unavailable` when the queue is full. */
+  hash(password: string): Promise<string>;
+  /** What is wrong with a new password of that user, in plain words; empty when nothing is. */
+  validate(
+    password: string,
+    owner?: { readonly email?: string | undefined; readonly name?: string | undefined },
+  ): readonly string[];
+}
+
+export interface AdminParts {
+  readonly db: Database;
+  /** The local end of the change feed: after it resolves, this process decides by everything committed before the call. */
+  readonly feed: { catchUp(): Promise<void> };
+  /** Drops everything this process has cached. For when a change is committed and the feed cannot be read. */
+  readonly flush: () => void;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Bytes from a secure source. */
+  readonly random: (size: number) => Uint8Array;
+  readonly passwords: PasswordHasher;
+}

@@ -1,0 +1,111 @@
+/**
+ * No escalation, for use cases: what a change would give, or whom it acts on, is read inside its transaction and compared with what
+ * the caller holds. Each function throws a Refusal `escalation` that names the first thing the caller lacks.
+ */
+
+import { compileGrant, compilePolicies, compileTenant } from '../decision/compile.ts';
+import {
+  added,
+  addedByPolicy,
+  lacking,
+  type Power,
+  powerOfCaller,
+  powerOfGrant,
+  powerOfKey,
+  powerOfRole,
+  powerOfUser,
+} from '../decision/escalation.ts';
+import type { TenantView } from '../decision/model.ts';
+import type { PolicySet } from '../decision/policies.ts';
+import type { RoleName, TenantId } from '../domain/ids.ts';
+import type { ResourceConstraints } from '../domain/records.ts';
+import type { StoredKey } from '../store/queries/api-keys.ts';
+import { enabledAllowPolicies, type NewPolicy } from '../store/queries/policies.ts';
+import { findRoles } from '../store/queries/roles.ts';
+import { findUser, type StoredUser } from '../store/queries/users.ts';
+import { type Caller, selfId } from './caller.ts';
+import type { Transaction } from './change.ts';
+import { recordOf } from './policies/record.ts';
+import { escalation } from './refusals.ts';
+
+interface Grantable {
+  readonly permissions: readonly string[];
+  readonly constraints: ResourceConstraints;
+}
+
+/** Making a role, or a key with these scopes. */
+export function mayGive(caller: Caller, given: Grantable): void {
+  refuseLacking(caller, powerOfGrant(given.permissions, given.constraints), 'You cannot give');
+}
+
+/** Changing a role or a key: what it adds counts. */
+export function mayWiden(caller: Caller, before: Grantable, after: Grantable): void {
+  const power = added(powerOfGrant(after.permissions, after.constraints), powerOfGrant(before.permissions, before.constraints));
+  refuseLacking(caller, power, 'You cannot give');
+}
+
+/** Making or changing a policy, or attaching it: what an allow adds counts. */
+export function mayWritePolicy(caller: Caller, before: NewPolicy | undefined, after: NewPolicy): void {
+  refuseLacking(caller, addedByPolicy(before && recordOf(before), recordOf(after)), 'You cannot allow');
+}
+
+/** Giving roles of the caller's effective tenant; their attached allow policies count. */
+export async function mayGiveRoles(trx: Transaction, caller: Caller, roles: readonly RoleName[]): Promise<void> {
+  if (roles.length === 0) return;
+  const { own, global } = await worldOf(trx, caller.tenant, roles);
+  for (const role of roles) refuseLacking(caller, powerOfRole(role, own, global), `The role ${role} gives what you lack:`);
+}
+
+/** Changing a user in any way. Nobody is stronger than oneself. */
+export async function mayActOnUser(trx: Transaction, caller: Caller, user: StoredUser): Promise<void> {
+  if (user.id === selfId(caller)) return;
+  const roles = [...user.roles, ...user.directoryRoles];
+  const { own, global } = await worldOf(trx, user.tenantId, roles);
+  refuseLacking(caller, powerOfUser(roles, own, global), 'The user is stronger than you: you lack');
+}
+
+/** Revoking a key. Its owner always may, and a key itself. */
+export async function mayActOnKey(trx: Transaction, caller: Caller, key: StoredKey): Promise<void> {
+  if (isOwnKey(caller, key)) return;
+  const owner = key.userId === undefined ? undefined : await findUser(trx, key.tenantId, key.userId);
+  const roles = owner && [...owner.roles, ...owner.directoryRoles];
+  const { own, global } = await worldOf(trx, key.tenantId, roles ?? []);
+  const power = powerOfKey(compileGrant(key.scopes, key.constraints), roles, own, global);
+  refuseLacking(caller, power, 'The key is stronger than you: you lack');
+}
+
+/** Updating or rotating a key, which acts on its owner too. */
+export async function mayChangeKey(trx: Transaction, caller: Caller, key: StoredKey): Promise<void> {
+  if (isOwnKey(caller, key)) return;
+  await mayActOnKey(trx, caller, key);
+  const owner = key.userId === undefined ? undefined : await findUser(trx, key.tenantId, key.userId);
+  if (owner !== undefined) await mayActOnUser(trx, caller, owner);
+}
+
+function isOwnKey(caller: Caller, key: StoredKey): boolean {
+  return caller.principal.id === key.id || (key.userId !== undefined && key.userId === selfId(caller));
+}
+
+function refuseLacking(caller: Caller, power: Power, words: string): void {
+  const pattern = lacking(powerOfCaller(caller.principal, caller.snapshot), power);
+  if (pattern !== undefined) throw escalation(`${words} ${pattern}.`);
+}
+
+/** The part of a tenant that powers are read from, as the transaction sees it: these roles and all allow policies in force. */
+async function worldOf(
+  trx: Transaction,
+  tenant: TenantId,
+  names: readonly RoleName[],
+): Promise<{ readonly own: TenantView; readonly global: PolicySet }> {
+  const roles = await findRoles(trx, tenant, names);
+  const policies = await enabledAllowPolicies(trx, tenant);
+  const own = compileTenant({
+    id: tenant,
+    status: 'active',
+    settings: {},
+    quotas: {},
+    roles,
+    policies: policies.filter((policy) => policy.tenantId !== undefined).map(recordOf),
+  });
+  return { own, global: compilePolicies(policies.filter((policy) => policy.tenantId === undefined).map(recordOf)) };
+}

@@ -1,0 +1,94 @@
+/** Making a policy, of the effective tenant or global. */
+
+import { parseConditions, validatePatterns, validateResourcePatterns } from '../../decision/validate.ts';
+import { Refusal } from '../../domain/errors.ts';
+import { type PolicyName, parsePolicyName } from '../../domain/ids.ts';
+import {
+  findPolicy,
+  insertPolicy,
+  isPolicyNameTaken,
+  type NewPolicy,
+  reservePolicyName,
+  setAttachedRoles,
+} from '../../store/queries/policies.ts';
+import { lockTenant } from '../../store/queries/tenants.ts';
+import type { AdminParts, Caller } from '../caller.ts';
+import { change } from '../change.ts';
+import { mayWritePolicy } from '../escalation.ts';
+import { invalidField, notFound, throwIfInvalid, valid } from '../refusals.ts';
+import { type PolicyResource, policyResource } from './resource.ts';
+import { attachableRoles, audienceAfter, mayWriteOwner, refuseLockOut } from './rules.ts';
+
+export interface NewPolicyRequest {
+  readonly name: string;
+  readonly description?: string;
+  readonly effect: 'allow' | 'deny';
+  readonly actions: readonly string[];
+  readonly resources: readonly string[];
+  /** Any object; checked here. */
+  readonly conditions?: unknown;
+  readonly applies_to?: 'everyone' | 'roles';
+  readonly attached_roles?: readonly string[];
+  readonly global?: boolean;
+  readonly enabled?: boolean;
+}
+
+/**
+ * @param force writes it even when it denies its author `admin:policies`
+ * @throws Refusal `invalid_field`, `escalation`, `already_exists`, `would_lock_out`
+ */
+export async function createPolicy(
+  parts: AdminParts,
+  caller: Caller,
+  request: NewPolicyRequest,
+  force: boolean,
+): Promise<PolicyResource> {
+  const name = newPolicyName(request.name);
+  const conditions = valid(parseConditions(request.conditions));
+  throwIfInvalid([
+    ...validatePatterns(request.actions, '/actions'),
+    ...validateResourcePatterns(request.resources, '/resources'),
+  ]);
+  const tenantId = request.global === true ? undefined : caller.tenant;
+  const initial = { appliesTo: request.effect === 'deny' ? 'everyone' : 'roles', roles: [] } as const;
+  const audience = audienceAfter(initial, request.applies_to, request.attached_roles);
+  return change(parts, caller, { action: 'policy.create', target: { type: 'policy', id: name } }, async (trx, audit) => {
+    mayWriteOwner(caller, tenantId);
+    if ((await lockTenant(trx, caller.tenant, 'share')) === undefined) throw notFound('tenant');
+    const policy: NewPolicy = {
+      tenantId,
+      name,
+      description: request.description ?? '',
+      effect: request.effect,
+      actions: request.actions,
+      resources: request.resources,
+      conditions,
+      appliesTo: audience.appliesTo,
+      attachedRoles: await attachableRoles(trx, tenantId, audience.roles),
+      enabled: request.enabled ?? true,
+    };
+    mayWritePolicy(caller, undefined, policy);
+    await reservePolicyName(trx, name);
+    if (await isPolicyNameTaken(trx, tenantId, name)) throw taken(tenantId === undefined);
+    refuseLockOut(caller, policy, force);
+    await setAttachedRoles(trx, await insertPolicy(trx, policy), policy.attachedRoles);
+    const made = await findPolicy(trx, caller.tenant, name);
+    if (made === undefined) throw notFound('policy');
+    audit.after = policyResource(made);
+    return policyResource(made);
+  });
+}
+
+function newPolicyName(text: string): PolicyName {
+  const name = parsePolicyName(text);
+  if (name === undefined)
+    throw invalidField('/name', 'A name is 1 to 63 lower-case letters, digits, _ or -, and begins with a letter.');
+  return name;
+}
+
+function taken(global: boolean): Refusal {
+  const detail = global
+    ? 'A policy of this name exists already, global or of some tenant.'
+    : 'A policy of this name exists already.';
+  return new Refusal('already_exists', detail, { param: 'name' });
+}

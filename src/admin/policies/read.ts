@@ -1,0 +1,62 @@
+/** Reading policies: the tenant's own and the global ones in one list, by name. */
+
+import type { Knex } from 'knex';
+import { type PolicyName, parsePolicyName, parseRoleName, type RoleName, type TenantId } from '../../domain/ids.ts';
+import { isBuiltinRole } from '../../domain/roles.ts';
+import { findPolicy, listPolicies, policiesOfRole } from '../../store/queries/policies.ts';
+import { findRole } from '../../store/queries/roles.ts';
+import type { AdminParts, Caller } from '../caller.ts';
+import { type List, type ListQuery, paged, scopeOf } from '../list.ts';
+import { notFound } from '../refusals.ts';
+import { type PolicyResource, policyResource } from './resource.ts';
+
+export async function listPoliciesPage(parts: AdminParts, caller: Caller, query: ListQuery): Promise<List<PolicyResource>> {
+  return paged(
+    caller,
+    'policies',
+    query,
+    (page) => listPolicies(parts.db.knex, scopeOf(caller), page),
+    (policy) => [policy.name, policy.tenantId ?? ''],
+    policyResource,
+  );
+}
+
+/** @throws Refusal `not_found` */
+export async function getPolicy(parts: AdminParts, caller: Caller, text: string): Promise<PolicyResource> {
+  const policy = await findPolicy(parts.db.knex, caller.tenant, policyNameOf(text));
+  if (policy === undefined) throw notFound('policy');
+  return policyResource(policy);
+}
+
+/** The policies that are attached to one role. */
+export async function listRolePoliciesPage(
+  parts: AdminParts,
+  caller: Caller,
+  text: string,
+  query: ListQuery,
+): Promise<List<PolicyResource>> {
+  const role = await existingRole(parts.db.knex, caller.tenant, text);
+  return paged(
+    caller,
+    `policies of ${role}`,
+    query,
+    (page) => policiesOfRole(parts.db.knex, caller.tenant, role, page),
+    (policy) => [policy.name],
+    policyResource,
+  );
+}
+
+/** @throws Refusal `not_found` */
+export async function existingRole(q: Knex, tenant: TenantId, text: string): Promise<RoleName> {
+  const name = parseRoleName(text);
+  if (name === undefined) throw notFound('role');
+  if (!isBuiltinRole(name) && (await findRole(q, tenant, name)) === undefined) throw notFound('role');
+  return name;
+}
+
+/** @throws Refusal `not_found` for any text that cannot be a name */
+export function policyNameOf(text: string): PolicyName {
+  const name = parsePolicyName(text);
+  if (name === undefined) throw notFound('policy');
+  return name;
+}

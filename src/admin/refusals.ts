@@ -1,0 +1,42 @@
+/** The refusals that many use cases share, so that they read the same everywhere. */
+
+import type { Parsed } from '../decision/validate.ts';
+import { Refusal } from '../domain/errors.ts';
+import type { FieldError } from '../domain/problem.ts';
+
+/** The same words for what never was, what is gone and what belongs to another tenant. */
+export function notFound(what: string): Refusal {
+  return new Refusal('not_found', `There is no such ${what}.`);
+}
+
+/** @param errors at least one */
+export function invalidFields(errors: readonly FieldError[]): Refusal {
+  const [first] = errors;
+  const detail = first === undefined ? 'The body is not valid.' : `The body is not valid at ${first.path}: ${first.message}`;
+  return new Refusal('invalid_field', detail, { errors, ...(first === undefined ? {} : { param: first.path.slice(1) }) });
+}
+
+export function invalidField(path: string, message: string): Refusal {
+  return invalidFields([{ path, message }]);
+}
+
+export function escalation(detail: string): Refusal {
+  return new Refusal('escalation', detail);
+}
+
+/**
+ * The value of what a validator read.
+ * @throws Refusal `invalid_field`
+ */
+export function valid<T>(parsed: Parsed<T>): T {
+  if (parsed.kind === 'errors') throw invalidFields(parsed.errors);
+  return parsed.value;
+}
+
+export function throwIfInvalid(errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalidFields(errors);
+}
+
+export function lastAdminRefusal(): Refusal {
+  return new Refusal('last_admin', 'This is the last active local administrator. Make another one first.');
+}

@@ -1,0 +1,61 @@
+/** Making a custom role. */
+
+import { parseConstraints, validateConstraints, validatePatterns } from '../../decision/validate.ts';
+import { Refusal } from '../../domain/errors.ts';
+import { parseRoleName, type RoleName } from '../../domain/ids.ts';
+import { isBuiltinRole } from '../../domain/roles.ts';
+import { brokenConstraint } from '../../store/faults.ts';
+import { findRole, insertRole, type StoredRole } from '../../store/queries/roles.ts';
+import { lockTenant } from '../../store/queries/tenants.ts';
+import type { AdminParts, Caller } from '../caller.ts';
+import { change, type Transaction } from '../change.ts';
+import { mayGive } from '../escalation.ts';
+import { invalidField, notFound, throwIfInvalid, valid } from '../refusals.ts';
+import { type RoleResource, roleResource } from './resource.ts';
+
+export interface NewRoleRequest {
+  readonly name: string;
+  readonly description?: string;
+  readonly permissions: readonly string[];
+  readonly resource_constraints?: unknown;
+}
+
+/** @throws Refusal `invalid_field`, `already_exists`, `escalation` */
+export async function createRole(parts: AdminParts, caller: Caller, request: NewRoleRequest): Promise<RoleResource> {
+  const name = newRoleName(request.name);
+  throwIfInvalid([
+    ...validatePatterns(request.permissions, '/permissions'),
+    ...validateConstraints(request.resource_constraints),
+  ]);
+  const constraints = valid(parseConstraints(request.resource_constraints));
+  return change(parts, caller, { action: 'role.create', target: { type: 'role', id: name } }, async (trx, audit) => {
+    mayGive(caller, { permissions: request.permissions, constraints });
+    if ((await lockTenant(trx, caller.tenant, 'share')) === undefined) throw notFound('tenant');
+    const { description = '', permissions } = request;
+    await insertUnlessTaken(trx, { tenantId: caller.tenant, name, description, permissions, constraints });
+    const made = await findRole(trx, caller.tenant, name);
+    if (made === undefined) throw notFound('role');
+    audit.after = roleResource(made);
+    return roleResource(made);
+  });
+}
+
+function newRoleName(text: string): RoleName {
+  const name = parseRoleName(text);
+  if (name === undefined)
+    throw invalidField('/name', 'A name is 1 to 63 lower-case letters, digits, _ or -, and begins with a letter.');
+  if (isBuiltinRole(name)) throw taken();
+  return name;
+}
+
+async function insertUnlessTaken(trx: Transaction, role: Omit<StoredRole, 'createdAt' | 'updatedAt'>): Promise<void> {
+  try {
+    await insertRole(trx, role);
+  } catch (error) {
+    throw brokenConstraint(error) === 'roles_pkey' ? taken() : error;
+  }
+}
+
+function taken(): Refusal {
+  return new Refusal('already_exists', 'A role of this name exists already.', { param: 'name' });
+}

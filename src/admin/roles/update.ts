@@ -1,0 +1,79 @@
+/** Changing and deleting custom roles. The built-in ones are the same everywhere and forever. */
+
+import { parseConstraints, validateConstraints, validatePatterns } from '../../decision/validate.ts';
+import { Refusal } from '../../domain/errors.ts';
+import { isBuiltinRole } from '../../domain/roles.ts';
+import { detachRoleFromAll, isRoleAttached } from '../../store/queries/policies.ts';
+import {
+  findRole,
+  lockRoles,
+  deleteRole as removeRole,
+  type StoredRole,
+  updateRole as writeRole,
+} from '../../store/queries/roles.ts';
+import { isRoleGiven, takeRoleFromAll } from '../../store/queries/users.ts';
+import type { AdminParts, Caller } from '../caller.ts';
+import { change, type Transaction } from '../change.ts';
+import { mayWiden } from '../escalation.ts';
+import { notFound, throwIfInvalid, valid } from '../refusals.ts';
+import { roleNameOf } from './read.ts';
+import { type RoleResource, roleResource } from './resource.ts';
+
+/** Absent members stay as they are. */
+export interface RoleChanges {
+  readonly description?: string;
+  readonly permissions?: readonly string[];
+  readonly resource_constraints?: unknown;
+}
+
+/** @throws Refusal `not_found`, `builtin_role`, `invalid_field`, `escalation` */
+export async function updateRole(parts: AdminParts, caller: Caller, text: string, changes: RoleChanges): Promise<RoleResource> {
+  throwIfInvalid([
+    ...validatePatterns(changes.permissions ?? [], '/permissions'),
+    ...validateConstraints(changes.resource_constraints),
+  ]);
+  return change(parts, caller, { action: 'role.update', target: { type: 'role', id: text } }, async (trx, audit) => {
+    const role = await holdRole(trx, caller, text);
+    const changed = {
+      ...role,
+      description: changes.description ?? role.description,
+      permissions: changes.permissions ?? role.permissions,
+      constraints:
+        changes.resource_constraints === undefined ? role.constraints : valid(parseConstraints(changes.resource_constraints)),
+    };
+    mayWiden(caller, role, changed);
+    await writeRole(trx, changed);
+    const written = await findRole(trx, role.tenantId, role.name);
+    if (written === undefined) throw notFound('role');
+    audit.before = roleResource(role);
+    audit.after = roleResource(written);
+    return roleResource(written);
+  });
+}
+
+/**
+ * @param force takes the role from the users and policies that have it, instead of refusing
+ * @throws Refusal `not_found`, `builtin_role`, `in_use`
+ */
+export async function deleteRole(parts: AdminParts, caller: Caller, text: string, force: boolean): Promise<void> {
+  await change(parts, caller, { action: 'role.delete', target: { type: 'role', id: text } }, async (trx, audit) => {
+    const role = await holdRole(trx, caller, text);
+    const used = (await isRoleGiven(trx, role.tenantId, role.name)) || (await isRoleAttached(trx, role.tenantId, role.name));
+    if (used && !force) {
+      throw new Refusal('in_use', 'The role is given to users or has policies attached. With force=true it is taken from them.');
+    }
+    await takeRoleFromAll(trx, role.tenantId, role.name);
+    await detachRoleFromAll(trx, role.tenantId, role.name);
+    await removeRole(trx, role.tenantId, role.name);
+    audit.before = roleResource(role);
+  });
+}
+
+async function holdRole(trx: Transaction, caller: Caller, text: string): Promise<StoredRole> {
+  const name = roleNameOf(text);
+  if (isBuiltinRole(name)) throw new Refusal('builtin_role', 'Built-in roles cannot be changed or deleted.');
+  await lockRoles(trx, caller.tenant, [name], 'update');
+  const role = await findRole(trx, caller.tenant, name);
+  if (role === undefined) throw notFound('role');
+  return role;
+}

@@ -1,0 +1,56 @@
+/** Making a tenant. */
+
+import { Refusal } from '../../domain/errors.ts';
+import { parseTenantId, type TenantId } from '../../domain/ids.ts';
+import { brokenConstraint } from '../../store/faults.ts';
+import { findTenant, insertTenant, type StoredTenant } from '../../store/queries/tenants.ts';
+import type { AdminParts, Caller } from '../caller.ts';
+import { change, type Transaction } from '../change.ts';
+import { invalidField, notFound, throwIfInvalid } from '../refusals.ts';
+import { mergeQuotas, mergeSettings, type QuotasRequest, type SettingsRequest, settingsErrors } from './merge.ts';
+import { type TenantResource, tenantResource } from './resource.ts';
+
+export interface NewTenantRequest {
+  readonly id: string;
+  readonly name: string;
+  readonly settings?: SettingsRequest;
+  readonly quotas?: QuotasRequest;
+}
+
+/** @throws Refusal `invalid_field`, `already_exists` also for the id of a tenant that was deleted */
+export async function createTenant(parts: AdminParts, caller: Caller, request: NewTenantRequest): Promise<TenantResource> {
+  const id = newTenantId(request.id);
+  throwIfInvalid(settingsErrors(request.settings ?? {}));
+  return change(parts, caller, { action: 'tenant.create', target: { type: 'tenant', id } }, async (trx, audit) => {
+    audit.tenant = id;
+    await insertUnlessTaken(trx, {
+      id,
+      name: request.name,
+      settings: mergeSettings({}, request.settings ?? {}),
+      quotas: mergeQuotas({}, request.quotas ?? {}),
+    });
+    const made = await findTenant(trx, id);
+    if (made === undefined) throw notFound('tenant');
+    audit.after = tenantResource(made);
+    return tenantResource(made);
+  });
+}
+
+function newTenantId(text: string): TenantId {
+  const id = parseTenantId(text);
+  if (id === undefined)
+    throw invalidField('/id', 'An id is 1 to 63 lower-case letters, digits or hyphens, and begins with no hyphen.');
+  return id;
+}
+
+async function insertUnlessTaken(
+  trx: Transaction,
+  tenant: Pick<StoredTenant, 'id' | 'name' | 'settings' | 'quotas'>,
+): Promise<void> {
+  try {
+    await insertTenant(trx, tenant);
+  } catch (error) {
+    if (brokenConstraint(error) !== 'tenants_pkey') throw error;
+    throw new Refusal('already_exists', "This id is or was a tenant's. Ids are never used again.", { param: 'id' });
+  }
+}

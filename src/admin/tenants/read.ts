@@ -1,0 +1,37 @@
+/** Reading tenants. Platform administrators see all, others their own alone. */
+
+import { parseTenantId, type TenantId } from '../../domain/ids.ts';
+import { findTenant, listTenants } from '../../store/queries/tenants.ts';
+import { authorize } from '../authorize.ts';
+import { type AdminParts, type Caller, isPlatformAdmin } from '../caller.ts';
+import { type List, type ListQuery, paged } from '../list.ts';
+import { notFound } from '../refusals.ts';
+import { type TenantResource, tenantResource } from './resource.ts';
+
+export async function listTenantsPage(parts: AdminParts, caller: Caller, query: ListQuery): Promise<List<TenantResource>> {
+  return paged(
+    caller,
+    'tenants',
+    query,
+    (page) => listTenants(parts.db.knex, page),
+    (tenant) => [tenant.id],
+    tenantResource,
+  );
+}
+
+/** @throws Refusal `not_found`; for others than platform administrators also when they lack `admin:users` */
+export async function getTenant(parts: AdminParts, caller: Caller, text: string): Promise<TenantResource> {
+  authorize(caller, isPlatformAdmin(caller) ? 'admin:tenants' : 'admin:users');
+  const id = tenantIdOf(text);
+  if (!isPlatformAdmin(caller) && id !== caller.principal.tenantId) throw notFound('tenant');
+  const tenant = await findTenant(parts.db.knex, id);
+  if (tenant === undefined) throw notFound('tenant');
+  return tenantResource(tenant);
+}
+
+/** @throws Refusal `not_found` for any text that cannot be an id */
+export function tenantIdOf(text: string): TenantId {
+  const id = parseTenantId(text);
+  if (id === undefined) throw notFound('tenant');
+  return id;
+}

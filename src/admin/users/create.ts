@@ -1,0 +1,54 @@
+/** Making a user. */
+
+import { makeId } from '../../domain/ids.ts';
+import { makeOneTimeToken } from '../../identity/one-time.ts';
+import { putPasswordSetup } from '../../store/queries/credentials.ts';
+import { findUser, insertUser, setManualRoles } from '../../store/queries/users.ts';
+import type { AdminParts, Caller } from '../caller.ts';
+import { change } from '../change.ts';
+import { mayGiveRoles } from '../escalation.ts';
+import { notFound, throwIfInvalid } from '../refusals.ts';
+import { canonicalEmail, withUniqueEmail } from './email.ts';
+import { takePlace } from './quota.ts';
+import { type UserResource, userResource } from './resource.ts';
+import { knownRoles } from './roles.ts';
+
+export interface NewUserRequest {
+  readonly email: string;
+  readonly name: string;
+  readonly department?: string | null;
+  readonly roles?: readonly string[];
+  readonly password?: string;
+}
+
+/** With the token that lets the user set a first password, where none was given. It is shown here and never again. */
+export interface CreatedUser extends UserResource {
+  readonly password_setup_token?: string;
+}
+
+/** @throws Refusal `invalid_field`, `escalation`, `already_exists`, `quota_exceeded` */
+export async function createUser(parts: AdminParts, caller: Caller, request: NewUserRequest): Promise<CreatedUser> {
+  const email = canonicalEmail(request.email);
+  const passwordHash = request.password === undefined ? null : await hashed(parts, request.password, email, request.name);
+  const setup = request.password === undefined ? makeOneTimeToken(parts.random) : undefined;
+  const id = makeId('usr', caller.nowMs, parts.random(10));
+  const user = await change(parts, caller, { action: 'user.create', target: { type: 'user', id } }, async (trx, audit) => {
+    const roles = await knownRoles(trx, caller.tenant, request.roles ?? [], '/roles');
+    await mayGiveRoles(trx, caller, roles);
+    await takePlace(trx, caller.tenant);
+    const { name, department = null } = request;
+    await withUniqueEmail(insertUser(trx, { id, tenantId: caller.tenant, email, name, department, passwordHash }));
+    await setManualRoles(trx, id, roles);
+    if (setup !== undefined) await putPasswordSetup(trx, id, setup.digest);
+    const made = await findUser(trx, caller.tenant, id);
+    if (made === undefined) throw notFound('user');
+    audit.after = userResource(made);
+    return made;
+  });
+  return { ...userResource(user), ...(setup === undefined ? {} : { password_setup_token: setup.text }) };
+}
+
+async function hashed(parts: AdminParts, password: string, email: string, name: string): Promise<string> {
+  throwIfInvalid(parts.passwords.validate(password, { email, name }).map((message) => ({ path: '/password', message })));
+  return parts.passwords.hash(password);
+}

@@ -1,0 +1,23 @@
+/** Deleting a user: sessions end, keys are revoked, the e-mail address is free again. */
+
+import { revokeKeysOfUser } from '../../store/queries/api-keys.ts';
+import { deleteUser as removeUser } from '../../store/queries/users.ts';
+import type { AdminParts, Caller } from '../caller.ts';
+import { change } from '../change.ts';
+import { mayActOnUser } from '../escalation.ts';
+import { lastAdminRefusal } from '../refusals.ts';
+import { holdUser } from './find.ts';
+import { userResource } from './resource.ts';
+
+/** @throws Refusal `not_found`, `escalation`, `last_admin` */
+export async function deleteUser(parts: AdminParts, caller: Caller, id: string): Promise<void> {
+  await change(parts, caller, { action: 'user.delete', target: { type: 'user', id } }, async (trx, audit) => {
+    const { user, lastAdmin } = await holdUser(trx, caller, id);
+    await mayActOnUser(trx, caller, user);
+    if (lastAdmin) throw lastAdminRefusal();
+    const revoked = await revokeKeysOfUser(trx, user.tenantId, user.id);
+    await removeUser(trx, user.tenantId, user.id);
+    audit.before = userResource(user);
+    audit.after = { revoked_keys: revoked };
+  });
+}

@@ -1,0 +1,31 @@
+/** What the API shows of a user. */
+
+import type { StoredUser } from '../../store/queries/users.ts';
+
+export interface UserResource {
+  readonly id: string;
+  readonly email: string | null;
+  readonly name: string;
+  readonly department: string | null;
+  readonly roles: readonly string[];
+  readonly directory_roles: readonly string[];
+  readonly tenant_id: string;
+  readonly status: 'active' | 'deactivated';
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export function userResource(user: StoredUser): UserResource {
+  return {
+    id: user.id,
+    email: user.email,
+    name: user.name,
+    department: user.department,
+    roles: user.roles,
+    directory_roles: user.directoryRoles,
+    tenant_id: user.tenantId,
+    status: user.status,
+    created_at: user.createdAt.toISOString(),
+    updated_at: user.updatedAt.toISOString(),
+  };
+}

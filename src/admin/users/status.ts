@@ -1,0 +1,48 @@
+/** Deactivating and activating users. Deactivation ends sessions for good and puts the keys to sleep; keys wake with their owner. */
+
+import { discardPasswordSetups } from '../../store/queries/credentials.ts';
+import { endSessionsOfUser } from '../../store/queries/sessions.ts';
+import { findUser, type StoredUser, setUserStatus } from '../../store/queries/users.ts';
+import type { AdminParts, Caller } from '../caller.ts';
+import { change, type Transaction } from '../change.ts';
+import { mayActOnUser } from '../escalation.ts';
+import { lastAdminRefusal, notFound } from '../refusals.ts';
+import { holdUser } from './find.ts';
+import { takePlace } from './quota.ts';
+import { type UserResource, userResource } from './resource.ts';
+
+/** @throws Refusal `not_found`, `escalation`, `last_admin` */
+export async function deactivateUser(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
+  return change(parts, caller, { action: 'user.deactivate', target: { type: 'user', id } }, async (trx, audit) => {
+    const { user, lastAdmin } = await holdUser(trx, caller, id);
+    await mayActOnUser(trx, caller, user);
+    if (lastAdmin) throw lastAdminRefusal();
+    if (user.status === 'active') await setUserStatus(trx, user.tenantId, user.id, 'deactivated');
+    await endSessionsOfUser(trx, user.id);
+    await discardPasswordSetups(trx, user.id);
+    audit.before = { status: user.status };
+    audit.after = { status: 'deactivated' };
+    return shown(trx, user);
+  });
+}
+
+/** @throws Refusal `not_found`, `escalation`, `quota_exceeded` */
+export async function activateUser(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
+  return change(parts, caller, { action: 'user.activate', target: { type: 'user', id } }, async (trx, audit) => {
+    const { user } = await holdUser(trx, caller, id);
+    await mayActOnUser(trx, caller, user);
+    if (user.status === 'deactivated') {
+      await takePlace(trx, user.tenantId);
+      await setUserStatus(trx, user.tenantId, user.id, 'active');
+    }
+    audit.before = { status: user.status };
+    audit.after = { status: 'active' };
+    return shown(trx, user);
+  });
+}
+
+async function shown(trx: Transaction, { tenantId, id }: StoredUser): Promise<UserResource> {
+  const user = await findUser(trx, tenantId, id);
+  if (user === undefined) throw notFound('user');
+  return userResource(user);
+}

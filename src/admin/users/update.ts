@@ -1,0 +1,52 @@
+/** Changing what is written about a user, and the roles given by hand. */
+
+import { ADMIN } from '../../domain/roles.ts';
+import { findUser, setManualRoles, updateUser as writeUser } from '../../store/queries/users.ts';
+import type { AdminParts, Caller } from '../caller.ts';
+import { change } from '../change.ts';
+import { mayActOnUser, mayGiveRoles } from '../escalation.ts';
+import { lastAdminRefusal, notFound } from '../refusals.ts';
+import { canonicalEmail, withUniqueEmail } from './email.ts';
+import { holdUser } from './find.ts';
+import { type UserResource, userResource } from './resource.ts';
+import { knownRoles } from './roles.ts';
+
+/** Absent members stay as they are. */
+export interface UserChanges {
+  readonly email?: string;
+  readonly name?: string;
+  readonly department?: string | null;
+  readonly roles?: readonly string[];
+}
+
+/** @throws Refusal `not_found`, `invalid_field`, `escalation`, `last_admin`, `already_exists` */
+export async function updateUser(parts: AdminParts, caller: Caller, id: string, changes: UserChanges): Promise<UserResource> {
+  return change(parts, caller, { action: 'user.update', target: { type: 'user', id } }, async (trx, audit) => {
+    const { user, lastAdmin } = await holdUser(trx, caller, id);
+    await mayActOnUser(trx, caller, user);
+    if (changes.roles !== undefined) {
+      const roles = await knownRoles(trx, user.tenantId, changes.roles, '/roles');
+      await mayGiveRoles(
+        trx,
+        caller,
+        roles.filter((role) => !user.roles.includes(role)),
+      );
+      if (lastAdmin && !roles.includes(ADMIN)) throw lastAdminRefusal();
+      await setManualRoles(trx, user.id, roles);
+    }
+    await withUniqueEmail(
+      writeUser(trx, {
+        id: user.id,
+        tenantId: user.tenantId,
+        email: changes.email === undefined ? user.email : canonicalEmail(changes.email),
+        name: changes.name ?? user.name,
+        department: changes.department === undefined ? user.department : changes.department,
+      }),
+    );
+    const changed = await findUser(trx, user.tenantId, user.id);
+    if (changed === undefined) throw notFound('user');
+    audit.before = userResource(user);
+    audit.after = userResource(changed);
+    return userResource(changed);
+  });
+}

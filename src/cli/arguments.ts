@@ -1,0 +1,37 @@
+/** Options of a command, read strictly: an unknown one is refused, not ignored. */
+
+import { parseArgs } from 'node:util';
+
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** An option's name without its dashes, and whether it takes a value. */
+export type OptionNames = Readonly<Record<string, 'value' | 'flag'>>;
+
+export interface Arguments {
+  readonly value: (name: string) => string | undefined;
+  readonly flag: (name: string) => boolean;
+  readonly words: readonly string[];
+}
+
+export function parseArguments(argv: readonly string[], names: OptionNames): Arguments {
+  const options = Object.fromEntries(
+    Object.entries(names).map(([name, kind]) => [name, { type: kind === 'value' ? ('string' as const) : ('boolean' as const) }]),
+  );
+  let parsed: ReturnType<typeof parseArgs>;
+  try {
+    parsed = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+  const { values, positionals } = parsed;
+  return {
+    value: (name) => {
+      const value = values[name];
+      return typeof value === 'string' ? value : undefined;
+    },
+    flag: (name) => values[name] === true,
+    words: positionals,
+  };
+}

@@ -1,0 +1,49 @@
+/** The addresses of the demo: which are taken, and by which others they can be reached. */
+
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+export interface DemoAddress {
+  /** What listens there, for people. */
+  readonly what: string;
+  /** The environment variable that moves it. */
+  readonly setting: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** One sentence for each address that cannot be had, naming the setting to change. */
+export async function busyAddresses(addresses: readonly DemoAddress[]): Promise<readonly string[]> {
+  const sentences = await Promise.all(
+    addresses.map(async ({ what, setting, host, port }) => {
+      const code = port === 0 ? undefined : await cannotListen(host, port);
+      if (code === undefined) return [];
+      const where = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+      if (code === 'EADDRINUSE') {
+        return [`${where} is in use, and ${what} belongs there: stop what listens there, or set ${setting} to another address.`];
+      }
+      return [`${where} cannot be had for ${what} (${code}): set ${setting} to another address.`];
+    }),
+  );
+  return sentences.flat();
+}
+
+/** The system's code for why not; undefined when it can. */
+async function cannotListen(host: string, port: number): Promise<string | undefined> {
+  const server = createServer();
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+    const closed = once(server, 'close');
+    server.close();
+    await closed;
+    return undefined;
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+  }
+}
+
+/** From this machine: a listener on every address is reached by loopback. */
+export function reachable(address: string): string {
+  return address.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:');
+}

@@ -1,0 +1,78 @@
+/** What the demo prints when it is ready: where things are, who one is, and three requests to paste. */
+
+import type { BootstrapOutcome } from '../admin/bootstrap.ts';
+
+export interface BannerParts {
+  /** All addresses are `host:port`. */
+  readonly envoy: string;
+  readonly http: string;
+  readonly admin: string | undefined;
+  readonly upstream: string;
+  readonly administrator: BootstrapOutcome;
+  readonly administratorEmail: string;
+  /** Shown here and stored nowhere. */
+  readonly key: string;
+  /** The e-mail address of the key's owner. */
+  readonly owner: string;
+}
+
+const LABEL_WIDTH = 18;
+
+export function banner(parts: BannerParts): string {
+  const { envoy, http, admin, upstream, key, owner } = parts;
+  const base = `http://${envoy}`;
+  const lines = [
+    '',
+    '  Postern is running.',
+    '',
+    row('Envoy', base, 'the edge: every request to the platform goes through it'),
+    row('HTTP API', `http://${http}`, 'logins and management; /v1/auth and /v1/iam at the edge too'),
+    ...(admin === undefined ? [] : [row('Metrics', `http://${admin}/metrics`, 'and /readyz, /healthz')]),
+    row('Upstream ledger', `http://${upstream}/ledger`, 'the usage that the stand-in AI platform reported'),
+    '',
+    ...administratorRows(parts),
+    row('API key', key, `new with this start; of ${owner}, a developer in the tenant demo`),
+    '',
+    '  Allowed (200)',
+    `    ${chat(base, key, 'llama-3')}`,
+    '',
+    '  Denied by role (403 insufficient_permission): a developer may not list models',
+    `    curl -i ${base}/v1/models -H 'Authorization: Bearer ${key}'`,
+    '',
+    '  Denied by policy (403 denied_by_policy): no-secret-models',
+    `    ${chat(base, key, 'gpt-secret')}`,
+    '',
+    '  Ctrl-C stops everything; the data stays.',
+    '',
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function administratorRows({ administrator, administratorEmail }: BannerParts): string[] {
+  if (administrator.kind === 'present') {
+    return [
+      row(
+        'Administrator',
+        administratorEmail,
+        'password as shown at the first start; "npm run postern -- reset-admin" makes a new one',
+      ),
+    ];
+  }
+  const { email, madePassword } = administrator;
+  return [
+    row('Administrator', email),
+    madePassword === undefined
+      ? row('Password', 'as set in bootstrap.password')
+      : row('Password', madePassword, 'shown this once'),
+  ];
+}
+
+function row(label: string, value: string, note?: string): string {
+  return `  ${label.padEnd(LABEL_WIDTH)}${value}${note === undefined ? '' : `  (${note})`}`;
+}
+
+/** Single quotes alone, so that every shell takes it as it is. */
+function chat(base: string, key: string, model: string): string {
+  const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] });
+  return `curl -i ${base}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'`;
+}

@@ -1,0 +1,159 @@
+/** `postern demo`: the server, a stand-in AI upstream and a real Envoy in front of both, with something to try. */
+
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startUpstream, type Upstream } from '../demo/upstream.ts';
+import { Passwords } from '../identity/passwords.ts';
+import { openStore, prepareStore, startServer } from '../server.ts';
+import { createTelemetry } from '../telemetry/telemetry.ts';
+import type { Arguments } from './arguments.ts';
+import { ConfigProblems, type Loaded, loadOrRefuse } from './configuration.ts';
+import { busyAddresses, type DemoAddress, reachable } from './demo-addresses.ts';
+import { banner } from './demo-banner.ts';
+import { seedDemo } from './demo-seed.ts';
+import { findEnvoy } from './envoy.ts';
+import { placeAddresses, splitAddress } from './envoy-config.ts';
+import { startEnvoy } from './envoy-process.ts';
+import { stopSignal } from './signals.ts';
+
+const DEFAULT_LISTEN = '127.0.0.1:10000';
+const UPSTREAM_PORT = 8081;
+const SERVING_TIMEOUT_MS = 8000;
+const SERVING_POLL_MS = 50;
+const ENVOY_CONFIG = new URL('../../envoy/demo.yaml', import.meta.url);
+
+/** What holds for the demo where nothing else is said: a quiet log, and Envoy on this machine tells who the client is. */
+const DEMO_DEFAULTS: Readonly<Record<string, string>> = {
+  'log.level': 'warn',
+  'http.trusted-proxies': '["127.0.0.0/8", "::1/128"]',
+};
+
+export async function demo(args: Arguments): Promise<number> {
+  const listen = process.env['POSTERN_DEMO_LISTEN'] || DEFAULT_LISTEN;
+  const loaded = loadDemo(args);
+  const addresses = demoAddresses(loaded, listen);
+  const stop = stopSignal();
+  const busy = await busyAddresses(addresses);
+  if (busy.length > 0) {
+    process.stderr.write(`${busy.join('\n')}\n`);
+    return 1;
+  }
+  await using running = new AsyncDisposableStack();
+  const ended = await run(loaded, listen, stop, running);
+  if (ended === 'stopped') return 0;
+  process.stderr.write(`${ended}\n`);
+  return 1;
+}
+
+/** Starts everything, last what depends on all else, and waits. What it started it leaves in `running`, to be stopped in reverse. */
+async function run(
+  { config, secrets }: Loaded,
+  listen: string,
+  stop: Promise<void>,
+  running: AsyncDisposableStack,
+): Promise<'stopped' | string> {
+  const stopped = stop.then(() => 'stopped' as const);
+  const search = await Promise.race([findEnvoy(process.env, (line) => process.stdout.write(`${line}\n`)), stopped]);
+  if (search === 'stopped') return search;
+  if (search.kind === 'missing') return search.message;
+
+  const telemetry = createTelemetry({ level: config.log.level });
+  const store = await openStore(config, secrets, telemetry);
+  running.defer(() => store.close());
+  const passwords = await Passwords.start();
+  const administrator = await prepareStore(config, secrets, store, passwords);
+  const server = await startServer({ config, secrets, store, passwords, telemetry, health: true });
+  running.defer(() => server.close());
+  const { key, owner } = await seedDemo(server.admin);
+  const upstream = await startUpstreamNear('127.0.0.1', UPSTREAM_PORT);
+  running.defer(() => upstream.close());
+
+  const http = reachable(server.addresses.http);
+  const ledger = `${upstream.host}:${upstream.port}`;
+  const places = { edge: listen, 'postern-grpc': reachable(server.addresses.grpc), 'postern-http': http, upstream: ledger };
+  const text = await readFile(ENVOY_CONFIG, 'utf8');
+  const envoy = await startEnvoy({
+    binary: search.path,
+    config: placeAddresses(text, { admin: '127.0.0.1:0', places }),
+    concurrency: 2,
+  });
+  running.defer(() => envoy.stop());
+
+  const edge = reachable(envoy.listeners.get('edge') ?? listen);
+  if (!(await serves(edge, stop))) {
+    const reasons = await server.ready();
+    return `Requests do not come through Envoy: ${reasons.length > 0 ? `Postern is not ready (${reasons.join('; ')})` : 'its check is not answered'}.`;
+  }
+  process.stdout.write(
+    banner({
+      envoy: edge,
+      http,
+      admin: server.addresses.admin === undefined ? undefined : reachable(server.addresses.admin),
+      upstream: ledger,
+      administrator,
+      administratorEmail: config.bootstrap.email,
+      key,
+      owner,
+    }),
+  );
+  const lost = envoy.exited.then(() => `Envoy ended by itself: ${envoy.output().trim().split('\n').at(-1) ?? ''}`);
+  return Promise.race([stopped, lost]);
+}
+
+function loadDemo(args: Arguments): Loaded {
+  const given = loadOrRefuse(args);
+  const silent = given.settings.filter(({ raw }) => raw === undefined).map(({ key }) => key.path);
+  const defaults = Object.entries(DEMO_DEFAULTS).filter(([path]) => silent.includes(path));
+  const variables = defaults.map(([path, value]) => [`POSTERN_${path.toUpperCase().replaceAll(/[.-]/g, '_')}`, value]);
+  return loadOrRefuse(args, { ...process.env, ...Object.fromEntries(variables) });
+}
+
+/** @throws ConfigProblems when the demo cannot be run with this configuration */
+function demoAddresses({ config }: Loaded, listen: string): readonly DemoAddress[] {
+  if (config.grpc.tls !== undefined) {
+    throw new ConfigProblems(
+      'grpc.tls: the demo\'s Envoy asks Postern without TLS; leave it out, or use "postern serve" with envoy/production.yaml.',
+    );
+  }
+  const edge = listenAddress(listen);
+  const grpc = config.grpc.listen;
+  return [
+    { what: "Envoy's listener", setting: 'POSTERN_DEMO_LISTEN', ...edge },
+    { what: "Postern's HTTP side", setting: 'POSTERN_HTTP_LISTEN', ...config.http.listen },
+    ...(grpc.kind === 'tcp'
+      ? [{ what: "Postern's gRPC side", setting: 'POSTERN_GRPC_LISTEN', host: grpc.host, port: grpc.port }]
+      : []),
+    { what: 'health and metrics', setting: 'POSTERN_ADMIN_LISTEN', ...config.admin.listen },
+  ];
+}
+
+function listenAddress(listen: string): { readonly host: string; readonly port: number } {
+  try {
+    return splitAddress(listen);
+  } catch {
+    throw new ConfigProblems(`POSTERN_DEMO_LISTEN: expected host:port, got ${listen}`);
+  }
+}
+
+/** Waits until Envoy has found Postern healthy and a request passes the check; false when that takes too long. */
+async function serves(edge: string, stop: Promise<void>): Promise<boolean> {
+  const deadline = performance.now() + SERVING_TIMEOUT_MS;
+  let stopped = false;
+  void stop.then(() => {
+    stopped = true;
+  });
+  while (performance.now() < deadline) {
+    const answer = await fetch(`http://${edge}/.well-known/jwks.json`, { signal: AbortSignal.timeout(2000) }).catch(
+      () => undefined,
+    );
+    await answer?.body?.cancel();
+    if (answer?.status === 200 || stopped) return true;
+    await sleep(SERVING_POLL_MS);
+  }
+  return false;
+}
+
+/** On its usual port, or on any other when that is taken: nobody configures the stand-in, and the banner tells where it is. */
+async function startUpstreamNear(host: string, port: number): Promise<Upstream> {
+  return startUpstream(host, port).catch(() => startUpstream(host, 0));
+}

@@ -1,0 +1,79 @@
+/** Envoy's configuration files with the real addresses put in: the file stays readable and works alone, nothing in it is a template. */
+
+import { parse } from 'yaml';
+
+/** `host:port`, `[v6]:port` or `unix:/path`. */
+export type Address = string;
+
+export interface EnvoyAddresses {
+  /** Envoy's own admin listener. Port 0: the system chooses. */
+  readonly admin: Address;
+  /** By the name of a listener or cluster in the file; each must be there. */
+  readonly places: Readonly<Record<string, Address>>;
+}
+
+/**
+ * @param text a configuration in YAML
+ * @throws Error when a named place is not in it, or an address has no form that Envoy takes
+ */
+export function placeAddresses(text: string, addresses: EnvoyAddresses): object {
+  const config: unknown = parse(text, { merge: true });
+  if (!isObject(config)) throw new Error('The Envoy configuration is not a mapping.');
+  const missing = new Set(Object.keys(addresses.places));
+  const resources = child(config, 'static_resources');
+  for (const listener of items(resources, 'listeners')) {
+    const address = addresses.places[nameOf(listener)];
+    if (address === undefined) continue;
+    listener['address'] = envoyAddress(address);
+    missing.delete(nameOf(listener));
+  }
+  for (const cluster of items(resources, 'clusters')) {
+    const address = addresses.places[nameOf(cluster)];
+    if (address === undefined) continue;
+    // A placed address is a literal one, so there is nothing to resolve.
+    cluster['type'] = 'STATIC';
+    for (const locality of items(child(cluster, 'load_assignment'), 'endpoints')) {
+      for (const host of items(locality, 'lb_endpoints')) child(host, 'endpoint')['address'] = envoyAddress(address);
+    }
+    missing.delete(nameOf(cluster));
+  }
+  if (missing.size > 0) throw new Error(`The Envoy configuration has no listener or cluster named ${[...missing].join(', ')}.`);
+  config['admin'] = { ...(isObject(config['admin']) ? config['admin'] : {}), address: envoyAddress(addresses.admin) };
+  return config;
+}
+
+function envoyAddress(address: Address): object {
+  if (address.startsWith('unix:')) return { pipe: { path: address.slice('unix:'.length) } };
+  const { host, port } = splitAddress(address);
+  return { socket_address: { address: host, port_value: port } };
+}
+
+/** @throws Error for anything but `host:port` with a port from 0 to 65535 */
+export function splitAddress(address: Address): { readonly host: string; readonly port: number } {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]/\s]+)):(\d{1,5})$/.exec(address);
+  const host = match?.[1] ?? match?.[2];
+  const port = Number(match?.[3]);
+  if (host === undefined || port > 65_535) throw new Error(`${address} is not an address of the form host:port.`);
+  return { host, port };
+}
+
+type Mapping = Record<string, unknown>;
+
+function isObject(value: unknown): value is Mapping {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function child(parent: Mapping, name: string): Mapping {
+  const value = parent[name];
+  if (!isObject(value)) throw new Error(`The Envoy configuration has no ${name} where one belongs.`);
+  return value;
+}
+
+function items(parent: Mapping, name: string): Mapping[] {
+  const value = parent[name];
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+function nameOf(item: Mapping): string {
+  return typeof item['name'] === 'string' ? item['name'] : '';
+}

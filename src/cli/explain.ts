@@ -1,0 +1,49 @@
+/** `postern explain`: why a request is allowed or denied, by the same decision function as the server's, on the same database. */
+
+import { type ExplainRequest, explainRequest } from '../admin/explain/explain.ts';
+import { joinLive, routeTable } from '../server.ts';
+import { migrate } from '../store/migrate.ts';
+import { createTelemetry } from '../telemetry/telemetry.ts';
+import { type Arguments, UsageError } from './arguments.ts';
+import { withStore } from './with-store.ts';
+
+/** Prints the explanation as JSON. The exit code is 0 for an allow, 1 for a denial. */
+export async function explainCommand(args: Arguments): Promise<number> {
+  const request = requestOf(args);
+  const explanation = await withStore(args, async (store, { config }) => {
+    await migrate(store.db);
+    await using stack = new AsyncDisposableStack();
+    const { live } = await joinLive({ config, store, telemetry: createTelemetry({ level: 'silent' }) }, stack);
+    const parts = { db: store.db, live, routes: routeTable(config) };
+    return await explainRequest(parts, { kind: 'operator', nowMs: Date.now() }, request);
+  });
+  process.stdout.write(`${JSON.stringify(explanation, undefined, 2)}\n`);
+  return explanation.status === 200 ? 0 : 1;
+}
+
+function requestOf(args: Arguments): ExplainRequest {
+  const method = args.value('method');
+  const path = args.value('path');
+  if (method === undefined || path === undefined) throw new UsageError('--method and --path are needed.');
+  const time = args.value('time');
+  if (time !== undefined && Number.isNaN(Date.parse(time))) throw new UsageError(`--time ${time} is no RFC 3339 time.`);
+  const subject = args.value('subject');
+  // In the environment a credential does not show in the list of processes.
+  const credential = args.value('credential') ?? (subject === undefined ? process.env['POSTERN_CREDENTIAL'] : undefined);
+  const given = {
+    subject,
+    credential,
+    tenant_id: args.value('tenant'),
+    client_ip: args.value('ip'),
+    time,
+    body: args.value('body'),
+    content_type: args.value('content-type'),
+  };
+  return { method, path, ...present(given) };
+}
+
+function present<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}

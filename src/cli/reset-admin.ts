@@ -1,0 +1,23 @@
+import { randomBytes } from 'node:crypto';
+import { resetAdmin } from '../admin/bootstrap.ts';
+import { Passwords } from '../identity/passwords.ts';
+import { migrate } from '../store/migrate.ts';
+import type { Arguments } from './arguments.ts';
+import { withStore } from './with-store.ts';
+
+/** Gives the administrator a new password: `bootstrap.password` when it is set, else one that is made and printed once. */
+export async function resetAdminCommand(args: Arguments): Promise<number> {
+  const { email, madePassword } = await withStore(args, async ({ db }, { config, secrets }) => {
+    await migrate(db);
+    const passwords = await Passwords.start();
+    return resetAdmin(
+      { db, passwords, now: Date.now, random: (size) => randomBytes(size) },
+      { email: args.value('email') ?? config.bootstrap.email, password: secrets.bootstrapPassword },
+    );
+  });
+  const password = madePassword === undefined ? 'the configured bootstrap.password' : madePassword;
+  process.stdout.write(
+    `Administrator: ${email}\nPassword:      ${password}\nIts sessions have ended. This password is not shown again.\n`,
+  );
+  return 0;
+}

@@ -1,0 +1,69 @@
+/** What the rooms are configured with: parsed, complete and frozen. Secrets are apart, so that a Config can be shown and logged. */
+
+import type { RouteLine } from '../decision/model.ts';
+
+export interface TcpAddress {
+  readonly kind: 'tcp';
+  /** A name or an address, IPv6 without brackets. */
+  readonly host: string;
+  /** 0 = any free one. */
+  readonly port: number;
+}
+
+export interface UnixAddress {
+  readonly kind: 'unix';
+  readonly path: string;
+}
+
+export type ListenAddress = TcpAddress | UnixAddress;
+
+export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
+
+export interface Config {
+  readonly http: {
+    readonly listen: TcpAddress;
+    /** Addresses and CIDR blocks whose X-Forwarded-For is believed. */
+    readonly trustedProxies: readonly string[];
+    /** Origins that may use the cookie; empty = that of the Host header. */
+    readonly origins: readonly string[];
+  };
+  readonly grpc: {
+    readonly listen: ListenAddress;
+    /** Undefined = without TLS. With a client CA, clients without a certificate of it are turned away. */
+    readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string | undefined } | undefined;
+  };
+  readonly admin: { readonly listen: TcpAddress };
+  readonly database: {
+    /** Embedded = a PostgreSQL of our own under `dataDir`. */
+    readonly kind: 'embedded' | 'remote';
+    /** Whether LISTEN works; without it changes are seen by polling alone. */
+    readonly notifications: boolean;
+    readonly poolSize: number;
+  };
+  readonly dataDir: string;
+  /** Undefined = made at the first start and kept in the database. */
+  readonly issuer: string | undefined;
+  readonly audience: string;
+  readonly token: { readonly accessTtlMs: number; readonly refreshIdleTtlMs: number; readonly refreshTtlMs: number };
+  readonly bootstrap: { readonly email: string };
+  readonly clientIp: { readonly trustedHops: number };
+  readonly forwardCredential: boolean;
+  /** In addition to the built-in ones; one of the same method and path replaces. */
+  readonly routes: readonly RouteLine[];
+  readonly workers: number;
+  readonly cache: { readonly credentials: number; readonly maxStalenessMs: number };
+  /** Failures in 15 minutes. */
+  readonly login: { readonly failuresPerAccount: number; readonly failuresPerAddress: number };
+  readonly log: { readonly level: LogLevel };
+}
+
+export interface Secrets {
+  /** Undefined = embedded. */
+  readonly databaseUrl: string | undefined;
+  /** Undefined = made and kept in `dataDir`; always there with a remote database. */
+  readonly secretKey: string | undefined;
+  /** Undefined = made at the first start and shown once. */
+  readonly bootstrapPassword: string | undefined;
+  /** PEM, there when `grpc.tls` is. */
+  readonly grpcTls: { readonly cert: string; readonly key: string; readonly clientCa: string | undefined } | undefined;
+}

@@ -1,0 +1,141 @@
+/**
+ * Every setting there is, one row each. Loading, errors, `check-config` and the documentation derive from this table; a setting that
+ * is not here does not exist.
+ */
+
+import { passwordProblems } from '../identity/password-rules.ts';
+import {
+  duration,
+  flag,
+  integer,
+  listenAddress,
+  listOf,
+  network,
+  oneOf,
+  origin,
+  type Parser,
+  scalar,
+  tcpAddress,
+  textLike,
+  wholeSeconds,
+} from './parsers.ts';
+import { routeLines } from './routes.ts';
+
+export interface Key<T> {
+  readonly path: string;
+  readonly parse: Parser<T>;
+  /** As one would write it; undefined = without a value unless given. */
+  readonly defaultText: string | undefined;
+  readonly fallback: T;
+  /** Never shown, and may also come from the file that `POSTERN_…_FILE` names. */
+  readonly secret: boolean;
+  readonly help: string;
+}
+
+/** @param defaultText must parse: it goes the same way as a given value */
+function setting<T>(path: string, parse: Parser<T>, defaultText: string, help: string): Key<T> {
+  const parsed = parse({ kind: 'text', text: defaultText });
+  if (parsed.kind === 'flaws') {
+    throw new Error(`the default of ${path} is not one of its values`);
+  }
+  return { path, parse, defaultText, fallback: parsed.value, secret: false, help };
+}
+
+function optional<T>(path: string, parse: Parser<T>, help: string): Key<T | undefined> {
+  return { path, parse, defaultText: undefined, fallback: undefined, secret: false, help };
+}
+
+function secret(path: string, parse: Parser<string>, help: string): Key<string | undefined> {
+  return { ...optional(path, parse, help), secret: true };
+}
+
+const FILE_PATH = textLike('a file', /^[^\0]+$/);
+const IDENTIFIER = textLike('a text of 1 to 255 visible characters', /^[\x21-\x7e]{1,255}$/);
+const EMAIL = textLike('an e-mail address', /^[^\s@]{1,64}@[^\s@]{1,189}$/);
+const PASSWORD = scalar('a password of 15 to 256 characters that is not a common one', (text) =>
+  passwordProblems(text).length === 0 ? text : undefined,
+);
+
+export const KEYS = {
+  httpListen: setting('http.listen', tcpAddress, '127.0.0.1:8080', 'Where logins and management are served.'),
+  httpTrustedProxies: setting(
+    'http.trusted-proxies',
+    listOf('a list of addresses and CIDR blocks', network),
+    '[]',
+    'Proxies before the HTTP listener whose X-Forwarded-For is believed.',
+  ),
+  httpOrigins: setting(
+    'http.origins',
+    listOf('a list of origins', origin),
+    '[]',
+    'Origins that may use the session cookie; none = that of the Host header.',
+  ),
+  grpcListen: setting('grpc.listen', listenAddress, '127.0.0.1:9191', 'Where Envoy asks: host:port or unix:/path.'),
+  grpcTlsCert: optional('grpc.tls.cert-file', FILE_PATH, 'Certificate chain of the gRPC listener, PEM.'),
+  grpcTlsKey: optional('grpc.tls.key-file', FILE_PATH, 'Its private key, PEM.'),
+  grpcTlsClientCa: optional('grpc.tls.client-ca-file', FILE_PATH, 'CA whose certificates clients must present, PEM.'),
+  adminListen: setting('admin.listen', tcpAddress, '127.0.0.1:9090', 'Where health and metrics are served.'),
+  databaseUrl: secret(
+    'database.url',
+    textLike('postgresql://user:password@host:port/database', /^postgres(ql)?:\/\/[^\s\0]+$/),
+    'PostgreSQL to use; absent = an embedded one.',
+  ),
+  databaseNotifications: setting(
+    'database.notifications',
+    flag,
+    'true',
+    'false where a pooler cannot LISTEN; changes are polled then.',
+  ),
+  databasePoolSize: setting('database.pool-size', integer(2, 1000), '10', 'Connections to the database at most.'),
+  dataDir: setting('data-dir', textLike('a directory', /^[^\0]+$/), './data', 'Where the embedded PostgreSQL keeps its data.'),
+  issuer: optional('issuer', IDENTIFIER, '`iss` of access tokens; absent = made at the first start.'),
+  audience: setting('audience', IDENTIFIER, 'platform', '`aud` of access tokens.'),
+  tokenAccessTtl: setting('token.access-ttl', wholeSeconds, '3600s', 'Lifetime of an access token.'),
+  tokenRefreshIdleTtl: setting('token.refresh-idle-ttl', duration, '7d', 'How long a refresh token may lie unused.'),
+  tokenRefreshTtl: setting('token.refresh-ttl', duration, '30d', 'How long a session may last.'),
+  secretKey: secret(
+    'secret-key',
+    textLike('at least 32 characters', /^[^\0]{32,1024}$/su),
+    'What stored keys are sealed under; required with database.url.',
+  ),
+  bootstrapEmail: setting('bootstrap.email', EMAIL, 'admin@localhost', 'The first administrator, made when there is none.'),
+  bootstrapPassword: secret('bootstrap.password', PASSWORD, 'Its password; absent = one is made and shown once.'),
+  clientIpTrustedHops: setting(
+    'client-ip.trusted-hops',
+    integer(0, 32),
+    '0',
+    'Proxies before Envoy that append to X-Forwarded-For.',
+  ),
+  forwardCredential: setting('forward-credential', flag, 'false', 'Leave the Authorization header for the service behind Envoy.'),
+  routes: setting('routes', routeLines, '[]', 'Routes beside the built-in ones.'),
+  workers: setting('workers', integer(1, 64), '1', 'Processes that answer checks.'),
+  cacheCredentials: setting('cache.credentials', integer(1, 10_000_000), '200000', 'Credentials kept in memory at most.'),
+  cacheMaxStaleness: setting(
+    'cache.max-staleness',
+    duration,
+    '300s',
+    'How long what is cached is trusted without news of changes.',
+  ),
+  loginFailuresPerAccount: setting(
+    'login.failures-per-account',
+    integer(1, 1_000_000),
+    '10',
+    'Failed logins per account in 15 minutes.',
+  ),
+  loginFailuresPerAddress: setting(
+    'login.failures-per-address',
+    integer(1, 1_000_000),
+    '100',
+    'Failed logins per address in 15 minutes.',
+  ),
+  logLevel: setting('log.level', oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), 'info', 'What is logged.'),
+} as const;
+
+export type AnyKey = Omit<Key<unknown>, 'parse' | 'fallback'>;
+
+export const ALL_KEYS: readonly AnyKey[] = Object.values(KEYS);
+
+/** `http.trusted-proxies` -> `POSTERN_HTTP_TRUSTED_PROXIES` */
+export function envName(path: string): string {
+  return `POSTERN_${path.replace(/[.-]/g, '_').toUpperCase()}`;
+}

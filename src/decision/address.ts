@@ -1,0 +1,154 @@
+/**
+ * IP addresses and networks, read strictly. An IPv4-mapped IPv6 address is its IPv4 address, and a network inside `::ffff:0:0/96`
+ * is its IPv4 network; an IPv4 address never lies in any other IPv6 network, `::/0` included.
+ */
+
+/** 128 bits as four unsigned 32-bit words, the highest first. An IPv4 address is in `a`, the rest is 0. */
+export interface Address {
+  readonly family: 4 | 6;
+  readonly a: number;
+  readonly b: number;
+  readonly c: number;
+  readonly d: number;
+}
+
+export interface Network extends Address {
+  readonly maskA: number;
+  readonly maskB: number;
+  readonly maskC: number;
+  readonly maskD: number;
+}
+
+/** Longest text that can be an address: `xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:255.255.255.255`. */
+const MAX_ADDRESS_LENGTH = 45;
+
+/** Four octets without leading zeros (RFC 6943, section 3.1.1: the looser forms are read differently by different programs). */
+function parseIPv4(text: string): number | undefined {
+  let value = 0;
+  let octet = 0;
+  let digits = 0;
+  let dots = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code >= 48 && code <= 57) {
+      if (digits > 0 && octet === 0) return undefined;
+      octet = octet * 10 + code - 48;
+      digits++;
+      if (octet > 255) return undefined;
+    } else if (code === 46 && digits > 0) {
+      value = value * 256 + octet;
+      octet = 0;
+      digits = 0;
+      dots++;
+    } else return undefined;
+  }
+  return dots === 3 && digits > 0 ? value * 256 + octet : undefined;
+}
+
+const GROUP = /^[0-9a-fA-F]{1,4}$/;
+
+/** The 16-bit groups of one side of `::`; the last may be a dotted IPv4 address where `dotted` says so. */
+function parseGroups(text: string, dotted: boolean): number[] | undefined {
+  if (text === '') return [];
+  const groups: number[] = [];
+  const pieces = text.split(':');
+  for (const [index, piece] of pieces.entries()) {
+    if (GROUP.test(piece)) {
+      groups.push(Number.parseInt(piece, 16));
+      continue;
+    }
+    const v4 = dotted && index === pieces.length - 1 ? parseIPv4(piece) : undefined;
+    if (v4 === undefined) return undefined;
+    groups.push(Math.floor(v4 / 65536), v4 % 65536);
+  }
+  return groups;
+}
+
+/** The eight groups of an IPv6 address (RFC 4291, section 2.2). */
+function parseIPv6(text: string): readonly number[] | undefined {
+  const gap = text.indexOf('::');
+  if (gap < 0) {
+    const groups = parseGroups(text, true);
+    return groups?.length === 8 ? groups : undefined;
+  }
+  const head = parseGroups(text.slice(0, gap), false);
+  const tail = parseGroups(text.slice(gap + 2), true);
+  if (head === undefined || tail === undefined) return undefined;
+  const missing = 8 - head.length - tail.length;
+  return missing < 1 ? undefined : [...head, ...new Array<number>(missing).fill(0), ...tail];
+}
+
+function word(groups: readonly number[], index: number): number {
+  return (groups[index] ?? 0) * 65536 + (groups[index + 1] ?? 0);
+}
+
+const MAPPED_PREFIX = 0xffff;
+
+function isMapped(address: Address): boolean {
+  return address.family === 6 && address.a === 0 && address.b === 0 && address.c === MAPPED_PREFIX;
+}
+
+function fromIPv4(value: number): Address {
+  return { family: 4, a: value, b: 0, c: 0, d: 0 };
+}
+
+/** Reads an address as it is written, before mapped ones become IPv4. */
+function parseRaw(text: string): Address | undefined {
+  if (text.length > MAX_ADDRESS_LENGTH) return undefined;
+  if (text.indexOf(':') < 0) {
+    const v4 = parseIPv4(text);
+    return v4 === undefined ? undefined : fromIPv4(v4);
+  }
+  const groups = parseIPv6(text);
+  return groups && { family: 6, a: word(groups, 0), b: word(groups, 2), c: word(groups, 4), d: word(groups, 6) };
+}
+
+/** An address of a client: a zone id (RFC 4007, `%eth0`) is cut off. Undefined for any other text, which then counts as missing. */
+export function parseAddress(text: string): Address | undefined {
+  const percent = text.indexOf('%');
+  if (percent >= 0 && (percent === text.length - 1 || text.indexOf(':') < 0)) return undefined;
+  const address = parseRaw(percent < 0 ? text : text.slice(0, percent));
+  return address !== undefined && isMapped(address) ? fromIPv4(address.d) : address;
+}
+
+const PREFIX_LENGTH = /^(?:0|[1-9][0-9]{0,2})$/;
+
+/** The mask of one word when `bits` of it and of the words after it are in the prefix. */
+function mask(bits: number): number {
+  if (bits <= 0) return 0;
+  return bits >= 32 ? 0xffffffff : (0xffffffff << (32 - bits)) >>> 0;
+}
+
+function network(address: Address, bits: number): Network | undefined {
+  const masks = { maskA: mask(bits), maskB: mask(bits - 32), maskC: mask(bits - 64), maskD: mask(bits - 96) };
+  const built: Network = { ...address, ...masks };
+  return inNetwork(address, built) ? built : undefined;
+}
+
+/**
+ * Reads a CIDR block (RFC 4632, RFC 4291 section 2.3) or a single address, for a condition. Host bits that are set, leading zeros
+ * and zone ids are refused: each is a sign that the author meant something else.
+ */
+export function parseNetwork(text: string): Network | undefined {
+  const slash = text.indexOf('/');
+  const address = parseRaw(slash < 0 ? text : text.slice(0, slash));
+  if (address === undefined) return undefined;
+  const width = address.family === 4 ? 32 : 128;
+  const lengthText = slash < 0 ? String(width) : text.slice(slash + 1);
+  if (!PREFIX_LENGTH.test(lengthText)) return undefined;
+  const bits = Number(lengthText);
+  if (bits > width) return undefined;
+  // A shorter prefix than /96 would have host bits set, because the mapped range's own 16 ones are in them.
+  if (isMapped(address)) return bits < 96 ? undefined : network(fromIPv4(address.d), bits - 96);
+  return network(address, bits);
+}
+
+export function inNetwork(address: Address, net: Network): boolean {
+  return (
+    address.family === net.family &&
+    (address.a & net.maskA) >>> 0 === net.a &&
+    (address.b & net.maskB) >>> 0 === net.b &&
+    (address.c & net.maskC) >>> 0 === net.c &&
+    (address.d & net.maskD) >>> 0 === net.d
+  );
+}

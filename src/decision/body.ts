@@ -1,0 +1,266 @@
+/** What a decision reads from a request's body: a few top-level members of one JSON object, and nothing that two readers might read differently. */
+
+import {
+  byteAt,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COMMA,
+  type JsonText,
+  jsonText,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  skipColon,
+  skipPlain,
+  skipSpace,
+  skipString,
+  skipValue,
+} from './json-bytes.ts';
+import { nameAt } from './known-names.ts';
+import { noNames, type ReadMember, takeName } from './members.ts';
+import { type CheckInput, type HeaderValue, REPEATED } from './model.ts';
+
+export interface BodyFacts {
+  readonly kind: 'body';
+  readonly model: string | undefined;
+  /** `collection` and `collections` together. */
+  readonly collections: readonly string[];
+  /** The largest and the smallest of the token limits named. Saturated at Number.MAX_SAFE_INTEGER. */
+  readonly largestLimit: number | undefined;
+  readonly smallestLimit: number | undefined;
+  /** How many answers are asked for: the larger of `n` and `best_of`, at least 1. */
+  readonly choices: number;
+}
+
+export interface BodyProblem {
+  readonly kind: 'problem';
+  readonly code: 'malformed_body' | 'body_too_large';
+  readonly detail: string;
+  readonly param?: string;
+}
+
+export type BodyResult = BodyFacts | BodyProblem;
+
+/** A request that names more collections is refused: each of them is held against every grant and policy. */
+export const MAX_COLLECTIONS = 1000;
+
+const JSON_TYPE = /^[ \t]*application\/json[ \t]*(?:;[ \t]*charset=(?:utf-8|"utf-8")[ \t]*)?$/i;
+
+/** Whether the header names exactly one `application/json`, in UTF-8. */
+export function isJsonType(header: HeaderValue): boolean {
+  if (header === undefined || header === REPEATED) return false;
+  return header === 'application/json' || JSON_TYPE.test(header);
+}
+
+function problem(detail: string, param?: string): BodyProblem {
+  return { kind: 'problem', code: 'malformed_body', detail, ...(param === undefined ? {} : { param }) };
+}
+
+const TOO_LARGE: BodyProblem = {
+  kind: 'problem',
+  code: 'body_too_large',
+  detail: 'The body is larger than what can be inspected on this route.',
+};
+const WRONG_TYPE = problem(
+  'This route takes one JSON body: send one Content-Type of application/json, in UTF-8.',
+  'content-type',
+);
+const ENCODED = problem('This route takes a body without Content-Encoding.', 'content-encoding');
+const EMPTY = problem('This route takes a JSON object as its body; the body is empty.');
+const NOT_OBJECT = problem('The body must be one JSON object.');
+const REPEATED_MEMBER = problem('A member of the body comes more than once; each may come once.');
+const AFTER_END = problem('There is more after the JSON object of the body.');
+
+/** @param at negative, as the reader gave it */
+function notJson(at: number): BodyProblem {
+  return problem(`The body is not valid JSON of at most 128 levels in UTF-8, at byte ${~at}.`);
+}
+
+/** What has been read so far. */
+interface Reading {
+  model: string | undefined;
+  collection: string | undefined;
+  collections: readonly string[];
+  largestLimit: number | undefined;
+  smallestLimit: number | undefined;
+  choices: number;
+  /** Set where reading went wrong. */
+  problem: BodyProblem | undefined;
+}
+
+/** C0 controls, DEL and C1 controls. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+
+/** A resource's name: not empty, without lone surrogates or controls, which upstream could read as another name. */
+function isName(name: string): boolean {
+  return name !== '' && name.isWellFormed() && !CONTROL.test(name);
+}
+
+function nameProblem(text: JsonText, at: number, member: ReadMember): BodyProblem {
+  if (byteAt(text, at) === QUOTE) return problem(`"${member}" must not hold an empty name.`, member);
+  return problem(`"${member}" must hold names of plain Unicode text.`, member);
+}
+
+/** One string that names something. @returns the position after it; a problem is in `into` */
+function readName(text: JsonText, at: number, member: 'model' | 'collection', into: Reading): number {
+  const after = byteAt(text, at) === QUOTE ? skipString(text, at + 1) : at;
+  if (after < 0) return after;
+  if (after === at) {
+    into.problem = problem(`"${member}" must be a string.`, member);
+    return at;
+  }
+  const name = nameAt(text, at + 1, after - 1, isName);
+  if (name === undefined) into.problem = nameProblem(text, at + 1, member);
+  into[member] = name;
+  return after;
+}
+
+function readNames(text: JsonText, start: number, into: Reading): number {
+  const wrong = (detail: string): number => {
+    into.problem = problem(detail, 'collections');
+    return start;
+  };
+  if (byteAt(text, start) !== OPEN_ARRAY) return wrong('"collections" must be an array of strings.');
+  const names: string[] = [];
+  into.collections = names;
+  let at = skipSpace(text, start + 1);
+  if (byteAt(text, at) === CLOSE_ARRAY) return at + 1;
+  for (;;) {
+    if (byteAt(text, at) !== QUOTE) return wrong('"collections" must be an array of strings.');
+    const after = skipString(text, at + 1);
+    if (after < 0) return after;
+    const name = nameAt(text, at + 1, after - 1, isName);
+    if (name === undefined) {
+      into.problem = nameProblem(text, at + 1, 'collections');
+      return start;
+    }
+    if (names.length >= MAX_COLLECTIONS) return wrong(`"collections" may name at most ${MAX_COLLECTIONS}.`);
+    names.push(name);
+    at = skipSpace(text, after);
+    const code = byteAt(text, at);
+    if (code === CLOSE_ARRAY) return at + 1;
+    if (code !== COMMA) return ~at;
+    at = skipSpace(text, at + 1);
+  }
+}
+
+/** The value of an integer literal without sign, fraction or exponent; undefined for any other number. */
+function integer({ bytes }: JsonText, start: number, end: number): number | undefined {
+  let value = 0;
+  for (let at = start; at < end; at++) {
+    const digit = (bytes[at] ?? 0) - 0x30;
+    if (digit < 0 || digit > 9) return undefined;
+    value = Math.min(value * 10 + digit, Number.MAX_SAFE_INTEGER);
+  }
+  return value;
+}
+
+function readInteger(text: JsonText, at: number, member: ReadMember, into: Reading): number {
+  const after = skipValue(text, at, 1);
+  const value = after < 0 ? undefined : integer(text, at, after);
+  if (value === undefined) {
+    into.problem =
+      after < 0 ? undefined : problem(`"${member}" must be a whole number of at least 0, written in digits alone.`, member);
+  } else if (member === 'n' || member === 'best_of') {
+    into.choices = Math.max(into.choices, value);
+  } else {
+    into.largestLimit = Math.max(into.largestLimit ?? 0, value);
+    into.smallestLimit = Math.min(into.smallestLimit ?? value, value);
+  }
+  return after;
+}
+
+function readBoolean(text: JsonText, at: number, member: ReadMember, into: Reading): number {
+  const code = byteAt(text, at);
+  if (code !== 0x74 && code !== 0x66) into.problem = problem(`"${member}" must be true or false.`, member);
+  return skipValue(text, at, 1);
+}
+
+/** One member's value. @returns the position after it, or negative; a value of the wrong type is in `into.problem` */
+function readMember(text: JsonText, at: number, member: ReadMember, into: Reading): number {
+  // null is absent; whether it is spelt in full, the reader sees.
+  if (byteAt(text, at) === 0x6e) return skipValue(text, at, 1);
+  switch (member) {
+    case 'model':
+    case 'collection':
+      return readName(text, at, member, into);
+    case 'collections':
+      return readNames(text, at, into);
+    case 'stream':
+      return readBoolean(text, at, member, into);
+    case 'n':
+    case 'best_of':
+    case 'max_tokens':
+    case 'max_completion_tokens':
+    case 'max_output_tokens':
+      return readInteger(text, at, member, into);
+    default:
+      return member satisfies never;
+  }
+}
+
+/** The members of the object that begins at `start`. @returns the position after it, or negative */
+function readObject(text: JsonText, start: number, into: Reading): number {
+  const seen = noNames();
+  let at = skipSpace(text, start + 1);
+  if (byteAt(text, at) === CLOSE_OBJECT) return at + 1;
+  for (;;) {
+    if (byteAt(text, at) !== QUOTE) return ~at;
+    const nameStart = at + 1;
+    const plainEnd = skipPlain(text, nameStart);
+    const plain = byteAt(text, plainEnd) === QUOTE;
+    const nameEnd = plain ? plainEnd + 1 : skipString(text, plainEnd);
+    if (nameEnd < 0) return nameEnd;
+    at = skipColon(text, nameEnd);
+    if (at < 0) return at;
+    const name = takeName(seen, text, nameStart, nameEnd - 1, plain);
+    if (name === undefined) into.problem = REPEATED_MEMBER;
+    else if (name.kind === 'variant')
+      into.problem = problem(`A member of the body is "${name.name}" but for case; write it so.`, name.name);
+    else at = name.kind === 'other' ? skipValue(text, at, 1) : readMember(text, at, name.name, into);
+    if (at < 0 || into.problem !== undefined) return at;
+    at = skipSpace(text, at);
+    const code = byteAt(text, at);
+    if (code === CLOSE_OBJECT) return at + 1;
+    if (code !== COMMA) return ~at;
+    at = skipSpace(text, at + 1);
+  }
+}
+
+/** Reads the bytes of one body. */
+export function readJsonBody(bytes: Uint8Array): BodyResult {
+  const text = jsonText(bytes);
+  const start = skipSpace(text, 0);
+  if (byteAt(text, start) !== OPEN_OBJECT) return start === bytes.length ? EMPTY : NOT_OBJECT;
+  const into: Reading = {
+    model: undefined,
+    collection: undefined,
+    collections: [],
+    largestLimit: undefined,
+    smallestLimit: undefined,
+    choices: 1,
+    problem: undefined,
+  };
+  const after = readObject(text, start, into);
+  if (into.problem !== undefined) return into.problem;
+  if (after < 0) return notJson(after);
+  if (skipSpace(text, after) !== bytes.length) return AFTER_END;
+  const { model, collection, collections, largestLimit, smallestLimit, choices } = into;
+  return {
+    kind: 'body',
+    model,
+    collections: collection === undefined ? collections : [collection, ...collections],
+    largestLimit,
+    smallestLimit,
+    choices,
+  };
+}
+
+/** Line 11: the body as the routes that take something from it ask for it. */
+export function readBody(input: Pick<CheckInput, 'body' | 'bodyPartial' | 'contentType' | 'contentEncoding'>): BodyResult {
+  if (input.bodyPartial) return TOO_LARGE;
+  if (!isJsonType(input.contentType)) return WRONG_TYPE;
+  if (input.contentEncoding !== undefined) return ENCODED;
+  return input.body.length === 0 ? EMPTY : readJsonBody(input.body);
+}

@@ -1,0 +1,74 @@
+/** The routes of an AI platform, known without any configuration. */
+
+import type { RouteLine } from './model.ts';
+import { parseRoute, type RouteSpec } from './route-lines.ts';
+
+interface BuiltinSpec extends Omit<RouteSpec, 'method' | 'path'> {
+  readonly methods: readonly string[];
+  readonly paths: readonly string[];
+  readonly counts?: RouteLine['counts'];
+}
+
+const SPECS: readonly BuiltinSpec[] = [
+  {
+    methods: ['POST'],
+    paths: ['/v1/chat/completions', '/v1/completions', '/v1/responses'],
+    permission: 'chat:write',
+    model: 'body',
+    tokens: true,
+  },
+  { methods: ['GET'], paths: ['/v1/chat/**'], permission: 'chat:read' },
+  { methods: ['DELETE', 'PATCH'], paths: ['/v1/chat/**'], permission: 'chat:write' },
+  { methods: ['POST'], paths: ['/v1/embeddings'], permission: 'embeddings:write', model: 'body', tokens: true },
+  { methods: ['GET'], paths: ['/v1/models'], permission: 'models:read' },
+  { methods: ['GET'], paths: ['/v1/models/{model+}'], permission: 'models:read', model: 'path' },
+  { methods: ['POST'], paths: ['/v1/models'], permission: 'models:write' },
+  { methods: ['POST', 'PUT', 'PATCH', 'DELETE'], paths: ['/v1/models/{model+}'], permission: 'models:write', model: 'path' },
+  { methods: ['GET'], paths: ['/v1/rag/collections'], permission: 'rag:read' },
+  { methods: ['GET'], paths: ['/v1/rag/collections/{collection}/**'], permission: 'rag:read', collection: 'path' },
+  { methods: ['POST'], paths: ['/v1/rag/query', '/v1/rag/search'], permission: ['rag:query', 'rag:read'], collection: 'body' },
+  {
+    methods: ['POST'],
+    paths: ['/v1/rag/collections/{collection}/query', '/v1/rag/collections/{collection}/search'],
+    permission: ['rag:query', 'rag:read'],
+    collection: 'path',
+  },
+  { methods: ['POST'], paths: ['/v1/rag/collections'], permission: 'rag:write', counts: 'adds-collection' },
+  {
+    methods: ['DELETE'],
+    paths: ['/v1/rag/collections/{collection}'],
+    permission: 'rag:write',
+    collection: 'path',
+    counts: 'removes-collection',
+  },
+  {
+    methods: ['POST', 'PUT', 'PATCH', 'DELETE'],
+    paths: ['/v1/rag/collections/{collection}/**'],
+    permission: 'rag:write',
+    collection: 'path',
+  },
+  { methods: ['GET'], paths: ['/v1/agents', '/v1/agents/{agent}/**'], permission: 'agents:read' },
+  { methods: ['POST'], paths: ['/v1/agents/{agent}/runs/**'], permission: 'agents:run' },
+  { methods: ['POST'], paths: ['/v1/agents'], permission: 'agents:write' },
+  { methods: ['POST', 'PUT', 'PATCH', 'DELETE'], paths: ['/v1/agents/{agent}/**'], permission: 'agents:write' },
+  { methods: ['GET'], paths: ['/v1/finetuning/**', '/v1/fine_tuning/**'], permission: 'finetuning:read' },
+  { methods: ['POST'], paths: ['/v1/finetuning/jobs', '/v1/fine_tuning/jobs'], permission: 'finetuning:write', model: 'body' },
+  {
+    methods: ['POST', 'PATCH', 'DELETE'],
+    paths: ['/v1/finetuning/**', '/v1/fine_tuning/**'],
+    permission: 'finetuning:write',
+  },
+];
+
+function expand(spec: BuiltinSpec): RouteLine[] {
+  const { methods, paths, counts, ...rest } = spec;
+  return methods.flatMap((method) =>
+    paths.map((path) => {
+      const parsed = parseRoute({ ...rest, method, path }, counts);
+      if (parsed.kind === 'error') throw new Error(parsed.message);
+      return parsed.line;
+    }),
+  );
+}
+
+export const BUILTIN_ROUTES: readonly RouteLine[] = Object.freeze(SPECS.flatMap(expand));

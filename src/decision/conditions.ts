@@ -1,0 +1,149 @@
+/** Conditions of policies: where, at what hour and on which day a policy is in force. All must hold, each for itself. */
+
+import { type Conditions, DAY_NAMES } from '../domain/records.ts';
+import { type Address, inNetwork, type Network, parseAddress, parseNetwork } from './address.ts';
+import { dayOfWeek, minuteOfDay, minuteOfWeek } from './clock.ts';
+
+/** One operator of one condition, compiled. */
+export type Check =
+  | {
+      readonly kind: 'ip_address';
+      readonly negated: boolean;
+      readonly operand: readonly string[];
+      readonly networks: readonly Network[];
+    }
+  | {
+      readonly kind: 'time';
+      readonly negated: boolean;
+      readonly operand: readonly string[];
+      /** Minutes of the day; the start is included, the end is not. */
+      readonly start: number;
+      readonly end: number;
+    }
+  | {
+      readonly kind: 'day_of_week';
+      readonly negated: boolean;
+      readonly operand: readonly string[];
+      /** Bit 0 = Monday. */
+      readonly days: number;
+    }
+  /** Stored, but not readable. Treated as one whose input is missing, so that it never opens anything. */
+  | { readonly kind: 'unreadable'; readonly key: string };
+
+export interface CompiledConditions {
+  /** Empty = always. */
+  readonly checks: readonly Check[];
+  /** Undefined: the effective tenant's, else UTC. */
+  readonly timezone: string | undefined;
+}
+
+/** The circumstances of one request. */
+export interface Circumstances {
+  readonly nowMs: number;
+  readonly clientAddress: string | undefined;
+  /** The effective tenant's zone. */
+  readonly timezone: string | undefined;
+  /** The client's address once parsed, by the first condition that asks; null = not asked yet. */
+  parsedAddress: Address | undefined | null;
+}
+
+export function circumstances(nowMs: number, clientAddress: string | undefined, timezone: string | undefined): Circumstances {
+  return { nowMs, clientAddress, timezone, parsedAddress: null };
+}
+
+const HH_MM = /^(?:[01][0-9]|2[0-3]):[0-5][0-9]$/;
+
+/** Minutes of the day of `HH:MM`, 00:00 to 23:59. */
+export function parseTimeOfDay(text: string): number | undefined {
+  return HH_MM.test(text) ? Number(text.slice(0, 2)) * 60 + Number(text.slice(3)) : undefined;
+}
+
+function addressCheck(negated: boolean, operand: readonly string[]): Check {
+  const networks: Network[] = [];
+  for (const text of operand) {
+    const network = parseNetwork(text);
+    if (network === undefined) return { kind: 'unreadable', key: 'ip_address' };
+    networks.push(network);
+  }
+  return operand.length === 0 ? { kind: 'unreadable', key: 'ip_address' } : { kind: 'ip_address', negated, operand, networks };
+}
+
+function timeCheck(negated: boolean, operand: readonly string[]): Check {
+  const start = parseTimeOfDay(operand[0] ?? '');
+  const end = parseTimeOfDay(operand[1] ?? '');
+  if (start === undefined || end === undefined || start === end || operand.length !== 2)
+    return { kind: 'unreadable', key: 'time' };
+  return { kind: 'time', negated, operand, start, end };
+}
+
+const DAYS: readonly string[] = DAY_NAMES;
+
+function dayCheck(negated: boolean, operand: readonly string[]): Check {
+  let days = 0;
+  for (const name of operand) {
+    const index = DAYS.indexOf(name);
+    if (index < 0) return { kind: 'unreadable', key: 'day_of_week' };
+    days |= 1 << index;
+  }
+  return days === 0 ? { kind: 'unreadable', key: 'day_of_week' } : { kind: 'day_of_week', negated, operand, days };
+}
+
+const KNOWN_KEYS: ReadonlySet<string> = new Set(['ip_address', 'time', 'day_of_week', 'timezone']);
+
+export function compileConditions(conditions: Conditions): CompiledConditions {
+  const { ip_address: ip, time, day_of_week: day } = conditions;
+  const checks: Check[] = [];
+  if (ip?.in) checks.push(addressCheck(false, ip.in));
+  if (ip?.not_in) checks.push(addressCheck(true, ip.not_in));
+  if (time?.between) checks.push(timeCheck(false, time.between));
+  if (time?.not_between) checks.push(timeCheck(true, time.not_between));
+  if (day?.in) checks.push(dayCheck(false, day.in));
+  if (day?.not_in) checks.push(dayCheck(true, day.not_in));
+  for (const key of Object.keys(conditions)) if (!KNOWN_KEYS.has(key)) checks.push({ kind: 'unreadable', key });
+  return { checks, timezone: conditions.timezone };
+}
+
+function addressOf(now: Circumstances): Address | undefined {
+  if (now.parsedAddress === null)
+    now.parsedAddress = now.clientAddress === undefined ? undefined : parseAddress(now.clientAddress);
+  return now.parsedAddress;
+}
+
+function inAny(address: Address, networks: readonly Network[]): boolean {
+  for (const network of networks) if (inNetwork(address, network)) return true;
+  return false;
+}
+
+function inSpan(minute: number, start: number, end: number): boolean {
+  return start < end ? minute >= start && minute < end : minute >= start || minute < end;
+}
+
+/** Whether one check holds; undefined when its input is missing. */
+export function checkHolds(check: Check, timezone: string | undefined, now: Circumstances): boolean | undefined {
+  switch (check.kind) {
+    case 'ip_address': {
+      const address = addressOf(now);
+      return address === undefined ? undefined : inAny(address, check.networks) !== check.negated;
+    }
+    case 'time': {
+      const minute = minuteOfWeek(timezone ?? now.timezone ?? 'UTC', now.nowMs);
+      return minute === undefined ? undefined : inSpan(minuteOfDay(minute), check.start, check.end) !== check.negated;
+    }
+    case 'day_of_week': {
+      const minute = minuteOfWeek(timezone ?? now.timezone ?? 'UTC', now.nowMs);
+      return minute === undefined ? undefined : ((check.days >> dayOfWeek(minute)) & 1) === (check.negated ? 0 : 1);
+    }
+    case 'unreadable':
+      return undefined;
+    default:
+      return check satisfies never;
+  }
+}
+
+/** A check whose input is missing holds for a deny and does not for an allow: what cannot be told never opens anything. */
+export function conditionsHold(conditions: CompiledConditions, effect: 'allow' | 'deny', now: Circumstances): boolean {
+  for (const check of conditions.checks) {
+    if (!(checkHolds(check, conditions.timezone, now) ?? effect === 'deny')) return false;
+  }
+  return true;
+}

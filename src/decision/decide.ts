@@ -1,0 +1,228 @@
+/**
+ * The decision: lines 2 to 15 in their order; the first that applies ends it. Total and synchronous: every input gives an Allow or a
+ * Deny, nothing throws, and what matches nothing is denied. Rate limits and quotas come after it, as they count.
+ */
+
+import type { DenyCode } from '../domain/errors.ts';
+import { type BodyFacts, readBody } from './body.ts';
+import type {
+  Allow,
+  CheckInput,
+  Decision,
+  Deny,
+  Identity,
+  Principal,
+  Resource,
+  RouteLine,
+  Snapshot,
+  TenantView,
+} from './model.ts';
+import { denied, permitted, type Question, question, type Trace } from './permitted.ts';
+import type { Policy } from './policies.ts';
+import type { RouteMatch } from './routes.ts';
+import { effectiveTenant, OTHER_TENANT } from './tenant.ts';
+
+type Matched = Extract<RouteMatch, { kind: 'matched' }>;
+
+const MISSING: Deny = {
+  kind: 'deny',
+  code: 'missing_credential',
+  detail: 'No credential was sent; send Authorization: Bearer with an API key or an access token.',
+};
+const EXPIRED: Deny = {
+  kind: 'deny',
+  code: 'token_expired',
+  detail: 'The access token has expired; get a new one with the refresh token.',
+};
+/** One answer for every credential that proves nobody. */
+export const INVALID_CREDENTIAL = 'The credential is not valid.';
+
+export const SUSPENDED = 'The tenant is suspended.';
+
+/** Lines 5 to 8. */
+function unproved(identity: Exclude<Identity, { kind: 'proved' }>, route: RouteLine): Deny {
+  switch (identity.kind) {
+    case 'missing':
+      return { ...MISSING, route };
+    case 'expired':
+      return { ...EXPIRED, route };
+    case 'invalid':
+      return { kind: 'deny', code: 'invalid_credential', detail: INVALID_CREDENTIAL, reason: identity.reason, route };
+    default:
+      return identity satisfies never;
+  }
+}
+
+function deny(code: DenyCode, detail: string, route: RouteLine, principal: Principal): Deny {
+  return { kind: 'deny', code, detail, route, principal };
+}
+
+/** What the route takes from the body joins what the path names; what neither names is unknown. */
+function resourcesOf(match: Matched, body: BodyFacts | undefined, tenant: TenantView): readonly Resource[] {
+  const { line, resources: fromPath } = match;
+  if (body === undefined || (line.model !== 'body' && line.collection !== 'body')) return fromPath;
+  const resources: Resource[] = fromPath.length === 0 ? [] : [...fromPath];
+  if (line.model === 'body') {
+    if (body.model !== undefined) resources.push({ kind: 'models', name: body.model });
+    else if (!names(fromPath, 'models')) resources.push({ kind: 'models', name: tenant.settings.default_model });
+  }
+  if (line.collection === 'body') {
+    for (const name of body.collections) resources.push({ kind: 'collections', name });
+    if (body.collections.length === 0 && !names(fromPath, 'collections'))
+      resources.push({ kind: 'collections', name: undefined });
+  }
+  return resources;
+}
+
+function names(resources: readonly Resource[], kind: Resource['kind']): boolean {
+  return resources.some((resource) => resource.kind === kind);
+}
+
+/** Longest list of resources that a detail spells out, in characters. */
+const MAX_SPELT = 200;
+
+function spelt(resources: readonly Resource[]): string {
+  const text = resources
+    .map((resource) => (resource.name === undefined ? resource.kind : `${resource.kind}/${resource.name}`))
+    .join(', ');
+  return text.length <= MAX_SPELT ? text : 'all resources of the request';
+}
+
+export function policyDeny(policy: Policy, asked: Question): Deny {
+  const permission = asked.permissions[0]?.text ?? '';
+  return {
+    kind: 'deny',
+    code: 'denied_by_policy',
+    detail: `Policy ${policy.name} denies ${permission}.`,
+    policy: policy.name,
+    principal: asked.principal,
+  };
+}
+
+export function permissionDeny(asked: Question): Deny {
+  const permission = asked.permissions[0]?.text ?? '';
+  const detail = `The permission ${permission} is needed; neither a role, a scope nor a policy gives it.`;
+  return { kind: 'deny', code: 'insufficient_permission', detail, permission, principal: asked.principal };
+}
+
+/** Lines 12 to 14; undefined = permitted. */
+function refused(asked: Question, route: RouteLine, trace: Trace | undefined): Deny | undefined {
+  const policy = denied(asked);
+  if (policy !== undefined) return { ...policyDeny(policy, asked), route };
+  const reached = permitted(asked, trace);
+  switch (reached) {
+    case 'permitted':
+      return undefined;
+    case 'no_permission':
+      return { ...permissionDeny(asked), route };
+    case 'no_resources': {
+      const detail = `${asked.permissions[0]?.text ?? ''} is given, but not for ${spelt(asked.resources)}.`;
+      return deny('resource_not_permitted', detail, route, asked.principal);
+    }
+    default:
+      return reached satisfies never;
+  }
+}
+
+function modelOf(resources: readonly Resource[]): string | undefined {
+  for (const resource of resources) if (resource.kind === 'models') return resource.name;
+  return undefined;
+}
+
+/** Line 15, and the answer when nothing is against it. */
+function conclude(match: Matched, asked: Question, body: BodyFacts | undefined, tenant: TenantView): Allow | Deny {
+  const { line } = match;
+  const { principal, resources } = asked;
+  const { max_tokens_per_request: tenantLimit, default_model: tenantModel } = tenant.settings;
+  const metered = line.tokens ? body : undefined;
+  const askedTokens = metered?.largestLimit;
+  if (askedTokens !== undefined && tenantLimit !== undefined && askedTokens > tenantLimit) {
+    const detail = `The request asks for ${askedTokens} tokens; the tenant allows ${tenantLimit} a request.`;
+    return { ...deny('max_tokens_exceeded', detail, line, principal), param: 'max_tokens' };
+  }
+  const smallest = metered?.smallestLimit;
+  const modelNamed = line.model !== 'body' || body?.model !== undefined || names(match.resources, 'models');
+  return {
+    kind: 'allow',
+    route: line,
+    principal,
+    tenant,
+    resources,
+    model: modelNamed ? modelOf(resources) : undefined,
+    maxTokens: !line.tokens ? undefined : smallest === undefined ? tenantLimit : Math.min(smallest, tenantLimit ?? smallest),
+    defaultModel: modelNamed ? undefined : tenantModel,
+    askedTokens,
+    askedChoices: metered?.choices ?? 1,
+  };
+}
+
+/** Lines 9 to 15, for a principal that is proved. */
+function judgePrincipal(
+  match: Matched,
+  input: CheckInput,
+  principal: Principal,
+  snapshot: Snapshot | undefined,
+  nowMs: number,
+  trace: Trace | undefined,
+): Allow | Deny {
+  const { line } = match;
+  const own = snapshot?.own;
+  if (snapshot === undefined || own === undefined || own.id !== principal.tenantId) {
+    return { ...deny('invalid_credential', INVALID_CREDENTIAL, line, principal), reason: 'user_missing' };
+  }
+  const named = effectiveTenant(principal, input.tenant);
+  if (named.kind === 'deny') return deny(named.code, named.detail, line, principal);
+  const { effective } = snapshot;
+  if (effective === undefined || effective.id !== named.id) return deny('tenant_mismatch', OTHER_TENANT, line, principal);
+  if (own.status !== 'active' || effective.status !== 'active') return deny('tenant_suspended', SUSPENDED, line, principal);
+
+  const body = line.readsBody ? readBody(input) : undefined;
+  if (body?.kind === 'problem') {
+    return { ...deny(body.code, body.detail, line, principal), ...(body.param === undefined ? {} : { param: body.param }) };
+  }
+  const resources = resourcesOf(match, body, effective);
+  const { clientAddress } = input;
+  const { permissions } = line;
+  const { global } = snapshot;
+  const asked = question({ principal, permissions, resources, own, effective, bound: true, global, clientAddress, nowMs });
+  if (trace !== undefined) trace.question = asked;
+  return refused(asked, line, trace) ?? conclude(match, asked, body, effective);
+}
+
+/** `decide`, which also notes on the way what an explanation shows. */
+export function decideTraced(
+  match: RouteMatch,
+  input: CheckInput,
+  identity: Identity,
+  snapshot: Snapshot | undefined,
+  nowMs: number,
+  trace: Trace | undefined,
+): Decision {
+  switch (match.kind) {
+    case 'denied':
+      return { kind: 'deny', code: match.code, detail: match.detail };
+    case 'public':
+      return match;
+    case 'matched':
+      if (identity.kind !== 'proved') return unproved(identity, match.line);
+      return judgePrincipal(match, input, identity.principal, snapshot, nowMs, trace);
+    default:
+      return match satisfies never;
+  }
+}
+
+/**
+ * Decides one request.
+ * @param match what `matchRoute` said of it
+ * @param snapshot undefined unless somebody is proved
+ * @param nowMs milliseconds since the epoch
+ */
+export function decide(
+  match: RouteMatch,
+  input: CheckInput,
+  identity: Identity,
+  snapshot: Snapshot | undefined,
+  nowMs: number,
+): Decision {
+  return decideTraced(match, input, identity, snapshot, nowMs, undefined);
+}

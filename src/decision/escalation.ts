@@ -1,0 +1,207 @@
+/**
+ * No escalation: nobody gives what they do not have, and nobody acts on a stronger one. Both compare powers: a power is what somebody
+ * holds, or what a role, a key or an allow policy would give. Deny policies take nothing away.
+ */
+
+import type { RoleName } from '../domain/ids.ts';
+import type { PolicyRecord, ResourceConstraints } from '../domain/records.ts';
+import { ADMIN, isBuiltinRole } from '../domain/roles.ts';
+import { compileGlob, globContains } from './globs.ts';
+import type { Grant } from './grants.ts';
+import { type Principal, RESOURCE_KINDS, type ResourceKind, type Snapshot, type TenantView } from './model.ts';
+import { contains, intersection } from './permissions.ts';
+import { roleGrant, rolesOf } from './permitted.ts';
+import { type Policy, type PolicySet, parseResourcePattern } from './policies.ts';
+import { isPlatformAdmin } from './tenant.ts';
+
+/** One narrowing of what a pattern reaches. */
+export interface Limit {
+  readonly constraints: ResourceConstraints;
+  /** True where it comes from a policy that names resources: requests without resources, or that do not name theirs, are not reached. */
+  readonly namedOnly: boolean;
+}
+
+/** One pattern under all of its limits together. */
+export interface Holding {
+  readonly pattern: string;
+  readonly limits: readonly Limit[];
+}
+
+export interface Power {
+  readonly platformAdmin: boolean;
+  readonly holdings: readonly Holding[];
+}
+
+export const NO_POWER: Power = Object.freeze({ platformAdmin: false, holdings: [] });
+
+/** Which allow policies count: of whoever gives or acts the unconditional ones, of a target or a role all. */
+type Counted = 'unconditional' | 'all';
+
+function names(limit: Limit, kind: ResourceKind): readonly string[] | undefined {
+  const list = limit.constraints[kind];
+  return list === undefined || list === null || list.includes('*') ? undefined : list;
+}
+
+function narrowsTo(given: Limit, held: readonly string[], kind: ResourceKind): boolean {
+  const globs = held.map(compileGlob);
+  const list = names(given, kind);
+  return list?.every((name) => globs.some((glob) => globContains(glob, compileGlob(name)))) ?? false;
+}
+
+/** Whether what is given stays within one limit: each kind that the limit narrows is narrowed as far by some limit of what is given. */
+function within(given: Holding, limit: Limit): boolean {
+  if (limit.namedOnly && !given.limits.some((one) => one.namedOnly)) return false;
+  return RESOURCE_KINDS.every((kind) => {
+    const held = names(limit, kind);
+    return held === undefined || given.limits.some((one) => narrowsTo(one, held, kind));
+  });
+}
+
+/** Whether one held pattern, under no narrower constraint, contains the given one. */
+export function holds(held: Holding, given: Holding): boolean {
+  return contains(held.pattern, given.pattern) && held.limits.every((limit) => within(given, limit));
+}
+
+/** What is in `power` beyond `before`: of a change, what it adds counts. */
+export function added(power: Power, before: Power): Power {
+  return {
+    platformAdmin: power.platformAdmin && !before.platformAdmin,
+    holdings: power.holdings.filter((given) => !before.holdings.some((held) => holds(held, given))),
+  };
+}
+
+/**
+ * The first thing in `given` that the caller lacks, for the answer's detail; undefined = nothing.
+ * Nobody is stronger than oneself: callers that act on themselves are not to be asked.
+ */
+export function lacking(caller: Power, given: Power): string | undefined {
+  if (given.platformAdmin && !caller.platformAdmin) return ADMIN;
+  return added(given, caller).holdings[0]?.pattern;
+}
+
+function limited(patterns: readonly string[], limits: readonly Limit[]): Holding[] {
+  return patterns.map((pattern) => ({ pattern, limits }));
+}
+
+function isNarrow(constraints: ResourceConstraints): boolean {
+  return RESOURCE_KINDS.some((kind) => constraints[kind] !== undefined && constraints[kind] !== null);
+}
+
+function ofGrant(patterns: readonly string[], constraints: ResourceConstraints): Holding[] {
+  return limited(patterns, isNarrow(constraints) ? [{ constraints, namedOnly: false }] : []);
+}
+
+/** What a role of one's making, or the scopes of a key, would give. */
+export function powerOfGrant(patterns: readonly string[], constraints: ResourceConstraints): Power {
+  return { platformAdmin: false, holdings: ofGrant(patterns, constraints) };
+}
+
+function ofAllow(record: PolicyRecord): Holding[] {
+  if (record.resources.includes('*')) return limited(record.actions, []);
+  const constraints: Record<ResourceKind, string[]> = { models: [], collections: [], agents: [] };
+  for (const text of record.resources) {
+    const pattern = parseResourcePattern(text);
+    if (pattern !== undefined) constraints[pattern.kind].push(pattern.glob);
+  }
+  return limited(record.actions, [{ constraints, namedOnly: true }]);
+}
+
+/** What an allow policy gives to those it applies to. A deny and a disabled one give nothing. */
+export function powerOfPolicy(record: PolicyRecord): Power {
+  return record.effect === 'allow' && record.enabled ? { platformAdmin: false, holdings: ofAllow(record) } : NO_POWER;
+}
+
+function reachesAll(after: PolicyRecord, before: PolicyRecord): boolean {
+  if (before.appliesTo === 'everyone') return true;
+  return after.appliesTo === 'roles' && after.attachedRoles.every((role) => before.attachedRoles.includes(role));
+}
+
+function sameConditions(left: PolicyRecord, right: PolicyRecord): boolean {
+  const text = (record: PolicyRecord) => {
+    const { ip_address: ip, time, day_of_week: day, timezone } = record.conditions;
+    return JSON.stringify([ip?.in, ip?.not_in, time?.between, time?.not_between, day?.in, day?.not_in, timezone]);
+  };
+  return text(left) === text(right);
+}
+
+/** What writing a policy adds. New circumstances, or further people that it applies to, make all of it new. */
+export function addedByPolicy(before: PolicyRecord | undefined, after: PolicyRecord): Power {
+  const power = powerOfPolicy(after);
+  if (before === undefined || !reachesAll(after, before) || !sameConditions(before, after)) return power;
+  return added(power, powerOfPolicy(before));
+}
+
+function isUnconditional(policy: Policy): boolean {
+  return policy.conditions.checks.length === 0;
+}
+
+function ofPolicies(set: PolicySet, applies: (policy: Policy) => boolean, counted: Counted): Holding[] {
+  return set.allows.policies
+    .filter((policy) => applies(policy) && (counted === 'all' || isUnconditional(policy)))
+    .flatMap((policy) => ofAllow(policy.record));
+}
+
+/** What the roles of a user of this tenant hold, with the allow policies of tenant and platform that apply to it. */
+function ofRoles(roles: readonly RoleName[], own: TenantView, global: PolicySet, counted: Counted): Holding[] {
+  const grants = roles.flatMap((role) => {
+    const grant = roleGrant(role, own);
+    return grant === undefined ? [] : ofGrant(grant.patterns, grant.constraints);
+  });
+  const applies = (policy: Policy) => policy.roles === undefined || roles.some((role) => policy.roles?.has(role));
+  return [...grants, ...ofPolicies(own.policies, applies, counted), ...ofPolicies(global, applies, counted)];
+}
+
+/** What both hold: the patterns of both that overlap, under the limits of both. */
+function overlap(left: readonly Holding[], right: readonly Holding[]): Holding[] {
+  return left.flatMap((one) =>
+    right.flatMap((other) => {
+      const pattern = intersection(one.pattern, other.pattern);
+      return pattern === undefined ? [] : [{ pattern, limits: [...one.limits, ...other.limits] }];
+    }),
+  );
+}
+
+function ofKey(
+  grant: Grant,
+  owner: readonly RoleName[] | undefined,
+  own: TenantView,
+  global: PolicySet,
+  counted: Counted,
+): Power {
+  const scopes = ofGrant(grant.patterns, grant.constraints);
+  const holdings = owner === undefined ? scopes : overlap(scopes, ofRoles(owner, own, global, counted));
+  return { platformAdmin: false, holdings };
+}
+
+/** What the caller holds: its roles and its unconditional allow policies; a key, its scopes within its owner's. */
+export function powerOfCaller(principal: Principal, snapshot: Pick<Snapshot, 'own' | 'global'>): Power {
+  const { own, global } = snapshot;
+  if (own === undefined) return NO_POWER;
+  if (principal.kind === 'api_key') return ofKey(principal.grant, principal.owner?.roles, own, global, 'unconditional');
+  return { platformAdmin: isPlatformAdmin(principal), holdings: ofRoles(rolesOf(principal), own, global, 'unconditional') };
+}
+
+/** What a user is worth as a target: its conditional allow policies count too. */
+export function powerOfUser(roles: readonly RoleName[], own: TenantView, global: PolicySet): Power {
+  return { platformAdmin: roles.includes(ADMIN), holdings: ofRoles(roles, own, global, 'all') };
+}
+
+/** What a key is worth as a target: its scopes, within what its owner is worth. */
+export function powerOfKey(grant: Grant, ownerRoles: readonly RoleName[] | undefined, own: TenantView, global: PolicySet): Power {
+  return ofKey(grant, ownerRoles, own, global, 'all');
+}
+
+/** What assigning a role gives: its permissions, and all allow policies attached to it. */
+export function powerOfRole(role: RoleName, own: TenantView, global: PolicySet): Power {
+  const grant = roleGrant(role, own);
+  const attached = (policy: Policy) => policy.roles?.has(role) ?? false;
+  const attachedToBuiltin = (policy: Policy) => isBuiltinRole(role) && attached(policy);
+  return {
+    platformAdmin: role === ADMIN,
+    holdings: [
+      ...(grant === undefined ? [] : ofGrant(grant.patterns, grant.constraints)),
+      ...ofPolicies(own.policies, attached, 'all'),
+      ...ofPolicies(global, attachedToBuiltin, 'all'),
+    ],
+  };
+}

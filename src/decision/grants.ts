@@ -1,0 +1,45 @@
+/** Grants: the permissions of one role or one key, with the resources that they reach. Grants never add up. */
+
+import type { ResourceConstraints } from '../domain/records.ts';
+import { compileNames, type NameSet, namesMatch } from './globs.ts';
+import type { Permission, Resource } from './model.ts';
+import { compilePatterns, coversAny, type PatternSet } from './permissions.ts';
+
+export interface Grant {
+  /** As written: what no-escalation compares and explanations show. */
+  readonly patterns: readonly string[];
+  readonly constraints: ResourceConstraints;
+  readonly permissions: PatternSet;
+  /** Undefined = any. */
+  readonly models: NameSet | undefined;
+  readonly collections: NameSet | undefined;
+  readonly agents: NameSet | undefined;
+}
+
+export function makeGrant(patterns: readonly string[], constraints: ResourceConstraints): Grant {
+  const { models, collections, agents } = constraints;
+  return Object.freeze({
+    patterns,
+    constraints,
+    permissions: compilePatterns(patterns),
+    models: models ? compileNames(models) : undefined,
+    collections: collections ? compileNames(collections) : undefined,
+    agents: agents ? compileNames(agents) : undefined,
+  });
+}
+
+export function grantCoversPermission(grant: Grant, permissions: readonly Permission[]): boolean {
+  return coversAny(grant.permissions, permissions);
+}
+
+/** A resource that the request does not name is covered where its kind is not constrained, or constrained to `*`. */
+export function grantCoversResource(grant: Grant, resource: Resource): boolean {
+  const names = grant[resource.kind];
+  if (names === undefined || names.any) return true;
+  return resource.name !== undefined && namesMatch(names, resource.name);
+}
+
+export function grantCoversResources(grant: Grant, resources: readonly Resource[]): boolean {
+  for (const resource of resources) if (!grantCoversResource(grant, resource)) return false;
+  return true;
+}

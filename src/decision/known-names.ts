@@ -1,0 +1,44 @@
+/** Names of resources that bodies name again and again, made and checked once and found by their bytes. */
+
+import { type JsonText, textOf } from './json-bytes.ts';
+
+interface Entry {
+  readonly bytes: Uint8Array;
+  readonly name: string;
+}
+
+const MAX_BYTES = 64;
+/** A power of two. */
+const ENTRIES = 512;
+
+/** One entry per hash: a newcomer takes the place, so the table is bounded and a flood of new names costs what reading them costs. */
+const table: (Entry | undefined)[] = new Array<Entry | undefined>(ENTRIES).fill(undefined);
+
+function isSame(known: Uint8Array, bytes: Uint8Array, start: number, length: number): boolean {
+  if (known.length !== length) return false;
+  for (let i = 0; i < length; i++) if (known[i] !== bytes[start + i]) return false;
+  return true;
+}
+
+/**
+ * The name between the quotes of a string that has been validated.
+ * @param isName whether a text may be a name at all; the same bytes are asked about once
+ * @returns undefined when it is none
+ */
+export function nameAt(text: JsonText, start: number, end: number, isName: (name: string) => boolean): string | undefined {
+  const { bytes } = text;
+  const length = end - start;
+  if (length > MAX_BYTES) return checked(textOf(text, start, end), isName);
+  let hash = length;
+  for (let i = start; i < end; i++) hash = (Math.imul(hash, 31) + (bytes[i] ?? 0)) | 0;
+  const place = (hash ^ (hash >>> 15)) & (ENTRIES - 1);
+  const entry = table[place];
+  if (entry !== undefined && isSame(entry.bytes, bytes, start, length)) return entry.name;
+  const name = checked(textOf(text, start, end), isName);
+  if (name !== undefined) table[place] = { bytes: Uint8Array.prototype.slice.call(bytes, start, end), name };
+  return name;
+}
+
+function checked(name: string, isName: (name: string) => boolean): string | undefined {
+  return isName(name) ? name : undefined;
+}

@@ -1,0 +1,50 @@
+/** The management API's own use of the decision: lines 10 and 12 to 14 for one permission, without resources. */
+
+import { INVALID_CREDENTIAL, permissionDeny, policyDeny, SUSPENDED } from './decide.ts';
+import type { Deny, Principal, Snapshot } from './model.ts';
+import { permissionOf } from './permissions.ts';
+import { denied, permitted, question } from './permitted.ts';
+import { isPlatformAdmin, OTHER_TENANT } from './tenant.ts';
+
+export interface ManagementQuestion {
+  /** The permission of the endpoint; `self` where it has none, which a deny on `*` alone reaches. */
+  readonly permission: string;
+  /** True when the principal acts on itself where that needs no grant. A deny still applies. */
+  readonly self: boolean;
+  readonly principal: Principal;
+  readonly snapshot: Snapshot;
+  readonly clientAddress: string | undefined;
+  readonly nowMs: number;
+}
+
+const ALLOW: { readonly kind: 'allow' } = Object.freeze({ kind: 'allow' });
+
+/**
+ * A suspended tenant does not keep platform administrators from managing it, unless it is their own; and its policies never bind them,
+ * so that no tenant can lock them out.
+ */
+export function decideManagement(q: ManagementQuestion): { readonly kind: 'allow' } | Deny {
+  const { principal, snapshot, clientAddress, nowMs } = q;
+  const { own, effective, global } = snapshot;
+  const deny = (code: Deny['code'], detail: string): Deny => ({ kind: 'deny', code, detail, principal });
+  if (own === undefined || own.id !== principal.tenantId) return deny('invalid_credential', INVALID_CREDENTIAL);
+  const platformAdmin = isPlatformAdmin(principal);
+  if (effective === undefined || (effective.id !== own.id && !platformAdmin)) return deny('tenant_mismatch', OTHER_TENANT);
+  if (own.status !== 'active') return deny('tenant_suspended', SUSPENDED);
+
+  const permissions = [permissionOf(q.permission)];
+  const asked = question({
+    principal,
+    permissions,
+    resources: [],
+    own,
+    effective,
+    bound: !platformAdmin,
+    global,
+    clientAddress,
+    nowMs,
+  });
+  const policy = denied(asked);
+  if (policy !== undefined) return policyDeny(policy, asked);
+  return q.self || permitted(asked) === 'permitted' ? ALLOW : permissionDeny(asked);
+}

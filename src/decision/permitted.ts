@@ -1,0 +1,137 @@
+/** Lines 12 to 14: what policies deny, and what grants and allow policies permit. */
+
+import type { RoleName } from '../domain/ids.ts';
+import { BUILTIN_ROLES } from '../domain/roles.ts';
+import { compileGrant } from './compile.ts';
+import { type Circumstances, circumstances } from './conditions.ts';
+import { type Grant, grantCoversPermission, grantCoversResources } from './grants.ts';
+import type { Permission, Principal, Resource, TenantView } from './model.ts';
+import { ADMIN_TENANTS } from './permissions.ts';
+import { allowing, denying, type Policy, type PolicyQuery, type PolicySet } from './policies.ts';
+import { isPlatformAdmin } from './tenant.ts';
+
+/** Everything that lines 12 to 14 look at. */
+export interface Question extends PolicyQuery {
+  readonly principal: Principal;
+  readonly own: TenantView;
+  /** The policies of the effective tenant; undefined where they do not bind. */
+  readonly tenantPolicies: PolicySet | undefined;
+  readonly globalPolicies: PolicySet;
+}
+
+export interface ConsideredGrant {
+  readonly kind: 'role' | 'owner_role' | 'scopes';
+  /** The role's name; undefined for scopes. */
+  readonly name: RoleName | undefined;
+  readonly grant: Grant;
+  readonly coversPermission: boolean;
+  readonly coversResources: boolean;
+}
+
+/** What an explanation wants to know beside the decision. */
+export interface Trace {
+  question?: Question;
+  readonly grants: ConsideredGrant[];
+}
+
+const BUILTIN_GRANTS: ReadonlyMap<string, Grant> = new Map(
+  BUILTIN_ROLES.map((role) => [role.name, compileGrant(role.permissions, {})]),
+);
+
+/** The grant of a role as its holder's own tenant defines it; undefined for a role that is not there (any more). */
+export function roleGrant(role: RoleName, own: TenantView): Grant | undefined {
+  return BUILTIN_GRANTS.get(role) ?? own.roles.get(role);
+}
+
+const NO_ROLES: readonly RoleName[] = [];
+
+/** The roles of a user, or of a key's owner. */
+export function rolesOf(principal: Principal): readonly RoleName[] {
+  return principal.kind === 'user' ? principal.roles : (principal.owner?.roles ?? NO_ROLES);
+}
+
+export interface QuestionParts {
+  readonly principal: Principal;
+  readonly permissions: readonly Permission[];
+  readonly resources: readonly Resource[];
+  readonly own: TenantView;
+  readonly effective: TenantView;
+  /** False where the effective tenant's policies do not bind the principal. */
+  readonly bound: boolean;
+  readonly global: PolicySet;
+  readonly clientAddress: string | undefined;
+  readonly nowMs: number;
+}
+
+export function question(parts: QuestionParts): Question {
+  const { principal, own, effective } = parts;
+  const now: Circumstances = circumstances(parts.nowMs, parts.clientAddress, effective.settings.timezone);
+  return {
+    principal,
+    permissions: parts.permissions,
+    resources: parts.resources,
+    roles: rolesOf(principal),
+    atHome: own.id === effective.id,
+    now,
+    own,
+    tenantPolicies: parts.bound ? effective.policies : undefined,
+    globalPolicies: parts.global,
+  };
+}
+
+/** Line 12: the deny to report, global ones first, then by name. */
+export function denied(asked: Question): Policy | undefined {
+  return denying(asked.globalPolicies, asked) ?? (asked.tenantPolicies && denying(asked.tenantPolicies, asked));
+}
+
+/** How far one side (a user's roles, a key's scopes, its owner's roles) comes. */
+export type Reach = 'no_permission' | 'no_resources' | 'permitted';
+
+function reach(kind: ConsideredGrant['kind'], name: RoleName | undefined, grant: Grant, asked: Question, trace?: Trace): Reach {
+  const coversPermission = grantCoversPermission(grant, grantable(asked));
+  const coversResources = (coversPermission || trace !== undefined) && grantCoversResources(grant, asked.resources);
+  trace?.grants.push({ kind, name, grant, coversPermission, coversResources });
+  if (!coversPermission) return 'no_permission';
+  return coversResources ? 'permitted' : 'no_resources';
+}
+
+/** The permissions that a grant may cover at all: managing tenants is for platform administrators alone. */
+function grantable(asked: Question): readonly Permission[] {
+  for (const permission of asked.permissions) {
+    if (permission.text === ADMIN_TENANTS && !isPlatformAdmin(asked.principal)) {
+      return asked.permissions.filter((one) => one !== permission);
+    }
+  }
+  return asked.permissions;
+}
+
+function allowedByPolicy(asked: Question): boolean {
+  const permissions = grantable(asked);
+  if (permissions.length === 0) return false;
+  const narrowed = permissions === asked.permissions ? asked : { ...asked, permissions };
+  if (allowing(asked.globalPolicies, narrowed) !== undefined) return true;
+  return asked.tenantPolicies !== undefined && allowing(asked.tenantPolicies, narrowed) !== undefined;
+}
+
+/** One role that covers everything, or one allow policy that does; they do not add up. */
+function reachOfRoles(kind: 'role' | 'owner_role', asked: Question, trace?: Trace): Reach {
+  let best: Reach = 'no_permission';
+  for (const role of asked.roles) {
+    const grant = roleGrant(role, asked.own);
+    const reached = grant === undefined ? 'no_permission' : reach(kind, role, grant, asked, trace);
+    if (reached === 'permitted' && trace === undefined) return reached;
+    if (reached !== 'no_permission' && best !== 'permitted') best = reached;
+  }
+  return best === 'permitted' || allowedByPolicy(asked) ? 'permitted' : best;
+}
+
+/** Lines 13 and 14. A key reaches no further than its scopes, nor than its owner does now; policies serve the owner's side only. */
+export function permitted(asked: Question, trace?: Trace): Reach {
+  const { principal } = asked;
+  if (principal.kind === 'user') return reachOfRoles('role', asked, trace);
+  const scopes = reach('scopes', undefined, principal.grant, asked, trace);
+  if (principal.owner === undefined || (scopes === 'no_permission' && trace === undefined)) return scopes;
+  const owner = reachOfRoles('owner_role', asked, trace);
+  if (scopes === 'no_permission' || owner === 'no_permission') return 'no_permission';
+  return scopes === 'permitted' ? owner : scopes;
+}

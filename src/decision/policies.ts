@@ -1,0 +1,184 @@
+/** Policies, compiled and indexed by the actions that they name, so that those of other actions cost a request nothing. */
+
+import type { PolicyName, RoleName } from '../domain/ids.ts';
+import type { PolicyRecord } from '../domain/records.ts';
+import { isBuiltinRole } from '../domain/roles.ts';
+import { type Circumstances, type CompiledConditions, compileConditions, conditionsHold } from './conditions.ts';
+import { compileNames, type NameSet, namesMatch } from './globs.ts';
+import { type Permission, RESOURCE_KINDS, type Resource, type ResourceKind } from './model.ts';
+import { compilePatterns, coversAny, isPermissionPattern, type PatternSet } from './permissions.ts';
+
+/** Resource patterns of one policy: `*`, or `<kind>/<glob>`. */
+export interface ResourcePatterns {
+  readonly all: boolean;
+  readonly models: NameSet | undefined;
+  readonly collections: NameSet | undefined;
+  readonly agents: NameSet | undefined;
+}
+
+export interface Policy {
+  readonly name: PolicyName;
+  readonly effect: 'allow' | 'deny';
+  readonly actions: PatternSet;
+  readonly resources: ResourcePatterns;
+  readonly conditions: CompiledConditions;
+  /** Undefined = everyone. */
+  readonly roles: ReadonlySet<RoleName> | undefined;
+  /** As stored: what no-escalation compares and explanations show. */
+  readonly record: PolicyRecord;
+}
+
+/** The policies in force of one tenant, or the global ones: by effect, each by name. Disabled ones are not in it. */
+export interface PolicySet {
+  readonly denies: PolicyList;
+  readonly allows: PolicyList;
+}
+
+export interface PolicyList {
+  readonly policies: readonly Policy[];
+  /** Present where the list is long. */
+  readonly index: PolicyIndex | undefined;
+}
+
+interface PolicyIndex {
+  /** Positions in the list, by the text of an action; those of every permission under `*`. */
+  readonly byAction: ReadonlyMap<string, readonly number[]>;
+  /** What was picked for the permissions of a route. */
+  readonly picked: Map<string, readonly Policy[]>;
+}
+
+/** What one request asks of the policies. */
+export interface PolicyQuery {
+  readonly permissions: readonly Permission[];
+  readonly resources: readonly Resource[];
+  /** Roles held by the user, or by the key's owner. */
+  readonly roles: readonly RoleName[];
+  /** True where the principal acts in its own tenant, so that the names of custom roles mean its own. */
+  readonly atHome: boolean;
+  readonly now: Circumstances;
+}
+
+/** `<kind>/<glob>` taken apart; undefined when it is not of that form. */
+export function parseResourcePattern(text: string): { readonly kind: ResourceKind; readonly glob: string } | undefined {
+  const slash = text.indexOf('/');
+  const kind = RESOURCE_KINDS.find((known) => known === text.slice(0, slash));
+  return kind === undefined || slash === text.length - 1 ? undefined : { kind, glob: text.slice(slash + 1) };
+}
+
+/** A pattern that cannot be read reaches everything in a deny and nothing in an allow. */
+function compileResources(patterns: readonly string[], effect: 'allow' | 'deny'): ResourcePatterns {
+  let all = patterns.includes('*');
+  const globs: Record<ResourceKind, string[]> = { models: [], collections: [], agents: [] };
+  for (const text of patterns) {
+    const pattern = parseResourcePattern(text);
+    if (pattern !== undefined) globs[pattern.kind].push(pattern.glob);
+    else if (effect === 'deny') all = true;
+  }
+  const names = (list: readonly string[]) => (list.length === 0 ? undefined : compileNames(list));
+  return { all, models: names(globs.models), collections: names(globs.collections), agents: names(globs.agents) };
+}
+
+export function compilePolicy(record: PolicyRecord): Policy {
+  const unreadable = record.effect === 'deny' && !record.actions.every(isPermissionPattern);
+  return Object.freeze({
+    name: record.name,
+    effect: record.effect,
+    actions: compilePatterns(unreadable ? ['*'] : record.actions),
+    resources: compileResources(record.resources, record.effect),
+    conditions: compileConditions(record.conditions),
+    roles: record.appliesTo === 'everyone' ? undefined : new Set(record.attachedRoles),
+    record,
+  });
+}
+
+/** Up to so many policies are simply tried one after the other. */
+const INDEXED_FROM = 16;
+const MAX_PICKED = 256;
+
+function indexOf(policies: readonly Policy[]): PolicyIndex {
+  const byAction = new Map<string, number[]>();
+  for (const [position, policy] of policies.entries()) {
+    for (const text of policy.actions.all ? ['*'] : policy.actions.texts) {
+      const positions = byAction.get(text);
+      if (positions === undefined) byAction.set(text, [position]);
+      else positions.push(position);
+    }
+  }
+  return { byAction, picked: new Map() };
+}
+
+export function policyList(policies: readonly Policy[]): PolicyList {
+  const sorted = policies.toSorted((left, right) => (left.name < right.name ? -1 : left.name > right.name ? 1 : 0));
+  return { policies: sorted, index: sorted.length > INDEXED_FROM ? indexOf(sorted) : undefined };
+}
+
+function pick(policies: readonly Policy[], index: PolicyIndex, permissions: readonly Permission[]): readonly Policy[] {
+  const positions = new Set(index.byAction.get('*'));
+  for (const permission of permissions) {
+    for (const text of [permission.text, permission.anyAction, permission.anyResource]) {
+      for (const position of index.byAction.get(text) ?? []) positions.add(position);
+    }
+  }
+  return policies.filter((_, position) => positions.has(position));
+}
+
+/** The policies of a list that may name one of the permissions, in the order of their names. */
+function candidates(list: PolicyList, permissions: readonly Permission[]): readonly Policy[] {
+  const { policies, index } = list;
+  if (index === undefined) return policies;
+  const key =
+    permissions.length === 1 ? (permissions[0]?.text ?? '') : permissions.map((permission) => permission.text).join(' ');
+  const known = index.picked.get(key);
+  if (known !== undefined) return known;
+  const picked = pick(policies, index, permissions);
+  if (index.picked.size < MAX_PICKED) index.picked.set(key, picked);
+  return picked;
+}
+
+/** Whether the policy applies to the principal: to everyone, or to a role that it holds. */
+export function binds(policy: Policy, query: PolicyQuery): boolean {
+  const { roles } = policy;
+  if (roles === undefined) return true;
+  for (const role of query.roles) if (roles.has(role) && (query.atHome || isBuiltinRole(role))) return true;
+  return false;
+}
+
+function patternReaches(patterns: ResourcePatterns, resource: Resource, effect: 'allow' | 'deny'): boolean {
+  const names = patterns[resource.kind];
+  if (names === undefined) return false;
+  // Which one it is the request does not say: it may be the one that is denied, and need not be the one that is allowed.
+  return resource.name === undefined ? effect === 'deny' : namesMatch(names, resource.name);
+}
+
+/** A deny reaches a request when it reaches any of its resources, an allow when it reaches all of them. */
+export function reaches(policy: Policy, resources: readonly Resource[]): boolean {
+  const { resources: patterns, effect } = policy;
+  if (patterns.all) return true;
+  const any = effect === 'deny';
+  for (const resource of resources) if (patternReaches(patterns, resource, effect) === any) return any;
+  return !any && resources.length > 0;
+}
+
+function matches(policy: Policy, query: PolicyQuery): boolean {
+  return (
+    coversAny(policy.actions, query.permissions) &&
+    binds(policy, query) &&
+    reaches(policy, query.resources) &&
+    conditionsHold(policy.conditions, policy.effect, query.now)
+  );
+}
+
+function first(list: PolicyList, query: PolicyQuery): Policy | undefined {
+  for (const policy of candidates(list, query.permissions)) if (matches(policy, query)) return policy;
+  return undefined;
+}
+
+/** The first deny, by name, that matches; undefined = none. */
+export function denying(set: PolicySet, query: PolicyQuery): Policy | undefined {
+  return first(set.denies, query);
+}
+
+/** Some allow that matches; undefined = none. */
+export function allowing(set: PolicySet, query: PolicyQuery): Policy | undefined {
+  return first(set.allows, query);
+}

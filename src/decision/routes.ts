@@ -1,0 +1,198 @@
+/** The route table: method and path -> the permission needed and the resources named. What matches nothing is denied. */
+
+import { BUILTIN_ROUTES } from './builtin-routes.ts';
+import type { CheckInput, Resource, RouteLine } from './model.ts';
+import { parsePath, withoutQuery } from './paths.ts';
+import { captured, type Part, parseTemplate } from './templates.ts';
+
+export { BUILTIN_ROUTES } from './builtin-routes.ts';
+export { parseRoute, type RouteSpec } from './route-lines.ts';
+
+interface Leaf {
+  readonly line: RouteLine;
+  readonly parts: readonly Part[];
+}
+
+/** What may follow a given beginning of a path, by how specific it is. */
+interface Node {
+  readonly literals: Map<string, Node>;
+  one: Node | undefined;
+  more: Node | undefined;
+  rest: Leaf | undefined;
+  end: Leaf | undefined;
+}
+
+/** Opaque: made by `buildRouteTable`, read by `matchRoute`. */
+export interface RouteTable {
+  readonly lines: readonly RouteLine[];
+  /** Templates of literals alone, by method and path: no more specific line can exist, so a hit is final. */
+  readonly exact: ReadonlyMap<string, ReadonlyMap<string, Matched>>;
+  readonly trees: ReadonlyMap<string, Node>;
+}
+
+export type RouteTableResult =
+  | { readonly kind: 'table'; readonly table: RouteTable }
+  | { readonly kind: 'error'; readonly message: string };
+
+interface Matched {
+  readonly kind: 'matched';
+  readonly line: RouteLine;
+  /** The resources that the path names. */
+  readonly resources: readonly Resource[];
+}
+
+export type RouteMatch =
+  | { readonly kind: 'denied'; readonly code: 'malformed_path' | 'no_route'; readonly detail: string }
+  | { readonly kind: 'public' }
+  | Matched;
+
+function newNode(): Node {
+  return { literals: new Map(), one: undefined, more: undefined, rest: undefined, end: undefined };
+}
+
+function follow(node: Node, part: Exclude<Part, { kind: 'rest' }>): Node {
+  switch (part.kind) {
+    case 'literal': {
+      const next = node.literals.get(part.text) ?? newNode();
+      node.literals.set(part.text, next);
+      return next;
+    }
+    case 'one':
+      node.one ??= newNode();
+      return node.one;
+    case 'more':
+      node.more ??= newNode();
+      return node.more;
+    default:
+      return part satisfies never;
+  }
+}
+
+/** Puts a leaf in its place and returns the one that is there already, which then is equally specific. */
+function insert(root: Node, leaf: Leaf): Leaf | undefined {
+  let node = root;
+  for (const part of leaf.parts) {
+    if (part.kind === 'rest') {
+      const there = node.rest;
+      node.rest ??= leaf;
+      return there;
+    }
+    node = follow(node, part);
+  }
+  const there = node.end;
+  node.end ??= leaf;
+  return there;
+}
+
+function treeOf(trees: Map<string, Node>, method: string): Node {
+  const tree = trees.get(method) ?? newNode();
+  trees.set(method, tree);
+  return tree;
+}
+
+/** Built-in lines and further ones; one of the same method and path takes the built-in one's place. */
+export function buildRouteTable(extra: readonly RouteLine[]): RouteTableResult {
+  const replaced = new Set(extra.map((line) => `${line.method} ${line.template}`));
+  const lines = [...BUILTIN_ROUTES.filter((line) => !replaced.has(`${line.method} ${line.template}`)), ...extra];
+  const trees = new Map<string, Node>();
+  const exact = new Map<string, Map<string, Matched>>();
+  for (const line of lines) {
+    const template = parseTemplate(line.template);
+    if (template.kind === 'error') return template;
+    const { parts } = template;
+    const there = insert(treeOf(trees, line.method), { line, parts });
+    if (there !== undefined) {
+      const [first, second] = [there.line, line].map((one) => `${one.method} ${one.template}`);
+      return { kind: 'error', message: `${first} and ${second} are equally specific: the same path would match both` };
+    }
+    if (parts.every((part) => part.kind === 'literal') && !isPublic(parts.map((part) => part.text))) {
+      const ofMethod = exact.get(line.method) ?? new Map<string, Matched>();
+      exact.set(line.method, ofMethod.set(template.text, Object.freeze({ kind: 'matched', line, resources: [] })));
+    }
+  }
+  return { kind: 'table', table: { lines, exact, trees } };
+}
+
+/**
+ * Left to right a literal beats `{x}`, that `{x+}`, that `**`, and the template's end beats `**`. A node is reached at one place of
+ * the path in one way only, so the work is bounded by nodes times segments.
+ */
+function find(node: Node, segments: readonly string[], at: number): Leaf | undefined {
+  const segment = segments[at];
+  if (segment === undefined) return node.end ?? node.rest;
+  const literal = node.literals.get(segment);
+  const found = (literal && find(literal, segments, at + 1)) ?? (node.one && find(node.one, segments, at + 1));
+  if (found !== undefined) return found;
+  if (node.more !== undefined) {
+    for (let next = at + 1; next <= segments.length; next++) {
+      const after = find(node.more, segments, next);
+      if (after !== undefined) return after;
+    }
+  }
+  return node.rest;
+}
+
+/** Paths that Postern answers by itself, whose callers it authenticates by itself. */
+function isPublic(segments: readonly string[]): boolean {
+  const [first, second] = segments;
+  switch (first) {
+    case 'v1':
+      return second === 'auth' || second === 'iam';
+    case 'console':
+    case 'docs':
+      return true;
+    case 'openapi.json':
+      return segments.length === 1;
+    case '.well-known':
+      return second === 'jwks.json' && segments.length === 2;
+    default:
+      return false;
+  }
+}
+
+/** A line that takes a resource from the body takes the path's too, where its template names one. */
+function resourcesOf(leaf: Leaf, segments: readonly string[]): readonly Resource[] {
+  const resources: Resource[] = [];
+  const { line, parts } = leaf;
+  const model = line.model === 'none' ? undefined : captured(parts, 'model', segments);
+  const collection = line.collection === 'none' ? undefined : captured(parts, 'collection', segments);
+  const agent = line.agent === 'none' ? undefined : captured(parts, 'agent', segments);
+  if (model !== undefined) resources.push({ kind: 'models', name: model });
+  if (collection !== undefined) resources.push({ kind: 'collections', name: collection });
+  if (agent !== undefined) resources.push({ kind: 'agents', name: agent });
+  return resources;
+}
+
+const PUBLIC: RouteMatch = { kind: 'public' };
+const NO_ROUTE: RouteMatch = {
+  kind: 'denied',
+  code: 'no_route',
+  detail: 'No route of this platform has this method and path; what is not listed is denied.',
+};
+const NO_PREFLIGHT: RouteMatch = {
+  kind: 'denied',
+  code: 'no_route',
+  detail: 'OPTIONS is no route here; a CORS preflight is answered by the gateway before it asks.',
+};
+const NO_UPGRADE: RouteMatch = { kind: 'denied', code: 'no_route', detail: 'This route does not let a connection be upgraded.' };
+
+/** Lines 2 to 4 of the decision: the path's form, public paths, the route table. */
+export function matchRoute(table: RouteTable, input: Pick<CheckInput, 'method' | 'path' | 'upgrade'>): RouteMatch {
+  const method = input.method === 'HEAD' ? 'GET' : input.method;
+  const path = withoutQuery(input.path);
+  const upgrades = input.upgrade !== undefined;
+  const exact = table.exact.get(method)?.get(path);
+  if (exact !== undefined) return upgrades && !exact.line.upgrade ? NO_UPGRADE : exact;
+  const parsed = parsePath(path);
+  if (parsed.kind === 'malformed') return { kind: 'denied', code: 'malformed_path', detail: parsed.detail };
+  const { segments } = parsed;
+  if (isPublic(segments)) {
+    if (method === 'OPTIONS') return NO_PREFLIGHT;
+    return upgrades ? NO_UPGRADE : PUBLIC;
+  }
+  const tree = table.trees.get(method);
+  const leaf = tree && find(tree, segments, 0);
+  if (leaf === undefined) return method === 'OPTIONS' ? NO_PREFLIGHT : NO_ROUTE;
+  if (upgrades && !leaf.line.upgrade) return NO_UPGRADE;
+  return { kind: 'matched', line: leaf.line, resources: resourcesOf(leaf, segments) };
+}

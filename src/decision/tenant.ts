@@ -1,0 +1,38 @@
+/** Which tenant a request acts in. */
+
+import { parseTenantId, type TenantId } from '../domain/ids.ts';
+import { type HeaderValue, type Principal, REPEATED } from './model.ts';
+
+export type EffectiveTenant =
+  | { readonly kind: 'tenant'; readonly id: TenantId }
+  | { readonly kind: 'deny'; readonly code: 'invalid_tenant' | 'tenant_mismatch'; readonly detail: string };
+
+const REPEATED_HEADER: EffectiveTenant = {
+  kind: 'deny',
+  code: 'invalid_tenant',
+  detail: 'X-Tenant-ID was sent more than once; send it once or leave it out.',
+};
+const MALFORMED: EffectiveTenant = {
+  kind: 'deny',
+  code: 'invalid_tenant',
+  detail: 'X-Tenant-ID must be 1 to 63 lower-case letters, digits or hyphens, starting with a letter or digit.',
+};
+
+export const OTHER_TENANT = 'This credential may not act in the tenant that X-Tenant-ID names.';
+const MISMATCH: EffectiveTenant = { kind: 'deny', code: 'tenant_mismatch', detail: OTHER_TENANT };
+
+export function isPlatformAdmin(principal: Principal): boolean {
+  return principal.kind === 'user' && principal.platformAdmin;
+}
+
+/**
+ * Without a header the principal's own tenant. Platform administrators may name any (whether it exists is for the snapshot to
+ * show), everybody else and every key only their own.
+ */
+export function effectiveTenant(principal: Principal, header: HeaderValue): EffectiveTenant {
+  if (header === undefined) return { kind: 'tenant', id: principal.tenantId };
+  if (header === REPEATED) return REPEATED_HEADER;
+  const id = parseTenantId(header);
+  if (id === undefined) return MALFORMED;
+  return id === principal.tenantId || isPlatformAdmin(principal) ? { kind: 'tenant', id } : MISMATCH;
+}

@@ -1,0 +1,60 @@
+/** What the stand-in model "thinks": an answer that follows from the request alone, and how many tokens that took. */
+
+import type { Usage } from './ledger.ts';
+import { type DemoRequest, integerOf, isObject, stringOf } from './request.ts';
+
+export interface Generation {
+  readonly model: string;
+  /** One text for each choice asked for. */
+  readonly choices: readonly string[];
+  readonly finish: 'stop' | 'length';
+  readonly usage: Usage;
+}
+
+export const DEMO_MODELS = ['llama-3', 'llama-3-70b', 'mistral-small', 'text-embedding-3-small', 'gpt-secret'] as const;
+const MAX_CHOICES = 16;
+const ECHOED_CHARS = 400;
+
+export function modelOf(request: DemoRequest): string {
+  return stringOf(request.body['model']) ?? request.headers['x-postern-default-model'] ?? DEMO_MODELS[0];
+}
+
+export function generate(request: DemoRequest): Generation {
+  const { body } = request;
+  const model = modelOf(request);
+  const prompt = promptOf(body);
+  const words = `This is ${model}, a stand-in. You said: ${prompt.slice(-ECHOED_CHARS) || 'nothing'}`.split(/(?<=\s)/);
+  const limits = [body['max_tokens'], body['max_completion_tokens'], body['max_output_tokens'], capOf(request)];
+  const limit = Math.min(...limits.map((value) => integerOf(value) ?? Number.POSITIVE_INFINITY));
+  const spoken = words.slice(0, limit);
+  const count = Math.min(Math.max(integerOf(body['n']) ?? 1, 1), MAX_CHOICES);
+  return {
+    model,
+    choices: Array.from({ length: count }, () => spoken.join('')),
+    finish: spoken.length < words.length ? 'length' : 'stop',
+    usage: usageOf(prompt, spoken.length * count),
+  };
+}
+
+function capOf(request: DemoRequest): number | undefined {
+  const cap = request.headers['x-postern-max-tokens'];
+  return cap !== undefined && /^\d{1,15}$/.test(cap) ? Number(cap) : undefined;
+}
+
+/** Tokens are guessed at four characters each. */
+export function usageOf(prompt: string, completion: number): Usage {
+  const asked = Math.max(1, Math.ceil(prompt.length / 4));
+  return { prompt_tokens: asked, completion_tokens: completion, total_tokens: asked + completion };
+}
+
+/** All text in `messages`, `prompt` or `input`, in the forms that the OpenAI API takes. */
+export function promptOf(body: DemoRequest['body']): string {
+  const parts: string[] = [];
+  const visit = (value: unknown, depth: number): void => {
+    if (typeof value === 'string') parts.push(value);
+    else if (depth > 0 && Array.isArray(value)) for (const item of value) visit(item, depth - 1);
+    else if (depth > 0 && isObject(value)) visit(value['content'] ?? value['text'], depth - 1);
+  };
+  visit(body['messages'] ?? body['prompt'] ?? body['input'] ?? body['query'], 6);
+  return parts.join('\n');
+}

@@ -1,0 +1,111 @@
+/**
+ * A stand-in for the AI platform behind Envoy: answers every route of it in the OpenAI API's shapes, shows in `x_echo` the headers
+ * that reached it, and keeps a ledger of the usage that it reported (`GET /ledger`, on its own address). It decides nothing.
+ */
+
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
+import { answer, type DemoAnswer, type Metered } from './answers.ts';
+import { createLedger, type Ledger } from './ledger.ts';
+import { type DemoRequest, readRequest } from './request.ts';
+
+export interface Upstream {
+  readonly host: string;
+  readonly port: number;
+  /** Ends open streams too. */
+  close(): Promise<void>;
+}
+
+/** Rejects with Node's error when it cannot listen. Port 0: the system chooses. */
+export async function startUpstream(host: string, port: number): Promise<Upstream> {
+  const ledger = createLedger();
+  const server = createServer((message, reply) => {
+    serve(ledger, message, reply).catch(() => reply.destroy());
+  });
+  // Envoy keeps its connections; were ours shorter, it would meet closed ones.
+  server.keepAliveTimeout = 120_000;
+  server.listen(port, host);
+  await once(server, 'listening');
+  return { host, port: portOf(server), close: () => closeServer(server) };
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}
+
+async function serve(ledger: Ledger, message: IncomingMessage, reply: ServerResponse): Promise<void> {
+  const request = await readRequest(message);
+  if (request === undefined) {
+    sendJson(reply, undefined, 413, { error: { message: 'The stand-in upstream takes no body of this length.' } });
+    return;
+  }
+  if (request.method === 'GET' && request.path === '/ledger') {
+    sendJson(reply, request, 200, { ...ledger.report() });
+    return;
+  }
+  const made = answer(request, { nowMs: Date.now(), id: randomBytes(12).toString('hex') });
+  const echo = { x_echo: request.headers };
+  const note = (metered: Metered | undefined): void => {
+    if (metered !== undefined) record(ledger, request, made, metered);
+  };
+  switch (made.kind) {
+    case 'json':
+      note(made.metered);
+      sendJson(reply, request, 200, { ...made.body, ...echo });
+      return;
+    case 'events':
+      if (await sendEvents(reply, made.events, echo)) note(made.metered);
+      return;
+    default:
+      made satisfies never;
+  }
+}
+
+function record(ledger: Ledger, request: DemoRequest, made: DemoAnswer, metered: Metered): void {
+  ledger.record({
+    time: new Date().toISOString(),
+    id: metered.id,
+    path: request.path,
+    model: metered.model,
+    stream: made.kind === 'events',
+    tenant: request.headers['x-postern-tenant'] ?? null,
+    subject: request.headers['x-postern-subject'] ?? null,
+    ...metered.usage,
+  });
+}
+
+function sendJson(reply: ServerResponse, request: DemoRequest | undefined, status: number, body: object): void {
+  const plain = Buffer.from(`${JSON.stringify(body)}\n`);
+  const packed = /\bgzip\b/.test(request?.headers['accept-encoding'] ?? '');
+  const bytes = packed ? gzipSync(plain) : plain;
+  reply.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': bytes.length,
+    ...(packed ? { 'content-encoding': 'gzip' } : {}),
+    ...(status === 413 ? { connection: 'close' } : {}),
+  });
+  reply.end(request?.method === 'HEAD' ? undefined : bytes);
+}
+
+/** The first event also carries the echo. True when the client was there to the end. */
+async function sendEvents(reply: ServerResponse, events: readonly string[], echo: object): Promise<boolean> {
+  reply.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+  for (const [index, event] of events.entries()) {
+    if (reply.destroyed) return false;
+    const text = index === 0 ? event.replace(/\}\n\n$/, `,${JSON.stringify(echo).slice(1)}\n\n`) : event;
+    if (!reply.write(text)) await Promise.race([once(reply, 'drain'), once(reply, 'close')]);
+  }
+  if (reply.destroyed) return false;
+  reply.end();
+  return true;
+}

@@ -1,0 +1,118 @@
+/**
+ * The bytes of an allow with holes where two requests of the same shape differ: ids, the tenant, the model, numbers. An answer is a
+ * copy with the holes filled, which costs a fraction of writing it field by field.
+ */
+
+import type { Principal, RouteLine } from '../decision/model.ts';
+import { putHeader, putHeaderHole, putListHeader } from './header-options.ts';
+import { headerText } from './header-text.ts';
+import { MEMBER, putMember, putMemberHole, putWords, wrapMetadata } from './metadata.ts';
+import * as Own from './own-headers.ts';
+import { beginWriting, finishWriting, putBytes, wrap } from './wire-write.ts';
+
+/** Everything that decides which fields an answer has and how long each is. Lengths are in bytes. */
+export interface Shape {
+  readonly kind: Principal['kind'];
+  readonly route: RouteLine;
+  readonly roles: readonly string[];
+  readonly subjectLength: number;
+  /** Undefined where no user stands behind the principal. */
+  readonly userLength: number | undefined;
+  readonly tenantLength: number;
+  readonly requestIdLength: number;
+  /** Of the model in the metadata; undefined = none. */
+  readonly modelLength: number | undefined;
+  /** Of the token limit's digits; undefined = none. */
+  readonly maxTokensLength: number | undefined;
+  readonly defaultModel: string | undefined;
+  /** Headers of this request alone to remove, encoded. */
+  readonly seen: Buffer;
+}
+
+/** Offsets of the holes; `NO_HOLE` where the shape has none. */
+export interface Template {
+  readonly bytes: Buffer;
+  readonly subjectHeader: number;
+  readonly subjectMember: number;
+  readonly keyMember: number;
+  readonly userHeader: number;
+  readonly userMember: number;
+  readonly tenantHeader: number;
+  readonly tenantIdHeader: number;
+  readonly tenantMember: number;
+  readonly maxTokensHeader: number;
+  readonly modelMember: number;
+  readonly requestIdMember: number;
+  readonly reservationMember: number;
+}
+
+export const NO_HOLE = -1;
+
+/** Of the reservation id: 128 bits in hexadecimal. */
+export const RESERVATION_LENGTH = 32;
+/** CheckResponse.status = 1, google.rpc.Status.code = 1: OK. */
+export const STATUS_OK = Buffer.from([0x0a, 0x02, 0x08, 0x00]);
+/** CheckResponse.ok_response = 3 */
+export const OK_RESPONSE = 0x1a;
+/** Everything of an answer that has a bound of its own: names, ids, tenant, tags and lengths. */
+export const FIXED_BYTES = 6144;
+
+export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
+  const { kind, route, roles, userLength, maxTokensLength, defaultModel, seen } = shape;
+  const removed = removals(
+    userLength !== undefined,
+    roles.length > 0,
+    maxTokensLength !== undefined,
+    defaultModel !== undefined,
+    route.tokens,
+  );
+  const rolesLength = roles.reduce((length, role) => length + role.length + 1, 0);
+  const routeLength = 3 * (route.method.length + route.template.length);
+  // Every character of a default model may become three bytes of three characters each.
+  const writer = beginWriting(FIXED_BYTES + seen.length + routeLength + rolesLength + 9 * (defaultModel?.length ?? 0));
+
+  const end = writer.at;
+  const reservationMember = putMemberHole(writer, MEMBER.reservation, RESERVATION_LENGTH);
+  const requestIdMember = putMemberHole(writer, MEMBER.request_id, shape.requestIdLength);
+  const { modelLength } = shape;
+  const modelMember = modelLength === undefined ? undefined : putMemberHole(writer, MEMBER.model, modelLength);
+  putWords(writer, MEMBER.route, route.method, route.template);
+  const userMember = userLength === undefined ? undefined : putMemberHole(writer, MEMBER.user, userLength);
+  const keyMember = kind === 'api_key' ? putMemberHole(writer, MEMBER.key, shape.subjectLength) : undefined;
+  const tenantMember = putMemberHole(writer, MEMBER.tenant, shape.tenantLength);
+  putMember(writer, MEMBER.subject_type, kind);
+  const subjectMember = putMemberHole(writer, MEMBER.subject, shape.subjectLength);
+  wrapMetadata(writer, end);
+
+  const okEnd = writer.at;
+  putBytes(writer, seen);
+  putBytes(writer, removed);
+  if (defaultModel !== undefined) putHeader(writer, Own.NAME[Own.DEFAULT_MODEL], headerText(defaultModel));
+  const maxTokensHeader =
+    maxTokensLength === undefined ? undefined : putHeaderHole(writer, Own.NAME[Own.MAX_TOKENS], maxTokensLength);
+  if (roles.length > 0) putListHeader(writer, Own.NAME[Own.ROLES], roles);
+  const tenantIdHeader = putHeaderHole(writer, Own.NAME[Own.TENANT_ID], shape.tenantLength);
+  const tenantHeader = putHeaderHole(writer, Own.NAME[Own.TENANT], shape.tenantLength);
+  const userHeader = userLength === undefined ? undefined : putHeaderHole(writer, Own.NAME[Own.USER_ID], userLength);
+  putHeader(writer, Own.NAME[Own.SUBJECT_TYPE], kind);
+  const subjectHeader = putHeaderHole(writer, Own.NAME[Own.SUBJECT], shape.subjectLength);
+  wrap(writer, OK_RESPONSE, okEnd);
+  putBytes(writer, STATUS_OK);
+
+  const offset = (at: number | undefined): number => (at === undefined ? NO_HOLE : at - writer.at);
+  return {
+    bytes: finishWriting(writer),
+    subjectHeader: offset(subjectHeader),
+    subjectMember: offset(subjectMember),
+    keyMember: offset(keyMember),
+    userHeader: offset(userHeader),
+    userMember: offset(userMember),
+    tenantHeader: offset(tenantHeader),
+    tenantIdHeader: offset(tenantIdHeader),
+    tenantMember: offset(tenantMember),
+    maxTokensHeader: offset(maxTokensHeader),
+    modelMember: offset(modelMember),
+    requestIdMember: offset(requestIdMember),
+    reservationMember: offset(reservationMember),
+  };
+}

@@ -1,0 +1,60 @@
+/** Makes the decision's input of what the reader has seen. */
+
+import { type CheckInput, REPEATED } from '../decision/model.ts';
+import { trustedAddress } from './client-address.ts';
+import { type Draft, headerOf, numberOf } from './draft.ts';
+import * as Headers from './header-names.ts';
+import { intern } from './intern.ts';
+
+const NOTHING = Buffer.alloc(0);
+const NO_ALIASES: readonly string[] = Object.freeze([]);
+
+/** One request as Envoy described it. */
+export interface CheckRequest {
+  readonly kind: 'request';
+  readonly input: CheckInput;
+  /** Envoy's `x-request-id`, for correlating logs; undefined when absent or not single. */
+  readonly clientRequestId: string | undefined;
+  /** Names, lower case, of the headers that the client sent in the manner of Postern's own. */
+  readonly aliases: readonly string[];
+}
+
+export function requestOf(draft: Draft, trustedHops: number): CheckRequest {
+  const { bytes } = draft;
+  const body = bodyOf(draft);
+  const requestId = headerOf(bytes, Headers.REQUEST_ID);
+  return {
+    kind: 'request',
+    input: {
+      method: intern(bytes, draft.methodStart, draft.methodEnd),
+      path: intern(bytes, draft.pathStart, draft.pathEnd),
+      authorization: headerOf(bytes, Headers.AUTHORIZATION),
+      tenant: headerOf(bytes, Headers.TENANT),
+      upgrade: headerOf(bytes, Headers.UPGRADE),
+      contentType: headerOf(bytes, Headers.CONTENT_TYPE),
+      contentEncoding: headerOf(bytes, Headers.CONTENT_ENCODING),
+      body,
+      bodyPartial: draft.partial || isShort(draft, body.length),
+      clientAddress: trustedHops > 0 ? trustedAddress(bytes, draft.forwardedFor ?? [], trustedHops) : peerOf(draft),
+    },
+    clientRequestId: requestId === REPEATED ? undefined : requestId,
+    aliases: draft.aliases ?? NO_ALIASES,
+  };
+}
+
+function peerOf(draft: Draft): string | undefined {
+  return draft.addressEnd > draft.addressStart ? intern(draft.bytes, draft.addressStart, draft.addressEnd) : undefined;
+}
+
+function bodyOf(draft: Draft): Buffer {
+  if (draft.rawBodyEnd > draft.rawBodyStart) return draft.bytes.subarray(draft.rawBodyStart, draft.rawBodyEnd);
+  return draft.bodyEnd > draft.bodyStart ? draft.bytes.subarray(draft.bodyStart, draft.bodyEnd) : NOTHING;
+}
+
+const NEGATIVE = 2 ** 63;
+
+/** Shorter than Envoy's `size` or than `content-length` says; a length that cannot be read announces more than anyone sent. */
+function isShort(draft: Draft, length: number): boolean {
+  if (draft.size > length && draft.size < NEGATIVE) return true;
+  return numberOf(draft.bytes, Headers.CONTENT_LENGTH) > length;
+}

@@ -1,0 +1,123 @@
+/**
+ * Writes Envoy's `CheckResponse` for what is not allowed: a status that is never 0, and a `denied_response` with the answer that the
+ * client gets, in the one shape of all errors.
+ */
+
+import type { Principal, RouteLine } from '../decision/model.ts';
+import { type DenyCode, ERRORS } from '../domain/errors.ts';
+import { problem } from '../domain/problem.ts';
+import { headerName, putHeader } from './header-options.ts';
+import { MEMBER, putMember, putWords, wrapMetadata } from './metadata.ts';
+import { beginWriting, finishWriting, putByte, putText, putVarint, type Writer, wrap } from './wire-write.ts';
+
+/** What a check can end in that is no allow: a decision's denial, a message that cannot be read, a fault. */
+export type DenialCode = DenyCode | 'malformed_request' | 'unavailable';
+
+/** `decision`'s Deny has this shape. */
+export interface Denial {
+  readonly code: DenialCode;
+  readonly detail: string;
+  readonly policy?: string;
+  readonly permission?: string;
+  readonly param?: string;
+  readonly route?: RouteLine;
+  readonly principal?: Principal;
+}
+
+/** google.rpc.Code: INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAVAILABLE, UNAUTHENTICATED. There is no OK among them. */
+type RpcCode = 3 | 7 | 8 | 14 | 16;
+
+/** The HTTP statuses that a check can answer with. */
+type Status = (typeof ERRORS)[DenialCode]['status'];
+
+const RPC_CODE: { readonly [S in Status]: RpcCode } = { 400: 3, 401: 16, 403: 7, 413: 8, 429: 8, 503: 14 };
+
+const CONTENT_TYPE = headerName('content-type');
+const CACHE_CONTROL = headerName('cache-control');
+const CHALLENGE = headerName('www-authenticate');
+const RETRY_AFTER = headerName('retry-after');
+const SHOULD_RETRY = headerName('x-should-retry');
+const REQUEST_ID = headerName('x-request-id');
+
+const REALM = 'Bearer realm="postern"';
+/** Seconds. A rate limit's window is a minute. */
+const RETRY_SECONDS = { unavailable: '1', rate_limit_exceeded: '60' } as const;
+
+/** Envoy takes at most 4096 bytes of a denied body, unless configured for more. */
+export const MAX_BODY_BYTES = 4095;
+/** Body twice over (a bound on the detail alone), headers, metadata. */
+const MAX_ANSWER_BYTES = 16_384;
+
+export function denialAnswer(denial: Denial, requestId: string): Buffer {
+  const writer = beginWriting(MAX_ANSWER_BYTES + (denial.permission?.length ?? 0) + (denial.route?.template.length ?? 0));
+  const { status } = ERRORS[denial.code];
+  putDenialMetadata(writer, denial, requestId);
+  const deniedEnd = writer.at;
+  putText(writer, body(denial, requestId));
+  wrap(writer, 0x1a, deniedEnd);
+  putHeaders(writer, denial, requestId);
+  const statusEnd = writer.at;
+  putVarint(writer, status);
+  putByte(writer, 0x08);
+  wrap(writer, 0x0a, statusEnd);
+  wrap(writer, 0x12, deniedEnd);
+  const codeEnd = writer.at;
+  putByte(writer, RPC_CODE[status]);
+  putByte(writer, 0x08);
+  wrap(writer, 0x0a, codeEnd);
+  return finishWriting(writer);
+}
+
+function putHeaders(writer: Writer, denial: Denial, requestId: string): void {
+  const { code } = denial;
+  putHeader(writer, REQUEST_ID, requestId);
+  const challenge = challengeOf(denial);
+  if (challenge !== undefined) putHeader(writer, CHALLENGE, challenge);
+  if (code === 'unavailable' || code === 'rate_limit_exceeded') putHeader(writer, RETRY_AFTER, RETRY_SECONDS[code]);
+  if (code === 'insufficient_quota') putHeader(writer, SHOULD_RETRY, 'false');
+  putHeader(writer, CACHE_CONTROL, 'no-store');
+  putHeader(writer, CONTENT_TYPE, 'application/problem+json');
+}
+
+/** RFC 6750, section 3: without any credential no `error`; which permission would do, where one is missing. */
+function challengeOf(denial: Denial): string | undefined {
+  switch (denial.code) {
+    case 'missing_credential':
+      return REALM;
+    case 'invalid_credential':
+    case 'token_expired':
+      return `${REALM}, error="invalid_token"`;
+    case 'insufficient_permission':
+      return `${REALM}, error="insufficient_scope"${denial.permission === undefined ? '' : `, scope="${denial.permission}"`}`;
+    default:
+      return undefined;
+  }
+}
+
+/** The problem as JSON; a detail that would make it too long for Envoy is cut. */
+function body(denial: Denial, requestId: string): string {
+  const extras = {
+    ...(denial.policy === undefined ? {} : { policy: denial.policy }),
+    ...(denial.param === undefined ? {} : { param: denial.param }),
+  };
+  for (let length = MAX_BODY_BYTES / 2; ; length /= 2) {
+    const { detail } = denial;
+    const shown = detail.length <= length ? detail : `${detail.slice(0, length).toWellFormed()}…`;
+    const text = JSON.stringify(problem(denial.code, shown, requestId, extras));
+    if (length < 1 || Buffer.byteLength(text) <= MAX_BODY_BYTES) return text;
+  }
+}
+
+function putDenialMetadata(writer: Writer, denial: Denial, requestId: string): void {
+  const end = writer.at;
+  const { principal, route } = denial;
+  putMember(writer, MEMBER.request_id, requestId);
+  if (route !== undefined) putWords(writer, MEMBER.route, route.method, route.template);
+  if (principal !== undefined) {
+    putMember(writer, MEMBER.tenant, principal.tenantId);
+    putMember(writer, MEMBER.subject_type, principal.kind);
+    putMember(writer, MEMBER.subject, principal.id);
+  }
+  putMember(writer, MEMBER.code, denial.code);
+  wrapMetadata(writer, end);
+}

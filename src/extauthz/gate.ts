@@ -1,0 +1,183 @@
+/**
+ * The gate: one CheckRequest in, one CheckResponse out, whatever happens between.
+ *
+ * read -> match the route -> read the credential -> resolve it -> decide -> write. Warm, nothing here waits. Every answer begins as a
+ * denial: the bytes of an allow exist only once the last stage has made them of an `Allow`, and anything thrown on the way, at any
+ * stage, is this request's 503 and no other's.
+ */
+
+import { decide } from '../decision/decide.ts';
+import type { Decision, PublicAllow } from '../decision/model.ts';
+import { matchRoute, type RouteMatch, type RouteTable } from '../decision/routes.ts';
+import { Fault } from '../domain/errors.ts';
+import type { RequestId } from '../domain/ids.ts';
+import { readCredential } from '../identity/credential.ts';
+import type { CheckRequest } from './check-input.ts';
+import { readCheckRequest } from './check-request.ts';
+import { createAllowWriter } from './check-response.ts';
+import { type Denial, denialAnswer } from './denied-response.ts';
+import type { Observer, Outcome, Resolution, Resolver } from './ports.ts';
+import { createRandomPool, type RandomPool } from './random-pool.ts';
+import { createRequestIds } from './request-id.ts';
+import { within } from './within.ts';
+
+export interface GateParts {
+  readonly routes: RouteTable;
+  readonly resolver: Resolver;
+  readonly observer: Observer;
+  /** Proxies in front of Envoy that `X-Forwarded-For` is believed from; 0 = the connection's peer is the client. */
+  readonly trustedHops: number;
+  /** Whether the upstream gets `authorization`. */
+  readonly forwardCredential: boolean;
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+  /** Milliseconds of a clock that nobody sets, for how long a check takes. */
+  readonly monotonicMs?: () => number;
+  readonly random?: RandomPool;
+  /** How long a check waits for its look-ups before it is a fault. */
+  readonly maxWaitMs?: number;
+}
+
+/** Answers one check. Never throws, and the promise never rejects. */
+export type Gate = (bytes: Buffer) => Buffer | Promise<Buffer>;
+
+const DEFAULT_MAX_WAIT_MS = 2000;
+const monotonic = (): number => performance.now();
+const PUBLIC: PublicAllow = Object.freeze({ kind: 'public' });
+const MALFORMED: Denial = Object.freeze({
+  code: 'malformed_request',
+  detail: 'The check could not be read, or describes no HTTP request.',
+});
+const UNAVAILABLE: Denial = Object.freeze({
+  code: 'unavailable',
+  detail: 'The request could not be decided now. Try again shortly.',
+});
+/** For when not even an answer can be written. */
+const LAST_RESORT = denialAnswer(UNAVAILABLE, 'req_00000000000000000000000000');
+
+/** What is known of a check under way. */
+interface Attempt {
+  /** Milliseconds since the epoch. */
+  readonly startedAtMs: number;
+  /** By the monotonic clock. */
+  readonly cameAtMs: number;
+  readonly requestId: RequestId;
+  request: CheckRequest | undefined;
+}
+
+export function createGate(parts: GateParts): Gate {
+  const {
+    routes,
+    resolver,
+    observer,
+    trustedHops,
+    now = Date.now,
+    monotonicMs = monotonic,
+    random = createRandomPool(),
+    maxWaitMs = DEFAULT_MAX_WAIT_MS,
+  } = parts;
+  const requestIds = createRequestIds(random);
+  const writer = createAllowWriter(parts.forwardCredential, random);
+
+  function check(bytes: Buffer): Buffer | Promise<Buffer> {
+    let attempt: Attempt | undefined;
+    try {
+      const cameAtMs = monotonicMs();
+      const startedAtMs = now();
+      attempt = { startedAtMs, cameAtMs, requestId: requestIds(startedAtMs), request: undefined };
+      const message = readCheckRequest(bytes, trustedHops);
+      if (message.kind === 'malformed') return deny(attempt, MALFORMED, undefined);
+      attempt.request = message;
+      return route(attempt, message);
+    } catch (error) {
+      return fault(attempt, error);
+    }
+  }
+
+  function route(attempt: Attempt, request: CheckRequest): Buffer | Promise<Buffer> {
+    const { input } = request;
+    const match = matchRoute(routes, input);
+    switch (match.kind) {
+      case 'public':
+        return answer(attempt, request, PUBLIC);
+      case 'denied':
+        return answer(attempt, request, { kind: 'deny', code: match.code, detail: match.detail });
+      case 'matched': {
+        const resolution = resolver.resolve(readCredential(input.authorization), input.tenant, attempt.startedAtMs);
+        if (resolution instanceof Promise) return wait(attempt, request, match, resolution);
+        return conclude(attempt, request, match, resolution, attempt.startedAtMs);
+      }
+      default:
+        return match satisfies never;
+    }
+  }
+
+  async function wait(attempt: Attempt, request: CheckRequest, match: RouteMatch, pending: Promise<Resolution>): Promise<Buffer> {
+    try {
+      const resolution = await within(pending, maxWaitMs);
+      return conclude(attempt, request, match, resolution, now());
+    } catch (error) {
+      return fault(attempt, error);
+    }
+  }
+
+  /** Lines 5 to 15 of the decision. What limits allow (rate, budget) belongs after `decide` and before the answer. */
+  function conclude(attempt: Attempt, request: CheckRequest, match: RouteMatch, resolution: Resolution, nowMs: number): Buffer {
+    const { identity, snapshot } = resolution;
+    if (identity.kind === 'proved' && snapshot === undefined) throw new Fault('an identity came without its world');
+    const decision = decide(match, request.input, identity, snapshot, nowMs);
+    if (decision.kind !== 'deny' && (decision.kind === 'public' || identity.kind !== 'proved')) {
+      throw new Fault('a decision allows without an identity');
+    }
+    return answer(attempt, request, decision);
+  }
+
+  function answer(attempt: Attempt, request: CheckRequest, decision: Decision): Buffer {
+    switch (decision.kind) {
+      case 'allow': {
+        const bytes = writer.allow(decision, attempt.requestId, request.aliases);
+        report(attempt, 'allow', decision, undefined);
+        return bytes;
+      }
+      case 'public': {
+        const bytes = writer.public(decision, attempt.requestId, request.aliases);
+        report(attempt, 'public', decision, undefined);
+        return bytes;
+      }
+      case 'deny':
+        return deny(attempt, decision, decision);
+      default:
+        return decision satisfies never;
+    }
+  }
+
+  function deny(attempt: Attempt, denial: Denial, decision: Decision | undefined): Buffer {
+    const bytes = denialAnswer(denial, attempt.requestId);
+    report(attempt, denial.code, decision, undefined);
+    return bytes;
+  }
+
+  function fault(attempt: Attempt | undefined, error: unknown): Buffer {
+    let bytes = LAST_RESORT;
+    try {
+      if (attempt !== undefined) bytes = denialAnswer(UNAVAILABLE, attempt.requestId);
+    } catch {
+      // The prepared denial stands.
+    }
+    report(attempt, 'unavailable', undefined, error);
+    return bytes;
+  }
+
+  function report(attempt: Attempt | undefined, code: Outcome['code'], decision: Decision | undefined, error: unknown): void {
+    if (attempt === undefined) return;
+    try {
+      const { requestId, request } = attempt;
+      const tookMs = monotonicMs() - attempt.cameAtMs;
+      observer.observe({ code, requestId, clientRequestId: request?.clientRequestId, decision, error, tookMs });
+    } catch {
+      // An observer's failure is no reason to change an answer, and there is nobody else to tell.
+    }
+  }
+
+  return check;
+}

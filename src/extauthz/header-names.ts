@@ -1,0 +1,78 @@
+/** Which headers of a request the adapter looks at, told apart on their bytes so that the others never become text. */
+
+/** Slots for the headers in use. */
+export const AUTHORIZATION = 0;
+export const TENANT = 1;
+export const UPGRADE = 2;
+export const CONTENT_TYPE = 3;
+export const CONTENT_ENCODING = 4;
+export const CONTENT_LENGTH = 5;
+export const PARTIAL_BODY = 6;
+export const FORWARDED_FOR = 7;
+export const REQUEST_ID = 8;
+export const SLOT_COUNT = 9;
+
+/** Not in use. */
+export const OTHER = -1;
+/** Named like a header of Postern's own (`x-postern-…`, in any spelling): must not reach the upstream from a client. */
+export const ALIAS = -2;
+
+const NAMES: readonly (readonly [slot: number, name: string])[] = [
+  [AUTHORIZATION, 'authorization'],
+  [TENANT, 'x-tenant-id'],
+  [UPGRADE, 'upgrade'],
+  [CONTENT_TYPE, 'content-type'],
+  [CONTENT_ENCODING, 'content-encoding'],
+  [CONTENT_LENGTH, 'content-length'],
+  [PARTIAL_BODY, 'x-envoy-auth-partial-body'],
+  [FORWARDED_FOR, 'x-forwarded-for'],
+  [REQUEST_ID, 'x-request-id'],
+];
+
+interface Candidate {
+  readonly slot: number;
+  readonly name: Uint8Array;
+}
+
+/** Candidates by the length of the name: most names of a request fall out here. */
+const BY_LENGTH: readonly (readonly Candidate[])[] = Array.from({ length: 26 }, (_, length) =>
+  NAMES.filter(([, name]) => name.length === length).map(([slot, name]) => ({ slot, name: Buffer.from(name) })),
+);
+
+const POSTERN = Buffer.from('postern');
+const X = 0x78;
+
+/** The slot of the header named by `bytes[start, end)`, letters compared without case. */
+export function classify(bytes: Uint8Array, start: number, end: number): number {
+  const length = end - start;
+  const candidates = BY_LENGTH[length];
+  if (candidates !== undefined) {
+    for (let i = 0; i < candidates.length; i++) {
+      const candidate = candidates[i];
+      if (candidate !== undefined && equalsLower(bytes, start, candidate.name)) return candidate.slot;
+    }
+  }
+  return length > 9 && lower(bytes[start] ?? 0) === X && isAlias(bytes, start) ? ALIAS : OTHER;
+}
+
+/** `x`, a separator, `postern`, a separator, anything. */
+function isAlias(bytes: Uint8Array, start: number): boolean {
+  return isSeparator(bytes[start + 1] ?? 0) && equalsLower(bytes, start + 2, POSTERN) && isSeparator(bytes[start + 9] ?? 0);
+}
+
+function isSeparator(byte: number): boolean {
+  return byte === 0x2d || byte === 0x2e || byte === 0x5f;
+}
+
+/** `name` is lower case already. */
+function equalsLower(bytes: Uint8Array, start: number, name: Uint8Array): boolean {
+  for (let i = 0; i < name.length; i++) {
+    const byte = bytes[start + i] ?? 0;
+    if (byte !== name[i] && lower(byte) !== name[i]) return false;
+  }
+  return true;
+}
+
+function lower(byte: number): number {
+  return byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte;
+}

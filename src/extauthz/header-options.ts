@@ -1,0 +1,62 @@
+/** Headers that an answer sets: `envoy.config.core.v3.HeaderValueOption`. */
+
+import { putByte, putBytes, putHole, putText, textField, type Writer, wrap } from './wire-write.ts';
+
+/** OVERWRITE_IF_EXISTS_OR_ADD */
+const OVERWRITE = 2;
+
+/** A header's name, encoded: HeaderValue.key = 1. */
+export type HeaderName = Buffer & { readonly headerName: true };
+
+export function headerName(name: string): HeaderName {
+  return textField(0x0a, name) as HeaderName;
+}
+
+/**
+ * Field 2 of an OkHttpResponse or DeniedHttpResponse: the header with this one value, whatever was there before. Both the old way to
+ * say so (`append` = false, present) and the new one (`append_action`) are written, since which one counts differs between releases.
+ */
+export function putHeader(writer: Writer, name: HeaderName, value: string): void {
+  const end = writer.at;
+  putOverwrite(writer);
+  const headerEnd = writer.at;
+  putText(writer, value);
+  wrapHeader(writer, name, headerEnd, end);
+}
+
+/** `putHeader` for a value that is filled in later. @returns where it begins in the writer's bytes */
+export function putHeaderHole(writer: Writer, name: HeaderName, length: number): number {
+  const end = writer.at;
+  putOverwrite(writer);
+  const headerEnd = writer.at;
+  const hole = putHole(writer, length);
+  wrapHeader(writer, name, headerEnd, end);
+  return hole;
+}
+
+/** `putHeader` with several values joined by commas, at least one. */
+export function putListHeader(writer: Writer, name: HeaderName, values: readonly string[]): void {
+  const end = writer.at;
+  putOverwrite(writer);
+  const headerEnd = writer.at;
+  for (let i = values.length - 1; i >= 0; i--) {
+    putText(writer, values[i] ?? '');
+    if (i > 0) putByte(writer, 0x2c);
+  }
+  wrapHeader(writer, name, headerEnd, end);
+}
+
+function wrapHeader(writer: Writer, name: HeaderName, headerEnd: number, end: number): void {
+  wrap(writer, 0x12, headerEnd);
+  putBytes(writer, name);
+  wrap(writer, 0x0a, headerEnd);
+  wrap(writer, 0x12, end);
+}
+
+/** append = 2: a BoolValue that is present and false; append_action = 3. */
+function putOverwrite(writer: Writer): void {
+  putByte(writer, OVERWRITE);
+  putByte(writer, 0x18);
+  putByte(writer, 0x00);
+  putByte(writer, 0x12);
+}

@@ -1,0 +1,47 @@
+/** Where the gRPC server listens: `host:port`, or `unix:/path` for a socket that only this machine can reach. */
+
+import { chmod, lstat, unlink } from 'node:fs/promises';
+import { connect } from 'node:net';
+
+const UNIX = /^unix:(?:\/\/(?=\/))?(.+)$/;
+/** Owner and group: Envoy runs as another user of the same group. */
+const SOCKET_MODE = 0o660;
+
+/** The socket's path; undefined when the address is one of TCP. */
+export function socketPath(listen: string): string | undefined {
+  return UNIX.exec(listen)?.[1];
+}
+
+/** Removes the socket file that a killed server left behind. Refuses when somebody still listens there or it is no socket. */
+export async function removeStaleSocket(path: string): Promise<void> {
+  try {
+    if (!(await lstat(path)).isSocket()) throw new Error(`${path} exists and is no socket`);
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return;
+    throw error;
+  }
+  if (await isListening(path)) throw new Error(`another server listens on ${path}`);
+  await unlink(path);
+}
+
+export async function openToGroup(path: string): Promise<void> {
+  await chmod(path, SOCKET_MODE);
+}
+
+function isListening(path: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', (error) => {
+      if (isCode(error, 'ECONNREFUSED')) resolve(false);
+      else reject(error);
+    });
+  });
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

@@ -1,0 +1,59 @@
+/** The dynamic metadata of an answer (CheckResponse.dynamic_metadata = 4), for Envoy's access log: a Struct of strings. */
+
+import { putByte, putBytes, putHole, putText, textField, type Writer, wrap } from './wire-write.ts';
+
+/** A member's name, encoded: the key of a map entry. */
+export type MemberName = Buffer & { readonly memberName: true };
+
+function memberName(name: string): MemberName {
+  return textField(0x0a, name) as MemberName;
+}
+
+export const MEMBER = {
+  code: memberName('code'),
+  key: memberName('key'),
+  model: memberName('model'),
+  request_id: memberName('request_id'),
+  reservation: memberName('reservation'),
+  route: memberName('route'),
+  subject: memberName('subject'),
+  subject_type: memberName('subject_type'),
+  tenant: memberName('tenant'),
+  user: memberName('user'),
+};
+
+/** One member of the Struct: Struct.fields = 1, a map entry of key = 1 and value = 2; Value.string_value = 3. */
+export function putMember(writer: Writer, name: MemberName, text: string): void {
+  const end = writer.at;
+  putText(writer, text);
+  wrapMember(writer, name, end);
+}
+
+/** `putMember` with two words and a space between. */
+export function putWords(writer: Writer, name: MemberName, first: string, second: string): void {
+  const end = writer.at;
+  putText(writer, second);
+  putByte(writer, 0x20);
+  putText(writer, first);
+  wrapMember(writer, name, end);
+}
+
+/** `putMember` for a text that is filled in later. @returns where it begins in the writer's bytes */
+export function putMemberHole(writer: Writer, name: MemberName, length: number): number {
+  const end = writer.at;
+  const hole = putHole(writer, length);
+  wrapMember(writer, name, end);
+  return hole;
+}
+
+function wrapMember(writer: Writer, name: MemberName, end: number): void {
+  wrap(writer, 0x1a, end);
+  wrap(writer, 0x12, end);
+  putBytes(writer, name);
+  wrap(writer, 0x0a, end);
+}
+
+/** Puts the Struct's own tag before the members written since `end`. */
+export function wrapMetadata(writer: Writer, end: number): void {
+  wrap(writer, 0x22, end);
+}

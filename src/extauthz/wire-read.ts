@@ -1,0 +1,141 @@
+/**
+ * Reading Protocol Buffers bytes, the few primitives that the messages here need: tags, varints, lengths, skipping, text.
+ * https://protobuf.dev/programming-guides/encoding/
+ *
+ * Every function moves `cursor.at` and never beyond `end`, the offset where the message being read ends; anything that the
+ * encoding does not allow throws `MALFORMED`.
+ */
+
+import { isUtf8 } from 'node:buffer';
+
+export interface Cursor {
+  readonly bytes: Buffer;
+  /** Offset of the next byte. */
+  at: number;
+}
+
+/** The one error of this file, made once: a flood of bad messages costs no stack traces. */
+export const MALFORMED = new Error('not a Protocol Buffers message');
+
+/** Wire types. */
+export const VARINT = 0;
+export const FIXED64 = 1;
+export const LENGTH_DELIMITED = 2;
+export const GROUP = 3;
+export const END_GROUP = 4;
+export const FIXED32 = 5;
+
+const MAX_FIELD = 0x1fffffff;
+/** Groups inside groups; as deep as the reference implementations go. */
+const MAX_GROUP_DEPTH = 100;
+
+/**
+ * A varint of up to ten bytes as an unsigned number, exact up to 2^53 and rounded above: every use compares it with something
+ * smaller. Longer than its value needs (a non-minimal form) is allowed; more than 64 bits is not.
+ */
+export function readVarint(cursor: Cursor, end: number): number {
+  const { bytes } = cursor;
+  let at = cursor.at;
+  let value = 0;
+  let scale = 1;
+  for (let i = 0; i < 10; i++) {
+    if (at >= end) throw MALFORMED;
+    const byte = bytes[at++] ?? 0;
+    if (i === 9 && byte > 1) throw MALFORMED;
+    value += (byte & 0x7f) * scale;
+    if (byte < 0x80) {
+      cursor.at = at;
+      return value;
+    }
+    scale *= 128;
+  }
+  throw MALFORMED;
+}
+
+/** A field's tag: `field number << 3 | wire type`, with a field number that exists. */
+export function readTag(cursor: Cursor, end: number): number {
+  const byte = cursor.at < end ? (cursor.bytes[cursor.at] ?? 0) : 0;
+  if (byte >= 8 && byte < 0x80) {
+    cursor.at++;
+    return byte;
+  }
+  const tag = readVarint(cursor, end);
+  if (tag < 8 || tag > MAX_FIELD * 8 + 7) throw MALFORMED;
+  return tag;
+}
+
+/** Reads a length and returns where the field that it announces ends; `cursor.at` is where it starts. */
+export function readLength(cursor: Cursor, end: number): number {
+  const byte = cursor.at < end ? (cursor.bytes[cursor.at] ?? 0) : 0x80;
+  let length = byte;
+  if (byte < 0x80) cursor.at++;
+  else length = readVarint(cursor, end);
+  const fieldEnd = cursor.at + length;
+  if (fieldEnd > end) throw MALFORMED;
+  return fieldEnd;
+}
+
+/** Passes over one field whose tag was read: an unknown one, or a known one of another wire type. */
+export function skipField(cursor: Cursor, tag: number, end: number): void {
+  let at: number;
+  switch (tag % 8) {
+    case VARINT:
+      readVarint(cursor, end);
+      return;
+    case FIXED64:
+      at = cursor.at + 8;
+      break;
+    case LENGTH_DELIMITED:
+      at = readLength(cursor, end);
+      break;
+    case GROUP:
+      skipGroup(cursor, Math.floor(tag / 8), end);
+      return;
+    case FIXED32:
+      at = cursor.at + 4;
+      break;
+    default:
+      throw MALFORMED;
+  }
+  if (at > end) throw MALFORMED;
+  cursor.at = at;
+}
+
+/** A group ends with the tag of its own number; groups nest, so the numbers still open are kept, not the call stack. */
+function skipGroup(cursor: Cursor, field: number, end: number): void {
+  const open = [field];
+  while (open.length > 0) {
+    const tag = readTag(cursor, end);
+    switch (tag % 8) {
+      case GROUP:
+        if (open.length >= MAX_GROUP_DEPTH) throw MALFORMED;
+        open.push(Math.floor(tag / 8));
+        break;
+      case END_GROUP:
+        if (open.pop() !== Math.floor(tag / 8)) throw MALFORMED;
+        break;
+      default:
+        skipField(cursor, tag, end);
+    }
+  }
+}
+
+function isAscii(bytes: Buffer, start: number, end: number): boolean {
+  let bits = 0;
+  for (let i = start; i < end; i++) bits |= bytes[i] ?? 0;
+  return bits < 0x80;
+}
+
+/** Above this length one call into the runtime beats a loop here. */
+const SHORT = 128;
+
+/** Holds a proto3 `string` to its promise of being UTF-8, without making text of it. */
+export function requireUtf8(bytes: Buffer, start: number, end: number): void {
+  if (end - start < SHORT && isAscii(bytes, start, end)) return;
+  if (!isUtf8(bytes.subarray(start, end))) throw MALFORMED;
+}
+
+/** The text of bytes that came as proto3 `bytes`: what is not UTF-8 becomes U+FFFD, which nothing that Postern issues contains. */
+export function readText(bytes: Buffer, start: number, end: number): string {
+  return bytes.toString(isAscii(bytes, start, end) ? 'latin1' : 'utf8', start, end);
+}

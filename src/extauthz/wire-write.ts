@@ -1,0 +1,92 @@
+/**
+ * Writing Protocol Buffers bytes from the end to the beginning, so that the length of a nested message is known when its tag is
+ * written and nothing is measured twice.
+ */
+
+import { Fault } from '../domain/errors.ts';
+
+export interface Writer {
+  readonly bytes: Buffer;
+  /** Offset of the first byte written so far. */
+  at: number;
+}
+
+/** Answers are written here and copied out; one is written at a time. */
+const scratch = Buffer.allocUnsafeSlow(16_384);
+
+/** @param maxBytes how long the message can get at most */
+export function beginWriting(maxBytes: number): Writer {
+  const bytes = maxBytes <= scratch.length ? scratch : Buffer.allocUnsafeSlow(maxBytes);
+  return { bytes, at: bytes.length };
+}
+
+/** The message, as a buffer of its own. */
+export function finishWriting(writer: Writer): Buffer {
+  if (writer.at < 0) throw new Fault('an answer grew beyond its bound');
+  return Buffer.from(writer.bytes.subarray(writer.at));
+}
+
+export function putByte(writer: Writer, byte: number): void {
+  writer.at--;
+  writer.bytes[writer.at] = byte;
+}
+
+export function putBytes(writer: Writer, bytes: Uint8Array): void {
+  if (bytes.length === 0) return;
+  writer.at -= bytes.length;
+  writer.bytes.set(bytes, writer.at);
+}
+
+/** Room to be filled later, zeros until then. @returns where it begins in the writer's bytes */
+export function putHole(writer: Writer, length: number): number {
+  writer.at -= length;
+  writer.bytes.fill(0, Math.max(writer.at, 0), writer.at + length);
+  return writer.at;
+}
+
+/** An unsigned integer below 2^31. */
+export function putVarint(writer: Writer, value: number): void {
+  if (value < 0x80) {
+    putByte(writer, value);
+    return;
+  }
+  let size = 1;
+  for (let rest = value >>> 7; rest > 0; rest >>>= 7) size++;
+  writer.at -= size;
+  let rest = value;
+  for (let i = 0; i < size; i++) {
+    writer.bytes[writer.at + i] = i === size - 1 ? rest : (rest & 0x7f) | 0x80;
+    rest >>>= 7;
+  }
+}
+
+/** Text as UTF-8; a surrogate without its other half becomes U+FFFD, since a proto3 `string` is always UTF-8. */
+export function putText(writer: Writer, text: string): void {
+  const { bytes } = writer;
+  const start = writer.at - text.length;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code > 0x7f) {
+      writer.at -= Buffer.byteLength(text);
+      bytes.write(text, writer.at);
+      return;
+    }
+    bytes[start + i] = code;
+  }
+  writer.at = start;
+}
+
+/** Puts the length and tag before everything written since `end`: makes a length-delimited field of it. */
+export function wrap(writer: Writer, tag: number, end: number): void {
+  putVarint(writer, end - writer.at);
+  putByte(writer, tag);
+}
+
+/** A length-delimited field of text, as bytes to be put later. */
+export function textField(tag: number, text: string): Buffer {
+  const bytes = Buffer.from(text);
+  const writer: Writer = { bytes: Buffer.alloc(bytes.length + 6), at: bytes.length + 6 };
+  putBytes(writer, bytes);
+  wrap(writer, tag, writer.bytes.length);
+  return Buffer.from(writer.bytes.subarray(writer.at));
+}

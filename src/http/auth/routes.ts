@@ -1,0 +1,210 @@
+/** /v1/auth: logging in and out, refreshing, and one's own password. */
+
+import { type Static, Type } from 'typebox';
+import { AttemptGate } from '../../admin/auth/attempt-gate.ts';
+import { changePassword, resetPassword } from '../../admin/auth/change-password.ts';
+import { type LoginRequest, login } from '../../admin/auth/login.ts';
+import { logoutByAccessToken, logoutByRefreshToken } from '../../admin/auth/logout.ts';
+import { me } from '../../admin/auth/me.ts';
+import { type AuthParts, invalidCredential, type LoginParts, type Provenance, type TokenPair } from '../../admin/auth/parts.ts';
+import { type PresentedToken, refresh } from '../../admin/auth/refresh.ts';
+import { REPEATED } from '../../decision/model.ts';
+import { Refusal } from '../../domain/errors.ts';
+import { readCredential } from '../../identity/credential.ts';
+import { type Answer, type Ask, callerRoute, NOTHING, publicRoute, type Route } from '../route.ts';
+import { clearCookie, isOwnOrigin, readCookie, setCookie } from './cookie.ts';
+
+export interface AuthHttpParts extends AuthParts {
+  /** `http.origins`; undefined = that of the Host header. */
+  readonly origins: readonly string[] | undefined;
+  /** Told how each login ended. */
+  readonly onLogin?: (outcome: LoginOutcome) => void;
+}
+
+export type LoginOutcome = 'success' | 'failure' | 'refused' | 'throttled';
+
+const CLOSED = { additionalProperties: false } as const;
+
+const LoginBody = Type.Object(
+  {
+    email: Type.Optional(Type.String()),
+    username: Type.Optional(Type.String()),
+    auth_type: Type.Optional(Type.Unsafe<'ldap'>({ type: 'string', enum: ['ldap'] })),
+    password: Type.String(),
+    session: Type.Optional(Type.Unsafe<'cookie'>({ type: 'string', enum: ['cookie'] })),
+  },
+  CLOSED,
+);
+const RefreshBody = Type.Object({ refresh_token: Type.Optional(Type.String()) }, CLOSED);
+const PasswordBody = Type.Object({ old_password: Type.String(), new_password: Type.String() }, CLOSED);
+const ResetBody = Type.Object({ token: Type.String(), new_password: Type.String() }, CLOSED);
+
+/** @param attempts the logins under way in this process; its routes are made once */
+export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new AttemptGate()): readonly Route[] {
+  const parts = { ...server, attempts };
+  return [
+    publicRoute({
+      method: 'POST',
+      path: '/v1/auth/login',
+      summary: 'Log in with e-mail and password, or with a directory user name, for an access token and a refresh token.',
+      body: LoginBody,
+      query: NOTHING,
+      handler: (ask) => handleLogin(parts, ask),
+    }),
+    publicRoute({
+      method: 'POST',
+      path: '/v1/auth/refresh',
+      summary: 'Exchange a refresh token, from the body or the cookie, for the next pair of tokens.',
+      body: RefreshBody,
+      query: NOTHING,
+      handler: (ask) => handleRefresh(parts, ask),
+    }),
+    publicRoute({
+      method: 'POST',
+      path: '/v1/auth/logout',
+      summary: 'End the session of a refresh token, or of the access token that the request carries.',
+      body: RefreshBody,
+      query: NOTHING,
+      handler: (ask) => handleLogout(parts, ask),
+    }),
+    callerRoute({
+      method: 'GET',
+      path: '/v1/auth/me',
+      summary: 'Who the credential of this request proves.',
+      permission: 'any',
+      body: NOTHING,
+      query: NOTHING,
+      handler: async ({ caller }) => {
+        const { id, type, email, name, tenantId, roles, permissions, platformAdmin } = await me(parts, caller);
+        return {
+          status: 200,
+          body: { id, type, email, name, tenant_id: tenantId, roles, permissions, platform_admin: platformAdmin },
+        };
+      },
+    }),
+    callerRoute({
+      method: 'POST',
+      path: '/v1/auth/password',
+      summary: "Change one's own password by the old one; all other sessions end.",
+      permission: 'any',
+      body: PasswordBody,
+      query: NOTHING,
+      handler: async (ask) => {
+        const change = { oldPassword: ask.body.old_password, newPassword: ask.body.new_password };
+        await changePassword(parts, ask.caller, change, provenance(ask));
+        return { status: 204 };
+      },
+    }),
+    publicRoute({
+      method: 'POST',
+      path: '/v1/auth/password/reset',
+      summary: 'Set a password with a one-time token; all sessions end.',
+      body: ResetBody,
+      query: NOTHING,
+      handler: async (ask) => {
+        await resetPassword(parts, { token: ask.body.token, newPassword: ask.body.new_password }, provenance(ask));
+        return { status: 204 };
+      },
+    }),
+  ];
+}
+
+type Asked = Ask<unknown, unknown>;
+
+function provenance(ask: Asked): Provenance {
+  const agent = ask.header('user-agent');
+  return {
+    address: ask.address,
+    userAgent: agent === REPEATED ? undefined : agent,
+    requestId: ask.requestId,
+    nowMs: ask.nowMs,
+  };
+}
+
+async function handleLogin(parts: AuthHttpParts & LoginParts, ask: Ask<Static<typeof LoginBody>, unknown>): Promise<Answer> {
+  const cookie = ask.body.session === 'cookie';
+  const account = accountOf(ask.body);
+  // Another site's page must not log a browser in as somebody else. Programs send no Origin.
+  if (cookie && ask.header('origin') !== undefined && !fromOwnPage(parts, ask)) throw invalidCredential();
+  try {
+    const pair = await login(parts, { account, password: ask.body.password, cookie }, provenance(ask));
+    parts.onLogin?.('success');
+    return tokenAnswer(parts, pair);
+  } catch (error) {
+    if (error instanceof Refusal) parts.onLogin?.(outcomeOf(error));
+    throw error;
+  }
+}
+
+function outcomeOf({ code }: Refusal): LoginOutcome {
+  return code === 'too_many_attempts' ? 'throttled' : code === 'invalid_credential' ? 'failure' : 'refused';
+}
+
+function accountOf(body: Static<typeof LoginBody>): LoginRequest['account'] {
+  const wanted = body.auth_type === 'ldap' ? 'username' : 'email';
+  const other = body.auth_type === 'ldap' ? 'email' : 'username';
+  const name = body[wanted];
+  if (name === undefined) throw badMember(wanted, 'This member is required.');
+  if (body[other] !== undefined) throw badMember(other, 'This member does not belong to this kind of login.');
+  return wanted === 'email' ? { kind: 'email', email: name } : { kind: 'directory', username: name };
+}
+
+function badMember(member: string, message: string): Refusal {
+  const path = `/${member}`;
+  return new Refusal('invalid_field', `The body is not valid at ${path}: ${message}`, {
+    param: member,
+    errors: [{ path, message }],
+  });
+}
+
+async function handleRefresh(parts: AuthHttpParts, ask: Ask<Static<typeof RefreshBody>, unknown>): Promise<Answer> {
+  const presented = bodyToken(ask.body) ?? cookieToken(parts, ask);
+  if (presented !== undefined) return tokenAnswer(parts, await refresh(parts, presented, provenance(ask)));
+  if (readCookie(ask.header('cookie')) !== undefined) throw invalidCredential();
+  throw badMember('refresh_token', 'This member is required.');
+}
+
+/** A refresh token decides alone where the body names one. A browser sends its cookie with its access token: either may be past its time. */
+async function handleLogout(parts: AuthHttpParts, ask: Ask<Static<typeof RefreshBody>, unknown>): Promise<Answer> {
+  const named = bodyToken(ask.body);
+  const brought = named ?? cookieToken(parts, ask);
+  if (brought !== undefined) await logoutByRefreshToken(parts, brought, provenance(ask));
+  if (named === undefined) await logoutBearer(parts, ask, brought !== undefined);
+  const hadCookie = readCookie(ask.header('cookie')) !== undefined;
+  return { status: 204, ...(hadCookie ? { headers: { 'set-cookie': clearCookie() } } : {}) };
+}
+
+/** @param optional another token has been given, so one that proves nothing is no reason to refuse */
+async function logoutBearer(parts: AuthHttpParts, ask: Asked, optional: boolean): Promise<void> {
+  const credential = readCredential(ask.header('authorization'));
+  try {
+    if (credential.kind === 'token') return await logoutByAccessToken(parts, credential.token, provenance(ask));
+    if (credential.kind !== 'missing') throw invalidCredential();
+    throw new Refusal(
+      'missing_credential',
+      'Send a refresh token in the body, or an access token: Authorization: Bearer <token>.',
+    );
+  } catch (error) {
+    if (!(optional && error instanceof Refusal)) throw error;
+  }
+}
+
+function bodyToken(body: Static<typeof RefreshBody>): PresentedToken | undefined {
+  return body.refresh_token === undefined ? undefined : { text: body.refresh_token, via: 'body' };
+}
+
+/** A cookie counts only with our own Origin. */
+function cookieToken(parts: AuthHttpParts, ask: Asked): PresentedToken | undefined {
+  const text = readCookie(ask.header('cookie'));
+  return text !== undefined && fromOwnPage(parts, ask) ? { text, via: 'cookie' } : undefined;
+}
+
+function fromOwnPage(parts: AuthHttpParts, ask: Asked): boolean {
+  return isOwnOrigin(ask.header('origin'), ask.header('host'), parts.origins);
+}
+
+function tokenAnswer(parts: AuthHttpParts, pair: TokenPair): Answer {
+  const body = { access_token: pair.accessToken, token_type: 'Bearer', expires_in: pair.expiresIn };
+  if (!pair.cookie) return { status: 200, body: { ...body, refresh_token: pair.refreshToken } };
+  return { status: 200, body, headers: { 'set-cookie': setCookie(pair.refreshToken, parts.login.refreshIdleMs) } };
+}

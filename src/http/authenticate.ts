@@ -1,0 +1,112 @@
+/** Who is calling: lines 5 to 10 of the decision, with the management rule for suspended tenants. */
+
+import type { Caller } from '../admin/caller.ts';
+import { type HeaderValue, type Principal, REPEATED, type Snapshot } from '../decision/model.ts';
+import { effectiveTenant } from '../decision/tenant.ts';
+import type { CredentialForm } from '../domain/credential.ts';
+import { Refusal } from '../domain/errors.ts';
+import { parseTenantId, type RequestId, type TenantId } from '../domain/ids.ts';
+import { readCredential } from '../identity/credential.ts';
+import type { Resolution } from '../live/live.ts';
+import { headerValue } from './headers.ts';
+
+/** The live cache, as far as this file needs it. Rejects with a Fault, which is no denial. */
+export interface Resolver {
+  resolve(credential: CredentialForm, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
+}
+
+export interface IncomingRequest {
+  readonly rawHeaders: readonly string[];
+  readonly address: string | undefined;
+  readonly requestId: RequestId;
+  readonly nowMs: number;
+}
+
+/** A request's `tenant_id`: it means the same as X-Tenant-ID. */
+export interface NamedTenant {
+  readonly text: string;
+  /** True in lists, where `*` is every tenant. */
+  readonly every: boolean;
+}
+
+const EVERY_TENANT = '*';
+
+/**
+ * @throws Refusal for lines 5 to 10; Fault when nobody can tell
+ */
+export async function authenticate(resolver: Resolver, request: IncomingRequest, named?: NamedTenant): Promise<Caller> {
+  const credential = readCredential(headerValue(request.rawHeaders, 'authorization'));
+  const header = headerValue(request.rawHeaders, 'x-tenant-id');
+  const first = await resolver.resolve(credential, header, request.nowMs);
+  const principal = provedPrincipal(first);
+  const tenant = chosenTenant(principal, header, named);
+  const { identity, snapshot } = tenant === header ? first : await resolver.resolve(credential, tenant, request.nowMs);
+  if (identity.kind !== 'proved' || snapshot === undefined) throw invalidCredential();
+  return {
+    principal: identity.principal,
+    snapshot,
+    tenant: admittedTenant(identity.principal, snapshot, tenant),
+    everyTenant: isEveryTenant(named),
+    address: request.address,
+    requestId: request.requestId,
+    nowMs: request.nowMs,
+  };
+}
+
+/** Lines 5 to 8. One answer for every way of proving nobody. */
+function provedPrincipal({ identity }: Resolution): Principal {
+  switch (identity.kind) {
+    case 'proved':
+      return identity.principal;
+    case 'missing':
+      throw new Refusal('missing_credential', 'Send an API key or an access token: Authorization: Bearer <credential>.');
+    case 'expired':
+      throw new Refusal('token_expired', 'The access token has expired. Refresh it or log in again.');
+    case 'invalid':
+      throw invalidCredential();
+    default:
+      return identity satisfies never;
+  }
+}
+
+function invalidCredential(): Refusal {
+  return new Refusal('invalid_credential', 'The credential is not valid.');
+}
+
+/** Joins the header and the request's `tenant_id` to the one value that line 9 looks at. */
+function chosenTenant(principal: Principal, header: HeaderValue, named: NamedTenant | undefined): HeaderValue {
+  if (named === undefined || header === REPEATED) return header;
+  const tenantId = named.text;
+  const platformAdmin = principal.kind === 'user' && principal.platformAdmin;
+  if (!isEveryTenant(named) && parseTenantId(tenantId) === undefined) {
+    throw new Refusal('invalid_tenant', 'tenant_id is not the id of a tenant.', { param: 'tenant_id' });
+  }
+  if (!platformAdmin && tenantId !== principal.tenantId) {
+    throw new Refusal('tenant_mismatch', 'The credential does not belong to the tenant that tenant_id names.', {
+      param: 'tenant_id',
+    });
+  }
+  if (header !== undefined && header !== tenantId) {
+    throw new Refusal('invalid_tenant', 'X-Tenant-ID and tenant_id name different tenants.', { param: 'tenant_id' });
+  }
+  return isEveryTenant(named) ? undefined : tenantId;
+}
+
+function isEveryTenant(named: NamedTenant | undefined): boolean {
+  return named?.every === true && named.text === EVERY_TENANT;
+}
+
+/** Lines 9 and 10. A platform administrator is stopped by the suspension of its own tenant alone, so that it can lift the others. */
+function admittedTenant(principal: Principal, snapshot: Snapshot, header: HeaderValue): TenantId {
+  const choice = effectiveTenant(principal, header);
+  if (choice.kind === 'deny') throw new Refusal(choice.code, choice.detail);
+  if (snapshot.own === undefined) throw invalidCredential();
+  if (snapshot.effective === undefined) {
+    throw new Refusal('tenant_mismatch', 'There is no such tenant.');
+  }
+  const platformAdmin = principal.kind === 'user' && principal.platformAdmin;
+  if (snapshot.own.status === 'suspended' || (snapshot.effective.status === 'suspended' && !platformAdmin)) {
+    throw new Refusal('tenant_suspended', 'The tenant is suspended.');
+  }
+  return choice.id;
+}

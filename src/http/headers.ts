@@ -1,0 +1,26 @@
+/** Headers as they came over the wire, so that a repeated one is seen as repeated and never joined. */
+
+import { type HeaderValue, REPEATED } from '../decision/model.ts';
+
+/**
+ * @param rawHeaders names and values in turn, as Node reports them
+ * @param name in lower case
+ */
+export function headerValue(rawHeaders: readonly string[], name: string): HeaderValue {
+  let found: string | undefined;
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]?.toLowerCase() !== name) continue;
+    if (found !== undefined) return REPEATED;
+    found = rawHeaders[i + 1] ?? '';
+  }
+  return found;
+}
+
+/** All lines of a header that is a comma-separated list by definition, joined in order. */
+export function headerList(rawHeaders: readonly string[], name: string): readonly string[] {
+  const entries: string[] = [];
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]?.toLowerCase() === name) entries.push(...(rawHeaders[i + 1] ?? '').split(',').map((entry) => entry.trim()));
+  }
+  return entries;
+}

@@ -1,0 +1,157 @@
+/**
+ * The listener for the machines that watch over Postern: `/healthz`, `/readyz` and `/metrics`. It has an address of its own and shares
+ * nothing with the API, so neither a flood there nor a mistake in a route here reaches the other.
+ */
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What keeps a replica from deciding, in words for the operator; an empty list means that it is ready. */
+export type ReadinessCheck = () => Promise<readonly string[]>;
+
+export interface ReadinessParts {
+  /** True from the moment the process was asked to stop. */
+  readonly draining: () => boolean;
+  /**
+   * Resolves when the database answers; rejects with what is wrong. Without it a database that is gone shows in the feed's age: what is
+   * warm is decided until then, and a replica that can do that is ready.
+   */
+  readonly pingDatabase?: () => Promise<void>;
+  /** Milliseconds since the change feed was last read; Infinity when it never was. */
+  readonly feedAgeMs: () => number;
+  /** From that age on nothing cached is trusted. */
+  readonly maxStalenessMs: number;
+  /** True when access tokens can be signed and verified. */
+  readonly signingKeysReady: () => boolean;
+}
+
+const PING_TIMEOUT_MS = 2_000;
+const ANSWER_TIMEOUT_MS = 5_000;
+const MAX_CONNECTIONS = 64;
+
+function within<T>(work: Promise<T>, timeoutMs: number, message: string): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(message)), timeoutMs);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+/** Joins the conditions of being ready. Draining is told at once, without asking the others. */
+export function readiness(parts: ReadinessParts): ReadinessCheck {
+  return async () => {
+    if (parts.draining()) return ['draining: the process is stopping'];
+    const reasons: string[] = [];
+    try {
+      await within(parts.pingDatabase?.() ?? Promise.resolve(), PING_TIMEOUT_MS, 'no answer in time');
+    } catch {
+      // Which error it was is in the log: its text may name hosts and users.
+      reasons.push('database: it does not answer');
+    }
+    const ageMs = parts.feedAgeMs();
+    if (!(ageMs < parts.maxStalenessMs)) {
+      reasons.push(
+        Number.isFinite(ageMs)
+          ? `change feed: last read ${Math.round(ageMs / 1000)} s ago, more than ${Math.round(parts.maxStalenessMs / 1000)} s`
+          : 'change feed: not read yet',
+      );
+    }
+    if (!parts.signingKeysReady()) reasons.push('signing keys: none is loaded');
+    return reasons;
+  };
+}
+
+export interface HealthParts {
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly ready: ReadinessCheck;
+  /** The metrics in Prometheus' text format. */
+  readonly metrics: () => Promise<string>;
+  readonly metricsContentType?: string;
+}
+
+export interface HealthServer {
+  readonly address: { readonly host: string; readonly port: number };
+  close(): Promise<void>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const TEXT_FORMAT = 'text/plain; version=0.0.4; charset=utf-8';
+
+function json(status: number, value: unknown): Answer {
+  return { status, contentType: JSON_TYPE, body: `${JSON.stringify(value)}\n` };
+}
+
+async function answerTo(parts: HealthParts, request: IncomingMessage): Promise<Answer> {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return json(405, { status: 'method not allowed' });
+  const [path] = (request.url ?? '').split('?');
+  switch (path) {
+    case '/healthz':
+      return json(200, { status: 'ok' });
+    case '/readyz': {
+      const reasons = await parts.ready();
+      return reasons.length === 0 ? json(200, { status: 'ready' }) : json(503, { status: 'not ready', reasons });
+    }
+    case '/metrics':
+      return { status: 200, contentType: parts.metricsContentType ?? TEXT_FORMAT, body: await parts.metrics() };
+    default:
+      return json(404, { status: 'not found', paths: ['/healthz', '/readyz', '/metrics'] });
+  }
+}
+
+function write(response: ServerResponse, request: IncomingMessage, answer: Answer): void {
+  const headers: Record<string, string | number> = {
+    'content-type': answer.contentType,
+    'content-length': Buffer.byteLength(answer.body),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  };
+  // Nobody has reason to send a body here: it is not read, and the connection ends with the answer.
+  if (request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined) {
+    headers['connection'] = 'close';
+  }
+  response.writeHead(answer.status, headers);
+  response.end(request.method === 'HEAD' ? undefined : answer.body);
+}
+
+/** Starts listening. Rejects when the address cannot be had. */
+export async function startHealthServer(parts: HealthParts): Promise<HealthServer> {
+  const server = createServer({
+    maxHeaderSize: 8 * 1024,
+    headersTimeout: 5_000,
+    requestTimeout: 5_000,
+    keepAliveTimeout: 15_000,
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  server.on('request', (request, response) => {
+    within(answerTo(parts, request), ANSWER_TIMEOUT_MS, 'no answer in time').then(
+      (answer) => write(response, request, answer),
+      () => write(response, request, json(503, { status: 'not ready', reasons: ['the answer could not be made in time'] })),
+    );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(parts.listen.port, parts.listen.host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const bound = server.address();
+  const address = isTcp(bound) ? { host: bound.address, port: bound.port } : parts.listen;
+  return {
+    address,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function isTcp(address: AddressInfo | string | null): address is AddressInfo {
+  return typeof address === 'object' && address !== null;
+}

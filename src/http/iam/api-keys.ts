@@ -1,0 +1,126 @@
+/** /v1/iam/api-keys */
+
+import { Type } from 'typebox';
+import { createKey } from '../../admin/api-keys/create.ts';
+import { MAX_DAYS } from '../../admin/api-keys/expiry.ts';
+import { getKey, listKeysPage } from '../../admin/api-keys/read.ts';
+import { revokeKey, rotateKey, updateKey } from '../../admin/api-keys/update.ts';
+import type { AdminParts } from '../../admin/caller.ts';
+import { callerRoute, NOTHING, type Route } from '../route.ts';
+import { nullable } from '../validation.ts';
+import { closed, oneOf, page, resourceConstraints, somePatterns, tenantFilter, title } from './schemas.ts';
+
+const filters = Type.Object(
+  {
+    ...page,
+    ...tenantFilter,
+    status: Type.Optional(oneOf('active', 'expired', 'revoked')),
+    user_id: Type.Optional(Type.String({ maxLength: 64 })),
+    expires_before: Type.Optional(Type.String({ format: 'date-time', maxLength: 64 })),
+  },
+  closed,
+);
+
+const expiry = {
+  expires_at: Type.Optional(nullable(Type.String({ format: 'date-time', maxLength: 64 }))),
+  expires_in_days: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_DAYS })),
+};
+
+/** PostgreSQL's integer is what it is kept in. */
+const rateLimit = Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 0, maximum: 2_147_483_647 });
+
+const newKey = Type.Object(
+  {
+    description: title(500),
+    scopes: somePatterns,
+    ...expiry,
+    user_id: Type.Optional(nullable(Type.String({ maxLength: 64 }))),
+    resource_constraints: Type.Optional(resourceConstraints),
+    rate_limit_rpm: Type.Optional(rateLimit),
+  },
+  closed,
+);
+
+const changes = Type.Object(
+  {
+    description: Type.Optional(title(500)),
+    scopes: Type.Optional(somePatterns),
+    ...expiry,
+    resource_constraints: Type.Optional(resourceConstraints),
+    rate_limit_rpm: Type.Optional(rateLimit),
+  },
+  closed,
+);
+
+const rotation = Type.Object({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400 })) }, closed);
+
+const KEYS = '/v1/iam/api-keys';
+const KEY = '/v1/iam/api-keys/:id';
+
+export function keyRoutes(parts: AdminParts): readonly Route[] {
+  return [
+    callerRoute({
+      method: 'GET',
+      path: KEYS,
+      summary: 'List API keys: with admin:keys all of the tenant, without it your own.',
+      permission: 'use-case',
+      body: NOTHING,
+      query: filters,
+      handler: async ({ caller, query }) => ({ status: 200, body: await listKeysPage(parts, caller, query) }),
+    }),
+    callerRoute({
+      method: 'POST',
+      path: KEYS,
+      summary: 'Make an API key. The answer shows it, once.',
+      permission: 'use-case',
+      body: newKey,
+      query: NOTHING,
+      handler: async ({ caller, body }) => {
+        const key = await createKey(parts, caller, body);
+        return { status: 201, body: key, headers: { location: `${KEYS}/${key.id}` } };
+      },
+    }),
+    callerRoute({
+      method: 'GET',
+      path: KEY,
+      summary: 'Get an API key.',
+      permission: 'use-case',
+      body: NOTHING,
+      query: NOTHING,
+      handler: async ({ caller, param }) => ({ status: 200, body: await getKey(parts, caller, param('id')) }),
+    }),
+    callerRoute({
+      method: 'PUT',
+      path: KEY,
+      summary: 'Change an API key: the members that are present.',
+      permission: 'use-case',
+      body: changes,
+      query: NOTHING,
+      handler: async ({ caller, param, body }) => ({ status: 200, body: await updateKey(parts, caller, param('id'), body) }),
+    }),
+    callerRoute({
+      method: 'DELETE',
+      path: KEY,
+      summary: 'Revoke an API key for good.',
+      permission: 'use-case',
+      body: NOTHING,
+      query: NOTHING,
+      handler: async ({ caller, param }) => {
+        await revokeKey(parts, caller, param('id'));
+        return { status: 204 };
+      },
+    }),
+    callerRoute({
+      method: 'POST',
+      path: `${KEY}/rotate`,
+      summary: 'Give an API key a new secret; the old one works through the grace.',
+      permission: 'use-case',
+      body: rotation,
+      query: NOTHING,
+      handler: async ({ caller, param, body }) => ({
+        status: 200,
+        body: await rotateKey(parts, caller, param('id'), body.grace_seconds ?? 0),
+      }),
+    }),
+  ];
+}

@@ -1,0 +1,24 @@
+/** All of /v1/iam. */
+
+import type { AdminParts } from '../../admin/caller.ts';
+import type { ExplainParts } from '../../admin/explain/explain.ts';
+import type { Route } from '../route.ts';
+import { keyRoutes } from './api-keys.ts';
+import { explainRoutes } from './explain.ts';
+import { policyRoutes } from './policies.ts';
+import { roleRoutes } from './roles.ts';
+import { tenantRoutes } from './tenants.ts';
+import { userRoutes } from './users.ts';
+
+export type IamParts = AdminParts & ExplainParts;
+
+export function iamRoutes(parts: IamParts): readonly Route[] {
+  return [
+    ...userRoutes(parts),
+    ...roleRoutes(parts),
+    ...policyRoutes(parts),
+    ...tenantRoutes(parts),
+    ...keyRoutes(parts),
+    ...explainRoutes(parts),
+  ];
+}

@@ -1,0 +1,58 @@
+/** The parts that the schemas of many endpoints are made of. */
+
+import { Type } from 'typebox';
+import { MAX_LIMIT } from '../../admin/list.ts';
+
+/** One of a few words; an `enum` rather than a union of constants, so that an error is told once. */
+export function oneOf<const T extends string>(...words: readonly T[]) {
+  return Type.Unsafe<T>({ type: 'string', enum: [...words] });
+}
+
+/** Text that people write: not blank. */
+export function title(maxLength: number) {
+  return Type.String({ minLength: 1, maxLength, pattern: '\\S' });
+}
+
+export const description = Type.String({ maxLength: 2000 });
+
+/** ASCII, so that lower case is the same everywhere; otherwise the address's host decides what is one. */
+export const email = Type.String({ minLength: 3, maxLength: 254, pattern: '^[!-?A-~]+@[!-?A-~]+$' });
+
+/** Permission patterns; what a pattern is the use case tells, with its reasons. */
+export const patterns = Type.Array(Type.String({ maxLength: 256 }), { maxItems: 1000 });
+
+export const somePatterns = Type.Array(Type.String({ maxLength: 512 }), { minItems: 1, maxItems: 1000 });
+
+export const roleNames = Type.Array(Type.String({ maxLength: 64 }), { maxItems: 100 });
+
+const names = Type.Unsafe<readonly string[] | null>({
+  type: ['array', 'null'],
+  items: { type: 'string', maxLength: 512 },
+  maxItems: 1000,
+});
+
+/** Absent or null = any; an empty list = none. */
+export const resourceConstraints = Type.Unsafe<unknown>({
+  type: ['object', 'null'],
+  properties: { models: names, collections: names, agents: names },
+  additionalProperties: false,
+});
+
+/** Absent or null = no limit, 0 = nothing. */
+export const limitOrNull = Type.Unsafe<number | null>({
+  type: ['integer', 'null'],
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
+});
+
+export const page = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT, description: 'Rows of one page; 50 unless told.' })),
+  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1024, description: 'next_cursor of the page before.' })),
+};
+
+/** Means the same as X-Tenant-ID; platform administrators may say `*` for every tenant. */
+export const tenantFilter = { tenant_id: Type.Optional(Type.String({ maxLength: 63 })) };
+
+export const closed = { additionalProperties: false } as const;
+
+export const forced = Type.Object({ force: Type.Optional(Type.Boolean()) }, closed);

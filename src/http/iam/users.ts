@@ -1,0 +1,151 @@
+/** /v1/iam/users */
+
+import { Type } from 'typebox';
+import { authorize } from '../../admin/authorize.ts';
+import type { AdminParts } from '../../admin/caller.ts';
+import { createUser } from '../../admin/users/create.ts';
+import { endUserSessions, resetPassword } from '../../admin/users/credentials.ts';
+import { deleteUser } from '../../admin/users/delete.ts';
+import { getUser, listUsersPage } from '../../admin/users/read.ts';
+import { activateUser, deactivateUser } from '../../admin/users/status.ts';
+import { updateUser } from '../../admin/users/update.ts';
+import { callerRoute, NOTHING, type Route } from '../route.ts';
+import { nullable } from '../validation.ts';
+import { closed, email, oneOf, page, roleNames, tenantFilter, title } from './schemas.ts';
+
+const filters = Type.Object(
+  {
+    ...page,
+    ...tenantFilter,
+    role: Type.Optional(Type.String({ maxLength: 64 })),
+    status: Type.Optional(oneOf('active', 'deactivated')),
+    email: Type.Optional(Type.String({ maxLength: 254 })),
+    q: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Any part of name, e-mail or department.' })),
+  },
+  closed,
+);
+
+const department = nullable(Type.String({ maxLength: 200 }));
+
+const newUser = Type.Object(
+  {
+    email,
+    name: title(200),
+    department: Type.Optional(department),
+    roles: Type.Optional(roleNames),
+    tenant_id: Type.Optional(Type.String({ maxLength: 63 })),
+    password: Type.Optional(Type.String({ maxLength: 1024 })),
+  },
+  closed,
+);
+
+const changes = Type.Object(
+  {
+    email: Type.Optional(email),
+    name: Type.Optional(title(200)),
+    department: Type.Optional(department),
+    roles: Type.Optional(roleNames),
+  },
+  closed,
+);
+
+const USERS = '/v1/iam/users';
+const USER = '/v1/iam/users/:id';
+
+export function userRoutes(parts: AdminParts): readonly Route[] {
+  return [
+    callerRoute({
+      method: 'GET',
+      path: USERS,
+      summary: 'List users.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: filters,
+      handler: async ({ caller, query }) => {
+        const { tenant_id: _joinedAlready, ...rest } = query;
+        return { status: 200, body: await listUsersPage(parts, caller, rest) };
+      },
+    }),
+    callerRoute({
+      method: 'POST',
+      path: USERS,
+      summary: 'Make a user.',
+      permission: 'admin:users',
+      body: newUser,
+      query: NOTHING,
+      handler: async ({ body, callerIn }) => {
+        const { tenant_id: tenantId, ...request } = body;
+        const caller = await callerIn(tenantId);
+        authorize(caller, 'admin:users');
+        const user = await createUser(parts, caller, request);
+        return { status: 201, body: user, headers: { location: `${USERS}/${user.id}` } };
+      },
+    }),
+    callerRoute({
+      method: 'GET',
+      path: USER,
+      summary: 'Get a user.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      handler: async ({ caller, param }) => ({ status: 200, body: await getUser(parts, caller, param('id')) }),
+    }),
+    callerRoute({
+      method: 'PUT',
+      path: USER,
+      summary: 'Change a user: the members that are present.',
+      permission: 'admin:users',
+      body: changes,
+      query: NOTHING,
+      handler: async ({ caller, param, body }) => ({ status: 200, body: await updateUser(parts, caller, param('id'), body) }),
+    }),
+    callerRoute({
+      method: 'DELETE',
+      path: USER,
+      summary: 'Delete a user: its keys are revoked, its e-mail address is free again.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      handler: async ({ caller, param }) => {
+        await deleteUser(parts, caller, param('id'));
+        return { status: 204 };
+      },
+    }),
+    callerRoute({
+      method: 'POST',
+      path: `${USER}/deactivate`,
+      summary: 'Deactivate a user: its sessions end, its keys sleep.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      handler: async ({ caller, param }) => ({ status: 200, body: await deactivateUser(parts, caller, param('id')) }),
+    }),
+    callerRoute({
+      method: 'POST',
+      path: `${USER}/activate`,
+      summary: 'Activate a user again: its keys wake.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      handler: async ({ caller, param }) => ({ status: 200, body: await activateUser(parts, caller, param('id')) }),
+    }),
+    callerRoute({
+      method: 'POST',
+      path: `${USER}/password-reset`,
+      summary: 'Make a one-time token with which the user sets a new password.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      handler: async ({ caller, param }) => ({ status: 200, body: await resetPassword(parts, caller, param('id')) }),
+    }),
+    callerRoute({
+      method: 'DELETE',
+      path: `${USER}/sessions`,
+      summary: 'End all sessions of a user.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      handler: async ({ caller, param }) => ({ status: 200, body: await endUserSessions(parts, caller, param('id')) }),
+    }),
+  ];
+}

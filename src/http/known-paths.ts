@@ -1,0 +1,22 @@
+/** Which methods a path is known under, to tell a wrong method from a wrong path. */
+
+import type { Route } from './route.ts';
+
+/** Methods for the `Allow` header; empty when no route has this path. HEAD goes with GET. */
+export function allowedMethods(routes: readonly Pick<Route, 'method' | 'path'>[], url: string): readonly string[] {
+  const path = url.split('?', 1)[0] ?? '';
+  const segments = segmentsOf(path);
+  const methods = routes.filter((route) => matches(segmentsOf(route.path), segments)).map((route) => route.method);
+  return methods.includes('GET') ? [...methods, 'HEAD'] : methods;
+}
+
+function segmentsOf(path: string): readonly string[] {
+  return path.replace(/(?<=.)\/$/, '').split('/');
+}
+
+function matches(template: readonly string[], segments: readonly string[]): boolean {
+  return (
+    template.length === segments.length &&
+    template.every((part, i) => (part.startsWith(':') ? segments[i] !== '' : part === segments[i]))
+  );
+}

@@ -1,0 +1,55 @@
+/** Turns whatever stopped a request into the one shape of error answers, with the headers that belong to its code. */
+
+import { ERRORS, type ErrorCode, Refusal, type RefusalExtras } from '../domain/errors.ts';
+import { type Problem, type ProblemExtras, problem } from '../domain/problem.ts';
+
+export interface ProblemAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Problem;
+}
+
+const DEFAULT_RETRY_SECONDS = 1;
+const REALM = 'Bearer realm="postern"';
+
+/** A refusal answers with its code; everything else is a fault, whose cause is for the log alone. */
+export function problemOf(error: unknown, requestId: string): ProblemAnswer {
+  if (error instanceof Refusal) return answer(error.code, error.message, requestId, error.extras);
+  return answer('unavailable', 'The service cannot answer now. Try again shortly.', requestId, {});
+}
+
+function answer(code: ErrorCode, detail: string, requestId: string, extras: RefusalExtras): ProblemAnswer {
+  const { status } = ERRORS[code];
+  const shown: ProblemExtras = {
+    ...(extras.policy === undefined ? {} : { policy: extras.policy }),
+    ...(extras.errors === undefined ? {} : { errors: extras.errors }),
+    ...(extras.param === undefined ? {} : { param: extras.param }),
+  };
+  return {
+    status,
+    headers: {
+      ...challenge(code, status, extras.scope),
+      ...retryAdvice(code, status, extras.retryAfter),
+    },
+    body: problem(code, detail, requestId, shown),
+  };
+}
+
+/** RFC 6750, section 3: no `error` when there was no credential at all. */
+function challenge(code: ErrorCode, status: number, scope: string | undefined): Readonly<Record<string, string>> {
+  if (code === 'missing_credential') return { 'www-authenticate': REALM };
+  if (status === 401) return { 'www-authenticate': `${REALM}, error="invalid_token"` };
+  if (code === 'insufficient_permission') {
+    return { 'www-authenticate': `${REALM}, error="insufficient_scope"${scope === undefined ? '' : `, scope="${scope}"`}` };
+  }
+  return {};
+}
+
+/** What clients that retry by themselves (the OpenAI SDKs) are told: a conflict does not go away by asking again. */
+function retryAdvice(code: ErrorCode, status: number, retryAfter: number | undefined): Readonly<Record<string, string>> {
+  if (code === 'idempotency_in_progress') return { 'x-should-retry': 'true', 'retry-after': '1' };
+  if (status === 409 || code === 'insufficient_quota') return { 'x-should-retry': 'false' };
+  if (retryAfter !== undefined) return { 'retry-after': String(Math.max(1, Math.ceil(retryAfter))) };
+  if (status === 503 || status === 429) return { 'retry-after': String(DEFAULT_RETRY_SECONDS) };
+  return {};
+}

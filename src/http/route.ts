@@ -1,0 +1,174 @@
+/** One endpoint as data: what it is called, who may use it, what it takes and what it does. OpenAPI is made from the same table. */
+
+import { type Static, type TSchema, Type } from 'typebox';
+import type { ManagementPermission } from '../admin/authorize.ts';
+import type { Caller } from '../admin/caller.ts';
+import type { HeaderValue } from '../decision/model.ts';
+import { Refusal } from '../domain/errors.ts';
+import type { RequestId } from '../domain/ids.ts';
+import { isStorable, unstorable } from './json.ts';
+import { compileValidator, type Validated } from './validation.ts';
+
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+interface Circumstances {
+  /** A path parameter, percent-decoded, unchecked: any text. */
+  readonly param: (name: string) => string;
+  /** A request header by its lower-case name; repeated ones are told as such. */
+  readonly header: (name: string) => HeaderValue;
+  readonly address: string | undefined;
+  readonly requestId: RequestId;
+  readonly nowMs: number;
+}
+
+/** What a handler is given; body and query have passed their schemas. */
+export interface Ask<Body, Query> extends Circumstances {
+  readonly body: Body;
+  readonly query: Query;
+}
+
+export interface Callers {
+  readonly caller: Caller;
+  /** The same caller in the tenant that the body's `tenant_id` names; the same refusals as for X-Tenant-ID. */
+  readonly callerIn: (tenantId: string | undefined) => Promise<Caller>;
+}
+
+export type CallerAsk<Body, Query> = Ask<Body, Query> & Callers;
+
+/** The request before its schemas have been asked. */
+export interface RawAsk extends Circumstances {
+  /** Parsed JSON; undefined = no body. */
+  readonly body: unknown;
+  /** The body is short enough to look for all its errors. */
+  readonly shortBody: boolean;
+  readonly query: Readonly<Record<string, unknown>>;
+}
+
+export interface Answer {
+  readonly status: number;
+  /** Sent as JSON; undefined = no body. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+}
+
+/** The schema of a request without a body, or of a route without query parameters. */
+export const NOTHING = Type.Object({}, { additionalProperties: false });
+
+interface Described<B extends TSchema, Q extends TSchema> {
+  readonly method: HttpMethod;
+  /** `/v1/iam/users/:id` */
+  readonly path: string;
+  /** One sentence for people who read the API's description. */
+  readonly summary: string;
+  /** NOTHING: the request carries no body, or an empty object. */
+  readonly body: B;
+  /** An object of scalars. A member `tenant_id` is joined with X-Tenant-ID before the caller is let in. */
+  readonly query: Q;
+}
+
+export interface PublicRoute<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
+  readonly handler: (ask: Ask<Static<B>, Static<Q>>) => Promise<Answer>;
+}
+
+export interface CallerRoute<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
+  /** Checked before the body is read. `use-case`: the use case decides, because acting on oneself needs less; `any`: every credential. */
+  readonly permission: ManagementPermission | 'use-case' | 'any';
+  readonly handler: (ask: CallerAsk<Static<B>, Static<Q>>) => Promise<Answer>;
+}
+
+/** A route with its types put away and its schemas compiled. */
+export interface Route {
+  readonly method: HttpMethod;
+  readonly path: string;
+  readonly summary: string;
+  readonly access: 'public' | 'use-case' | 'any' | ManagementPermission;
+  readonly bodySchema: TSchema;
+  readonly querySchema: TSchema;
+  readonly takesTenant: boolean;
+  /** Rejects with a Refusal for input that does not pass the schemas. */
+  readonly run: (raw: RawAsk, callers: Callers | undefined) => Promise<Answer>;
+}
+
+/** A route that anybody may call; it authenticates by itself if at all. */
+export function publicRoute<B extends TSchema, Q extends TSchema>(route: PublicRoute<B, Q>): Route {
+  const read = reader(route);
+  return { ...described(route), access: 'public', run: async (raw) => route.handler(read(raw)) };
+}
+
+/** A route for who proves itself. */
+export function callerRoute<B extends TSchema, Q extends TSchema>(route: CallerRoute<B, Q>): Route {
+  const read = reader(route);
+  return {
+    ...described(route),
+    access: route.permission,
+    run: async (raw, callers) => {
+      if (callers === undefined) throw new Error(`${route.path} was reached without a caller`);
+      return route.handler({ ...read(raw), ...callers });
+    },
+  };
+}
+
+function described<B extends TSchema, Q extends TSchema>(route: Described<B, Q>) {
+  return {
+    method: route.method,
+    path: route.path,
+    summary: route.summary,
+    bodySchema: route.body,
+    querySchema: route.query,
+    takesTenant: 'tenant_id' in properties(route.query),
+  };
+}
+
+function reader<B extends TSchema, Q extends TSchema>(route: Described<B, Q>) {
+  const bodies = compileValidator(route.body);
+  const queries = compileValidator(route.query);
+  const types = properties(route.query);
+  const needsBody = 'required' in route.body;
+  return (raw: RawAsk): Ask<Static<B>, Static<Q>> => {
+    const { shortBody, ...circumstances } = raw;
+    const query = admittedQuery(queries(typedQuery(raw.query, types), true));
+    if (raw.body === undefined && needsBody) throw new Refusal('invalid_json', 'The request needs a JSON body.');
+    const body = raw.body ?? {};
+    const bad = unstorable(body).map((path) => ({ path, message: 'Texts hold neither NUL nor lone surrogates.' }));
+    if (bad.length > 0)
+      throw new Refusal('invalid_field', 'The body holds text that cannot be kept.', { errors: bad.slice(0, 50) });
+    return { ...circumstances, query, body: admittedBody(bodies(body, shortBody)) };
+  };
+}
+
+function admittedBody<T>(result: Validated<T>): T {
+  if (result.kind === 'valid') return result.value;
+  const [first] = result.errors;
+  const detail =
+    first === undefined ? 'The body is not valid.' : `The body is not valid at ${first.path || '/'}: ${first.message}`;
+  throw new Refusal('invalid_field', detail, {
+    errors: result.errors,
+    ...(first === undefined ? {} : { param: first.path.slice(1) }),
+  });
+}
+
+function admittedQuery<T>(result: Validated<T>): T {
+  if (result.kind === 'valid') return result.value;
+  const [first] = result.errors;
+  const name = first?.path.split('/')[1] ?? '';
+  throw new Refusal('invalid_parameter', `The query parameter ${name} is unknown or malformed.`, { param: name });
+}
+
+function properties(schema: TSchema): Readonly<Record<string, unknown>> {
+  const members: unknown = 'properties' in schema ? schema.properties : undefined;
+  return typeof members === 'object' && members !== null ? { ...members } : {};
+}
+
+/** A query is text; numbers and booleans are read from their one canonical form, and whatever else stays text for the schema to refuse. */
+function typedQuery(query: Readonly<Record<string, unknown>>, types: Readonly<Record<string, unknown>>): unknown {
+  return Object.fromEntries(Object.entries(query).map(([name, value]) => [name, typedParameter(value, types[name])]));
+}
+
+function typedParameter(value: unknown, schema: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  if (!isStorable(value)) return null;
+  const type = typeof schema === 'object' && schema !== null && 'type' in schema ? schema.type : undefined;
+  if (type === 'integer' && /^(?:0|-?[1-9]\d{0,14})$/.test(value)) return Number(value);
+  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true';
+  return value;
+}

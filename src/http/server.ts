@@ -1,0 +1,234 @@
+/** The HTTP door: reads requests strictly, lets callers in, runs routes, and writes every error in one shape. */
+
+import type { Socket } from 'node:net';
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+  LogController,
+} from 'fastify';
+import { authorize } from '../admin/authorize.ts';
+import type { Caller } from '../admin/caller.ts';
+import { Refusal } from '../domain/errors.ts';
+import { makeId, parseId, type RequestId } from '../domain/ids.ts';
+import { authenticate, type IncomingRequest, type NamedTenant, type Resolver } from './authenticate.ts';
+import { clientAddress, type TrustedProxies } from './client-address.ts';
+import { headerValue } from './headers.ts';
+import { parseJson } from './json.ts';
+import { allowedMethods } from './known-paths.ts';
+import { problemOf } from './problems.ts';
+import type { Answer, Callers, RawAsk, Route } from './route.ts';
+
+export interface HttpParts {
+  readonly live: Resolver;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Bytes from a secure source. */
+  readonly random: (size: number) => Uint8Array;
+  readonly trusted: TrustedProxies;
+  /** Absent: nothing is logged. */
+  readonly log?: FastifyBaseLogger;
+}
+
+const MAX_BODY_BYTES = 1_048_576;
+const SHORT_BODY_BYTES = 65_536;
+const MAX_HEADER_BYTES = 32_768;
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_TIMEOUT_MS = 75_000;
+const MAX_CONNECTIONS = 4_096;
+
+/** Not listening yet; `listen` and `close` are the instance's own. */
+export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyInstance {
+  const options = {
+    bodyLimit: MAX_BODY_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    trustProxy: false,
+    // While draining, what still arrives is answered like everything else.
+    return503OnClosing: false,
+    logController: new LogController({ disableRequestLogging: true }),
+    http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_TIMEOUT_MS },
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
+    genReqId: () => makeId('req', parts.now(), parts.random(10)),
+    frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) => {
+      sendProblem(notFound(), request, reply);
+    },
+    clientErrorHandler: (_error: Error, socket: Socket) => {
+      refuseUnreadable(parts, socket);
+    },
+  };
+  const server: FastifyInstance = fastify(parts.log === undefined ? options : { ...options, loggerInstance: parts.log });
+  server.server.maxConnections = MAX_CONNECTIONS;
+
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser(
+    /^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i,
+    { parseAs: 'buffer' },
+    (_request, body, done) => {
+      done(null, body);
+    },
+  );
+
+  server.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+    reply.header('x-content-type-options', 'nosniff');
+    reply.header('cache-control', 'no-store');
+  });
+  server.setErrorHandler((error, request, reply) => {
+    sendProblem(error, request, reply);
+  });
+  server.setNotFoundHandler((request, reply) => {
+    const allowed = allowedMethods(routes, request.url);
+    if (allowed.length > 0) reply.header('allow', allowed.join(', '));
+    sendProblem(allowed.length > 0 ? methodNotAllowed(request.method) : notFound(), request, reply);
+  });
+
+  for (const route of routes) addRoute(server, parts, route);
+  return server;
+}
+
+/** What `admit` found out, for the handler of the same request. */
+const admissions = new WeakMap<FastifyRequest, Admitted>();
+
+interface Admitted {
+  readonly incoming: IncomingRequest;
+  readonly callers: Callers | undefined;
+}
+
+function addRoute(server: FastifyInstance, parts: HttpParts, route: Route): void {
+  server.route({
+    method: route.method,
+    url: route.path,
+    // Before the body is read: who may not come in does not make the server parse anything.
+    onRequest: async (request) => {
+      admissions.set(request, await admit(parts, route, request));
+    },
+    handler: async (request, reply) => {
+      const admitted = admissions.get(request);
+      if (admitted === undefined) throw new Error(`${route.path} was reached without admission`);
+      return send(await route.run(rawAsk(request, admitted.incoming), admitted.callers), reply);
+    },
+  });
+}
+
+async function admit(parts: HttpParts, route: Route, request: FastifyRequest): Promise<Admitted> {
+  const { rawHeaders, socket } = request.raw;
+  const incoming: IncomingRequest = {
+    rawHeaders,
+    address: clientAddress(socket.remoteAddress, rawHeaders, parts.trusted),
+    requestId: requestIdOf(request),
+    nowMs: parts.now(),
+  };
+  if (route.access === 'public') return { incoming, callers: undefined };
+  const enter = (named: NamedTenant | undefined): Promise<Caller> => authenticate(parts.live, incoming, named);
+  const caller = await enter(route.takesTenant ? tenantParameter(request) : undefined);
+  if (route.access !== 'any' && route.access !== 'use-case') authorize(caller, route.access);
+  return {
+    incoming,
+    callers: {
+      caller,
+      callerIn: async (tenantId) => (tenantId === undefined ? caller : enter({ text: tenantId, every: false })),
+    },
+  };
+}
+
+/** A repeated one is no single text and is refused by the query's schema. */
+function tenantParameter(request: FastifyRequest): NamedTenant | undefined {
+  const value = queryOf(request)['tenant_id'];
+  return typeof value === 'string' ? { text: value, every: true } : undefined;
+}
+
+function rawAsk(request: FastifyRequest, incoming: IncomingRequest): RawAsk {
+  const bytes = request.body instanceof Uint8Array ? request.body : new Uint8Array();
+  const params: Readonly<Record<string, unknown>> = typeof request.params === 'object' ? { ...request.params } : {};
+  return {
+    body: bytes.length === 0 ? undefined : jsonOf(bytes, request),
+    shortBody: bytes.length <= SHORT_BODY_BYTES,
+    query: queryOf(request),
+    param: (name) => String(params[name] ?? ''),
+    header: (name) => headerValue(request.raw.rawHeaders, name),
+    address: incoming.address,
+    requestId: incoming.requestId,
+    nowMs: incoming.nowMs,
+  };
+}
+
+function jsonOf(bytes: Uint8Array, request: FastifyRequest): unknown {
+  const encoding = headerValue(request.raw.rawHeaders, 'content-encoding');
+  if (encoding !== undefined && encoding !== 'identity') throw new Refusal('unsupported_media_type', 'Send the body unencoded.');
+  const result = parseJson(bytes);
+  if (result.kind === 'error') throw new Refusal('invalid_json', result.message);
+  return result.value;
+}
+
+function queryOf(request: FastifyRequest): Readonly<Record<string, unknown>> {
+  return typeof request.query === 'object' && request.query !== null ? { ...request.query } : {};
+}
+
+function send(answer: Answer, reply: FastifyReply): FastifyReply {
+  reply.status(answer.status).headers(answer.headers ?? {});
+  return answer.body === undefined ? reply.send() : reply.type('application/json').send(JSON.stringify(answer.body));
+}
+
+function sendProblem(cause: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const error = refusalOf(cause);
+  const { status, headers, body } = problemOf(error, request.id);
+  if (!(error instanceof Refusal)) request.log.error({ err: error }, 'a request could not be answered');
+  // Paths that cannot be decoded come here before any hook has run.
+  reply.header('x-request-id', request.id);
+  reply.status(status).headers(headers).type('application/problem+json').send(JSON.stringify(body));
+}
+
+/** What the framework itself refuses, in the words of the catalogue; anything else passes as it is. */
+function refusalOf(cause: unknown): unknown {
+  const code = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined;
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new Refusal('body_too_large', 'The body is larger than 1 MiB.');
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+    case 'FST_ERR_CTP_INVALID_TYPE':
+      return new Refusal('unsupported_media_type', 'Send the body as application/json in UTF-8.');
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new Refusal('malformed_request', 'The body is not as long as its Content-Length.');
+    default:
+      return cause;
+  }
+}
+
+function notFound(): Refusal {
+  return new Refusal('not_found', 'There is nothing here.');
+}
+
+function methodNotAllowed(method: string): Refusal {
+  return new Refusal('method_not_allowed', `${method} is not supported here.`);
+}
+
+/** Fastify types its ids as text; they are all made by `genReqId`. */
+function requestIdOf(request: FastifyRequest): RequestId {
+  const id = parseId('req', request.id);
+  if (id === undefined) throw new Error('the request has no id of ours');
+  return id;
+}
+
+/** What Node's parser refuses never becomes a request: it is answered on the socket, which is then closed. */
+function refuseUnreadable(parts: HttpParts, socket: Socket): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const refusal = new Refusal('malformed_request', 'The request cannot be read as HTTP/1.1.');
+  const id = makeId('req', parts.now(), parts.random(10));
+  const { status, body } = problemOf(refusal, id);
+  const text = JSON.stringify(body);
+  const head = [
+    `HTTP/1.1 ${status} Bad Request`,
+    'Content-Type: application/problem+json',
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    `X-Request-ID: ${id}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${text}`);
+}

@@ -1,0 +1,60 @@
+/** Schemas are TypeBox, compiled by Ajv in strict mode: nothing is coerced, nothing is filled in, nothing unknown passes. */
+
+import { Ajv, type AnySchemaObject, type ErrorObject } from 'ajv';
+import addFormats from 'ajv-formats';
+import { type Static, type TSchema, Type } from 'typebox';
+import type { FieldError } from '../domain/problem.ts';
+import { escapePointer } from './json.ts';
+
+const MAX_ERRORS = 50;
+
+const thorough = new Ajv({ strict: true, allErrors: true, allowUnionTypes: true, ownProperties: true });
+const frugal = new Ajv({ strict: true, allErrors: false, allowUnionTypes: true, ownProperties: true });
+for (const ajv of [thorough, frugal]) addFormats.default(ajv, ['date-time', 'email']);
+
+export type Validated<T> =
+  | { readonly kind: 'valid'; readonly value: T }
+  | { readonly kind: 'invalid'; readonly errors: readonly FieldError[] };
+
+/** Checks one kind of value. `short` tells that the input is small enough to look for all its errors rather than the first. */
+export type Validator<T> = (value: unknown, short: boolean) => Validated<T>;
+
+export function compileValidator<S extends TSchema>(schema: S): Validator<Static<S>> {
+  const plain: AnySchemaObject = schema;
+  const all = thorough.compile<Static<S>>(plain);
+  const first = frugal.compile<Static<S>>(plain);
+  return (value, short) => {
+    const validate = short ? all : first;
+    if (validate(value)) return { kind: 'valid', value };
+    return { kind: 'invalid', errors: fieldErrors(validate.errors ?? []) };
+  };
+}
+
+function fieldErrors(errors: readonly ErrorObject[]): readonly FieldError[] {
+  const byPath = new Map<string, FieldError>();
+  for (const error of errors.slice(0, MAX_ERRORS)) {
+    const field = fieldError(error);
+    if (!byPath.has(field.path)) byPath.set(field.path, field);
+  }
+  return [...byPath.values()];
+}
+
+function fieldError(error: ErrorObject): FieldError {
+  const at = error.instancePath;
+  const params: Readonly<Record<string, unknown>> = error.params;
+  switch (error.keyword) {
+    case 'additionalProperties':
+      return { path: `${at}/${escapePointer(String(params['additionalProperty']))}`, message: 'There is no such member.' };
+    case 'required':
+      return { path: `${at}/${escapePointer(String(params['missingProperty']))}`, message: 'This member is required.' };
+    case 'enum':
+      return { path: at, message: `Must be one of: ${String(params['allowedValues'])}.` };
+    default:
+      return { path: at, message: `Value ${error.message ?? 'is not valid'}.` };
+  }
+}
+
+/** The same schema, or null. One `type` list rather than `anyOf`, so that an error is told once. */
+export function nullable<S extends TSchema & { readonly type: string }>(schema: S) {
+  return Type.Unsafe<Static<S> | null>({ ...schema, type: [schema.type, 'null'] });
+}

@@ -1,0 +1,66 @@
+/**
+ * Common passwords that are long enough to pass the length rule, and the short ones that people lengthen with digits and signs. Lower
+ * case. Runs along a keyboard and repetitions are not listed: a rule refuses them.
+ */
+
+/** Whole passwords of fifteen characters and more that are seen in every leaked collection. */
+const LONG = `
+  1password1password abcdefg123456789 adminadminadmin administrator administrator1 administratoradministrator adminpassword
+  adminpassword123 alwaysandforever alwaysbehappy1 anticonstitutionnellement areyoukiddingme assassinscreed basketballplayer
+  beautifulgirl beautifulworld bestfriendsforever bigdaddybigdaddy biteme123456789 blackveilbrides bobmarleybobmarley
+  breakingbenjamin bringmethehorizon californiadreaming callofduty4callofduty callofdutyblackops callofdutyghosts
+  callofdutymodernwarfare changemechangeme changemeplease changethispassword chocolatechipcookie christianoronaldo
+  cinderellacinderella computercomputer correcthorsebatterystaple counterstrike counterstrike16 cristianoronaldo
+  cristianoronaldo7 darthvaderdarthvader defaultpassword dontforgetthis donttouchthis dragonballsuper dragonballz
+  elephantelephant enterpassword entersandman1 everythingisawesome everythingwillbeok familyfirst familyisforever
+  fearoftheunknown fivefingerdeathpunch followyourdreams footballfootball forgetmenotforgetmenot forgotmypassword forgotpassword
+  freedomfreedom friendsforever fuckyoufuckyou fuckyouverymuch fullmetalalchemist gameofthrones gameofthrones1 givemethepassword
+  godisgoodallthetime godislovegodislove gotohellgotohell grandtheftauto grandtheftauto5 grandtheftautosanandreas guesswhoisback
+  hakunamatataharrypotter hakunamatatahakunamatata happilyeverafter happybirthday happybirthdaytoyou harrypotter
+  harrypotter123456 harrypotterharrypotter heavenisforreal hellokitty123456 hellokittyhellokitty helloworldhelloworld
+  hollywoodundead iamthebestiamthebest idontcareidontcare idontknowidontknow idontknowmypassword iforgotmypassword
+  iforgotpassword ihatemyselfandwanttodie ihatepasswords ihatethispassword illuminatiilluminati ilovebasketball ilovechocolate
+  ilovecomputers ilovefootball ilovejesuschrist ilovejustinbieber ilovemichaeljackson ilovemyboyfriend ilovemybrother
+  ilovemychildren ilovemydaughter ilovemyfamily ilovemyfamily123 ilovemyfather ilovemyfriends ilovemygirlfriend ilovemyhusband
+  ilovemykids ilovemymother ilovemyself123 ilovemysister ilovemywife1 ilovepassword ilovesomebody iloveyou123456789
+  iloveyou3000iloveyou iloveyoualways iloveyoubaby iloveyoubabygirl iloveyouforever iloveyouiloveyou iloveyoujesus iloveyoumommy
+  iloveyoumother iloveyousomuch iloveyousomuch1 iloveyouverymuch inanutshell intelinsideintel internetexplorer internetinternet
+  ironmaidenironmaiden itsnotyourbusiness jesuschristislord jesuschristsuperstar jesusismysavior jesuslovesme jesuslovesyou
+  justinbieberjustinbieber justintimberlake keepcalmandcarryon killkillkillkill kingofthehill kingofthejungle kingofthekings
+  leagueoflegends leagueoflegends1 letmeinletmein letmeinletmeinletmein letmeinplease letmeinrightnow liverpoolfootballclub
+  liverpoolliverpool livelaughlove livelaughlove1 lordoftherings lordoftherings1 loveislikeaflower loveloveforever lovelovelovelove
+  loveyouforever lovemelikeyoudo lovemetender manchestercity manchesterunited manchesterunited1 marilynmonroe masterofpuppets
+  masterpassword mercedesbenz123 metallicametallica michaeljackson michaeljackson1 michaeljordan23 microsoftwindows
+  monkeymonkeymonkey motherfucker123 motherfuckermotherfucker mychemicalromance mynameismyname mynewpassword mypasswordispassword
+  mypasswordmypassword mypasswordis mysecretpassword mysuperpassword nevergiveup1234 nevergonnagiveyouup nevermindnevermind
+  newpassword123 newpasswordnewpassword nopasswordnopassword notmypassword nothingelsematters nothingisimpossible oneandonlyone
+  onetwothreefour onetwothreefourfive opensesameopensesame passionofthechrist passphrase12345 passphrasepassphrase passw0rdpassw0rd
+  password1password password1password1 password1password2 password123456789 password123password123 passwordispassword
+  passwordpassword passwordpassword1 passwordpassword123 passwort123456789 passwortpasswort peaceandlove123 pinkfloydpinkfloyd
+  piratesofthecaribbean playstation3 playstation3playstation playstationplaystation pleaseletmein pleaseletmeinnow
+  pokemonpokemonpokemon princessprincess prettylittleliars qwertyqwertyqwerty rageagainstthemachine redhotchilipeppers
+  resetmypassword rockandrollrockandroll rocknrollrocknroll rootrootrootroot rosesarered123 scoobydooscoobydoo secretsecretsecret
+  secretpassword sexsexsexsexsex slipknotslipknot smellsliketeenspirit snoopdoggydogg sonofabitch1234 spidermanspiderman
+  spongebobsquarepants spongebobsquarepants1 stairwaytoheaven starwarsstarwars startrekstartrek superadministrator
+  supermansuperman superpassword supersecretpassword systemofadown123 systemadministrator takemetothemoon teenagemutantninjaturtles
+  temporarypassword testtesttesttest testpassword123 thankyouforthemusic thebestoftherest thefastandthefurious
+  thegodfather123 thegreatestshowman thelordoftherings theofficetheoffice theoneandonly theoneandonly1 thepasswordispassword
+  thequickbrownfox thequickbrownfoxjumpsoverthelazydog theresnoplacelikehome thesecretpassword thesimpsons1234
+  thirtysecondstomars thisisapassword thisisfucking thisismypassword thisismypassword1 thisisnotapassword thisisnotmypassword
+  thisisthepassword threedaysgrace threedoorsdown tobeornottobe123 tobeornottobethatisthequestion tomandjerrytomandjerry
+  tothemoonandback trustno1trustno1 twentyonepilots undertakerundertaker unbelievable123 usernamepassword verysecretpassword
+  veryverysecret walkingdead1234 welcome123456789 welcometothejungle welcometomyworld welcomewelcome whatisthepassword
+  whatismypassword whateverwhatever whateverwhateverwhatever whoareyouwhoareyou whoeveryouare whothefuckisalice wintersoldier123
+  withoutpassword worldofwarcraft worldofwarcraft1 worldofwarcraftworldofwarcraft yourmomyourmom yourpassword123 yourpasswordhere
+  youwillneverguess youwillneverknow youwillneverwalkalone youllneverwalkalone zaq12wsxcde34rfv zaq1xsw2cde3vfr4
+`;
+
+/** Short ones: refused with nothing but digits and signs behind them. */
+const SHORT = `
+  abc admin administrator baseball batman changeme charlie computer default dragon football freedom fuckyou hello iloveyou
+  internet jesus jordan letmein login love master michael monkey mustang ninja p@ssw0rd p@ssword pass passw0rd password passwort
+  pokemon princess qazwsx qwerty qwertz root secret shadow starwars sunshine superman test user welcome whatever
+`;
+
+export const COMMON_PASSWORDS: ReadonlySet<string> = new Set(LONG.trim().split(/\s+/));
+export const COMMON_WORDS: ReadonlySet<string> = new Set(SHORT.trim().split(/\s+/));

@@ -1,0 +1,133 @@
+/**
+ * Which passwords are refused: by length and by how easily they are guessed, as NIST SP 800-63B, section 3.1.1.2 asks. No rules about
+ * kinds of characters: they make passwords worse.
+ */
+
+import { COMMON_PASSWORDS, COMMON_WORDS } from './common-passwords.ts';
+
+export const MIN_PASSWORD_LENGTH = 15;
+/** Code points after normalising to NFC, as the minimum. */
+export const MAX_PASSWORD_LENGTH = 256;
+
+/** A unit this short, said again and again, is as weak as the unit. */
+const MAX_REPEATED_UNIT = 8;
+/** Runs along these, forwards and backwards, and from the end on again at the start. */
+const SEQUENCES = [
+  '0123456789',
+  'abcdefghijklmnopqrstuvwxyz',
+  'qwertyuiop',
+  'asdfghjkl',
+  'zxcvbnm',
+  'qwertyuiopasdfghjklzxcvbnm',
+];
+/** Columns of a keyboard, read down and from left to right. */
+const COLUMNS = '1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p';
+/** A run counts from here on; the password is refused when runs leave no more than so many other characters. */
+const MIN_RUN = 3;
+const MIN_FREE_CHARACTERS = 4;
+
+/** What is known about the user whose password it is. */
+export interface PasswordOwner {
+  readonly email?: string | undefined;
+  readonly name?: string | undefined;
+}
+
+/** What is wrong with the password, in sentences for its author; empty when it is good. */
+export function passwordProblems(password: string, owner: PasswordOwner = {}): readonly string[] {
+  const length = codePoints(password.normalize('NFC'));
+  if (length < MIN_PASSWORD_LENGTH) {
+    return [`The password must have at least ${MIN_PASSWORD_LENGTH} characters.`];
+  }
+  if (length > MAX_PASSWORD_LENGTH) {
+    return [`The password must have at most ${MAX_PASSWORD_LENGTH} characters.`];
+  }
+  // NFKC here alone: wide and styled letters are the same guess.
+  const folded = password.normalize('NFKC').toLowerCase();
+  if (isCommon(folded) || isRepetition(folded) || isRuns(folded)) {
+    return ['The password is too common: it is among the first that would be guessed.'];
+  }
+  if (isMadeOf(folded, owner)) {
+    return ['The password must not consist of the e-mail address or the name.'];
+  }
+  return [];
+}
+
+function codePoints(text: string): number {
+  let count = 0;
+  for (const _ of text) {
+    count++;
+  }
+  return count;
+}
+
+/** In the list, also with the digits and signs that people append to satisfy a rule. */
+function isCommon(folded: string): boolean {
+  const stem = folded.replace(/[0-9!@#$%^&*.?]+$/, '');
+  return COMMON_PASSWORDS.has(folded) || COMMON_PASSWORDS.has(stem) || COMMON_WORDS.has(stem);
+}
+
+function isRepetition(folded: string): boolean {
+  for (let unit = 1; unit <= MAX_REPEATED_UNIT; unit++) {
+    if (
+      folded ===
+      folded
+        .slice(0, unit)
+        .repeat(Math.ceil(folded.length / unit))
+        .slice(0, folded.length)
+    ) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/** Nothing but runs along the alphabet, the digits or a keyboard, give or take a few characters. */
+function isRuns(folded: string): boolean {
+  let free = 0;
+  for (let at = 0; at < folded.length; ) {
+    const run = runLengthAt(folded, at);
+    free += run >= MIN_RUN ? 0 : 1;
+    at += run >= MIN_RUN ? run : 1;
+  }
+  return free < MIN_FREE_CHARACTERS;
+}
+
+function runLengthAt(text: string, start: number): number {
+  let longest = 1;
+  for (const step of STEPS) {
+    let end = start;
+    while (end + 1 < text.length && step.has(text.slice(end, end + 2))) {
+      end++;
+    }
+    longest = Math.max(longest, end - start + 1);
+  }
+  return longest;
+}
+
+/** For each sequence and direction: its neighbouring pairs. A repeated character is a run too. */
+const STEPS: readonly ReadonlySet<string>[] = [...SEQUENCES, COLUMNS].flatMap((sequence) => {
+  const backwards = [...sequence].reverse().join('');
+  return [pairsOf(sequence), pairsOf(backwards)];
+});
+
+function pairsOf(sequence: string): ReadonlySet<string> {
+  const around = sequence + sequence.charAt(0);
+  const pairs = Array.from(sequence, (_, index) => around.slice(index, index + 2));
+  return new Set([...pairs, ...Array.from(sequence, (character) => character + character)]);
+}
+
+/** The e-mail address, its parts, the name and the like are all that the letters and digits of it are. */
+function isMadeOf(folded: string, { email, name }: PasswordOwner): boolean {
+  const parts = [email, ...(email ?? '').split(/[@.+_-]/), ...(name ?? '').split(/\s+/)]
+    .map((part) => (part ?? '').normalize('NFKC').toLowerCase())
+    .filter((part) => part.length >= MIN_RUN)
+    .sort((a, b) => b.length - a.length);
+  if (parts.length === 0) {
+    return false;
+  }
+  let rest = folded;
+  for (const part of parts) {
+    rest = rest.replaceAll(part, '');
+  }
+  return rest.length < folded.length && codePoints(rest.replace(/[^\p{L}\p{N}]/gu, '')) < MIN_FREE_CHARACTERS;
+}

@@ -1,0 +1,91 @@
+/**
+ * Passwords under argon2id (RFC 9106). Hashing is slow by design, so it runs in a bounded queue: when that is full the caller gets 503
+ * rather than a server without memory. A password is normalised to NFC first, so that the same letters typed on two systems match.
+ */
+
+import { availableParallelism } from 'node:os';
+import { hash, type Options, parseOptions, verify } from '@node-rs/argon2';
+import { Fault, Refusal } from '../domain/errors.ts';
+import { MAX_PASSWORD_LENGTH, type PasswordOwner, passwordProblems } from './password-rules.ts';
+import { makeWorkQueue, type WorkQueue } from './work-queue.ts';
+
+/** m=19456 KiB, t=2, p=1: the least that OWASP's password storage guide advises for argon2id, which is this library's default kind. */
+const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32 } as const satisfies Options;
+const ARGON2ID = '$argon2id$v=19$';
+const MAX_WAITING = 64;
+const RETRY_AFTER_SECONDS = 1;
+/** UTF-8 bytes of UTF-16 units: no password that was ever set has more of either. */
+const MAX_PASSWORD_UNITS = MAX_PASSWORD_LENGTH * 4;
+
+export interface PasswordsOptions {
+  /** How many passwords are worked on at once; each takes 19 MiB and a processor. */
+  readonly maxRunning?: number;
+  readonly maxWaiting?: number;
+}
+
+export class Passwords {
+  readonly #queue: WorkQueue;
+  /** A hash of nobody's password, so that an unknown user costs what a known one does. */
+  readonly #dummy: string;
+
+  private constructor(queue: WorkQueue, dummy: string) {
+    this.#queue = queue;
+    this.#dummy = dummy;
+  }
+
+  static async start(options: PasswordsOptions = {}): Promise<Passwords> {
+    // One processor stays free for checks; more than four would only wait for the thread pool.
+    const maxRunning = options.maxRunning ?? Math.min(Math.max(availableParallelism() - 1, 1), 4);
+    const dummy = await hash(crypto.randomUUID(), PARAMETERS);
+    return new Passwords(makeWorkQueue(maxRunning, options.maxWaiting ?? MAX_WAITING), dummy);
+  }
+
+  /** Rejects with the refusal `unavailable` when the queue is full. */
+  async hash(password: string): Promise<string> {
+    return await this.#enqueue(() => hash(password.normalize('NFC'), PARAMETERS));
+  }
+
+  /**
+   * Whether that is the password. The work is the same for a wrong, an empty and an overlong one, and where there is no hash: an
+   * unknown user, or one who has no password yet.
+   */
+  async verify(stored: string | undefined, password: string): Promise<boolean> {
+    const comparable = stored !== undefined && password.length <= MAX_PASSWORD_UNITS;
+    const attempt = comparable ? password.normalize('NFC') : '';
+    const right = await this.#enqueue(() => verify(comparable ? stored : this.#dummy, attempt).catch(faultOfHash));
+    return comparable && right;
+  }
+
+  /** True when the hash was made with other parameters than today's: hash again while the password is at hand. */
+  needsRehash(stored: string): boolean {
+    if (!stored.startsWith(ARGON2ID)) {
+      return true;
+    }
+    const { memoryCost, timeCost, parallelism, outputLen } = parseOptions(stored);
+    return (
+      memoryCost !== PARAMETERS.memoryCost ||
+      timeCost !== PARAMETERS.timeCost ||
+      parallelism !== PARAMETERS.parallelism ||
+      outputLen !== PARAMETERS.outputLen
+    );
+  }
+
+  /** What is wrong with a new password, in sentences for its author; empty when it is good. */
+  validate(password: string, owner?: PasswordOwner): readonly string[] {
+    return passwordProblems(password, owner);
+  }
+
+  #enqueue<T>(task: () => Promise<T>): Promise<T> {
+    const result = this.#queue.run(task);
+    if (result === undefined) {
+      throw new Refusal('unavailable', 'Too many passwords are being checked at once. Try again shortly.', {
+        retryAfter: RETRY_AFTER_SECONDS,
+      });
+    }
+    return result;
+  }
+}
+
+function faultOfHash(cause: unknown): never {
+  throw new Fault('a stored password hash cannot be read', { cause });
+}

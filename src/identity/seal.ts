@@ -1,0 +1,46 @@
+/**
+ * Everything that rests on `secret-key`: one key per purpose by HKDF (RFC 5869), so that no two uses share a key, and authenticated
+ * encryption for what must be stored and read back.
+ */
+
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import type { RandomSource } from './api-keys.ts';
+
+/** What a derived key is for. A new use takes a new label and never an existing one. */
+export type KeyPurpose = 'signing-keys' | 'refresh-successor';
+
+const SALT = 'postern';
+const KEY_BYTES = 32;
+const CIPHER = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+/** The first byte of everything sealed: says how the rest is laid out (nonce, ciphertext, tag). */
+const VERSION = 1;
+
+/** @param secretKey the configured text, at least 32 characters */
+export function deriveKey(secretKey: string, purpose: KeyPurpose): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', secretKey, SALT, `postern/${purpose}/1`, KEY_BYTES));
+}
+
+/** @param context what the sealed bytes belong to, such as a row's id: they open only for the same. */
+export function seal(key: Uint8Array, plain: Uint8Array, context: string, random: RandomSource = randomBytes): Buffer {
+  const nonce = random(NONCE_BYTES);
+  const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+  cipher.setAAD(Buffer.from(context));
+  return Buffer.concat([Buffer.of(VERSION), nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
+}
+
+/** The plain bytes; undefined when they were sealed under another key or context, or changed since. */
+export function open(key: Uint8Array, sealed: Uint8Array, context: string): Buffer | undefined {
+  if (sealed.length < 1 + NONCE_BYTES + TAG_BYTES || sealed[0] !== VERSION) {
+    return undefined;
+  }
+  const decipher = createDecipheriv(CIPHER, key, sealed.subarray(1, 1 + NONCE_BYTES), { authTagLength: TAG_BYTES });
+  decipher.setAAD(Buffer.from(context));
+  decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(1 + NONCE_BYTES, sealed.length - TAG_BYTES)), decipher.final()]);
+  } catch {
+    return undefined;
+  }
+}

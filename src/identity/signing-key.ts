@@ -1,0 +1,51 @@
+/** One ES256 key: made, sealed for the store, opened again. */
+
+import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, type KeyObject } from 'node:crypto';
+import { Fault } from '../domain/errors.ts';
+import type { PublicJwk, StoredSigningKey } from './ports.ts';
+import { open, seal } from './seal.ts';
+
+/** A key of the ring, ready for use. */
+export interface SigningKey {
+  readonly kid: string;
+  readonly publicJwk: PublicJwk;
+  readonly publicKey: KeyObject;
+  readonly privateKey: KeyObject;
+  readonly signsFromMs: number;
+}
+
+/** @param sealKey derived for 'signing-keys' */
+export function makeSigningKey(sealKey: Uint8Array, signsFromMs: number): StoredSigningKey {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { x, y } = publicKey.export({ format: 'jwk' });
+  if (x === undefined || y === undefined) {
+    throw new Fault('a P-256 key without coordinates was made');
+  }
+  const publicJwk: PublicJwk = { kty: 'EC', crv: 'P-256', x, y };
+  const kid = thumbprint(publicJwk);
+  const privateSealed = seal(sealKey, privateKey.export({ format: 'der', type: 'pkcs8' }), kid);
+  return { kid, publicJwk, privateSealed, signsFromMs, retiredAtMs: undefined };
+}
+
+/** Throws a Fault when the key was sealed under another `secret-key`. */
+export function openSigningKey(sealKey: Uint8Array, stored: StoredSigningKey): SigningKey {
+  const pkcs8 = open(sealKey, stored.privateSealed, stored.kid);
+  if (pkcs8 === undefined) {
+    throw new Fault(
+      `the signing key ${stored.kid} in the database does not open with this secret-key: was the secret-key changed?`,
+    );
+  }
+  const privateKey = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
+  return {
+    kid: stored.kid,
+    publicJwk: stored.publicJwk,
+    publicKey: createPublicKey(privateKey),
+    privateKey,
+    signsFromMs: stored.signsFromMs,
+  };
+}
+
+/** RFC 7638: the required members alone, in lexical order, without white space. */
+function thumbprint({ kty, crv, x, y }: PublicJwk): string {
+  return hash('sha256', JSON.stringify({ crv, kty, x, y }), 'base64url');
+}

@@ -1,0 +1,47 @@
+/** The staleness bound: how long what is cached is trusted without word from the change feed. */
+
+import { Fault } from '../domain/errors.ts';
+import type { FeedClock } from './ports.ts';
+
+export interface FreshnessParts {
+  readonly feed: FeedClock;
+  readonly maxStalenessMs: number;
+  readonly monotonicMs: () => number;
+}
+
+export class Freshness {
+  readonly #parts: FreshnessParts;
+  #catchingUp: Promise<void> | undefined;
+
+  constructor(parts: FreshnessParts) {
+    this.#parts = parts;
+  }
+
+  /** False before the first poll of the feed, and for a clock that is no number. */
+  holds(monotonicMs: number): boolean {
+    return monotonicMs - this.#parts.feed.polledAtMs <= this.#parts.maxStalenessMs;
+  }
+
+  /**
+   * Reads the feed; one attempt at a time, shared by all who wait.
+   * @throws Fault (by rejecting) when the feed cannot be read, or is stale even then
+   */
+  async restore(): Promise<void> {
+    const attempt = this.#catchingUp ?? this.#catchUp();
+    this.#catchingUp = attempt;
+    try {
+      await attempt;
+    } finally {
+      if (this.#catchingUp === attempt) this.#catchingUp = undefined;
+    }
+    if (!this.holds(this.#parts.monotonicMs())) throw new Fault('the change feed is too far behind to trust what is cached');
+  }
+
+  async #catchUp(): Promise<void> {
+    try {
+      await this.#parts.feed.catchUp();
+    } catch (error) {
+      throw error instanceof Fault ? error : new Fault('the change feed cannot be read', { cause: error });
+    }
+  }
+}

@@ -1,0 +1,192 @@
+/**
+ * One kind of thing kept in memory: filled from the store on a miss, held true by the change feed.
+ *
+ * Invariant: an entry shows every change of its key that has been applied here. It holds because
+ *
+ * - the feed's numbers are in commit order, and a load brings, out of one snapshot, a value and the feed's position `asOf`. So the
+ *   value shows every change numbered `asOf` or below, and a change that it does not show has a higher number;
+ * - applying a change removes the entry and notes the change's number as the key's tombstone, in one synchronous step;
+ * - a fill lands, in one synchronous step too, only when `asOf` has reached the key's tombstone. Whatever the value does not show is
+ *   then still to come, and will remove it. It makes no difference whether the change was applied before the load began, while it
+ *   ran, or whether the load saw an old snapshot (a standby that lags);
+ * - tombstones that are gone are stood for by the floor, which is never below any of them;
+ * - a flush starts a new generation, and a load that began in an earlier one never lands, because after a fail-over the numbers of the
+ *   two sides cannot be compared.
+ *
+ * One rule more than the proof needs: a load that was under way when a change of its key was applied must show a position beyond that
+ * change, an equal one is not enough; and a position that is no whole number never lands. Then a source whose position and value are
+ * not quite of one snapshot can cost a second load, but cannot bring back what was revoked.
+ *
+ * What does not land is not used either: the value is loaded again, a bounded number of times. "There is no such thing" lands by the
+ * same rule, in a memory of its own that is small and short.
+ *
+ * Absent here: timers, and any use of the wall clock.
+ */
+
+import { LRUCache } from 'lru-cache';
+import { type Fill, type FillGate, Fills } from './fills.ts';
+import type { Loaded } from './ports.ts';
+import { Remembered } from './remembered.ts';
+import { Tombstones } from './tombstones.ts';
+
+/** What a look-up finds where the store has nothing. A look-up that finds `undefined` has to load first. */
+export const ABSENT: unique symbol = Symbol('there is no such thing');
+
+export const MAX_ENTRY_AGE_MS = 3_600_000;
+export const MAX_ABSENT = 10_000;
+export const ABSENT_TTL_MS = 10_000;
+export const MAX_TOMBSTONES = 10_000;
+/** Loads of one fill, when what they bring may not land. */
+export const LOADS_PER_FILL = 3;
+
+export interface LiveMapParts<Key extends string, Stored, Value> {
+  readonly capacity: number;
+  readonly load: (key: Key) => Promise<Loaded<Stored | undefined>>;
+  /** Makes the frozen value that decisions see. Runs once per load. */
+  readonly compile: (record: Stored, key: Key) => Value;
+  readonly gate: FillGate;
+  readonly monotonicMs: () => number;
+  readonly maxTombstones: number;
+}
+
+export interface MapStats {
+  readonly size: number;
+  readonly absent: number;
+  readonly tombstones: number;
+  /** Look-ups answered from memory. */
+  readonly hits: number;
+  /** Look-ups that had to wait for a load. */
+  readonly misses: number;
+  /** Loads that came too late to be believed. */
+  readonly refusedLandings: number;
+}
+
+export interface Entry<Value> {
+  /** Frozen. */
+  readonly value: Value;
+  /** Whole monotonic milliseconds, from before the load began. */
+  readonly loadedAtMs: number;
+  /** False for ever once the map has let go of it: changed, replaced, flushed or pushed out. */
+  current: boolean;
+}
+
+export class LiveMap<Key extends string, Stored, Value extends object> {
+  readonly #parts: LiveMapParts<Key, Stored, Value>;
+  readonly #entries: LRUCache<string, Entry<Value>>;
+  readonly #absent = new Remembered<typeof ABSENT>(MAX_ABSENT, ABSENT_TTL_MS);
+  readonly #tombstones: Tombstones;
+  readonly #fills: Fills;
+  #generation = 0;
+  #hits = 0;
+  #misses = 0;
+  #refusedLandings = 0;
+
+  constructor(parts: LiveMapParts<Key, Stored, Value>) {
+    this.#parts = parts;
+    this.#entries = new LRUCache({
+      max: parts.capacity,
+      dispose: (entry) => {
+        entry.current = false;
+      },
+    });
+    this.#tombstones = new Tombstones(parts.maxTombstones);
+    this.#fills = new Fills(parts.gate);
+  }
+
+  /** What is known of the key now; undefined = it has to be loaded. Never waits. */
+  peek(key: Key, monotonicMs: number): Value | typeof ABSENT | undefined {
+    const entry = this.find(key, monotonicMs);
+    return entry === undefined || entry === ABSENT ? entry : entry.value;
+  }
+
+  /** Whether `find` would give this entry again. Does not count as a use of it. */
+  holds(entry: Entry<Value>, monotonicMs: number): boolean {
+    const held = entry.current && monotonicMs - entry.loadedAtMs < MAX_ENTRY_AGE_MS;
+    if (held) this.#hits++;
+    return held;
+  }
+
+  /** `peek`, with the entry in place of its value. */
+  find(key: Key, monotonicMs: number): Entry<Value> | typeof ABSENT | undefined {
+    const entry = this.#entries.get(key);
+    if (entry !== undefined && monotonicMs - entry.loadedAtMs < MAX_ENTRY_AGE_MS) {
+      this.#hits++;
+      return entry;
+    }
+    const absent = this.#absent.size === 0 ? undefined : this.#absent.get(key, monotonicMs);
+    if (absent !== undefined) this.#hits++;
+    return absent;
+  }
+
+  /**
+   * Loads the key, or waits for the load under way.
+   * @returns true when it can be peeked now, unless something removes it first; false when what came may not be used
+   * @throws Fault (by rejecting) when the store cannot answer, or too many loads are under way
+   */
+  fill(key: Key): Promise<boolean> {
+    this.#misses++;
+    return this.#fills.join(key, (fill) => this.#loadUntilLanded(key, fill));
+  }
+
+  apply(key: string, seq: number): void {
+    this.#entries.delete(key);
+    this.#absent.delete(key);
+    this.#tombstones.add(key, seq);
+    const fill = this.#fills.get(key);
+    if (fill !== undefined) fill.overtakenBy = Math.max(fill.overtakenBy, seq);
+  }
+
+  /** Nothing cached or under way is trusted any more, and the feed goes on from `position`. */
+  flush(position: number): void {
+    this.forget();
+    this.#tombstones.reset(position);
+  }
+
+  /** Nothing cached or under way is trusted any more; the feed is where it was. */
+  forget(): void {
+    this.#entries.clear();
+    this.#absent.clear();
+    this.#generation++;
+  }
+
+  stats(): MapStats {
+    return {
+      size: this.#entries.size,
+      absent: this.#absent.size,
+      tombstones: this.#tombstones.size,
+      hits: this.#hits,
+      misses: this.#misses,
+      refusedLandings: this.#refusedLandings,
+    };
+  }
+
+  async #loadUntilLanded(key: Key, fill: Fill): Promise<boolean> {
+    for (let load = 0; load < LOADS_PER_FILL; load++) {
+      fill.overtakenBy = -1;
+      const generation = this.#generation;
+      const loadedAtMs = Math.floor(this.#parts.monotonicMs());
+      const { value, asOf } = await this.#parts.load(key);
+      if (generation === this.#generation && this.#mayLand(key, asOf, fill)) {
+        this.#land(key, value, loadedAtMs);
+        return true;
+      }
+      this.#refusedLandings++;
+    }
+    return false;
+  }
+
+  #mayLand(key: Key, asOf: number, fill: Fill): boolean {
+    return Number.isSafeInteger(asOf) && asOf >= this.#tombstones.newest(key) && asOf > fill.overtakenBy;
+  }
+
+  #land(key: Key, record: Stored | undefined, loadedAtMs: number): void {
+    if (record === undefined) {
+      this.#entries.delete(key);
+      this.#absent.put(key, ABSENT, loadedAtMs);
+    } else {
+      const value = this.#parts.compile(record, key);
+      this.#absent.delete(key);
+      this.#entries.set(key, { value, loadedAtMs, current: true });
+    }
+  }
+}

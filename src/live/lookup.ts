@@ -1,0 +1,202 @@
+/** From a credential to a resolution in one synchronous step, out of what is in memory; or the loads that are needed first. */
+
+import type { HeaderValue, Identity, Principal, Snapshot, TenantView } from '../decision/model.ts';
+import type { PolicySet } from '../decision/policies.ts';
+import { effectiveTenant } from '../decision/tenant.ts';
+import type { KeyDigest, SessionId, TenantId, UserId } from '../domain/ids.ts';
+import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../domain/records.ts';
+import { ABSENT, type Entry, type LiveMap } from './live-map.ts';
+import { EXPIRED, INVALID, type Resolution, type World } from './resolution.ts';
+import { keyRefused, ownerRefused, sessionRefused, userRefused } from './standing.ts';
+import {
+  type LiveKey,
+  type LiveSession,
+  type LiveUser,
+  type Made,
+  ownedPrincipal,
+  sessionPrincipal,
+  userPrincipal,
+} from './values.ts';
+import type { VerifiedTokens } from './verified-tokens.ts';
+
+export interface Maps {
+  readonly keys: LiveMap<KeyDigest, KeyRecord, LiveKey>;
+  readonly users: LiveMap<UserId, UserRecord, LiveUser>;
+  readonly sessions: LiveMap<SessionId, SessionRecord, LiveSession>;
+  readonly tenants: LiveMap<TenantId, TenantRecord, TenantView>;
+  readonly globals: LiveMap<'', readonly PolicyRecord[], PolicySet>;
+  readonly tokens: VerifiedTokens;
+}
+
+/** Who is asked about: by a credential's form, or, where no proof is asked, by id. */
+export type Subject =
+  | { readonly kind: 'api_key'; readonly digest: KeyDigest }
+  | { readonly kind: 'token'; readonly token: string; readonly digest: string }
+  | { readonly kind: 'user'; readonly id: UserId };
+
+/** @returns whether what was loaded may be looked up now */
+export type Load = () => Promise<boolean>;
+
+/** What has to be loaded before the look-up gets further. */
+export interface Missing {
+  readonly missing: readonly Load[];
+}
+
+export type Found = Resolution | Missing;
+
+/** The longest chain of loads that depend on each other: the token, its session and user, their tenants. */
+export const DEPTH = 3;
+
+/** The one key of the map of global policies. */
+export const GLOBAL = '';
+
+export function lookUp(maps: Maps, subject: Subject, header: HeaderValue, nowMs: number, monotonicMs: number): Found {
+  switch (subject.kind) {
+    case 'api_key':
+      return ofKey(maps, subject.digest, header, nowMs, monotonicMs);
+    case 'token':
+      return ofToken(maps, subject, header, nowMs, monotonicMs);
+    case 'user':
+      return ofUser(maps, subject.id, header, monotonicMs);
+    default:
+      return subject satisfies never;
+  }
+}
+
+function ofKey(maps: Maps, digest: KeyDigest, header: HeaderValue, nowMs: number, monotonicMs: number): Found {
+  const key = maps.keys.peek(digest, monotonicMs);
+  if (key === undefined) return { missing: [() => maps.keys.fill(digest)] };
+  if (key === ABSENT) return INVALID.unknown;
+  const refused = keyRefused(key, nowMs);
+  if (refused !== undefined) return INVALID[refused];
+  const known = knownWorld(maps, key.made, header, monotonicMs);
+  if (known !== undefined) return known;
+  const { ownerId, made } = key;
+  if (ownerId === undefined) return inTheWorld(maps, made.principal, header, monotonicMs, { made, user: undefined });
+
+  const owner = maps.users.find(ownerId, monotonicMs);
+  if (owner === undefined) {
+    const { tenantId } = key.made.principal;
+    return { missing: [() => maps.users.fill(ownerId), ...missingOfTenants(maps, [tenantId], monotonicMs)] };
+  }
+  if (owner === ABSENT) return INVALID.user_missing;
+  const ownerIsRefused = ownerRefused(key, owner.value);
+  if (ownerIsRefused !== undefined) return INVALID[ownerIsRefused];
+  return inTheWorld(maps, ownedPrincipal(key, owner.value), header, monotonicMs, { made, user: owner });
+}
+
+function ofToken(
+  maps: Maps,
+  { digest, token }: Extract<Subject, { kind: 'token' }>,
+  header: HeaderValue,
+  nowMs: number,
+  monotonicMs: number,
+): Found {
+  const verified = maps.tokens.peek(digest, monotonicMs);
+  if (verified === undefined) return { missing: [() => maps.tokens.fill(digest, token)] };
+  if (verified.kind === 'expired') return EXPIRED;
+  if (verified.kind === 'invalid') return INVALID[verified.reason];
+  if (nowMs < verified.validFromMs) return INVALID.malformed;
+  if (nowMs >= verified.validUntilMs) return EXPIRED;
+
+  const { sessionId, userId } = verified;
+  const session = maps.sessions.peek(sessionId, monotonicMs);
+  const user = maps.users.find(userId, monotonicMs);
+  if (session === undefined || user === undefined) {
+    const missing: Load[] = [];
+    if (session === undefined) missing.push(() => maps.sessions.fill(sessionId));
+    if (user === undefined) missing.push(() => maps.users.fill(userId));
+    return { missing };
+  }
+  if (session === ABSENT) return INVALID.session_ended;
+  const refused = sessionRefused(session, userId, nowMs);
+  if (refused !== undefined) return INVALID[refused];
+  if (user === ABSENT) return INVALID.user_missing;
+  const userIsRefused = userRefused(user.value);
+  if (userIsRefused !== undefined) return INVALID[userIsRefused];
+  const { made } = session;
+  const known = made.world?.user === user ? knownWorld(maps, made, header, monotonicMs) : undefined;
+  return known ?? inTheWorld(maps, sessionPrincipal(session, user.value), header, monotonicMs, { made, user });
+}
+
+function ofUser(maps: Maps, id: UserId, header: HeaderValue, monotonicMs: number): Found {
+  const user = maps.users.peek(id, monotonicMs);
+  if (user === undefined) return { missing: [() => maps.users.fill(id)] };
+  if (user === ABSENT) return INVALID.user_missing;
+  const refused = userRefused(user);
+  if (refused !== undefined) return INVALID[refused];
+  return inTheWorld(maps, userPrincipal(user, undefined), header, monotonicMs, undefined);
+}
+
+/** How long what was found is found again without a look at the maps, which keep what is in use. */
+const MAX_WORLD_AGE_MS = 60_000;
+
+/** What the credential resolved to before, if it would again: each entry it was made of is the one that a look-up would give. */
+function knownWorld(
+  maps: Maps,
+  { world }: Made<Principal | undefined>,
+  header: HeaderValue,
+  monotonicMs: number,
+): World | undefined {
+  if (world === undefined || header !== undefined || monotonicMs >= world.untilMs) return undefined;
+  if (world.user !== undefined && !maps.users.holds(world.user, monotonicMs)) return undefined;
+  return maps.tenants.holds(world.tenant, monotonicMs) && maps.globals.holds(world.global, monotonicMs) ? world : undefined;
+}
+
+/** The snapshot of a tenant is one object for all of its credentials, because there are many. */
+const snapshots = new WeakMap<TenantView, Snapshot>();
+
+function atHome(own: TenantView, global: PolicySet): Snapshot {
+  const last = snapshots.get(own);
+  if (last?.global === global) return last;
+  const snapshot: Snapshot = Object.freeze({ own, effective: own, global });
+  snapshots.set(own, snapshot);
+  return snapshot;
+}
+
+/** Where what is found may be kept, and the user's entry that it was made of. */
+interface Keeping {
+  readonly made: Made<Principal | undefined>;
+  readonly user: Entry<LiveUser> | undefined;
+}
+
+/** The last step: the tenants and policies that the decision looks at. */
+function inTheWorld(
+  maps: Maps,
+  principal: Principal,
+  header: HeaderValue,
+  monotonicMs: number,
+  keeping: Keeping | undefined,
+): Found {
+  const ownId = principal.tenantId;
+  // A header that is refused has no effective tenant: the decision says so itself, before it looks at any.
+  const chosen = header === undefined ? undefined : effectiveTenant(principal, header);
+  const effectiveId = chosen?.kind === 'tenant' ? chosen.id : ownId;
+
+  const own = maps.tenants.find(ownId, monotonicMs);
+  const effective = effectiveId === ownId ? own : maps.tenants.find(effectiveId, monotonicMs);
+  const global = maps.globals.find(GLOBAL, monotonicMs);
+  if (own === undefined || effective === undefined || global === undefined || global === ABSENT) {
+    return { missing: missingOfTenants(maps, [ownId, effectiveId], monotonicMs) };
+  }
+  if (own === ABSENT) return INVALID.unknown;
+  const identity: Identity = Object.freeze({ kind: 'proved', principal });
+  const snapshot =
+    effective === own
+      ? atHome(own.value, global.value)
+      : { own: own.value, effective: effective === ABSENT ? undefined : effective.value, global: global.value };
+  if (keeping === undefined || header !== undefined) return { identity, snapshot };
+  const untilMs = Math.floor(monotonicMs) + MAX_WORLD_AGE_MS;
+  const world: World = Object.freeze({ identity, snapshot, user: keeping.user, tenant: own, global, untilMs });
+  keeping.made.world = world;
+  return world;
+}
+
+function missingOfTenants(maps: Maps, ids: readonly TenantId[], monotonicMs: number): Load[] {
+  const missing: Load[] = [];
+  for (const id of new Set(ids)) {
+    if (maps.tenants.peek(id, monotonicMs) === undefined) missing.push(() => maps.tenants.fill(id));
+  }
+  if (maps.globals.peek(GLOBAL, monotonicMs) === undefined) missing.push(() => maps.globals.fill(GLOBAL));
+  return missing;
+}

@@ -1,0 +1,40 @@
+/** What resolving a credential comes to. */
+
+import type { Identity, InvalidReason, Snapshot, TenantView } from '../decision/model.ts';
+import type { PolicySet } from '../decision/policies.ts';
+import type { Entry } from './live-map.ts';
+import type { LiveUser } from './values.ts';
+
+export interface Resolution {
+  readonly identity: Identity;
+  /** Undefined unless the identity is proved. */
+  readonly snapshot: Snapshot | undefined;
+}
+
+/** A resolution that was found, with the entries it was made of: while the maps hold all of them it is found again. */
+export interface World extends Resolution {
+  /** The user behind the credential. */
+  readonly user: Entry<LiveUser> | undefined;
+  readonly tenant: Entry<TenantView>;
+  readonly global: Entry<PolicySet>;
+  /** Monotonic milliseconds: from then on the entries are looked up again, so that the maps know them to be in use. */
+  readonly untilMs: number;
+}
+
+const unproved = (identity: Identity): Resolution => Object.freeze({ identity: Object.freeze(identity), snapshot: undefined });
+
+const invalid = (reason: InvalidReason): Resolution => unproved({ kind: 'invalid', reason });
+
+export const MISSING = unproved({ kind: 'missing' });
+export const EXPIRED = unproved({ kind: 'expired' });
+export const INVALID: { readonly [Reason in InvalidReason]: Resolution } = {
+  malformed: invalid('malformed'),
+  unknown: invalid('unknown'),
+  checksum: invalid('checksum'),
+  signature: invalid('signature'),
+  revoked: invalid('revoked'),
+  key_expired: invalid('key_expired'),
+  user_deactivated: invalid('user_deactivated'),
+  user_missing: invalid('user_missing'),
+  session_ended: invalid('session_ended'),
+};

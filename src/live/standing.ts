@@ -1,0 +1,31 @@
+/** Whether a credential that is known still stands. Pure; every end is exclusive: at its instant the credential has ended. */
+
+import type { InvalidReason } from '../decision/model.ts';
+import type { UserId } from '../domain/ids.ts';
+import type { LiveKey, LiveSession, LiveUser } from './values.ts';
+
+/** Why it proves nobody; undefined = it stands. */
+export type Refused = InvalidReason | undefined;
+
+export function keyRefused(key: LiveKey, nowMs: number): Refused {
+  if (key.revoked) return 'revoked';
+  // A digest that was rotated away stops at the end of its grace, whatever the key's own expiry.
+  if (key.graceUntilMs !== undefined && nowMs >= key.graceUntilMs) return 'revoked';
+  if (key.expiresAtMs !== undefined && nowMs >= key.expiresAtMs) return 'key_expired';
+  return undefined;
+}
+
+/** A key stops with its owner, and somebody of another tenant is no owner. */
+export function ownerRefused(key: LiveKey, owner: LiveUser): Refused {
+  if (owner.tenantId !== key.made.principal.tenantId) return 'user_missing';
+  return userRefused(owner);
+}
+
+export function userRefused(user: LiveUser): Refused {
+  return user.active ? undefined : 'user_deactivated';
+}
+
+/** @param userId whom the token names: a session of somebody else proves nothing */
+export function sessionRefused(session: LiveSession, userId: UserId, nowMs: number): Refused {
+  return session.userId !== userId || session.ended || nowMs >= session.expiresAtMs ? 'session_ended' : undefined;
+}

@@ -1,0 +1,96 @@
+/** Keys, users and sessions as they are kept in memory: as small as they can be, because there are many. */
+
+import { compileGrant } from '../decision/compile.ts';
+import type { KeyPrincipal, UserPrincipal } from '../decision/model.ts';
+import type { RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
+import type { KeyRecord, SessionRecord, UserRecord } from '../domain/records.ts';
+import { ADMIN } from '../domain/roles.ts';
+import type { Interner } from './interner.ts';
+import type { World } from './resolution.ts';
+
+/**
+ * The principal last made of an entry and of the user it belongs to. It is made of frozen parts alone and is replaced when the user's
+ * entry is another one, so that an unchanged principal stays the same object and what is derived from it can be kept.
+ */
+export interface Made<Principal> {
+  principal: Principal;
+  /** What the credential last resolved to in its own tenant. */
+  world: World | undefined;
+}
+
+export interface LiveKey {
+  /** Undefined for a key of its tenant. */
+  readonly ownerId: UserId | undefined;
+  readonly expiresAtMs: number | undefined;
+  readonly graceUntilMs: number | undefined;
+  readonly revoked: boolean;
+  /** Of an owned key its first principal lacks the owner: only `ownedPrincipal` may give it out. */
+  readonly made: Made<KeyPrincipal>;
+}
+
+export interface LiveUser {
+  /** As the owner of keys. */
+  readonly owner: { readonly id: UserId; readonly roles: readonly RoleName[] };
+  readonly tenantId: TenantId;
+  readonly active: boolean;
+  readonly platformAdmin: boolean;
+}
+
+export interface LiveSession {
+  readonly id: SessionId;
+  readonly userId: UserId;
+  readonly ended: boolean;
+  readonly expiresAtMs: number;
+  readonly made: Made<UserPrincipal | undefined>;
+}
+
+export function liveKey(record: KeyRecord, interner: Interner): LiveKey {
+  const { id, userId, expiresAtMs, graceUntilMs, revoked, rateLimitRpm } = record;
+  const principal: KeyPrincipal = Object.freeze({
+    kind: 'api_key',
+    id,
+    tenantId: interner.tenant(record.tenantId),
+    grant: compileGrant(record.scopes, record.constraints),
+    owner: undefined,
+    rateLimitRpm,
+  });
+  return Object.freeze({ ownerId: userId, expiresAtMs, graceUntilMs, revoked, made: { principal, world: undefined } });
+}
+
+/** @param id the id that was asked for, so that the row's own copy of it need not be kept */
+export function liveUser(record: UserRecord, id: UserId, interner: Interner): LiveUser {
+  const roles = interner.roles(record.roles);
+  return Object.freeze({
+    owner: Object.freeze({ id, roles }),
+    tenantId: interner.tenant(record.tenantId),
+    active: record.status === 'active',
+    platformAdmin: roles.includes(ADMIN),
+  });
+}
+
+export function liveSession(record: SessionRecord, id: SessionId): LiveSession {
+  const { userId, ended, expiresAtMs } = record;
+  return Object.freeze({ id, userId, ended, expiresAtMs, made: { principal: undefined, world: undefined } });
+}
+
+/** The principal of an owned key under its owner as it is now. */
+export function ownedPrincipal({ made }: LiveKey, { owner }: LiveUser): KeyPrincipal {
+  if (made.principal.owner !== owner) {
+    const { kind, id, tenantId, grant, rateLimitRpm } = made.principal;
+    made.principal = Object.freeze({ kind, id, tenantId, grant, owner, rateLimitRpm });
+  }
+  return made.principal;
+}
+
+/** The principal of a session under its user as it is now. */
+export function sessionPrincipal({ id, made }: LiveSession, user: LiveUser): UserPrincipal {
+  const last = made.principal;
+  if (last !== undefined && last.roles === user.owner.roles && last.tenantId === user.tenantId) return last;
+  const principal = userPrincipal(user, id);
+  made.principal = principal;
+  return principal;
+}
+
+export function userPrincipal({ owner, tenantId, platformAdmin }: LiveUser, sessionId: SessionId | undefined): UserPrincipal {
+  return Object.freeze({ kind: 'user', id: owner.id, tenantId, roles: owner.roles, platformAdmin, sessionId });
+}

@@ -1,0 +1,106 @@
+/**
+ * Access tokens whose signature and claims have been checked, so that each is checked once. Nothing here says that a token still proves
+ * anybody: its session and its user are looked at each time.
+ *
+ * A change of the signing keys clears everything, and a verification that began before it does not land: it is done again.
+ */
+
+import { LRUCache } from 'lru-cache';
+import { type FillGate, Fills } from './fills.ts';
+import { LOADS_PER_FILL, MAX_ABSENT, MAX_ENTRY_AGE_MS, type MapStats } from './live-map.ts';
+import type { TokenVerifier, VerifiedToken } from './ports.ts';
+import { Remembered } from './remembered.ts';
+
+export const REJECTED_TTL_MS = 10_000;
+
+type Accepted = Extract<VerifiedToken, { kind: 'valid' }>;
+type Rejected = Exclude<VerifiedToken, Accepted>;
+
+export interface VerifiedTokensParts {
+  readonly capacity: number;
+  readonly verifier: TokenVerifier;
+  readonly gate: FillGate;
+  readonly monotonicMs: () => number;
+}
+
+interface Entry {
+  readonly token: Accepted;
+  /** Whole monotonic milliseconds, from before the verification began. */
+  readonly verifiedAtMs: number;
+}
+
+export class VerifiedTokens {
+  readonly #parts: VerifiedTokensParts;
+  readonly #entries: LRUCache<string, Entry>;
+  readonly #rejected = new Remembered<Rejected>(MAX_ABSENT, REJECTED_TTL_MS);
+  readonly #fills: Fills;
+  #generation = 0;
+  #hits = 0;
+  #misses = 0;
+  #refusedLandings = 0;
+
+  constructor(parts: VerifiedTokensParts) {
+    this.#parts = parts;
+    this.#entries = new LRUCache({ max: parts.capacity });
+    this.#fills = new Fills(parts.gate);
+  }
+
+  /** What the verifier said; undefined = it has to be asked. The times of a valid token are for the caller to compare. */
+  peek(digest: string, monotonicMs: number): VerifiedToken | undefined {
+    const entry = this.#entries.get(digest);
+    if (entry !== undefined && monotonicMs - entry.verifiedAtMs < MAX_ENTRY_AGE_MS) {
+      this.#hits++;
+      return entry.token;
+    }
+    const rejected = this.#rejected.size === 0 ? undefined : this.#rejected.get(digest, monotonicMs);
+    if (rejected !== undefined) this.#hits++;
+    return rejected;
+  }
+
+  /** Verifies the token, or waits for the verification under way. As LiveMap.fill. */
+  fill(digest: string, token: string): Promise<boolean> {
+    this.#misses++;
+    return this.#fills.join(digest, () => this.#verifyUntilLanded(digest, token));
+  }
+
+  clear(): void {
+    this.#entries.clear();
+    this.#rejected.clear();
+    this.#generation++;
+  }
+
+  stats(): MapStats {
+    return {
+      size: this.#entries.size,
+      absent: this.#rejected.size,
+      tombstones: 0,
+      hits: this.#hits,
+      misses: this.#misses,
+      refusedLandings: this.#refusedLandings,
+    };
+  }
+
+  async #verifyUntilLanded(digest: string, token: string): Promise<boolean> {
+    for (let attempt = 0; attempt < LOADS_PER_FILL; attempt++) {
+      const generation = this.#generation;
+      const verifiedAtMs = Math.floor(this.#parts.monotonicMs());
+      const verified = await this.#parts.verifier.verify(token);
+      if (generation === this.#generation) {
+        this.#land(digest, verified, verifiedAtMs);
+        return true;
+      }
+      this.#refusedLandings++;
+    }
+    return false;
+  }
+
+  #land(digest: string, verified: VerifiedToken, verifiedAtMs: number): void {
+    if (verified.kind === 'valid') {
+      this.#rejected.delete(digest);
+      this.#entries.set(digest, Object.freeze({ token: Object.freeze(verified), verifiedAtMs }));
+    } else {
+      this.#entries.delete(digest);
+      this.#rejected.put(digest, verified, verifiedAtMs);
+    }
+  }
+}

@@ -1,0 +1,284 @@
+/**
+ * Joins the rooms: the store, what proves a principal, the live cache, and the doors. The only file that knows them all.
+ *
+ * A server starts in three steps, so that commands can take only what they need: `openStore` (a database that answers),
+ * `prepareStore` (schema, first administrator), `startServer` (the doors). What was started last is stopped first.
+ */
+
+import { randomBytes } from 'node:crypto';
+import type { AuthParts } from './admin/auth/parts.ts';
+import { type BootstrapOutcome, bootstrap } from './admin/bootstrap.ts';
+import type { Config, Secrets } from './config/config.ts';
+import { hostAndPort, listening } from './config/listening.ts';
+import { buildRouteTable, type RouteTable } from './decision/routes.ts';
+import { createGate } from './extauthz/gate.ts';
+import { startExtAuthz } from './extauthz/server.ts';
+import { authRoutes } from './http/auth/routes.ts';
+import { trustProxies } from './http/client-address.ts';
+import { readiness, startHealthServer } from './http/health.ts';
+import { iamRoutes } from './http/iam/routes.ts';
+import { jwksRoute } from './http/jwks.ts';
+import { createHttp } from './http/server.ts';
+import type { Passwords } from './identity/passwords.ts';
+import { rotationTimes } from './identity/signing-key-plan.ts';
+import { SigningKeys } from './identity/signing-keys.ts';
+import { AccessTokens } from './identity/tokens.ts';
+import { Live } from './live/live.ts';
+import type { ChangeListener } from './live/ports.ts';
+import { type Database, openDatabase } from './store/database.ts';
+import { startEmbedded } from './store/embedded/embedded.ts';
+import { embeddedSecretKey } from './store/embedded/secret-key.ts';
+import { ChangeFeed } from './store/feed.ts';
+import { PostgresLiveSource } from './store/live-source.ts';
+import { checkSecretKey, installationIssuer } from './store/meta.ts';
+import { migrate } from './store/migrate.ts';
+import { signingKeyStore } from './store/signing-keys.ts';
+import type { Telemetry } from './telemetry/telemetry.ts';
+
+/** How long running checks may take to finish when the server is told to stop. */
+const DRAIN_MS = 5_000;
+/** How often health is told whether this server can decide. */
+const HEALTH_EVERY_MS = 1_000;
+
+export interface Store {
+  readonly db: Database;
+  /** For another process on the same database. */
+  readonly url: string;
+  readonly secretKey: string;
+  close(): Promise<void>;
+}
+
+/** Where the database is and what seals its secrets, when it is not for this process to find out. */
+export interface StoreAddress {
+  readonly url: string;
+  readonly secretKey: string;
+}
+
+/** A database that answers. Rejects with an EmbeddedError, or a Fault when a remote one does not answer. */
+export async function openStore(config: Config, secrets: Secrets, telemetry: Telemetry, given?: StoreAddress): Promise<Store> {
+  const address = given ?? remoteAddress(secrets);
+  if (address !== undefined) {
+    const db = openDatabase({ url: address.url, poolMax: config.database.poolSize });
+    return { ...address, db, close: () => db.close() };
+  }
+  await using opening = new AsyncDisposableStack();
+  const embedded = await startEmbedded({
+    dataDir: config.dataDir,
+    log: (message) => telemetry.log.info({ part: 'postgresql' }, message),
+  });
+  opening.defer(() => embedded.stop());
+  const secretKey = secrets.secretKey ?? (await embeddedSecretKey(config.dataDir));
+  const db = openDatabase({ url: embedded.url, poolMax: config.database.poolSize });
+  opening.defer(() => db.close());
+  const opened = opening.move();
+  return { db, url: embedded.url, secretKey, close: () => opened.disposeAsync() };
+}
+
+function remoteAddress({ databaseUrl, secretKey }: Secrets): StoreAddress | undefined {
+  if (databaseUrl === undefined) return undefined;
+  if (secretKey === undefined) throw new Error('secret-key is required with database.url');
+  return { url: databaseUrl, secretKey };
+}
+
+/** Brings the schema up to this program, checks the secret key, and makes the first administrator when there is none. */
+export async function prepareStore(
+  config: Config,
+  secrets: Secrets,
+  store: Store,
+  passwords: Passwords,
+): Promise<BootstrapOutcome> {
+  await migrate(store.db);
+  await checkSecretKey(store.db, store.secretKey);
+  const parts = { db: store.db, passwords, now: Date.now, random: (size: number) => randomBytes(size) };
+  return bootstrap(parts, { email: config.bootstrap.email, password: secrets.bootstrapPassword });
+}
+
+export interface ServerParts {
+  readonly config: Config;
+  readonly secrets: Secrets;
+  readonly store: Store;
+  readonly passwords: Passwords;
+  readonly telemetry: Telemetry;
+  /** False for one of several workers: another process answers for the health of all, and has made way for a socket that they share. */
+  readonly health: boolean;
+}
+
+export interface Server {
+  readonly addresses: { readonly grpc: string; readonly http: string; readonly admin: string | undefined };
+  /** What use cases work with: for whoever runs them in this process without a socket. */
+  readonly admin: AuthParts;
+  /** What keeps this server from deciding now; empty = ready. */
+  ready(): Promise<readonly string[]>;
+  /** Drains and stops: not ready at once, running checks finish, then the doors and all behind them are closed. The store stays open. */
+  close(): Promise<void>;
+}
+
+export interface LiveRooms {
+  readonly keys: SigningKeys;
+  readonly tokens: AccessTokens;
+  readonly feed: ChangeFeed;
+  readonly live: Live;
+}
+
+/** What can prove a credential and keep the world hot, without any door. Stopped with the stack. */
+export async function joinLive(
+  { config, store, telemetry }: Pick<ServerParts, 'config' | 'store' | 'telemetry'>,
+  stack: AsyncDisposableStack,
+): Promise<LiveRooms> {
+  const monotonicMs = (): number => performance.now();
+  const keys = new SigningKeys({
+    store: signingKeyStore(store.db),
+    secretKey: store.secretKey,
+    times: rotationTimes(config.token.accessTtlMs),
+    clock: Date.now,
+    monotonicMs,
+    onFault: (error) => telemetry.log.warn({ part: 'signing keys', err: error }, 'the signing keys could not be looked after'),
+  });
+  stack.defer(() => keys.close());
+  const tokens = new AccessTokens({
+    keys,
+    issuer: config.issuer ?? (await installationIssuer(store.db)),
+    audience: config.audience,
+    ttlSeconds: Math.floor(config.token.accessTtlMs / 1000),
+    clock: Date.now,
+  });
+  const listeners: ChangeListener[] = [];
+  const feed = new ChangeFeed({
+    db: store.db,
+    listeners,
+    notifications: config.database.notifications,
+    events: telemetry.feedEvents,
+  });
+  stack.defer(() => feed.stop());
+  const live = new Live({
+    source: new PostgresLiveSource(store.db),
+    verifier: tokens,
+    feed,
+    maxCredentials: config.cache.credentials,
+    maxStalenessMs: config.cache.maxStalenessMs,
+    monotonicMs,
+  });
+  listeners.push(live, keys);
+  telemetry.watch({ live: () => live.stats(), feedAgeMs: () => monotonicMs() - feed.polledAtMs });
+  await feed.start();
+  await keys.start();
+  return { keys, tokens, feed, live };
+}
+
+/** Opens the doors. Rejects with one sentence naming the setting when an address cannot be had; then nothing stays started. */
+export async function startServer(parts: ServerParts): Promise<Server> {
+  const { config, store, passwords, telemetry } = parts;
+  await using starting = new AsyncDisposableStack();
+  const { keys, tokens, feed, live } = await joinLive(parts, starting);
+
+  let draining = false;
+  const ready = readiness({
+    draining: () => draining,
+    feedAgeMs: () => performance.now() - feed.polledAtMs,
+    maxStalenessMs: config.cache.maxStalenessMs,
+    signingKeysReady: () => keys.published().length > 0,
+  });
+  const admin: AuthParts = {
+    db: store.db,
+    feed,
+    flush: () => live.forget(),
+    now: Date.now,
+    random: (size) => randomBytes(size),
+    passwords,
+    tokens,
+    secretKey: store.secretKey,
+    login: {
+      refreshIdleMs: config.token.refreshIdleTtlMs,
+      refreshMs: config.token.refreshTtlMs,
+      failuresPerAccount: config.login.failuresPerAccount,
+      failuresPerAddress: config.login.failuresPerAddress,
+    },
+  };
+  const table = routeTable(config);
+
+  const http = createHttp(
+    {
+      live,
+      now: Date.now,
+      random: admin.random,
+      trusted: trustProxies(config.http.trustedProxies),
+      log: telemetry.log.child({ part: 'http' }),
+    },
+    [
+      ...authRoutes({
+        ...admin,
+        origins: config.http.origins.length === 0 ? undefined : config.http.origins,
+        onLogin: telemetry.login,
+      }),
+      ...iamRoutes({ ...admin, live, routes: table }),
+      jwksRoute(tokens),
+    ],
+  );
+  let httpClosed: Promise<void> | undefined;
+  const closeHttp = (): Promise<void> => {
+    httpClosed ??= drainHttp(http);
+    return httpClosed;
+  };
+  starting.defer(closeHttp);
+  const { host, port } = config.http.listen;
+  const httpAddress = await listening('http.listen', config.http.listen, http.listen({ host, port }));
+
+  const gate = createGate({
+    routes: table,
+    resolver: live,
+    observer: telemetry.observer,
+    trustedHops: config.clientIp.trustedHops,
+    forwardCredential: config.forwardCredential,
+  });
+  const grpcListen = config.grpc.listen.kind === 'unix' ? `unix:${config.grpc.listen.path}` : hostAndPort(config.grpc.listen);
+  const grpc = await listening(
+    'grpc.listen',
+    grpcListen,
+    startExtAuthz(gate, { listen: grpcListen, tls: config.grpc.tls, shared: !parts.health }),
+  );
+  starting.defer(() => grpc.drain(DRAIN_MS));
+
+  const health = parts.health
+    ? await listening(
+        'admin.listen',
+        config.admin.listen,
+        startHealthServer({ listen: config.admin.listen, ready, metrics: telemetry.metrics }),
+      )
+    : undefined;
+  if (health !== undefined) starting.defer(() => health.close());
+
+  const tellHealth = async (): Promise<void> => grpc.setReady((await ready()).length === 0);
+  await tellHealth();
+  const ticking = setInterval(() => void tellHealth(), HEALTH_EVERY_MS);
+  starting.defer(() => clearInterval(ticking));
+
+  const running = starting.move();
+  return {
+    addresses: {
+      grpc: grpc.address,
+      http: httpAddress.replace(/^http:\/\//, ''),
+      admin: health === undefined ? undefined : hostAndPort({ kind: 'tcp', ...health.address }),
+    },
+    admin,
+    ready,
+    async close() {
+      draining = true;
+      await Promise.all([grpc.drain(DRAIN_MS), closeHttp()]);
+      await running.disposeAsync();
+    },
+  };
+}
+
+/** The built-in routes and the configured ones, which `config` has checked. */
+export function routeTable(config: Config): RouteTable {
+  const result = buildRouteTable(config.routes);
+  if (result.kind === 'error') throw new Error(`routes: ${result.message}`);
+  return result.table;
+}
+
+/** Running requests finish; a client that has been sending one for longer is cut off. */
+async function drainHttp(http: ReturnType<typeof createHttp>): Promise<void> {
+  const cut = setTimeout(() => http.server.closeAllConnections(), DRAIN_MS);
+  await http.close();
+  clearTimeout(cut);
+}

@@ -1,0 +1,80 @@
+/** The way into PostgreSQL: one pool, knex over it for building statements, and transactions that are either done or reported. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import createKnex, { type Knex } from 'knex';
+import pg from 'pg';
+import { Fault } from '../domain/errors.ts';
+import { isRetryable, statementError } from './faults.ts';
+import { clientOptions, createPool, type Row, type Statement } from './pool.ts';
+
+export interface DatabaseOptions {
+  /** `postgresql://user:password@host:port/database`, or `postgresql://user@/database?host=/directory` for a Unix socket. */
+  readonly url: string;
+  /** Connections at most; 10 unless told. */
+  readonly poolMax?: number;
+  /** The longest wait for a connection; 2000 unless told. */
+  readonly acquireTimeoutMs?: number;
+  /** The longest wait for the answer to one statement; 2000 unless told. */
+  readonly queryTimeoutMs?: number;
+}
+
+export interface Database {
+  /** For building statements. Fails with a Fault when the database cannot answer in time, with pg's DatabaseError otherwise. */
+  readonly knex: Knex;
+  /** Runs one statement, outside any transaction; rows as they come. Fails like `knex`. */
+  query(statement: Statement): Promise<readonly Row[]>;
+  /** A connection of one's own, not yet connected and not of the pool: for LISTEN, and for locks held across transactions. */
+  newClient(): pg.Client;
+  /** A second pool to the same database, with other bounds. */
+  reopen(changes: Omit<DatabaseOptions, 'url'>): Database;
+  close(): Promise<void>;
+}
+
+export function openDatabase(options: DatabaseOptions): Database {
+  const { url, poolMax = 10, acquireTimeoutMs = 2000, queryTimeoutMs = 2000 } = options;
+  const pool = createPool({ url, max: poolMax, acquireTimeoutMs, queryTimeoutMs });
+  const knex = createKnex({
+    client: 'pg',
+    connectionPool: pool,
+    // Else knex writes every bound value, secrets too, into the message of an error.
+    compileSqlOnError: false,
+    log: { warn: ignore, error: ignore, deprecate: ignore, debug: ignore },
+  });
+  return {
+    knex,
+    query: (statement) => pool.run(statement),
+    newClient: () => new pg.Client(clientOptions({ url, acquireTimeoutMs })),
+    reopen: (changes) => openDatabase({ ...options, ...changes }),
+    close: () => pool.destroy(),
+  };
+}
+
+const ATTEMPTS = 4;
+/** How long the server lets a transaction sit idle, holding its locks, when its owner is stopped or cut off. */
+const IDLE_IN_TRANSACTION_MS = 10_000;
+
+/**
+ * Runs `work` in one transaction (read committed). Resolves when it is committed; when `work` fails it is rolled back and the error
+ * passed on. After a serialization failure or a deadlock everything is run again, so `work` must not have effects elsewhere.
+ * A Fault may mean that the outcome is unknown: the connection was lost during COMMIT.
+ */
+export async function transaction<T>(db: Database, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await db.knex.transaction(async (trx) => {
+        await trx.raw("select set_config('idle_in_transaction_session_timeout', ?, true)", [String(IDLE_IN_TRANSACTION_MS)]);
+        return work(trx);
+      });
+    } catch (error) {
+      if (!isRetryable(error)) {
+        throw error;
+      }
+      if (attempt === ATTEMPTS) {
+        throw new Fault('the transaction collided with others every time', { cause: statementError(error) });
+      }
+      await sleep(attempt * 10);
+    }
+  }
+}
+
+function ignore(): void {}

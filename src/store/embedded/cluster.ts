@@ -1,0 +1,100 @@
+/** The files of one PostgreSQL cluster: made whole or not at all, and looked at before a server is trusted with them. */
+
+import { execFile } from 'node:child_process';
+import { chmod, chown, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { PostgresFiles } from './binaries.ts';
+import { EmbeddedError, reason, systemCode } from './error.ts';
+import { readIfThere } from './files.ts';
+import type { Home } from './home.ts';
+
+const run = promisify(execFile);
+const INITDB_TIMEOUT_MS = 120_000;
+
+/** The role that owns everything in the embedded database; only who reaches the socket's private folder can be it. */
+export const ROLE = 'postern';
+
+/** Makes the cluster when there is none. Rejects with an EmbeddedError when there is something that is not one, or not for this version. */
+export async function ensureCluster(home: Home, files: PostgresFiles, durable: boolean): Promise<void> {
+  if (await isCluster(home, files.major)) {
+    return;
+  }
+  await makeCluster(home, files, durable);
+}
+
+async function isCluster({ cluster, dataDir, user }: Home, major: string): Promise<boolean> {
+  const entries = await readdir(cluster).catch((error: unknown) => {
+    if (systemCode(error) === 'ENOENT') {
+      return undefined;
+    }
+    throw new EmbeddedError(`${cluster} cannot be read (${reason(error)}). Start Postern as the user who owns it.`);
+  });
+  if (entries === undefined || entries.length === 0) {
+    return false;
+  }
+  const version = (await readIfThere(join(cluster, 'PG_VERSION')))?.trim();
+  const advice = `Put ${dataDir} back from a backup, or move ${cluster} away to begin with an empty database.`;
+  if (version === undefined) {
+    throw new EmbeddedError(`${cluster} is not a PostgreSQL data directory: it holds files but no PG_VERSION. ${advice}`);
+  }
+  if (!/^\d{1,3}$/.test(version)) {
+    throw new EmbeddedError(`${cluster} is damaged: its PG_VERSION is not a version. ${advice}`);
+  }
+  if (version !== major) {
+    throw new EmbeddedError(
+      `${cluster} was made by PostgreSQL ${version}, and this is PostgreSQL ${major}. Move the data with pg_dump and pg_restore of both versions, or run the Postern that made it.`,
+    );
+  }
+  if (!entries.includes('global') || !entries.includes('pg_wal')) {
+    throw new EmbeddedError(`${cluster} is damaged: parts of it are missing. ${advice}`);
+  }
+  const owner = (await stat(cluster)).uid;
+  const runsAs = user?.uid ?? process.getuid?.();
+  if (runsAs !== undefined && owner !== runsAs) {
+    throw new EmbeddedError(
+      `${cluster} belongs to user ${owner}, and PostgreSQL would run as user ${runsAs}. Start Postern as its owner, or change the owner of ${cluster}.`,
+    );
+  }
+  await chmod(cluster, 0o700);
+  return true;
+}
+
+async function makeCluster(home: Home, files: PostgresFiles, durable: boolean): Promise<void> {
+  const draft = await mkdtemp(`${home.cluster}.new-`);
+  try {
+    if (home.user !== undefined) {
+      await chown(draft, home.user.uid, home.user.gid);
+    }
+    await run(
+      join(files.directory, 'bin/initdb'),
+      [
+        `--pgdata=${draft}`,
+        `--username=${ROLE}`,
+        '--encoding=UTF8',
+        '--locale=C',
+        '--locale-provider=builtin',
+        '--builtin-locale=C.UTF-8',
+        // The socket's folder is private, and no other door is open.
+        '--auth-local=trust',
+        '--auth-host=reject',
+        '--no-instructions',
+        ...(durable ? [] : ['--no-sync']),
+      ],
+      { cwd: '/', env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' }, timeout: INITDB_TIMEOUT_MS, ...home.user },
+    );
+    await rename(draft, home.cluster);
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    // Another starting process was faster.
+    if (!['ENOTEMPTY', 'EEXIST'].includes(systemCode(error) ?? '')) {
+      throw new EmbeddedError(`A database could not be made in ${home.directory}: ${lastLine(error)}.`);
+    }
+  }
+}
+
+function lastLine(error: unknown): string {
+  const said = error instanceof Error && 'stderr' in error && typeof error.stderr === 'string' ? error.stderr : '';
+  const lines = said.split('\n').filter((line) => /error|fatal|panic/i.test(line));
+  return (lines.at(-1) ?? reason(error)).replace(/\.$/, '');
+}

@@ -1,0 +1,141 @@
+/**
+ * Where an embedded database lives. In `data-dir` itself wherever the server's user can reach it, so that one folder is all there is
+ * to keep; else, for root with a private folder, in one of its own that a file in `data-dir` names.
+ *
+ *   data-dir/secret-key, database.url      for Postern alone
+ *   <home>/postgres, postgres.log, run     the cluster, what the server last said, its socket
+ */
+
+import { createHash } from 'node:crypto';
+import { access, chmod, chown, constants, lstat, mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { EmbeddedError, reason, systemCode } from './error.ts';
+import { readIfThere, readOrMake, replaceFile } from './files.ts';
+import { type ServerUser, serverCan, serverUser } from './server-user.ts';
+
+export interface Home {
+  readonly dataDir: string;
+  readonly directory: string;
+  readonly cluster: string;
+  readonly logFile: string;
+  /** A private folder for the Unix socket, with a path short enough for one. */
+  readonly socketDir: string;
+  /** Undefined = as this process. */
+  readonly user: ServerUser | undefined;
+}
+
+const NOTE = 'cluster-location';
+/** For root alone; the second where the first cannot be written. */
+const BASES = ['/var/lib/postern', '/var/tmp/postern'] as const;
+/** `sun_path` has 104 bytes on macOS, 108 on Linux, and the server adds `/.s.PGSQL.5432`. */
+const MAX_SOCKET_DIR_BYTES = 85;
+
+export async function openHome(givenDataDir: string, log: (message: string) => void): Promise<Home> {
+  const dataDir = await openDataDir(givenDataDir);
+  const directory = await locate(dataDir, log);
+  const cluster = join(directory, 'postgres');
+  const user = await serverUser(cluster);
+  return {
+    dataDir,
+    directory,
+    cluster,
+    logFile: join(directory, 'postgres.log'),
+    socketDir: await openSocketDir(directory, user),
+    user,
+  };
+}
+
+async function openDataDir(given: string): Promise<string> {
+  try {
+    await mkdir(given, { recursive: true, mode: 0o711 });
+    const dataDir = await realpath(given);
+    await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+    return dataDir;
+  } catch (error) {
+    throw new EmbeddedError(
+      `The data directory ${given} cannot be used (${reason(error)}). Give this user a folder that it may write, with data-dir, or set database.url.`,
+    );
+  }
+}
+
+async function locate(dataDir: string, log: (message: string) => void): Promise<string> {
+  const noted = (await readIfThere(join(dataDir, NOTE)))?.trim();
+  if (noted !== undefined) {
+    return followNote(dataDir, noted);
+  }
+  const user = await serverUser(join(dataDir, 'postgres'));
+  if (await serverCan(user, '-x', [dataDir])) {
+    return dataDir;
+  }
+  const made = await makeHomeElsewhere(dataDir);
+  const agreed = (await readOrMake(join(dataDir, NOTE), () => `${made}\n`)).trim();
+  if (agreed !== made) {
+    await rm(made, { recursive: true });
+    return followNote(dataDir, agreed);
+  }
+  log(`keeping the database in ${made}: PostgreSQL does not run as root, and no other user can reach ${dataDir}`);
+  return made;
+}
+
+async function followNote(dataDir: string, directory: string): Promise<string> {
+  if ((await lstat(directory).catch(() => undefined))?.isDirectory() !== true) {
+    throw new EmbeddedError(
+      `The database of ${dataDir} is kept in ${directory}, and that folder is gone. Put it back, or delete ${join(dataDir, NOTE)} to begin with an empty database.`,
+    );
+  }
+  return directory;
+}
+
+async function makeHomeElsewhere(dataDir: string): Promise<string> {
+  for (const base of BASES) {
+    try {
+      await mkdir(base, { recursive: true, mode: 0o755 });
+      const { uid, mode } = await lstat(base);
+      // A folder that another user could have put there is no place for the database.
+      if (uid === 0 && (mode & 0o022) === 0) {
+        const home = await mkdtemp(join(base, `${basename(dataDir).replaceAll(/[^\w-]/g, '')}-`));
+        await chmod(home, 0o711);
+        // For people who find the folder and wonder whose it is.
+        await replaceFile(join(home, 'data-dir'), `${dataDir}\n`);
+        return home;
+      }
+    } catch {
+      // Not writable: the next one.
+    }
+  }
+  throw new EmbeddedError(
+    `PostgreSQL does not run as root, and no other user can reach ${dataDir}; nor can ${BASES.join(' or ')} be made. Start Postern as another user, choose another data-dir, or set database.url.`,
+  );
+}
+
+async function openSocketDir(directory: string, user: ServerUser | undefined): Promise<string> {
+  const inside = join(directory, 'run');
+  // The server splits a list at commas, and a connection string has its own special characters.
+  if (Buffer.byteLength(inside) <= MAX_SOCKET_DIR_BYTES && /^[\w./-]+$/.test(inside)) {
+    return makePrivate(inside, user);
+  }
+  const name = createHash('sha256').update(directory).digest('hex').slice(0, 16);
+  return makePrivate(`/tmp/postern-${name}`, user);
+}
+
+async function makePrivate(path: string, user: ServerUser | undefined): Promise<string> {
+  const owner = user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+  try {
+    await mkdir(path, { mode: 0o700 });
+    await chown(path, owner.uid, owner.gid);
+  } catch (error) {
+    if (systemCode(error) !== 'EEXIST') {
+      throw new EmbeddedError(`The folder ${path} for the database's socket cannot be made (${reason(error)}).`);
+    }
+  }
+  const found = await lstat(path);
+  if (found.isDirectory() && found.uid === 0 && owner.uid !== 0 && process.getuid?.() === 0) {
+    // A start that was killed between making the folder and giving it away.
+    await chown(path, owner.uid, owner.gid);
+  } else if (!found.isDirectory() || found.uid !== owner.uid || (found.mode & 0o077) !== 0) {
+    throw new EmbeddedError(
+      `${path}, the place for the database's socket, belongs to somebody else or is open to others. Remove it and start again.`,
+    );
+  }
+  return path;
+}

@@ -1,0 +1,27 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { EmbeddedError, reason } from './error.ts';
+import { readOrMake } from './files.ts';
+
+const MIN_CHARACTERS = 32;
+
+/** The secret key kept beside an embedded database, made on first use: 48 random bytes, readable by its owner alone. */
+export async function embeddedSecretKey(dataDir: string): Promise<string> {
+  const path = join(dataDir, 'secret-key');
+  let key: string;
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o711 });
+    key = (await readOrMake(path, () => `${randomBytes(48).toString('base64url')}\n`)).trim();
+  } catch (error) {
+    throw new EmbeddedError(
+      `The secret key ${path} can neither be read nor made (${reason(error)}). Give this user access to it.`,
+    );
+  }
+  if (key.length < MIN_CHARACTERS) {
+    throw new EmbeddedError(
+      `${path} holds fewer than ${MIN_CHARACTERS} characters. Put the secret key back from a backup; without it nothing sealed under it can be read.`,
+    );
+  }
+  return key;
+}

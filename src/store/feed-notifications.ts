@@ -1,0 +1,63 @@
+/** Listens for PostgreSQL's notifications on a connection of its own, and comes back whenever that is lost. */
+
+import type pg from 'pg';
+import type { Fault } from '../domain/errors.ts';
+import type { Database } from './database.ts';
+import { connectionFault } from './faults.ts';
+import { endClient } from './pool.ts';
+
+const FIRST_BACKOFF_MS = 100;
+const MAX_BACKOFF_MS = 5000;
+
+export interface NotificationEvents {
+  /** Something may have changed: a notification came, or some may have been missed before this connection was made. */
+  onChange(): void;
+  onError(error: Fault): void;
+}
+
+/** Begins at once, in the background. The function that it gives ends it. */
+export function listenForChanges(db: Database, events: NotificationEvents): () => Promise<void> {
+  let stopped = false;
+  let client: pg.Client | undefined;
+  let retry: NodeJS.Timeout | undefined;
+  let backoffMs = FIRST_BACKOFF_MS;
+  let connecting = connect();
+
+  async function connect(): Promise<void> {
+    const mine = db.newClient();
+    client = mine;
+    let lost = false;
+    const lose = (error: unknown): void => {
+      if (lost || stopped) {
+        return;
+      }
+      lost = true;
+      mine.connection.stream.destroy();
+      events.onError(connectionFault(error));
+      retry = setTimeout(() => {
+        connecting = connect();
+      }, backoffMs);
+      backoffMs = Math.min(backoffMs * 2, MAX_BACKOFF_MS);
+    };
+    mine.on('error', lose);
+    mine.on('end', () => lose(new Error('the connection for notifications ended')));
+    mine.on('notification', () => events.onChange());
+    try {
+      await mine.connect();
+      await mine.query('listen postern_changes');
+      backoffMs = FIRST_BACKOFF_MS;
+      events.onChange();
+    } catch (error) {
+      lose(error);
+    }
+  }
+
+  return async () => {
+    stopped = true;
+    clearTimeout(retry);
+    if (client !== undefined) {
+      await endClient(client);
+    }
+    await connecting;
+  };
+}

@@ -1,0 +1,77 @@
+/** One look at the change feed: where it stands and what comes next, all from one snapshot. */
+
+import pg from 'pg';
+import { Fault } from '../domain/errors.ts';
+import type { Change, ChangeKind } from '../live/ports.ts';
+import type { Database } from './database.ts';
+import type { Row } from './pool.ts';
+
+export interface FeedPage {
+  readonly epoch: string;
+  /** The server's timeline, which changes at every fail-over; undefined where it cannot be told. */
+  readonly timeline: string | undefined;
+  readonly prunedThrough: number;
+  /** The last change in this snapshot. */
+  readonly position: number;
+  readonly changes: readonly Change[];
+  /** Age of the first of the changes by the server's clock; 0 when there are none. */
+  readonly oldestAgeMs: number;
+}
+
+export interface FeedQuestion {
+  readonly after: number;
+  readonly limit: number;
+  readonly withTimeline: boolean;
+}
+
+/** The timeline as the names of log files begin with it. A standby cannot tell it. */
+const TIMELINE = 'case when pg_is_in_recovery() then null else left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) end';
+
+/** Whether this server lets us see its timeline; some hosted ones do not. */
+export async function tellsTimeline(db: Database): Promise<boolean> {
+  try {
+    await db.query({ text: `select ${TIMELINE}` });
+    return true;
+  } catch (error) {
+    if (error instanceof pg.DatabaseError) {
+      return false;
+    }
+    throw error;
+  }
+}
+
+export async function readPage(db: Database, { after, limit, withTimeline }: FeedQuestion): Promise<FeedPage> {
+  const rows = await db.query({
+    name: withTimeline ? 'feed_page_timeline' : 'feed_page',
+    text: `
+      select s.epoch, s.pruned_through, feed_position() as position, ${withTimeline ? TIMELINE : 'null'} as timeline,
+        c.seq, c.kind, c.key, (extract(epoch from clock_timestamp() - c.at) * 1000)::float8 as age_ms
+      from feed_state s
+      left join lateral (select seq, kind, key, at from changes where seq > $1 order by seq limit $2) c on true
+      order by c.seq`,
+    values: [after, limit],
+  });
+  const [first] = rows;
+  if (first === undefined) {
+    throw new Fault('the change feed has no state');
+  }
+  const changes = rows.filter((row) => row['seq'] !== null).map(change);
+  return {
+    epoch: String(first['epoch']),
+    timeline: typeof first['timeline'] === 'string' ? first['timeline'] : undefined,
+    prunedThrough: Number(first['pruned_through']),
+    position: Number(first['position']),
+    changes,
+    oldestAgeMs: changes.length === 0 ? 0 : Math.max(0, Number(first['age_ms'])),
+  };
+}
+
+const KINDS: readonly ChangeKind[] = ['key', 'user', 'session', 'tenant', 'global', 'signing_keys'];
+
+function change(row: Row): Change {
+  const kind = KINDS.find((known) => known === row['kind']);
+  if (kind === undefined) {
+    throw new Fault(`the change feed tells of something unknown: ${String(row['kind'])}`);
+  }
+  return { seq: Number(row['seq']), kind, key: String(row['key']) };
+}

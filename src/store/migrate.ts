@@ -1,0 +1,112 @@
+/** Brings a database's schema up to this program: numbered SQL files, each run once, by one server at a time. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Knex } from 'knex';
+import type { Database } from './database.ts';
+import { connectionFault, sqlState, statementError } from './faults.ts';
+import { endClient } from './pool.ts';
+
+/** The schema is not one that this program can bring up to itself. The message says what to do. */
+export class MigrationError extends Error {
+  override readonly name = 'MigrationError';
+}
+
+const DIRECTORY = join(import.meta.dirname, 'migrations');
+const TABLE = 'postern_migrations';
+/** Any number does, as long as nothing else in the same database uses it for an advisory lock. */
+const LOCK = 726543481;
+const LOCK_TIMEOUT_MS = 60_000;
+/** A migration may rewrite large tables. */
+const STATEMENT_TIMEOUT_MS = 3_600_000;
+
+const source: Knex.MigrationSource<string> = {
+  getMigrations: async () => migrationNames(),
+  getMigrationName: (name) => name,
+  getMigration: async (name) => ({
+    async up(trx) {
+      // A question mark is knex's place for a binding; a backslash makes it itself.
+      await trx.raw(readFileSync(join(DIRECTORY, name), 'utf8').replaceAll('?', '\\?'));
+    },
+    async down() {
+      throw new MigrationError('Migrations are only ever added: there is no way back but a backup.');
+    },
+  }),
+};
+
+/**
+ * Runs what is pending and gives its names. Any number of servers may call it at once: an advisory lock lets one at a time in, and
+ * goes with its connection, so one that is killed in the middle leaves nothing half-done and nothing locked.
+ * Rejects with a MigrationError when the schema is newer than this program, with a Fault when the database cannot be reached.
+ */
+export async function migrate(db: Database): Promise<readonly string[]> {
+  const wide = db.reopen({ poolMax: 2, queryTimeoutMs: STATEMENT_TIMEOUT_MS });
+  try {
+    return await holdingLock(db, async () => {
+      await refuseNewer(wide);
+      const config: Knex.MigratorConfig = { migrationSource: source, tableName: TABLE };
+      // knex's own lock is a row that a killed run leaves behind; ours makes it needless.
+      await wide.knex.migrate.forceFreeMigrationsLock(config);
+      const [, names]: [number, string[]] = await wide.knex.migrate.latest(config);
+      return names;
+    });
+  } finally {
+    await wide.close();
+  }
+}
+
+/** The names of the migrations that this database lacks, in order; empty when it is up to date. Fails like `migrate`. */
+export async function pendingMigrations(db: Database): Promise<readonly string[]> {
+  await refuseNewer(db);
+  const done = await completed(db);
+  return migrationNames().filter((name) => !done.includes(name));
+}
+
+export function migrationNames(): string[] {
+  return readdirSync(DIRECTORY)
+    .filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))
+    .sort();
+}
+
+async function holdingLock<T>(db: Database, work: () => Promise<T>): Promise<T> {
+  const client = db.newClient();
+  client.on('error', () => undefined);
+  await client.connect().catch((error: unknown) => {
+    throw connectionFault(error);
+  });
+  try {
+    // In a transaction, because a pooler may give each transaction another server connection.
+    await client.query('begin');
+    await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
+    await client.query('set local idle_in_transaction_session_timeout = 0');
+    await client.query('select pg_advisory_xact_lock($1)', [LOCK]).catch((error: unknown) => {
+      throw sqlState(error) === '55P03'
+        ? new MigrationError(
+            `Another server has been migrating this database for over ${LOCK_TIMEOUT_MS / 1000} s. Wait for it, or stop it, and start again.`,
+          )
+        : statementError(error);
+    });
+    return await work();
+  } finally {
+    await endClient(client);
+  }
+}
+
+async function refuseNewer(db: Database): Promise<void> {
+  const known = migrationNames();
+  const unknown = (await completed(db)).filter((name) => !known.includes(name));
+  if (unknown.length > 0) {
+    throw new MigrationError(
+      `The database is newer than this program: it has ${unknown.join(', ')}, unknown here. Run the version that made it, or a newer one.`,
+    );
+  }
+}
+
+async function completed(db: Database): Promise<readonly string[]> {
+  const [table] = await db.query({ text: 'select to_regclass($1) is not null as there', values: [TABLE] });
+  if (table?.['there'] !== true) {
+    return [];
+  }
+  const rows = await db.query({ text: `select name from ${TABLE} order by id` });
+  return rows.map((row) => String(row['name']));
+}

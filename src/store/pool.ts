@@ -1,0 +1,201 @@
+/**
+ * One pool of connections, for knex and for prepared statements alike. It bounds every wait: for a free connection, for a new one,
+ * and for each answer. A server that stops answering (SIGSTOP, a cut network) cannot be told from a slow one, so a statement that
+ * is over its time loses its connection, and its caller gets a Fault: nobody knows whether it was done.
+ */
+
+import pg from 'pg';
+import { Fault } from '../domain/errors.ts';
+import { connectionFault, spoilsConnection, statementError } from './faults.ts';
+
+export interface PoolOptions {
+  readonly url: string;
+  readonly max: number;
+  /** The longest wait for a connection, new or in use by others. */
+  readonly acquireTimeoutMs: number;
+  /** The longest wait for the answer to one statement. */
+  readonly queryTimeoutMs: number;
+}
+
+/** A statement; one with a name is prepared once per connection. */
+export interface Statement {
+  readonly name?: string;
+  readonly text: string;
+  readonly values?: readonly unknown[];
+}
+
+export type Row = Readonly<Record<string, unknown>>;
+
+type Done = (error: Error | null, result?: pg.QueryResult<Row>) => void;
+
+/** What knex gets to work with: the one method of a pg client that it calls. */
+export interface PooledConnection {
+  readonly __knexUid: string;
+  query(statement: string | Statement, done: Done): void;
+}
+
+export interface Pool {
+  acquire(): { readonly promise: Promise<PooledConnection> };
+  release(connection: PooledConnection): boolean;
+  /** Closes all connections; those that do not say goodbye in time are cut. */
+  destroy(): Promise<void>;
+  run(statement: Statement): Promise<readonly Row[]>;
+  numFree(): number;
+  numUsed(): number;
+  numPendingAcquires(): number;
+}
+
+interface Use {
+  readonly client: pg.PoolClient;
+  /** Why this connection must not be used again; undefined while it may. */
+  broken: string | undefined;
+}
+
+const CLOSE_TIMEOUT_MS = 2000;
+const IDLE_TIMEOUT_MS = 30_000;
+
+export function createPool(options: PoolOptions): Pool {
+  const clients = new pg.Pool({ ...clientOptions(options), max: options.max, idleTimeoutMillis: IDLE_TIMEOUT_MS });
+  const open = new Set<pg.PoolClient>();
+  const held = new Map<PooledConnection, Use>();
+  let connections = 0;
+  let closing: Promise<void> | undefined;
+
+  clients.on('connect', (client) => {
+    open.add(client);
+    client.on('end', () => open.delete(client));
+    // A connection may fail while it is in use or idle; without a listener that would end the process. Its statements fail by themselves.
+    client.on('error', () => undefined);
+  });
+  clients.on('error', () => undefined);
+
+  async function acquire(): Promise<PooledConnection> {
+    const client = await clients.connect().catch((error: unknown) => {
+      throw connectionFault(error);
+    });
+    const use: Use = { client, broken: undefined };
+    const connection: PooledConnection = {
+      __knexUid: `c${++connections}`,
+      query(statement, done) {
+        const { broken } = use;
+        if (broken !== undefined) {
+          // Such as the ROLLBACK after a statement that was cut off: what matters is why.
+          queueMicrotask(() => done(new Fault(broken)));
+          return;
+        }
+        send(client, statement, options.queryTimeoutMs, (error, result) => {
+          if (error !== null && spoilsConnection(error.cause ?? error)) {
+            use.broken = error.message;
+          }
+          done(error, result);
+        });
+      },
+    };
+    held.set(connection, use);
+    return connection;
+  }
+
+  function release(connection: PooledConnection): boolean {
+    const use = held.get(connection);
+    if (use === undefined) {
+      return false;
+    }
+    held.delete(connection);
+    const status = use.client.getTransactionStatus();
+    // An open transaction means that its owner failed to end it; the server rolls it back when the connection goes.
+    use.client.release(use.broken !== undefined || status === 'T' || status === 'E');
+    return true;
+  }
+
+  async function close(): Promise<void> {
+    const cut = setTimeout(() => {
+      for (const client of open) {
+        client.connection.stream.destroy();
+      }
+      for (const connection of held.keys()) {
+        release(connection);
+      }
+    }, CLOSE_TIMEOUT_MS);
+    await clients.end();
+    while (open.size > 0) {
+      await Promise.all([...open].map((client) => new Promise((resolve) => client.once('end', resolve))));
+    }
+    clearTimeout(cut);
+  }
+
+  return {
+    acquire: () => ({ promise: acquire() }),
+    release,
+    destroy: () => {
+      closing ??= close();
+      return closing;
+    },
+    async run(statement) {
+      const connection = await acquire();
+      try {
+        return await new Promise<readonly Row[]>((resolve, reject) => {
+          connection.query(statement, (error, result) => (error === null ? resolve(result?.rows ?? []) : reject(error)));
+        });
+      } finally {
+        release(connection);
+      }
+    },
+    numFree: () => clients.idleCount,
+    numUsed: () => held.size,
+    numPendingAcquires: () => clients.waitingCount,
+  };
+}
+
+/** How any connection of ours is opened. */
+export function clientOptions(options: Pick<PoolOptions, 'url' | 'acquireTimeoutMs'>): pg.ClientConfig {
+  return {
+    connectionString: options.url,
+    application_name: 'postern',
+    connectionTimeoutMillis: options.acquireTimeoutMs,
+    keepAlive: true,
+    types: { getTypeParser },
+  };
+}
+
+/** Says goodbye to the server, and hangs up when it does not answer. */
+export async function endClient(client: pg.Client): Promise<void> {
+  const cut = setTimeout(() => client.connection.stream.destroy(), CLOSE_TIMEOUT_MS);
+  await client.end().catch(() => undefined);
+  clearTimeout(cut);
+}
+
+function send(client: pg.PoolClient, statement: string | Statement, timeoutMs: number, done: Done): void {
+  const { text, name, values } = typeof statement === 'string' ? { text: statement } : statement;
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    client.connection.stream.destroy();
+  }, timeoutMs);
+  const config = { text, ...(name === undefined ? {} : { name }), ...(values === undefined ? {} : { values: [...values] }) };
+  client.query<Row>(config, (error: Error | undefined, result) => {
+    clearTimeout(timer);
+    if (error) {
+      done(late ? new Fault(`the database did not answer within ${timeoutMs} ms`, { cause: error }) : statementError(error));
+    } else if (result.command === 'ROLLBACK' && /^\s*commit\b/i.test(text)) {
+      // PostgreSQL answers so when a statement before it failed: nothing was kept, and nobody may believe otherwise.
+      done(new Fault('the transaction could not be committed: a statement in it had failed'));
+    } else {
+      done(null, result);
+    }
+  });
+}
+
+const INT8 = 20;
+
+function getTypeParser(...args: Parameters<typeof pg.types.getTypeParser>): unknown {
+  const [oid, format] = args;
+  return oid === INT8 && format !== 'binary' ? parseSafeInteger : pg.types.getTypeParser(oid, format);
+}
+
+function parseSafeInteger(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) {
+    throw new RangeError(`${text} is too large for an exact number`);
+  }
+  return value;
+}

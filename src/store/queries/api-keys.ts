@@ -1,0 +1,204 @@
+/** API keys: their digests and what they may do. The key itself is nowhere here. */
+
+import type { Knex } from 'knex';
+import { type KeyDigest, type KeyId, parseKeyDigest, type TenantId, type UserId } from '../../domain/ids.ts';
+import type { ResourceConstraints } from '../../domain/records.ts';
+import { type Page, scopeBinding, scopeCondition, storedKey, storedTenant, storedUser, type TenantScope } from './rows.ts';
+
+export interface StoredKey {
+  readonly id: KeyId;
+  readonly tenantId: TenantId;
+  /** Undefined = the tenant's own. */
+  readonly userId: UserId | undefined;
+  readonly description: string;
+  readonly prefix: string;
+  readonly lastFour: string;
+  readonly scopes: readonly string[];
+  readonly constraints: ResourceConstraints;
+  readonly rateLimitRpm: number | null;
+  readonly expiresAt: Date | null;
+  readonly revokedAt: Date | null;
+  readonly lastUsedAt: Date | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+interface KeyRow {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly user_id: string | null;
+  readonly description: string;
+  readonly prefix: string;
+  readonly last_four: string;
+  readonly scopes: readonly string[];
+  readonly resource_constraints: ResourceConstraints;
+  readonly rate_limit_rpm: number | null;
+  readonly expires_at: Date | null;
+  readonly revoked_at: Date | null;
+  readonly last_used_at: Date | null;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+const KEY = `select id, tenant_id, user_id, description, prefix, last_four, scopes, resource_constraints, rate_limit_rpm, expires_at,
+    revoked_at, last_used_at, created_at, updated_at
+  from api_keys`;
+
+function toKey(row: KeyRow): StoredKey {
+  return {
+    id: storedKey(row.id),
+    tenantId: storedTenant(row.tenant_id),
+    userId: row.user_id === null ? undefined : storedUser(row.user_id),
+    description: row.description,
+    prefix: row.prefix,
+    lastFour: row.last_four,
+    scopes: row.scopes,
+    constraints: row.resource_constraints,
+    rateLimitRpm: row.rate_limit_rpm,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+    lastUsedAt: row.last_used_at,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+export type KeyStatus = 'active' | 'expired' | 'revoked';
+
+export interface KeyFilter {
+  readonly status?: KeyStatus;
+  readonly userId?: UserId;
+  readonly expiresBefore?: Date;
+}
+
+const STATUS_CONDITIONS: Readonly<Record<KeyStatus, string>> = {
+  active: 'revoked_at is null and (expires_at is null or expires_at > :now)',
+  expired: 'revoked_at is null and expires_at <= :now',
+  revoked: 'revoked_at is not null',
+};
+
+/** In the order in which they were made. */
+export async function listKeys(
+  q: Knex,
+  scope: TenantScope,
+  filter: KeyFilter,
+  page: Page,
+  now: Date,
+): Promise<readonly StoredKey[]> {
+  const conditions = [
+    scopeCondition(scope, 'tenant_id'),
+    ...(page.after === undefined ? [] : ['id > :after']),
+    ...(filter.status === undefined ? [] : [STATUS_CONDITIONS[filter.status]]),
+    ...(filter.userId === undefined ? [] : ['user_id = :userId']),
+    ...(filter.expiresBefore === undefined ? [] : ['expires_at < :expiresBefore']),
+  ];
+  const { rows } = await q.raw<{ rows: KeyRow[] }>(`${KEY} where ${conditions.join(' and ')} order by id limit :take`, {
+    ...scopeBinding(scope),
+    ...(page.after === undefined ? {} : { after: page.after[0] ?? '' }),
+    ...(filter.userId === undefined ? {} : { userId: filter.userId }),
+    ...(filter.expiresBefore === undefined ? {} : { expiresBefore: filter.expiresBefore }),
+    now,
+    take: page.take,
+  });
+  return rows.map(toKey);
+}
+
+export async function findKey(q: Knex, tenant: TenantId, id: KeyId): Promise<StoredKey | undefined> {
+  const { rows } = await q.raw<{ rows: KeyRow[] }>(`${KEY} where tenant_id = :tenant and id = :id`, { tenant, id });
+  return rows[0] && toKey(rows[0]);
+}
+
+/** Holds the key until the transaction ends and answers it as it then is. */
+export async function lockKey(q: Knex, tenant: TenantId, id: KeyId): Promise<StoredKey | undefined> {
+  const { rows } = await q.raw<{ rows: KeyRow[] }>(`${KEY} where tenant_id = :tenant and id = :id for update`, { tenant, id });
+  return rows[0] && toKey(rows[0]);
+}
+
+export interface KeySecret {
+  readonly digest: KeyDigest;
+  readonly prefix: string;
+  readonly lastFour: string;
+}
+
+export type NewKey = Pick<
+  StoredKey,
+  'id' | 'tenantId' | 'userId' | 'description' | 'scopes' | 'constraints' | 'rateLimitRpm' | 'expiresAt'
+>;
+
+export async function insertKey(q: Knex, key: NewKey, secret: KeySecret, createdBy: string): Promise<void> {
+  await q.raw(
+    `insert into api_keys (id, tenant_id, user_id, description, digest, prefix, last_four, scopes, resource_constraints,
+       rate_limit_rpm, expires_at, created_by)
+     values (:id, :tenant, :userId, :description, decode(:digest, 'hex'), :prefix, :lastFour, cast(:scopes as text[]), cast(:constraints as jsonb),
+       :rateLimitRpm, :expiresAt, :createdBy)`,
+    { ...bindings(key), ...secret, createdBy },
+  );
+}
+
+/** Its tenant and owner never change. */
+export async function updateKey(q: Knex, key: NewKey): Promise<void> {
+  await q.raw(
+    `update api_keys set description = :description, scopes = cast(:scopes as text[]), resource_constraints = cast(:constraints as jsonb),
+       rate_limit_rpm = :rateLimitRpm, expires_at = :expiresAt, updated_at = clock_timestamp()
+     where tenant_id = :tenant and id = :id`,
+    bindings(key),
+  );
+}
+
+/** Gives the key a new secret; the old one works until `previousUntil`, or not at all when that is null. */
+export async function rotateKey(
+  q: Knex,
+  tenant: TenantId,
+  id: KeyId,
+  secret: KeySecret,
+  previousUntil: Date | null,
+): Promise<void> {
+  await q.raw(
+    `update api_keys set digest = decode(:digest, 'hex'), prefix = :prefix, last_four = :lastFour,
+       previous_digest = case when cast(:previousUntil as timestamptz) is null then null else digest end,
+       previous_until = :previousUntil, updated_at = clock_timestamp()
+     where tenant_id = :tenant and id = :id`,
+    { tenant, id, ...secret, previousUntil },
+  );
+}
+
+/** The digest that a rotation left behind stops as well. */
+export async function revokeKey(q: Knex, tenant: TenantId, id: KeyId): Promise<void> {
+  await q.raw(
+    `update api_keys set revoked_at = clock_timestamp(), updated_at = clock_timestamp()
+     where tenant_id = :tenant and id = :id and revoked_at is null`,
+    { tenant, id },
+  );
+}
+
+/** For an owner who is deleted. Answers which keys were revoked. */
+export async function revokeKeysOfUser(q: Knex, tenant: TenantId, userId: UserId): Promise<readonly KeyId[]> {
+  const { rows } = await q.raw<{ rows: { id: string }[] }>(
+    `update api_keys set revoked_at = clock_timestamp(), updated_at = clock_timestamp()
+     where tenant_id = :tenant and user_id = :userId and revoked_at is null returning id`,
+    { tenant, userId },
+  );
+  return rows.map((row) => storedKey(row.id));
+}
+
+function bindings(key: NewKey) {
+  return {
+    id: key.id,
+    tenant: key.tenantId,
+    userId: key.userId ?? null,
+    description: key.description,
+    scopes: key.scopes,
+    constraints: JSON.stringify(key.constraints),
+    rateLimitRpm: key.rateLimitRpm,
+    expiresAt: key.expiresAt,
+  };
+}
+
+/** What an explanation needs to look at a key as if it had been shown. */
+export async function keyDigest(q: Knex, scope: TenantScope, id: KeyId): Promise<KeyDigest | undefined> {
+  const { rows } = await q.raw<{ rows: { digest: string }[] }>(
+    `select encode(digest, 'hex') as digest from api_keys where ${scopeCondition(scope, 'tenant_id')} and id = :id`,
+    { ...scopeBinding(scope), id },
+  );
+  return rows[0] && parseKeyDigest(rows[0].digest);
+}

@@ -1,0 +1,133 @@
+/** What proves a local user: the password's hash and the one-time tokens that let one be set. Never a password itself. */
+
+import type { Knex } from 'knex';
+import { Fault } from '../../domain/errors.ts';
+import type { TenantId, UserId } from '../../domain/ids.ts';
+import { storedTenant, storedUser } from './rows.ts';
+
+export interface PasswordUser {
+  readonly id: UserId;
+  readonly tenantId: TenantId;
+  readonly email: string | undefined;
+  readonly active: boolean;
+  /** False while the tenant is suspended, or deleted. */
+  readonly tenantActive: boolean;
+  /** Undefined for a user who never set a password, and for users of a directory. */
+  readonly passwordHash: string | undefined;
+  /** Another one after each change of the password; hashing the same password anew is none. */
+  readonly passwordVersion: string;
+}
+
+interface PasswordRow {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly email: string | null;
+  readonly active: boolean;
+  readonly tenant_active: boolean;
+  readonly password_hash: string | null;
+  readonly password_version: string;
+}
+
+const VERSION = `coalesce(cast(extract(epoch from password_changed_at) as text), '')`;
+
+const PASSWORD_USER = `select u.id, u.tenant_id, u.email, u.status = 'active' as active,
+    (t.status = 'active' and t.deleted_at is null) as tenant_active,
+    case when u.source = 'local' then u.password_hash end as password_hash, ${VERSION} as password_version
+  from users u join tenants t on t.id = u.tenant_id`;
+
+function toPasswordUser(row: PasswordRow | undefined): PasswordUser | undefined {
+  if (row === undefined) return undefined;
+  return {
+    id: storedUser(row.id),
+    tenantId: storedTenant(row.tenant_id),
+    email: row.email ?? undefined,
+    active: row.active,
+    tenantActive: row.tenant_active,
+    passwordHash: row.password_hash ?? undefined,
+    passwordVersion: row.password_version,
+  };
+}
+
+/** By e-mail, which is unique across the platform and stored in lower case. */
+export async function passwordUserByEmail(q: Knex, email: string): Promise<PasswordUser | undefined> {
+  const result = await q.raw<{ rows: PasswordRow[] }>(`${PASSWORD_USER} where u.email = :email`, { email });
+  return toPasswordUser(result.rows[0]);
+}
+
+export async function passwordUserById(q: Knex, id: UserId): Promise<PasswordUser | undefined> {
+  const result = await q.raw<{ rows: PasswordRow[] }>(`${PASSWORD_USER} where u.id = :id`, { id });
+  return toPasswordUser(result.rows[0]);
+}
+
+/**
+ * Holds the user's row against changes until the transaction ends and tells whether the user may still begin a session with the
+ * password that was checked: a reset or a deactivation that came in between has the last word.
+ */
+export async function holdUnchanged(q: Knex, id: UserId, version: string): Promise<boolean> {
+  const result = await q.raw<{ rows: unknown[] }>(
+    `select 1 from users where id = :id and status = 'active' and ${VERSION} = :version for share`,
+    { id, version },
+  );
+  return result.rows.length === 1;
+}
+
+/** Replaces a hash by another of the same password; nothing happens when the password was changed meanwhile. */
+export async function upgradeHash(q: Knex, id: UserId, from: string, to: string): Promise<void> {
+  await q.raw('update users set password_hash = :to where id = :id and password_hash = :from', { id, from, to });
+}
+
+/** Changes a password; false when the one that was checked is no longer the user's, or the user is deactivated. */
+export async function replacePassword(q: Knex, id: UserId, version: string, to: string): Promise<boolean> {
+  const result = await q.raw<{ rowCount: number }>(
+    `update users set password_hash = :to, password_changed_at = clock_timestamp(), updated_at = clock_timestamp()
+     where id = :id and ${VERSION} = :version and status = 'active'`,
+    { id, version, to },
+  );
+  return result.rowCount === 1;
+}
+
+/** Sets a local, active user's password, whatever it was; false when there is no such user. */
+export async function setPassword(q: Knex, id: UserId, to: string): Promise<boolean> {
+  const result = await q.raw<{ rowCount: number }>(
+    `update users set password_hash = :to, password_changed_at = clock_timestamp(), updated_at = clock_timestamp()
+     where id = :id and source = 'local' and status = 'active'`,
+    { id, to },
+  );
+  return result.rowCount === 1;
+}
+
+/** How long a token that lets a password be set is good for. */
+export const PASSWORD_SETUP_MS = 60 * 60 * 1000;
+
+/** Keeps the digest of a one-time token; the ones given out before stop working. Answers when it expires, in milliseconds since the epoch. */
+export async function putPasswordSetup(q: Knex, userId: UserId, digest: Uint8Array): Promise<number> {
+  await discardPasswordSetups(q, userId);
+  const result = await q.raw<{ rows: { expires_ms: number }[] }>(
+    `insert into one_time_tokens (digest, user_id, purpose, expires_at)
+     values (:digest, :userId, 'password_setup', clock_timestamp() + :ttlMs * interval '1 millisecond')
+     returning floor(extract(epoch from expires_at) * 1000)::float8 as expires_ms`,
+    { digest, userId, ttlMs: PASSWORD_SETUP_MS },
+  );
+  const row = result.rows[0];
+  if (row === undefined) throw new Fault('a one-time token was not stored');
+  return row.expires_ms;
+}
+
+export async function discardPasswordSetups(q: Knex, userId: UserId): Promise<void> {
+  await q.raw('delete from one_time_tokens where user_id = :userId', { userId });
+}
+
+const USABLE = `digest = :digest and purpose = 'password_setup' and used_at is null and expires_at > clock_timestamp()`;
+
+/** Whom a one-time token that still works lets set a password. */
+export async function passwordSetupUser(q: Knex, digest: Uint8Array): Promise<UserId | undefined> {
+  const result = await q.raw<{ rows: { user_id: string }[] }>(`select user_id from one_time_tokens where ${USABLE}`, { digest });
+  const row = result.rows[0];
+  return row && storedUser(row.user_id);
+}
+
+/** Uses a one-time token up; false when somebody was faster. */
+export async function usePasswordSetup(q: Knex, digest: Uint8Array): Promise<boolean> {
+  const result = await q.raw<{ rowCount: number }>(`delete from one_time_tokens where ${USABLE}`, { digest });
+  return result.rowCount === 1;
+}

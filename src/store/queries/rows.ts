@@ -1,0 +1,52 @@
+/** What all queries share: which tenant they look in, where a page begins, and how stored text becomes an id again. */
+
+import { Fault } from '../../domain/errors.ts';
+import {
+  type KeyId,
+  type PolicyName,
+  parseId,
+  parsePolicyName,
+  parseRoleName,
+  parseTenantId,
+  type RoleName,
+  type TenantId,
+  type UserId,
+} from '../../domain/ids.ts';
+
+/** Whose rows a list shows. There is no third, unscoped kind: whoever means every tenant says so. */
+export type TenantScope = { readonly kind: 'one'; readonly tenant: TenantId } | { readonly kind: 'every' };
+
+/** One page of a list: the rows after a position, in the list's own order. */
+export interface Page {
+  /** The sort values of the last row of the page before; undefined = from the start. */
+  readonly after: readonly string[] | undefined;
+  /** How many rows to fetch; callers ask for one more than they show, to know whether there are more. */
+  readonly take: number;
+}
+
+/** A condition on `column` with the binding `:tenant` where there is one. */
+export function scopeCondition(scope: TenantScope, column: string): string {
+  switch (scope.kind) {
+    case 'one':
+      return `${column} = :tenant`;
+    case 'every':
+      return 'true';
+    default:
+      return scope satisfies never;
+  }
+}
+
+export function scopeBinding(scope: TenantScope): { readonly tenant?: string } {
+  return scope.kind === 'one' ? { tenant: scope.tenant } : {};
+}
+
+function stored<T>(kind: string, parsed: T | undefined): T {
+  if (parsed === undefined) throw new Fault(`a stored ${kind} does not have the form of one`);
+  return parsed;
+}
+
+export const storedTenant = (text: string): TenantId => stored('tenant id', parseTenantId(text));
+export const storedUser = (text: string): UserId => stored('user id', parseId('usr', text));
+export const storedKey = (text: string): KeyId => stored('key id', parseId('key', text));
+export const storedRole = (text: string): RoleName => stored('role name', parseRoleName(text));
+export const storedPolicy = (text: string): PolicyName => stored('policy name', parsePolicyName(text));

@@ -1,0 +1,198 @@
+/**
+ * Sessions and the refresh tokens that keep them alive. All times are the database's clock, which all replicas share. Whoever
+ * changes a session's tokens holds the session's row first, so two uses of one token never overlap.
+ */
+
+import type { Knex } from 'knex';
+import { Fault } from '../../domain/errors.ts';
+import { parseId, type SessionId, type TenantId, type UserId } from '../../domain/ids.ts';
+import { storedTenant, storedUser } from './rows.ts';
+
+function storedSession(text: string): SessionId {
+  const id = parseId('ses', text);
+  if (id === undefined) throw new Fault('a stored session id does not have the form of one');
+  return id;
+}
+
+export interface NewSession {
+  readonly id: SessionId;
+  readonly userId: UserId;
+  /** From now to the session's absolute end. */
+  readonly lifetimeMs: number;
+  /** True when its refresh tokens travel in a cookie, and only there. */
+  readonly cookie: boolean;
+  readonly address: string | undefined;
+  readonly userAgent: string | undefined;
+}
+
+export async function insertSession(q: Knex, session: NewSession): Promise<void> {
+  await q.raw(
+    `insert into sessions (id, user_id, expires_at, cookie, address, user_agent)
+     values (:id, :userId, clock_timestamp() + :lifetimeMs * interval '1 millisecond', :cookie, :address, :userAgent)`,
+    {
+      id: session.id,
+      userId: session.userId,
+      lifetimeMs: session.lifetimeMs,
+      cookie: session.cookie,
+      address: session.address ?? null,
+      userAgent: session.userAgent ?? null,
+    },
+  );
+}
+
+export interface NewRefreshToken {
+  readonly digest: Uint8Array;
+  readonly sessionId: SessionId;
+  /** What its successor will be derived with. */
+  readonly nonce: Uint8Array;
+}
+
+export async function insertRefreshToken(q: Knex, token: NewRefreshToken): Promise<void> {
+  await q.raw(
+    `insert into refresh_tokens (digest, session_id, nonce, issued_at) values (:digest, :sessionId, :nonce, clock_timestamp())`,
+    { digest: token.digest, sessionId: token.sessionId, nonce: token.nonce },
+  );
+}
+
+/** Locks the session that a refresh token belongs to until the transaction ends; false when the token is unknown. */
+export async function lockSessionOfToken(q: Knex, digest: Uint8Array): Promise<boolean> {
+  const result = await q.raw<{ rows: unknown[] }>(
+    `select s.id from sessions s join refresh_tokens r on r.session_id = s.id where r.digest = :digest for no key update of s`,
+    { digest },
+  );
+  return result.rows.length > 0;
+}
+
+/** Everything about a refresh token that decides what its use leads to, as of one instant. */
+export interface RefreshFacts {
+  readonly sessionId: SessionId;
+  readonly userId: UserId;
+  readonly tenantId: TenantId;
+  readonly nonce: Uint8Array;
+  readonly cookie: boolean;
+  readonly used: boolean;
+  /** Used so recently that another use may be the same one again: a lost answer, a second tab. */
+  readonly usedJustNow: boolean;
+  readonly successorUnused: boolean;
+  readonly sessionEnded: boolean;
+  /** Neither the session's absolute end nor the idle time has passed. */
+  readonly withinLifetimes: boolean;
+  readonly userActive: boolean;
+  readonly tenantActive: boolean;
+}
+
+interface RefreshRow {
+  readonly session_id: string;
+  readonly user_id: string;
+  readonly tenant_id: string;
+  readonly nonce: Uint8Array;
+  readonly cookie: boolean;
+  readonly used: boolean;
+  readonly used_just_now: boolean;
+  readonly successor_unused: boolean;
+  readonly session_ended: boolean;
+  readonly within_lifetimes: boolean;
+  readonly user_active: boolean;
+  readonly tenant_active: boolean;
+}
+
+/** Call it with the session's row locked, in a statement of its own: only then does it see what the last holder of the lock did. */
+export async function refreshFacts(
+  q: Knex,
+  digest: Uint8Array,
+  times: { readonly idleMs: number; readonly graceMs: number },
+): Promise<RefreshFacts | undefined> {
+  const result = await q.raw<{ rows: RefreshRow[] }>(
+    `select s.id as session_id, u.id as user_id, t.id as tenant_id, r.nonce, s.cookie,
+       r.used_at is not null as used,
+       coalesce(r.used_at > c.now - :graceMs * interval '1 millisecond', false) as used_just_now,
+       (n.digest is not null and n.used_at is null) as successor_unused,
+       s.ended_at is not null as session_ended,
+       (s.expires_at > c.now and coalesce(n.issued_at, r.issued_at) > c.now - :idleMs * interval '1 millisecond') as within_lifetimes,
+       u.status = 'active' as user_active,
+       (t.status = 'active' and t.deleted_at is null) as tenant_active
+     from refresh_tokens r
+     join sessions s on s.id = r.session_id
+     join users u on u.id = s.user_id
+     join tenants t on t.id = u.tenant_id
+     left join refresh_tokens n on n.digest = r.successor_digest
+     cross join (select clock_timestamp() as now) c
+     where r.digest = :digest`,
+    { digest, graceMs: times.graceMs, idleMs: times.idleMs },
+  );
+  const row = result.rows[0];
+  if (row === undefined) return undefined;
+  return {
+    sessionId: storedSession(row.session_id),
+    userId: storedUser(row.user_id),
+    tenantId: storedTenant(row.tenant_id),
+    nonce: row.nonce,
+    cookie: row.cookie,
+    used: row.used,
+    usedJustNow: row.used_just_now,
+    successorUnused: row.successor_unused,
+    sessionEnded: row.session_ended,
+    withinLifetimes: row.within_lifetimes,
+    userActive: row.user_active,
+    tenantActive: row.tenant_active,
+  };
+}
+
+/** Uses a token up: its successor takes over, and the session was last used now. */
+export async function succeedToken(q: Knex, digest: Uint8Array, successor: NewRefreshToken): Promise<void> {
+  await insertRefreshToken(q, successor);
+  await q.raw('update refresh_tokens set used_at = clock_timestamp(), successor_digest = :successor where digest = :digest', {
+    digest,
+    successor: successor.digest,
+  });
+  await q.raw('update sessions set last_used_at = clock_timestamp() where id = :id', { id: successor.sessionId });
+}
+
+/** Ends one session; true when it had not ended before. */
+export async function endSession(q: Knex, id: SessionId): Promise<boolean> {
+  const result = await q.raw<{ rowCount: number }>(
+    'update sessions set ended_at = clock_timestamp() where id = :id and ended_at is null',
+    { id },
+  );
+  return result.rowCount === 1;
+}
+
+/** Ends all sessions of a user but `except`; answers how many. */
+export async function endSessionsOfUser(q: Knex, userId: UserId, except?: SessionId): Promise<number> {
+  const result = await q.raw<{ rowCount: number }>(
+    'update sessions set ended_at = clock_timestamp() where user_id = :userId and ended_at is null and id <> :except',
+    { userId, except: except ?? '' },
+  );
+  return result.rowCount;
+}
+
+/** The session that a refresh token belongs to, used or not. */
+export async function sessionOfToken(
+  q: Knex,
+  digest: Uint8Array,
+): Promise<{ readonly id: SessionId; readonly cookie: boolean } | undefined> {
+  const result = await q.raw<{ rows: { id: string; cookie: boolean }[] }>(
+    'select s.id, s.cookie from sessions s join refresh_tokens r on r.session_id = s.id where r.digest = :digest',
+    { digest },
+  );
+  const row = result.rows[0];
+  return row && { id: storedSession(row.id), cookie: row.cookie };
+}
+
+/** Whose session it is, and of which tenant; undefined when there is no such session. */
+export async function sessionOwner(
+  q: Knex,
+  id: SessionId,
+): Promise<{ readonly userId: UserId; readonly tenantId: TenantId } | undefined> {
+  const result = await q.raw<{ rows: { user_id: string; tenant_id: string }[] }>(
+    'select s.user_id, u.tenant_id from sessions s join users u on u.id = s.user_id where s.id = :id',
+    { id },
+  );
+  const row = result.rows[0];
+  return row && { userId: storedUser(row.user_id), tenantId: storedTenant(row.tenant_id) };
+}
+
+/** Sessions of a user whose absolute end is more than a day past prove nothing any more; their refresh tokens go with them. */
+export async function pruneSessionsOfUser(q: Knex, userId: UserId): Promise<void> {
+  await q.raw(`delete from sessions where user_id = :userId and expires_at < clock_timestamp() - interval '1 day'`, { userId });
+}

@@ -1,0 +1,111 @@
+/** Tenants. A deleted one keeps its row, so that its id is never used again; to every query here but the maker's it is missing. */
+
+import type { Knex } from 'knex';
+import type { TenantId } from '../../domain/ids.ts';
+import type { TenantQuotas, TenantSettings } from '../../domain/records.ts';
+import { type Page, storedTenant } from './rows.ts';
+
+export interface StoredTenant {
+  readonly id: TenantId;
+  readonly name: string;
+  readonly status: 'active' | 'suspended';
+  readonly settings: TenantSettings;
+  readonly quotas: TenantQuotas;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+interface TenantRow {
+  readonly id: string;
+  readonly name: string;
+  readonly status: 'active' | 'suspended';
+  readonly settings: TenantSettings;
+  readonly quotas: TenantQuotas;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+const TENANT = 'select id, name, status, settings, quotas, created_at, updated_at from tenants';
+
+function toTenant(row: TenantRow): StoredTenant {
+  return {
+    id: storedTenant(row.id),
+    name: row.name,
+    status: row.status,
+    settings: row.settings,
+    quotas: row.quotas,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+/** All tenants, by id: for platform administrators. */
+export async function listTenants(q: Knex, page: Page): Promise<readonly StoredTenant[]> {
+  const { rows } = await q.raw<{ rows: TenantRow[] }>(
+    `${TENANT} where deleted_at is null and id collate "C" > :after order by id collate "C" limit :take`,
+    { after: page.after?.[0] ?? '', take: page.take },
+  );
+  return rows.map(toTenant);
+}
+
+export async function findTenant(q: Knex, id: TenantId): Promise<StoredTenant | undefined> {
+  const { rows } = await q.raw<{ rows: TenantRow[] }>(`${TENANT} where id = :id and deleted_at is null`, { id });
+  return rows[0] && toTenant(rows[0]);
+}
+
+/**
+ * Holds a tenant until the transaction ends and answers it as it then is. `share`: rows may be added to it and it cannot go; `update`:
+ * nobody else adds any.
+ */
+export async function lockTenant(q: Knex, id: TenantId, mode: 'update' | 'share'): Promise<StoredTenant | undefined> {
+  const { rows } = await q.raw<{ rows: TenantRow[] }>(`${TENANT} where id = :id and deleted_at is null for ${mode}`, { id });
+  return rows[0] && toTenant(rows[0]);
+}
+
+/** Fails with a broken `tenants_pkey` when the id is or ever was in use. */
+export async function insertTenant(q: Knex, tenant: Pick<StoredTenant, 'id' | 'name' | 'settings' | 'quotas'>): Promise<void> {
+  await q.raw(
+    'insert into tenants (id, name, settings, quotas) values (:id, :name, cast(:settings as jsonb), cast(:quotas as jsonb))',
+    {
+      id: tenant.id,
+      name: tenant.name,
+      settings: JSON.stringify(tenant.settings),
+      quotas: JSON.stringify(tenant.quotas),
+    },
+  );
+}
+
+export async function updateTenant(q: Knex, tenant: Omit<StoredTenant, 'createdAt' | 'updatedAt'>): Promise<void> {
+  await q.raw(
+    `update tenants set name = :name, status = :status, settings = cast(:settings as jsonb), quotas = cast(:quotas as jsonb),
+       updated_at = clock_timestamp()
+     where id = :id and deleted_at is null`,
+    {
+      id: tenant.id,
+      name: tenant.name,
+      status: tenant.status,
+      settings: JSON.stringify(tenant.settings),
+      quotas: JSON.stringify(tenant.quotas),
+    },
+  );
+}
+
+/** Marks it deleted; what it still has of roles and policies goes. */
+export async function deleteTenant(q: Knex, id: TenantId): Promise<void> {
+  await q.raw('delete from policies where tenant_id = :id', { id });
+  await q.raw('delete from roles where tenant_id = :id', { id });
+  await q.raw('update tenants set deleted_at = clock_timestamp(), updated_at = clock_timestamp() where id = :id', { id });
+}
+
+export async function hasUsers(q: Knex, id: TenantId): Promise<boolean> {
+  const { rows } = await q.raw<{ rows: unknown[] }>('select from users where tenant_id = :id limit 1', { id });
+  return rows.length > 0;
+}
+
+export async function hasActiveKeys(q: Knex, id: TenantId, now: Date): Promise<boolean> {
+  const { rows } = await q.raw<{ rows: unknown[] }>(
+    'select from api_keys where tenant_id = :id and revoked_at is null and (expires_at is null or expires_at > :now) limit 1',
+    { id, now },
+  );
+  return rows.length > 0;
+}

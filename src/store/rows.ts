@@ -1,0 +1,274 @@
+/** From rows to the domain's records. A row that is not what the schema promises is a fault: it decides nothing. */
+
+import { Fault } from '../domain/errors.ts';
+import { type KeyDigest, parseId, parsePolicyName, parseRoleName, parseTenantId, type RoleName } from '../domain/ids.ts';
+import {
+  type Conditions,
+  DAY_NAMES,
+  type DayName,
+  type KeyRecord,
+  type PolicyRecord,
+  type ResourceConstraints,
+  type RoleRecord,
+  type SessionRecord,
+  type TenantQuotas,
+  type TenantRecord,
+  type TenantSettings,
+  type UserRecord,
+} from '../domain/records.ts';
+import type { Row } from './pool.ts';
+
+/** @param asked the digest that found the row: the key's own, or the one before its last rotation */
+export function keyRecord(row: Row, asked: KeyDigest): KeyRecord {
+  return {
+    id: must(parseId('key', text(row, 'id')), 'id'),
+    digest: asked,
+    tenantId: must(parseTenantId(text(row, 'tenant_id')), 'tenant_id'),
+    userId: row['user_id'] === null ? undefined : must(parseId('usr', text(row, 'user_id')), 'user_id'),
+    scopes: texts(row['scopes'], 'scopes'),
+    constraints: constraints(row['resource_constraints']),
+    rateLimitRpm: optionalNumber(row, 'rate_limit_rpm'),
+    expiresAtMs: optionalNumber(row, 'expires_at_ms'),
+    graceUntilMs: row['by_previous'] === true ? number(row, 'previous_until_ms') : undefined,
+    revoked: row['revoked'] === true,
+  };
+}
+
+export function userRecord(row: Row): UserRecord {
+  return {
+    id: must(parseId('usr', text(row, 'id')), 'id'),
+    tenantId: must(parseTenantId(text(row, 'tenant_id')), 'tenant_id'),
+    status: oneOf(row, 'status', ['active', 'deactivated']),
+    roles: roleNames(row['roles']),
+  };
+}
+
+export function sessionRecord(row: Row): SessionRecord {
+  return {
+    id: must(parseId('ses', text(row, 'id')), 'id'),
+    userId: must(parseId('usr', text(row, 'user_id')), 'user_id'),
+    ended: row['ended'] === true,
+    expiresAtMs: number(row, 'expires_at_ms'),
+  };
+}
+
+export function tenantRecord(row: Row): TenantRecord {
+  return {
+    id: must(parseTenantId(text(row, 'id')), 'id'),
+    status: oneOf(row, 'status', ['active', 'suspended']),
+    settings: settings(object(row['settings'], 'settings')),
+    quotas: quotas(object(row['quotas'], 'quotas')),
+    roles: list(row['roles'], 'roles').map((role) => roleRecord(object(role, 'roles'))),
+    policies: policyRecords(row['policies']),
+  };
+}
+
+export function policyRecords(value: unknown): readonly PolicyRecord[] {
+  return list(value, 'policies').map((policy) => policyRecord(object(policy, 'policies')));
+}
+
+function roleRecord(row: Row): RoleRecord {
+  return {
+    name: must(parseRoleName(text(row, 'name')), 'name'),
+    permissions: texts(row['permissions'], 'permissions'),
+    constraints: constraints(row['resource_constraints']),
+  };
+}
+
+function policyRecord(row: Row): PolicyRecord {
+  return {
+    name: must(parsePolicyName(text(row, 'name')), 'name'),
+    effect: oneOf(row, 'effect', ['allow', 'deny']),
+    actions: texts(row['actions'], 'actions'),
+    resources: texts(row['resources'], 'resources'),
+    conditions: conditions(object(row['conditions'], 'conditions')),
+    appliesTo: oneOf(row, 'applies_to', ['everyone', 'roles']),
+    attachedRoles: roleNames(row['attached_roles']),
+    enabled: row['enabled'] === true,
+  };
+}
+
+function constraints(value: unknown): ResourceConstraints {
+  const row = object(value, 'resource_constraints');
+  return {
+    ...optionalTexts(row, 'models'),
+    ...optionalTexts(row, 'collections'),
+    ...optionalTexts(row, 'agents'),
+  };
+}
+
+function settings(row: Row): TenantSettings {
+  return {
+    ...present('default_model', optional(row, 'default_model', text)),
+    ...present('max_tokens_per_request', optionalNumber(row, 'max_tokens_per_request')),
+    ...present('rate_limit_rpm', optionalNumber(row, 'rate_limit_rpm')),
+    ...present('timezone', optional(row, 'timezone', text)),
+    ...present('allow_keys_without_expiry', optional(row, 'allow_keys_without_expiry', boolean)),
+  };
+}
+
+function quotas(row: Row): TenantQuotas {
+  return {
+    ...present('monthly_tokens', optionalNumber(row, 'monthly_tokens')),
+    ...present('max_users', optionalNumber(row, 'max_users')),
+    ...present('max_collections', optionalNumber(row, 'max_collections')),
+  };
+}
+
+const CONDITION_KEYS: ReadonlySet<string> = new Set(['ip_address', 'time', 'day_of_week', 'timezone']);
+
+/** A condition that this program does not know must not be passed over: with it gone, a policy would mean something else. */
+function conditions(row: Row): Conditions {
+  const unknown = Object.keys(row).find((key) => !CONDITION_KEYS.has(key));
+  if (unknown !== undefined) {
+    throw damaged(`conditions.${unknown}`);
+  }
+  return {
+    ...present('ip_address', optional(row, 'ip_address', addresses)),
+    ...present('time', optional(row, 'time', times)),
+    ...present('day_of_week', optional(row, 'day_of_week', days)),
+    ...present('timezone', optional(row, 'timezone', text)),
+  };
+}
+
+function addresses(row: Row, name: string): NonNullable<Conditions['ip_address']> {
+  const operators = operatorsOf(row, name, ['in', 'not_in']);
+  return { ...optionalTexts(operators, 'in'), ...optionalTexts(operators, 'not_in') };
+}
+
+function times(row: Row, name: string): NonNullable<Conditions['time']> {
+  const operators = operatorsOf(row, name, ['between', 'not_between']);
+  return {
+    ...present('between', optional(operators, 'between', span)),
+    ...present('not_between', optional(operators, 'not_between', span)),
+  };
+}
+
+function days(row: Row, name: string): NonNullable<Conditions['day_of_week']> {
+  const operators = operatorsOf(row, name, ['in', 'not_in']);
+  return { ...present('in', optional(operators, 'in', dayNames)), ...present('not_in', optional(operators, 'not_in', dayNames)) };
+}
+
+function operatorsOf(row: Row, name: string, known: readonly string[]): Row {
+  const operators = object(row[name], name);
+  const unknown = Object.keys(operators).find((key) => !known.includes(key));
+  if (unknown !== undefined) {
+    throw damaged(`conditions.${name}.${unknown}`);
+  }
+  return operators;
+}
+
+function span(row: Row, name: string): readonly [string, string] {
+  const ends = texts(row[name], name);
+  if (ends.length !== 2) {
+    throw damaged(name);
+  }
+  return [must(ends.at(0), name), must(ends.at(1), name)];
+}
+
+function dayNames(row: Row, name: string): readonly DayName[] {
+  return texts(row[name], name).map((day) =>
+    must(
+      DAY_NAMES.find((known) => known === day),
+      name,
+    ),
+  );
+}
+
+function roleNames(value: unknown): readonly RoleName[] {
+  return texts(value, 'roles').map((name) => must(parseRoleName(name), 'roles'));
+}
+
+function optionalTexts<Name extends string>(row: Row, name: Name): { readonly [N in Name]?: readonly string[] } {
+  return present(
+    name,
+    optional(row, name, () => texts(row[name], name)),
+  );
+}
+
+/** An object with the member, or without it when there is no value: absent and null mean the same. */
+function present<Name extends string, T>(name: Name, value: T | undefined): { readonly [N in Name]?: T } {
+  const made: { [N in Name]?: T } = {};
+  if (value !== undefined) {
+    made[name] = value;
+  }
+  return made;
+}
+
+function optional<T>(row: Row, name: string, read: (row: Row, name: string) => T): T | undefined {
+  return row[name] === null || row[name] === undefined ? undefined : read(row, name);
+}
+
+function optionalNumber(row: Row, name: string): number | undefined {
+  return optional(row, name, number);
+}
+
+function text(row: Row, name: string): string {
+  const value = row[name];
+  if (typeof value !== 'string') {
+    throw damaged(name);
+  }
+  return value;
+}
+
+function number(row: Row, name: string): number {
+  const value = row[name];
+  if (typeof value !== 'number') {
+    throw damaged(name);
+  }
+  return value;
+}
+
+function boolean(row: Row, name: string): boolean {
+  const value = row[name];
+  if (typeof value !== 'boolean') {
+    throw damaged(name);
+  }
+  return value;
+}
+
+function oneOf<const T extends string>(row: Row, name: string, values: readonly T[]): T {
+  const value = row[name];
+  return must(
+    values.find((known) => known === value),
+    name,
+  );
+}
+
+function texts(value: unknown, name: string): readonly string[] {
+  const items = list(value, name);
+  const found = items.filter((item) => typeof item === 'string');
+  if (found.length !== items.length) {
+    throw damaged(name);
+  }
+  return found;
+}
+
+function list(value: unknown, name: string): readonly unknown[] {
+  if (!Array.isArray(value)) {
+    throw damaged(name);
+  }
+  return value;
+}
+
+function object(value: unknown, name: string): Row {
+  if (!isObject(value)) {
+    throw damaged(name);
+  }
+  return value;
+}
+
+function isObject(value: unknown): value is Row {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function must<T>(value: T | undefined, name: string): T {
+  if (value === undefined) {
+    throw damaged(name);
+  }
+  return value;
+}
+
+function damaged(name: string): Fault {
+  return new Fault(`a stored row is not what the schema says: ${name}`);
+}

@@ -1,0 +1,63 @@
+/** Counts checks by code and by route in plain numbers. A route is a line of the route table, never what a client sent. */
+
+import type { RouteLine } from '../decision/model.ts';
+import { type CheckCode, type OutcomeKind, outcomeKind } from './check-outcome.ts';
+import { DurationHistogram } from './histogram.ts';
+
+interface CodeCount {
+  readonly outcome: OutcomeKind;
+  readonly code: CheckCode;
+  count: number;
+}
+
+type RouteCount = Record<OutcomeKind, number>;
+
+export interface Labelled {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** Above any route table; what comes beyond it is counted by code alone. */
+const MAX_ROUTES = 2000;
+
+export class CheckMeter {
+  readonly #codes = new Map<CheckCode, CodeCount>();
+  readonly #routes = new Map<RouteLine, RouteCount>();
+  readonly durations = new DurationHistogram();
+
+  record(code: CheckCode, route: RouteLine | undefined, tookMs: number): void {
+    const slot = this.#codes.get(code) ?? this.#newCode(code);
+    slot.count++;
+    if (route !== undefined) {
+      const counts = this.#routes.get(route) ?? this.#newRoute(route);
+      counts[slot.outcome]++;
+    }
+    this.durations.observe(tookMs);
+  }
+
+  byCode(): readonly Labelled[] {
+    return Array.from(this.#codes.values(), ({ outcome, code, count }) => ({ labels: { outcome, code }, value: count }));
+  }
+
+  byRoute(): readonly Labelled[] {
+    return [...this.#routes].flatMap(([{ method, template }, counts]) =>
+      Object.entries(counts)
+        .filter(([, count]) => count > 0)
+        .map(([outcome, value]) => ({ labels: { method, route: template, outcome }, value })),
+    );
+  }
+
+  #newCode(code: CheckCode): CodeCount {
+    const slot = { outcome: outcomeKind(code), code, count: 0 };
+    this.#codes.set(code, slot);
+    return slot;
+  }
+
+  #newRoute(route: RouteLine): RouteCount {
+    const counts = { allow: 0, deny: 0, fault: 0 };
+    if (this.#routes.size < MAX_ROUTES) {
+      this.#routes.set(route, counts);
+    }
+    return counts;
+  }
+}

@@ -1,0 +1,18 @@
+/** Joins counting and logging for the gate: one call per check, after the answer was made. */
+
+import type { CheckMeter } from './check-meter.ts';
+import { type CheckOutcome, routeOf } from './check-outcome.ts';
+import type { DecisionLog } from './decision-log.ts';
+
+export interface CheckObserver {
+  observe(outcome: CheckOutcome): void;
+}
+
+export function checkObserver(meter: CheckMeter, decisions: DecisionLog): CheckObserver {
+  return {
+    observe: (outcome) => {
+      meter.record(outcome.code, routeOf(outcome.decision), outcome.tookMs);
+      decisions.offer(outcome);
+    },
+  };
+}

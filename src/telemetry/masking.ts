@@ -1,0 +1,48 @@
+/**
+ * Keeps secrets out of logs, twice: by the name of the member that holds them, and by the form of the text that is about to be written.
+ * The second catches what ends up in a message, a stack or a URL.
+ */
+
+const MASKED = '***';
+/** Deeper than that nothing is logged. */
+const MAX_DEPTH = 10;
+/** Names in snake case. `key` means an API key; `key_id` and `max_tokens` are no secrets. */
+const SECRET_NAME = /(^|_)(authorization|password|passwd|token|secret|cookie|credential|key|hash|digest)$/;
+
+const SECRET_FORMS: readonly (readonly [RegExp, string])[] = [
+  // Keys, refresh and one-time tokens. The eight characters of a key that lists show are shorter than this.
+  [/\b(psk|prt|pst)_[0-9A-Za-z_-]{8,}/g, `$1_${MASKED}`],
+  // JSON Web Tokens.
+  [/\beyJ[0-9A-Za-z_-]{8,}(\.[0-9A-Za-z_-]*){1,2}/g, `eyJ${MASKED}`],
+  // Passwords in URLs.
+  [/\b([a-z][a-z0-9+.-]{0,20}:\/\/[^\s:/@"\\]{0,256}:)[^\s@/"\\]{1,256}@/gi, `$1${MASKED}@`],
+  // Password hashes.
+  [/\$argon2[^\s"\\]+/g, `$argon2${MASKED}`],
+];
+
+/** One line of JSON without secrets, its line end included. */
+export function maskLine(line: string): string {
+  const members: unknown = JSON.parse(line);
+  const text = `${JSON.stringify(maskValue(members, 0))}\n`;
+  return SECRET_FORMS.reduce((masked, [form, replacement]) => masked.replace(form, replacement), text);
+}
+
+function maskValue(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null) {
+    return value;
+  }
+  if (depth > MAX_DEPTH) {
+    return '…';
+  }
+  if (Array.isArray(value)) {
+    return value.map((item: unknown) => maskValue(item, depth + 1));
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, isSecretName(name) ? MASKED : maskValue(member, depth + 1)]),
+  );
+}
+
+function isSecretName(name: string): boolean {
+  const snake = name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replace(/-/g, '_');
+  return SECRET_NAME.test(snake.toLowerCase());
+}

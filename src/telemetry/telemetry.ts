@@ -1,0 +1,101 @@
+/** Everything that one process tells about itself: its log, its metrics and the log of decisions, joined. */
+
+import { type CacheStats, watchCaches } from './cache-metrics.ts';
+import { type CheckObserver, checkObserver } from './check-observer.ts';
+import { DecisionLog } from './decision-log.ts';
+import { type Log, type LogOptions, startLogging } from './log.ts';
+import { type LoginOutcome, Metrics } from './metrics.ts';
+
+/** What the change feed reports. */
+export interface FeedReports {
+  onError(error: Error): void;
+  /** @param lagMs how old the oldest change just applied was; 0 when there was none */
+  onPoll(lagMs: number): void;
+  onFlush(reason: string): void;
+}
+
+export interface Watched {
+  readonly live: () => CacheStats;
+  /** Since the last poll of the feed that succeeded; Infinity before the first. */
+  readonly feedAgeMs: () => number;
+}
+
+export interface Telemetry {
+  readonly log: Log;
+  /** For the gate. */
+  readonly observer: CheckObserver;
+  readonly feedEvents: FeedReports;
+  readonly login: (outcome: LoginOutcome) => void;
+  /** Takes up what exists only once the server is joined. Call it once. */
+  readonly watch: (watched: Watched) => void;
+  /** The metrics in Prometheus' text format. */
+  readonly metrics: () => Promise<string>;
+  /** For a worker process: lets the first one show these metrics together with those of the others. */
+  readonly answerCluster: () => void;
+  /** Writes what is still held back; for the end of the process. */
+  readonly flush: () => void;
+}
+
+export function createTelemetry(options: LogOptions): Telemetry {
+  const { log, dropped, flush } = startLogging(options);
+  const metrics = new Metrics();
+  const decisionLines = log.child({ part: 'decisions' });
+  const decisions = new DecisionLog({
+    write: (members) => decisionLines.info(members, 'decision'),
+    monotonicMs: () => performance.now(),
+  });
+  metrics.counter(
+    {
+      name: 'postern_decision_log_dropped_total',
+      help: 'Decisions that were to be logged and were not: over the rate, or no room.',
+    },
+    () => decisions.dropped,
+  );
+  metrics.counter({ name: 'postern_log_dropped_total', help: 'Log lines that standard output did not take in time.' }, dropped);
+  return {
+    log,
+    observer: checkObserver(metrics.checks, decisions),
+    feedEvents: feedReports(log.child({ part: 'change feed' }), metrics),
+    login: (outcome) => metrics.login(outcome),
+    watch: ({ live, feedAgeMs }) => {
+      watchCaches(metrics, live);
+      metrics.gauge(
+        { name: 'postern_feed_age_seconds', help: 'Time since the change feed was last read.', together: 'max' },
+        () => feedAgeMs() / 1000,
+      );
+    },
+    metrics: () => metrics.exposition(),
+    answerCluster: () => metrics.answerCluster(),
+    flush: () => {
+      decisions.close();
+      flush();
+    },
+  };
+}
+
+function feedReports(log: Log, metrics: Metrics): FeedReports {
+  const lag = metrics.histogram('postern_feed_lag_seconds', 'How old the oldest change of a batch was when it was applied.');
+  const counts = { polls: 0, errors: 0, flushes: 0 };
+  metrics.counter({ name: 'postern_feed_polls_total', help: 'Readings of the change feed that succeeded.' }, () => counts.polls);
+  metrics.counter({ name: 'postern_feed_errors_total', help: 'Readings of the change feed that failed.' }, () => counts.errors);
+  metrics.counter(
+    { name: 'postern_feed_flushes_total', help: 'Times that everything cached was forgotten.' },
+    () => counts.flushes,
+  );
+  return {
+    onError: (err) => {
+      counts.errors++;
+      log.warn({ err }, 'the change feed could not be read');
+    },
+    onPoll: (lagMs) => {
+      counts.polls++;
+      if (lagMs > 0) {
+        lag.observe(lagMs);
+      }
+    },
+    onFlush: (reason) => {
+      counts.flushes++;
+      log.warn({ reason }, 'the change feed lost its place: everything cached is forgotten');
+    },
+  };
+}

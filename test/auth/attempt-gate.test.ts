@@ -1,0 +1,112 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { AttemptGate } from '../../src/admin/auth/attempt-gate.ts';
+
+/** Lets everything go on that waits for nothing but its turn. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Failures as the database counts them: an attempt takes one, and a success gives all back. */
+function counter(limit: number): { claim: () => Promise<boolean>; forgive: () => void } {
+  let failures = 0;
+  return {
+    claim: async () => {
+      if (failures >= limit) return false;
+      failures++;
+      return true;
+    },
+    forgive: () => {
+      failures = 0;
+    },
+  };
+}
+
+test('whoever is refused while others are under way waits for them, and goes on when one succeeds', async () => {
+  const gate = new AttemptGate();
+  const { claim, forgive } = counter(1);
+  const [first, second] = [gate.open('a'), gate.open('a')];
+  expect(await first.enter(claim)).toBe(true);
+  const outcome = second.enter(claim);
+  await settled();
+  forgive();
+  first.leave();
+  expect(await outcome).toBe(true);
+  second.leave();
+  expect(gate.size).toBe(0);
+});
+
+test('whoever waited is refused when the one under way fails', async () => {
+  const gate = new AttemptGate();
+  const { claim } = counter(1);
+  const [first, ...others] = Array.from({ length: 4 }, () => gate.open('a'));
+  expect(await first?.enter(claim)).toBe(true);
+  const outcomes = others.map((place) => place.enter(claim).finally(() => place.leave()));
+  await settled();
+  first?.leave();
+  expect(await Promise.all(outcomes)).toEqual([false, false, false]);
+  expect(gate.size).toBe(0);
+});
+
+test('a success between being refused and beginning to wait is not missed', async () => {
+  const gate = new AttemptGate();
+  const { claim, forgive } = counter(1);
+  const [first, second] = [gate.open('a'), gate.open('a')];
+  expect(await first.enter(claim)).toBe(true);
+  const outcome = second.enter(async () => {
+    const claimed = await claim();
+    if (!claimed) {
+      forgive();
+      first.leave();
+    }
+    return claimed;
+  });
+  expect(await outcome).toBe(true);
+  second.leave();
+});
+
+test('no more wait than the bound, and the others are told at once that it is full', async () => {
+  const gate = new AttemptGate();
+  const { claim } = counter(1);
+  const first = gate.open('a');
+  expect(await first.enter(claim)).toBe(true);
+  const places = Array.from({ length: 70 }, () => gate.open('a'));
+  const outcomes = places.map((place) =>
+    place
+      .enter(claim)
+      .catch((error: unknown) => error)
+      .finally(() => place.leave()),
+  );
+  await settled();
+  first.leave();
+  const results = await Promise.all(outcomes);
+  expect(results.filter((result) => result === false)).toHaveLength(64);
+  expect(results.filter((result) => result !== false)).toEqual(Array(6).fill(expect.objectContaining({ code: 'unavailable' })));
+  expect(gate.size).toBe(0);
+});
+
+test('every attempt ends, and correct ones alone are never refused, however they overlap', async () => {
+  const attempt = fc.record({ right: fc.boolean(), steps: fc.nat({ max: 5 }) });
+  await fc.assert(
+    fc.asyncProperty(fc.array(attempt, { maxLength: 40 }), fc.integer({ min: 1, max: 5 }), async (attempts, limit) => {
+      const gate = new AttemptGate();
+      const { claim, forgive } = counter(limit);
+      const run = async ({ right, steps }: { right: boolean; steps: number }): Promise<string> => {
+        const place = gate.open('a');
+        try {
+          if (!(await place.enter(claim))) return 'refused';
+          for (let i = 0; i < steps; i++) await settled();
+          if (right) forgive();
+          return right ? 'in' : 'wrong';
+        } finally {
+          place.leave();
+        }
+      };
+      const outcomes = await Promise.all(attempts.map(run));
+      if (attempts.every(({ right }) => right)) expect(outcomes).not.toContain('refused');
+      if (!attempts.some(({ right }) => right)) {
+        expect(outcomes.filter((outcome) => outcome === 'wrong')).toHaveLength(Math.min(limit, attempts.length));
+      }
+      expect(gate.size).toBe(0);
+    }),
+    { numRuns: 100 },
+  );
+});

@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type BootstrapParts, bootstrap, resetAdmin } from '../../src/admin/bootstrap.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { addPerson, auditOf, clear, everythingStored, PASSWORD } from './people.ts';
+import { bearer, makePasswords, type Reply, type Stand, startStand } from './stand.ts';
+
+let database: FreshDatabase;
+let stand: Stand;
+let parts: BootstrapParts;
+
+beforeAll(async () => {
+  database = await freshDatabase();
+  stand = await startStand(database.url);
+  parts = { db: database.db, passwords: await makePasswords(), now: Date.now, random: (size) => randomBytes(size) };
+});
+afterEach(async () => {
+  await clear(database.db);
+  await stand.parts.feed.catchUp();
+});
+afterAll(async () => {
+  await stand.close();
+  await database.close();
+});
+
+const SETTINGS = { email: 'admin@localhost', password: undefined };
+
+async function login(email: string, password: string): Promise<Reply> {
+  return await stand.post('/v1/auth/login', { email, password });
+}
+
+async function profileOf(reply: Reply): Promise<Reply> {
+  await stand.parts.feed.catchUp();
+  return await stand.get('/v1/auth/me', bearer(reply));
+}
+
+async function administrators(): Promise<readonly string[]> {
+  const { rows } = await database.db.knex.raw<{ rows: { email: string }[] }>(
+    `select u.email from users u join user_roles r on r.user_id = u.id where r.role_name = 'admin' and u.status = 'active' order by 1`,
+  );
+  return rows.map((row) => row.email);
+}
+
+describe('the first start', () => {
+  test('makes the tenant and an administrator whose password is told once and stored nowhere', async () => {
+    const outcome = await bootstrap(parts, SETTINGS);
+    if (outcome.kind !== 'made' || outcome.madePassword === undefined) throw new Error('no password was made');
+    expect(outcome.email).toBe('admin@localhost');
+    expect(outcome.madePassword).toMatch(/^([a-z2-9]{6}-){3}[a-z2-9]{6}$/);
+    const reply = await login('admin@localhost', outcome.madePassword);
+    expect(reply.status).toBe(200);
+    const me = await profileOf(reply);
+    expect(me.json).toMatchObject({ tenant_id: 'default', roles: ['admin'], permissions: ['*'], platform_admin: true });
+    expect(await everythingStored(database.db)).not.toContain(outcome.madePassword);
+    expect((await auditOf(database.db))[0]).toMatchObject({ actor: 'system', action: 'user.bootstrap', tenant: 'default' });
+  });
+
+  test('takes the configured password, and tells none', async () => {
+    expect(await bootstrap(parts, { email: 'Root@Example.com', password: PASSWORD })).toEqual({
+      kind: 'made',
+      email: 'root@example.com',
+      madePassword: undefined,
+    });
+    expect((await login('root@example.com', PASSWORD)).status).toBe(200);
+  });
+
+  test('refuses a configured password that is weak, with nobody made', async () => {
+    await expect(bootstrap(parts, { email: 'admin@localhost', password: 'admin' })).rejects.toMatchObject({
+      code: 'invalid_field',
+    });
+    expect(await administrators()).toEqual([]);
+  });
+
+  test('of two servers at once makes one administrator, and one of them tells the password', async () => {
+    const other = openDatabase({ url: database.url });
+    const outcomes = await Promise.all([
+      bootstrap(parts, SETTINGS),
+      bootstrap({ ...parts, db: other }, SETTINGS),
+      bootstrap({ ...parts, db: other }, { ...SETTINGS, email: 'other@localhost' }),
+    ]);
+    await other.close();
+    expect(outcomes.map((outcome) => outcome.kind).sort()).toEqual(['made', 'present', 'present']);
+    expect(await administrators()).toHaveLength(1);
+  });
+
+  test('is no second one: an administrator who is there stays as it is', async () => {
+    await bootstrap(parts, { ...SETTINGS, password: PASSWORD });
+    expect(await bootstrap(parts, { email: 'another@localhost', password: 'a sunny afternoon in Lisbon' })).toEqual({
+      kind: 'present',
+    });
+    expect(await administrators()).toEqual(['admin@localhost']);
+    expect((await login('admin@localhost', PASSWORD)).status).toBe(200);
+  });
+
+  test('does not count administrators of a directory, or deactivated ones', async () => {
+    await addPerson(database.db, { email: 'dir@example.com', source: 'ldap', roles: ['admin'] });
+    await addPerson(database.db, { email: 'gone@example.com', status: 'deactivated', roles: ['admin'] });
+    expect((await bootstrap(parts, SETTINGS)).kind).toBe('made');
+  });
+});
+
+describe('resetting the administrator', () => {
+  test('sets a new password, activates, gives the role back and ends the sessions', async () => {
+    const id = await addPerson(database.db, { email: 'admin@localhost', tenant: 'acme', roles: ['developer'] });
+    const before = await login('admin@localhost', PASSWORD);
+    await database.db.knex('users').where({ id }).update({ status: 'deactivated' });
+    const { madePassword = '' } = await resetAdmin(parts, SETTINGS);
+    expect((await login('admin@localhost', PASSWORD)).status).toBe(401);
+    const reply = await login('admin@localhost', madePassword);
+    expect(reply.status).toBe(200);
+    const me = await profileOf(reply);
+    expect(me.json).toMatchObject({ id, tenant_id: 'acme', roles: ['admin', 'developer'], platform_admin: true });
+    expect((await profileOf(before)).status).toBe(401);
+    expect((await auditOf(database.db)).find((line) => line.action === 'user.reset_admin')).toMatchObject({
+      actor: 'system',
+      target: id,
+    });
+  });
+
+  test('makes one where there is none, and lets a blocked one in', async () => {
+    for (let i = 0; i < 11; i++) await login('root@localhost', 'a wrong guess');
+    expect((await login('root@localhost', PASSWORD)).status).toBe(429);
+    expect(await resetAdmin(parts, { email: 'root@localhost', password: PASSWORD })).toEqual({
+      email: 'root@localhost',
+      madePassword: undefined,
+    });
+    expect((await login('root@localhost', PASSWORD)).status).toBe(200);
+  });
+
+  test("does not take over a directory's user", async () => {
+    await addPerson(database.db, { email: 'admin@localhost', source: 'ldap', hash: null });
+    await expect(resetAdmin(parts, SETTINGS)).rejects.toMatchObject({ code: 'already_exists' });
+    expect(await administrators()).toEqual([]);
+  });
+});

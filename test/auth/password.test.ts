@@ -1,0 +1,166 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { UserId } from '../../src/domain/ids.ts';
+import { makeApiKey } from '../../src/identity/api-keys.ts';
+import { makeOneTimeToken } from '../../src/identity/one-time.ts';
+import { putPasswordSetup } from '../../src/store/queries/credentials.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { addPerson, auditOf, clear, everythingStored, PASSWORD } from './people.ts';
+import { bearer, type Reply, refreshTokenOf, type Stand, startStand } from './stand.ts';
+
+let database: FreshDatabase;
+let stand: Stand;
+let ada: UserId;
+
+beforeAll(async () => {
+  database = await freshDatabase();
+  stand = await startStand(database.url, { login: { failuresPerAccount: 3 } });
+});
+beforeEach(async () => {
+  ada = await addPerson(stand.db, { email: 'ada@example.com', tenant: 'acme' });
+});
+afterEach(async () => {
+  await clear(database.db);
+  await stand.parts.feed.catchUp();
+});
+afterAll(async () => {
+  await stand.close();
+  await database.close();
+});
+
+const NEW = 'a sunny afternoon in Lisbon';
+const login = (password = PASSWORD): Promise<Reply> => stand.post('/v1/auth/login', { email: 'ada@example.com', password });
+const change = (by: Reply, old_password: string, new_password: string): Promise<Reply> =>
+  stand.post('/v1/auth/password', { old_password, new_password }, bearer(by));
+const reset = (token: string, new_password: string): Promise<Reply> =>
+  stand.post('/v1/auth/password/reset', { token, new_password });
+const statusOf = async (reply: Reply): Promise<number> => (await stand.get('/v1/auth/me', bearer(reply))).status;
+
+async function setupToken(id: UserId): Promise<string> {
+  const { text, digest } = makeOneTimeToken();
+  await putPasswordSetup(stand.db.knex, id, digest);
+  return text;
+}
+
+describe("changing one's password", () => {
+  test('makes the new one count and the old one not, and ends all other sessions', async () => {
+    const [here, elsewhere] = [await login(), await login()];
+    expect(await statusOf(elsewhere)).toBe(200);
+    expect((await change(here, PASSWORD, NEW)).status).toBe(204);
+    expect(await statusOf(here)).toBe(200);
+    expect((await stand.post('/v1/auth/refresh', { refresh_token: refreshTokenOf(here) })).status).toBe(200);
+    expect(await statusOf(elsewhere)).toBe(401);
+    expect((await stand.post('/v1/auth/refresh', { refresh_token: refreshTokenOf(elsewhere) })).status).toBe(401);
+    expect((await login()).status).toBe(401);
+    expect((await login(NEW)).status).toBe(200);
+    expect((await auditOf(stand.db)).find((line) => line.action === 'auth.password_change')).toEqual(
+      expect.objectContaining({ actor: ada, target: ada, tenant: 'acme', result: 'success' }),
+    );
+    expect(await everythingStored(stand.db)).not.toContain(NEW);
+  });
+
+  test('needs the old one, and guessing it is slowed like a login', async () => {
+    const here = await login();
+    for (let i = 0; i < 3; i++) {
+      const reply = await change(here, 'not the old password', NEW);
+      expect([reply.status, reply.json['code']]).toEqual([401, 'invalid_credential']);
+    }
+    expect((await change(here, PASSWORD, NEW)).status).toBe(429);
+    expect((await login()).status).toBe(429);
+  });
+
+  test('refuses a weak one and says where, with nothing changed', async () => {
+    const here = await login();
+    const reply = await change(here, PASSWORD, 'too short');
+    expect([reply.status, reply.json['errors']]).toEqual([422, [{ path: '/new_password', message: expect.any(String) }]]);
+    expect((await login()).status).toBe(200);
+  });
+
+  test('by two at once succeeds for one', async () => {
+    const here = await login();
+    const replies = await Promise.all([change(here, PASSWORD, NEW), change(here, PASSWORD, 'a rainy evening in Bergen')]);
+    expect(replies.map((reply) => reply.status).sort((a, b) => a - b)).toEqual([204, 401]);
+  });
+
+  test('is closed to API keys', async () => {
+    const key = makeApiKey();
+    await stand.db.knex('api_keys').insert({
+      id: 'key_00000000000000000000000000',
+      tenant_id: 'acme',
+      user_id: ada,
+      description: 'a robot',
+      digest: Buffer.from(key.digest, 'hex'),
+      prefix: key.prefix,
+      last_four: key.lastFour,
+      scopes: ['chat:write', 'admin:*'],
+      created_by: ada,
+    });
+    const headers = { authorization: `Bearer ${key.text}` };
+    const reply = await stand.post('/v1/auth/password', { old_password: PASSWORD, new_password: NEW }, headers);
+    expect([reply.status, reply.json['code']]).toEqual([403, 'insufficient_permission']);
+    expect((await stand.get('/v1/auth/me', headers)).json).toEqual({
+      id: 'key_00000000000000000000000000',
+      type: 'api_key',
+      email: null,
+      name: 'a robot',
+      tenant_id: 'acme',
+      roles: [],
+      permissions: ['chat:write', 'admin:*'],
+      platform_admin: false,
+    });
+  });
+});
+
+describe('a one-time token', () => {
+  test('sets the password once, ends all sessions and lets a blocked account in again', async () => {
+    const here = await login();
+    for (let i = 0; i < 3; i++) await login('a wrong guess');
+    const token = await setupToken(ada);
+    expect(await statusOf(here)).toBe(200);
+    expect((await reset(token, NEW)).status).toBe(204);
+    expect(await statusOf(here)).toBe(401);
+    expect((await login(NEW)).status).toBe(200);
+    expect((await reset(token, 'a rainy evening in Bergen')).status).toBe(401);
+    expect((await login(NEW)).status).toBe(200);
+  });
+
+  test('of a user who never had a password gives the first one', async () => {
+    const id = await addPerson(stand.db, { email: 'new@example.com', hash: null });
+    expect((await reset(await setupToken(id), NEW)).status).toBe(204);
+    expect((await stand.post('/v1/auth/login', { email: 'new@example.com', password: NEW })).status).toBe(200);
+  });
+
+  test('used by two at once works for one', async () => {
+    const token = await setupToken(ada);
+    const replies = await Promise.all([reset(token, NEW), reset(token, 'a rainy evening in Bergen')]);
+    expect(replies.map((reply) => reply.status).sort((a, b) => a - b)).toEqual([204, 401]);
+  });
+
+  test('is still good after a password that was refused', async () => {
+    const token = await setupToken(ada);
+    expect((await reset(token, 'short')).status).toBe(422);
+    expect((await reset(token, 'ada@example.com')).status).toBe(422);
+    expect((await reset(token, NEW)).status).toBe(204);
+  });
+
+  test('works for an hour', async () => {
+    const token = await setupToken(ada);
+    await stand.db.knex.raw(`update one_time_tokens set expires_at = expires_at - interval '1 hour'`);
+    expect((await reset(token, NEW)).status).toBe(401);
+  });
+
+  test('stops working when another is given out', async () => {
+    const [older, newer] = [await setupToken(ada), await setupToken(ada)];
+    expect((await reset(older, NEW)).status).toBe(401);
+    expect((await reset(newer, NEW)).status).toBe(204);
+  });
+
+  test('sets nothing for a user who is deactivated, or of the directory', async () => {
+    const gone = await addPerson(stand.db, { email: 'gone@example.com', status: 'deactivated' });
+    const dir = await addPerson(stand.db, { email: 'dir@example.com', source: 'ldap', hash: null });
+    for (const id of [gone, dir]) expect((await reset(await setupToken(id), NEW)).status).toBe(401);
+  });
+
+  test('that was never given out is refused, whatever it looks like', async () => {
+    for (const token of ['', 'x', `pst_${'a'.repeat(43)}`]) expect((await reset(token, NEW)).status).toBe(401);
+  });
+});

@@ -1,0 +1,149 @@
+/** A server for logging in, joined from the real parts; several can share one database, as replicas do. */
+
+import { randomBytes } from 'node:crypto';
+import { AttemptGate } from '../../src/admin/auth/attempt-gate.ts';
+import type { AuthParts, LoginSettings, PasswordVerifier } from '../../src/admin/auth/parts.ts';
+import { authRoutes } from '../../src/http/auth/routes.ts';
+import { trustProxies } from '../../src/http/client-address.ts';
+import { jwksRoute } from '../../src/http/jwks.ts';
+import { createHttp } from '../../src/http/server.ts';
+import { Passwords } from '../../src/identity/passwords.ts';
+import { rotationTimes } from '../../src/identity/signing-key-plan.ts';
+import { SigningKeys } from '../../src/identity/signing-keys.ts';
+import { AccessTokens } from '../../src/identity/tokens.ts';
+import { Live } from '../../src/live/live.ts';
+import type { ChangeListener } from '../../src/live/ports.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { ChangeFeed } from '../../src/store/feed.ts';
+import { PostgresLiveSource } from '../../src/store/live-source.ts';
+import { signingKeyStore } from '../../src/store/signing-keys.ts';
+import { send } from '../support/http.ts';
+
+export interface StandOptions {
+  readonly login?: Partial<LoginSettings>;
+  readonly origins?: readonly string[];
+  /** Put between the use cases and the real passwords. */
+  readonly passwords?: (real: PasswordVerifier) => PasswordVerifier;
+  readonly maxWaitingPasswords?: number;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+  /** Members of the JSON answer; empty when it has none. */
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+export interface Stand {
+  readonly url: string;
+  readonly db: Database;
+  readonly parts: AuthParts;
+  readonly attempts: AttemptGate;
+  post(path: string, body?: unknown, headers?: Headers): Promise<Reply>;
+  get(path: string, headers?: Headers): Promise<Reply>;
+  close(): Promise<void>;
+}
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const SECRET_KEY = 'a secret key of tests that is long enough';
+
+/** The address of the client is what X-Forwarded-For says. */
+export function fromAddress(address: string): Headers {
+  return { 'x-forwarded-for': address };
+}
+
+export function bearer(reply: Reply): Headers {
+  return { authorization: `Bearer ${String(reply.json['access_token'])}` };
+}
+
+export function refreshTokenOf(reply: Reply): string {
+  const token = reply.json['refresh_token'];
+  if (typeof token !== 'string') throw new Error(`no refresh token in ${reply.status} ${reply.text}`);
+  return token;
+}
+
+let shared: Promise<PasswordVerifier> | undefined;
+
+export async function makePasswords(): Promise<PasswordVerifier> {
+  shared ??= Passwords.start({ maxRunning: 2 });
+  return await shared;
+}
+
+export async function startStand(databaseUrl: string, options: StandOptions = {}): Promise<Stand> {
+  const db = openDatabase({ url: databaseUrl });
+  const keys = new SigningKeys({
+    store: signingKeyStore(db),
+    secretKey: SECRET_KEY,
+    times: rotationTimes(60 * MINUTE_MS),
+    clock: Date.now,
+    monotonicMs: () => performance.now(),
+    onFault: () => undefined,
+  });
+  await keys.start();
+  const tokens = new AccessTokens({ keys, issuer: 'postern-test', audience: 'platform', ttlSeconds: 3600, clock: Date.now });
+  const { maxWaitingPasswords: maxWaiting } = options;
+  const real = maxWaiting === undefined ? await makePasswords() : await Passwords.start({ maxRunning: 2, maxWaiting });
+  const listeners: ChangeListener[] = [keys];
+  // Nothing arrives by itself in the time of a test: what counts at once does so because the server saw to it.
+  const feed = new ChangeFeed({ db, listeners, notifications: false, pollIntervalMs: MINUTE_MS });
+  const live = new Live({
+    source: new PostgresLiveSource(db),
+    verifier: tokens,
+    feed,
+    maxCredentials: 1000,
+    maxStalenessMs: 300_000,
+    monotonicMs: () => performance.now(),
+  });
+  listeners.push(live);
+  await feed.start();
+  const parts = {
+    db,
+    feed,
+    flush: () => live.forget(),
+    now: Date.now,
+    random: (size: number) => randomBytes(size),
+    passwords: options.passwords?.(real) ?? real,
+    tokens,
+    secretKey: SECRET_KEY,
+    login: {
+      refreshIdleMs: 7 * DAY_MS,
+      refreshMs: 30 * DAY_MS,
+      failuresPerAccount: 10,
+      failuresPerAddress: 100,
+      ...options.login,
+    },
+  };
+  const attempts = new AttemptGate();
+  const http = createHttp({ live, now: Date.now, random: parts.random, trusted: trustProxies(['127.0.0.1']) }, [
+    ...authRoutes({ ...parts, origins: options.origins }, attempts),
+    jwksRoute(tokens),
+  ]);
+  const url = await http.listen({ host: '127.0.0.1', port: 0 });
+
+  const ask = async (method: string, path: string, body: unknown, headers: Headers): Promise<Reply> => {
+    const text = body === undefined ? '' : JSON.stringify(body);
+    const type: Headers = body === undefined ? {} : { 'content-type': 'application/json' };
+    const answer = await send(url, { method, path, headers: { ...type, ...headers }, body: text });
+    const value: unknown = /json/.test(answer.headers['content-type'] ?? '') ? JSON.parse(answer.body) : {};
+    const json = typeof value === 'object' && value !== null ? { ...value } : {};
+    return { status: answer.status, headers: answer.headers, text: answer.body, json };
+  };
+  return {
+    url,
+    db,
+    parts,
+    attempts,
+    post: (path, body, headers = {}) => ask('POST', path, body, headers),
+    get: (path, headers = {}) => ask('GET', path, undefined, headers),
+    async close() {
+      await http.close();
+      keys.close();
+      await feed.stop();
+      await db.close();
+    },
+  };
+}

@@ -1,0 +1,167 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ALL_KEYS, envName } from '../../src/config/keys.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { load, problemsOf, withDirectory } from './support/load.ts';
+
+describe('a wrong value is named with file, line, path and what was expected', () => {
+  it.each([
+    ['\n\ngrpc:\n  listen: 99999', 'postern.yaml:4: grpc.listen: expected host:port or unix:/path, got 99999'],
+    ['http.listen: unix:/x', 'postern.yaml:1: http.listen: expected host:port, got unix:/x'],
+    ['http.listen: 127.0.0.1:65536', 'postern.yaml:1: http.listen: expected host:port, got 127.0.0.1:65536'],
+    ['http.listen: "[1:2]:80"', 'postern.yaml:1: http.listen: expected host:port, got [1:2]:80'],
+    ['http:\n  listen:\n    port: 1', 'postern.yaml:2: http.listen: expected host:port, got a map'],
+    ['http: 80', 'postern.yaml:1: http: expected a map of settings'],
+    ['workers: 0', 'postern.yaml:1: workers: expected a whole number from 1 to 64, got 0'],
+    ['workers: 1.5', 'postern.yaml:1: workers: expected a whole number from 1 to 64, got 1.5'],
+    ['workers: [1]', 'postern.yaml:1: workers: expected a whole number from 1 to 64, got a list'],
+    ['forward-credential: yes', 'postern.yaml:1: forward-credential: expected true or false, got yes'],
+    [
+      'token: {access-ttl: 3600}',
+      'postern.yaml:1: token.access-ttl: expected a duration in whole seconds, such as 3600s or 1h, got 3600',
+    ],
+    [
+      'token.refresh-ttl: -1d',
+      'postern.yaml:1: token.refresh-ttl: expected a duration of at least 1s, such as 500s, 5m, 1h or 7d, got -1d',
+    ],
+    ['log.level: loud', 'postern.yaml:1: log.level: expected one of fatal, error, warn, info, debug, trace, silent, got loud'],
+    [
+      'http:\n  trusted-proxies:\n    - 10.0.0.0/8\n    - 10.0.0.1/8',
+      'postern.yaml:4: http.trusted-proxies[1]: expected an IP address or a CIDR block without host bits, got 10.0.0.1/8',
+    ],
+    [
+      'http.origins: [https://x.example/]',
+      'postern.yaml:1: http.origins[0]: expected an origin, such as https://console.example.com, got https://x.example/',
+    ],
+    [
+      'http.origins: https://x.example',
+      'postern.yaml:1: http.origins: expected a list of origins as JSON, got https://x.example',
+    ],
+    ['bootstrap.email: nobody', 'postern.yaml:1: bootstrap.email: expected an e-mail address, got nobody'],
+    ['\nhtpp:\n  listen: x', 'postern.yaml:2: htpp: unknown key; did you mean http?'],
+    ['http:\n  listne: x', 'postern.yaml:2: http.listne: unknown key; did you mean http.listen?'],
+    ['something-else: 1', 'postern.yaml:1: something-else: unknown key'],
+    ['"a secret as a key": 1', 'postern.yaml:1: (not a name): unknown key'],
+    ['issuer: *nowhere', 'postern.yaml:1: issuer: an alias without its anchor'],
+    ['issuer: a\nissuer: b', 'postern.yaml:2: the same key twice in one map'],
+    ['http: {listen: "a:1"}\nhttp.listen: a:2', 'postern.yaml:2: http.listen: given twice: also in line 1'],
+    ['- a\n- b', 'postern.yaml:1: expected a map of settings'],
+    ['just words', 'postern.yaml:1: expected a map of settings'],
+    ['a: [', 'postern.yaml:1: not valid YAML here (BAD_INDENT)'],
+    ['a: 1\n---\nb: 2', 'postern.yaml:2: not valid YAML here (MULTIPLE_DOCS)'],
+    ['grpc.listen: 127.0.0.1:8080', 'postern.yaml:1: grpc.listen: expected an address of its own, got that of http.listen'],
+  ])('%j', (yaml, problem) => {
+    expect(problemsOf(load(yaml))).toContain(problem);
+  });
+
+  it('all at once, not one after the other', () => {
+    const problems = problemsOf(load('workers: x\nissuer: ""\nunknown: 1\ngrpc.listen: y', { POSTERN_CACHE_CREDENTIALS: 'z' }));
+    expect(problems).toHaveLength(5);
+  });
+
+  it('by its variable when it came from the environment', () => {
+    expect(problemsOf(load('grpc.listen: a:1', { POSTERN_GRPC_LISTEN: '99999' }))).toEqual([
+      'POSTERN_GRPC_LISTEN: expected host:port or unix:/path, got 99999',
+    ]);
+    expect(problemsOf(loadConfig({ env: { POSTERN_GRPC_LISTN: 'x', POSTERN_X: '' } }))).toEqual([
+      'POSTERN_GRPC_LISTN: unknown variable; did you mean POSTERN_GRPC_LISTEN?',
+      'POSTERN_X: unknown variable',
+    ]);
+    expect(problemsOf(loadConfig({ env: { POSTERN_WORKERS_FILE: '/x', POSTERN_PORT: '8080' } }))).toHaveLength(2);
+  });
+
+  it('in one sentence when the file itself is the problem', () => {
+    withDirectory((directory) => {
+      const file = join(directory, 'postern.yaml');
+      expect(problemsOf(loadConfig({ file, env: {} }))).toEqual(['postern.yaml: there is no such file']);
+      mkdirSync(file);
+      expect(problemsOf(loadConfig({ file, env: {} }))).toEqual(['postern.yaml: the file cannot be read (EISDIR)']);
+    });
+    expect(problemsOf(load(`# ${'x'.repeat(1_048_576)}`))).toEqual([
+      'postern.yaml: expected a file of at most 1 MiB, got 1048578 bytes',
+    ]);
+  });
+});
+
+describe('a wrong route is named with its line', () => {
+  const routes = (line: string): readonly string[] =>
+    problemsOf(load(`routes:\n  - {method: GET, path: /v1/a, permission: a:read}\n  - ${line}\n`));
+
+  it.each([
+    ['{method: GET, path: /v1/b}', 'postern.yaml:3: routes[1]: permission is missing'],
+    [
+      '{method: GET, path: /v1/b, permission: b:read, public: true}',
+      'postern.yaml:3: routes[1].public: unknown member of a route',
+    ],
+    ['{method: GET, path: /v1/b, permission: b:read, model: query}', 'postern.yaml:3: routes[1].model: expected path or body'],
+    ['{method: GET, path: /v1/b, permission: b:read, tokens: 1}', 'postern.yaml:3: routes[1].tokens: expected true or false'],
+    ['[GET, /v1/b]', 'postern.yaml:3: routes[1]: expected a map with method, path and permission, got a list'],
+  ])('%s', (line, problem) => {
+    expect(routes(line)).toEqual([problem]);
+  });
+
+  it.each([
+    '{method: get, path: /v1/b, permission: b:read}',
+    '{method: GET, path: v1/b, permission: b:read}',
+    '{method: GET, path: /v1/b, permission: "b:*"}',
+    '{method: GET, path: /v1/b, permission: b:read, model: path}',
+    '{method: GET, path: /v1/a, permission: b:read}',
+    '{method: POST, path: "/v1/rag/collections/{other}/query", permission: b:read}',
+  ])('also where only the route table can tell: %s', (line) => {
+    const [problem, ...more] = routes(line);
+    expect(problem).toMatch(/^postern\.yaml:3: routes\[1\]: ./);
+    expect(more).toEqual([]);
+  });
+});
+
+describe('secrets', () => {
+  const SECRET_PATHS = ALL_KEYS.filter((key) => key.secret).map((key) => key.path);
+
+  it('are required where sessions must survive: secret-key with a remote database', () => {
+    expect(problemsOf(load('database.url: postgresql://db/x'))).toEqual([
+      'secret-key: required with database.url: at least 32 characters, the same on every server of this database',
+    ]);
+  });
+
+  it.each(SECRET_PATHS)('are never quoted, however wrong: %s', (path) => {
+    const hidden = 'hunter2';
+    for (const problems of [
+      problemsOf(load(`${path}: ${hidden}`)),
+      problemsOf(load(`${path}: "${hidden}`)),
+      problemsOf(load(`${path}: [${hidden}]`)),
+      problemsOf(load(`${path}: ${hidden}\n${path}: ${hidden}`)),
+      problemsOf(load(`${path}: *${hidden}`)),
+      problemsOf(loadConfig({ env: { [envName(path)]: hidden } })),
+    ]) {
+      expect(problems.length).toBeGreaterThan(0);
+      expect(problems.join('\n')).not.toContain(hidden);
+    }
+  });
+
+  it('are not quoted from a file that is not YAML either', () => {
+    const hidden = 'hunter2hunter2hunter2hunter2hunter2';
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom('"', "'", '{', '[', ':', ' ', '\n', '-', '*', '&', '!', '|', '>', '%') }),
+        (noise) => {
+          const problems = problemsOf(load(`secret-key: ${noise}${hidden}${noise}\n`));
+          expect(problems.join('\n')).not.toContain(hidden);
+        },
+      ),
+    );
+  });
+
+  it('in a file that is too large or has a NUL are refused', () => {
+    withDirectory((directory) => {
+      const file = join(directory, 'secret');
+      writeFileSync(file, 'x'.repeat(65_537));
+      expect(problemsOf(loadConfig({ env: { POSTERN_SECRET_KEY_FILE: file } }))).toHaveLength(1);
+      writeFileSync(file, `${'x'.repeat(40)}\0`);
+      expect(problemsOf(loadConfig({ env: { POSTERN_SECRET_KEY_FILE: file } }))).toEqual([
+        'POSTERN_SECRET_KEY_FILE: expected at least 32 characters',
+      ]);
+    });
+  });
+});

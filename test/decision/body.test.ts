@@ -1,0 +1,322 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { isJsonType, MAX_COLLECTIONS, readBody, readJsonBody } from '../../src/decision/body.ts';
+import { type HeaderValue, REPEATED } from '../../src/decision/model.ts';
+import { checkInput } from '../support/world.ts';
+import { naiveBody } from './naive-body.ts';
+
+const encoder = new TextEncoder();
+
+function read(text: string) {
+  return readJsonBody(encoder.encode(text));
+}
+
+/** What was read, or `malformed`. */
+function facts(bytes: Uint8Array) {
+  const body = readJsonBody(bytes);
+  if (body.kind === 'problem') return 'malformed';
+  const { model, collections, largestLimit, smallestLimit, choices } = body;
+  return { model, collections, largestLimit, smallestLimit, choices };
+}
+
+function naiveFacts(bytes: Uint8Array) {
+  const body = naiveBody(bytes);
+  if (body === undefined) return 'malformed';
+  const { model, collections, limits, choices } = body;
+  const [largestLimit, smallestLimit] = limits.length === 0 ? [] : [Math.max(...limits), Math.min(...limits)];
+  return { model, collections, largestLimit, smallestLimit, choices };
+}
+
+const listedName = fc.constantFrom(
+  'model',
+  'max_tokens',
+  'max_completion_tokens',
+  'max_output_tokens',
+  'n',
+  'best_of',
+  'stream',
+  'collection',
+  'collections',
+);
+/** A member name as JSON text: plain, partly escaped, or in another case. */
+const nameText = fc.oneof(
+  { weight: 8, arbitrary: listedName.map((name) => JSON.stringify(name)) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(listedName, fc.nat(20))
+      .map(
+        ([name, at]) =>
+          `"${[...name].map((one, i) => (i === at % name.length ? `\\u00${one.charCodeAt(0).toString(16)}` : one)).join('')}"`,
+      ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      '"Model"',
+      '"MAX_TOKENS"',
+      '"N"',
+      '"\u017ftream"',
+      '"max_to\u212aens"',
+      '"\\u017Ftream"',
+      '"be\u017ft_of"',
+    ),
+  },
+  { weight: 4, arbitrary: fc.string({ unit: 'grapheme', maxLength: 4 }).map((name) => JSON.stringify(name)) },
+  { weight: 4, arbitrary: fc.constantFrom('"messages"', '"input"', '"tools"', '"x"', '""', '"modes"', '"max-tokens"') },
+);
+const valueText = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom('"phi-4"', '"hr"', '["hr","x"]', '[]', '16', '0', 'true', 'false', 'null') },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      '""',
+      '["hr",null]',
+      '[""]',
+      '-0',
+      '-1',
+      '1.0',
+      '1e3',
+      '01',
+      '99999999999999999999',
+      '9007199254740993',
+      '"\\ud800"',
+      '"a\\u0000"',
+      'nul',
+      '"é"',
+    ),
+  },
+  { weight: 1, arbitrary: fc.json({ maxDepth: 3 }) },
+);
+const space = fc.constantFrom('', '', ' ', '\n\t', '\r');
+const document = fc
+  .tuple(
+    fc.array(fc.tuple(space, nameText, space, valueText, space), { maxLength: 6 }),
+    space,
+    fc.constantFrom('', '', '', '', ' x', ','),
+  )
+  .map(
+    ([list, end, after]) =>
+      `{${list.map(([a, name, b, value, c]) => `${a}${name}${b}:${b}${value}${c}`).join(',')}${end}}${after}`,
+  );
+
+describe('the byte reader', () => {
+  test('reads what JSON.parse and plain strings read, and refuses the rest', () => {
+    fc.assert(
+      fc.property(document, (text) => {
+        const bytes = encoder.encode(text);
+        expect(facts(bytes)).toEqual(naiveFacts(bytes));
+      }),
+      { numRuns: 1500 },
+    );
+  });
+
+  test('agrees on bytes with random damage', () => {
+    const damage = fc.array(
+      fc.tuple(fc.nat(1000), fc.oneof(fc.nat(255), fc.constantFrom(0x22, 0x5c, 0x7b, 0x7d, 0x2c, 0xc3, 0xed))),
+      {
+        minLength: 1,
+        maxLength: 3,
+      },
+    );
+    fc.assert(
+      fc.property(document, damage, (text, changes) => {
+        const bytes = encoder.encode(text);
+        for (const [at, byte] of changes) bytes[at % bytes.length] = byte;
+        expect(facts(bytes)).toEqual(naiveFacts(bytes));
+      }),
+      { numRuns: 1500 },
+    );
+  });
+
+  test('agrees on any value in place of an object, and on its text cut anywhere', () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 4 }), fc.nat(1000), (text, cut) => {
+        const wrapped = encoder.encode(`{"x":${text}}`);
+        expect(facts(encoder.encode(text))).toEqual(naiveFacts(encoder.encode(text)));
+        const part = wrapped.subarray(0, cut % wrapped.length);
+        expect(facts(wrapped)).toEqual(naiveFacts(wrapped));
+        expect(facts(part)).toBe('malformed');
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe('a body is malformed', () => {
+  test.each([
+    ['a repeated member', '{"model":"a","model":"b"}'],
+    ['a repeated member that is not read', '{"x":1,"x":1}'],
+    ['a repeated member spelt with an escape', '{"x":1,"\\u0078":1}'],
+    ['a member that is read and repeated as null', '{"model":"a","model":null}'],
+    ['a member equal but for case', '{"Model":"a"}'],
+    ['the long s', '{"\u017ftream":true}'],
+    ['the Kelvin sign', '{"max_to\u212aens":1}'],
+    ['the dotless i', '{"collect\u0131on":"a"}'],
+    ['a byte-order mark', '\ufeff{}'],
+    ['an array', '[]'],
+    ['a string', '"model"'],
+    ['more after the object', '{} {}'],
+    ['a trailing comma', '{"model":"a",}'],
+    ['a comment', '{/**/}'],
+    ['single quotes', "{'model':'a'}"],
+    ['a control character in a string', '{"x":"\u0000"}'],
+    ['a line feed in a string', '{"x":"\n"}'],
+    ['a bad escape', '{"x":"\\x"}'],
+    ['a short escape', '{"x":"\\u12"}'],
+    ['a leading zero', '{"x":01}'],
+    ['NaN', '{"x":NaN}'],
+    ['a model that is an array', '{"model":["a"]}'],
+    ['an empty model', '{"model":""}'],
+    ['a lone surrogate in a model', '{"model":"\\ud800"}'],
+    ['a NUL in a model', '{"model":"phi\\u0000"}'],
+    ['an empty collection', '{"collection":""}'],
+    ['collections as a string', '{"collections":"hr"}'],
+    ['null within collections', '{"collections":["hr",null]}'],
+    ['an empty name within collections', '{"collections":[""]}'],
+    ['stream as a string', '{"stream":"true"}'],
+    ['a limit as a string', '{"max_tokens":"1"}'],
+    ['a limit with a sign', '{"max_tokens":-1}'],
+    ['minus nought', '{"max_tokens":-0}'],
+    ['a limit with a fraction', '{"max_tokens":1.0}'],
+    ['a limit with an exponent', '{"max_tokens":1e3}'],
+    ['n as null within an array', '{"n":[null]}'],
+    ['best_of as a boolean', '{"best_of":true}'],
+  ])('with %s', (_, text) => {
+    expect(read(text)).toMatchObject({ kind: 'problem', code: 'malformed_body' });
+  });
+
+  test.each([
+    ['a stray continuation byte', [0x80]],
+    ['an overlong slash', [0xc0, 0xaf]],
+    ['an encoded surrogate', [0xed, 0xa0, 0x80]],
+    ['a character past U+10FFFF', [0xf4, 0x90, 0x80, 0x80]],
+    ['a character cut short', [0xe2, 0x82]],
+  ])('with %s in a string', (_, bytes) => {
+    const body = Uint8Array.from([...encoder.encode('{"x":"'), ...bytes, ...encoder.encode('"}')]);
+    expect(readJsonBody(body).kind).toBe('problem');
+  });
+
+  test('a name that is refused is told as the parameter at fault', () => {
+    expect(read('{"max_tokens":1.5}')).toMatchObject({ param: 'max_tokens' });
+    expect(read('{"Model":"a"}')).toMatchObject({ param: 'model' });
+  });
+});
+
+describe('a body is read', () => {
+  test('null is absent', () => {
+    const nulls = '{"model":null,"collection":null,"collections":null,"max_tokens":null,"n":null,"stream":null}';
+    expect(read(nulls)).toMatchObject({ kind: 'body', model: undefined, collections: [], largestLimit: undefined, choices: 1 });
+  });
+
+  test('members within members do not count, nor do names of inherited properties', () => {
+    const body = read('{"messages":[{"model":"x","model":"y"}],"__proto__":{"model":"z"},"constructor":1,"model":"m"}');
+    expect(body).toMatchObject({ kind: 'body', model: 'm' });
+  });
+
+  test('all limits and all collections count', () => {
+    const body = read(
+      '{"max_tokens":5,"max_completion_tokens":7,"max_output_tokens":6,"n":2,"best_of":3,"collection":"a","collections":["b"]}',
+    );
+    expect(body).toMatchObject({ largestLimit: 7, smallestLimit: 5, choices: 3, collections: ['a', 'b'] });
+  });
+
+  test('a limit too large to count stays the largest number', () => {
+    expect(read(`{"max_tokens":${'9'.repeat(5000)}}`)).toMatchObject({ largestLimit: Number.MAX_SAFE_INTEGER });
+  });
+
+  test('escapes and other scripts are unescaped in names', () => {
+    expect(read('{"model":"\\u006cl\\u00e9 \\ud83d\\ude42/\u65e5"}')).toMatchObject({ model: 'll\u00e9 \ud83d\ude42/\u65e5' });
+  });
+
+  test('a lone surrogate elsewhere is no fault of the request', () => {
+    expect(read('{"messages":"\\ud800"}').kind).toBe('body');
+  });
+
+  test('128 levels are read, 129 are not, and 100,000 do no harm', () => {
+    const nested = (levels: number) => `{"x":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
+    expect(read(nested(128)).kind).toBe('body');
+    expect(read(nested(129)).kind).toBe('problem');
+    expect(read(nested(100_000)).kind).toBe('problem');
+    expect(read(`{"x":${'{"a":'.repeat(127)}1${'}'.repeat(127)}}`).kind).toBe('body');
+    expect(read(`{"x":${'{"a":'.repeat(128)}1${'}'.repeat(128)}}`).kind).toBe('problem');
+  });
+
+  test('a hundred thousand members are read, and a repeat among them is found', () => {
+    const many = Array.from({ length: 100_000 }, (_, i) => `"m${i}":0`).join(',');
+    expect(read(`{${many}}`).kind).toBe('body');
+    expect(read(`{${many},"m7":0}`).kind).toBe('problem');
+    expect(read(`{${many},"\\u006d99999":0}`).kind).toBe('problem');
+  });
+
+  test('collections are bounded', () => {
+    const naming = (count: number) => JSON.stringify({ collections: Array.from({ length: count }, (_, i) => `c${i}`) });
+    expect(read(naming(MAX_COLLECTIONS)).kind).toBe('body');
+    expect(read(naming(MAX_COLLECTIONS + 1)).kind).toBe('problem');
+  });
+});
+
+describe('what carries the body', () => {
+  const body = encoder.encode('{}');
+  const carried = (parts: Parameters<typeof checkInput>[0]) =>
+    readBody(checkInput({ body, contentType: 'application/json', ...parts }));
+
+  test.each([
+    'application/json',
+    'Application/JSON',
+    'application/json; charset=utf-8',
+    'application/json;charset=UTF-8',
+    'application/json ; charset="utf-8"',
+  ])('%j is JSON', (type) => {
+    expect(isJsonType(type)).toBe(true);
+  });
+
+  test.each([
+    undefined,
+    '',
+    'text/plain',
+    'application/json5',
+    'application/problem+json',
+    'application/json; charset=utf-16',
+    'application/json; charset=latin1',
+    'application/json; profile=x',
+    'application/json; charset=utf-8; charset=utf-16',
+    'application/json, text/plain',
+    'application/json,application/json',
+  ])('%j is not', (type) => {
+    expect(isJsonType(type)).toBe(false);
+    expect(carried({ contentType: type })).toMatchObject({ code: 'malformed_body' });
+  });
+
+  test('a repeated content type is refused', () => {
+    expect(carried({ contentType: REPEATED })).toMatchObject({ code: 'malformed_body' });
+  });
+
+  test.each<HeaderValue>(['gzip', 'identity', REPEATED])('a content encoding is refused', (contentEncoding) => {
+    expect(carried({ contentEncoding })).toMatchObject({ code: 'malformed_body' });
+  });
+
+  test('a cut body is too large, before anything else is said of it', () => {
+    expect(carried({ bodyPartial: true, contentType: 'text/plain' })).toMatchObject({ code: 'body_too_large' });
+  });
+
+  test('an empty body is malformed, and so is one of spaces', () => {
+    expect(carried({ body: new Uint8Array() })).toMatchObject({ code: 'malformed_body' });
+    expect(carried({ body: encoder.encode(' \n') })).toMatchObject({ code: 'malformed_body' });
+    expect(carried({})).toMatchObject({ kind: 'body' });
+  });
+});
+
+describe('a string', () => {
+  test('is judged alike wherever in it a byte stands', () => {
+    for (let byte = 0; byte < 256; byte++) {
+      for (let at = 0; at < 9; at++) {
+        const body = Buffer.from('{"user":"aaaaaaaaa"}');
+        body[9 + at] = byte;
+        const isPlain = byte >= 0x20 && byte < 0x80 && byte !== 0x22 && byte !== 0x5c;
+        // `\\a` is no escape, and before the closing quote a backslash leaves the string open.
+        expect([byte, at, readJsonBody(body).kind]).toEqual([byte, at, isPlain ? 'body' : 'problem']);
+      }
+    }
+  });
+});

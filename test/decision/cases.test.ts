@@ -1,0 +1,28 @@
+import { describe, expect, test } from 'vitest';
+import { explain } from '../../src/decision/explain.ts';
+import { matchRoute } from '../../src/decision/routes.ts';
+import { ERRORS } from '../../src/domain/errors.ts';
+import { codeOf, compileWorld, decideCase, identityOf, inputOf, loadCases, snapshotOf } from '../support/world.ts';
+
+const { defaults, world, cases } = loadCases();
+const compiled = compileWorld(world);
+
+describe('the decisions demanded of the world of the cases', () => {
+  test.each(cases.map((one) => [one.name, one] as const))('%s', (_, one) => {
+    const decision = decideCase(compiled, one, defaults);
+    expect(codeOf(decision)).toBe(one.expect.code);
+    expect(decision.kind === 'deny' ? ERRORS[decision.code].status : 200).toBe(one.expect.status);
+  });
+
+  test.each(cases.map((one) => [one.name, one] as const))('explained alike: %s', (_, one) => {
+    const nowMs = Date.parse(one.time ?? defaults.time);
+    const input = inputOf(one, defaults);
+    const identity = identityOf(world, one.as, nowMs);
+    const snapshot = snapshotOf(compiled, identity, input.tenant);
+    const explanation = explain(matchRoute(compiled.routes, input), input, identity, snapshot, nowMs);
+    expect(explanation.code).toBe(one.expect.code);
+    expect(explanation.status).toBe(one.expect.status);
+    expect(explanation.steps.at(-1)?.outcome).toBe(one.expect.code === 'allow' ? 'allowed' : 'denied');
+    expect(explanation.steps.slice(0, -1).every((step) => step.outcome === 'passed')).toBe(true);
+  });
+});

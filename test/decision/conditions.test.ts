@@ -1,0 +1,194 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { dayOfWeek, isTimezone, minuteOfDay, minuteOfWeek } from '../../src/decision/clock.ts';
+import { circumstances, compileConditions, conditionsHold } from '../../src/decision/conditions.ts';
+import { type Conditions, DAY_NAMES } from '../../src/domain/records.ts';
+
+const ZONES = [
+  'UTC',
+  'Europe/Berlin',
+  'America/New_York',
+  'Asia/Kolkata',
+  'Australia/Lord_Howe',
+  'Pacific/Apia',
+  'America/St_Johns',
+  'Etc/GMT+12',
+];
+
+/** A wall clock by way of a calendar date: Intl writes it, the date's weekday is computed. */
+function naiveWall(zone: string, nowMs: number): { minute: number; day: number } {
+  const parts = new Map(
+    new Intl.DateTimeFormat('en-GB', {
+      timeZone: zone,
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      hour12: false,
+    })
+      .formatToParts(nowMs)
+      .map((part) => [part.type, Number(part.value)]),
+  );
+  const date = Date.UTC(parts.get('year') ?? 0, (parts.get('month') ?? 0) - 1, parts.get('day'));
+  return { minute: ((parts.get('hour') ?? 0) % 24) * 60 + (parts.get('minute') ?? 0), day: (new Date(date).getUTCDay() + 6) % 7 };
+}
+
+const instant = fc.integer({ min: Date.UTC(1975, 0), max: Date.UTC(2037, 11, 31) });
+const NEVER_SEEN = undefined;
+
+function holds(
+  conditions: Conditions,
+  time: string,
+  address: string | undefined,
+  effect: 'allow' | 'deny' = 'allow',
+  zone?: string,
+): boolean {
+  return conditionsHold(compileConditions(conditions), effect, circumstances(Date.parse(time), address, zone));
+}
+
+describe('wall clocks', () => {
+  test('show what the calendar shows, in any order of instants', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...ZONES), fc.array(fc.tuple(instant, fc.nat(90_000)), { maxLength: 4 }), (zone, steps) => {
+        for (const [start, later] of steps) {
+          for (const at of [start, start + later]) {
+            const minute = minuteOfWeek(zone, at) ?? Number.NaN;
+            expect({ minute: minuteOfDay(minute), day: dayOfWeek(minute) }).toEqual(naiveWall(zone, at));
+          }
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('a zone that is none, and an instant that is none, show nothing', () => {
+    for (const zone of ['', 'Mars/Olympus', '+01:00', '../etc/passwd']) {
+      expect(isTimezone(zone)).toBe(false);
+      expect(minuteOfWeek(zone, 0)).toBeUndefined();
+    }
+    for (const at of [Number.NaN, Number.POSITIVE_INFINITY, 9e15]) expect(minuteOfWeek('Europe/Berlin', at)).toBeUndefined();
+    expect(isTimezone('Europe/Berlin')).toBe(true);
+  });
+
+  test('instants before the epoch and before whole-minute offsets are right', () => {
+    expect(minuteOfWeek('UTC', -60_000)).toBe(2 * 1440 + 1439);
+    const early = Date.UTC(1900, 0, 1, 12, 0, 20);
+    expect(minuteOfDay(minuteOfWeek('Europe/Amsterdam', early) ?? -1)).toBe(naiveWall('Europe/Amsterdam', early).minute);
+  });
+});
+
+describe('time', () => {
+  test.each([
+    ['2026-11-18T21:00:00Z', true, 'the start is included'],
+    ['2026-11-18T20:59:59Z', false, 'before the start'],
+    ['2026-11-18T23:30:00Z', true, 'after midnight'],
+    ['2026-11-18T04:59:59Z', true, 'just before the end'],
+    ['2026-11-18T05:00:00Z', false, 'the end is excluded'],
+  ])('a span across midnight in Berlin at %s: %s (%s)', (time, expected) => {
+    const night = { time: { between: ['22:00', '06:00'] }, timezone: 'Europe/Berlin' } as const;
+    expect(holds(night, time, NEVER_SEEN)).toBe(expected);
+    expect(holds({ ...night, time: { not_between: ['22:00', '06:00'] } }, time, NEVER_SEEN)).toBe(!expected);
+  });
+
+  test('an hour that daylight saving repeats matches twice, one that it skips never', () => {
+    const hour = { time: { between: ['02:00', '03:00'] }, timezone: 'Europe/Berlin' } as const;
+    expect(holds(hour, '2026-10-25T00:30:00Z', NEVER_SEEN)).toBe(true);
+    expect(holds(hour, '2026-10-25T01:30:00Z', NEVER_SEEN)).toBe(true);
+    const skipped = Array.from({ length: 24 * 60 }, (_, i) => new Date(Date.UTC(2026, 2, 29, 0, i)).toISOString());
+    expect(skipped.some((time) => holds(hour, time, NEVER_SEEN))).toBe(false);
+  });
+
+  test("the zone is the condition's, else the tenant's, else UTC", () => {
+    const noon = { time: { between: ['12:00', '12:01'] } } as const;
+    expect(holds(noon, '2026-11-18T12:00:00Z', NEVER_SEEN)).toBe(true);
+    expect(holds(noon, '2026-11-18T11:00:00Z', NEVER_SEEN, 'allow', 'Europe/Berlin')).toBe(true);
+    expect(holds({ ...noon, timezone: 'Asia/Kolkata' }, '2026-11-18T06:30:00Z', NEVER_SEEN, 'allow', 'Europe/Berlin')).toBe(true);
+  });
+});
+
+describe('day of week', () => {
+  test('is the day of the instant on the wall', () => {
+    const monday = { day_of_week: { in: ['Mon'] }, timezone: 'Pacific/Auckland' } as const;
+    expect(holds(monday, '2026-11-15T12:00:00Z', NEVER_SEEN)).toBe(true);
+    expect(holds({ ...monday, timezone: 'UTC' }, '2026-11-15T12:00:00Z', NEVER_SEEN)).toBe(false);
+    expect(holds({ day_of_week: { not_in: ['Sat', 'Sun'] } }, '2026-11-15T12:00:00Z', NEVER_SEEN)).toBe(false);
+  });
+});
+
+describe('all conditions together', () => {
+  test('none is always', () => {
+    expect(holds({}, '2026-11-18T12:00:00Z', NEVER_SEEN)).toBe(true);
+    expect(holds({ timezone: 'Europe/Berlin' }, '2026-11-18T12:00:00Z', NEVER_SEEN)).toBe(true);
+  });
+
+  test('both operators of one condition must hold', () => {
+    const ip = { ip_address: { in: ['10.0.0.0/8'], not_in: ['10.1.0.0/16'] } } as const;
+    expect(holds(ip, '2026-11-18T12:00:00Z', '10.2.0.1')).toBe(true);
+    expect(holds(ip, '2026-11-18T12:00:00Z', '10.1.0.1')).toBe(false);
+  });
+
+  test.each([undefined, '', 'unknown', '010.0.0.1', '10.0.0.1:443'])(
+    'an address of %j is missing: a deny applies, an allow does not',
+    (address) => {
+      for (const ip of [{ in: ['10.0.0.0/8'] }, { not_in: ['10.0.0.0/8'] }]) {
+        expect(holds({ ip_address: ip }, '2026-11-18T12:00:00Z', address, 'deny')).toBe(true);
+        expect(holds({ ip_address: ip }, '2026-11-18T12:00:00Z', address, 'allow')).toBe(false);
+      }
+    },
+  );
+
+  test('a missing address does not make the other conditions of a deny hold', () => {
+    const conditions = { ip_address: { in: ['10.0.0.0/8'] }, day_of_week: { in: ['Mon'] } } as const;
+    expect(holds(conditions, '2026-11-18T12:00:00Z', undefined, 'deny')).toBe(false);
+  });
+
+  test('what is stored but cannot be read makes a deny apply and an allow not', () => {
+    const stored: unknown[] = [
+      { ip_address: { in: ['10.0.0.1/8'] } },
+      { ip_address: { in: [] } },
+      { time: { between: ['25:00', '06:00'] } },
+      { day_of_week: { in: ['Someday'] } },
+      { moon_phase: { in: ['full'] } },
+      { time: { between: ['08:00', '09:00'] }, timezone: 'Mars/Olympus' },
+    ];
+    for (const conditions of stored) {
+      const known: Conditions = Object.assign({}, conditions);
+      expect(holds(known, '2026-11-18T12:00:00Z', '10.0.0.1', 'deny')).toBe(true);
+      expect(holds(known, '2026-11-18T12:00:00Z', '10.0.0.1', 'allow')).toBe(false);
+    }
+  });
+
+  test('agree with each read by itself', () => {
+    const clock = fc.tuple(fc.nat(23), fc.nat(59)).map(([h, m]) => `${String(h).padStart(2, '0')}:${String(m).padStart(2, '0')}`);
+    const span = fc.tuple(clock, clock).filter(([start, end]) => start !== end);
+    const days = fc.uniqueArray(fc.constantFrom(...DAY_NAMES), { minLength: 1 });
+    const zone = fc.option(fc.constantFrom(...ZONES), { nil: undefined });
+    fc.assert(
+      fc.property(
+        span,
+        fc.boolean(),
+        days,
+        fc.boolean(),
+        zone,
+        zone,
+        instant,
+        (between, notTime, list, notDay, own, tenants, nowMs) => {
+          const conditions: Conditions = {
+            time: notTime ? { not_between: between } : { between },
+            day_of_week: notDay ? { not_in: list } : { in: list },
+            ...(own === undefined ? {} : { timezone: own }),
+          };
+          const wall = naiveWall(own ?? tenants ?? 'UTC', nowMs);
+          const text = `${String(Math.floor(wall.minute / 60)).padStart(2, '0')}:${String(wall.minute % 60).padStart(2, '0')}`;
+          const [start, end] = between;
+          const inside = start < end ? start <= text && text < end : start <= text || text < end;
+          const day = list.some((name) => DAY_NAMES.indexOf(name) === wall.day);
+          const now = circumstances(nowMs, undefined, tenants);
+          expect(conditionsHold(compileConditions(conditions), 'deny', now)).toBe(inside !== notTime && day !== notDay);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,266 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { compileGrant, compilePolicies, compileTenant } from '../../src/decision/compile.ts';
+import { decide } from '../../src/decision/decide.ts';
+import { explain } from '../../src/decision/explain.ts';
+import type { CheckInput, Decision, Identity, Snapshot } from '../../src/decision/model.ts';
+import { buildRouteTable, matchRoute } from '../../src/decision/routes.ts';
+import { makeId, parseTenantId } from '../../src/domain/ids.ts';
+import type { PolicyRecord, TenantRecord } from '../../src/domain/records.ts';
+import { checkInput, must } from '../support/world.ts';
+import { naiveDecision } from './naive-decision.ts';
+import {
+  extraLines,
+  principalArbitrary,
+  type RandomRequest,
+  type RandomWorld,
+  requestArbitrary,
+  worldArbitrary,
+} from './worlds.ts';
+
+const built = buildRouteTable(extraLines());
+if (built.kind === 'error') throw new Error(built.message);
+const { table } = built;
+const NOW = Date.parse('2026-11-18T11:00:00Z');
+
+type RandomPrincipal = typeof principalArbitrary extends fc.Arbitrary<infer T> ? T : never;
+
+function identityOf(principal: RandomPrincipal): Identity {
+  const tenantId = must(parseTenantId(principal.tenant), principal.tenant);
+  const { key, roles, id } = principal;
+  if (key === undefined) {
+    return {
+      kind: 'proved',
+      principal: { kind: 'user', id, tenantId, roles, platformAdmin: roles.some((one) => one === 'admin'), sessionId: undefined },
+    };
+  }
+  const owner = key.owned ? { id, roles } : undefined;
+  const grant = compileGrant(key.permissions, key.constraints);
+  const keyId = makeId('key', 0, new Uint8Array(10));
+  return { kind: 'proved', principal: { kind: 'api_key', id: keyId, tenantId, grant, owner, rateLimitRpm: undefined } };
+}
+
+function inputOf(request: RandomRequest): CheckInput {
+  return checkInput({
+    method: request.method,
+    path: request.path,
+    tenant: request.header,
+    contentType: request.body === undefined ? undefined : 'application/json',
+    body: new TextEncoder().encode(request.body ?? ''),
+    clientAddress: request.address,
+  });
+}
+
+function snapshotOf(world: RandomWorld, principal: RandomPrincipal, request: RandomRequest): Snapshot {
+  const view = (id: string) => {
+    const record = world.tenants.find((tenant) => tenant.id === id);
+    return record && compileTenant(record);
+  };
+  return {
+    own: view(principal.tenant),
+    effective: view(request.header ?? principal.tenant),
+    global: compilePolicies(world.globals),
+  };
+}
+
+function told(decision: Decision): string {
+  if (decision.kind !== 'deny') return decision.kind;
+  return decision.policy === undefined ? decision.code : `${decision.code} ${decision.policy}`;
+}
+
+/** The conditions of random worlds ask for the address alone. */
+function holds(policy: PolicyRecord, request: RandomRequest): boolean {
+  const ip = policy.conditions.ip_address;
+  if (ip === undefined) return true;
+  if (request.address === undefined) return policy.effect === 'deny';
+  return request.address.startsWith('10.') === (ip.in !== undefined);
+}
+
+function naive(world: RandomWorld, principal: RandomPrincipal, request: RandomRequest): string {
+  const { key, roles } = principal;
+  const effective = world.tenants.find((tenant) => tenant.id === (request.header ?? principal.tenant));
+  const resources = request.resources.map((one) =>
+    one.orDefault ? { kind: one.kind, name: effective?.settings.default_model } : one,
+  );
+  return naiveDecision(
+    world.tenants,
+    world.globals,
+    {
+      tenant: principal.tenant,
+      platformAdmin: key === undefined && roles.some((one) => one === 'admin'),
+      roles: key === undefined || key.owned ? roles : undefined,
+      scopes: key && { permissions: key.permissions, constraints: key.constraints },
+    },
+    { ...request, resources },
+    (policy) => holds(policy, request),
+  );
+}
+
+describe('the decision on random worlds', () => {
+  test('is what the rules, read one by one, say; and explaining it changes nothing', () => {
+    const seen = new Map<string, number>();
+    fc.assert(
+      fc.property(worldArbitrary, principalArbitrary, requestArbitrary, (world, principal, request) => {
+        const input = inputOf(request);
+        const match = matchRoute(table, input);
+        const identity = identityOf(principal);
+        const snapshot = snapshotOf(world, principal, request);
+        const decision = decide(match, input, identity, snapshot, NOW);
+        expect(told(decision)).toBe(naive(world, principal, request));
+
+        const explanation = explain(match, input, identity, snapshot, NOW);
+        expect(explanation.code).toBe(decision.kind === 'deny' ? decision.code : 'allow');
+        expect(explanation.policy ?? undefined).toBe(decision.kind === 'deny' ? decision.policy : undefined);
+        const denies = explanation.policies
+          .filter((policy) => policy.matched && policy.effect === 'deny')
+          .map((policy) => policy.name);
+        if (explanation.policies.length > 0) expect(denies.length > 0).toBe(explanation.code === 'denied_by_policy');
+        if (explanation.policy !== null) expect(denies).toContain(explanation.policy);
+        const code = told(decision).split(' ')[0] ?? '';
+        seen.set(code, (seen.get(code) ?? 0) + 1);
+      }),
+      { numRuns: 3000 },
+    );
+    // Worlds in which some outcome never comes would prove little.
+    for (const code of [
+      'allow',
+      'denied_by_policy',
+      'insufficient_permission',
+      'resource_not_permitted',
+      'max_tokens_exceeded',
+      'tenant_mismatch',
+    ]) {
+      expect([code, seen.get(code) ?? 0]).toEqual([code, expect.toSatisfy((count: number) => count >= 5)]);
+    }
+  });
+});
+
+const HOME = must(parseTenantId('home'), 'home');
+
+function record(parts: Partial<TenantRecord> = {}): TenantRecord {
+  return { id: HOME, status: 'active', settings: {}, quotas: {}, roles: [], policies: [], ...parts };
+}
+
+function keyWith(scopes: readonly string[]): Identity {
+  const id = makeId('key', 0, new Uint8Array(10));
+  const grant = compileGrant(scopes, {});
+  return { kind: 'proved', principal: { kind: 'api_key', id, tenantId: HOME, grant, owner: undefined, rateLimitRpm: undefined } };
+}
+
+function ask(parts: Partial<CheckInput>, identity: Identity, tenant: TenantRecord = record()): Decision {
+  const input = checkInput({ contentType: 'application/json', ...parts });
+  const view = compileTenant(tenant);
+  const snapshot = { own: view, effective: view, global: compilePolicies([]) };
+  return decide(matchRoute(table, input), input, identity, identity.kind === 'proved' ? snapshot : undefined, NOW);
+}
+
+function chat(body: string): Partial<CheckInput> {
+  return { method: 'POST', path: '/v1/chat/completions', body: new TextEncoder().encode(body) };
+}
+
+describe('an allow', () => {
+  test('names the model of the body, the smallest limit in force and what is asked for', () => {
+    const settings = { default_model: 'd', max_tokens_per_request: 100 };
+    const body = '{"model":"m","max_tokens":50,"max_completion_tokens":70,"n":2,"best_of":4}';
+    expect(ask(chat(body), keyWith(['chat:write']), record({ settings }))).toMatchObject({
+      kind: 'allow',
+      model: 'm',
+      defaultModel: undefined,
+      maxTokens: 50,
+      askedTokens: 70,
+      askedChoices: 4,
+    });
+  });
+
+  test("carries the tenant's default model and limit where the body names none", () => {
+    const settings = { default_model: 'd', max_tokens_per_request: 100 };
+    expect(ask(chat('{}'), keyWith(['chat:write']), record({ settings }))).toMatchObject({
+      model: undefined,
+      defaultModel: 'd',
+      maxTokens: 100,
+      askedTokens: undefined,
+      resources: [{ kind: 'models', name: 'd' }],
+    });
+  });
+
+  test('carries no limit where none is in force', () => {
+    expect(ask(chat('{}'), keyWith(['chat:write']))).toMatchObject({
+      kind: 'allow',
+      maxTokens: undefined,
+      defaultModel: undefined,
+    });
+  });
+
+  test('names the model of the path', () => {
+    const settings = { default_model: 'd', max_tokens_per_request: 100 };
+    const allowed = ask({ path: '/v1/models/a/b' }, keyWith(['*:read']), record({ settings }));
+    expect(allowed).toMatchObject({ kind: 'allow', model: 'a/b', defaultModel: undefined, maxTokens: undefined });
+  });
+
+  test('a limit counts only where tokens are metered', () => {
+    const settings = { max_tokens_per_request: 1 };
+    const path = { method: 'POST', path: '/v1/finetuning/jobs', body: new TextEncoder().encode('{"max_tokens":9}') };
+    expect(ask(path, keyWith(['finetuning:*']), record({ settings }))).toMatchObject({ kind: 'allow', maxTokens: undefined });
+  });
+
+  test('a limit of nought lets no limit pass', () => {
+    const settings = { max_tokens_per_request: 0 };
+    expect(ask(chat('{"max_tokens":1}'), keyWith(['*']), record({ settings }))).toMatchObject({ code: 'max_tokens_exceeded' });
+  });
+});
+
+describe('a denial', () => {
+  test('for want of a permission names it, the first of two', () => {
+    const denied = ask({ method: 'POST', path: '/v1/rag/query', body: new TextEncoder().encode('{}') }, keyWith(['chat:*']));
+    expect(denied).toMatchObject({ code: 'insufficient_permission', permission: 'rag:query' });
+  });
+
+  test('the order of lines: credential before tenant before body', () => {
+    const broken = { ...chat('{'), tenant: 'NO' };
+    expect(ask(broken, { kind: 'missing' })).toMatchObject({ code: 'missing_credential' });
+    expect(ask(broken, keyWith(['*']))).toMatchObject({ code: 'invalid_tenant' });
+    expect(ask({ ...broken, tenant: undefined }, keyWith([]))).toMatchObject({ code: 'malformed_body' });
+    expect(ask({ ...broken, tenant: undefined }, keyWith(['*']), record({ status: 'suspended' }))).toMatchObject({
+      code: 'tenant_suspended',
+    });
+  });
+
+  test('a body that is cut is body_too_large, one that is not JSON malformed_body', () => {
+    expect(ask({ ...chat('{'), bodyPartial: true }, keyWith(['*']))).toMatchObject({ code: 'body_too_large' });
+    expect(ask({ ...chat('{}'), contentType: 'text/plain' }, keyWith(['*']))).toMatchObject({ code: 'malformed_body' });
+  });
+
+  test('a body is not looked at where the route takes nothing from it', () => {
+    expect(
+      ask({ method: 'POST', path: '/v1/agents', body: Uint8Array.of(0xff), bodyPartial: true }, keyWith(['*'])),
+    ).toMatchObject({ kind: 'allow' });
+  });
+
+  test('every invalid credential reads alike', () => {
+    const answers = (['unknown', 'revoked', 'user_deactivated', 'malformed'] as const).map((reason) => {
+      const denied = ask(chat('{}'), { kind: 'invalid', reason });
+      return denied.kind === 'deny' ? [denied.code, denied.detail] : [];
+    });
+    expect(new Set(answers.map(String)).size).toBe(1);
+  });
+
+  test('somebody proved without a world to decide in is denied', () => {
+    const input = checkInput(chat('{}'));
+    expect(decide(matchRoute(table, input), input, keyWith(['*']), undefined, NOW)).toMatchObject({ kind: 'deny' });
+  });
+
+  test('no name that the request brings is repeated at length', () => {
+    const denied = ask(chat(`{"model":"${'m'.repeat(5000)}"}`), {
+      kind: 'proved',
+      principal: {
+        kind: 'api_key',
+        id: makeId('key', 0, new Uint8Array(10)),
+        tenantId: HOME,
+        grant: compileGrant(['*'], { models: ['x'] }),
+        owner: undefined,
+        rateLimitRpm: undefined,
+      },
+    });
+    expect(denied.kind === 'deny' && denied.detail.length).toBeLessThan(300);
+  });
+});

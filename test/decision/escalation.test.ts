@@ -1,0 +1,231 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { compileGrant, compilePolicies, compileTenant } from '../../src/decision/compile.ts';
+import {
+  added,
+  addedByPolicy,
+  lacking,
+  NO_POWER,
+  powerOfCaller,
+  powerOfGrant,
+  powerOfKey,
+  powerOfPolicy,
+  powerOfRole,
+  powerOfUser,
+} from '../../src/decision/escalation.ts';
+import { grantCoversPermission, grantCoversResources } from '../../src/decision/grants.ts';
+import type { Principal, Resource } from '../../src/decision/model.ts';
+import { permissionOf } from '../../src/decision/permissions.ts';
+import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
+import type { PolicyRecord, ResourceConstraints, RoleRecord } from '../../src/domain/records.ts';
+import { must, roleName } from '../support/world.ts';
+
+const ACME = must(parseTenantId('acme'), 'acme');
+
+function view(roles: RoleRecord[] = [], policies: PolicyRecord[] = []) {
+  return compileTenant({ id: ACME, status: 'active', settings: {}, quotas: {}, roles, policies });
+}
+
+function role(name: string, permissions: string[], constraints: ResourceConstraints = {}): RoleRecord {
+  return { name: roleName(name), permissions, constraints };
+}
+
+function allow(name: string, actions: string[], parts: Partial<PolicyRecord> = {}): PolicyRecord {
+  return {
+    name: must(parsePolicyName(name), name),
+    effect: 'allow',
+    actions,
+    resources: ['*'],
+    conditions: {},
+    appliesTo: 'everyone',
+    attachedRoles: [],
+    enabled: true,
+    ...parts,
+  };
+}
+
+function user(...roles: string[]): Principal {
+  const names = roles.map(roleName);
+  const id = makeId('usr', 0, new Uint8Array(10));
+  return { kind: 'user', id, tenantId: ACME, roles: names, platformAdmin: roles.includes('admin'), sessionId: undefined };
+}
+
+function key(scopes: string[], constraints: ResourceConstraints = {}, ...ownerRoles: string[]): Principal {
+  const owner =
+    ownerRoles.length === 0 ? undefined : { id: makeId('usr', 0, new Uint8Array(10)), roles: ownerRoles.map(roleName) };
+  const id = makeId('key', 0, new Uint8Array(10));
+  return { kind: 'api_key', id, tenantId: ACME, grant: compileGrant(scopes, constraints), owner, rateLimitRpm: undefined };
+}
+
+const none = compilePolicies([]);
+const callerOf = (principal: Principal, own = view()) => powerOfCaller(principal, { own, global: none });
+
+describe('giving', () => {
+  test('what one held pattern contains is held, what only several together cover is not', () => {
+    const tad = callerOf(user('tenant-admin'));
+    expect(lacking(tad, powerOfGrant(['chat:write', 'rag:*', 'audit:read', 'secrets:read'], {}))).toBeUndefined();
+    expect(lacking(tad, powerOfGrant(['*:*'], {}))).toBe('*:*');
+    expect(lacking(tad, powerOfGrant(['chat:write', 'secrets:write'], {}))).toBe('secrets:write');
+    const both = callerOf(user('a', 'b'), view([role('a', ['chat:read']), role('b', ['chat:write'])]));
+    expect(lacking(both, powerOfGrant(['chat:*'], {}))).toBe('chat:*');
+  });
+
+  test('a narrower constraint holds less', () => {
+    const narrow = callerOf(user('phi'), view([role('phi', ['chat:*'], { models: ['phi-*', 'x'] })]));
+    expect(lacking(narrow, powerOfGrant(['chat:write'], { models: ['phi-4', 'phi-*-mini'] }))).toBeUndefined();
+    expect(lacking(narrow, powerOfGrant(['chat:write'], { models: [] }))).toBeUndefined();
+    expect(lacking(narrow, powerOfGrant(['chat:write'], { models: ['phi-4', 'llama'] }))).toBe('chat:write');
+    expect(lacking(narrow, powerOfGrant(['chat:write'], { models: ['*'] }))).toBe('chat:write');
+    expect(lacking(narrow, powerOfGrant(['chat:write'], {}))).toBe('chat:write');
+    expect(lacking(narrow, powerOfGrant(['chat:write'], { collections: ['a'] }))).toBe('chat:write');
+  });
+
+  test('a constraint of * is none', () => {
+    const all = callerOf(user('a'), view([role('a', ['chat:*'], { models: ['*'] })]));
+    expect(lacking(all, powerOfGrant(['chat:write'], {}))).toBeUndefined();
+  });
+
+  test('admin is given by platform administrators alone', () => {
+    const everything = callerOf(user('all'), view([role('all', ['*'])]));
+    expect(lacking(everything, powerOfGrant(['*'], {}))).toBeUndefined();
+    expect(lacking(everything, powerOfRole(roleName('admin'), view(), none))).toBe('admin');
+    expect(lacking(callerOf(user('admin')), powerOfRole(roleName('admin'), view(), none))).toBeUndefined();
+    expect(lacking(callerOf(key(['*'], {}, 'admin')), powerOfRole(roleName('admin'), view(), none))).toBe('admin');
+  });
+
+  test("the caller's unconditional allow policies count, its conditional ones do not", () => {
+    const own = view(
+      [],
+      [allow('a', ['models:read']), allow('b', ['rag:read'], { conditions: { ip_address: { in: ['10.0.0.0/8'] } } })],
+    );
+    expect(lacking(callerOf(user(), own), powerOfGrant(['models:read'], {}))).toBeUndefined();
+    expect(lacking(callerOf(user(), own), powerOfGrant(['rag:read'], {}))).toBe('rag:read');
+  });
+
+  test('an allow policy on resources gives what names them, and no role', () => {
+    const phi = allow('a', ['chat:write'], { resources: ['models/phi-*'] });
+    const caller = callerOf(user(), view([], [phi]));
+    expect(lacking(caller, powerOfPolicy(allow('b', ['chat:write'], { resources: ['models/phi-4'] })))).toBeUndefined();
+    expect(lacking(caller, powerOfPolicy(allow('b', ['chat:write'], { resources: ['collections/x'] })))).toBe('chat:write');
+    expect(lacking(caller, powerOfPolicy(allow('b', ['chat:write'])))).toBe('chat:write');
+    expect(lacking(caller, powerOfGrant(['chat:write'], { models: ['phi-4'] }))).toBe('chat:write');
+    // Narrowed as far in every kind, a role still reaches requests without resources, which the policy does not.
+    const asNarrow = { models: ['phi-4'], collections: [], agents: [] };
+    expect(lacking(caller, powerOfGrant(['chat:write'], asNarrow))).toBe('chat:write');
+  });
+
+  test('a role carries its attached allow policies, the conditional ones too', () => {
+    const attached = allow('a', ['secrets:read'], {
+      appliesTo: 'roles',
+      attachedRoles: [roleName('guest')],
+      conditions: { day_of_week: { in: ['Mon'] } },
+    });
+    const own = view([role('guest', [])], [attached]);
+    const power = powerOfRole(roleName('guest'), own, none);
+    expect(lacking(callerOf(user('developer'), own), power)).toBe('secrets:read');
+    expect(lacking(callerOf(user('admin'), own), power)).toBeUndefined();
+  });
+
+  test('a deny gives nothing, nor does a disabled allow', () => {
+    expect(powerOfPolicy(allow('a', ['*'], { effect: 'deny' }))).toEqual(NO_POWER);
+    expect(powerOfPolicy(allow('a', ['*'], { enabled: false }))).toEqual(NO_POWER);
+  });
+});
+
+describe('changing', () => {
+  test('counts what is added', () => {
+    const before = powerOfGrant(['secrets:*', 'chat:*'], {});
+    const narrower = powerOfGrant(['secrets:read', 'rag:read'], {});
+    expect(added(narrower, before).holdings.map((one) => one.pattern)).toEqual(['rag:read']);
+  });
+
+  test('a policy that keeps its circumstances and its people adds only new actions and resources', () => {
+    const before = allow('a', ['secrets:*'], { resources: ['models/a'] });
+    expect(addedByPolicy(before, { ...before, actions: ['secrets:read'] }).holdings).toEqual([]);
+    expect(addedByPolicy(before, { ...before, resources: ['models/a', 'models/b'] }).holdings).toHaveLength(1);
+  });
+
+  test('new circumstances or new people make all of it new', () => {
+    const before = allow('a', ['secrets:*'], {
+      appliesTo: 'roles',
+      attachedRoles: [roleName('one')],
+      conditions: { day_of_week: { in: ['Mon'] } },
+    });
+    expect(addedByPolicy(before, { ...before, attachedRoles: [] }).holdings).toEqual([]);
+    expect(addedByPolicy(before, { ...before, attachedRoles: [roleName('one'), roleName('two')] }).holdings).toHaveLength(1);
+    expect(addedByPolicy(before, { ...before, appliesTo: 'everyone', attachedRoles: [] }).holdings).toHaveLength(1);
+    expect(addedByPolicy(before, { ...before, conditions: {} }).holdings).toHaveLength(1);
+    expect(addedByPolicy({ ...before, enabled: false }, before).holdings).toHaveLength(1);
+    expect(addedByPolicy({ ...before, effect: 'deny' }, before).holdings).toHaveLength(1);
+    expect(addedByPolicy(before, { ...before, enabled: false }).holdings).toEqual([]);
+  });
+});
+
+describe('acting on somebody', () => {
+  test('is refused where the target holds what the caller lacks, by a conditional policy too', () => {
+    const office = allow('a', ['secrets:read'], {
+      appliesTo: 'roles',
+      attachedRoles: [roleName('guest')],
+      conditions: { ip_address: { in: ['10.0.0.0/8'] } },
+    });
+    const own = view([role('guest', [])], [office]);
+    const tad = callerOf(user('tenant-admin'), view());
+    expect(lacking(tad, powerOfUser([roleName('developer')], own, none))).toBeUndefined();
+    expect(lacking(callerOf(user('developer'), own), powerOfUser([roleName('guest')], own, none))).toBe('secrets:read');
+    expect(lacking(tad, powerOfUser([roleName('admin')], own, none))).toBe('admin');
+  });
+
+  test("a key is worth its scopes within its owner's", () => {
+    const own = view();
+    const grant = compileGrant(['chat:*', 'models:*'], {});
+    const dev = callerOf(user('developer'));
+    expect(lacking(dev, powerOfKey(grant, undefined, own, none))).toBe('models:*');
+    expect(lacking(dev, powerOfKey(grant, [roleName('developer')], own, none))).toBeUndefined();
+  });
+
+  test("a key holds its scopes within its owner's, under the constraints of both", () => {
+    const own = view([role('phi', ['chat:*'], { models: ['phi-*'] })]);
+    const caller = callerOf(key(['*:write'], { models: ['phi-4', 'llama'] }, 'phi'), own);
+    expect(lacking(caller, powerOfGrant(['chat:write'], { models: ['phi-4'] }))).toBeUndefined();
+    expect(lacking(caller, powerOfGrant(['chat:write'], { models: ['llama'] }))).toBe('chat:write');
+    expect(lacking(caller, powerOfGrant(['chat:write'], { models: ['phi-5'] }))).toBe('chat:write');
+    expect(lacking(caller, powerOfGrant(['chat:read'], { models: ['phi-4'] }))).toBe('chat:read');
+  });
+});
+
+describe('holding', () => {
+  const list = fc.option(fc.uniqueArray(fc.constantFrom('*', 'a', 'a*', '*b', 'ab', 'b'), { maxLength: 3 }), { nil: undefined });
+  const constraints = fc.record({ models: list, collections: list }).map(
+    ({ models, collections }): ResourceConstraints => ({
+      ...(models && { models }),
+      ...(collections && { collections }),
+    }),
+  );
+  const patterns = fc.uniqueArray(fc.constantFrom('*', 'chat:*', '*:read', 'chat:read', 'rag:read', 'rag:*'), { maxLength: 2 });
+  const requests = ['chat:read', 'chat:write', 'rag:read', 'x:y'].flatMap((permission) =>
+    [[], ['a'], ['b'], ['ab'], ['axb'], ['c'], [undefined]].flatMap((models) =>
+      [[], ['a'], ['xb'], [undefined]].map((collections) => ({
+        permission: permissionOf(permission),
+        resources: [
+          ...models.map((name): Resource => ({ kind: 'models', name })),
+          ...collections.map((name): Resource => ({ kind: 'collections', name })),
+        ],
+      })),
+    ),
+  );
+
+  test('who lacks nothing of a grant can do all that it permits', () => {
+    fc.assert(
+      fc.property(patterns, constraints, patterns, constraints, (held, heldUnder, given, givenUnder) => {
+        if (lacking(powerOfGrant(held, heldUnder), powerOfGrant(given, givenUnder)) !== undefined) return;
+        const [holder, receiver] = [compileGrant(held, heldUnder), compileGrant(given, givenUnder)];
+        for (const { permission, resources } of requests) {
+          const can = (grant: typeof holder) =>
+            grantCoversPermission(grant, [permission]) && grantCoversResources(grant, resources);
+          if (can(receiver)) expect([permission.text, resources, can(holder)]).toEqual([permission.text, resources, true]);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest';
+import { explain } from '../../src/decision/explain.ts';
+import { matchRoute } from '../../src/decision/routes.ts';
+import { compileWorld, type DecisionCase, identityOf, inputOf, loadCases, snapshotOf } from '../support/world.ts';
+
+const { defaults, world } = loadCases();
+const compiled = compileWorld(world);
+
+function explained(parts: Partial<DecisionCase>) {
+  const one: DecisionCase = { name: '', as: null, method: 'GET', path: '/', expect: { status: 0, code: '' }, ...parts };
+  const nowMs = Date.parse(one.time ?? defaults.time);
+  const input = inputOf(one, defaults);
+  const identity = identityOf(world, one.as, nowMs);
+  return explain(matchRoute(compiled.routes, input), input, identity, snapshotOf(compiled, identity, input.tenant), nowMs);
+}
+
+describe('an explanation', () => {
+  test('ends at the line that decided, with what the lines before it found', () => {
+    const { steps } = explained({ as: 'ada', path: '/v1/models' });
+    expect(steps.map((step) => step.line)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
+    expect(steps.at(-1)).toMatchObject({ name: 'permission', outcome: 'denied' });
+    expect(steps.at(-1)?.detail).toContain('models:read');
+  });
+
+  test.each([
+    ['a public path', { path: '/docs' }, 3, 'allowed'],
+    ['a path out of normal form', { path: '//' }, 2, 'denied'],
+    ['no route', { path: '/v1/unknown' }, 4, 'denied'],
+    ['no credential', { path: '/v1/models' }, 5, 'denied'],
+    ['another scheme', { path: '/v1/models', as: 'header:Basic x' }, 6, 'denied'],
+    ['an unknown key', { path: '/v1/models', as: 'raw:psk_x' }, 8, 'denied'],
+    ['an allow', { path: '/v1/models', as: 'ana' }, 18, 'allowed'],
+  ] as const)('of %s ends at its line', (_, parts, line, outcome) => {
+    expect(explained(parts).steps.at(-1)).toMatchObject({ line, outcome });
+  });
+
+  test('lists every grant with what it lacked', () => {
+    const body = { model: 'llama-3-70b' };
+    const { grants, resources, permission, code } = explained({ as: 'mix', method: 'POST', path: '/v1/chat/completions', body });
+    expect(code).toBe('resource_not_permitted');
+    expect(permission).toBe('chat:write');
+    expect(resources).toEqual(['models/llama-3-70b']);
+    expect(grants).toMatchObject([
+      { kind: 'role', name: 'small-models', outcome: 'no_resources', resource_constraints: { models: ['llama-3-8b', 'phi-*'] } },
+      { kind: 'role', name: 'analyst', outcome: 'no_permission' },
+    ]);
+  });
+
+  test("lists a key's scopes beside its owner's roles", () => {
+    const { grants } = explained({ as: 'k-gus', path: '/v1/models', ip: '10.0.0.1' });
+    expect(grants).toMatchObject([
+      { kind: 'scopes', name: null, outcome: 'no_permission' },
+      { kind: 'owner_role', name: 'guest', outcome: 'no_permission' },
+    ]);
+  });
+
+  test('shows for each policy whether it matched, and each of its conditions', () => {
+    const { policy, policies } = explained({ as: 'ada', path: '/v1/agents', ip: '203.0.113.9' });
+    expect(policy).toBe('office-only-agents');
+    expect(policies.find((one) => one.name === 'office-only-agents')).toEqual({
+      name: 'office-only-agents',
+      effect: 'deny',
+      global: false,
+      matched: true,
+      applies: true,
+      actions: true,
+      resources: true,
+      conditions: [{ kind: 'ip_address', operator: 'not_in', operand: ['10.0.0.0/8'], matched: true, missing: false }],
+    });
+    expect(policies.find((one) => one.name === 'no-banned-nets')).toMatchObject({ global: true, matched: false, actions: true });
+    expect(policies.find((one) => one.name === 'binds-nobody')).toMatchObject({
+      effect: 'allow',
+      matched: false,
+      applies: false,
+    });
+  });
+
+  test('says when what a condition looks at is missing', () => {
+    const { policies } = explained({ as: 'ada', path: '/v1/agents', ip: 'unknown' });
+    expect(policies.find((one) => one.name === 'office-only-agents')?.conditions[0]).toMatchObject({
+      matched: true,
+      missing: true,
+    });
+  });
+
+  test('writes a resource that the request does not name as its kind alone', () => {
+    const { resources } = explained({ as: 'ana', method: 'POST', path: '/v1/rag/query', body: { query: 'x' } });
+    expect(resources).toEqual(['collections/']);
+  });
+});

@@ -1,0 +1,143 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { compilePolicies } from '../../src/decision/compile.ts';
+import { circumstances } from '../../src/decision/conditions.ts';
+import type { Resource } from '../../src/decision/model.ts';
+import { permissionOf } from '../../src/decision/permissions.ts';
+import { allowing, denying, type PolicyQuery, parseResourcePattern } from '../../src/decision/policies.ts';
+import { parsePolicyName } from '../../src/domain/ids.ts';
+import type { PolicyRecord } from '../../src/domain/records.ts';
+import { must, roleName } from '../support/world.ts';
+
+function policy(name: string, parts: Partial<PolicyRecord> = {}): PolicyRecord {
+  return {
+    name: must(parsePolicyName(name), name),
+    effect: 'deny',
+    actions: ['*'],
+    resources: ['*'],
+    conditions: {},
+    appliesTo: 'everyone',
+    attachedRoles: [],
+    enabled: true,
+    ...parts,
+  };
+}
+
+function query(
+  parts: { permissions?: readonly string[]; resources?: Resource[]; roles?: string[]; atHome?: boolean } = {},
+): PolicyQuery {
+  return {
+    permissions: (parts.permissions ?? ['chat:write']).map(permissionOf),
+    resources: parts.resources ?? [],
+    roles: (parts.roles ?? []).map(roleName),
+    atHome: parts.atHome ?? true,
+    now: circumstances(0, undefined, undefined),
+  };
+}
+
+function denier(records: PolicyRecord[], asked: PolicyQuery): string | undefined {
+  return denying(compilePolicies(records), asked)?.name;
+}
+
+const model = (name: string | undefined): Resource => ({ kind: 'models', name });
+
+describe('which deny is reported', () => {
+  test('is the first by name', () => {
+    expect(denier([policy('b'), policy('a'), policy('c')], query())).toBe('a');
+  });
+
+  test('is the same in a long list as in a short one', () => {
+    const actions = ['*', 'chat:*', 'chat:write', '*:write', 'rag:*', '*:read', 'models:read'];
+    const list = fc.array(
+      fc.record({
+        name: fc.integer({ min: 0, max: 200 }),
+        actions: fc.uniqueArray(fc.constantFrom(...actions), { maxLength: 3 }),
+      }),
+      { minLength: 17, maxLength: 60 },
+    );
+    const asked = fc.constantFrom(['chat:write'], ['rag:query', 'rag:read'], ['models:read'], ['agents:run']);
+    fc.assert(
+      fc.property(list, asked, asked, (drawn, ...permissions) => {
+        const records = drawn.map((one) => policy(`p${one.name}`, { actions: one.actions }));
+        const long = compilePolicies(records);
+        for (const one of [...permissions, ...permissions]) {
+          const short = records
+            .filter((record) => denier([record], query({ permissions: one })) !== undefined)
+            .map((record) => record.name);
+          expect(denying(long, query({ permissions: one }))?.name).toBe(short.toSorted()[0]);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('costs no look at twenty thousand policies of other actions', () => {
+    const conditions = { time: { between: ['00:00', '23:59'] } } as const;
+    const others = Array.from({ length: 20_000 }, (_, i) => policy(`o${i}`, { actions: [`other${i % 100}:read`], conditions }));
+    const set = compilePolicies([...others, policy('z', { actions: ['chat:*'] })]);
+    expect(denying(set, query())?.name).toBe('z');
+    expect(set.denies.index?.picked.get('chat:write')?.map((one) => one.name)).toEqual(['z']);
+  });
+});
+
+describe('who a policy applies to', () => {
+  test('a disabled one to nobody', () => {
+    expect(denier([policy('a', { enabled: false })], query())).toBeUndefined();
+  });
+
+  test('one of roles to who holds one of them, and with none attached to nobody', () => {
+    const attached = policy('a', { appliesTo: 'roles', attachedRoles: [roleName('developer'), roleName('mine')] });
+    expect(denier([attached], query({ roles: ['mine'] }))).toBe('a');
+    expect(denier([attached], query({ roles: ['other'] }))).toBeUndefined();
+    expect(denier([policy('a', { appliesTo: 'roles' })], query({ roles: ['mine'] }))).toBeUndefined();
+  });
+
+  test('away from home a custom role is not the one of that name there, a built-in one is', () => {
+    const attached = policy('a', { appliesTo: 'roles', attachedRoles: [roleName('admin'), roleName('mine')] });
+    expect(denier([attached], query({ roles: ['mine'], atHome: false }))).toBeUndefined();
+    expect(denier([attached], query({ roles: ['admin'], atHome: false }))).toBe('a');
+  });
+});
+
+describe('what a policy reaches', () => {
+  const narrow = (effect: 'allow' | 'deny', ...resources: string[]) =>
+    compilePolicies([policy('a', { effect, resources, appliesTo: 'everyone' })]);
+
+  test('a deny reaches a request when any resource matches, an allow when all do', () => {
+    const asked = query({ resources: [model('phi-4'), model('llama')] });
+    expect(denying(narrow('deny', 'models/phi-*'), asked)).toBeDefined();
+    expect(allowing(narrow('allow', 'models/phi-*'), asked)).toBeUndefined();
+    expect(allowing(narrow('allow', 'models/phi-*', 'models/llama'), asked)).toBeDefined();
+  });
+
+  test('a request without resources matches * alone', () => {
+    for (const effect of ['allow', 'deny'] as const) {
+      const find = effect === 'deny' ? denying : allowing;
+      expect(find(narrow(effect, 'models/*'), query())).toBeUndefined();
+      expect(find(narrow(effect, '*'), query())).toBeDefined();
+    }
+  });
+
+  test('an unnamed resource meets a deny of its kind, and an allow of * alone', () => {
+    const asked = query({ resources: [model(undefined)] });
+    expect(denying(narrow('deny', 'models/secret'), asked)).toBeDefined();
+    expect(denying(narrow('deny', 'collections/*'), asked)).toBeUndefined();
+    expect(allowing(narrow('allow', 'models/*'), asked)).toBeUndefined();
+    expect(allowing(narrow('allow', '*'), asked)).toBeDefined();
+  });
+
+  test('a deny on either of two permissions applies', () => {
+    expect(denier([policy('a', { actions: ['rag:read'] })], query({ permissions: ['rag:query', 'rag:read'] }))).toBe('a');
+  });
+
+  test('what is stored but cannot be read reaches everything in a deny and nothing in an allow', () => {
+    expect(denier([policy('a', { actions: ['cha*:read'] })], query())).toBe('a');
+    expect(denying(narrow('deny', 'planets/mars'), query())).toBeDefined();
+    expect(allowing(narrow('allow', 'planets/mars'), query({ resources: [model('m')] }))).toBeUndefined();
+  });
+
+  test('a resource pattern is a known kind and a glob', () => {
+    expect(parseResourcePattern('models/meta/*')).toEqual({ kind: 'models', glob: 'meta/*' });
+    for (const text of ['models/', 'models', '/x', 'planets/x', '']) expect(parseResourcePattern(text)).toBeUndefined();
+  });
+});

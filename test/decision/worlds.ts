@@ -1,0 +1,202 @@
+/** Random worlds: tenants with roles and policies, principals and requests, small enough that they often meet. */
+
+import fc from 'fast-check';
+import type { RouteLine } from '../../src/decision/model.ts';
+import { parseRoute, type RouteSpec } from '../../src/decision/routes.ts';
+import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
+import type { Conditions, PolicyRecord, ResourceConstraints, RoleRecord, TenantRecord } from '../../src/domain/records.ts';
+import { must, roleName } from '../support/world.ts';
+import type { NaiveRequest } from './naive-decision.ts';
+
+const ACTIONS = [
+  '*',
+  '*:*',
+  'chat:*',
+  '*:read',
+  'chat:write',
+  'rag:read',
+  'rag:query',
+  'models:read',
+  'agents:*',
+  'admin:*',
+  'admin:tenants',
+];
+const NAMES = ['a', 'b', 'ab', 'x/y', 'c'];
+const GLOBS = ['*', 'a', 'a*', '*b', 'x/*', 'c'];
+const ROLES = ['admin', 'developer', 'analyst', 'mine', 'other', 'gone'];
+export const TENANTS = ['home', 'away', 'frozen'];
+
+const patterns = fc.uniqueArray(fc.constantFrom(...ACTIONS), { maxLength: 3 });
+/** Of grants: often enough wide that what comes after lines 13 and 14 is reached. */
+const granted = fc.oneof(
+  { weight: 2, arbitrary: patterns },
+  { weight: 1, arbitrary: fc.constantFrom(['*'], ['chat:*', '*:read']) },
+);
+const globs = fc.uniqueArray(fc.constantFrom(...GLOBS), { maxLength: 2 });
+const constraints: fc.Arbitrary<ResourceConstraints> = fc.record(
+  { models: globs, collections: globs, agents: globs },
+  { requiredKeys: [] },
+);
+const resources = fc.uniqueArray(
+  fc.oneof(
+    fc.constant('*'),
+    fc
+      .tuple(fc.constantFrom('models', 'collections', 'agents'), fc.constantFrom(...GLOBS))
+      .map(([kind, glob]) => `${kind}/${glob}`),
+  ),
+  { minLength: 1, maxLength: 2 },
+);
+/** Never, always, and by what is asked with: enough to see that they count. */
+const conditions: fc.Arbitrary<Conditions> = fc.oneof(
+  { weight: 3, arbitrary: fc.constant({}) },
+  { weight: 1, arbitrary: fc.constantFrom({ ip_address: { in: ['10.0.0.0/8'] } }, { ip_address: { not_in: ['10.0.0.0/8'] } }) },
+);
+
+function policies(prefix: string, roles: readonly string[]): fc.Arbitrary<readonly PolicyRecord[]> {
+  const one = fc.record({
+    effect: fc.constantFrom('allow' as const, 'deny' as const),
+    actions: patterns,
+    resources,
+    conditions,
+    appliesTo: fc.constantFrom('everyone' as const, 'roles' as const),
+    attachedRoles: fc.uniqueArray(fc.constantFrom(...roles), { maxLength: 2 }).map((names) => names.map(roleName)),
+    enabled: fc.boolean(),
+  });
+  return fc
+    .array(one, { maxLength: 4 })
+    .map((list) =>
+      list.map((policy, i) => ({ ...policy, name: must(parsePolicyName(`${prefix}${(i * 7) % 5}`), 'policy name') })),
+    );
+}
+
+const role: fc.Arbitrary<RoleRecord> = fc.record({
+  name: fc.constantFrom('mine', 'other').map(roleName),
+  permissions: granted,
+  constraints,
+});
+
+function tenant(id: string): fc.Arbitrary<TenantRecord> {
+  return fc.record({
+    id: fc.constant(must(parseTenantId(id), id)),
+    status: fc.constant(id === 'frozen' ? ('suspended' as const) : ('active' as const)),
+    settings: fc.record(
+      { default_model: fc.constantFrom('a', 'c'), max_tokens_per_request: fc.constantFrom(0, 10) },
+      { requiredKeys: [] },
+    ),
+    quotas: fc.constant({}),
+    roles: fc.uniqueArray(role, { maxLength: 2, selector: (one) => one.name }),
+    policies: policies('t', ROLES),
+  });
+}
+
+export interface RandomWorld {
+  readonly tenants: readonly TenantRecord[];
+  readonly globals: readonly PolicyRecord[];
+}
+
+export const worldArbitrary: fc.Arbitrary<RandomWorld> = fc.record({
+  tenants: fc.tuple(...TENANTS.map(tenant)),
+  globals: policies('g', ['admin', 'developer', 'analyst']),
+});
+
+export const principalArbitrary = fc.record({
+  tenant: fc.constantFrom('home', 'home', 'home', 'away', 'frozen'),
+  roles: fc.uniqueArray(fc.constantFrom(...ROLES), { maxLength: 3 }).map((names) => names.map(roleName)),
+  key: fc.option(fc.record({ permissions: granted, constraints, owned: fc.boolean() }), { nil: undefined }),
+  id: fc.constant(makeId('usr', 0, new Uint8Array(10))),
+});
+
+/** Routes of the configuration, for what no built-in one asks: a permission of platform administrators, alone and beside another. */
+const EXTRA: readonly RouteSpec[] = [
+  { method: 'POST', path: '/extra/{collection}', permission: ['admin:tenants', 'chat:write'], collection: 'path' },
+  { method: 'POST', path: '/tenants', permission: 'admin:tenants' },
+];
+
+export function extraLines(): readonly RouteLine[] {
+  return EXTRA.map((spec) => {
+    const parsed = parseRoute(spec);
+    if (parsed.kind === 'error') throw new Error(parsed.message);
+    return parsed.line;
+  });
+}
+
+export interface AskedResource {
+  readonly kind: 'models' | 'collections' | 'agents';
+  /** Undefined: not named. */
+  readonly name: string | undefined;
+  /** True where the effective tenant's default model stands in. */
+  readonly orDefault: boolean;
+}
+
+function resource(kind: AskedResource['kind'], name: string | undefined, orDefault = false): AskedResource {
+  return { kind, name, orDefault };
+}
+
+export interface RandomRequest extends Omit<NaiveRequest, 'resources'> {
+  readonly method: string;
+  readonly path: string;
+  readonly body: string | undefined;
+  readonly address: string | undefined;
+  readonly resources: readonly AskedResource[];
+}
+
+type Asked = Pick<RandomRequest, 'method' | 'path' | 'body' | 'permissions' | 'resources' | 'metered' | 'limits'>;
+
+const name = fc.constantFrom(...NAMES);
+const nothing = { body: undefined, limits: [], metered: false };
+
+const chat: fc.Arbitrary<Asked> = fc
+  .tuple(fc.option(name, { nil: undefined }), fc.option(fc.constantFrom(0, 5, 11, 11), { nil: undefined }))
+  .map(([model, limit]) => ({
+    method: 'POST',
+    path: '/v1/chat/completions',
+    body: JSON.stringify({ model, max_tokens: limit }),
+    permissions: ['chat:write'],
+    resources: [resource('models', model, model === undefined)],
+    metered: true,
+    limits: limit === undefined ? [] : [limit],
+  }));
+
+const asked: fc.Arbitrary<Asked> = fc.oneof(
+  chat,
+  chat,
+  fc.uniqueArray(name, { maxLength: 3 }).map((names) => ({
+    ...nothing,
+    method: 'POST',
+    path: '/v1/rag/query',
+    body: JSON.stringify({ collections: names }),
+    permissions: ['rag:query', 'rag:read'],
+    resources: names.length === 0 ? [resource('collections', undefined)] : names.map((one) => resource('collections', one)),
+  })),
+  name.map((model) => ({
+    ...nothing,
+    method: 'GET',
+    path: `/v1/models/${model}`,
+    permissions: ['models:read'],
+    resources: [resource('models', model)],
+  })),
+  fc.constant({ ...nothing, method: 'GET', path: '/v1/models', permissions: ['models:read'], resources: [] }),
+  fc.constant({
+    ...nothing,
+    method: 'POST',
+    path: '/v1/agents/a/runs',
+    permissions: ['agents:run'],
+    resources: [resource('agents', 'a')],
+  }),
+  fc.constant({ ...nothing, method: 'POST', path: '/tenants', permissions: ['admin:tenants'], resources: [] }),
+  fc.constant({
+    ...nothing,
+    method: 'POST',
+    path: '/extra/ab',
+    permissions: ['admin:tenants', 'chat:write'],
+    resources: [resource('collections', 'ab')],
+  }),
+);
+
+export const requestArbitrary: fc.Arbitrary<RandomRequest> = fc
+  .tuple(
+    asked,
+    fc.constantFrom(undefined, undefined, undefined, undefined, undefined, undefined, ...TENANTS, 'nowhere', 'No!'),
+    fc.constantFrom('10.0.0.1', '192.0.2.1', undefined),
+  )
+  .map(([one, header, address]) => ({ ...one, header, address }));

@@ -1,0 +1,192 @@
+/** `postern demo` as a newcomer meets it: the whole program, its own PostgreSQL and Envoy, and the lines that it prints. */
+
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { envoyBinary } from '../support/envoy.ts';
+import { send } from '../support/http.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postern-demo-'));
+  // As root the embedded PostgreSQL runs as another user, who has to get to the data.
+  await chmod(folder, 0o711);
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Free ports for everything, so that it runs beside whatever runs. */
+async function environment(more: NodeJS.ProcessEnv = {}): Promise<NodeJS.ProcessEnv> {
+  const listen = '127.0.0.1:0';
+  return {
+    PATH: process.env['PATH'],
+    POSTERN_ENVOY: await envoyBinary(),
+    POSTERN_DATA_DIR: join(folder, 'data'),
+    POSTERN_DEMO_LISTEN: listen,
+    POSTERN_HTTP_LISTEN: listen,
+    POSTERN_GRPC_LISTEN: listen,
+    POSTERN_ADMIN_LISTEN: listen,
+    ...more,
+  };
+}
+
+interface Demo {
+  readonly child: ChildProcess;
+  /** What it has printed when it was ready. */
+  readonly text: string;
+  readonly curls: readonly string[];
+  value(label: string): string | undefined;
+  stop(): Promise<number | null>;
+}
+
+async function startDemo(): Promise<Demo> {
+  const child = spawn(process.execPath, [MAIN, 'demo'], { env: await environment(), stdio: ['ignore', 'pipe', 'pipe'] });
+  let text = '';
+  let errors = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    errors += chunk.toString();
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.stdout.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+      if (text.includes('Ctrl-C')) resolve();
+    });
+    child.once('exit', (code) => reject(new Error(`the demo ended with ${code}: ${errors}`)));
+  });
+  return {
+    child,
+    text,
+    curls: [...text.matchAll(/^ +(curl .+)$/gm)].map((match) => match[1] ?? ''),
+    value: (label) => new RegExp(`^ +${label} +(\\S+)`, 'm').exec(text)?.[1],
+    async stop() {
+      const exited = once(child, 'exit');
+      child.kill('SIGINT');
+      const [code] = await exited;
+      return code;
+    },
+  };
+}
+
+/** The line as pasted into a shell: status line and body. */
+function paste(line: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile('/bin/sh', ['-c', line], (error, stdout) => (error === null ? resolve(stdout) : reject(error)));
+  });
+}
+
+describe('the demo', () => {
+  let first: Demo;
+
+  it('prints three lines that give 200, 403 by role and 403 by policy when pasted', async () => {
+    first = await startDemo();
+    expect(first.curls).toHaveLength(3);
+    const [allowed, byRole, byPolicy] = await Promise.all(first.curls.map(paste));
+    expect(allowed).toMatch(/^HTTP\/1\.1 200 [\s\S]*"object":"chat\.completion"/);
+    expect(allowed).toMatch(/"x_echo":\{[^}]*"x-postern-tenant":"demo"/);
+    expect(allowed).not.toContain(first.value('API key'));
+    expect(byRole).toMatch(/^HTTP\/1\.1 403 [\s\S]*"code":"insufficient_permission"/);
+    expect(byPolicy).toMatch(/^HTTP\/1\.1 403 [\s\S]*"code":"denied_by_policy"[\s\S]*"policy":"no-secret-models"/);
+  });
+
+  it('lets the administrator in through Envoy with the password that it shows', async () => {
+    const answer = await send(first.value('Envoy') ?? '', {
+      method: 'POST',
+      path: '/v1/auth/login',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email: first.value('Administrator'), password: first.value('Password') }),
+    });
+    expect(answer.status, answer.body).toBe(200);
+  });
+
+  it('answers for bodies in its own words, and sees every byte of them', async () => {
+    const chat = (body: Buffer) =>
+      send(first.value('Envoy') ?? '', {
+        method: 'POST',
+        path: '/v1/chat/completions',
+        headers: { authorization: `Bearer ${first.value('API key')}`, 'content-type': 'application/json' },
+        body,
+      });
+    const large = await chat(Buffer.from(JSON.stringify({ model: 'llama-3', padding: 'x'.repeat(1_200_000) })));
+    expect([large.status, JSON.parse(large.body).code]).toEqual([413, 'body_too_large']);
+    expect(large.headers['content-type']).toBe('application/problem+json');
+    const bytes = await chat(Buffer.from('7b226d6f64656c223a22ff227d', 'hex'));
+    expect([bytes.status, JSON.parse(bytes.body).code]).toEqual([400, 'malformed_body']);
+  });
+
+  it('shows in the ledger what the upstream reported', async () => {
+    const { origin, pathname } = new URL(first.value('Upstream ledger') ?? '');
+    const { total, data } = JSON.parse((await send(origin, { path: pathname })).body);
+    expect(total.requests).toBe(1);
+    expect(data[0]).toMatchObject({ tenant: 'demo', model: 'llama-3' });
+  });
+
+  it('stops at Ctrl-C, and at its second start has the same data, a new key and no password to show', async () => {
+    expect(await first.stop()).toBe(0);
+    const second = await startDemo();
+    try {
+      expect(second.value('Password')).toBeUndefined();
+      expect(second.value('API key')).not.toBe(first.value('API key'));
+      const [allowed] = second.curls;
+      expect(await paste(allowed ?? '')).toMatch(/^HTTP\/1\.1 200 /);
+      const old = (allowed ?? '').replace(second.value('API key') ?? '', first.value('API key') ?? '');
+      expect(await paste(old)).toMatch(/^HTTP\/1\.1 401 [\s\S]*"code":"invalid_credential"/);
+    } finally {
+      expect(await second.stop()).toBe(0);
+    }
+  });
+});
+
+/** Runs it to its end, which comes by itself. */
+async function failedStart(more: NodeJS.ProcessEnv): Promise<{ code: number | null; errors: string; output: string }> {
+  const env = await environment(more);
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, [MAIN, 'demo'], { env }, (_error, output, errors) =>
+      resolve({ code: child.exitCode, errors, output }),
+    );
+  });
+}
+
+describe('what cannot be started is told in a sentence', () => {
+  it('an address in use, with the setting that moves it', async () => {
+    const taken = createServer();
+    taken.listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const address = taken.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const failed = await failedStart({ POSTERN_DEMO_LISTEN: `127.0.0.1:${port}` });
+    expect(failed).toMatchObject({ code: 1, output: '' });
+    expect(failed.errors.trim()).toBe(
+      `127.0.0.1:${port} is in use, and Envoy's listener belongs there: stop what listens there, or set POSTERN_DEMO_LISTEN to another address.`,
+    );
+    taken.close();
+  });
+
+  it('no Envoy to be had', async () => {
+    const failed = await failedStart({ POSTERN_ENVOY: join(folder, 'nothing') });
+    expect(failed).toMatchObject({ code: 1, output: '' });
+    expect(failed.errors.trim().split('\n')).toEqual([
+      expect.stringMatching(/^POSTERN_ENVOY names .*nothing, which cannot be run: /),
+    ]);
+  });
+
+  it('a data directory that is none', async () => {
+    const file = join(folder, 'file');
+    await writeFile(file, 'x');
+    const failed = await failedStart({ POSTERN_DATA_DIR: join(file, 'data') });
+    expect(failed).toMatchObject({ code: 1, output: '' });
+    expect(failed.errors.trim().split('\n')).toEqual([expect.stringContaining(file)]);
+  });
+
+  it('a listen address that is none', async () => {
+    const failed = await failedStart({ POSTERN_DEMO_LISTEN: 'here' });
+    expect(failed).toMatchObject({ code: 2, output: '' });
+    expect(failed.errors).toMatch(/^POSTERN_DEMO_LISTEN: /);
+  });
+});

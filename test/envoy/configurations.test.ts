@@ -1,0 +1,142 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ServerCredentials } from '@grpc/grpc-js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { placeAddresses } from '../../src/cli/envoy-config.ts';
+import { type Authority, type Certificate, makeAuthority } from '../support/certificates.ts';
+import { startCheckServer } from '../support/check-server.ts';
+import { DEMO_CONFIG, PRODUCTION_CONFIG, startConfig, validateConfig } from '../support/envoy.ts';
+import { startNamedServer } from '../support/http.ts';
+
+/** A folder laid out as production.yaml and its secrets expect /etc/envoy to be. */
+let folder: string;
+let authority: Authority;
+let server: Certificate;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postern-etc-'));
+  authority = makeAuthority();
+  server = authority.issue('postern');
+  const client = authority.issue('edge');
+  const edge = authority.issue('localhost');
+  await mkdir(join(folder, 'edge'));
+  await mkdir(join(folder, 'postern'));
+  await mkdir(join(folder, 'secrets'));
+  const copySecret = async (name: string): Promise<void> => {
+    const text = await readFile(new URL(`../../envoy/secrets/${name}`, import.meta.url), 'utf8');
+    await writeFile(join(folder, 'secrets', name), text.replaceAll('/etc/envoy', folder));
+  };
+  await Promise.all([
+    writeFile(join(folder, 'edge', 'tls.crt'), edge.certPem),
+    writeFile(join(folder, 'edge', 'tls.key'), edge.keyPem),
+    writeFile(join(folder, 'postern', 'tls.crt'), client.certPem),
+    writeFile(join(folder, 'postern', 'tls.key'), client.keyPem),
+    writeFile(join(folder, 'postern', 'ca.crt'), authority.certPem),
+    ...['edge.yaml', 'postern-client.yaml', 'postern-authority.yaml'].map(copySecret),
+  ]);
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function productionText(): Promise<string> {
+  return (await readFile(PRODUCTION_CONFIG, 'utf8')).replaceAll('/etc/envoy', folder);
+}
+
+describe('Envoy takes', () => {
+  it('demo.yaml as it is', async () => {
+    const { ok, output } = await validateConfig(parse(await readFile(DEMO_CONFIG, 'utf8')));
+    expect(output).not.toMatch(/deprecated/i);
+    expect(ok, output).toBe(true);
+  });
+
+  it('production.yaml beside its certificates', async () => {
+    const { ok, output } = await validateConfig(parse(await productionText()));
+    expect(output).not.toMatch(/deprecated/i);
+    expect(ok, output).toBe(true);
+  });
+
+  it('no configuration with a setting that does not exist', async () => {
+    const text = (await readFile(DEMO_CONFIG, 'utf8')).replace('failure_mode_allow', 'failure_mode_permit');
+    expect((await validateConfig(parse(text))).ok).toBe(false);
+  });
+});
+
+interface Manager {
+  readonly route_config: { virtual_hosts: { routes: unknown; typed_per_filter_config: Record<string, unknown> }[] };
+  readonly http_filters: unknown;
+}
+
+function managerOf(text: string): Manager {
+  return parse(text).static_resources.listeners[0].filter_chains[0].filters[0].typed_config;
+}
+
+describe('production.yaml', () => {
+  it('checks the same requests in the same way as demo.yaml, but waits no longer than half a second', async () => {
+    const demoText = (await readFile(DEMO_CONFIG, 'utf8')).replace('timeout: 3s', 'timeout: 0.5s');
+    const [demo, production] = [managerOf(demoText), managerOf(await productionText())];
+    expect(production.http_filters).toEqual(demo.http_filters);
+    expect(production.route_config.virtual_hosts[0]?.routes).toEqual(demo.route_config.virtual_hosts[0]?.routes);
+    const check = 'envoy.filters.http.ext_authz';
+    expect(production.route_config.virtual_hosts[0]?.typed_per_filter_config[check]).toEqual(
+      demo.route_config.virtual_hosts[0]?.typed_per_filter_config[check],
+    );
+  });
+
+  it('serves over TLS and asks Postern over mutual TLS', async () => {
+    const roots = Buffer.from(authority.certPem);
+    const pair = { cert_chain: Buffer.from(server.certPem), private_key: Buffer.from(server.keyPem) };
+    const status = await throughProduction(ServerCredentials.createSsl(roots, [pair], true));
+    expect(status).toBe(200);
+  });
+
+  it('asks nobody who is not Postern', async () => {
+    const other = authority.issue('someone-else');
+    const pair = { cert_chain: Buffer.from(other.certPem), private_key: Buffer.from(other.keyPem) };
+    const status = await throughProduction(ServerCredentials.createSsl(Buffer.from(authority.certPem), [pair], true));
+    expect(status).toBe(503);
+  });
+});
+
+/** The status that a client gets through production.yaml when the check server, which allows all, has these credentials. */
+async function throughProduction(credentials: ServerCredentials): Promise<number | undefined> {
+  const [checks, upstream] = await Promise.all([startCheckServer(undefined, credentials), startNamedServer('upstream')]);
+  const places = {
+    edge: '127.0.0.1:0',
+    'postern-grpc': checks.address,
+    'postern-http': upstream.address,
+    upstream: upstream.address,
+  };
+  const edge = await startConfig(placeAddresses(await productionText(), { admin: '127.0.0.1:0', places }));
+  try {
+    return await new Promise((resolve, reject) => {
+      const options = { host: '127.0.0.1', port: edge.port, servername: 'localhost', ca: authority.certPem, path: '/v1/models' };
+      const outgoing = request({ ...options, agent: false }, (incoming) => {
+        incoming.resume();
+        incoming.on('end', () => resolve(incoming.statusCode));
+      });
+      outgoing.on('error', reject);
+      outgoing.end();
+    });
+  } finally {
+    await edge.stop();
+    checks.close();
+    upstream.close();
+  }
+}
+
+describe('placing addresses', () => {
+  it('refuses a name that the file does not have', () => {
+    const text = 'static_resources: { listeners: [], clusters: [] }';
+    expect(() => placeAddresses(text, { admin: '127.0.0.1:0', places: { edge: '127.0.0.1:1' } })).toThrow(/named edge/);
+  });
+
+  it('takes a Unix socket for a cluster', async () => {
+    const places = { 'postern-grpc': 'unix:/run/postern.sock' };
+    const config = placeAddresses(await readFile(DEMO_CONFIG, 'utf8'), { admin: '127.0.0.1:0', places });
+    expect(JSON.stringify(config)).toContain('{"pipe":{"path":"/run/postern.sock"}}');
+    expect((await validateConfig(config)).ok).toBe(true);
+  });
+});

@@ -1,0 +1,261 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { compileGrant, compilePolicies } from '../../src/decision/compile.ts';
+import type { Allow, KeyPrincipal, Principal, TenantView } from '../../src/decision/model.ts';
+import { makeId, parseId, parseRoleName, parseTenantId } from '../../src/domain/ids.ts';
+import { createAllowWriter } from '../../src/extauthz/check-response.ts';
+import { headerText } from '../../src/extauthz/header-text.ts';
+import { createRandomPool } from '../../src/extauthz/random-pool.ts';
+import { createRequestIds } from '../../src/extauthz/request-id.ts';
+import { readAnswer } from './support/definition.ts';
+import { NOW_MS, OWNED_KEY, present, ROUTE_LINES, TENANT_KEY, USER } from './support/little-world.ts';
+
+const random = createRandomPool();
+const writer = createAllowWriter(false, random);
+const REQUEST_ID = makeId('req', NOW_MS, Buffer.alloc(10, 9));
+const OVERWRITE_IF_EXISTS_OR_ADD = 2;
+
+function tenant(id: string): TenantView {
+  const view = { status: 'active', settings: {}, quotas: {}, roles: new Map(), policies: compilePolicies([]) } as const;
+  return { id: present(parseTenantId(id)), ...view };
+}
+
+const CHAT = present(ROUTE_LINES.find((line) => line.template === '/v1/chat/completions' && line.method === 'POST'));
+const MODELS = present(ROUTE_LINES.find((line) => line.template === '/v1/models' && line.method === 'GET'));
+
+const ALLOW: Allow = {
+  kind: 'allow',
+  route: CHAT,
+  principal: OWNED_KEY,
+  tenant: tenant('acme'),
+  resources: [],
+  model: undefined,
+  maxTokens: undefined,
+  defaultModel: undefined,
+  askedTokens: undefined,
+  askedChoices: 1,
+};
+
+const answerTo = (allow: Allow, aliases: readonly string[] = []): ReturnType<typeof readAnswer> =>
+  readAnswer(writer.allow(allow, REQUEST_ID, aliases));
+
+const ids = fc.uint8Array({ minLength: 10, maxLength: 10 });
+const roles = fc.array(
+  fc.stringMatching(/^[a-z][a-z0-9_-]{0,62}$/).map((name) => present(parseRoleName(name))),
+  { maxLength: 300 },
+);
+const principal: fc.Arbitrary<Principal> = fc.oneof(
+  fc.record({
+    kind: fc.constant('user' as const),
+    id: ids.map((bytes) => makeId('usr', NOW_MS, bytes)),
+    tenantId: fc.constant(USER.tenantId),
+    roles,
+    platformAdmin: fc.boolean(),
+    sessionId: fc.constant(undefined),
+  }),
+  fc.record({
+    kind: fc.constant('api_key' as const),
+    id: ids.map((bytes) => makeId('key', NOW_MS, bytes)),
+    tenantId: fc.constant(USER.tenantId),
+    grant: fc.constant(compileGrant(['*'], {})),
+    owner: fc.option(fc.record({ id: ids.map((bytes) => makeId('usr', NOW_MS, bytes)), roles }), { nil: undefined }),
+    rateLimitRpm: fc.constant(undefined),
+  }),
+);
+const text = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 600 }),
+  fc.constantFrom('', 'llama-3-8b', 'a'.repeat(100_000), '\ud800', '%41'),
+);
+const allow: fc.Arbitrary<Allow> = fc.record({
+  kind: fc.constant('allow' as const),
+  route: fc.constantFrom(...ROUTE_LINES),
+  principal,
+  tenant: fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,62}$/).map(tenant),
+  resources: fc.constant([]),
+  model: fc.option(text, { nil: undefined }),
+  maxTokens: fc.option(fc.nat(), { nil: undefined }),
+  defaultModel: fc.option(text, { nil: undefined }),
+  askedTokens: fc.constant(undefined),
+  askedChoices: fc.constant(1),
+});
+const aliases = fc.array(
+  fc.oneof(
+    fc.constantFrom('x-postern-subject', 'x_postern_subject', 'x-postern-x', 'x.postern_roles'),
+    fc.stringMatching(/^x[-_.]postern[-_.][a-z]{0,9}$/),
+  ),
+);
+
+describe('an allow, read by the complete definition', () => {
+  test('sets every header once, by overwriting, and removes no header that it sets', () => {
+    fc.assert(
+      fc.property(allow, aliases, (decision, seen) => {
+        const answer = answerTo(decision, seen);
+        expect([answer.code, answer.kind]).toEqual([0, 'ok']);
+        for (const option of answer.options) {
+          expect(option.append).toEqual({ value: false });
+          expect(option.append_action).toBe(OVERWRITE_IF_EXISTS_OR_ADD);
+          expect(option.header.value).toMatch(/^[!-~]+$/);
+        }
+        const names = [...answer.options.map(({ header }) => header.key), ...answer.removed];
+        expect(new Set(names).size).toBe(names.length);
+        expect(names.filter((name) => name !== name.toLowerCase())).toEqual([]);
+        expect(seen.filter((name) => !names.includes(name))).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('tells upstream and access log who it is', () => {
+    fc.assert(
+      fc.property(allow, (decision) => {
+        const { headers, metadata } = answerTo(decision);
+        const { principal: who } = decision;
+        const owner = who.kind === 'user' ? who : who.owner;
+        const set = (value: unknown): string | undefined => (value === undefined || value === '' ? undefined : String(value));
+        expect(headers['x-postern-subject']).toBe(who.id);
+        expect(headers['x-postern-subject-type']).toBe(who.kind);
+        expect(headers['x-postern-user-id']).toBe(owner?.id);
+        expect(headers['x-postern-tenant']).toBe(decision.tenant.id);
+        expect(headers['x-tenant-id']).toBe(decision.tenant.id);
+        expect(headers['x-postern-roles']).toBe(set(owner?.roles.join(',')));
+        expect(headers['x-postern-max-tokens']).toBe(set(decision.maxTokens));
+        const model = headers['x-postern-default-model'];
+        expect(model && decodeURIComponent(model)).toBe(set(decision.defaultModel)?.toWellFormed());
+        expect(metadata).toMatchObject({
+          subject: who.id,
+          subject_type: who.kind,
+          tenant: decision.tenant.id,
+          route: `${decision.route.method} ${decision.route.template}`,
+          request_id: REQUEST_ID,
+        });
+        expect(metadata['user']).toBe(owner?.id);
+        expect(metadata['key']).toBe(who.kind === 'api_key' ? who.id : undefined);
+        expect(metadata['model']).toBe((decision.model ?? decision.defaultModel)?.slice(0, 256).toWellFormed());
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('what it does not set must not come from the client', () => {
+    const { headers, removed } = answerTo({ ...ALLOW, principal: TENANT_KEY });
+    const absent = ['x-postern-user-id', 'x-postern-roles', 'x-postern-max-tokens', 'x-postern-default-model'];
+    expect(absent.filter((name) => name in headers)).toEqual([]);
+    expect(removed).toEqual(expect.arrayContaining(absent));
+  });
+
+  test('removes method and path overrides and every spelling of a name of ours', () => {
+    const { removed } = answerTo(ALLOW, ['x-postern_tenant', 'x-postern-evil']);
+    const names = ['x-http-method-override', 'x-http-method', 'x-method-override', 'x-original-url', 'x-rewrite-url'];
+    const spellings = [
+      'x_postern_subject',
+      'x.postern.subject',
+      'x_postern_subject_type',
+      'x.postern.roles',
+      'x_tenant_id',
+      'x.tenant.id',
+    ];
+    expect(removed).toEqual(expect.arrayContaining([...names, ...spellings, 'x-postern_tenant', 'x-postern-evil']));
+  });
+
+  test('the credential stays here unless it is to be forwarded', () => {
+    expect(answerTo(ALLOW).removed).toContain('authorization');
+    const forwarding = createAllowWriter(true, random);
+    expect(readAnswer(forwarding.allow(ALLOW, REQUEST_ID, [])).removed).not.toContain('authorization');
+  });
+
+  test('a metered route asks for an answer that can be read', () => {
+    expect(answerTo({ ...ALLOW, route: CHAT }).removed).toContain('accept-encoding');
+    expect(answerTo({ ...ALLOW, route: MODELS }).removed).not.toContain('accept-encoding');
+  });
+
+  test('a limit of 0 is a limit', () => {
+    expect(answerTo({ ...ALLOW, maxTokens: 0 }).headers['x-postern-max-tokens']).toBe('0');
+  });
+
+  test('no reservation comes twice', () => {
+    const reservations = Array.from({ length: 2000 }, () => answerTo(ALLOW).metadata['reservation'] ?? '');
+    expect(new Set(reservations).size).toBe(2000);
+    expect(reservations.every((id) => /^[0-9a-f]{32}$/.test(id))).toBe(true);
+  });
+
+  test('an answer is not changed by the next one', () => {
+    const first = writer.allow(ALLOW, REQUEST_ID, []);
+    const copy = Buffer.from(first);
+    writer.allow({ ...ALLOW, principal: USER }, REQUEST_ID, []);
+    expect(first).toEqual(copy);
+  });
+});
+
+describe('a public allow', () => {
+  test('loses the names that are ours and nothing else, and gets nothing', () => {
+    const answer = readAnswer(writer.public({ kind: 'public' }, REQUEST_ID, ['x-postern_evil', 'x-postern-subject']));
+    expect([answer.code, answer.kind, answer.options]).toEqual([0, 'ok', []]);
+    expect(answer.removed.filter((name) => !/^x[-_.]postern[-_.]/.test(name))).toEqual([]);
+    expect(answer.removed).toEqual(
+      expect.arrayContaining(['x-postern-subject', 'x_postern_roles', 'x.postern.tenant', 'x-postern_evil']),
+    );
+    expect(answer.metadata).toEqual({ request_id: REQUEST_ID });
+  });
+});
+
+describe('free text in a header', () => {
+  test('visible ASCII stays as it is, all else comes back by decoding once', () => {
+    expect(headerText('meta-llama/Llama-3_8b:free')).toBe('meta-llama/Llama-3_8b:free');
+    expect(headerText('a b\r\nx: y')).toBe('a%20b%0D%0Ax:%20y');
+    expect(headerText('100%')).toBe('100%25');
+    expect(headerText('ü')).toBe('%C3%BC');
+  });
+});
+
+describe('request ids', () => {
+  test('are those that everything else makes of the same time and randomness', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.nat(2 ** 40), fc.uint8Array({ minLength: 10, maxLength: 10 })), { minLength: 1 }),
+        (makings) => {
+          const bytes = makings.map(([, random]) => random);
+          const next = createRequestIds({ take: () => present(bytes.shift()) });
+          for (const [nowMs, random] of makings) {
+            const id = next(nowMs);
+            expect(id).toBe(makeId('req', nowMs, random));
+            expect(parseId('req', id)).toBe(id);
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe('answers of one shape', () => {
+  const KEY: KeyPrincipal = {
+    kind: 'api_key',
+    id: makeId('key', NOW_MS, Buffer.alloc(10)),
+    tenantId: USER.tenantId,
+    grant: compileGrant(['*'], {}),
+    owner: undefined,
+    rateLimitRpm: undefined,
+  };
+
+  test('have nothing of each other', () => {
+    const shown = ['acme', 'beta', 'acme'].map((id, index) => {
+      const requestId = makeId('req', NOW_MS, Buffer.alloc(10, index));
+      const key = { ...KEY, id: makeId('key', NOW_MS, Buffer.alloc(10, index)) };
+      const bytes = writer.allow(
+        { ...ALLOW, principal: key, tenant: tenant(id), model: `m${index}`, maxTokens: 10 + index },
+        requestId,
+        [],
+      );
+      const { metadata, headers } = readAnswer(bytes);
+      expect(metadata).toMatchObject({ subject: key.id, key: key.id, tenant: id, model: `m${index}`, request_id: requestId });
+      expect(metadata['reservation']).toMatch(/^[0-9a-f]{32}$/);
+      expect(headers).toMatchObject({
+        'x-postern-subject': key.id,
+        'x-postern-tenant': id,
+        'x-tenant-id': id,
+        'x-postern-max-tokens': `${10 + index}`,
+      });
+      return metadata['reservation'];
+    });
+    expect(new Set(shown).size).toBe(3);
+  });
+});

@@ -1,0 +1,123 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ERRORS } from '../../src/domain/errors.ts';
+import { parsePolicyName } from '../../src/domain/ids.ts';
+import { problem } from '../../src/domain/problem.ts';
+import { type Denial, type DenialCode, denialAnswer, MAX_BODY_BYTES } from '../../src/extauthz/denied-response.ts';
+import { readAnswer } from './support/definition.ts';
+import { present, ROUTE_LINES, USER } from './support/little-world.ts';
+
+const REQUEST_ID = 'req_00000000000000000000000000';
+const CODES: readonly [DenialCode, number][] = [
+  ['malformed_request', 3],
+  ['malformed_path', 3],
+  ['no_route', 7],
+  ['missing_credential', 16],
+  ['invalid_credential', 16],
+  ['token_expired', 16],
+  ['invalid_tenant', 3],
+  ['tenant_mismatch', 7],
+  ['tenant_suspended', 7],
+  ['malformed_body', 3],
+  ['body_too_large', 8],
+  ['denied_by_policy', 7],
+  ['insufficient_permission', 7],
+  ['resource_not_permitted', 7],
+  ['max_tokens_exceeded', 3],
+  ['rate_limit_exceeded', 8],
+  ['insufficient_quota', 8],
+  ['unavailable', 14],
+];
+
+const answerTo = (denial: Denial): ReturnType<typeof readAnswer> => readAnswer(denialAnswer(denial, REQUEST_ID));
+
+describe('a denial, read by the complete definition', () => {
+  test.each(CODES)('%s is status %i inside, its own status outside, and a problem', (code, rpcCode) => {
+    const answer = answerTo({ code, detail: 'Why.' });
+    expect([answer.code, answer.kind, answer.status]).toEqual([rpcCode, 'denied', ERRORS[code].status]);
+    expect(answer.headers).toMatchObject({
+      'content-type': 'application/problem+json',
+      'cache-control': 'no-store',
+      'x-request-id': REQUEST_ID,
+    });
+    expect(answer.body).toEqual(problem(code, 'Why.', REQUEST_ID));
+    expect(answer.metadata).toEqual({ code, request_id: REQUEST_ID });
+  });
+
+  test('never has code 0, and never a body that Envoy would cut', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 3000 }),
+      fc.nat(100_000).map((length) => '"\u0001é\ud800'.repeat(length / 4)),
+    );
+    const denial = fc.record({
+      code: fc.constantFrom(...CODES.map(([code]) => code)),
+      detail: text,
+      param: fc.constantFrom('model', 'messages'),
+      policy: fc.constant(present(parsePolicyName('a'.repeat(63)))),
+      route: fc.constantFrom(...ROUTE_LINES),
+      principal: fc.constant(USER),
+    });
+    fc.assert(
+      fc.property(denial, (given) => {
+        const answer = answerTo(given);
+        expect(answer.code).toBeGreaterThan(0);
+        expect(answer.kind).toBe('denied');
+        expect(Buffer.byteLength(answer.bodyText)).toBeLessThanOrEqual(MAX_BODY_BYTES);
+        expect(answer.body).toMatchObject({ code: given.code, policy: given.policy, request_id: REQUEST_ID });
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('says which policy, which member and whose request it was', () => {
+    const [route] = ROUTE_LINES;
+    const answer = answerTo({
+      code: 'denied_by_policy',
+      detail: 'No.',
+      policy: 'office-hours',
+      param: 'model',
+      principal: USER,
+      route: present(route),
+    });
+    expect(answer.body).toMatchObject({ policy: 'office-hours', error: { param: 'model' } });
+    expect(answer.metadata).toMatchObject({
+      code: 'denied_by_policy',
+      subject: USER.id,
+      subject_type: 'user',
+      tenant: USER.tenantId,
+    });
+  });
+});
+
+describe('what a client is told to do', () => {
+  const challenge = (denial: Denial): string | undefined => answerTo(denial).headers['www-authenticate'];
+
+  test('no credential: the scheme, and no error', () => {
+    expect(challenge({ code: 'missing_credential', detail: '' })).toBe('Bearer realm="postern"');
+  });
+
+  test('a credential that proves nobody: invalid_token', () => {
+    for (const code of ['invalid_credential', 'token_expired'] as const) {
+      expect(challenge({ code, detail: '' })).toBe('Bearer realm="postern", error="invalid_token"');
+    }
+  });
+
+  test('a permission that is missing: insufficient_scope, and which', () => {
+    expect(challenge({ code: 'insufficient_permission', detail: '', permission: 'chat:write' })).toBe(
+      'Bearer realm="postern", error="insufficient_scope", scope="chat:write"',
+    );
+  });
+
+  test('nothing of the kind on other denials', () => {
+    for (const code of ['denied_by_policy', 'resource_not_permitted', 'no_route', 'unavailable'] as const) {
+      expect(challenge({ code, detail: '' })).toBeUndefined();
+    }
+  });
+
+  test('when to come back: after a fault and a rate limit, not after a spent quota', () => {
+    expect(answerTo({ code: 'unavailable', detail: '' }).headers['retry-after']).toBe('1');
+    expect(answerTo({ code: 'rate_limit_exceeded', detail: '' }).headers['retry-after']).toBe('60');
+    const { headers } = answerTo({ code: 'insufficient_quota', detail: '' });
+    expect([headers['retry-after'], headers['x-should-retry']]).toEqual([undefined, 'false']);
+  });
+});

@@ -1,0 +1,223 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Fault } from '../../src/domain/errors.ts';
+import { createGate, type Gate, type GateParts } from '../../src/extauthz/gate.ts';
+import type { Outcome, Resolution } from '../../src/extauthz/ports.ts';
+import { readAnswer } from './support/definition.ts';
+import { builtinRoutes, littleWorld, NOW_MS, OWNED_KEY_ID, TENANT_KEY, USER_ID } from './support/little-world.ts';
+import { checkRequest, type RequestSpec } from './support/requests.ts';
+
+const world = littleWorld();
+const routes = builtinRoutes();
+
+interface Watched {
+  readonly gate: Gate;
+  readonly outcomes: Outcome[];
+}
+
+function watched(parts: Partial<GateParts> = {}): Watched {
+  const outcomes: Outcome[] = [];
+  const gate = createGate({
+    routes,
+    resolver: world.resolver,
+    observer: { observe: (outcome) => outcomes.push(outcome) },
+    trustedHops: 0,
+    forwardCredential: false,
+    now: () => NOW_MS,
+    ...parts,
+  });
+  return { gate, outcomes };
+}
+
+const { gate } = watched();
+
+function now(answer: Buffer | Promise<Buffer>): ReturnType<typeof readAnswer> {
+  if (answer instanceof Promise) throw new Error('a warm check waits for nothing');
+  return readAnswer(answer);
+}
+
+const BODY = JSON.stringify({ model: 'llama-3-70b', messages: [], max_tokens: 10 });
+const bearer = (text: string): NonNullable<RequestSpec['headers']> => [
+  ['authorization', `Bearer ${text}`],
+  ['content-type', 'application/json'],
+];
+const CHAT = { headers: bearer(world.ownedKey), body: BODY };
+
+describe('what passes', () => {
+  test('a key, with its identity for the upstream', () => {
+    for (const form of ['map', 'raw'] as const) {
+      const answer = now(gate(checkRequest({ ...CHAT, form })));
+      expect([answer.code, answer.kind]).toEqual([0, 'ok']);
+      expect(answer.headers).toMatchObject({
+        'x-postern-subject': OWNED_KEY_ID,
+        'x-postern-user-id': USER_ID,
+        'x-postern-max-tokens': '10',
+      });
+      expect(answer.metadata).toMatchObject({ model: 'llama-3-70b', tenant: 'acme' });
+    }
+  });
+
+  test('without a model the tenant’s default', () => {
+    expect(now(gate(checkRequest({ ...CHAT, body: '{}' }))).headers['x-postern-default-model']).toBe('llama-3-8b');
+  });
+
+  test('a public route, with any credential or none, and no identity', () => {
+    for (const headers of [[], bearer('psk_x'), bearer(world.ownedKey)] as const) {
+      const answer = now(gate(checkRequest({ method: 'GET', path: '/v1/iam/users', headers })));
+      expect([answer.code, answer.kind, answer.options]).toEqual([0, 'ok', []]);
+    }
+  });
+
+  test('spoofed identity headers are overwritten or removed, in every spelling', () => {
+    const spoofed = [
+      'x-postern-subject',
+      'X-Postern-Roles',
+      'x_postern_user_id',
+      'x.postern.tenant',
+      'x-postern_evil',
+      'x-postern-default-model',
+    ];
+    const headers = [...CHAT.headers, ...spoofed.map((name) => [name, 'root'] as const)];
+    const answer = now(gate(checkRequest({ ...CHAT, headers, form: 'raw' })));
+    const touched = [...Object.keys(answer.headers), ...answer.removed];
+    expect(spoofed.map((name) => name.toLowerCase()).filter((name) => !touched.includes(name))).toEqual([]);
+    expect(Object.values(answer.headers)).not.toContain('root');
+  });
+});
+
+describe('what does not', () => {
+  test.each<[string, RequestSpec, number, string]>([
+    ['nothing proved', { ...CHAT, headers: [] }, 401, 'missing_credential'],
+    ['a made-up key', { ...CHAT, headers: bearer('psk_x') }, 401, 'invalid_credential'],
+    [
+      'two credentials',
+      { ...CHAT, headers: [...bearer(world.ownedKey), ['Authorization', 'Bearer x']], form: 'raw' },
+      401,
+      'invalid_credential',
+    ],
+    ['no route', { ...CHAT, path: '/v1/unknown' }, 403, 'no_route'],
+    ['a path with dots', { ...CHAT, path: '/v1/auth/../chat/completions' }, 400, 'malformed_path'],
+    ['an empty path', { ...CHAT, path: '' }, 400, 'malformed_path'],
+    ['a policy', { ...CHAT, body: '{"model":"secret-1"}' }, 403, 'denied_by_policy'],
+    ['a missing permission', { ...CHAT, method: 'GET', path: '/v1/agents', body: '' }, 403, 'insufficient_permission'],
+    ['a broken body', { ...CHAT, body: '{' }, 400, 'malformed_body'],
+    ['a cut body', { ...CHAT, size: 100_000 }, 413, 'body_too_large'],
+    [
+      'a body nested 100,000 deep',
+      { ...CHAT, body: `{"messages":${'['.repeat(100_000)}${']'.repeat(100_000)}}` },
+      400,
+      'malformed_body',
+    ],
+    ['a header of 10 MB', { ...CHAT, headers: bearer('a'.repeat(10_000_000)) }, 401, 'invalid_credential'],
+    ['a path of 10 MB', { ...CHAT, path: `/${'a'.repeat(10_000_000)}` }, 403, 'no_route'],
+    ['another tenant', { ...CHAT, headers: [...bearer(world.ownedKey), ['x-tenant-id', 'globex']] }, 403, 'tenant_mismatch'],
+    ['too many tokens', { ...CHAT, body: '{"model":"m","max_tokens":1001}' }, 400, 'max_tokens_exceeded'],
+  ])('%s', (_name, spec, status, code) => {
+    const answer = now(gate(checkRequest(spec)));
+    expect(answer.code).not.toBe(0);
+    expect([answer.status, answer.body['code']]).toEqual([status, code]);
+    expect(answer.metadata['code']).toBe(code);
+  });
+
+  test('what cannot be read, wherever it was cut', () => {
+    const whole = checkRequest(CHAT);
+    for (let length = 0; length < whole.length; length++) {
+      const answer = now(gate(whole.subarray(0, length)));
+      expect(answer.code).not.toBe(0);
+      expect([answer.status, answer.body['code']]).toEqual([400, 'malformed_request']);
+    }
+  });
+
+  test('random bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
+        const answer = now(gate(Buffer.from(bytes)));
+        expect(answer.code).not.toBe(0);
+        expect(answer.kind).toBe('denied');
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('a fault is 503, never allow and never 401', () => {
+  const bug = (): never => {
+    throw new TypeError('cannot read properties of undefined');
+  };
+  const never: Promise<Resolution> = new Promise(() => {});
+  const withoutProof = { identity: { kind: 'proved', principal: TENANT_KEY }, snapshot: undefined } as const;
+
+  test.each<[string, Partial<GateParts>]>([
+    [
+      'the resolver throws a fault',
+      {
+        resolver: {
+          resolve: () => {
+            throw new Fault('the store is away');
+          },
+        },
+      },
+    ],
+    ['the resolver has a bug', { resolver: { resolve: bug } }],
+    ['the resolver rejects', { resolver: { resolve: () => Promise.reject(new Fault('the store is away')) } }],
+    ['the resolver rejects with no error at all', { resolver: { resolve: () => Promise.reject(undefined) } }],
+    ['the resolver never answers', { resolver: { resolve: () => never }, maxWaitMs: 5 }],
+    ['the world is missing', { resolver: { resolve: () => withoutProof } }],
+    ['the clock has a bug', { now: bug }],
+    ['randomness fails', { random: { take: bug } }],
+    ['the observer has a bug too', { resolver: { resolve: bug }, observer: { observe: bug } }],
+  ])('%s', async (_name, parts) => {
+    const answer = readAnswer(await watched(parts).gate(checkRequest(CHAT)));
+    expect(answer.code).toBe(14);
+    expect([answer.status, answer.body['code'], answer.headers['retry-after']]).toEqual([503, 'unavailable', '1']);
+  });
+
+  test('the cause is for the observer alone', async () => {
+    const cause = new Fault('password=hunter2');
+    const { gate: faulty, outcomes } = watched({ resolver: { resolve: () => Promise.reject(cause) } });
+    const bytes = await faulty(checkRequest(CHAT));
+    expect(outcomes).toMatchObject([{ code: 'unavailable', error: cause, decision: undefined }]);
+    expect(bytes.includes('hunter2')).toBe(false);
+  });
+
+  test('one request’s fault is no other’s', () => {
+    let calls = 0;
+    const flaky = watched({ resolver: { resolve: (...asked) => (++calls === 1 ? bug() : world.resolver.resolve(...asked)) } });
+    expect(now(flaky.gate(checkRequest(CHAT))).code).toBe(14);
+    expect(now(flaky.gate(checkRequest(CHAT))).code).toBe(0);
+  });
+});
+
+describe('who watches', () => {
+  test('sees each outcome once, with what correlates it', () => {
+    const { gate: seen, outcomes } = watched();
+    const headers = [...CHAT.headers, ['x-request-id', 'abc'] as const];
+    const answer = now(seen(checkRequest({ ...CHAT, headers })));
+    now(seen(checkRequest({ ...CHAT, headers: [] })));
+    now(seen(checkRequest({ path: '/docs' })));
+    now(seen(Buffer.from('?')));
+    expect(outcomes.map(({ code }) => code)).toEqual(['allow', 'missing_credential', 'public', 'malformed_request']);
+    expect(outcomes[0]).toMatchObject({ clientRequestId: 'abc', decision: { kind: 'allow' } });
+    for (const { tookMs } of outcomes) expect(tookMs).toBeGreaterThanOrEqual(0);
+    expect(outcomes[0]?.requestId).toBe(answer.metadata['request_id']);
+  });
+
+  test('cannot change an answer by failing', () => {
+    const broken = watched({
+      observer: {
+        observe: () => {
+          throw new Error('disk full');
+        },
+      },
+    });
+    expect(now(broken.gate(checkRequest(CHAT))).code).toBe(0);
+    expect(now(broken.gate(checkRequest({ ...CHAT, headers: [] }))).status).toBe(401);
+  });
+});
+
+test('a cold check waits for its look-ups and is decided as a warm one', async () => {
+  const cold = watched({ resolver: { resolve: async (...asked) => world.resolver.resolve(...asked) } });
+  const answer = cold.gate(checkRequest(CHAT));
+  expect(answer).toBeInstanceOf(Promise);
+  expect(readAnswer(await answer).headers['x-postern-subject']).toBe(OWNED_KEY_ID);
+});

@@ -1,0 +1,60 @@
+/** The reader's naive twin: the same input out of a message that the complete library decoded, in the plainest words. */
+
+import { isIP } from 'node:net';
+import { type HeaderValue, REPEATED } from '../../../src/decision/model.ts';
+import type { CheckMessage } from '../../../src/extauthz/check-request.ts';
+import type { CheckRequestMessage } from './definition.ts';
+
+export interface Source {
+  readonly address?: { readonly address?: string; readonly socket_address?: { readonly address?: string } | null };
+}
+
+export function twin(message: CheckRequestMessage, trustedHops: number): CheckMessage {
+  const http = message.attributes?.request?.http;
+  if (http == null) return { kind: 'malformed' };
+  const all: [string, string][] = [
+    ...Object.entries(http.headers ?? {}),
+    ...(http.header_map?.headers ?? []).map(({ key, value, raw_value }): [string, string] => [
+      key ?? '',
+      raw_value !== undefined && raw_value.length > 0 ? Buffer.from(raw_value).toString() : (value ?? ''),
+    ]),
+  ].map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => letter.toLowerCase()), value]);
+  const values = (name: string): string[] => all.filter(([key]) => key === name).map(([, value]) => value);
+  const single = (name: string): HeaderValue => (values(name).length > 1 ? REPEATED : values(name)[0]);
+  const body = Buffer.from(http.raw_body !== undefined && http.raw_body.length > 0 ? http.raw_body : (http.body ?? ''));
+  const announced = single('content-length');
+  const requestId = single('x-request-id');
+  const peer = (message.attributes?.source as Source | undefined)?.address?.socket_address?.address;
+  return {
+    kind: 'request',
+    input: {
+      method: http.method ?? '',
+      path: http.path ?? '',
+      authorization: single('authorization'),
+      tenant: single('x-tenant-id'),
+      upgrade: single('upgrade'),
+      contentType: single('content-type'),
+      contentEncoding: single('content-encoding'),
+      body,
+      bodyPartial:
+        values('x-envoy-auth-partial-body').includes('true') ||
+        (http.size ?? 0) > body.length ||
+        (announced !== undefined &&
+          (announced === REPEATED || !/^[0-9]{1,15}$/.test(announced) || Number(announced) > body.length)),
+      clientAddress: trustedHops > 0 ? hop(values('x-forwarded-for'), trustedHops) : peer || undefined,
+    },
+    clientRequestId: requestId === REPEATED ? undefined : requestId,
+    aliases: all.map(([name]) => name).filter((name) => /^x[-_.]postern[-_.]/.test(name)),
+  };
+}
+
+function hop(values: readonly string[], trustedHops: number): string | undefined {
+  if (values.length === 0) return undefined;
+  const entry = values
+    .join(',')
+    .split(',')
+    .reverse()
+    [trustedHops]?.replace(/^[ \t]+|[ \t]+$/g, '');
+  const bare = entry?.startsWith('[') && entry.endsWith(']') && isIP(entry.slice(1, -1)) === 6 ? entry.slice(1, -1) : entry;
+  return bare !== undefined && isIP(bare) !== 0 ? bare : undefined;
+}

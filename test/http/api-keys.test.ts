@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { column, type Harness, outcome, type Person, startHarness, text } from './harness.ts';
+
+let h: Harness;
+let boss: Person;
+let ada: Person;
+beforeAll(async () => {
+  h = await startHarness();
+  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  boss = await h.person('acme', ['tenant-admin']);
+  ada = await h.person('acme', ['developer']);
+});
+afterAll(async () => {
+  await h.close();
+});
+
+const KEYS = '/v1/iam/api-keys';
+const DAY_MS = 86_400_000;
+const BODY = { description: 'Build server', scopes: ['chat:write'], expires_in_days: 30 };
+
+const create = (body: object = {}, as = boss.token) => h.api('POST', KEYS, { as, body: { ...BODY, ...body } });
+const made = async (body: object = {}, as = boss.token) => {
+  const reply = await create(body, as);
+  return { id: text(reply.json, 'id'), key: text(reply.json, 'key'), path: `${KEYS}/${text(reply.json, 'id')}` };
+};
+/** What a key is worth here: these keys never hold a management permission. */
+const works = async (key: string) => outcome(await h.api('GET', '/v1/iam/users', { as: key })) === '403 insufficient_permission';
+
+describe('making a key', () => {
+  test('answers 201 with the key, once', async () => {
+    const reply = await create({ resource_constraints: { models: ['llama-*'] }, rate_limit_rpm: 60 });
+    const key = text(reply.json, 'key');
+    expect(key).toMatch(/^psk_[0-9A-Za-z]{38}$/);
+    expect([outcome(reply), reply.headers['location']]).toEqual(['201', `${KEYS}/${text(reply.json, 'id')}`]);
+    expect(reply.json).toEqual({
+      id: expect.stringMatching(/^key_[0-9a-z]{26}$/),
+      tenant_id: 'acme',
+      user_id: null,
+      description: 'Build server',
+      scopes: ['chat:write'],
+      resource_constraints: { models: ['llama-*'] },
+      rate_limit_rpm: 60,
+      prefix: key.slice(0, 8),
+      last_four: key.slice(-4),
+      status: 'active',
+      expires_at: expect.any(String),
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+      last_used_at: null,
+      key,
+    });
+    const { key: _key, ...shown } = reply.json;
+    expect((await h.api('GET', `${KEYS}/${text(reply.json, 'id')}`, { as: boss.token })).json).toEqual(shown);
+    expect(await works(key)).toBe(true);
+    const everything = (await h.api('GET', KEYS, { as: boss.token })).text + JSON.stringify(await h.audit());
+    expect(everything).not.toContain(key);
+  });
+
+  test('belongs to the tenant when an administrator names nobody, and to oneself without admin:keys', async () => {
+    expect((await create()).json['user_id']).toBeNull();
+    expect((await create({}, ada.token)).json['user_id']).toBe(ada.id);
+    expect((await create({ user_id: ada.id }, ada.token)).json['user_id']).toBe(ada.id);
+    expect((await create({ user_id: ada.id })).json['user_id']).toBe(ada.id);
+  });
+
+  test.each([
+    ['no expiry', { expires_in_days: undefined }, '422 invalid_field'],
+    ['never', { expires_in_days: undefined, expires_at: null }, '422 invalid_field'],
+    ['an expiry in the past', { expires_in_days: undefined, expires_at: '2020-01-01T00:00:00Z' }, '422 invalid_field'],
+    ['an expiry over ten years away', { expires_in_days: undefined, expires_at: '2099-01-01T00:00:00Z' }, '422 invalid_field'],
+    ['an expiry that is no instant', { expires_in_days: undefined, expires_at: 'tomorrow' }, '422 invalid_field'],
+    ['both expiries', { expires_at: '2027-01-01T00:00:00Z' }, '422 invalid_field'],
+    ['3650 days', { expires_in_days: 3650 }, '201'],
+    ['no scope', { scopes: [] }, '422 invalid_field'],
+    ['half a wildcard', { scopes: ['cha*:read'] }, '422 invalid_field'],
+    ['an unknown owner', { user_id: 'usr_00000000000000000000000000' }, '422 invalid_field'],
+    ['an owner that is no id', { user_id: 'ada' }, '422 invalid_field'],
+    ['a negative rate', { rate_limit_rpm: -1 }, '422 invalid_field'],
+  ])('%s', async (_name, body, expected) => {
+    expect(outcome(await create(body))).toBe(expected);
+  });
+
+  test("another tenant's user is an unknown owner", async () => {
+    const stranger = await h.person('globex', []);
+    expect(outcome(await create({ user_id: stranger.id }))).toBe('422 invalid_field');
+  });
+
+  test('needs no expiry where the tenant says so', async () => {
+    const put = (settings: object) => h.api('PUT', '/v1/iam/tenants/globex', { as: h.root.token, body: { settings } });
+    await put({ allow_keys_without_expiry: true });
+    const reply = await h.api('POST', KEYS, {
+      as: h.root.token,
+      tenant: 'globex',
+      body: { description: 'x', scopes: ['chat:read'] },
+    });
+    expect([outcome(reply), reply.json['expires_at'], reply.json['tenant_id']]).toEqual(['201', null, 'globex']);
+    await put({ allow_keys_without_expiry: null });
+  });
+
+  test('a key makes keys only under its own admin:keys, and none that outlives it', async () => {
+    const plain = await made();
+    expect(outcome(await create({}, plain.key))).toBe('403 insufficient_permission');
+    const maker = await made({ scopes: ['admin:keys', 'chat:*'], expires_in_days: 10 });
+    expect(outcome(await create({ expires_in_days: 11 }, maker.key))).toBe('403 escalation');
+    expect(outcome(await create({ scopes: ['rag:read'], expires_in_days: 5 }, maker.key))).toBe('403 escalation');
+    const child = await made({ expires_in_days: 5 }, maker.key);
+    expect(outcome(await h.api('PUT', child.path, { as: maker.key, body: { expires_in_days: 11 } }))).toBe('403 escalation');
+    expect(outcome(await h.api('PUT', child.path, { as: maker.key, body: { expires_in_days: 9 } }))).toBe('200');
+  });
+});
+
+describe('who sees keys', () => {
+  test("without admin:keys one sees and changes only one's own", async () => {
+    const mine = await made({}, ada.token);
+    const theirs = await made();
+    const as = ada.token;
+    expect(new Set(column(await h.api('GET', KEYS, { as }), 'user_id'))).toEqual(new Set([ada.id]));
+    expect(outcome(await h.api('GET', `${KEYS}?user_id=${ada.id}`, { as }))).toBe('200');
+    expect(outcome(await h.api('GET', `${KEYS}?user_id=${boss.id}`, { as }))).toBe('403 insufficient_permission');
+    expect(outcome(await h.api('GET', mine.path, { as }))).toBe('200');
+    expect(outcome(await h.api('PUT', mine.path, { as, body: { description: 'new' } }))).toBe('200');
+    for (const path of [theirs.path, `${KEYS}/key_00000000000000000000000000`, `${KEYS}/x`]) {
+      expect(outcome(await h.api('GET', path, { as }))).toBe('403 insufficient_permission');
+      expect(outcome(await h.api('DELETE', path, { as }))).toBe('403 insufficient_permission');
+    }
+    expect(outcome(await h.api('GET', mine.path, { as: mine.key }))).toBe('403 insufficient_permission');
+  });
+
+  test('a deny on admin:keys applies to oneself too', async () => {
+    const body = { name: 'no-keys', effect: 'deny', actions: ['admin:keys'], resources: ['*'], attached_roles: ['developer'] };
+    await h.api('POST', '/v1/iam/policies', { as: boss.token, body });
+    expect(outcome(await create({}, ada.token))).toBe('403 denied_by_policy');
+    expect(outcome(await h.api('GET', KEYS, { as: ada.token }))).toBe('403 denied_by_policy');
+    await h.api('DELETE', '/v1/iam/policies/no-keys', { as: boss.token });
+  });
+
+  test('filters narrow by status, owner and expiry', async () => {
+    const soon = await made({ user_id: ada.id, expires_in_days: 2 });
+    const gone = await made({ user_id: ada.id });
+    await h.api('DELETE', gone.path, { as: boss.token });
+    const old = await made();
+    await h.db.knex.raw(`update api_keys set expires_at = now() - interval '1 hour' where id = ?`, [old.id]);
+    const ids = async (query: string) => column(await h.api('GET', `${KEYS}?limit=200&${query}`, { as: boss.token }), 'id');
+    expect(await ids('status=revoked')).toEqual([gone.id]);
+    expect(await ids('status=expired')).toEqual([old.id]);
+    const before = encodeURIComponent(new Date(Date.now() + 3 * DAY_MS).toISOString());
+    expect(await ids(`status=active&user_id=${ada.id}&expires_before=${before}`)).toEqual([soon.id]);
+    expect(await ids('user_id=nobody')).toEqual([]);
+    expect(outcome(await h.api('GET', `${KEYS}?expires_before=soon`, { as: boss.token }))).toBe('400 invalid_parameter');
+  });
+});
+
+describe('changing a key', () => {
+  test('counts at once', async () => {
+    const { key, path } = await made({ scopes: ['admin:users'] });
+    expect(outcome(await h.api('GET', '/v1/iam/users', { as: key }))).toBe('200');
+    const put = await h.api('PUT', path, { as: boss.token, body: { scopes: ['chat:read'] } });
+    expect(put.json).toMatchObject({ scopes: ['chat:read'], description: 'Build server' });
+    expect(put.json['key']).toBeUndefined();
+    expect(outcome(await h.api('GET', '/v1/iam/users', { as: key }))).toBe('403 insufficient_permission');
+  });
+
+  test('revoking is refused at once, for good, and may be said again', async () => {
+    const { key, path } = await made();
+    expect(await works(key)).toBe(true);
+    expect(outcome(await h.api('DELETE', path, { as: boss.token }))).toBe('204');
+    expect(outcome(await h.api('GET', '/v1/iam/users', { as: key }))).toBe('401 invalid_credential');
+    expect(outcome(await h.api('DELETE', path, { as: boss.token }))).toBe('204');
+    expect((await h.api('GET', path, { as: boss.token })).json['status']).toBe('revoked');
+    expect(outcome(await h.api('PUT', path, { as: boss.token, body: { description: 'x' } }))).toBe('409 revoked');
+    expect(outcome(await h.api('POST', `${path}/rotate`, { as: boss.token }))).toBe('409 revoked');
+  });
+
+  test('rotating gives a new secret under the same id; the old one works through the grace and no longer', async () => {
+    const { id, key, path } = await made();
+    const rotate = async (body?: object) =>
+      h.api('POST', `${path}/rotate`, { as: boss.token, ...(body === undefined ? {} : { body }) });
+    const first = await rotate({ grace_seconds: 3600 });
+    const second = text(first.json, 'key');
+    expect([outcome(first), first.json['id'], first.json['last_four']]).toEqual(['200', id, second.slice(-4)]);
+    expect([await works(key), await works(second)]).toEqual([true, true]);
+    const third = text((await rotate()).json, 'key');
+    expect([await works(key), await works(second), await works(third)]).toEqual([false, false, true]);
+    expect(outcome(await rotate({ grace_seconds: 86_401 }))).toBe('422 invalid_field');
+    await rotate({ grace_seconds: 3600 });
+    await h.api('DELETE', path, { as: boss.token });
+    expect(await works(third)).toBe(false);
+  });
+});

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Harness, outcome, type Person, startHarness, text } from './harness.ts';
+
+let h: Harness;
+let boss: Person;
+let ada: Person;
+let stranger: Person;
+let key = { id: '', key: '' };
+beforeAll(async () => {
+  h = await startHarness();
+  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  boss = await h.person('acme', ['tenant-admin']);
+  ada = await h.person('acme', ['developer']);
+  stranger = await h.person('globex', ['developer']);
+  const made = await h.api('POST', '/v1/iam/api-keys', {
+    as: boss.token,
+    body: { description: 'k', scopes: ['chat:write'], expires_in_days: 1 },
+  });
+  key = { id: text(made.json, 'id'), key: text(made.json, 'key') };
+  await h.api('POST', '/v1/iam/policies', {
+    as: boss.token,
+    body: {
+      name: 'office',
+      effect: 'deny',
+      actions: ['agents:*'],
+      resources: ['*'],
+      conditions: { ip_address: { not_in: ['10.0.0.0/8'] }, time: { not_between: ['08:00', '18:00'] } },
+    },
+  });
+});
+afterAll(async () => {
+  await h.close();
+});
+
+const CHAT = { method: 'POST', path: '/v1/chat/completions', body: '{"model":"m"}' };
+const explain = (body: object, as = boss.token) => h.api('POST', '/v1/iam/explain', { as, body: { ...CHAT, ...body } });
+const decided = async (body: object, as = boss.token) => {
+  const reply = await explain(body, as);
+  return reply.status === 200 ? String(reply.json['code']) : outcome(reply);
+};
+
+describe('an explanation', () => {
+  test('shows the decision with its steps, grants and policies', async () => {
+    const reply = await explain({ subject: ada.id });
+    expect(reply.json).toMatchObject({
+      decision: 'allow',
+      status: 200,
+      code: 'allow',
+      permission: 'chat:write',
+      resources: ['models/m'],
+      grants: expect.arrayContaining([expect.objectContaining({ kind: 'role', name: 'developer', outcome: 'covers' })]),
+      policies: [expect.objectContaining({ name: 'office', effect: 'deny', matched: false })],
+    });
+    expect(reply.json['steps']).toBeInstanceOf(Array);
+  });
+
+  test.each([
+    ['outside, at night', { client_ip: '203.0.113.1', time: '2026-11-18T22:00:00Z' }, 'denied_by_policy'],
+    ['outside, by day', { client_ip: '203.0.113.1', time: '2026-11-18T12:00:00Z' }, 'allow'],
+    ['in the office, at night', { client_ip: '10.1.2.3', time: '2026-11-18T22:00:00Z' }, 'allow'],
+    ['from nowhere, at night', { client_ip: null, time: '2026-11-18T22:00:00Z' }, 'denied_by_policy'],
+    ['in a zone of the instant', { client_ip: '203.0.113.1', time: '2026-11-18T22:00:00+12:00' }, 'allow'],
+  ])('is of the time and place that is asked for: %s', async (_name, where, code) => {
+    expect(await decided({ subject: ada.id, method: 'GET', path: '/v1/agents/a', body: '', ...where })).toBe(code);
+  });
+
+  test.each([
+    ['nobody', {}, 'missing_credential'],
+    ['a key by its text', { credential: 'KEY' }, 'allow'],
+    ['a key by its id', { subject: 'KEY' }, 'allow'],
+    ['a key without the scope', { subject: 'KEY', path: '/v1/embeddings' }, 'insufficient_permission'],
+    ['a made-up credential', { credential: 'nonsense' }, 'invalid_credential'],
+    ['two credentials', { credential: 'a, Bearer b' }, 'invalid_credential'],
+    ['another tenant in the header', { subject: 'ADA', tenant_id: 'globex' }, 'tenant_mismatch'],
+    ['a malformed header', { subject: 'ADA', tenant_id: 'NO' }, 'invalid_tenant'],
+    ['no route', { subject: 'ADA', path: '/v2/chat' }, 'no_route'],
+    ['a malformed path', { subject: 'ADA', path: '//v1' }, 'malformed_path'],
+    ['a malformed body', { subject: 'ADA', body: '{' }, 'malformed_body'],
+    ['another type of body', { subject: 'ADA', content_type: 'text/plain' }, 'malformed_body'],
+    ['a public path', { subject: 'ADA', path: '/console' }, 'allow'],
+    ['an unknown subject', { subject: 'usr_00000000000000000000000000' }, '404 not_found'],
+    ['a subject that is no id', { subject: 'ada' }, '404 not_found'],
+    ['a subject and a credential', { subject: 'ADA', credential: 'KEY' }, '422 invalid_field'],
+    ['no such instant', { subject: 'ADA', time: '2026-12-31T23:59:60Z' }, '422 invalid_field'],
+  ])('%s', async (_name, body: { subject?: string; credential?: string }, code) => {
+    const subject = body.subject === 'ADA' ? ada.id : body.subject === 'KEY' ? key.id : body.subject;
+    const credential = body.credential === 'KEY' ? key.key : body.credential;
+    expect(
+      await decided({
+        ...body,
+        ...(subject === undefined ? {} : { subject }),
+        ...(credential === undefined ? {} : { credential }),
+      }),
+    ).toBe(code);
+  });
+
+  test('a revoked key is explained as a credential that proves nobody', async () => {
+    const made = await h.api('POST', '/v1/iam/api-keys', {
+      as: boss.token,
+      body: { description: 'k', scopes: ['chat:write'], expires_in_days: 1 },
+    });
+    const id = text(made.json, 'id');
+    const later = new Date(Date.now() + 2 * 86_400_000).toISOString();
+    expect(await decided({ subject: id })).toBe('allow');
+    expect(await decided({ subject: id, time: later })).toBe('invalid_credential');
+    await h.api('DELETE', `/v1/iam/api-keys/${id}`, { as: boss.token });
+    expect(await decided({ subject: id })).toBe('invalid_credential');
+  });
+});
+
+describe('who may ask', () => {
+  test('without admin:policies only about oneself', async () => {
+    expect(await decided({ subject: ada.id }, ada.token)).toBe('allow');
+    expect(await decided({ credential: ada.token }, ada.token)).toBe('allow');
+    expect(await decided({ subject: boss.id }, ada.token)).toBe('403 insufficient_permission');
+    expect(await decided({ subject: 'usr_00000000000000000000000000' }, ada.token)).toBe('403 insufficient_permission');
+    expect(await decided({ credential: key.key }, ada.token)).toBe('403 insufficient_permission');
+    expect(await decided({}, ada.token)).toBe('403 insufficient_permission');
+    expect(await decided({ credential: key.key }, key.key)).toBe('403 insufficient_permission');
+  });
+
+  test("another tenant's subject or credential is as good as unknown, but for platform administrators", async () => {
+    expect(await decided({ subject: stranger.id })).toBe('404 not_found');
+    expect(await decided({ credential: stranger.token })).toBe('invalid_credential');
+    expect(await decided({ subject: stranger.id }, h.root.token)).toBe('allow');
+    expect(await decided({ credential: stranger.token }, h.root.token)).toBe('allow');
+  });
+});

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sendRaw } from '../support/http.ts';
+import { type Harness, outcome, startHarness } from './harness.ts';
+
+let h: Harness;
+beforeAll(async () => {
+  h = await startHarness();
+});
+afterAll(async () => {
+  await h.close();
+});
+
+const USERS = '/v1/iam/users';
+const asRoot = () => ({ as: h.root.token });
+
+describe('errors', () => {
+  test('every error is a problem document that carries the request id of its header and the error member of OpenAI clients', async () => {
+    const reply = await h.api('GET', `${USERS}/nobody`, asRoot());
+    expect(reply.headers['content-type']).toMatch(/^application\/problem\+json/);
+    expect(reply.headers['x-request-id']).toMatch(/^req_[0-9a-z]{26}$/);
+    expect(reply.json).toEqual({
+      type: 'https://postern.dev/errors/not_found',
+      title: 'Not found',
+      status: 404,
+      detail: 'There is no such user.',
+      code: 'not_found',
+      request_id: reply.headers['x-request-id'],
+      error: { message: 'There is no such user.', type: 'invalid_request_error', param: null, code: 'not_found' },
+    });
+  });
+
+  test.each([
+    ['an unknown path', 'GET', '/v1/iam/nothing', '404 not_found'],
+    ['a path with a duplicate slash', 'GET', '/v1//iam/users', '404 not_found'],
+    ['a path that does not decode', 'GET', '/v1/iam/users/%ff', '404 not_found'],
+    ['a path parameter with NUL', 'GET', '/v1/iam/users/%00', '404 not_found'],
+    ['a path parameter that is a path', 'GET', '/v1/iam/roles/..%2f..%2fetc', '404 not_found'],
+    ['a very long path parameter', 'GET', `/v1/iam/policies/${'x'.repeat(4000)}`, '404 not_found'],
+    ['a name in capital letters', 'GET', '/v1/iam/roles/ADMIN', '404 not_found'],
+    ['an unknown query parameter', 'GET', `${USERS}?colour=red`, '400 invalid_parameter'],
+    ['a repeated query parameter', 'GET', `${USERS}?limit=1&limit=2`, '400 invalid_parameter'],
+    ['a limit of zero', 'GET', `${USERS}?limit=0`, '400 invalid_parameter'],
+    ['a limit over 200', 'GET', `${USERS}?limit=201`, '400 invalid_parameter'],
+    ['a limit in words', 'GET', `${USERS}?limit=ten`, '400 invalid_parameter'],
+    ['a status that there is not', 'GET', `${USERS}?status=asleep`, '400 invalid_parameter'],
+    ['a filter with NUL', 'GET', `${USERS}?q=%00`, '400 invalid_parameter'],
+    ['a cursor that is none', 'GET', `${USERS}?cursor=abc`, '400 invalid_parameter'],
+  ])('%s is refused', async (_name, method, path, expected) => {
+    const reply = await h.api(method, path, asRoot());
+    expect(outcome(reply)).toBe(expected);
+    expect(reply.headers['x-request-id']).toBe(reply.json['request_id']);
+  });
+
+  test('a known path with another method says which there are', async () => {
+    const reply = await h.api('PATCH', `${USERS}/x`, asRoot());
+    expect(outcome(reply)).toBe('405 method_not_allowed');
+    expect(reply.headers['allow']).toBe('GET, PUT, DELETE, HEAD');
+  });
+
+  test('HEAD answers as GET does, without a body', async () => {
+    const reply = await h.api('HEAD', USERS, asRoot());
+    expect([reply.status, reply.text]).toEqual([200, '']);
+  });
+
+  test('what cannot be read as HTTP gets an answer and no crash', async () => {
+    expect(await sendRaw(h.port, 'GET / HTTP/1.1\r\nBroken\x01Header\r\n\r\n')).toMatch(
+      /^HTTP\/1\.1 400 [\s\S]*malformed_request/,
+    );
+    expect((await h.api('GET', USERS, asRoot())).status).toBe(200);
+  });
+
+  test('two different Content-Length headers are refused', async () => {
+    const raw = 'POST /v1/iam/users HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}';
+    expect(await sendRaw(h.port, raw)).toMatch(/^HTTP\/1\.1 400 /);
+  });
+});
+
+describe('bodies', () => {
+  const json = { 'content-type': 'application/json' };
+  const post = (raw: string | Uint8Array, headers: Record<string, string> = json) =>
+    h.api('POST', USERS, { as: h.root.token, raw, headers });
+
+  test.each([
+    ['no body', ''],
+    ['half a body', '{"email":'],
+    ['a repeated member', '{"email":"a@b","email":"c@d","name":"x"}'],
+    ['a member repeated by an escape', '{"email":"a@b","em\\u0061il":"c@d","name":"x"}'],
+    ['invalid UTF-8', Uint8Array.of(0x22, 0xff, 0x22)],
+    ['a byte-order mark', '\uFEFF{}'],
+    ['nesting without end', '['.repeat(200_000)],
+    ['deep nesting', `${'['.repeat(40)}${']'.repeat(40)}`],
+  ])('%s is invalid_json', async (_name, raw) => {
+    expect(outcome(await post(raw))).toBe('400 invalid_json');
+  });
+
+  test.each([
+    ['text', 'text/plain'],
+    ['a form', 'application/x-www-form-urlencoded'],
+    ['another charset', 'application/json; charset=latin1'],
+  ])('%s is an unsupported media type', async (_name, type) => {
+    expect(outcome(await post('{}', { 'content-type': type }))).toBe('415 unsupported_media_type');
+  });
+
+  test('a compressed body is an unsupported media type', async () => {
+    expect(outcome(await post('{}', { ...json, 'content-encoding': 'gzip' }))).toBe('415 unsupported_media_type');
+  });
+
+  test('a body over 1 MiB is refused, whether its length is told or not', async () => {
+    const large = `{"email":"${'a'.repeat(1_048_576)}"}`;
+    expect(outcome(await post(large))).toBe('413 body_too_large');
+    expect(outcome(await post(large, { ...json, 'transfer-encoding': 'chunked' }))).toBe('413 body_too_large');
+  });
+
+  test('all members at fault are named by JSON pointers, unknown ones among them', async () => {
+    const reply = await post('{"email":"no address","department":7,"a/b":1,"roles":["x",2]}');
+    expect(outcome(reply)).toBe('422 invalid_field');
+    const errors = reply.json['errors'];
+    const paths = Array.isArray(errors) ? errors.map((error: { path: string }) => error.path).toSorted() : [];
+    expect(paths).toEqual(['/a~1b', '/department', '/email', '/name', '/roles/1']);
+  });
+
+  test.each([
+    ['NUL', '{"email":"a@b.test","name":"a\\u0000b"}'],
+    ['a lone surrogate', '{"email":"a@b.test","name":"\\ud800"}'],
+  ])('text with %s is refused by its member, because it cannot be kept', async (_name, raw) => {
+    const reply = await post(raw);
+    expect([outcome(reply), reply.json['errors']]).toMatchObject(['422 invalid_field', [{ path: '/name' }]]);
+  });
+
+  test('a large body with errors everywhere is refused by its first', async () => {
+    const reply = await post(JSON.stringify({ email: 'a@b.test', name: 'x', roles: Array.from({ length: 90_000 }, () => 1) }));
+    expect(outcome(reply)).toBe('422 invalid_field');
+    expect(reply.json['errors']).toHaveLength(1);
+  });
+});
+
+describe('who may come in', () => {
+  test('without a credential the challenge carries no error', async () => {
+    const reply = await h.api('GET', USERS);
+    expect(outcome(reply)).toBe('401 missing_credential');
+    expect(reply.headers['www-authenticate']).toBe('Bearer realm="postern"');
+  });
+
+  test.each([
+    ['an unknown key', 'psk_00000000000000000000000000000000000000'],
+    ['a made-up token', 'a.b.c'],
+    ['two credentials', 'a, Bearer b'],
+  ])('%s proves nobody, in one answer for all', async (_name, as) => {
+    const reply = await h.api('GET', USERS, { as });
+    expect(outcome(reply)).toBe('401 invalid_credential');
+    expect(reply.headers['www-authenticate']).toBe('Bearer realm="postern", error="invalid_token"');
+    expect(reply.json['detail']).toBe('The credential is not valid.');
+  });
+
+  test('a credential that is missing is told before anything of the body', async () => {
+    expect(outcome(await h.api('POST', USERS, { raw: '{', headers: { 'content-type': 'application/json' } }))).toBe(
+      '401 missing_credential',
+    );
+  });
+
+  test('a repeated Authorization header is refused, also when both are good', async () => {
+    const raw = `GET ${USERS} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${h.root.token}\r\nAuthorization: Bearer ${h.root.token}\r\n\r\n`;
+    expect(await sendRaw(h.port, raw)).toMatch(/^HTTP\/1\.1 401 [\s\S]*invalid_credential/);
+  });
+
+  test('a repeated X-Tenant-ID header is refused, also when both are the same', async () => {
+    const raw = `GET ${USERS} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${h.root.token}\r\nX-Tenant-ID: default\r\nX-Tenant-ID: default\r\n\r\n`;
+    expect(await sendRaw(h.port, raw)).toMatch(/^HTTP\/1\.1 400 [\s\S]*invalid_tenant/);
+  });
+
+  test('a missing permission is named in the challenge', async () => {
+    const someone = await h.person('default', ['developer']);
+    const reply = await h.api('GET', USERS, { as: someone.token });
+    expect(outcome(reply)).toBe('403 insufficient_permission');
+    expect(reply.headers['www-authenticate']).toBe('Bearer realm="postern", error="insufficient_scope", scope="admin:users"');
+  });
+});
+
+test('answers are not for any cache', async () => {
+  expect((await h.api('GET', USERS, asRoot())).headers['cache-control']).toBe('no-store');
+});
+
+test('a conflict tells clients not to try again', async () => {
+  const body = { id: 'default', name: 'Twice' };
+  const reply = await h.api('POST', '/v1/iam/tenants', { ...asRoot(), body });
+  expect([outcome(reply), reply.headers['x-should-retry']]).toEqual(['409 already_exists', 'false']);
+});

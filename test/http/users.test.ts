@@ -1,0 +1,290 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Harness, outcome, type Person, rows, startHarness, text } from './harness.ts';
+
+let h: Harness;
+/** A tenant administrator of acme. */
+let boss: Person;
+beforeAll(async () => {
+  h = await startHarness();
+  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  boss = await h.person('acme', ['tenant-admin']);
+});
+afterAll(async () => {
+  await h.close();
+});
+
+const USERS = '/v1/iam/users';
+let n = 0;
+let email = '';
+beforeEach(() => {
+  email = `user${++n}@example.test`;
+});
+
+interface Where {
+  readonly tenant?: string;
+  readonly tenant_id: string;
+}
+
+const create = (body: object, as = boss.token) => h.api('POST', USERS, { as, body: { email, name: 'Somebody', ...body } });
+
+describe('making a user', () => {
+  test('answers 201 with the user, where it is, and a one-time token when no password was given', async () => {
+    const reply = await create({ email: 'Ada@Example.TEST', department: 'Research', roles: ['developer', 'analyst'] });
+    expect(outcome(reply)).toBe('201');
+    const id = text(reply.json, 'id');
+    expect(reply.headers['location']).toBe(`${USERS}/${id}`);
+    expect(reply.json).toEqual({
+      id: expect.stringMatching(/^usr_[0-9a-z]{26}$/),
+      email: 'ada@example.test',
+      name: 'Somebody',
+      department: 'Research',
+      roles: ['analyst', 'developer'],
+      directory_roles: [],
+      tenant_id: 'acme',
+      status: 'active',
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      updated_at: expect.any(String),
+      password_setup_token: expect.any(String),
+    });
+    const { password_setup_token: _token, ...user } = reply.json;
+    expect((await h.api('GET', `${USERS}/${id}`, { as: boss.token })).json).toEqual(user);
+  });
+
+  test('with a password there is no token, and neither password nor token is in the audit log', async () => {
+    const password = 'violet anchors drift slowly';
+    const reply = await create({ password });
+    expect([outcome(reply), reply.json['password_setup_token']]).toEqual(['201', undefined]);
+    const token = text((await create({ email: `other-${email}` })).json, 'password_setup_token');
+    const log = JSON.stringify(await h.audit());
+    expect(log).toContain(text(reply.json, 'id'));
+    expect(log).not.toContain(password);
+    expect(log).not.toContain(token);
+    expect(log).not.toContain('argon2');
+  });
+
+  test.each([
+    ['a short password', { password: 'short' }, '/password'],
+    ['an unknown role', { roles: ['developer', 'wizard'] }, '/roles/1'],
+    ['a role name that is none', { roles: ['No Such'] }, '/roles/0'],
+    ['an address without host', { email: 'ada@' }, '/email'],
+    ['a blank name', { name: '  ' }, '/name'],
+    ['an unknown member', { admin: true }, '/admin'],
+    ['a status of its own choice', { status: 'active' }, '/status'],
+  ])('%s is told by its member', async (_name, body, path) => {
+    const reply = await create(body);
+    expect([outcome(reply), reply.json['errors']]).toMatchObject(['422 invalid_field', [{ path }]]);
+  });
+
+  test("another tenant's role is unknown here", async () => {
+    await h.api('POST', '/v1/iam/roles', { as: h.root.token, tenant: 'globex', body: { name: 'local-hero', permissions: [] } });
+    expect(outcome(await create({ roles: ['local-hero'] }))).toBe('422 invalid_field');
+  });
+
+  test('an e-mail address is taken on the whole platform, whatever its case', async () => {
+    await create({});
+    const reply = await h.api('POST', USERS, {
+      as: h.root.token,
+      tenant: 'globex',
+      body: { email: email.toUpperCase(), name: 'Twin' },
+    });
+    expect(outcome(reply)).toBe('409 already_exists');
+  });
+
+  test('of two who take the last place at once one is refused', async () => {
+    await h.api('POST', '/v1/iam/tenants', {
+      as: h.root.token,
+      body: { id: `small${n}`, name: 'Small', quotas: { max_users: 1 } },
+    });
+    const replies = await Promise.all(
+      [1, 2, 3, 4].map((i) =>
+        h.api('POST', USERS, { as: h.root.token, tenant: `small${n}`, body: { email: `p${i}-${email}`, name: 'P' } }),
+      ),
+    );
+    expect(replies.map(outcome).toSorted()).toEqual(['201', '409 quota_exceeded', '409 quota_exceeded', '409 quota_exceeded']);
+  });
+});
+
+describe('tenant_id', () => {
+  test('of the body means the same as the header', async () => {
+    expect((await create({ tenant_id: 'globex' }, h.root.token)).json['tenant_id']).toBe('globex');
+  });
+
+  test.each([
+    ['both and different', { tenant: 'acme', tenant_id: 'globex' }, 'root', '400 invalid_tenant'],
+    ['both and the same', { tenant: 'acme', tenant_id: 'acme' }, 'root', '201'],
+    ['malformed', { tenant_id: 'No!' }, 'root', '400 invalid_tenant'],
+    ['every tenant', { tenant_id: '*' }, 'root', '400 invalid_tenant'],
+    ['a tenant that is not', { tenant_id: 'nowhere' }, 'root', '403 tenant_mismatch'],
+    ['another tenant of no platform administrator', { tenant_id: 'globex' }, 'boss', '403 tenant_mismatch'],
+    ['its own', { tenant_id: 'acme' }, 'boss', '201'],
+  ])('%s', async (_name, where: Where, who, expected) => {
+    const { tenant, tenant_id } = where;
+    const as = who === 'root' ? h.root.token : boss.token;
+    const reply = await h.api('POST', USERS, {
+      as,
+      ...(tenant === undefined ? {} : { tenant }),
+      body: { email, name: 'X', tenant_id },
+    });
+    expect(outcome(reply)).toBe(expected);
+  });
+
+  test.each([
+    ['X-Tenant-ID: acme', '/v1/iam/users', 'acme', 'boss', '200'],
+    ['a malformed header', '/v1/iam/users', 'ACME', 'boss', '400 invalid_tenant'],
+    ["another tenant's header", '/v1/iam/users', 'globex', 'boss', '403 tenant_mismatch'],
+    ["another tenant's filter", '/v1/iam/users?tenant_id=globex', undefined, 'boss', '403 tenant_mismatch'],
+    ['every tenant, asked by one', '/v1/iam/users?tenant_id=*', undefined, 'boss', '403 tenant_mismatch'],
+    ['header and filter that differ', '/v1/iam/users?tenant_id=acme', 'globex', 'root', '400 invalid_tenant'],
+    ['a header for a tenant that is not', '/v1/iam/users', 'nowhere', 'root', '403 tenant_mismatch'],
+  ])('in lists: %s', async (_name, path, tenant, who, expected) => {
+    const as = who === 'root' ? h.root.token : boss.token;
+    expect(outcome(await h.api('GET', path, { as, ...(tenant === undefined ? {} : { tenant }) }))).toBe(expected);
+  });
+
+  test('a platform administrator lists every tenant with *', async () => {
+    await create({});
+    const tenants = new Set(
+      rows(await h.api('GET', `${USERS}?tenant_id=*&limit=200`, { as: h.root.token })).map((u) => u['tenant_id']),
+    );
+    expect(tenants).toContain('acme');
+    expect(tenants).toContain('default');
+    const own = rows(await h.api('GET', USERS, { as: h.root.token })).map((u) => u['tenant_id']);
+    expect(new Set(own)).toEqual(new Set(['default']));
+  });
+});
+
+describe('lists', () => {
+  test('pages follow each other without gap or repeat while rows come and go', async () => {
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'paged', name: 'Paged' } });
+    const made: string[] = [];
+    for (let i = 0; i < 5; i++) made.push((await h.person('paged', [])).id);
+    const get = (query: string) => h.api('GET', `${USERS}?tenant_id=paged&${query}`, { as: h.root.token });
+    const first = await get('limit=2');
+    expect([rows(first).map((u) => u['id']), first.json['has_more'], first.json['object']]).toEqual([
+      made.slice(0, 2),
+      true,
+      'list',
+    ]);
+    await h.api('DELETE', `${USERS}/${made[1]}`, { as: h.root.token, tenant: 'paged' });
+    const second = await get(`limit=2&cursor=${text(first.json, 'next_cursor')}`);
+    const third = await get(`limit=2&cursor=${text(second.json, 'next_cursor')}`);
+    expect([...rows(second), ...rows(third)].map((u) => u['id'])).toEqual(made.slice(2));
+    expect([third.json['has_more'], third.json['next_cursor']]).toEqual([false, null]);
+  });
+
+  test("a cursor of another tenant's list is refused", async () => {
+    const first = await h.api('GET', `${USERS}?tenant_id=acme&limit=1`, { as: h.root.token });
+    const reply = await h.api('GET', `${USERS}?tenant_id=default&cursor=${text(first.json, 'next_cursor')}`, {
+      as: h.root.token,
+    });
+    expect(outcome(reply)).toBe('400 invalid_parameter');
+  });
+
+  test('filters narrow by role, status, e-mail and any part of the name', async () => {
+    const { json } = await create({ name: `Grace ${n}_% Hopper`, roles: ['auditor'] });
+    const id = text(json, 'id');
+    await h.api('POST', `${USERS}/${id}/deactivate`, { as: boss.token });
+    const found = async (query: string) => rows(await h.api('GET', `${USERS}?${query}`, { as: boss.token })).map((u) => u['id']);
+    expect(await found('role=auditor')).toEqual([id]);
+    expect(await found('status=deactivated')).toEqual([id]);
+    expect(await found(`email=${email.toUpperCase()}`)).toEqual([id]);
+    expect(await found(`q=${encodeURIComponent(`${n}_% hop`)}`)).toEqual([id]);
+    expect(await found('q=%25%25')).toEqual([]);
+    expect(await found('role=auditor&status=active')).toEqual([]);
+  });
+});
+
+describe('changing a user', () => {
+  test('touches the members that are present and no other', async () => {
+    const { json } = await create({ department: 'Sales', roles: ['analyst'] });
+    const path = `${USERS}/${text(json, 'id')}`;
+    const put = async (body: object) => (await h.api('PUT', path, { as: boss.token, body })).json;
+    expect(await put({ name: 'New' })).toMatchObject({ name: 'New', department: 'Sales', roles: ['analyst'], email });
+    expect(await put({ department: null })).toMatchObject({ name: 'New', department: null });
+    expect(await put({ roles: [] })).toMatchObject({ roles: [] });
+    expect(await put({})).toMatchObject({ name: 'New', email });
+  });
+
+  test('roles of the directory are shown apart and stay when others are given by hand', async () => {
+    const someone = await h.person('acme', ['analyst'], 'ldap');
+    await h.db.knex.raw(`insert into user_roles (user_id, role_name, source) values (?, 'auditor', 'directory')`, [someone.id]);
+    const reply = await h.api('PUT', `${USERS}/${someone.id}`, { as: boss.token, body: { roles: ['developer'] } });
+    expect(reply.json).toMatchObject({ roles: ['developer'], directory_roles: ['auditor'] });
+  });
+
+  test('a role taken away counts at once', async () => {
+    const someone = await h.person('acme', ['tenant-admin']);
+    expect(outcome(await h.api('GET', USERS, { as: someone.token }))).toBe('200');
+    await h.api('PUT', `${USERS}/${someone.id}`, { as: boss.token, body: { roles: [] } });
+    expect(outcome(await h.api('GET', USERS, { as: someone.token }))).toBe('403 insufficient_permission');
+  });
+});
+
+describe('deactivating and deleting', () => {
+  const keyOf = async (owner: Person) => {
+    const body = { description: 'k', scopes: ['chat:write'], expires_in_days: 1 };
+    return h.api('POST', '/v1/iam/api-keys', { as: owner.token, body });
+  };
+  const proves = async (as: string) => outcome(await h.api('GET', USERS, { as }));
+
+  test('deactivating ends sessions for good and puts keys to sleep until activation', async () => {
+    const someone = await h.person('acme', ['developer']);
+    const key = text((await keyOf(someone)).json, 'key');
+    expect([await proves(someone.token), await proves(key)]).toEqual([
+      '403 insufficient_permission',
+      '403 insufficient_permission',
+    ]);
+    const gone = await h.api('POST', `${USERS}/${someone.id}/deactivate`, { as: boss.token });
+    expect([outcome(gone), gone.json['status']]).toEqual(['200', 'deactivated']);
+    expect([await proves(someone.token), await proves(key)]).toEqual(['401 invalid_credential', '401 invalid_credential']);
+    const back = await h.api('POST', `${USERS}/${someone.id}/activate`, { as: boss.token });
+    expect([outcome(back), back.json['status']]).toEqual(['200', 'active']);
+    expect([await proves(someone.token), await proves(key)]).toEqual(['401 invalid_credential', '403 insufficient_permission']);
+  });
+
+  test('activating counts against max_users', async () => {
+    const tenant = `full${n}`;
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: tenant, name: 'Full', quotas: { max_users: 1 } } });
+    const one = await h.person(tenant, []);
+    const call = { as: h.root.token, tenant };
+    await h.api('POST', `${USERS}/${one.id}/deactivate`, call);
+    await h.person(tenant, []);
+    expect(outcome(await h.api('POST', `${USERS}/${one.id}/activate`, call))).toBe('409 quota_exceeded');
+  });
+
+  test('deleting revokes the keys, ends the sessions and frees the e-mail address', async () => {
+    const made = await create({ roles: ['developer'] });
+    const someone = await h.person('acme', ['developer']);
+    const issued = await keyOf(someone);
+    expect(outcome(await h.api('DELETE', `${USERS}/${someone.id}`, { as: boss.token }))).toBe('204');
+    expect([await proves(someone.token), await proves(text(issued.json, 'key'))]).toEqual([
+      '401 invalid_credential',
+      '401 invalid_credential',
+    ]);
+    expect((await h.api('GET', `/v1/iam/api-keys/${text(issued.json, 'id')}`, { as: boss.token })).json['status']).toBe(
+      'revoked',
+    );
+    await h.api('DELETE', `${USERS}/${text(made.json, 'id')}`, { as: boss.token });
+    expect(outcome(await create({}))).toBe('201');
+  });
+
+  test('ending the sessions of a user leaves the keys alone', async () => {
+    const someone = await h.person('acme', ['developer']);
+    const key = text((await keyOf(someone)).json, 'key');
+    const reply = await h.api('DELETE', `${USERS}/${someone.id}/sessions`, { as: boss.token });
+    expect([outcome(reply), reply.json['id']]).toEqual(['200', someone.id]);
+    expect([await proves(someone.token), await proves(key)]).toEqual(['401 invalid_credential', '403 insufficient_permission']);
+  });
+
+  test('a password reset gives a token that ends, and none for users of a directory', async () => {
+    const someone = await h.person('acme', []);
+    const reply = await h.api('POST', `${USERS}/${someone.id}/password-reset`, { as: boss.token });
+    expect([outcome(reply), reply.json]).toEqual([
+      '200',
+      { password_setup_token: expect.any(String), expires_at: expect.any(String) },
+    ]);
+    expect(Date.parse(text(reply.json, 'expires_at'))).toBeGreaterThan(Date.now());
+    const listed = await h.person('acme', [], 'ldap');
+    expect(outcome(await h.api('POST', `${USERS}/${listed.id}/password-reset`, { as: boss.token }))).toBe('422 invalid_field');
+  });
+});

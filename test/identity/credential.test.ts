@@ -1,0 +1,76 @@
+import { hash } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type HeaderValue, REPEATED } from '../../src/decision/model.ts';
+import { makeApiKey } from '../../src/identity/api-keys.ts';
+import { readCredential } from '../../src/identity/credential.ts';
+
+const KEY = makeApiKey();
+const LONGEST = 'a'.repeat(8192);
+
+describe('the Authorization header', () => {
+  it('is missing when there is none', () => {
+    expect(readCredential(undefined)).toEqual({ kind: 'missing' });
+  });
+
+  it.each([`Bearer ${KEY.text}`, `bearer ${KEY.text}`, `BEARER ${KEY.text}`, `Bearer   ${KEY.text}`])(
+    'carries an API key, the scheme in any case and with any number of spaces: %s',
+    (header) => {
+      expect(readCredential(header)).toEqual({ kind: 'api_key', digest: KEY.digest });
+    },
+  );
+
+  it.each(['abc.def.ghi', 'a-b._~+/9==', LONGEST, 'pskX', 'PSK_0'])('carries a token with its SHA-256: %.20s', (token) => {
+    expect(readCredential(`Bearer ${token}`)).toEqual({ kind: 'token', token, digest: hash('sha256', token, 'hex') });
+  });
+
+  it.each(['psk_', 'psk_x', 'psk_000000000000000000000000000000000Dqkam', `${KEY.text}0`, `${KEY.text}=`])(
+    'is refused without a look-up when it looks like a key and has no right checksum: %s',
+    (token) => {
+      expect(readCredential(`Bearer ${token}`)).toEqual({ kind: 'bad_checksum' });
+    },
+  );
+
+  it.each<[string, HeaderValue]>([
+    ['repeated', REPEATED],
+    ['empty', ''],
+    ['the scheme alone', 'Bearer'],
+    ['no token', 'Bearer '],
+    ['no token but spaces', 'Bearer    '],
+    ['no space', `Bearer${KEY.text}`],
+    ['a tab for the space', `Bearer\t${KEY.text}`],
+    ['another scheme', `Basic ${KEY.text}`],
+    ['a longer scheme', `Bearers ${KEY.text}`],
+    ['the token alone', KEY.text],
+    ['two credentials in one line', `Bearer ${KEY.text}, Bearer ${KEY.text}`],
+    ['two tokens', `Bearer ${KEY.text} ${KEY.text}`],
+    ['a comma', 'Bearer a,b'],
+    ['space before', ` Bearer ${KEY.text}`],
+    ['space behind', `Bearer ${KEY.text} `],
+    ['a line feed behind', `Bearer ${KEY.text}\n`],
+    ['padding in the middle', 'Bearer a=b'],
+    ['padding alone', 'Bearer ='],
+    ['a NUL', 'Bearer a\0b'],
+    ['a character outside ASCII', 'Bearer tökén'],
+    ['over 8 KiB', `Bearer ${LONGEST}a`],
+    ['a megabyte of spaces', `Bearer ${' '.repeat(1_000_000)}a`],
+  ])('is malformed: %s', (_, header) => {
+    expect(readCredential(header)).toEqual({ kind: 'malformed' });
+  });
+
+  it('is read without a throw whatever it holds, and proves only what has the exact form', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.string().map((text) => `Bearer ${text}`),
+        ),
+        (header) => {
+          const form = readCredential(header);
+          const wellFormed = /^bearer +[A-Za-z0-9\-._~+/]+=*$/i.test(header);
+          expect(form.kind === 'malformed').toBe(!wellFormed);
+        },
+      ),
+    );
+  });
+});

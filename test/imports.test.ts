@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import { sourceFiles } from '../scripts/imports.ts';
+import { checkImports } from '../scripts/lib/import-rules.ts';
+
+const ROOT = new URL('..', import.meta.url).pathname;
+
+it('every import of the project points the allowed way', async () => {
+  const files = await sourceFiles(ROOT);
+  expect(files.length).toBeGreaterThan(10);
+  expect(checkImports(files)).toEqual([]);
+});
+
+describe('a planted violation is found', () => {
+  it.each([
+    ['src/decision/x.ts', "import { y } from '../live/y.ts';", /decision may not import live/],
+    ['src/domain/x.ts', "import { y } from '../decision/y.ts';", /domain may not import decision/],
+    ['src/domain/x.ts', "import { readFile } from 'node:fs';", /domain is pure/],
+    ['src/decision/x.ts', "import type { Logger } from 'pino';", /decision is pure/],
+    ['src/live/x.ts', "import { y } from '../store/y.ts';", /live and store do not import each other/],
+    ['src/store/x.ts', "import { LiveSource } from '../live/ports.ts';", /ports\.ts/],
+    ['src/store/x.ts', "import type { y } from '../live/live.ts';", /store and live do not import each other/],
+    ['src/extauthz/x.ts', "import { y } from '../admin/y.ts';", /extauthz may not import admin/],
+    ['src/extauthz/x.ts', "import type { y } from '../store/y.ts';", /extauthz may not import store/],
+    ['src/http/x.ts', "import { y } from '../extauthz/y.ts';", /http may not import extauthz/],
+    ['src/http/x.ts', "import { y } from '../config/y.ts';", /http may not import config/],
+    ['src/admin/x.ts', "import { y } from '../server.ts';", /admin may not import server/],
+    ['src/server.ts', "import { y } from './cli/y.ts';", /server may not import cli/],
+    ['src/server.ts', "import { y } from './demo/y.ts';", /server may not import demo/],
+    ['src/admin/x.ts', "import knex from 'knex';", /knex is known to store alone/],
+    ['src/http/x.ts', "import { Server } from '@grpc/grpc-js';", /grpc-js is known to extauthz alone/],
+    ['src/oddments/x.ts', "import { y } from './y.ts';", /oddments is no room/],
+    ['src/http/x.ts', "import { y } from '../../test/y.ts';", /outside src/],
+    ['src/decision/x.ts', "export * from '../live/y.ts';", /decision may not import live/],
+    ['src/decision/x.ts', "import '../live/y.ts';", /decision may not import live/],
+    ['src/decision/x.ts', "import {\n  a,\n  b,\n} from '../live/y.ts';", /decision may not import live/],
+    ['src/decision/x.ts', "const y = await import('../live/y.ts');", /decision may not import live/],
+    ['src/decision/x.ts', 'const y = await import(name);', /cannot be checked/],
+  ])('%s: %s', (path, text, advice) => {
+    const violations = checkImports([{ path, text }]);
+    expect(violations).toHaveLength(1);
+    expect(violations[0]?.advice).toMatch(advice);
+  });
+
+  it('and named with its line', () => {
+    const text = "/** import { a } from '../live/a.ts'; */\n\nimport { b } from '../live/b.ts';\n";
+    expect(checkImports([{ path: 'src/decision/x.ts', text }])).toMatchObject([{ file: 'src/decision/x.ts', line: 3 }]);
+  });
+});
+
+describe('what is allowed stays allowed', () => {
+  it.each([
+    ['src/live/x.ts', "import { decide } from '../decision/decide.ts';"],
+    ['src/store/x.ts', "import type { LiveSource } from '../live/ports.ts';"],
+    ['src/store/x.ts', "import knex from 'knex';"],
+    ['src/http/x.ts', "import type { Logger } from 'pino';"],
+    ['src/decision/x.ts', "// import { y } from '../live/y.ts';"],
+    ['src/decision/x.ts', "const text = '// '; import { y } from '../domain/ids.ts';"],
+    ['src/cli/x.ts', "import { startUpstream } from '../demo/upstream.ts';"],
+    ['src/server.ts', "import { createGate } from './extauthz/gate.ts';"],
+  ])('%s: %s', (path, text) => {
+    expect(checkImports([{ path, text }])).toEqual([]);
+  });
+});

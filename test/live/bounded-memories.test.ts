@@ -1,0 +1,76 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Remembered } from '../../src/live/remembered.ts';
+import { Tombstones } from '../../src/live/tombstones.ts';
+
+describe('tombstones', () => {
+  test('a key remembers its newest change, whatever the order of delivery', () => {
+    const tombstones = new Tombstones(10);
+    tombstones.add('a', 5);
+    tombstones.add('a', 3);
+    expect(tombstones.newest('a')).toBe(5);
+    expect(tombstones.newest('b')).toBe(0);
+  });
+
+  test('a tombstone that has to go raises the floor for every key', () => {
+    const tombstones = new Tombstones(4);
+    for (let seq = 1; seq <= 4; seq++) tombstones.add(`key ${seq}`, seq);
+    expect(tombstones.floor).toBe(0);
+    tombstones.add('one more', 5);
+    expect(tombstones.floor).toBe(2);
+    expect(tombstones.newest('never changed')).toBe(2);
+    expect(tombstones.newest('key 1')).toBe(2);
+  });
+
+  test('a reset takes the position it is given, also one behind', () => {
+    const tombstones = new Tombstones(2);
+    for (let seq = 1; seq <= 9; seq++) tombstones.add(`key ${seq}`, seq);
+    tombstones.reset(3);
+    expect(tombstones.newest('key 9')).toBe(3);
+    expect(tombstones.size).toBe(0);
+  });
+
+  test('never too many, and never less than the newest change of any key', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 2, max: 8 }), fc.array(fc.nat(15), { maxLength: 100 }), (max, keys) => {
+        const tombstones = new Tombstones(max);
+        const all = new Map<string, number>();
+        for (const [index, key] of keys.entries()) {
+          tombstones.add(String(key), index + 1);
+          all.set(String(key), index + 1);
+          expect(tombstones.size).toBeLessThanOrEqual(max);
+          for (const [known, seq] of all) expect(tombstones.newest(known)).toBeGreaterThanOrEqual(seq);
+          expect(tombstones.newest('never changed')).toBeLessThanOrEqual(index + 1);
+        }
+      }),
+    );
+  });
+});
+
+describe('bad answers', () => {
+  test('are remembered until their time is over, and not at its very end', () => {
+    const remembered = new Remembered<string>(10, 100);
+    remembered.put('a', 'bad', 1000);
+    expect(remembered.get('a', 1099)).toBe('bad');
+    expect(remembered.get('a', 1100)).toBeUndefined();
+  });
+
+  test('are bounded, the newest staying', () => {
+    const remembered = new Remembered<number>(10, 100);
+    for (let index = 0; index < 1000; index++) {
+      remembered.put(`key ${index}`, index, 0);
+      expect(remembered.size).toBeLessThanOrEqual(10);
+      expect(remembered.get(`key ${index}`, 0)).toBe(index);
+    }
+  });
+
+  test('one deleted is gone, in whichever half it was', () => {
+    const remembered = new Remembered<number>(4, 100);
+    for (const key of ['a', 'b', 'c']) remembered.put(key, 1, 0);
+    for (const key of ['a', 'b', 'c']) {
+      remembered.delete(key);
+      expect(remembered.get(key, 0)).toBeUndefined();
+    }
+    expect(remembered.size).toBe(0);
+  });
+});

@@ -1,0 +1,305 @@
+import { describe, expect, test } from 'vitest';
+import { Fault } from '../../src/domain/errors.ts';
+import { FillGate } from '../../src/live/fills.ts';
+import { ABSENT, ABSENT_TTL_MS, LiveMap, LOADS_PER_FILL, MAX_ABSENT, MAX_ENTRY_AGE_MS } from '../../src/live/live-map.ts';
+import type { Loaded } from '../../src/live/ports.ts';
+
+interface Value {
+  readonly text: string;
+}
+
+/** A map over loads that answer when the test says so. */
+function aMap({ capacity = 100, maxFills = 100, maxTombstones = 100 } = {}) {
+  const clock = { nowMs: 0 };
+  const gate = new FillGate(maxFills);
+  const loads: PromiseWithResolvers<Loaded<string | undefined>>[] = [];
+  const map = new LiveMap<string, string, Value>({
+    capacity,
+    gate,
+    maxTombstones,
+    load: () => {
+      const load = Promise.withResolvers<Loaded<string | undefined>>();
+      loads.push(load);
+      return load.promise;
+    },
+    compile: (text) => {
+      if (text === 'cannot be compiled') throw new TypeError('a bug');
+      return { text };
+    },
+    monotonicMs: () => clock.nowMs,
+  });
+  const answer = (load: number, value: string | undefined, asOf: number): void => loads[load]?.resolve({ value, asOf });
+  const put = async (key: string, value: string | undefined, asOf = 0): Promise<void> => {
+    const filled = map.fill(key);
+    answer(loads.length - 1, value, asOf);
+    expect(await filled).toBe(true);
+  };
+  return { map, clock, gate, loads, answer, put };
+}
+
+describe('a fill that began before a change', () => {
+  test('does not bring back what was before it: change applied while the load runs, snapshot older', async () => {
+    const { map, answer, loads } = aMap();
+    const filled = map.fill('key');
+    map.apply('key', 7);
+    answer(0, 'before', 6);
+    await new Promise(setImmediate);
+    expect(map.peek('key', 0)).toBeUndefined();
+    expect(loads).toHaveLength(2);
+    answer(1, 'after', 7);
+    expect(await filled).toBe(true);
+    expect(map.peek('key', 0)).toEqual({ text: 'after' });
+    expect(map.stats().refusedLandings).toBe(1);
+  });
+
+  test('does not land at a position equal to the change either, and the next load does', async () => {
+    const { map, answer } = aMap();
+    const filled = map.fill('key');
+    map.apply('key', 7);
+    answer(0, 'of a position read too late', 7);
+    await new Promise(setImmediate);
+    expect(map.peek('key', 0)).toBeUndefined();
+    answer(1, 'after', 7);
+    expect(await filled).toBe(true);
+    expect(map.peek('key', 0)).toEqual({ text: 'after' });
+  });
+
+  test('lands when its snapshot shows a position beyond the change', async () => {
+    const { map, answer } = aMap();
+    const filled = map.fill('key');
+    map.apply('key', 7);
+    answer(0, 'after', 8);
+    expect(await filled).toBe(true);
+    expect(map.peek('key', 0)).toEqual({ text: 'after' });
+  });
+
+  test('is undone when the change is applied after the load has landed', async () => {
+    const { map, put } = aMap();
+    await put('key', 'before', 6);
+    map.apply('key', 7);
+    expect(map.peek('key', 0)).toBeUndefined();
+  });
+
+  test('does not land when it began after the change but saw an older snapshot', async () => {
+    const { map, answer, loads } = aMap();
+    map.apply('key', 7);
+    const filled = map.fill('key');
+    for (let load = 0; load < LOADS_PER_FILL; load++) {
+      answer(load, 'of a standby that lags', 6);
+      await new Promise(setImmediate);
+    }
+    expect(await filled).toBe(false);
+    expect(loads).toHaveLength(LOADS_PER_FILL);
+    expect(map.peek('key', 0)).toBeUndefined();
+  });
+
+  test('is not disturbed by changes of other keys', async () => {
+    const { map, answer } = aMap();
+    const filled = map.fill('key');
+    map.apply('another', 7);
+    answer(0, 'value', 6);
+    expect(await filled).toBe(true);
+    expect(map.peek('key', 0)).toEqual({ text: 'value' });
+  });
+
+  test.each([Number.NaN, -1, 1.5, Number.POSITIVE_INFINITY])('never lands with %d for a position', async (position) => {
+    const { map, answer } = aMap();
+    const filled = map.fill('key');
+    for (let load = 0; load < LOADS_PER_FILL; load++) {
+      answer(load, 'value', position);
+      await new Promise(setImmediate);
+    }
+    expect(await filled).toBe(false);
+    expect(map.peek('key', 0)).toBeUndefined();
+  });
+
+  test('is refused also when its tombstone is gone: the floor stands for it', async () => {
+    const { map, answer } = aMap({ maxTombstones: 2 });
+    const filled = map.fill('key');
+    map.apply('key', 1);
+    for (let seq = 2; seq <= 4; seq++) map.apply(`another ${seq}`, seq);
+    expect(map.stats().tombstones).toBeLessThanOrEqual(2);
+    answer(0, 'before', 0);
+    await new Promise(setImmediate);
+    expect(map.peek('key', 0)).toBeUndefined();
+    answer(1, 'begun after the change, seen before it', 0);
+    await new Promise(setImmediate);
+    expect(map.peek('key', 0)).toBeUndefined();
+    answer(2, 'after', 4);
+    expect(await filled).toBe(true);
+  });
+});
+
+describe('a flush', () => {
+  test('keeps what was under way from landing, however new its position', async () => {
+    const { map, answer } = aMap();
+    const filled = map.fill('key');
+    map.flush(3);
+    answer(0, 'of the other side of a fail-over', 1000);
+    await new Promise(setImmediate);
+    expect(map.peek('key', 0)).toBeUndefined();
+    answer(1, 'now', 3);
+    expect(await filled).toBe(true);
+    expect(map.peek('key', 0)).toEqual({ text: 'now' });
+  });
+
+  test('clears entries, absences and tombstones; loads older than its position are refused', async () => {
+    const { map, put, answer } = aMap();
+    await put('key', 'value');
+    await put('nothing', undefined);
+    map.apply('changed', 5);
+    map.flush(9);
+    expect(map.peek('key', 0)).toBeUndefined();
+    expect(map.peek('nothing', 0)).toBeUndefined();
+    expect(map.stats()).toMatchObject({ size: 0, absent: 0, tombstones: 0 });
+    const filled = map.fill('key');
+    answer(2, 'old', 8);
+    await new Promise(setImmediate);
+    answer(3, 'new', 9);
+    expect(await filled).toBe(true);
+    expect(map.peek('key', 0)).toEqual({ text: 'new' });
+  });
+
+  test('to a position behind (a fail-over to a standby that lagged) lets new loads land', async () => {
+    const { map, put } = aMap({ maxTombstones: 2 });
+    for (let seq = 100; seq < 110; seq++) map.apply(`key ${seq}`, seq);
+    map.flush(40);
+    await put('key 109', 'value', 40);
+    expect(map.peek('key 109', 0)).toEqual({ text: 'value' });
+  });
+
+  test('forgetting drops what is cached and under way, and keeps the tombstones', async () => {
+    const { map, put, answer } = aMap();
+    await put('key', 'value');
+    map.apply('changed', 5);
+    const filled = map.fill('changed');
+    map.forget();
+    expect(map.peek('key', 0)).toBeUndefined();
+    answer(1, 'under way', 9);
+    await new Promise(setImmediate);
+    answer(2, 'older than the change', 4);
+    await new Promise(setImmediate);
+    expect(map.peek('changed', 0)).toBeUndefined();
+    answer(3, 'value', 5);
+    expect(await filled).toBe(true);
+  });
+});
+
+describe('fills', () => {
+  test('one for a key, whoever asks; each who asked hears of it', async () => {
+    const { map, loads, answer, gate } = aMap();
+    const fills = Array.from({ length: 100 }, () => map.fill('key'));
+    expect(loads).toHaveLength(1);
+    expect(gate.inFlight).toBe(1);
+    answer(0, 'value', 0);
+    expect(await Promise.all(fills)).toEqual(fills.map(() => true));
+    expect(gate.inFlight).toBe(0);
+  });
+
+  test('one that fails is a Fault for all who wait, and leaves nothing behind', async () => {
+    const { map, loads, gate, put } = aMap();
+    const fills = [map.fill('key'), map.fill('key')];
+    loads[0]?.reject(new Fault('the store does not answer'));
+    for (const result of await Promise.allSettled(fills))
+      expect(result).toMatchObject({ status: 'rejected', reason: expect.any(Fault) });
+    expect(map.peek('key', 0)).toBeUndefined();
+    expect(gate.inFlight).toBe(0);
+    await put('key', 'value');
+    expect(map.peek('key', 0)).toEqual({ text: 'value' });
+  });
+
+  test('an error that is no Fault becomes one, of the store and of compiling alike', async () => {
+    const { map, loads, answer } = aMap();
+    const failing = map.fill('key');
+    loads[0]?.reject(new TypeError('a bug'));
+    await expect(failing).rejects.toThrow(Fault);
+    const uncompiled = map.fill('key');
+    answer(1, 'cannot be compiled', 0);
+    await expect(uncompiled).rejects.toThrow(Fault);
+    expect(map.peek('key', 0)).toBeUndefined();
+  });
+
+  test('above the bound on fills under way a new key is a Fault, and a waiting one is not', async () => {
+    const { map, answer } = aMap({ maxFills: 2 });
+    const first = map.fill('a');
+    const second = map.fill('b');
+    await expect(map.fill('c')).rejects.toThrow(Fault);
+    const joined = map.fill('a');
+    answer(0, 'value', 0);
+    answer(1, 'value', 0);
+    expect(await Promise.all([first, second, joined])).toEqual([true, true, true]);
+    const third = map.fill('c');
+    answer(2, 'value', 0);
+    expect(await third).toBe(true);
+  });
+});
+
+describe('what is kept', () => {
+  test('an entry lives an hour from when its load began, and not at its very end', async () => {
+    const { map, clock, answer } = aMap();
+    const filled = map.fill('key');
+    clock.nowMs = 500;
+    answer(0, 'value', 0);
+    await filled;
+    expect(map.peek('key', MAX_ENTRY_AGE_MS - 1)).toEqual({ text: 'value' });
+    expect(map.peek('key', MAX_ENTRY_AGE_MS)).toBeUndefined();
+  });
+
+  test('never more entries than its capacity, the least recently used going first', async () => {
+    const { map, put } = aMap({ capacity: 3 });
+    for (const key of ['a', 'b', 'c']) await put(key, key);
+    map.peek('a', 0);
+    await put('d', 'd');
+    expect(map.stats().size).toBe(3);
+    expect(map.peek('b', 0)).toBeUndefined();
+    expect(map.peek('a', 0)).toEqual({ text: 'a' });
+  });
+
+  test('that there is no such thing is remembered for ten seconds', async () => {
+    const { map, put } = aMap();
+    await put('key', undefined);
+    expect(map.peek('key', ABSENT_TTL_MS - 1)).toBe(ABSENT);
+    expect(map.peek('key', ABSENT_TTL_MS)).toBeUndefined();
+  });
+
+  test('a flood of unknown keys is bounded and pushes no good entry out', async () => {
+    const { map, put } = aMap({ capacity: 10 });
+    await put('good', 'value');
+    for (let index = 0; index < MAX_ABSENT + 100; index++) await put(`unknown ${index}`, undefined);
+    expect(map.stats().absent).toBeLessThanOrEqual(MAX_ABSENT);
+    expect(map.peek('good', 0)).toEqual({ text: 'value' });
+  });
+
+  test('a change makes an absence forgotten', async () => {
+    const { map, put } = aMap();
+    await put('key', undefined);
+    map.apply('key', 1);
+    expect(map.peek('key', 0)).toBeUndefined();
+    await put('key', 'made', 1);
+    expect(map.peek('key', 0)).toEqual({ text: 'made' });
+  });
+
+  test('an absence lands by the same rule as a value', async () => {
+    const { map, answer } = aMap();
+    const filled = map.fill('key');
+    map.apply('key', 1);
+    answer(0, undefined, 0);
+    await new Promise(setImmediate);
+    expect(map.peek('key', 0)).toBeUndefined();
+    answer(1, 'made', 1);
+    await filled;
+    expect(map.peek('key', 0)).toEqual({ text: 'made' });
+  });
+
+  test('an absence replaces an entry that has had its hour, and the other way round', async () => {
+    const { map, clock, put } = aMap();
+    await put('key', 'value');
+    clock.nowMs = MAX_ENTRY_AGE_MS;
+    await put('key', undefined);
+    expect(map.peek('key', clock.nowMs)).toBe(ABSENT);
+    clock.nowMs += ABSENT_TTL_MS;
+    await put('key', 'again');
+    expect(map.peek('key', clock.nowMs)).toEqual({ text: 'again' });
+    expect(map.stats()).toMatchObject({ size: 1, absent: 0 });
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import { Fault } from '../../src/domain/errors.ts';
+import { FillGate } from '../../src/live/fills.ts';
+import { MAX_ENTRY_AGE_MS } from '../../src/live/live-map.ts';
+import type { VerifiedToken } from '../../src/live/ports.ts';
+import { REJECTED_TTL_MS, VerifiedTokens } from '../../src/live/verified-tokens.ts';
+import { sessionId, userId } from './support/ids.ts';
+
+const VALID: VerifiedToken = { kind: 'valid', userId: userId(1), sessionId: sessionId(1), validFromMs: 0, validUntilMs: 1 };
+const BAD: VerifiedToken = { kind: 'invalid', reason: 'signature' };
+
+function someTokens({ capacity = 10, maxVerifications = 10 } = {}) {
+  const verifications: PromiseWithResolvers<VerifiedToken>[] = [];
+  const tokens = new VerifiedTokens({
+    capacity,
+    gate: new FillGate(maxVerifications),
+    monotonicMs: () => 0,
+    verifier: {
+      verify: () => {
+        const verification = Promise.withResolvers<VerifiedToken>();
+        verifications.push(verification);
+        return verification.promise;
+      },
+    },
+  });
+  const verify = async (digest: string, outcome: VerifiedToken): Promise<void> => {
+    const filled = tokens.fill(digest, 'token');
+    verifications.at(-1)?.resolve(outcome);
+    expect(await filled).toBe(true);
+  };
+  return { tokens, verifications, verify };
+}
+
+describe('verified tokens', () => {
+  test('a token is verified once, however many ask at the same time', async () => {
+    const { tokens, verifications } = someTokens();
+    const fills = Array.from({ length: 20 }, () => tokens.fill('digest', 'token'));
+    expect(verifications).toHaveLength(1);
+    verifications[0]?.resolve(VALID);
+    await Promise.all(fills);
+    expect(tokens.peek('digest', 0)).toEqual(VALID);
+  });
+
+  test('a change of the signing keys clears the good and the bad', async () => {
+    const { tokens, verify } = someTokens();
+    await verify('good', VALID);
+    await verify('bad', BAD);
+    tokens.clear();
+    expect(tokens.peek('good', 0)).toBeUndefined();
+    expect(tokens.peek('bad', 0)).toBeUndefined();
+  });
+
+  test('a verification that began before a change of the signing keys does not land: it is done again', async () => {
+    const { tokens, verifications } = someTokens();
+    const filled = tokens.fill('digest', 'token');
+    tokens.clear();
+    verifications[0]?.resolve(VALID);
+    await new Promise(setImmediate);
+    expect(tokens.peek('digest', 0)).toBeUndefined();
+    verifications[1]?.resolve(BAD);
+    expect(await filled).toBe(true);
+    expect(tokens.peek('digest', 0)).toEqual(BAD);
+  });
+
+  test('a bad token is refused from memory for ten seconds, a good one for at most an hour', async () => {
+    const { tokens, verify } = someTokens();
+    await verify('bad', BAD);
+    await verify('good', VALID);
+    expect(tokens.peek('bad', REJECTED_TTL_MS - 1)).toEqual(BAD);
+    expect(tokens.peek('bad', REJECTED_TTL_MS)).toBeUndefined();
+    expect(tokens.peek('good', MAX_ENTRY_AGE_MS - 1)).toEqual(VALID);
+    expect(tokens.peek('good', MAX_ENTRY_AGE_MS)).toBeUndefined();
+  });
+
+  test('never more tokens than its capacity, and a flood of bad ones pushes no good one out', async () => {
+    const { tokens, verify } = someTokens({ capacity: 3 });
+    for (let index = 0; index < 5; index++) await verify(`good ${index}`, VALID);
+    for (let index = 0; index < 50; index++) await verify(`bad ${index}`, BAD);
+    expect(tokens.stats().size).toBe(3);
+    expect(tokens.peek('good 4', 0)).toEqual(VALID);
+  });
+
+  test('too many verifications at once are a Fault, and so is a verifier that fails', async () => {
+    const { tokens, verifications } = someTokens({ maxVerifications: 1 });
+    const first = tokens.fill('a', 'token');
+    await expect(tokens.fill('b', 'token')).rejects.toThrow(Fault);
+    verifications[0]?.reject(new Error('no key ring'));
+    await expect(first).rejects.toThrow(Fault);
+    expect(tokens.peek('a', 0)).toBeUndefined();
+  });
+});

@@ -1,0 +1,87 @@
+/** The scripts behind npm's: what a child of theirs gets and gives back. */
+
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+
+const RUN = fileURLToPath(new URL('../scripts/run.mjs', import.meta.url));
+const CHILD = new URL('../scripts/lib/child.mjs', import.meta.url).href;
+const CHECKS = new URL('../scripts/lib/checks.mjs', import.meta.url).href;
+
+/** Runs JavaScript as run.mjs would run a command. */
+function wrapped(program: string): string {
+  return `import { run } from '${CHILD}'; process.exitCode = await run(process.execPath, ['-e', ${JSON.stringify(program)}]);`;
+}
+
+function evaluate(script: string): Promise<{ code: number | null; output: string }> {
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, ['--input-type=module', '-e', script], (_error, stdout, stderr) =>
+      resolve({ code: child.exitCode, output: stdout + stderr }),
+    );
+  });
+}
+
+it('an unknown command is refused in one sentence', async () => {
+  const { code, output } = await new Promise<{ code: number | null; output: string }>((resolve) => {
+    const child = execFile(process.execPath, [RUN, 'nothing'], (_error, _stdout, stderr) =>
+      resolve({ code: child.exitCode, output: stderr }),
+    );
+  });
+  expect(code).toBe(1);
+  expect(output.trim()).toBe('There is no command "nothing"; there are demo, postern, bench, test, check, format.');
+});
+
+it('the exit code of the command is that of the script', async () => {
+  expect((await evaluate(wrapped('process.exit(7)'))).code).toBe(7);
+  expect((await evaluate(wrapped("process.kill(process.pid, 'SIGKILL')"))).code).toBe(128 + 9);
+});
+
+it('the project’s own tools come first on the path of the command', async () => {
+  const { output } = await evaluate(wrapped("console.log(process.env.PATH.split(':')[0])"));
+  expect(output.trim()).toMatch(/node_modules\/\.bin$/);
+});
+
+it('two SIGINTs in one moment, as npm and a terminal send them, reach the command once, and it is waited for', async () => {
+  const program = `
+    let count = 0;
+    process.on('SIGINT', () => { count++; });
+    process.on('SIGTERM', () => { console.log('interrupted', count); process.exit(count); });
+    setInterval(() => {}, 1000);
+    console.log('up');
+    process.once('SIGINT', () => setTimeout(() => process.kill(process.pid, 'SIGTERM'), 300));`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', wrapped(program)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+    if (output === 'up\n') {
+      child.kill('SIGINT');
+      child.kill('SIGINT');
+    }
+  });
+  const [code] = await once(child, 'close');
+  expect(output).toBe('up\ninterrupted 1\n');
+  expect(code).toBe(1);
+});
+
+it.each([
+  ['nothing at all', '', '0 passed, 1 failed'],
+  ['all passed', { passed: 3 }, '3 passed, 0 failed'],
+  ['some skipped', { passed: 3, pending: 2 }, '3 passed, 0 failed, 2 skipped'],
+  ['a file that could not be loaded', { passed: 3, files: [{ status: 'failed', assertionResults: [] }] }, '3 passed, 1 failed'],
+])('the closing line counts %s', async (_name, results, line) => {
+  const json =
+    typeof results === 'string'
+      ? results
+      : JSON.stringify({
+          numPassedTests: results.passed,
+          numFailedTests: 0,
+          numPendingTests: 'pending' in results ? results.pending : 0,
+          numTodoTests: 0,
+          testResults: 'files' in results ? results.files : [],
+        });
+  const { output } = await evaluate(`import { summaryOf } from '${CHECKS}'; console.log(summaryOf(${JSON.stringify(json)}));`);
+  expect(output.trim()).toBe(line);
+});

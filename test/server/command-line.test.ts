@@ -1,0 +1,261 @@
+/** The commands of `postern`, each as a process: what it prints, where, and how it ends. */
+
+import { access, writeFile } from 'node:fs/promises';
+import { createServer, type Server as TcpServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { ADMIN, call, decider, done, login, makeKey, makeUser, SECRET_KEY, tryLogin } from './support/client.ts';
+import { becomes } from './support/eventually.ts';
+import { type Finished, freeAddress, openStand, type Server, type Stand } from './support/postern.ts';
+import { postmasterOf } from './support/postgres.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+let stand: Stand;
+beforeAll(async () => {
+  stand = await openStand();
+});
+afterAll(() => stand?.close());
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+function expectOneSentence({ stderr }: Finished, form: RegExp): void {
+  expect(stderr).toMatch(form);
+  expect(stderr.trimEnd()).not.toContain('\n');
+}
+
+describe('usage', () => {
+  it.each([
+    { args: ['sreve'], says: /^There is no command sreve\.$/m },
+    { args: ['policy'], says: /^There is no command policy\.$/m },
+    { args: ['serve', '--prot', '80'], says: /--prot/ },
+    { args: ['policy', 'disable'], says: /^Give the name of one policy\.$/m },
+    { args: ['explain', '--method', 'GET'], says: /^--method and --path are needed\.$/m },
+  ])('$args is refused with what there is, and nothing is started', async ({ args, says }) => {
+    const { code, stdout, stderr } = await stand.run(args);
+    expect(code).toBe(2);
+    expect(stdout).toBe('');
+    expect(stderr).toMatch(says);
+    expect(stderr).toContain('postern serve');
+    expect(await exists(join(stand.folder, 'data'))).toBe(false);
+  });
+
+  it.each([[[]], [['--help']], [['help']]])('%j shows all commands', async (args) => {
+    const { code, stdout } = await stand.run(args);
+    expect(code).toBe(0);
+    for (const command of ['serve', 'demo', 'migrate', 'check-config', 'explain', 'policy disable', 'reset-admin']) {
+      expect(stdout).toContain(`postern ${command}`);
+    }
+  });
+});
+
+describe('check-config', () => {
+  it('shows every setting with where it comes from, and no secret', async () => {
+    const file = join(stand.folder, 'good.yaml');
+    const secrets = ['pg-password-of-a-test', 'a bootstrap password of a test', SECRET_KEY];
+    await writeFile(
+      file,
+      [
+        'database:',
+        '  url: postgresql://postern:pg-password-of-a-test@db.example.com/postern',
+        'bootstrap:',
+        '  password: a bootstrap password of a test',
+        'audience: other-platform',
+      ].join('\n'),
+    );
+    const env = { POSTERN_SECRET_KEY: SECRET_KEY, POSTERN_WORKERS: '3' };
+    const { code, stdout, stderr } = await stand.run(['check-config', '--config', file], env);
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+    for (const secret of secrets) expect(stdout).not.toContain(secret);
+    expect(stdout).toMatch(/^database\.url: \*+ +# .*good\.yaml:2$/m);
+    expect(stdout).toMatch(/^secret-key: \*+ +# POSTERN_SECRET_KEY$/m);
+    expect(stdout).toMatch(/^audience: other-platform +# .*good\.yaml:5$/m);
+    expect(stdout).toMatch(/^workers: 3 +# POSTERN_WORKERS$/m);
+    expect(stdout).toMatch(/^token\.access-ttl: 3600s +# default$/m);
+  });
+});
+
+describe('a configuration that is wrong', () => {
+  interface Wrong {
+    readonly what: string;
+    readonly yaml?: string;
+    readonly env?: NodeJS.ProcessEnv;
+    readonly says: readonly RegExp[];
+  }
+
+  it.each<Wrong>([
+    {
+      what: 'a wrong value',
+      yaml: 'audience: platform\ndatabase:\n  pool-size: many\n',
+      says: [/^\S*wrong\.yaml:3: database\.pool-size: expected a whole number from 2 to 1000, got many$/m],
+    },
+    {
+      what: 'an unknown key',
+      yaml: '# a comment\n\ntoken:\n  acess-ttl: 1h\n',
+      says: [/^\S*wrong\.yaml:4: token\.acess-ttl: unknown key; did you mean token\.access-ttl\?$/m],
+    },
+    {
+      what: 'an unknown variable',
+      env: { POSTERN_WORKRES: '2' },
+      says: [/^POSTERN_WORKRES: unknown variable; did you mean POSTERN_WORKERS\?$/m],
+    },
+    { what: 'no YAML', yaml: 'audience: platform\nroutes: [}\n', says: [/^\S*wrong\.yaml:2: not valid YAML here/m] },
+    {
+      what: 'everything at once',
+      yaml: 'workers: 0\nlog:\n  level: loud\n',
+      env: { POSTERN_AUDIENCE: 'two words', POSTERN_DATABASE_URL: 'postgresql://user:hidden-in-a-url@localhost/x' },
+      says: [
+        /wrong\.yaml:1: workers: /,
+        /wrong\.yaml:3: log\.level: /,
+        /^POSTERN_AUDIENCE: /m,
+        /^secret-key: required with database/m,
+      ],
+    },
+  ])('$what stops the start with where it is and what is expected; nothing has begun', async ({ yaml, env = {}, says }) => {
+    const file = join(stand.folder, 'wrong.yaml');
+    await writeFile(file, yaml ?? '');
+    const finished = await stand.run(['serve'], { POSTERN_CONFIG: file, ...env });
+    expect(finished.code).toBe(2);
+    expect(finished.stdout).toBe('');
+    for (const form of says) expect(finished.stderr).toMatch(form);
+    expect(finished.stderr.trimEnd().split('\n')).toHaveLength(says.length);
+    expect(finished.stderr).not.toContain('hidden-in-a-url');
+    expect(await exists(join(stand.folder, 'data'))).toBe(false);
+  });
+
+  it('is not there at all', async () => {
+    const finished = await stand.run(['serve', '--config', 'nowhere.yaml']);
+    expect(finished.code).toBe(2);
+    expectOneSentence(finished, /^nowhere\.yaml: there is no such file\n$/);
+  });
+});
+
+describe('an address that is taken', () => {
+  let taken: string;
+  let other: TcpServer;
+
+  beforeAll(async () => {
+    taken = await freeAddress();
+    other = createServer().listen(Number(taken.split(':')[1]), '127.0.0.1');
+  });
+  afterAll(() => void other?.close());
+
+  it.each([
+    { setting: 'http.listen', variable: 'POSTERN_HTTP_LISTEN', workers: '1' },
+    { setting: 'grpc.listen', variable: 'POSTERN_GRPC_LISTEN', workers: '1' },
+    { setting: 'admin.listen', variable: 'POSTERN_ADMIN_LISTEN', workers: '1' },
+    { setting: 'http.listen', variable: 'POSTERN_HTTP_LISTEN', workers: '2' },
+    { setting: 'grpc.listen', variable: 'POSTERN_GRPC_LISTEN', workers: '2' },
+    { setting: 'admin.listen', variable: 'POSTERN_ADMIN_LISTEN', workers: '2' },
+  ])('for $setting with $workers workers ends the start with one sentence that names it, and PostgreSQL with it', async (row) => {
+    const { setting, variable, workers } = row;
+    const dataDir = join(stand.folder, 'taken');
+    const env = { POSTERN_DATA_DIR: dataDir, POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password, POSTERN_WORKERS: workers };
+    const finished = await stand.run(['serve'], { ...env, [variable]: taken });
+    expect(finished.code).toBe(1);
+    const escaped = setting.replace('.', '\\.');
+    expectOneSentence(
+      finished,
+      new RegExp(`^${escaped}: cannot listen on ${taken}\\. .*set ${escaped} \\(${variable}\\).*\\.\\n$`),
+    );
+    expect(finished.stdout).not.toContain('"ready"');
+    expect(await postmasterOf(dataDir)).toBeUndefined();
+  });
+});
+
+describe('migrate', () => {
+  it('brings an empty database up to date, and says so when there is nothing to do', async () => {
+    const database = await freshDatabase('');
+    onTestFinished(() => database.close());
+    const env = { POSTERN_DATABASE_URL: database.url, POSTERN_SECRET_KEY: SECRET_KEY };
+    const first = await stand.run(['migrate'], env);
+    expect([first.code, first.stderr]).toEqual([0, '']);
+    expect(first.stdout).toMatch(/^Migrated: 0001-\S+\.sql.*\.\n$/);
+    const second = await stand.run(['migrate'], env);
+    expect([second.code, second.stderr]).toEqual([0, '']);
+    expect(second.stdout).toBe('The database is up to date.\n');
+  });
+
+  it('works on the embedded database, and ends it again', async () => {
+    const dataDir = join(stand.folder, 'migrated');
+    const { code, stdout } = await stand.run(['migrate'], { POSTERN_DATA_DIR: dataDir });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Migrated: /m);
+    expect(await postmasterOf(dataDir)).toBeUndefined();
+  });
+});
+
+describe('beside a server that runs', () => {
+  let database: FreshDatabase;
+  let env: NodeJS.ProcessEnv;
+  let server: Server;
+  let admin: string;
+
+  beforeAll(async () => {
+    database = await freshDatabase();
+    env = { POSTERN_DATABASE_URL: database.url, POSTERN_SECRET_KEY: SECRET_KEY };
+    server = await stand.serve({ ...env, POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password });
+    admin = await login(server.http);
+  });
+  afterAll(async () => {
+    await server?.stop();
+    await database?.close();
+  });
+
+  it('explain says why as JSON; its exit code is 0 for an allow and 1 for a denial', async () => {
+    const { id, key } = await makeKey(server.http, admin);
+    const allowed = await stand.run(['explain', '--subject', id, '--method', 'GET', '--path', '/v1/chat/history'], env);
+    expect([allowed.code, allowed.stderr]).toEqual([0, '']);
+    expect(JSON.parse(allowed.stdout)).toMatchObject({ decision: 'allow', status: 200, permission: 'chat:read' });
+
+    const question = ['explain', '--method', 'GET', '--path', '/v1/models'];
+    const denied = await stand.run(question, { ...env, POSTERN_CREDENTIAL: key });
+    expect([denied.code, denied.stderr]).toEqual([1, '']);
+    expect(JSON.parse(denied.stdout)).toMatchObject({ decision: 'deny', status: 403, code: 'insufficient_permission' });
+    expect(denied.stdout).not.toContain(key);
+
+    const nobody = await stand.run([...question, '--subject', 'usr_00000000000000000000000000'], env);
+    expect([nobody.code, nobody.stdout]).toEqual([1, '']);
+    expectOneSentence(nobody, /subject/);
+  });
+
+  it('policy disable lets an author back in who locked itself out', async () => {
+    await done(server.http, 'POST', '/v1/iam/tenants', { token: admin, body: { id: 'locked', name: 'Locked' } });
+    const author = await makeUser(server.http, admin, { roles: ['tenant-admin'], tenant: 'locked' });
+    const token = await login(server.http, author);
+    const path = '/v1/iam/policies';
+    const policy = { name: 'nobody-manages', effect: 'deny', actions: ['admin:*'], resources: ['*'] };
+    const guarded = await call(server.http, 'POST', path, { token, body: policy });
+    expect([guarded.status, guarded.body['code']]).toEqual([409, 'would_lock_out']);
+    await done(server.http, 'POST', `${path}?force=true`, { token, body: policy });
+    expect((await call(server.http, 'GET', path, { token })).body['code']).toBe('denied_by_policy');
+
+    const missing = await stand.run(['policy', 'disable', 'no-such-policy'], env);
+    expect(missing.code).toBe(1);
+    expectOneSentence(missing, /policy/);
+    const { code, stdout, stderr } = await stand.run(['policy', 'disable', 'nobody-manages', '--tenant', 'locked'], env);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toBe('Disabled: nobody-manages, of the tenant locked.\n');
+    await becomes('the author is let in', 200, async () => (await call(server.http, 'GET', path, { token })).status, 10_000);
+  });
+
+  it('reset-admin prints a password that logs in, ends the old sessions and the old password', async () => {
+    const gate = decider(server.grpc);
+    onTestFinished(() => gate.close());
+    expect(await gate.decide(admin)).toBe('allow');
+    const { code, stdout, stderr } = await stand.run(['reset-admin'], env);
+    expect([code, stderr]).toEqual([0, '']);
+    const password = /^Password: +(\S+)$/m.exec(stdout)?.[1] ?? '';
+    await becomes('the old session is over', 'invalid_credential', () => gate.decide(admin), 10_000);
+    expect((await tryLogin(server.http, ADMIN)).status).toBe(401);
+    admin = await login(server.http, { email: ADMIN.email, password });
+    expect(await gate.decide(admin)).toBe('allow');
+  });
+});

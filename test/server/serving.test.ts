@@ -1,0 +1,273 @@
+/** A server from its start to its end: when it says that it is ready, what it finishes when told to stop, and several processes as one. */
+
+import { once } from 'node:events';
+import { stat } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { connectTo, statusOf } from '../extauthz/support/client.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { ADMIN, call, type Decider, decider, login, makeKey, SECRET_KEY } from './support/client.ts';
+import { becomes, eventually } from './support/eventually.ts';
+import { freeAddress, isReady, metric, openStand, type Running, readiness, type Stand } from './support/postern.ts';
+import { childrenOf, isRunning } from './support/processes.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const SERVING = 1;
+const NOT_SERVING = 2;
+
+let stand: Stand;
+let database: FreshDatabase;
+let env: NodeJS.ProcessEnv;
+
+beforeAll(async () => {
+  stand = await openStand();
+  database = await freshDatabase();
+  env = {
+    POSTERN_DATABASE_URL: database.url,
+    POSTERN_SECRET_KEY: SECRET_KEY,
+    POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
+  };
+});
+afterAll(async () => {
+  await stand?.close();
+  await database?.close();
+});
+
+function gateAt(grpc: string): Decider {
+  const gate = decider(grpc);
+  onTestFinished(() => gate.close());
+  return gate;
+}
+
+describe('health over gRPC', () => {
+  it('is never SERVING before the server can decide', async () => {
+    const [grpc, admin] = [await freeAddress(), await freeAddress()];
+    const starting = stand.start(['serve'], { ...env, POSTERN_GRPC_LISTEN: grpc, POSTERN_ADMIN_LISTEN: admin });
+    const seen = new Set<number>();
+    await eventually('it serves', async () => {
+      const client = connectTo(grpc);
+      const status = await client.health('').finally(() => client.close());
+      seen.add(status);
+      return status === SERVING;
+    });
+    expect(await readiness(admin)).toEqual({ status: 200, reasons: [] });
+    expect([...seen].filter((status) => status !== SERVING && status !== NOT_SERVING)).toEqual([]);
+    expect((await starting.stop()).code).toBe(0);
+  });
+});
+
+describe('told to stop', () => {
+  it('it is not ready at once, finishes what is under way, and exits 0 though connections are open', async () => {
+    const server = await stand.serve(env);
+    const admin = await login(server.http);
+    const { key } = await makeKey(server.http, admin);
+    const gate = gateAt(server.grpc);
+    const told: number[] = [];
+    const watch = gate.watch('').on('data', (answer: Buffer) => told.push(statusOf(answer)));
+    watch.on('error', () => undefined);
+    await eventually('the watch begins', async () => told.length > 0);
+
+    // Held back in the database, so that they are under way until it is let go.
+    const lock = database.db.newClient();
+    await lock.connect();
+    onTestFinished(() => lock.end());
+    await lock.query('begin');
+    await lock.query('lock table api_keys in access exclusive mode');
+    const check = gate.decide(key);
+    const write = call(server.http, 'POST', '/v1/iam/api-keys', {
+      token: admin,
+      body: { description: 'made while stopping', scopes: ['chat:read'], expires_in_days: 1 },
+    });
+    await eventually('both are under way', async () => {
+      const waiting =
+        'select 1 from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())';
+      return (await database.db.query({ text: waiting })).length === 2;
+    });
+    server.signal('SIGTERM');
+    await Promise.all([
+      eventually('the watch is told', async () => told.at(-1) === NOT_SERVING),
+      becomes('it is not ready', 503, async () => (await readiness(server.admin)).status),
+    ]);
+    await lock.query('rollback');
+
+    expect(await check).toBe('allow');
+    expect((await write).status).toBe(201);
+    const { code, stderr } = await server.finished;
+    expect([code, stderr]).toEqual([0, '']);
+    expect(told).toEqual([SERVING, NOT_SERVING]);
+  });
+
+  it('it waits for nobody who only holds a connection or sends half a request', async () => {
+    const server = await stand.serve(env);
+    const sockets = [
+      { address: server.http, bytes: '' },
+      { address: server.http, bytes: 'POST /v1/auth/login HTTP/1.1\r\nHost: x\r\n' },
+      {
+        address: server.http,
+        bytes: 'POST /v1/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"email"',
+      },
+      { address: server.grpc, bytes: '' },
+      { address: server.grpc, bytes: 'PRI * HTTP/2.0\r\n\r\n' },
+      { address: server.admin, bytes: 'GET /readyz HTTP/1.1\r\n' },
+    ].map(({ address, bytes }) => {
+      const [host, port] = address.split(':');
+      const socket = connect(Number(port), host);
+      socket.on('error', () => undefined);
+      socket.write(bytes);
+      return socket;
+    });
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+    });
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    server.signal('SIGTERM');
+    // A supervisor gives half a minute before it kills.
+    await eventually('it has ended', async () => !(await isRunning(server.pid)), 20_000);
+    const { code, stderr } = await server.finished;
+    expect([code, stderr]).toEqual([0, '']);
+  });
+
+  it('while it starts, it stops as well', async () => {
+    const starting = stand.start(['serve'], env);
+    await eventually('it listens', async () => starting.stdout().includes('Server listening'));
+    expect((await starting.stop()).code).toBe(0);
+  });
+});
+
+describe('whoever reads what it prints', () => {
+  it('may go away: the server goes on', async () => {
+    const [http, admin] = [await freeAddress(), await freeAddress()];
+    const server = stand.start(['serve'], { ...env, POSTERN_HTTP_LISTEN: http, POSTERN_ADMIN_LISTEN: admin });
+    server.deafen();
+    await eventually('it is ready', () => isReady(admin));
+    expect((await call(http, 'GET', '/v1/auth/me')).status).toBe(401);
+    expect((await server.stop()).code).toBe(0);
+  });
+});
+
+describe('grpc.listen: unix:/path', () => {
+  const listen = (): string => `unix:${join(stand.folder, 'postern.sock')}`;
+
+  it('decides on a socket that others cannot reach, also after a server that was killed left it behind', async () => {
+    const first = await stand.serve({ ...env, POSTERN_GRPC_LISTEN: listen() });
+    expect(first.grpc).toBe(listen());
+    const { key } = await makeKey(first.http, await login(first.http));
+    expect(await gateAt(listen()).decide(key)).toBe('allow');
+    expect((await stat(join(stand.folder, 'postern.sock'))).mode & 0o007).toBe(0);
+    await first.stop('SIGKILL');
+    const second = await stand.serve({ ...env, POSTERN_GRPC_LISTEN: listen() });
+    expect(await gateAt(listen()).decide(key)).toBe('allow');
+    expect((await second.stop()).code).toBe(0);
+  });
+
+  it('is shared by several workers', async () => {
+    const { running, ready } = await startWorkers({ POSTERN_GRPC_LISTEN: listen() });
+    await ready;
+    const { key } = await makeKey(running.http, await login(running.http));
+    expect(await gateAt(listen()).decide(key)).toBe('allow');
+    expect((await running.stop()).code).toBe(0);
+  });
+});
+
+interface Workers extends Running {
+  readonly http: string;
+  readonly grpc: string;
+  readonly admin: string;
+}
+
+/** Two workers on ports that are known beforehand. */
+async function startWorkers(more: NodeJS.ProcessEnv = {}): Promise<{ readonly running: Workers; readonly ready: Promise<void> }> {
+  const [http, grpc, admin] = [await freeAddress(), await freeAddress(), await freeAddress()];
+  const running = stand.start(['serve'], {
+    ...env,
+    POSTERN_WORKERS: '2',
+    POSTERN_HTTP_LISTEN: http,
+    POSTERN_GRPC_LISTEN: grpc,
+    POSTERN_ADMIN_LISTEN: admin,
+    ...more,
+  });
+  const ready = eventually('the workers are ready', () => isReady(admin)).then(() => undefined);
+  return { running: { ...running, http, grpc, admin }, ready };
+}
+
+describe('workers: 2', () => {
+  it('both decide, and are counted together; one that is killed is replaced; told to stop, all end', async () => {
+    const { running, ready } = await startWorkers();
+    await ready;
+    await eventually('both run', async () => (await childrenOf(running.pid)).length === 2);
+    const { key } = await makeKey(running.http, await login(running.http));
+    // Connections are dealt in turn, and each worker keeps what it has looked up.
+    await eventually('both have decided about the key', async () => {
+      const client = decider(running.grpc);
+      expect(await client.decide(key).finally(() => client.close())).toBe('allow');
+      return (await metric(running.admin, 'postern_cache_entries{cache="keys",kind="present"}')) === 2;
+    });
+    const counted = await metric(running.admin, 'postern_checks_total{outcome="allow"');
+    const gate = gateAt(running.grpc);
+    for (let i = 0; i < 5; i++) expect(await gate.decide(key)).toBe('allow');
+    expect(await metric(running.admin, 'postern_checks_total{outcome="allow"')).toBe(counted + 5);
+
+    const [victim = 0, survivor = 0] = await childrenOf(running.pid);
+    process.kill(victim, 'SIGKILL');
+    const replaced = await eventually('another takes its place', async () => {
+      const now = await childrenOf(running.pid);
+      return now.length === 2 && !now.includes(victim) && now;
+    });
+    expect(replaced).toContain(survivor);
+    // Whoever watches is answered while the other one starts.
+    expect(await metric(running.admin, 'postern_checks_total{outcome="allow"')).toBeGreaterThan(0);
+    expect(await isReady(running.admin)).toBe(true);
+    await eventually('both decide', async () => {
+      const client = decider(running.grpc);
+      expect(await client.decide(key).finally(() => client.close())).toBe('allow');
+      return (await metric(running.admin, 'postern_cache_entries{cache="keys",kind="present"}')) === 2;
+    });
+
+    const { code, stderr } = await running.stop();
+    expect([code, stderr]).toEqual([0, '']);
+    for (const pid of replaced) expect(await isRunning(pid)).toBe(false);
+  });
+
+  it('a revocation that one worker made counts in the other', async () => {
+    const { running, ready } = await startWorkers();
+    await ready;
+    const admin = await login(running.http);
+    const { id, key } = await makeKey(running.http, admin);
+    const verdicts = async (): Promise<string> => {
+      // A connection of its own each time: one after the other they reach every worker.
+      const seen = new Set<string>();
+      for (let i = 0; i < 4; i++) {
+        const client = decider(running.grpc);
+        seen.add(await client.decide(key).finally(() => client.close()));
+      }
+      return [...seen].join();
+    };
+    expect(await verdicts()).toBe('allow');
+    expect((await call(running.http, 'DELETE', `/v1/iam/api-keys/${id}`, { token: admin })).status).toBe(204);
+    await becomes('every worker refuses', 'invalid_credential', verdicts, 10_000);
+    expect((await running.stop()).code).toBe(0);
+  });
+
+  it('told to stop as a terminal tells a whole group, all end in order', async () => {
+    const { running, ready } = await startWorkers();
+    await ready;
+    const workers = await childrenOf(running.pid);
+    for (const pid of [...workers, running.pid]) process.kill(pid, 'SIGINT');
+    const { code } = await running.finished;
+    expect(code).toBe(0);
+    for (const pid of workers) expect(await isRunning(pid)).toBe(false);
+  });
+
+  it('no worker outlives the first process', async () => {
+    const { running, ready } = await startWorkers();
+    await ready;
+    const workers = await eventually('both run', async () => {
+      const now = await childrenOf(running.pid);
+      return now.length === 2 && now;
+    });
+    await running.stop('SIGKILL');
+    for (const pid of workers) await eventually('the worker ends', async () => !(await isRunning(pid)));
+  });
+});

@@ -1,0 +1,223 @@
+/** Real `postern` processes: started as in production, watched, and stopped by their own ids whatever becomes of the test. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { onTestFailed } from 'vitest';
+import { send } from '../../support/http.ts';
+import { eventually } from './eventually.ts';
+import { endPostgres } from './postgres.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const MAIN = join(ROOT, 'src/main.ts');
+const START_LIMIT_MS = 90_000;
+/** Of what a process wrote, when its test fails. */
+const SHOWN_CHARACTERS = 4_000;
+
+export interface Finished {
+  /** Null when a signal ended it. */
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Running {
+  readonly pid: number;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  /** Resolves when it has ended and all that it wrote is here. */
+  readonly finished: Promise<Finished>;
+  signal(name: NodeJS.Signals): void;
+  /** Closes the pipes that it writes to. */
+  deafen(): void;
+  /** By SIGTERM unless told. */
+  stop(name?: NodeJS.Signals): Promise<Finished>;
+}
+
+export interface Addresses {
+  readonly grpc: string;
+  readonly http: string;
+  readonly admin: string;
+}
+
+export interface Server extends Running, Addresses {}
+
+export interface Stand {
+  /** A folder of its own, which another user can pass through. */
+  readonly folder: string;
+  /** Any command, in `folder`, with an environment of nothing but these settings and free ports. */
+  start(args: readonly string[], env?: NodeJS.ProcessEnv): Running;
+  run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Finished>;
+  /** `postern serve`; resolves when /readyz says that it can decide. */
+  serve(env?: NodeJS.ProcessEnv): Promise<Server>;
+  /** Ends every process that was started here, embedded databases in `folder` too, and removes the folder. */
+  close(): Promise<void>;
+}
+
+const children = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
+export async function openStand(): Promise<Stand> {
+  const folder = await mkdtemp(join(tmpdir(), 'postern-system-'));
+  // As root the embedded PostgreSQL runs as another user, who has to get to the data.
+  await chmod(folder, 0o711);
+  const started: Running[] = [];
+  const start: Stand['start'] = (args, env = {}) => {
+    const running = startProcess(folder, args, env);
+    started.push(running);
+    return running;
+  };
+  return {
+    folder,
+    start,
+    run: (args, env) => start(args, env).finished,
+    serve: (env) => untilReady(start(['serve'], env)),
+    async close() {
+      for (const running of started) running.signal('SIGKILL');
+      await Promise.all(started.map((running) => running.finished));
+      await endPostgres(folder);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function startProcess(folder: string, args: readonly string[], env: NodeJS.ProcessEnv): Running {
+  const anywhere = '127.0.0.1:0';
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    cwd: folder,
+    env: {
+      PATH: process.env['PATH'],
+      // Half of a start is compiling the same files again.
+      NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/test-compile-cache'),
+      POSTERN_HTTP_LISTEN: anywhere,
+      POSTERN_GRPC_LISTEN: anywhere,
+      POSTERN_ADMIN_LISTEN: anywhere,
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`${MAIN} cannot be started`);
+  children.add(child);
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const finished = new Promise<Finished>((resolve) => {
+    child.once('close', (code, signal) => {
+      children.delete(child);
+      resolve({ code, signal, stdout, stderr });
+    });
+  });
+  tellOnFailure(() => `postern ${args.join(' ')} (process ${pid}):\n${stdout}${stderr}\n`);
+  return {
+    pid,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    finished,
+    signal: (name) => void child.kill(name),
+    deafen() {
+      child.stdout.destroy();
+      child.stderr.destroy();
+    },
+    stop(name = 'SIGTERM') {
+      child.kill(name);
+      return finished;
+    },
+  };
+}
+
+/** What a process wrote, for whoever reads why its test failed. One that several tests share has no test to ask about. */
+function tellOnFailure(text: () => string): void {
+  try {
+    onTestFailed(() => void process.stderr.write(text().slice(-SHOWN_CHARACTERS)));
+  } catch {
+    return;
+  }
+}
+
+async function untilReady(running: Running): Promise<Server> {
+  let ended: Finished | undefined;
+  void running.finished.then((finished) => {
+    ended = finished;
+  });
+  const ready = await eventually(
+    'the server is ready',
+    async () => {
+      if (ended !== undefined) return ended;
+      const addresses = listening(running.stdout());
+      return addresses !== undefined && (await isReady(addresses.admin)) && addresses;
+    },
+    START_LIMIT_MS,
+  ).catch((error: unknown) => {
+    throw new Error(`no readiness: ${running.stdout()}\n${running.stderr()}`, { cause: error });
+  });
+  if ('code' in ready) throw new Error(`the server ended with ${ready.code ?? ready.signal}: ${ready.stdout}\n${ready.stderr}`);
+  return { ...running, ...ready };
+}
+
+/** Where it says that it listens; undefined while it has not said so. */
+function listening(stdout: string): Addresses | undefined {
+  const line = logLines(stdout).find((each) => each['msg'] === 'ready');
+  const { grpc, http, admin } = line ?? {};
+  return typeof grpc === 'string' && typeof http === 'string' && typeof admin === 'string' ? { grpc, http, admin } : undefined;
+}
+
+export function logLines(stdout: string): readonly Readonly<Record<string, unknown>>[] {
+  return stdout.split('\n').flatMap((line) => {
+    try {
+      const parsed: unknown = JSON.parse(line);
+      return typeof parsed === 'object' && parsed !== null ? [{ ...parsed }] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+export interface Readiness {
+  /** 0 = nothing listens. */
+  readonly status: number;
+  readonly reasons: readonly string[];
+}
+
+/** What /readyz says. */
+export async function readiness(admin: string): Promise<Readiness> {
+  const answer = await send(`http://${admin}`, { path: '/readyz' }).catch(() => undefined);
+  if (answer === undefined) return { status: 0, reasons: [] };
+  const { reasons = [] }: { reasons?: string[] } = JSON.parse(answer.body);
+  return { status: answer.status, reasons };
+}
+
+export async function isReady(admin: string): Promise<boolean> {
+  return (await readiness(admin)).status === 200;
+}
+
+/** The sum over the samples of /metrics whose line begins so. */
+export async function metric(admin: string, start: string): Promise<number> {
+  const { body } = await send(`http://${admin}`, { path: '/metrics' });
+  const lines = body.split('\n').filter((line) => line.startsWith(start));
+  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
+/** A port that was free a moment ago, for where one has to be known before the process starts. */
+export async function freeAddress(): Promise<string> {
+  const server = createServer();
+  const port = await new Promise<number>((resolve) => {
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      resolve(typeof address === 'object' && address !== null ? address.port : 0);
+    });
+  });
+  await new Promise((resolve) => server.close(resolve));
+  return `127.0.0.1:${port}`;
+}

@@ -1,0 +1,160 @@
+import { createServer } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Fault } from '../../src/domain/errors.ts';
+import { type Database, openDatabase, transaction } from '../../src/store/database.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { seedTenant } from './seed.ts';
+
+let fresh: FreshDatabase;
+
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  await seedTenant(fresh.db, 'a');
+  await seedTenant(fresh.db, 'b');
+});
+afterAll(() => fresh.close());
+
+const select = { text: 'select 1 as one' };
+/** Ends the connection that runs it, as an administrator or a fail-over would. */
+const suicide = 'select pg_terminate_backend(pg_backend_pid())';
+
+async function withDatabase(options: Parameters<typeof openDatabase>[0], use: (db: Database) => Promise<void>): Promise<void> {
+  const db = openDatabase(options);
+  try {
+    await use(db);
+  } finally {
+    await db.close();
+  }
+}
+
+describe('a database that cannot be asked is a fault', () => {
+  test.each([
+    ['nobody listens at the port', 'postgresql://x@127.0.0.1:1/x'],
+    ['there is no socket', 'postgresql://x@/x?host=/nowhere'],
+    ['the name has no address', 'postgresql://x@host.invalid/x'],
+  ])('%s', (_, url) =>
+    withDatabase({ url }, async (db) => {
+      await expect(db.query(select)).rejects.toBeInstanceOf(Fault);
+      await expect(db.knex.select(1)).rejects.toBeInstanceOf(Fault);
+      await expect(transaction(db, async (trx) => trx.select(1))).rejects.toBeInstanceOf(Fault);
+    }),
+  );
+
+  test('a database of that name does not exist', () =>
+    withDatabase({ url: fresh.url.replace(/\/test_\w+\?/, '/missing?') }, async (db) => {
+      await expect(db.query(select)).rejects.toBeInstanceOf(Fault);
+    }));
+
+  test('the server takes connections and never says a word', async () => {
+    const mute = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => mute.once('listening', resolve));
+    const address = mute.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    try {
+      await withDatabase({ url: `postgresql://x@127.0.0.1:${port}/x`, acquireTimeoutMs: 100 }, async (db) => {
+        await expect(db.query(select)).rejects.toBeInstanceOf(Fault);
+      });
+    } finally {
+      mute.close();
+    }
+  });
+
+  test('an answer takes too long; the connection is given up and the next one works', () =>
+    withDatabase({ url: fresh.url, poolMax: 1, queryTimeoutMs: 100 }, async (db) => {
+      await expect(db.query({ text: 'select pg_sleep(60)' })).rejects.toThrow('the database did not answer within 100 ms');
+      expect(await db.query(select)).toEqual([{ one: 1 }]);
+      const late = transaction(db, async (trx) => trx.raw('select pg_sleep(60)'));
+      await expect(late).rejects.toThrow('the database did not answer within 100 ms');
+      expect(await db.query(select)).toEqual([{ one: 1 }]);
+    }));
+
+  test('all connections are taken for too long', () =>
+    withDatabase({ url: fresh.url, poolMax: 1, acquireTimeoutMs: 100 }, async (db) => {
+      await transaction(db, async () => {
+        await expect(db.query(select)).rejects.toBeInstanceOf(Fault);
+      });
+    }));
+
+  test('the server ends the connection while it works, or while it rests', async () => {
+    await expect(fresh.db.query({ text: suicide })).rejects.toBeInstanceOf(Fault);
+    await expect(transaction(fresh.db, async (trx) => trx.raw(suicide))).rejects.toBeInstanceOf(Fault);
+    await withDatabase({ url: fresh.url, poolMax: 1 }, async (db) => {
+      const [row] = await db.query({ text: 'select pg_backend_pid() as pid' });
+      await fresh.db.query({ text: 'select pg_terminate_backend($1, 5000)', values: [row?.['pid']] });
+      // Either it was noticed, and a new connection is made, or it is noticed now; nothing hangs and nothing crashes.
+      await db.query(select).catch((error: unknown) => expect(error).toBeInstanceOf(Fault));
+      expect(await db.query(select)).toEqual([{ one: 1 }]);
+    });
+  });
+
+  test('the connection goes while a transaction is being committed: nobody knows, so nobody is told that it worked', async () => {
+    await fresh.db.knex.raw(`
+      create table doubtful (x int);
+      create function cut() returns trigger language plpgsql as $$ begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$;
+      create constraint trigger doubtful_cut after insert on doubtful deferrable initially deferred for each row execute function cut();`);
+    await expect(transaction(fresh.db, async (trx) => trx('doubtful').insert({ x: 1 }))).rejects.toBeInstanceOf(Fault);
+  });
+
+  test('a transaction in which a statement failed unnoticed is not reported as done', async () => {
+    const swallowed = transaction(fresh.db, async (trx) => {
+      await trx('tenants').where({ id: 'a' }).update({ name: 'lost' });
+      await trx.raw('select 1 / 0').catch(() => undefined);
+    });
+    await expect(swallowed).rejects.toBeInstanceOf(Fault);
+  });
+});
+
+describe('an answer of the server is not a fault', () => {
+  test('a broken constraint passes through as it is, and the values of the statement are not in its message', async () => {
+    const insert = fresh.db.knex('tenants').insert({ id: 'a', name: 'sesame' });
+    const error: unknown = await insert.catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: '23505', constraint: 'tenants_pkey' });
+    expect(error).not.toBeInstanceOf(Fault);
+    expect(String(error)).not.toContain('sesame');
+  });
+
+  test('bigint comes as a number, exact or not at all', async () => {
+    expect(await fresh.db.query({ text: 'select 9007199254740991::bigint as n' })).toEqual([{ n: Number.MAX_SAFE_INTEGER }]);
+    await expect(fresh.db.query({ text: 'select 9007199254740993::bigint as n' })).rejects.toThrow('too large');
+  });
+});
+
+describe('a transaction', () => {
+  test('is run again after a deadlock, so that both come to their end', async () => {
+    let entered = 0;
+    const both = Promise.withResolvers<void>();
+    const change = (first: string, second: string) =>
+      transaction(fresh.db, async (trx) => {
+        await trx.raw("set local deadlock_timeout = '20ms'");
+        await trx('tenants').where({ id: first }).update({ name: 'x' });
+        if (++entered === 2) {
+          both.resolve();
+        }
+        await both.promise;
+        await trx('tenants').where({ id: second }).update({ name: 'x' });
+      });
+    await Promise.all([change('a', 'b'), change('b', 'a')]);
+    expect(entered).toBe(3);
+  });
+
+  test('passes on what its work rejects with, and keeps nothing of it', async () => {
+    const failure = new Error('no');
+    const work = transaction(fresh.db, async (trx) => {
+      await trx('tenants').insert({ id: 'c', name: 'c' });
+      throw failure;
+    });
+    await expect(work).rejects.toBe(failure);
+    expect(await fresh.db.knex('tenants').where({ id: 'c' })).toEqual([]);
+  });
+});
+
+test('closing ends every connection, one in use by a forgotten transaction too', async () => {
+  const db = openDatabase({ url: fresh.url });
+  const forgotten = await db.knex.transaction();
+  const held: { rows: { pid: number }[] } = await forgotten.raw('select pg_backend_pid() as pid');
+  const [free] = await db.query({ text: 'select pg_backend_pid() as pid' });
+  await db.close();
+  const alive = { text: 'select pid from pg_stat_activity where pid = any($1)', values: [[held.rows[0]?.pid, free?.['pid']]] };
+  await expect.poll(() => fresh.db.query(alive)).toEqual([]);
+  await expect(db.query(select)).rejects.toBeInstanceOf(Fault);
+});

@@ -1,0 +1,254 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Fault } from '../../src/domain/errors.ts';
+import type { Change, ChangeListener } from '../../src/live/ports.ts';
+import { ChangeFeed, type FeedOptions, type FlushReason } from '../../src/store/feed.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { seedTenant } from './seed.ts';
+
+/** So long that nothing in a test waits for it. */
+const NEVER_MS = 3_600_000;
+
+class Recorder implements ChangeListener {
+  readonly batches: Change[][] = [];
+  readonly flushes: number[] = [];
+  readonly reasons: FlushReason[] = [];
+  readonly errors: Fault[] = [];
+  readonly lagsMs: number[] = [];
+
+  apply(batch: readonly Change[]): void {
+    this.batches.push([...batch]);
+  }
+
+  flush(position: number): void {
+    this.flushes.push(position);
+  }
+
+  get keys(): string[] {
+    return this.batches.flat().map((change) => `${change.kind} ${change.key}`);
+  }
+}
+
+let fresh: FreshDatabase;
+let seen: Recorder;
+let feeds: ChangeFeed[];
+
+beforeAll(async () => {
+  fresh = await freshDatabase();
+});
+afterAll(() => fresh.close());
+beforeEach(async () => {
+  await fresh.db.knex('tenants').delete();
+  seen = new Recorder();
+  feeds = [];
+});
+afterEach(async () => {
+  await Promise.all(feeds.map((feed) => feed.stop()));
+});
+
+function makeFeed(options: Partial<FeedOptions> = {}): ChangeFeed {
+  const feed = new ChangeFeed({
+    db: fresh.db,
+    listeners: [seen],
+    notifications: false,
+    pollIntervalMs: NEVER_MS,
+    events: {
+      onFlush: (reason) => seen.reasons.push(reason),
+      onError: (error) => seen.errors.push(error),
+      onPoll: (lagMs) => seen.lagsMs.push(lagMs),
+    },
+    ...options,
+  });
+  feeds.push(feed);
+  return feed;
+}
+
+async function startFeed(options: Partial<FeedOptions> = {}): Promise<ChangeFeed> {
+  const feed = makeFeed(options);
+  await feed.start();
+  return feed;
+}
+
+/** Resolves when a feed with notifications has its connection for them. */
+async function listening(): Promise<void> {
+  const text = "select 1 from pg_stat_activity where datname = current_database() and query = 'listen postern_changes'";
+  await expect.poll(() => fresh.db.query({ text }), { timeout: 10_000 }).toHaveLength(1);
+}
+
+describe('what is committed reaches the caches', () => {
+  test('in commit order, in batches, each change once; what was there before the start is not told', async () => {
+    await seedTenant(fresh.db, 'before');
+    const feed = await startFeed({ batchSize: 2 });
+    for (const id of ['a', 'b', 'c', 'd', 'e']) {
+      await seedTenant(fresh.db, id);
+    }
+    await feed.catchUp();
+    await feed.catchUp();
+    expect(seen.keys).toEqual(['tenant a', 'tenant b', 'tenant c', 'tenant d', 'tenant e']);
+    expect(seen.batches.map((batch) => batch.length)).toEqual([2, 2, 1]);
+    expect(seen.flushes).toEqual([]);
+    expect(seen.lagsMs.every((lag) => lag >= 0)).toBe(true);
+  });
+
+  test('at once when PostgreSQL notifies', async () => {
+    await startFeed({ notifications: true });
+    await listening();
+    await seedTenant(fresh.db, 'a');
+    await expect.poll(() => seen.keys, { timeout: 10_000 }).toEqual(['tenant a']);
+  });
+
+  test('by polling alone where notifications are not passed on', async () => {
+    await startFeed({ pollIntervalMs: 20 });
+    await seedTenant(fresh.db, 'a');
+    await expect.poll(() => seen.keys, { timeout: 10_000 }).toEqual(['tenant a']);
+  });
+
+  test('again after all connections were cut, those for notifications too', async () => {
+    await startFeed({ notifications: true });
+    await listening();
+    await fresh.db.query({
+      text: 'select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    });
+    await expect.poll(() => seen.errors.length, { timeout: 10_000 }).toBeGreaterThan(0);
+    await listening();
+    await seedTenant(fresh.db, 'a');
+    await expect.poll(() => seen.keys, { timeout: 10_000 }).toEqual(['tenant a']);
+  });
+});
+
+describe('catchUp', () => {
+  test('callers of one moment share a read that began after they called', async () => {
+    const feed = await startFeed();
+    const waiting = [feed.catchUp(), feed.catchUp()];
+    await seedTenant(fresh.db, 'a');
+    waiting.push(...Array.from({ length: 20 }, () => feed.catchUp()));
+    await Promise.all(waiting);
+    expect(seen.keys).toEqual(['tenant a']);
+    // One for the first two; one, or two if the first was still under way, for the rest.
+    expect(seen.lagsMs.length).toBeLessThanOrEqual(3);
+  });
+
+  test('a read under way is not enough: it may have looked before the change', async () => {
+    const feed = await startFeed();
+    for (let i = 0; i < 20; i++) {
+      const earlier = feed.catchUp();
+      await seedTenant(fresh.db, `t${i}`);
+      await feed.catchUp();
+      expect(seen.keys).toContain(`tenant t${i}`);
+      await earlier;
+    }
+  });
+
+  test('rejects with a fault when the feed cannot be read, and works again when it can', async () => {
+    const feed = await startFeed();
+    const before = feed.polledAtMs;
+    await fresh.db.knex.raw('alter table feed_state rename to gone');
+    await expect(feed.catchUp()).rejects.toBeInstanceOf(Fault);
+    expect(feed.polledAtMs).toBe(before);
+    await fresh.db.knex.raw('alter table gone rename to feed_state');
+    await feed.catchUp();
+    expect(feed.polledAtMs).toBeGreaterThan(before);
+  });
+
+  test('rejects within its bound when the database does not answer', async () => {
+    const feed = await startFeed({ catchUpTimeoutMs: 100 });
+    await fresh.db.knex.transaction(async (trx) => {
+      await trx.raw('lock table changes in access exclusive mode');
+      await expect(feed.catchUp()).rejects.toThrow('the change feed was not read within 100 ms');
+    });
+    await feed.catchUp();
+  });
+
+  test('rejects before the start and after the end', async () => {
+    const feed = makeFeed();
+    await expect(feed.catchUp()).rejects.toBeInstanceOf(Fault);
+    expect(feed.polledAtMs).toBe(Number.NEGATIVE_INFINITY);
+    await feed.start();
+    await feed.stop();
+    await expect(feed.catchUp()).rejects.toBeInstanceOf(Fault);
+  });
+});
+
+describe('the caches are told to forget everything', () => {
+  test('when the epoch is another', async () => {
+    const feed = await startFeed();
+    await seedTenant(fresh.db, 'a');
+    await fresh.db.knex.raw('update feed_state set epoch = gen_random_uuid()');
+    await feed.catchUp();
+    expect(seen.reasons).toEqual(['epoch']);
+    expect(seen.flushes).toEqual([feed.position]);
+    await seedTenant(fresh.db, 'b');
+    await feed.catchUp();
+    expect(seen.keys).toEqual(['tenant b']);
+  });
+
+  test('when the server is behind what was read, as a standby that lagged is', async () => {
+    const feed = await startFeed();
+    await seedTenant(fresh.db, 'a');
+    await seedTenant(fresh.db, 'b');
+    await feed.catchUp();
+    await fresh.db.knex.raw('delete from changes where seq = (select max(seq) from changes)');
+    await feed.catchUp();
+    expect(seen.reasons).toEqual(['behind']);
+    expect(seen.flushes).toEqual([feed.position]);
+  });
+
+  test('when changes that were not read yet have been pruned', async () => {
+    const feed = await startFeed();
+    await seedTenant(fresh.db, 'a');
+    await makeFeed({ keepMs: 0 }).prune();
+    await feed.catchUp();
+    expect(seen.reasons).toEqual(['pruned']);
+    expect(seen.keys).toEqual([]);
+    await seedTenant(fresh.db, 'b');
+    await feed.catchUp();
+    expect(seen.keys).toEqual(['tenant b']);
+  });
+
+  test('when one of them cannot take a change', async () => {
+    const flushed: number[] = [];
+    const broken: ChangeListener = {
+      apply() {
+        throw new Error('a bug');
+      },
+      flush: (position) => flushed.push(position),
+    };
+    const feed = await startFeed({ listeners: [broken, seen] });
+    await seedTenant(fresh.db, 'a');
+    await feed.catchUp();
+    expect(flushed).toEqual([feed.position]);
+    expect(seen.keys).toEqual(['tenant a']);
+  });
+});
+
+describe('pruning', () => {
+  test('keeps what is young, and what is pruned leaves the position where it was', async () => {
+    const feed = await startFeed({ keepMs: NEVER_MS });
+    await seedTenant(fresh.db, 'a');
+    expect(await feed.prune()).toBe(0);
+    await feed.catchUp();
+    await makeFeed({ keepMs: 0 }).prune();
+    await feed.catchUp();
+    expect(seen.reasons).toEqual([]);
+    const [row] = await fresh.db.query({ text: 'select feed_position() as position, (select count(*) from changes) as left' });
+    expect(row).toEqual({ position: feed.position, left: 0 });
+  });
+
+  test('is done by one server at a time', async () => {
+    const feed = makeFeed({ keepMs: 0 });
+    await feed.prune();
+    await seedTenant(fresh.db, 'a');
+    await fresh.db.knex.transaction(async (trx) => {
+      await trx.raw('select pg_advisory_xact_lock(726543483)');
+      expect(await feed.prune()).toBe(0);
+    });
+    expect(await feed.prune()).toBe(1);
+  });
+});
+
+test('start rejects with a fault when there is no schema, and stop still ends everything', async () => {
+  const empty = await freshDatabase('');
+  const feed = new ChangeFeed({ db: empty.db, listeners: [seen] });
+  await expect(feed.start()).rejects.toBeInstanceOf(Fault);
+  await feed.stop();
+  await empty.close();
+});

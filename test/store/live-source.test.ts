@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Fault } from '../../src/domain/errors.ts';
+import { makeId } from '../../src/domain/ids.ts';
+import { PostgresLiveSource, STATEMENTS } from '../../src/store/live-source.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { digestOf, seedKey, seedTenant, seedUser, tenantId } from './seed.ts';
+
+let fresh: FreshDatabase;
+let source: PostgresLiveSource;
+
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  source = new PostgresLiveSource(fresh.db);
+  await seedTenant(fresh.db, 'acme', { settings: { rate_limit_rpm: 60, default_model: null }, quotas: { monthly_tokens: 0 } });
+});
+afterAll(() => fresh.close());
+
+async function position(): Promise<number> {
+  const [row] = await fresh.db.query({ text: 'select feed_position() as position' });
+  return Number(row?.['position']);
+}
+
+describe('a key', () => {
+  test('is found by its digest, with everything that a decision needs', async () => {
+    const owner = await seedUser(fresh.db, 'acme');
+    const digest = digestOf('key one');
+    const id = await seedKey(fresh.db, 'acme', digest, {
+      user_id: owner,
+      scopes: ['chat:write', 'rag:*'],
+      resource_constraints: { models: ['gpt-*'], collections: null, agents: [] },
+      rate_limit_rpm: 10,
+      expires_at: new Date(1_900_000_000_123),
+    });
+    expect(await source.key(digest)).toEqual({
+      asOf: await position(),
+      value: {
+        id,
+        digest,
+        tenantId: 'acme',
+        userId: owner,
+        scopes: ['chat:write', 'rag:*'],
+        constraints: { models: ['gpt-*'], agents: [] },
+        rateLimitRpm: 10,
+        expiresAtMs: 1_900_000_000_123,
+        graceUntilMs: undefined,
+        revoked: false,
+      },
+    });
+  });
+
+  test('is found by the digest before its rotation, and says until when', async () => {
+    const [current, previous] = [digestOf('new'), digestOf('old')];
+    await seedKey(fresh.db, 'acme', current, {
+      previous_digest: Buffer.from(previous, 'hex'),
+      previous_until: new Date(1_800_000_000_000),
+      revoked_at: new Date(),
+    });
+    expect((await source.key(previous)).value).toMatchObject({
+      digest: previous,
+      graceUntilMs: 1_800_000_000_000,
+      revoked: true,
+    });
+    expect((await source.key(current)).value).toMatchObject({ digest: current, graceUntilMs: undefined, expiresAtMs: undefined });
+  });
+
+  test('that does not exist is undefined, as of a position', async () => {
+    expect(await source.key(digestOf('nobody'))).toEqual({ value: undefined, asOf: await position() });
+  });
+});
+
+test('a user comes with its roles, given by hand and by the directory, sorted and once each', async () => {
+  const id = await seedUser(fresh.db, 'acme', { status: 'deactivated' });
+  await fresh.db.knex('user_roles').insert([
+    { user_id: id, role_name: 'developer', source: 'directory' },
+    { user_id: id, role_name: 'analyst' },
+    { user_id: id, role_name: 'developer' },
+  ]);
+  expect((await source.user(id)).value).toEqual({ id, tenantId: 'acme', status: 'deactivated', roles: ['analyst', 'developer'] });
+  expect((await source.user(makeId('usr', 9, new Uint8Array(10)))).value).toBeUndefined();
+});
+
+test('a session comes with its user, its end and whether it was ended', async () => {
+  const user = await seedUser(fresh.db, 'acme');
+  const id = makeId('ses', 3, new Uint8Array(10));
+  await fresh.db.knex('sessions').insert({ id, user_id: user, expires_at: new Date(1_800_000_000_000) });
+  expect((await source.session(id)).value).toEqual({ id, userId: user, ended: false, expiresAtMs: 1_800_000_000_000 });
+  await fresh.db.knex('sessions').where({ id }).update({ ended_at: new Date() });
+  expect((await source.session(id)).value).toMatchObject({ ended: true });
+});
+
+describe('a tenant', () => {
+  test('comes with its roles and policies and what they are attached to, and nothing of others', async () => {
+    const conditions = {
+      ip_address: { in: ['10.0.0.0/8'] },
+      time: { not_between: ['22:00', '06:00'] },
+      day_of_week: { not_in: ['Sat'] },
+      timezone: 'Asia/Almaty',
+    };
+    await seedTenant(fresh.db, 'other');
+    await fresh.db.knex('roles').insert([
+      { tenant_id: 'acme', name: 'helper', permissions: ['chat:*'], resource_constraints: { models: ['a'] } },
+      { tenant_id: 'other', name: 'stranger', permissions: ['*'] },
+    ]);
+    const policy = { effect: 'deny', actions: ['*'], resources: ['*'], applies_to: 'everyone' };
+    const [mine] = await fresh.db
+      .knex('policies')
+      .insert({ ...policy, tenant_id: 'acme', name: 'office', conditions })
+      .returning('id');
+    await fresh.db.knex('policies').insert([
+      { ...policy, tenant_id: 'other', name: 'theirs' },
+      { ...policy, name: 'everywhere', enabled: false },
+    ]);
+    await fresh.db.knex('policy_roles').insert([
+      { policy_id: mine.id, role_name: 'helper' },
+      { policy_id: mine.id, role_name: 'analyst' },
+    ]);
+    const common = { effect: 'deny', actions: ['*'], resources: ['*'], appliesTo: 'everyone' };
+    expect(await source.tenant(tenantId('acme'))).toEqual({
+      asOf: await position(),
+      value: {
+        id: 'acme',
+        status: 'active',
+        settings: { rate_limit_rpm: 60 },
+        quotas: { monthly_tokens: 0 },
+        roles: [{ name: 'helper', permissions: ['chat:*'], constraints: { models: ['a'] } }],
+        policies: [{ ...common, name: 'office', conditions, attachedRoles: ['analyst', 'helper'], enabled: true }],
+      },
+    });
+    expect(await source.globalPolicies()).toEqual({
+      asOf: await position(),
+      value: [{ ...common, name: 'everywhere', conditions: {}, attachedRoles: [], enabled: false }],
+    });
+  });
+
+  test('that was deleted, or never was, is undefined', async () => {
+    await seedTenant(fresh.db, 'gone', { deleted_at: new Date() });
+    expect((await source.tenant(tenantId('gone'))).value).toBeUndefined();
+    expect((await source.tenant(tenantId('never'))).value).toBeUndefined();
+  });
+
+  test.each([
+    [{ moon: { in: ['full'] } }],
+    [{ time: { before: '12:00' } }],
+    [{ day_of_week: { in: ['Caturday'] } }],
+    [{ time: { between: ['12:00'] } }],
+    [{ ip_address: 'all' }],
+  ])('with a policy that this program does not understand is a fault: %j', async (conditions) => {
+    const id = await seedTenant(
+      fresh.db,
+      `odd-${createHash('sha256').update(JSON.stringify(conditions)).digest('hex').slice(0, 8)}`,
+    );
+    await fresh.db.knex('policies').insert({
+      tenant_id: id,
+      name: 'odd',
+      effect: 'deny',
+      actions: ['*'],
+      resources: ['*'],
+      applies_to: 'everyone',
+      conditions,
+    });
+    await expect(source.tenant(id)).rejects.toBeInstanceOf(Fault);
+  });
+});
+
+test('no look-up reads a whole table, however many rows there are', async () => {
+  const patient = fresh.db.reopen({ poolMax: 1, queryTimeoutMs: 60_000 });
+  await patient.knex.raw(`
+    set session_replication_role = replica;
+    insert into tenants (id, name) select 't' || n, 't' from generate_series(1, 2000) n;
+    insert into users (id, tenant_id, name) select 'u' || n, 't' || (n % 2000 + 1), 'u' from generate_series(1, 5000) n;
+    insert into user_roles (user_id, role_name) select 'u' || n, 'analyst' from generate_series(1, 5000) n;
+    insert into roles (tenant_id, name, permissions) select 't' || n, 'r', '{}' from generate_series(1, 2000) n;
+    insert into policies (tenant_id, name, effect, actions, resources, applies_to)
+      select 't' || (n % 2000 + 1), 'p' || n, 'deny', '{*}', '{*}', 'roles' from generate_series(1, 5000) n;
+    insert into policy_roles select id, 'auditor' from policies;
+    insert into api_keys (id, tenant_id, description, digest, prefix, last_four, scopes, created_by)
+      select 'k' || n, 't1', '', sha256(n::text::bytea), '', '', '{}', '' from generate_series(1, 20000) n;
+    insert into sessions (id, user_id, expires_at) select 's' || n, 'u' || n, now() from generate_series(1, 5000) n;
+    insert into changes (seq, kind, key) select n + 1000000, 'key', '' from generate_series(1, 20000) n;
+    set session_replication_role = origin;
+    analyze;`);
+  await patient.close();
+  const literals = { key: `'\\x00'::bytea`, user: "'u1'", session: "'s1'", tenant: "'t1'", globalPolicies: "''" };
+  for (const [kind, { text }] of Object.entries(STATEMENTS)) {
+    const literal = new Map(Object.entries(literals)).get(kind) ?? "''";
+    const plan = await fresh.db.query({ text: `explain ${text.replaceAll('$1', literal)}` });
+    const lines = plan.map((row) => String(row['QUERY PLAN'])).join('\n');
+    // The state of the feed is a single row.
+    expect(lines.replaceAll('Seq Scan on feed_state', ''), `${kind}:\n${lines}`).not.toContain('Seq Scan');
+    expect(lines).toMatch(/Index|Bitmap/);
+  }
+});

@@ -1,0 +1,162 @@
+/** A stand-in for Postern's gRPC side: remembers every Check as Envoy sent it and answers as the test says. */
+
+import {
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type ServiceDefinition,
+  type sendUnaryData,
+  status,
+} from '@grpc/grpc-js';
+import { message, messages, text, writeFields } from './protobuf.ts';
+
+export interface SeenCheck {
+  readonly method: string;
+  readonly path: string;
+  /** Every header in the order sent; repeated ones apart. */
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: Uint8Array;
+}
+
+export type CheckAnswer =
+  | { readonly kind: 'allow'; readonly set?: Readonly<Record<string, string>>; readonly remove?: readonly string[] }
+  | {
+      readonly kind: 'deny';
+      readonly status: number;
+      readonly body?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
+  /** The call itself fails. */
+  | { readonly kind: 'fail' }
+  /** No answer. */
+  | { readonly kind: 'silent' };
+
+export interface CheckServer {
+  readonly address: string;
+  readonly seen: SeenCheck[];
+  /** The answer from now on. */
+  answer: (check: SeenCheck) => CheckAnswer;
+  /** Resolves with the next Check that arrives. */
+  next(): Promise<SeenCheck>;
+  close(): void;
+}
+
+const bytes = (value: Uint8Array): Buffer => Buffer.from(value);
+const same = (value: Buffer): Buffer => value;
+
+function method(path: string): ServiceDefinition[string] {
+  return {
+    path,
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: same,
+    requestDeserialize: same,
+    responseSerialize: same,
+    responseDeserialize: same,
+  };
+}
+
+const SERVING = bytes(writeFields([[1, 1]]));
+
+export async function startCheckServer(
+  answer: CheckServer['answer'] = () => ({ kind: 'allow' }),
+  credentials: ServerCredentials = ServerCredentials.createInsecure(),
+): Promise<CheckServer> {
+  const grpc = new Server({ 'grpc.max_receive_message_length': 16 * 1024 * 1024 });
+  const waiting: ((check: SeenCheck) => void)[] = [];
+  const seen: SeenCheck[] = [];
+  const port = await new Promise<number>((resolve, reject) => {
+    grpc.bindAsync('127.0.0.1:0', credentials, (error, bound) => (error === null ? resolve(bound) : reject(error)));
+  });
+  const server: CheckServer = {
+    address: `127.0.0.1:${port}`,
+    seen,
+    answer,
+    next: () => new Promise((resolve) => void waiting.push(resolve)),
+    close: () => grpc.forceShutdown(),
+  };
+  grpc.addService(
+    { Check: method('/envoy.service.auth.v3.Authorization/Check') },
+    {
+      Check(call: ServerUnaryCall<Buffer, Buffer>, reply: sendUnaryData<Buffer>) {
+        const check = readCheck(call.request);
+        seen.push(check);
+        for (const resolve of waiting.splice(0)) resolve(check);
+        const decided = server.answer(check);
+        switch (decided.kind) {
+          case 'allow':
+            return reply(null, writeAllow(decided.set ?? {}, decided.remove ?? []));
+          case 'deny':
+            return reply(null, writeDeny(decided.status, decided.body ?? '', decided.headers ?? {}));
+          case 'fail':
+            return reply({ code: status.INTERNAL, details: 'failed' });
+          case 'silent':
+            return undefined;
+          default:
+            return decided satisfies never;
+        }
+      },
+    },
+  );
+  grpc.addService(
+    { Check: method('/grpc.health.v1.Health/Check') },
+    { Check: (_call: ServerUnaryCall<Buffer, Buffer>, reply: sendUnaryData<Buffer>) => reply(null, SERVING) },
+  );
+  return server;
+}
+
+/** CheckRequest.attributes(1).request(4).http(2). */
+function readCheck(request: Uint8Array): SeenCheck {
+  const http = message(request, 1, 4, 2);
+  // `headers` (3) is a map, key 1 and value 2; `header_map` (13) holds HeaderValue messages, key 1 and raw_value 3.
+  const mapped = messages(http, 3).map((entry) => [text(message(entry, 1)), text(message(entry, 2))] as const);
+  const raw = messages(message(http, 13), 1).map((entry) => [text(message(entry, 1)), text(message(entry, 3))] as const);
+  return {
+    method: text(message(http, 2)),
+    path: text(message(http, 4)),
+    headers: [...mapped, ...raw],
+    body: Buffer.concat([...messages(http, 11), ...messages(http, 12)]),
+  };
+}
+
+/** HeaderValueOption with `append_action` OVERWRITE_IF_EXISTS_OR_ADD. */
+function headerOptions(number: number, headers: Readonly<Record<string, string>>): (readonly [number, Uint8Array])[] {
+  return Object.entries(headers).map(([key, value]) => [
+    number,
+    writeFields([
+      [
+        1,
+        writeFields([
+          [1, key],
+          [2, value],
+        ]),
+      ],
+      [3, 2],
+    ]),
+  ]);
+}
+
+function writeAllow(set: Readonly<Record<string, string>>, remove: readonly string[]): Buffer {
+  const ok = writeFields([...headerOptions(2, set), ...remove.map((name) => [5, name] as const)]);
+  return bytes(
+    writeFields([
+      [1, new Uint8Array()],
+      [3, ok],
+    ]),
+  );
+}
+
+function writeDeny(httpStatus: number, body: string, headers: Readonly<Record<string, string>>): Buffer {
+  const denied = writeFields([[1, writeFields([[1, httpStatus]])], ...headerOptions(2, headers), [3, body]]);
+  return bytes(
+    writeFields([
+      [1, writeFields([[1, 7]])],
+      [2, denied],
+    ]),
+  );
+}
+
+/** How often a header came, and with what. */
+export function valuesOf(check: SeenCheck, name: string): string[] {
+  return check.headers.filter(([key]) => key === name).map(([, value]) => value);
+}

@@ -1,0 +1,76 @@
+/** A real Envoy for one test file, with a configuration of `envoy/` on free ports. */
+
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findEnvoy } from '../../src/cli/envoy.ts';
+import { placeAddresses } from '../../src/cli/envoy-config.ts';
+import { type RunningEnvoy, startEnvoy } from '../../src/cli/envoy-process.ts';
+
+export const DEMO_CONFIG = new URL('../../envoy/demo.yaml', import.meta.url);
+export const PRODUCTION_CONFIG = new URL('../../envoy/production.yaml', import.meta.url);
+
+let known: Promise<string> | undefined;
+
+/** The path of an Envoy 1.40, fetched when the machine has none. Rejects rather than have a test skipped. */
+export function envoyBinary(): Promise<string> {
+  known ??= findEnvoy(process.env).then((search) => {
+    if (search.kind === 'missing') throw new Error(search.message);
+    return search.path;
+  });
+  return known;
+}
+
+export interface EdgeParts {
+  /** `host:port` or `unix:/path` of the gRPC server that decides. */
+  readonly grpc: string;
+  /** `host:port` of Postern's HTTP side. */
+  readonly http: string;
+  /** `host:port` behind it all. */
+  readonly upstream: string;
+}
+
+export interface Edge extends RunningEnvoy {
+  /** `http://127.0.0.1:port` */
+  readonly url: string;
+  readonly port: number;
+}
+
+/** Starts `envoy/demo.yaml`, its listener on a free port. */
+export async function startEdge(parts: EdgeParts): Promise<Edge> {
+  const text = await readFile(DEMO_CONFIG, 'utf8');
+  const places = { edge: '127.0.0.1:0', 'postern-grpc': parts.grpc, 'postern-http': parts.http, upstream: parts.upstream };
+  return startConfig(placeAddresses(text, { admin: '127.0.0.1:0', places }));
+}
+
+/** Starts any configuration that has a listener named `edge`. */
+export async function startConfig(config: object): Promise<Edge> {
+  const running = await startEnvoy({ binary: await envoyBinary(), config });
+  const address = running.listeners.get('edge');
+  if (address === undefined) throw new Error(`Envoy has no listener named edge: ${running.output()}`);
+  return { ...running, url: `http://${address}`, port: Number(address.split(':').at(-1)) };
+}
+
+export interface Validation {
+  readonly ok: boolean;
+  readonly output: string;
+}
+
+/** `envoy --mode validate` of a configuration: everything that Envoy checks at its start, without listening. */
+export async function validateConfig(config: object): Promise<Validation> {
+  const binary = await envoyBinary();
+  const folder = await mkdtemp(join(tmpdir(), 'postern-validate-'));
+  const file = join(folder, 'envoy.json');
+  await writeFile(file, JSON.stringify(config));
+  try {
+    return await new Promise<Validation>((resolve) => {
+      const args = ['--mode', 'validate', '--disable-hot-restart', '-c', file];
+      execFile(binary, args, { timeout: 30_000 }, (error, stdout, stderr) =>
+        resolve({ ok: error === null, output: stdout + stderr }),
+      );
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,100 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { makeApiKey } from '../../src/identity/api-keys.ts';
+import { makeOneTimeToken } from '../../src/identity/one-time.ts';
+import { makeRefreshToken } from '../../src/identity/refresh.ts';
+import { type Log, startLogging } from '../../src/telemetry/log.ts';
+
+function logged(use: (log: Log) => void): { readonly text: string; readonly lines: readonly Record<string, unknown>[] } {
+  let text = '';
+  const { log } = startLogging({ level: 'info', stream: { write: (line) => (text += line) } });
+  use(log);
+  const lines = text
+    .trim()
+    .split('\n')
+    .map((line): Record<string, unknown> => JSON.parse(line));
+  return { text, lines };
+}
+
+const JWT = 'eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0.c2lnbmF0dXJl';
+
+describe('a log line', () => {
+  it('is JSON with level, time and message', () => {
+    const { lines } = logged((log) => log.child({ room: 'store' }).warn({ attempt: 2 }, 'again'));
+    expect(lines[0]).toMatchObject({ level: 'warn', room: 'store', attempt: 2, msg: 'again' });
+    expect(Date.parse(String(lines[0]?.['time']))).not.toBeNaN();
+  });
+
+  it('tells what an error says and what caused it, and nothing that hangs on it', () => {
+    const cause = new Error('connection refused');
+    const error = Object.assign(new Error('cannot read', { cause }), { bindings: ['hunter2'], code: 'ECONN' });
+    const { text, lines } = logged((log) => log.error({ err: error }, 'failed'));
+    expect(lines[0]).toMatchObject({
+      err: { type: 'Error', message: 'cannot read', code: 'ECONN', cause: { message: 'connection refused' } },
+    });
+    expect(text).not.toContain('hunter2');
+  });
+});
+
+describe('a secret stays out of the log', () => {
+  const names = [
+    'authorization',
+    'Authorization',
+    'password',
+    'newPassword',
+    'token',
+    'refresh_token',
+    'accessToken',
+    'key',
+    'apiKey',
+  ];
+  const more = ['secret', 'secret-key', 'secretKey', 'cookie', 'set-cookie', 'private_key', 'password_hash', 'client_secret'];
+
+  it.each([...names, ...more])('under the name %s, at any depth, also bound to a child', (name) => {
+    const { text } = logged((log) => {
+      log.info({ [name]: 'hunter2' });
+      log.info({ request: { headers: [{ [name]: 'hunter2' }] } });
+      log.child({ request: { [name]: ['hunter2'] } }).info('bound');
+    });
+    expect(text).not.toContain('hunter2');
+  });
+
+  it.each([
+    ['an API key', makeApiKey().text],
+    ['a refresh token', makeRefreshToken().text],
+    ['a one-time token', makeOneTimeToken().text],
+    ['an access token', JWT],
+    ['a password hash', '$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$aGFzaA'],
+  ])('by its form wherever it turns up: %s', (_, secret) => {
+    fc.assert(
+      fc.property(fc.string(), fc.constantFrom(' ', '"', '/', '=', "'", ':'), (before, mark) => {
+        const text = `${before}${mark}${secret}`;
+        const { text: written } = logged((log) => {
+          log.info(text);
+          log.info({ path: text });
+          log.error({ err: new Error(text) });
+          log.child({ bound: text }).info('x');
+        });
+        expect(written).not.toContain(secret.slice(8));
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('in a URL: the password goes, the rest stays', () => {
+    const { lines } = logged((log) => log.info('cannot reach postgresql://postern:hunter2@db.example/postern'));
+    expect(lines[0]?.['msg']).toBe('cannot reach postgresql://postern:***@db.example/postern');
+  });
+
+  it('and what is none is written as it is', () => {
+    const members = {
+      prefix: 'psk_Ab12',
+      last_four: 'x9Zz',
+      max_tokens: 100,
+      key_id: 'key_1',
+      route: 'GET /v1/models',
+      kid: 'abc',
+    };
+    expect(logged((log) => log.info(members, 'fine')).lines[0]).toMatchObject(members);
+  });
+});

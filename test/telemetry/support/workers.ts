@@ -1,0 +1,30 @@
+/** Two workers that count, and a first process that prints what they counted together. Run as a program of its own. */
+
+import cluster from 'node:cluster';
+import { once } from 'node:events';
+import { clusterMetrics } from '../../../src/telemetry/cluster.ts';
+import { createTelemetry } from '../../../src/telemetry/telemetry.ts';
+
+if (cluster.isPrimary) {
+  const metrics = clusterMetrics();
+  const workers = [cluster.fork(), cluster.fork()];
+  await Promise.all(workers.map((worker) => once(worker, 'message')));
+  process.stdout.write(await metrics());
+  for (const worker of workers) {
+    worker.disconnect();
+  }
+} else {
+  const telemetry = createTelemetry({ level: 'silent' });
+  const age = Number(cluster.worker?.id) * 1000;
+  telemetry.watch({ live: () => ({ maps: {}, fillsInFlight: 0, verificationsInFlight: 0, waiting: 1 }), feedAgeMs: () => age });
+  telemetry.observer.observe({
+    code: 'allow',
+    requestId: 'req_1',
+    clientRequestId: undefined,
+    decision: undefined,
+    error: undefined,
+    tookMs: 1,
+  });
+  telemetry.answerCluster();
+  process.send?.('ready');
+}

@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import { Fault } from '../../src/domain/errors.ts';
+import { createTelemetry } from '../../src/telemetry/telemetry.ts';
+
+function started() {
+  let text = '';
+  const telemetry = createTelemetry({ level: 'info', stream: { write: (line) => (text += line) } });
+  return { telemetry, text: () => text };
+}
+
+const MAP = { size: 1, absent: 2, tombstones: 3, hits: 4, misses: 5, refusedLandings: 6 };
+
+describe('telemetry of a server', () => {
+  it('shows its caches, its feed and its checks in one exposition that Prometheus can read', async () => {
+    const { telemetry } = started();
+    telemetry.watch({
+      live: () => ({ maps: { keys: MAP }, fillsInFlight: 1, verificationsInFlight: 0, waiting: 2 }),
+      feedAgeMs: () => 1500,
+    });
+    telemetry.feedEvents.onPoll(0);
+    telemetry.feedEvents.onPoll(30);
+    telemetry.feedEvents.onFlush('epoch');
+    telemetry.login('failure');
+    telemetry.observer.observe({
+      code: 'allow',
+      requestId: 'req_1',
+      clientRequestId: undefined,
+      decision: undefined,
+      error: undefined,
+      tookMs: 1,
+    });
+    const text = await telemetry.metrics();
+    for (const line of [
+      'postern_cache_entries{cache="keys",kind="tombstone"} 3',
+      'postern_cache_lookups_total{cache="keys",result="miss"} 5',
+      'postern_cache_refused_landings_total{cache="keys"} 6',
+      'postern_cache_in_flight{kind="waiting"} 2',
+      'postern_feed_age_seconds 1.5',
+      'postern_feed_polls_total 2',
+      'postern_feed_lag_seconds_count 1',
+      'postern_feed_flushes_total 1',
+      'postern_logins_total{outcome="failure"} 1',
+      'postern_checks_total{outcome="allow",code="allow"} 1',
+      'postern_check_duration_seconds_bucket{le="0.001"} 1',
+      '# TYPE postern_check_duration_seconds histogram',
+      'postern_check_duration_seconds_count 1',
+      'postern_decision_log_dropped_total 0',
+    ]) {
+      expect(text.split('\n')).toContain(line);
+    }
+    expect(text).not.toMatch(/^# .*_(bucket|sum|count) /m);
+    for (const line of text.split('\n')) {
+      expect(line).toMatch(
+        /^$|^# (HELP|TYPE) [a-z0-9_]+ .+$|^[a-z0-9_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? (-?[0-9.e+-]+|[+-]Inf|NaN)$/i,
+      );
+    }
+  });
+
+  it('logs a fault of a check with its cause, at the latest when the process ends', () => {
+    const { telemetry, text } = started();
+    telemetry.observer.observe({
+      code: 'unavailable',
+      requestId: 'req_1',
+      clientRequestId: 'abc',
+      decision: undefined,
+      error: new Fault('the store is down'),
+      tookMs: 0,
+    });
+    expect(text()).toBe('');
+    telemetry.flush();
+    expect(JSON.parse(text())).toMatchObject({
+      part: 'decisions',
+      outcome: 'fault',
+      request_id: 'req_1',
+      client_request_id: 'abc',
+      err: { message: 'the store is down' },
+    });
+  });
+});
