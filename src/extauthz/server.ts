@@ -16,7 +16,7 @@ import { rawMethod } from './raw-method.ts';
 import { serverCredentials, type TlsFiles } from './tls.ts';
 
 export interface ExtAuthzOptions {
-  /** `host:port` (port 0: any free one) or `unix:/path`. */
+  /** `host:port` (port 0 takes a free one) or `unix:/path`. */
   readonly listen: string;
   readonly tls?: TlsFiles | undefined;
   /** True where other processes of this server share the address, and the first of them has made way for a socket. */

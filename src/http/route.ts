@@ -12,7 +12,7 @@ import { compileValidator, type Validated } from './validation.ts';
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 interface Circumstances {
-  /** A path parameter, percent-decoded, unchecked: any text. */
+  /** A path parameter, percent-decoded, unchecked. */
   readonly param: (name: string) => string;
   /** A request header by its lower-case name; repeated ones are told as such. */
   readonly header: (name: string) => HeaderValue;
