@@ -51,9 +51,7 @@ export function planUpkeep(
   if (current === undefined) {
     return { insert: [makeKey(nowMs)], retire: [], remove: [] };
   }
-  const remove = keys
-    .filter((key) => key.retiredAtMs !== undefined && key.retiredAtMs + times.keepRetiredMs <= nowMs)
-    .map((key) => key.kid);
+  const remove = expired(keys, nowMs, times);
   const takeoverMs = current.signsFromMs + times.periodMs;
   if (hasNext(keys, nowMs) || nowMs < takeoverMs - times.publishAheadMs) {
     return { insert: [], retire: [], remove };
@@ -71,7 +69,14 @@ export function planRotation(
   if (keys.length === 0 || hasNext(keys, nowMs)) {
     return planUpkeep(keys, nowMs, times, makeKey);
   }
-  return succession(keys, nowMs + times.publishAheadMs, makeKey);
+  return { ...succession(keys, nowMs + times.publishAheadMs, makeKey), remove: expired(keys, nowMs, times) };
+}
+
+/** Keys of which no token is left. */
+function expired(keys: readonly StoredSigningKey[], nowMs: number, times: RotationTimes): readonly string[] {
+  return keys
+    .filter((key) => key.retiredAtMs !== undefined && key.retiredAtMs + times.keepRetiredMs <= nowMs)
+    .map((key) => key.kid);
 }
 
 function hasNext(keys: readonly StoredSigningKey[], nowMs: number): boolean {
