@@ -51,7 +51,6 @@ const ROOMS: Readonly<Record<string, Room>> = {
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   knex: ['store'],
   pg: ['store'],
-  '@grpc/grpc-js': ['extauthz'],
   fastify: ['http'],
   jose: ['identity'],
   '@node-rs/argon2': ['identity'],

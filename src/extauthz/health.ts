@@ -1,14 +1,7 @@
 /** `grpc.health.v1.Health`, truthful: serving only while this server is ready to decide. https://grpc.io/docs/guides/health-checking/ */
 
-import {
-  type ServerUnaryCall,
-  type ServerWritableStream,
-  type ServiceDefinition,
-  type sendUnaryData,
-  status,
-  type UntypedServiceImplementation,
-} from '@grpc/grpc-js';
-import { rawMethod } from './raw-method.ts';
+import type { GrpcMethods, OpenCall } from './grpc/calls.ts';
+import { failure } from './grpc/status.ts';
 import { MALFORMED, readLength, readTag, readText, requireUtf8, skipField } from './wire-read.ts';
 
 /** The services that answer by name; the empty name stands for the server. */
@@ -20,55 +13,54 @@ const SERVING = Buffer.from([0x08, 1]);
 const NOT_SERVING = Buffer.from([0x08, 2]);
 const SERVICE_UNKNOWN = Buffer.from([0x08, 3]);
 
-export const HEALTH: ServiceDefinition = {
-  Check: rawMethod('/grpc.health.v1.Health/Check', false),
-  Watch: rawMethod('/grpc.health.v1.Health/Watch', true),
-};
+const NO_REQUEST = failure('invalidArgument', 'not a HealthCheckRequest');
+const UNKNOWN_SERVICE = failure('notFound', 'unknown service');
+const TOO_MANY = failure('resourceExhausted', 'too many watchers');
 
 export interface Health {
-  readonly implementation: UntypedServiceImplementation;
+  readonly methods: GrpcMethods;
   setServing(serving: boolean): void;
   /** Ends every watch, so that connections can close. */
   endWatches(): void;
 }
 
-type Watch = ServerWritableStream<Buffer, Buffer>;
-
 /** Begins as not serving. */
 export function createHealth(): Health {
   let state = NOT_SERVING;
-  const watches = new Set<Watch>();
+  /** Who watches, and whether it is a service of this server. */
+  const watches = new Map<OpenCall, boolean>();
   return {
-    implementation: {
-      Check(call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): void {
-        const service = readService(call.request);
-        if (service === undefined) done({ code: status.INVALID_ARGUMENT, details: 'not a HealthCheckRequest' });
-        else if (SERVICES.has(service)) done(null, state);
-        else done({ code: status.NOT_FOUND, details: 'unknown service' });
+    methods: {
+      '/grpc.health.v1.Health/Check': {
+        kind: 'unary',
+        answer(message) {
+          const service = readService(message);
+          if (service === undefined) return NO_REQUEST;
+          return SERVICES.has(service) ? state : UNKNOWN_SERVICE;
+        },
       },
-      Watch(call: Watch): void {
-        const service = readService(call.request);
-        if (service === undefined || watches.size >= MAX_WATCHERS) {
-          call.emit('error', {
-            code: service === undefined ? status.INVALID_ARGUMENT : status.RESOURCE_EXHAUSTED,
-            details: 'no watch',
-          });
-          return;
-        }
-        watches.add(call);
-        call.once('cancelled', () => watches.delete(call));
-        call.once('close', () => watches.delete(call));
-        call.write(SERVICES.has(service) ? state : SERVICE_UNKNOWN);
+      '/grpc.health.v1.Health/Watch': {
+        kind: 'server-stream',
+        open(message, call) {
+          const service = readService(message);
+          if (service === undefined) return NO_REQUEST;
+          if (watches.size >= MAX_WATCHERS) return TOO_MANY;
+          const known = SERVICES.has(service);
+          watches.set(call, known);
+          call.onEnd(() => watches.delete(call));
+          call.send(known ? state : SERVICE_UNKNOWN);
+          return undefined;
+        },
       },
     },
     setServing(serving) {
       const next = serving ? SERVING : NOT_SERVING;
       if (next === state) return;
       state = next;
-      for (const watch of watches) if (SERVICES.has(readService(watch.request) ?? '')) watch.write(state);
+      for (const [call, known] of watches) if (known) call.send(state);
     },
     endWatches() {
-      for (const watch of watches) watch.end();
+      for (const call of watches.keys()) call.end();
       watches.clear();
     },
   };

@@ -1,7 +1,7 @@
 /** TLS for the gRPC server, and mTLS when a client's certificate is asked for. */
 
 import { readFile } from 'node:fs/promises';
-import { ServerCredentials } from '@grpc/grpc-js';
+import type { TlsMaterial } from './grpc/server.ts';
 
 /** Paths of PEM files. */
 export interface TlsFiles {
@@ -11,16 +11,14 @@ export interface TlsFiles {
   readonly clientCaFile?: string | undefined;
 }
 
-/** Reads the files; without any, plain text. Rejects with an error that names the file which cannot be used. */
-export async function serverCredentials(tls: TlsFiles | undefined): Promise<ServerCredentials> {
-  if (tls === undefined) return ServerCredentials.createInsecure();
-  const { certFile, keyFile, clientCaFile } = tls;
-  const [certChain, privateKey, clientCa] = await Promise.all([
+/** Reads the files. Rejects with an error that names the file which cannot be read. */
+export async function readTlsFiles({ certFile, keyFile, clientCaFile }: TlsFiles): Promise<TlsMaterial> {
+  const [cert, key, clientCa] = await Promise.all([
     read(certFile),
     read(keyFile),
-    clientCaFile === undefined ? null : read(clientCaFile),
+    clientCaFile === undefined ? undefined : read(clientCaFile),
   ]);
-  return ServerCredentials.createSsl(clientCa, [{ cert_chain: certChain, private_key: privateKey }], clientCa !== null);
+  return { cert, key, clientCa };
 }
 
 async function read(file: string): Promise<Buffer> {

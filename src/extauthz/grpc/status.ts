@@ -1,0 +1,24 @@
+/** How a call ends when it does not end well. https://grpc.io/docs/guides/status-codes/ */
+
+/** The codes in use, by their names in the gRPC documentation. */
+export const GRPC_STATUS = {
+  ok: 0,
+  invalidArgument: 3,
+  notFound: 5,
+  resourceExhausted: 8,
+  unimplemented: 12,
+  internal: 13,
+  unavailable: 14,
+} as const;
+
+/** Ends a call without a message. */
+export interface GrpcFailure {
+  readonly kind: 'failure';
+  readonly status: number;
+  /** For whoever reads the peer's log; printable ASCII without `%`, so that it needs no escaping. */
+  readonly message: string;
+}
+
+export function failure(code: keyof typeof GRPC_STATUS, message: string): GrpcFailure {
+  return { kind: 'failure', status: GRPC_STATUS[code], message };
+}

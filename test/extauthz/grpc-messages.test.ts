@@ -1,0 +1,61 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { frame, MAX_MESSAGE_BYTES, MessageParts, type Read, readMessage } from '../../src/extauthz/grpc/messages.ts';
+
+function cut(bytes: Buffer, at: readonly number[]): Buffer[] {
+  const ends = [...new Set(at.map((place) => place % (bytes.length + 1)))].sort((a, b) => a - b);
+  return [...ends, bytes.length].map((end, i) => bytes.subarray(ends[i - 1] ?? 0, end)).filter((chunk) => chunk.length > 0);
+}
+
+function readAll(chunks: readonly Buffer[]): Read {
+  const parts = new MessageParts();
+  let last: Read = { kind: 'more' };
+  for (const chunk of chunks) {
+    last = parts.add(chunk);
+    if (last.kind !== 'more') break;
+  }
+  return last;
+}
+
+describe('a message in a stream of bytes', () => {
+  test('is the one that was framed, however its bytes are cut into chunks and whatever follows', () => {
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ maxLength: 400 }),
+        fc.uint8Array({ maxLength: 20 }),
+        fc.array(fc.nat(), { maxLength: 12 }),
+        (message, after, at) => {
+          const bytes = Buffer.concat([frame(Buffer.from(message)), after]);
+          expect(readAll(cut(bytes, at))).toEqual({ kind: 'message', message: Buffer.from(message) });
+          expect(readMessage(bytes)).toEqual({ kind: 'message', message: Buffer.from(message) });
+        },
+      ),
+    );
+  });
+
+  test('is not there while one byte is missing, and no cut makes it another', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(), fc.array(fc.nat(), { maxLength: 8 }), (message, length, at) => {
+        const bytes = frame(Buffer.from(message));
+        const short = bytes.subarray(0, length % bytes.length);
+        expect(readMessage(short).kind).toBe('more');
+        expect(readAll(cut(short, at)).kind).toBe('more');
+      }),
+    );
+  });
+
+  test('is refused when compressed or too large, as soon as its prefix says so', () => {
+    const prefix = (flag: number, length: number): Buffer => {
+      const bytes = Buffer.alloc(5);
+      bytes[0] = flag;
+      bytes.writeUInt32BE(length, 1);
+      return bytes;
+    };
+    for (const read of [readMessage, (bytes: Buffer) => readAll(cut(bytes, [1, 2, 3]))]) {
+      expect(read(prefix(1, 3))).toMatchObject({ kind: 'failure', status: 12 });
+      expect(read(prefix(0, MAX_MESSAGE_BYTES))).toMatchObject({ kind: 'more' });
+      expect(read(prefix(0, MAX_MESSAGE_BYTES + 1))).toMatchObject({ kind: 'failure', status: 8 });
+      expect(read(prefix(0, 0xffff_ffff))).toMatchObject({ kind: 'failure', status: 8 });
+    }
+  });
+});

@@ -1,0 +1,282 @@
+/** The protocol as a peer sees it, spoken by hand, so that peers that break its rules can be played. */
+
+import { once } from 'node:events';
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingHttpStatusHeader,
+} from 'node:http2';
+import { connect as connectSocket } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { OpenCall } from '../../src/extauthz/grpc/calls.ts';
+import { trackConnections } from '../../src/extauthz/grpc/connections.ts';
+import { frame } from '../../src/extauthz/grpc/messages.ts';
+import { type GrpcServer, startGrpc } from '../../src/extauthz/grpc/server.ts';
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+interface Stage {
+  readonly server: GrpcServer;
+  readonly session: ClientHttp2Session;
+  /** Every message that a method was given. */
+  readonly seen: Buffer[];
+  /** Answers that the test gives to `/t.S/Held`, in the order of the calls. */
+  readonly held: PromiseWithResolvers<Buffer>[];
+  readonly watches: OpenCall[];
+}
+
+async function stage(): Promise<Stage> {
+  const seen: Buffer[] = [];
+  const held: PromiseWithResolvers<Buffer>[] = [];
+  const watches: OpenCall[] = [];
+  const server = await startGrpc(
+    {
+      '/t.S/Echo': {
+        kind: 'unary',
+        answer(message) {
+          seen.push(Buffer.from(message));
+          return message;
+        },
+      },
+      '/t.S/Throws': {
+        kind: 'unary',
+        answer() {
+          throw new Error('secret detail');
+        },
+      },
+      '/t.S/Held': {
+        kind: 'unary',
+        answer(message) {
+          seen.push(Buffer.from(message));
+          const answer = Promise.withResolvers<Buffer>();
+          held.push(answer);
+          return answer.promise;
+        },
+      },
+      '/t.S/Watch': {
+        kind: 'server-stream',
+        open(_message, call) {
+          watches.push(call);
+          return undefined;
+        },
+      },
+    },
+    { host: '127.0.0.1', port: 0 },
+    undefined,
+  );
+  cleanups.push(() => server.drain(100));
+  const session = connect(`http://127.0.0.1:${server.port}`);
+  session.on('error', () => undefined);
+  cleanups.push(() => session.destroy());
+  await once(session, 'connect');
+  return { server, session, seen, held, watches };
+}
+
+interface Ended {
+  readonly http: number | undefined;
+  readonly grpc: string | undefined;
+  readonly text: string;
+  readonly body: Buffer;
+}
+
+function begin(session: ClientHttp2Session, path: string, headers: Record<string, string> = {}): ClientHttp2Stream {
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': path,
+    'content-type': 'application/grpc',
+    te: 'trailers',
+    ...headers,
+  });
+  stream.on('error', () => undefined);
+  return stream;
+}
+
+async function ended(stream: ClientHttp2Stream): Promise<Ended> {
+  const chunks: Buffer[] = [];
+  let head: IncomingHttpHeaders & IncomingHttpStatusHeader = {};
+  let tail: IncomingHttpHeaders = {};
+  stream.on('response', (headers) => {
+    head = headers;
+  });
+  stream.on('trailers', (headers) => {
+    tail = headers;
+  });
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await once(stream, 'close');
+  const text = (name: string): string | undefined => [tail[name] ?? head[name]].flat()[0];
+  return { http: head[':status'], grpc: text('grpc-status'), text: text('grpc-message') ?? '', body: Buffer.concat(chunks) };
+}
+
+const HELLO = frame(Buffer.from('hello'));
+
+describe('a unary call', () => {
+  test('gets its answer, framed, and status 0', async () => {
+    const { session } = await stage();
+    const stream = begin(session, '/t.S/Echo');
+    stream.end(HELLO);
+    expect(await ended(stream)).toMatchObject({ http: 200, grpc: '0', body: HELLO });
+  });
+
+  test('is answered once, by its first message, whatever is sent after it', async () => {
+    const { session, seen } = await stage();
+    const stream = begin(session, '/t.S/Echo');
+    const answer = ended(stream);
+    stream.write(HELLO);
+    stream.end(frame(Buffer.from('again')));
+    expect(await answer).toMatchObject({ grpc: '0', body: HELLO });
+    expect(seen.map(String)).toEqual(['hello']);
+  });
+
+  test('whose message comes byte by byte is the same call', async () => {
+    const { session, seen } = await stage();
+    const stream = begin(session, '/t.S/Echo');
+    const answer = ended(stream);
+    for (const byte of HELLO) await new Promise((sent) => stream.write(Buffer.of(byte), sent));
+    stream.end();
+    expect(await answer).toMatchObject({ grpc: '0', body: HELLO });
+    expect(seen).toHaveLength(1);
+  });
+
+  test('whose message is longer than every window arrives whole', async () => {
+    const { session, seen } = await stage();
+    const large = Buffer.alloc(3_000_000, 7);
+    const stream = begin(session, '/t.S/Echo');
+    stream.end(frame(large));
+    expect((await ended(stream)).body.length).toBe(large.length + 5);
+    expect(seen[0]?.equals(large)).toBe(true);
+  });
+
+  test.each([
+    ['without a byte', Buffer.alloc(0), '13'],
+    ['cut within its message', HELLO.subarray(0, 7), '13'],
+    ['compressed', Buffer.concat([Buffer.of(1), HELLO.subarray(1)]), '12'],
+    ['announcing 4 GiB', Buffer.from([0, 255, 255, 255, 255, 1]), '8'],
+  ])('%s fails by its status and reaches no method', async (_name, bytes, status) => {
+    const { session, seen } = await stage();
+    const stream = begin(session, '/t.S/Echo');
+    stream.end(bytes);
+    expect(await ended(stream)).toMatchObject({ http: 200, grpc: status, body: Buffer.alloc(0) });
+    expect(seen).toEqual([]);
+  });
+
+  test('whose method throws or rejects is internal, and says nothing of why', async () => {
+    const { session, held } = await stage();
+    const thrown = begin(session, '/t.S/Throws');
+    thrown.end(HELLO);
+    const failed = await ended(thrown);
+    expect(failed.grpc).toBe('13');
+    expect(failed.text).not.toContain('secret');
+    const rejected = begin(session, '/t.S/Held');
+    const end = ended(rejected);
+    rejected.end(HELLO);
+    await expect.poll(() => held.length).toBe(1);
+    held[0]?.reject(new Error('secret detail'));
+    expect((await end).grpc).toBe('13');
+  });
+
+  test('that its peer gave up disturbs no other call on the connection', async () => {
+    const { session, held } = await stage();
+    const given = begin(session, '/t.S/Held');
+    given.end(HELLO);
+    await expect.poll(() => held.length).toBe(1);
+    given.close(8);
+    await once(given, 'close');
+    held[0]?.resolve(Buffer.from('too late'));
+    const next = begin(session, '/t.S/Echo');
+    next.end(HELLO);
+    expect((await ended(next)).grpc).toBe('0');
+  });
+});
+
+describe('what is no call of this server', () => {
+  test('another method is unimplemented', async () => {
+    const { session } = await stage();
+    for (const path of ['/t.S/Other', '/t.S/Echo/', '/', '/t.S/Echo?x']) {
+      const stream = begin(session, path);
+      stream.end(HELLO);
+      expect((await ended(stream)).grpc).toBe('12');
+    }
+  });
+
+  test('another HTTP method or content type gets an HTTP status', async () => {
+    const { session, seen } = await stage();
+    const get = session.request({ ':method': 'GET', ':path': '/t.S/Echo' });
+    expect((await ended(get)).http).toBe(405);
+    const json = begin(session, '/t.S/Echo', { 'content-type': 'application/json' });
+    json.end('{}');
+    expect((await ended(json)).http).toBe(415);
+    expect(seen).toEqual([]);
+  });
+});
+
+describe('a call with many answers', () => {
+  test('gets each as it is sent, and its end', async () => {
+    const { session, watches } = await stage();
+    const stream = begin(session, '/t.S/Watch');
+    const answer = ended(stream);
+    stream.end(frame(Buffer.alloc(0)));
+    await expect.poll(() => watches.length).toBe(1);
+    for (const word of ['one', 'two']) watches[0]?.send(Buffer.from(word));
+    watches[0]?.end();
+    expect(await answer).toMatchObject({
+      grpc: '0',
+      body: Buffer.concat([frame(Buffer.from('one')), frame(Buffer.from('two'))]),
+    });
+  });
+
+  test('tells when its peer is gone, and sending to nobody is no error', async () => {
+    const { session, watches } = await stage();
+    const stream = begin(session, '/t.S/Watch');
+    stream.end(frame(Buffer.alloc(0)));
+    await expect.poll(() => watches.length).toBe(1);
+    const gone = new Promise<void>((resolve) => watches[0]?.onEnd(resolve));
+    session.destroy();
+    await gone;
+    watches[0]?.send(Buffer.from('one'));
+    watches[0]?.end();
+  });
+});
+
+describe('connections', () => {
+  test('a drained server lets running calls end and then every connection go', async () => {
+    const { server, session, held } = await stage();
+    const running = begin(session, '/t.S/Held');
+    const end = ended(running);
+    running.end(HELLO);
+    await expect.poll(() => held.length).toBe(1);
+    const closed = once(session, 'close');
+    const drained = server.drain(60_000);
+    held[0]?.resolve(Buffer.from('done'));
+    expect((await end).grpc).toBe('0');
+    await Promise.all([closed, drained]);
+  });
+
+  test('a peer that answers no ping is cut, one that does is not', async () => {
+    const connections = trackConnections(50);
+    const server = createServer();
+    server.on('session', (session) => connections.add(session));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    cleanups.push(
+      () => connections.drain(0),
+      () => server.close(),
+    );
+    const address = server.address();
+    if (typeof address !== 'object' || address === null) throw new Error('no port');
+    const alive = connect(`http://127.0.0.1:${address.port}`);
+    await once(alive, 'connect');
+    const dead = connectSocket(address.port, '127.0.0.1');
+    // The preface and empty settings (RFC 9113, section 3.4), and then nothing more.
+    dead.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])]));
+    dead.resume();
+    await once(dead, 'close');
+    expect(alive.closed || alive.destroyed).toBe(false);
+    alive.destroy();
+  });
+});
