@@ -257,10 +257,26 @@ describe('connections', () => {
     await Promise.all([closed, drained]);
   });
 
+  test('a peer that has said nothing, or only half of its greeting, is cut when the grace is over', async () => {
+    const { server } = await stage();
+    const silent = ['', 'PRI * HTTP/2.0\r\n\r\n'].map((greeting) => {
+      const socket = connectSocket(server.port, '127.0.0.1');
+      socket.on('error', () => undefined).write(greeting);
+      return socket;
+    });
+    await Promise.all(silent.map((socket) => once(socket, 'connect')));
+    const closed = silent.map((socket) => new Promise((resolve) => socket.resume().once('close', resolve)));
+    await server.drain(50);
+    await Promise.all(closed);
+  });
+
   test('a peer that answers no ping is cut, one that does is not', async () => {
-    const connections = trackConnections(50);
     const server = createServer();
-    server.on('session', (session) => connections.add(session));
+    let tick = (): void => undefined;
+    const connections = trackConnections(server, (ping) => {
+      tick = ping;
+      return () => undefined;
+    });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     cleanups.push(
@@ -272,10 +288,17 @@ describe('connections', () => {
     const alive = connect(`http://127.0.0.1:${address.port}`);
     await once(alive, 'connect');
     const dead = connectSocket(address.port, '127.0.0.1');
+    const begun = once(server, 'session');
     // The preface and empty settings (RFC 9113, section 3.4), and then nothing more.
     dead.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])]));
-    dead.resume();
-    await once(dead, 'close');
+    await begun;
+    const closed = once(dead.resume(), 'close');
+    tick();
+    // Its own ping comes back after its answer to the server's has arrived there.
+    await once(alive, 'ping');
+    await new Promise((answered) => alive.ping(answered));
+    tick();
+    await closed;
     expect(alive.closed || alive.destroyed).toBe(false);
     alive.destroy();
   });

@@ -3,7 +3,7 @@
 import { createSecureServer, createServer, type Http2Server, type ServerHttp2Stream, type ServerOptions } from 'node:http2';
 import { Server as NetServer } from 'node:net';
 import { fail, type GrpcMethods, ignore, listenerOf } from './calls.ts';
-import { PING_EVERY_MS, trackConnections } from './connections.ts';
+import { trackConnections } from './connections.ts';
 import { failure } from './status.ts';
 
 /** PEM. */
@@ -35,8 +35,7 @@ const UNKNOWN = failure('unimplemented', 'this server has no such method');
 /** Rejects with the system's error when it cannot listen, and with OpenSSL's when certificate and key are none. */
 export async function startGrpc(methods: GrpcMethods, at: ListenAt, tls: TlsMaterial | undefined): Promise<GrpcServer> {
   const server = tls === undefined ? createServer(OPTIONS) : createSecureServer({ ...OPTIONS, ...secure(tls) });
-  const connections = trackConnections(PING_EVERY_MS);
-  server.on('session', (session) => connections.add(session));
+  const connections = trackConnections(server);
   serveCalls(server, methods);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
