@@ -43,13 +43,14 @@ export async function populate(client: pg.Client, population: Population): Promi
   );
   const users = population.tenants * USERS_PER_TENANT;
   await client.query(
-    `insert into users (id, tenant_id, email, name)
-     select 'usr_' || lpad(to_hex(i), 26, '0'), 'tenant-' || (i % $2::int), 'user' || i || '@example.com', 'User ' || i from generate_series(0, $1::int - 1) i`,
+    `insert into users (id, tenant_id, email, name, role_names)
+     select 'usr_' || lpad(to_hex(i), 26, '0'), 'tenant-' || (i % $2::int), 'user' || i || '@example.com', 'User ' || i, '{developer}' from generate_series(0, $1::int - 1) i`,
     [users, population.tenants],
   );
   await client.query(
-    `insert into user_roles (user_id, role_name) select 'usr_' || lpad(to_hex(i), 26, '0'), 'developer' from generate_series(0, $1::int - 1) i`,
-    [users],
+    `insert into user_roles (user_id, role_name, tenant_id, status)
+     select 'usr_' || lpad(to_hex(i), 26, '0'), 'developer', 'tenant-' || (i % $2::int), 'active' from generate_series(0, $1::int - 1) i`,
+    [users, population.tenants],
   );
   const policies = [
     ['blocked-networks', 'deny', ['*'], ['*'], { ip_address: { in: ['198.51.100.0/24', '2001:db8:bad::/48'] } }, 'everyone'],

@@ -7,9 +7,11 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { freshness } from './freshness.ts';
 import { gate } from './gate.ts';
+import { iam } from './iam.ts';
+import { login } from './login.ts';
 import { population } from './population-flat.ts';
 
-const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = { gate, population, freshness, fuzz };
+const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = { gate, population, freshness, login, iam, fuzz };
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !(name in BENCHMARKS));

@@ -19,6 +19,8 @@ const MAIN = join(import.meta.dirname, '../src/main.ts');
 const ADMIN = { email: 'admin@localhost', password: 'a benchmark administrator' };
 const ISSUER = 'https://postern.example/benchmark';
 const AUDIENCE = 'platform';
+/** The same each time, for data that is kept from one run to the next. */
+const secretKey = 'not a secret: the key of the benchmarks';
 
 export interface ServerUnderTest {
   readonly grpc: string;
@@ -29,25 +31,33 @@ export interface ServerUnderTest {
 }
 
 export interface World extends AsyncDisposable {
-  start(options?: { readonly notifications?: boolean }): Promise<ServerUnderTest>;
+  /** Of the database. */
+  readonly url: string;
+  /** @param options.settings environment variables beside those that the world needs */
+  start(options?: { readonly notifications?: boolean; readonly settings?: NodeJS.ProcessEnv }): Promise<ServerUnderTest>;
   /** Access tokens of the first users, each with a session of its own. */
   tokens(count: number): Promise<string[]>;
   administratorToken(server: ServerUnderTest): Promise<string>;
 }
 
-export async function openWorld(directory: string, shape: Population & { readonly sessions: number }): Promise<World> {
+/** Fills a database that is migrated and may have been filled before. */
+export type Filler = (client: pg.Client) => Promise<void>;
+
+export async function openWorld(directory: string, shape: (Population & { readonly sessions: number }) | Filler): Promise<World> {
   mkdirSync(directory, { recursive: true, mode: 0o755 });
   const embedded = await startEmbedded({ dataDir: join(directory, 'data'), durable: true });
   const db = openDatabase({ url: embedded.url });
   await migrate(db);
   const client = new pg.Client({ connectionString: embedded.url });
   await client.connect();
-  await populate(client, shape);
-  await openSessions(client, shape.sessions);
+  if (typeof shape === 'function') await shape(client);
+  else {
+    await populate(client, shape);
+    await openSessions(client, shape.sessions);
+  }
   await client.end();
-  const secretKey = randomBytes(32).toString('base64url');
 
-  const start = async ({ notifications = true } = {}): Promise<ServerUnderTest> => {
+  const start: World['start'] = async ({ notifications = true, settings = {} } = {}): Promise<ServerUnderTest> => {
     const [grpc, http, admin] = [
       `127.0.0.1:${await freePort()}`,
       `127.0.0.1:${await freePort()}`,
@@ -65,6 +75,7 @@ export async function openWorld(directory: string, shape: Population & { readonl
       POSTERN_BOOTSTRAP_EMAIL: ADMIN.email,
       POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
       POSTERN_LOG_LEVEL: 'warn',
+      ...settings,
     };
     const server = await startPinned(MAIN, ['serve'], env, async () => (await fetch(`http://${admin}/readyz`)).status === 200);
     const pid = server.process.pid;
@@ -73,6 +84,7 @@ export async function openWorld(directory: string, shape: Population & { readonl
   };
 
   return {
+    url: embedded.url,
     start,
     async tokens(count) {
       const keys = new SigningKeys({

@@ -98,6 +98,15 @@ export function memory(pid: number): { readonly now: number; readonly peak: numb
   return { now: Math.round(read('VmRSS')), peak: Math.round(read('VmHWM')) };
 }
 
+const TICKS_PER_SECOND = 100;
+
+/** Processor time that a process has used so far, in milliseconds, to a hundredth of a second. */
+export function processorMs(pid: number): number {
+  const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
+  const [user, system] = fields.split(' ').slice(11, 13);
+  return ((Number(user) + Number(system)) * 1000) / TICKS_PER_SECOND;
+}
+
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);

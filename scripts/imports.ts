@@ -7,8 +7,9 @@ import { checkImports, type SourceFile } from './lib/import-rules.ts';
 const ROOT = new URL('..', import.meta.url).pathname;
 
 export async function sourceFiles(root: string): Promise<SourceFile[]> {
-  const entries = await readdir(join(root, 'src'), { recursive: true, withFileTypes: true });
-  const names = entries
+  const areas = ['src', 'client'].map((area) => readdir(join(root, area), { recursive: true, withFileTypes: true }));
+  const names = (await Promise.all(areas))
+    .flat()
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
     .map((entry) => join(entry.parentPath, entry.name));
   return Promise.all(

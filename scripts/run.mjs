@@ -20,6 +20,7 @@ const COMMANDS = {
   test: (node) => runTests(node, args),
   check: (node) => runCheck(node),
   format: (node) => runFormat(node),
+  'client:types': (node) => run(node, ['scripts/client-types.ts']),
 };
 
 try {

@@ -6,31 +6,44 @@
  */
 
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuthParts } from './admin/auth/parts.ts';
+import { startUpkeep } from './admin/auth/upkeep.ts';
 import { type BootstrapOutcome, bootstrap } from './admin/bootstrap.ts';
 import type { Config, Secrets } from './config/config.ts';
 import { hostAndPort, listening } from './config/listening.ts';
 import { buildRouteTable, type RouteTable } from './decision/routes.ts';
 import { createGate } from './extauthz/gate.ts';
+import { limiterOver, settlingWith } from './extauthz/limiter.ts';
 import { startExtAuthz } from './extauthz/server.ts';
 import { authRoutes } from './http/auth/routes.ts';
 import { trustProxies } from './http/client-address.ts';
+import { withDescription } from './http/description.ts';
 import { readiness, startHealthServer } from './http/health.ts';
 import { iamRoutes } from './http/iam/routes.ts';
 import { jwksRoute } from './http/jwks.ts';
 import { createHttp } from './http/server.ts';
+import { macUnder } from './identity/mac.ts';
 import type { Passwords } from './identity/passwords.ts';
+import { deriveKey } from './identity/seal.ts';
 import { rotationTimes } from './identity/signing-key-plan.ts';
 import { SigningKeys } from './identity/signing-keys.ts';
 import { AccessTokens } from './identity/tokens.ts';
 import { Live } from './live/live.ts';
+import { notingUses } from './live/noting.ts';
 import type { ChangeListener } from './live/ports.ts';
+import { Limits } from './metering/limits.ts';
+import { holderName, RESERVATION_KEY_BYTES } from './metering/reservation-ids.ts';
+import type { Mac } from './store/audit-chain.ts';
+import { AuditSealer } from './store/audit-sealer.ts';
 import { type Database, openDatabase } from './store/database.ts';
 import { startEmbedded } from './store/embedded/embedded.ts';
 import { embeddedSecretKey } from './store/embedded/secret-key.ts';
 import { ChangeFeed } from './store/feed.ts';
+import { KeyUses } from './store/last-use.ts';
 import { PostgresLiveSource } from './store/live-source.ts';
 import { checkSecretKey, installationIssuer } from './store/meta.ts';
+import { openMetering, postgresMetering } from './store/metering/metering.ts';
 import { migrate } from './store/migrate.ts';
 import { signingKeyStore } from './store/signing-keys.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
@@ -194,26 +207,53 @@ export async function startServer(parts: ServerParts): Promise<Server> {
       failuresPerAddress: config.login.failuresPerAddress,
     },
   };
+  starting.defer(
+    startUpkeep(store.db, (error) => {
+      telemetry.log.warn({ part: 'upkeep', err: error }, 'what logins leave behind could not be taken away');
+    }),
+  );
+  const sealer = auditSealer(parts);
+  sealer.start();
+  // Stopped after the doors, so that what the last requests did is sealed too.
+  starting.defer(() => sealer.stop());
   const table = routeTable(config);
+
+  const uses = new KeyUses({
+    db: store.db,
+    maxKeys: config.cache.credentials,
+    onError: (error) => {
+      telemetry.log.warn({ part: 'last use', err: error, waiting: uses.waiting }, 'the last use of keys could not be written');
+    },
+  });
+  // Stopped after the doors, so that the uses of the last requests are written too.
+  starting.defer(() => uses.stop());
+  const resolver = notingUses(live, uses);
 
   const http = createHttp(
     {
-      live,
+      live: resolver,
       now: Date.now,
       random: admin.random,
       trusted: trustProxies(config.http.trustedProxies),
       log: telemetry.log.child({ part: 'http' }),
     },
-    [
+    withDescription([
       ...authRoutes({
         ...admin,
         origins: config.http.origins.length === 0 ? undefined : config.http.origins,
         onLogin: telemetry.login,
       }),
-      ...iamRoutes({ ...admin, live, routes: table }),
+      ...iamRoutes({
+        ...admin,
+        live,
+        routes: table,
+        metering: { windowMs: config.limits.windowMs, metersItself: metersItself(config) },
+      }),
       jwksRoute(tokens),
-    ],
+    ]),
   );
+  const limits = await startLimits(parts, starting);
+
   let httpClosed: Promise<void> | undefined;
   const closeHttp = (): Promise<void> => {
     httpClosed ??= drainHttp(http);
@@ -225,7 +265,8 @@ export async function startServer(parts: ServerParts): Promise<Server> {
 
   const gate = createGate({
     routes: table,
-    resolver: live,
+    resolver,
+    limiter: limiterOver(limits),
     observer: telemetry.observer,
     trustedHops: config.clientIp.trustedHops,
     forwardCredential: config.forwardCredential,
@@ -234,9 +275,18 @@ export async function startServer(parts: ServerParts): Promise<Server> {
   const grpc = await listening(
     'grpc.listen',
     grpcListen,
-    startExtAuthz(gate, { listen: grpcListen, tls: config.grpc.tls, shared: !parts.health }),
+    startExtAuthz(gate, {
+      listen: grpcListen,
+      tls: config.grpc.tls,
+      shared: !parts.health,
+      listener: settlingWith(limits),
+    }),
   );
   starting.defer(() => grpc.drain(DRAIN_MS));
+  telemetry.watchMetering(
+    () => limits.stats,
+    () => grpc.accessLog,
+  );
 
   const health = parts.health
     ? await listening(
@@ -263,10 +313,55 @@ export async function startServer(parts: ServerParts): Promise<Server> {
     ready,
     async close() {
       draining = true;
+      grpc.setReady(false);
+      if (config.drain.noticeMs > 0) await sleep(config.drain.noticeMs);
       await Promise.all([grpc.drain(DRAIN_MS), closeHttp()]);
       await running.disposeAsync();
     },
   };
+}
+
+/** What the audit log is sealed under. */
+export function auditMac(store: Pick<Store, 'secretKey'>): Mac {
+  return macUnder(store.secretKey, 'audit-chain');
+}
+
+function auditSealer({ config, store, telemetry }: Pick<ServerParts, 'config' | 'store' | 'telemetry'>): AuditSealer {
+  const log = telemetry.log.child({ part: 'audit' });
+  return new AuditSealer({
+    db: store.db,
+    mac: auditMac(store),
+    keepMs: config.audit.retentionMs,
+    events: {
+      onError: (err) => log.warn({ err }, 'the audit log could not be sealed'),
+      onBroken: (what) => log.error({ what }, 'the chain of the audit log is broken: run postern verify-audit'),
+      onAnchor: (anchor) => log.info({ anchor }, 'the newest seal of the audit log'),
+      onRemoved: (rows) => log.info({ rows }, 'audit rows older than audit.retention were removed'),
+    },
+  });
+}
+
+/** Stopped with the stack: after the doors, so that what the last requests spent is booked too. */
+async function startLimits(
+  { config, store, telemetry }: Pick<ServerParts, 'config' | 'store' | 'telemetry'>,
+  stack: AsyncDisposableStack,
+): Promise<Limits> {
+  const log = telemetry.log.child({ part: 'limits' });
+  const db = openMetering(store.db);
+  stack.defer(() => db.close());
+  const limits = new Limits({
+    ...config.limits,
+    store: postgresMetering(db),
+    holder: holderName(randomBytes(8)),
+    reservationKey: deriveKey(store.secretKey, 'reservation-ids').subarray(0, RESERVATION_KEY_BYTES),
+    now: Date.now,
+    monotonicMs: () => performance.now(),
+    metersItself: metersItself(config),
+    onFault: (err) => log.warn({ err }, 'what limits and usage asked of the database failed'),
+  });
+  stack.defer(() => limits.stop());
+  await limits.start();
+  return limits;
 }
 
 /** The built-in routes and the configured ones, which `config` has checked. */
@@ -274,6 +369,12 @@ export function routeTable(config: Config): RouteTable {
   const result = buildRouteTable(config.routes);
   if (result.kind === 'error') throw new Error(`routes: ${result.message}`);
   return result.table;
+}
+
+/** Whether a tenant's usage comes by events: what Envoy reports of it is not booked then. */
+export function metersItself({ usage }: Pick<Config, 'usage'>): (tenant: string) => boolean {
+  const tenants = new Set(usage.eventsTenants);
+  return usage.source === 'events' ? () => true : (tenant) => tenants.has(tenant);
 }
 
 /** Running requests finish; a client that has been sending one for longer is cut off. */

@@ -35,6 +35,10 @@ describe('a planted violation is found', () => {
     ['src/decision/x.ts', "import {\n  a,\n  b,\n} from '../live/y.ts';", /decision may not import live/],
     ['src/decision/x.ts', "const y = await import('../live/y.ts');", /decision may not import live/],
     ['src/decision/x.ts', 'const y = await import(name);', /cannot be checked/],
+    ['client/x.ts', "import type { ErrorCode } from '../src/domain/errors.ts';", /client stands alone/],
+    ['client/x.ts', "import { readFile } from 'node:fs';", /client is pure/],
+    ['client/x.ts', "import { request } from 'undici';", /client is pure/],
+    ['src/http/x.ts', "import { createClient } from '../../client/index.ts';", /outside src/],
   ])('%s: %s', (path, text, advice) => {
     const violations = checkImports([{ path, text }]);
     expect(violations).toHaveLength(1);
@@ -57,6 +61,7 @@ describe('what is allowed stays allowed', () => {
     ['src/decision/x.ts', "const text = '// '; import { y } from '../domain/ids.ts';"],
     ['src/cli/x.ts', "import { startUpstream } from '../demo/upstream.ts';"],
     ['src/server.ts', "import { createGate } from './extauthz/gate.ts';"],
+    ['client/x.ts', "import { y } from './y.ts';"],
   ])('%s: %s', (path, text) => {
     expect(checkImports([{ path, text }])).toEqual([]);
   });

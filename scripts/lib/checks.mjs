@@ -12,6 +12,7 @@ const tool = (name) => join(BIN, name);
 const CHECKS = [
   ['Biome: format and lint', () => run(tool('biome'), ['check', '--error-on-warnings', '.'])],
   ['TypeScript: types', () => run(tool('tsc'), ['--noEmit'])],
+  ['TypeScript: the client in a browser', () => run(tool('tsc'), ['--noEmit', '--project', 'client'])],
   ['Imports: direction', (node) => run(node, ['scripts/imports.ts'])],
 ];
 

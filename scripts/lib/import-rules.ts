@@ -45,6 +45,8 @@ const ROOMS: Readonly<Record<string, Room>> = {
   server: { from: [...BASE, ...MIDDLE, 'config', 'admin', 'extauthz', 'http'] },
   cli: { from: [...BASE, ...MIDDLE, 'config', 'admin', 'extauthz', 'http', 'server', 'demo'] },
   main: { from: ['cli'] },
+  // Not of the server: programs and browsers take it as it is.
+  client: { from: [], pure: true },
 };
 
 /** Packages that one room alone knows. */
@@ -96,9 +98,10 @@ function withoutComments(text: string): string {
   return text.replace(token, (found) => (found.startsWith('/') ? found.replace(/[^\n]/g, ' ') : found));
 }
 
-/** `src/live/live.ts` -> `live`; `src/server.ts` -> `server`. */
+/** `src/live/live.ts` -> `live`; `src/server.ts` -> `server`; `client/url.ts` -> `client`. */
 function roomOf(path: string): string {
-  return (path.split('/')[1] ?? '').replace(/\.ts$/, '');
+  const [area = '', room = ''] = path.split('/');
+  return area === 'src' ? room.replace(/\.ts$/, '') : area;
 }
 
 function adviceFor(path: string, { specifier, typeOnly }: Import): string | undefined {
@@ -108,6 +111,7 @@ function adviceFor(path: string, { specifier, typeOnly }: Import): string | unde
   if (specifier === undefined) return 'import() of something computed cannot be checked: name the module.';
   if (!specifier.startsWith('.')) return adviceForPackage(own, room, specifier, typeOnly);
   const target = resolve(path, specifier);
+  if (own === 'client') return roomOf(target) === own ? undefined : `client stands alone and may not import ${target}.`;
   if (!target.startsWith('src/')) {
     return target === 'package.json' ? undefined : `${target} is outside src: move what is needed into a room.`;
   }

@@ -3,6 +3,8 @@
 import type { Principal, Snapshot } from '../decision/model.ts';
 import type { RequestId, TenantId, UserId } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
+import type { IdempotentRequest } from './idempotency.ts';
+import type { Preconditions } from './preconditions.ts';
 
 /** A principal that proved itself and may act in its effective tenant: lines 5 to 10 of the decision are behind it. */
 export interface Caller {
@@ -17,6 +19,10 @@ export interface Caller {
   readonly requestId: RequestId;
   /** The instant of the request, milliseconds since the epoch. */
   readonly nowMs: number;
+  /** What the request demands of the resource that it changes; undefined = nothing. */
+  readonly preconditions?: Preconditions | undefined;
+  /** Where the client may send the request again; undefined = each one counts. */
+  readonly idempotency?: IdempotentRequest | undefined;
 }
 
 export function isPlatformAdmin(caller: Caller): boolean {

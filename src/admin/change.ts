@@ -9,7 +9,9 @@ import type { RequestId, TenantId } from '../domain/ids.ts';
 import { transaction } from '../store/database.ts';
 import { type AuditRow, insertAudit } from '../store/queries/audit.ts';
 import type { AdminParts, Caller } from './caller.ts';
+import { once } from './idempotency.ts';
 import { masked } from './mask.ts';
+import { entityTag, requireMet } from './preconditions.ts';
 
 /** Who a change is written down for. Use cases of a caller are given the caller; login, bootstrap and the command line make their own. */
 export interface Actor {
@@ -20,8 +22,10 @@ export interface Actor {
   readonly requestId: RequestId | undefined;
 }
 
+export const AUDIT_TARGETS = ['user', 'role', 'policy', 'tenant', 'api_key', 'session', 'signing_key'] as const;
+
 export interface AuditTarget {
-  readonly type: 'user' | 'role' | 'policy' | 'tenant' | 'api_key' | 'session' | 'signing_key';
+  readonly type: (typeof AUDIT_TARGETS)[number];
   readonly id: string;
 }
 
@@ -35,12 +39,20 @@ export interface AuditEntry {
 /** What the work learns while it runs; it may set every member. Secrets are masked when the row is written. */
 export interface AuditDraft {
   target: AuditTarget | undefined;
-  /** The tenant whose audit the row belongs to; the effective tenant when not set. */
+  /** The tenant whose audit the row belongs to; the effective tenant unless set, undefined = the platform's own. */
   tenant: TenantId | undefined;
   result: 'success' | 'failure';
   before: unknown;
   after: unknown;
 }
+
+/**
+ * Asks what the request's preconditions demand of the resource that it changes. To be called with the resource as it is, once its row
+ * is held and everything else is checked that does not hang on the request's body: a precondition of a request that would be refused
+ * anyway counts for nothing (RFC 9110, section 13.2.1).
+ * @throws Refusal `precondition_failed`
+ */
+export type Held = (resource: object) => void;
 
 export type Transaction = Knex.Transaction;
 
@@ -50,15 +62,17 @@ type ChangeParts = Pick<AdminParts, 'db' | 'feed' | 'flush'>;
 const AUDITED: ReadonlySet<ErrorCode> = new Set(['escalation', 'builtin_role', 'last_admin', 'would_lock_out', 'quota_exceeded']);
 
 /**
- * Runs `work` in one transaction together with its audit row.
+ * Runs `work` in one transaction together with its audit row: once, where the request has an Idempotency-Key. Then what it resolves
+ * with is kept, so it is plain JSON without secrets.
  * @throws Refusal from the work (nothing is written but, for escalations and their like, the refusal); Fault when the store is gone
  */
 export async function change<T>(
   parts: ChangeParts,
   who: Caller | Actor,
   entry: AuditEntry,
-  work: (trx: Transaction, audit: AuditDraft) => Promise<T>,
+  work: (trx: Transaction, audit: AuditDraft, held: Held) => Promise<T>,
 ): Promise<T> {
+  const caller = 'principal' in who ? who : undefined;
   const actor = 'principal' in who ? actorOf(who) : who;
   const blank = (): AuditDraft => ({
     target: entry.target,
@@ -73,9 +87,11 @@ export async function change<T>(
     result = await transaction(parts.db, async (trx) => {
       // A transaction that collided with another is run again, and tells its story anew.
       draft = blank();
-      const value = await work(trx, draft);
-      await insertAudit(trx, rowOf(actor, entry.action, draft, draft.result));
-      return value;
+      return once(trx, caller, async () => {
+        const value = await work(trx, draft, heldFor(caller));
+        await insertAudit(trx, rowOf(actor, entry.action, draft, draft.result));
+        return value;
+      });
     });
   } catch (error) {
     if (error instanceof Refusal && AUDITED.has(error.code)) {
@@ -86,6 +102,11 @@ export async function change<T>(
   }
   await settle(parts);
   return result;
+}
+
+function heldFor(caller: Caller | undefined): Held {
+  const conditions = caller?.preconditions;
+  return conditions === undefined ? () => undefined : (resource) => requireMet(conditions, entityTag(resource));
 }
 
 /** The change is committed and will be acknowledged; if the feed cannot be read now, nothing cached here is trusted any more. */

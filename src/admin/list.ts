@@ -1,8 +1,10 @@
 /** Lists in pages: a cursor says after which row the next page begins, so pages stay true while rows come and go. */
 
+import { createHash } from 'node:crypto';
 import { Refusal } from '../domain/errors.ts';
 import type { Page, TenantScope } from '../store/queries/rows.ts';
 import type { Caller } from './caller.ts';
+import { canonicalJson } from './canonical-json.ts';
 
 export const DEFAULT_LIMIT = 50;
 export const MAX_LIMIT = 200;
@@ -25,7 +27,8 @@ export function scopeOf(caller: Caller): TenantScope {
 
 /**
  * Fetches one page and wraps it.
- * @param name of the list, to which its cursors are bound, as they are to the tenant
+ * @param name of the list, to which its cursors are bound, as they are to the tenant and the filters
+ * @param query with the filters, whatever they are
  * @param position the sort values of a row
  * @throws Refusal `invalid_parameter` for a cursor that is none, or another list's
  */
@@ -38,7 +41,7 @@ export async function paged<Row, T>(
   show: (row: Row) => T,
 ): Promise<List<T>> {
   const limit = query.limit ?? DEFAULT_LIMIT;
-  const binding = `${name} ${caller.everyTenant ? '*' : caller.tenant}`;
+  const binding = bindingOf(caller, name, query);
   const after = query.cursor === undefined ? undefined : readCursor(binding, query.cursor);
   const rows = await fetch({ after, take: limit + 1 });
   const shown = rows.slice(0, limit);
@@ -52,20 +55,58 @@ export async function paged<Row, T>(
   };
 }
 
+export interface Cursors {
+  /** Where the page begins; undefined = at the start. Throws a Refusal `invalid_parameter` for a cursor that is none, or another list's. */
+  readonly after: readonly string[] | undefined;
+  next(position: readonly string[]): string;
+}
+
+/** The cursors of a list whose pages are not made of the rows of one query. */
+export function cursorsOf(caller: Caller, name: string, query: ListQuery): Cursors {
+  const binding = bindingOf(caller, name, query);
+  return {
+    after: query.cursor === undefined ? undefined : readCursor(binding, query.cursor),
+    next: (position) => writeCursor(binding, position),
+  };
+}
+
+/** Pages of one list may differ in size; `tenant_id` is the caller's tenant by the time a list is asked for. */
+const PAGING: ReadonlySet<string> = new Set(['limit', 'cursor', 'tenant_id']);
+
+/** What a cursor belongs to. */
+function bindingOf(caller: Caller, name: string, query: ListQuery): string {
+  const filters = Object.entries(query).filter(([member]) => !PAGING.has(member));
+  return canonicalJson([name, caller.everyTenant ? '*' : caller.tenant, Object.fromEntries(filters)]);
+}
+
+/** Enough to tell a cursor that was changed or carried elsewhere. It guards no secret: a position is a row that its reader has seen. */
+const CHECK_BYTES = 12;
+
 function writeCursor(binding: string, position: readonly string[]): string {
-  return Buffer.from(JSON.stringify([binding, ...position])).toString('base64url');
+  const text = JSON.stringify(position);
+  return Buffer.concat([checkOf(binding, text), Buffer.from(text)]).toString('base64url');
 }
 
 const MAX_CURSOR_LENGTH = 1024;
-const MAX_POSITION_VALUES = 2;
 
 function readCursor(binding: string, cursor: string): readonly string[] {
-  const parts = cursor.length > MAX_CURSOR_LENGTH ? undefined : parsed(Buffer.from(cursor, 'base64url').toString());
-  if (!Array.isArray(parts) || parts.length < 2 || parts.length > 1 + MAX_POSITION_VALUES || parts[0] !== binding)
-    throw badCursor();
-  return parts.slice(1).map((part: unknown) => {
-    if (typeof part !== 'string' || part.includes('\0')) throw badCursor();
-    return part;
+  const bytes = cursor.length > MAX_CURSOR_LENGTH ? undefined : Buffer.from(cursor, 'base64url');
+  // Decoding passes over what is no base64url, so that many texts would be one cursor.
+  if (bytes === undefined || bytes.toString('base64url') !== cursor) throw badCursor();
+  const text = bytes.subarray(CHECK_BYTES).toString();
+  if (!checkOf(binding, text).equals(bytes.subarray(0, CHECK_BYTES))) throw badCursor();
+  return positionIn(text);
+}
+
+const MAX_POSITION_VALUES = 2;
+
+/** Anybody can compute the check, so what it covers is read as strictly as any other input. */
+function positionIn(text: string): readonly string[] {
+  const values = parsed(text);
+  if (!Array.isArray(values) || values.length < 1 || values.length > MAX_POSITION_VALUES) throw badCursor();
+  return values.map((value: unknown) => {
+    if (typeof value !== 'string' || value.includes('\0') || !value.isWellFormed()) throw badCursor();
+    return value;
   });
 }
 
@@ -75,6 +116,13 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+function checkOf(binding: string, text: string): Buffer {
+  return createHash('sha256')
+    .update(JSON.stringify([binding, text]))
+    .digest()
+    .subarray(0, CHECK_BYTES);
 }
 
 function badCursor(): Refusal {

@@ -9,6 +9,11 @@ export function notFound(what: string): Refusal {
   return new Refusal('not_found', `There is no such ${what}.`);
 }
 
+/** The effective tenant was there when the caller was let in, and is deleted since: told as it would be from now on. */
+export function tenantGone(): Refusal {
+  return new Refusal('tenant_mismatch', 'There is no such tenant.');
+}
+
 /** @param errors at least one */
 export function invalidFields(errors: readonly FieldError[]): Refusal {
   const [first] = errors;

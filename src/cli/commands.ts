@@ -1,13 +1,17 @@
 /** Every command in one table: its words, options and what it is for. */
 
+import { applyCommand } from './apply.ts';
 import type { Arguments, OptionNames } from './arguments.ts';
 import { checkConfig } from './check-config.ts';
 import { demo } from './demo.ts';
 import { explainCommand } from './explain.ts';
+import { exportCommand } from './export.ts';
 import { migrateCommand } from './migrate.ts';
 import { disablePolicyCommand } from './policy-disable.ts';
 import { resetAdminCommand } from './reset-admin.ts';
+import { rotateSigningKeyCommand } from './rotate-signing-key.ts';
 import { serve } from './serve.ts';
+import { verifyAuditCommand } from './verify-audit.ts';
 
 export interface Command {
   readonly words: readonly string[];
@@ -63,6 +67,43 @@ export const COMMANDS: readonly Command[] = [
     summary: 'A new password for the administrator, printed once; its sessions end.',
     options: { ...CONFIG, email: 'value' },
     run: resetAdminCommand,
+  },
+  {
+    words: ['apply'],
+    takes: 'FILE|- [--dry-run [--exit-code]] [--prune] [--prune-tenants] [--setup-tokens] [--force] [--yes]',
+    summary: 'Makes tenants, roles, policies and users be as the file says, after it has shown what that takes.',
+    options: {
+      ...CONFIG,
+      'dry-run': 'flag',
+      'exit-code': 'flag',
+      prune: 'flag',
+      'prune-tenants': 'flag',
+      'setup-tokens': 'flag',
+      force: 'flag',
+      yes: 'flag',
+    },
+    run: applyCommand,
+  },
+  {
+    words: ['export'],
+    takes: '[--tenant T] [--without-users]',
+    summary: 'Writes such a file from what is in the database, without any secret.',
+    options: { ...CONFIG, tenant: 'value', 'without-users': 'flag' },
+    run: exportCommand,
+  },
+  {
+    words: ['verify-audit'],
+    takes: '[--anchor SEQ:HASH]',
+    summary: 'Checks that nobody removed, changed or added rows of the audit log; the anchor is a seal noted earlier.',
+    options: { ...CONFIG, anchor: 'value' },
+    run: verifyAuditCommand,
+  },
+  {
+    words: ['rotate-signing-key'],
+    takes: '',
+    summary: 'Publishes the next signing key, which takes over a day later, and tells what happens when.',
+    options: CONFIG,
+    run: rotateSigningKeyCommand,
   },
 ];
 

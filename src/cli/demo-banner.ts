@@ -1,6 +1,7 @@
-/** What the demo prints when it is ready: where things are, who one is, and three requests to paste. */
+/** What the demo prints when it is ready: where things are, who one is, and some requests to paste. */
 
 import type { BootstrapOutcome } from '../admin/bootstrap.ts';
+import { TRIAL_LIMITS } from './demo-seed.ts';
 
 export interface BannerParts {
   /** All addresses are `host:port`. */
@@ -14,12 +15,15 @@ export interface BannerParts {
   readonly key: string;
   /** The e-mail address of the key's owner. */
   readonly owner: string;
+  /** Of the tenant with tight limits. */
+  readonly trialKey: string;
 }
 
 const LABEL_WIDTH = 18;
+const { requestsPerMinute, monthlyTokens } = TRIAL_LIMITS;
 
 export function banner(parts: BannerParts): string {
-  const { envoy, http, admin, upstream, key, owner } = parts;
+  const { envoy, http, admin, upstream, key, owner, trialKey } = parts;
   const base = `http://${envoy}`;
   const lines = [
     '',
@@ -32,6 +36,11 @@ export function banner(parts: BannerParts): string {
     '',
     ...administratorRows(parts),
     row('API key', key, `new with this start; of ${owner}, a developer in the tenant demo`),
+    row(
+      'Trial key',
+      trialKey,
+      `new too; the tenant trial has ${requestsPerMinute} requests a minute, ${monthlyTokens} tokens a month`,
+    ),
     '',
     '  Allowed (200)',
     `    ${chat(base, key, 'llama-3')}`,
@@ -41,6 +50,9 @@ export function banner(parts: BannerParts): string {
     '',
     '  Denied by policy (403 denied_by_policy): no-secret-models',
     `    ${chat(base, key, 'gpt-secret')}`,
+    '',
+    `  Limited (429 rate_limit_exceeded after ${requestsPerMinute}): the trial tenant in a loop`,
+    `    for i in $(seq 12); do ${chat(base, trialKey, 'llama-3', "-s -o /dev/null -w '%{http_code} '")}; done`,
     '',
     '  Ctrl-C stops everything; the data stays.',
     '',
@@ -72,7 +84,7 @@ function row(label: string, value: string, note?: string): string {
 }
 
 /** Single quotes alone, so that every shell takes it as it is. */
-function chat(base: string, key: string, model: string): string {
+function chat(base: string, key: string, model: string, options = '-i'): string {
   const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] });
-  return `curl -i ${base}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'`;
+  return `curl ${options} ${base}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'`;
 }

@@ -1,6 +1,6 @@
 /**
- * What the demo needs to show something: a tenant, a developer in it, a policy, and a key. What is there already stays as it is;
- * only the key is made new at every start, because nobody can show it a second time.
+ * What the demo needs to show something: a tenant, a developer in it, a policy, and a key; another tenant with tight limits, and a key.
+ * What is there already stays as it is; only the keys are made new at every start, because nobody can show them a second time.
  */
 
 import type { AdminParts } from '../admin/caller.ts';
@@ -19,9 +19,27 @@ export interface DemoAccess {
   readonly key: string;
   /** The e-mail address of its owner. */
   readonly owner: string;
+  /** The whole key of the tenant with tight limits. */
+  readonly trialKey: string;
 }
 
+type DemoTenant = Parameters<typeof insertTenant>[1];
+
 const TENANT = known(parseTenantId('demo'));
+const DEMO: DemoTenant = {
+  id: TENANT,
+  name: 'Demo',
+  settings: { default_model: 'llama-3', max_tokens_per_request: 4096 },
+  quotas: {},
+};
+/** Small enough to be met by a loop of a dozen requests, and by a few hundred in a month. */
+export const TRIAL_LIMITS = { requestsPerMinute: 5, monthlyTokens: 5000 };
+const TRIAL: DemoTenant = {
+  id: known(parseTenantId('trial')),
+  name: 'Trial',
+  settings: { default_model: 'llama-3', max_tokens_per_request: 256, rate_limit_rpm: TRIAL_LIMITS.requestsPerMinute },
+  quotas: { monthly_tokens: TRIAL_LIMITS.monthlyTokens },
+};
 const POLICY = known(parsePolicyName('no-secret-models'));
 const DEVELOPER = known(parseRoleName('developer'));
 const EMAIL = 'developer@demo.localhost';
@@ -29,33 +47,38 @@ const KEY_DESCRIPTION = 'Demo key, renewed at every start of the demo';
 /** Among them one that its owner's role does not cover: a key never can more than its owner. */
 const KEY_SCOPES = ['chat:*', 'embeddings:*', 'rag:*', 'agents:*', 'models:read'];
 const KEY_LIFE_MS = 30 * 86_400_000;
-/** Nobody makes more keys for the demo's developer than this looks through. */
+/** Nobody makes more keys for the demo than this looks through. */
 const KEYS_LOOKED_THROUGH = 200;
 
 const ACTOR: Actor = { type: 'system', id: undefined, tenant: TENANT, address: undefined, requestId: undefined };
 
 /** Safe to run at every start. Rejects with a Refusal whose message says what stands in the way, or a Fault. */
 export async function seedDemo(parts: AdminParts): Promise<DemoAccess> {
-  await ensureTenant(parts);
+  await ensureTenant(parts, DEMO);
   await ensurePolicy(parts);
   const owner = await ensureDeveloper(parts);
-  return { key: await renewKey(parts, owner), owner: EMAIL };
+  await ensureTenant(parts, TRIAL);
+  return {
+    key: await renewKey(parts, TENANT, owner, KEY_SCOPES),
+    owner: EMAIL,
+    trialKey: await renewKey(parts, TRIAL.id, undefined, ['chat:*', 'embeddings:*']),
+  };
 }
 
 function write<T>(parts: AdminParts, entry: AuditEntry, work: (trx: Transaction) => Promise<T>): Promise<T> {
   return change(parts, ACTOR, entry, async (trx) => work(trx));
 }
 
-async function ensureTenant(parts: AdminParts): Promise<void> {
-  if ((await findTenant(parts.db.knex, TENANT)) !== undefined) return;
-  const tenant = { id: TENANT, name: 'Demo', settings: { default_model: 'llama-3', max_tokens_per_request: 4096 }, quotas: {} };
+async function ensureTenant(parts: AdminParts, tenant: DemoTenant): Promise<void> {
+  const { id } = tenant;
+  if ((await findTenant(parts.db.knex, id)) !== undefined) return;
   try {
-    await write(parts, { action: 'tenant.create', target: { type: 'tenant', id: TENANT } }, (trx) => insertTenant(trx, tenant));
+    await write(parts, { action: 'tenant.create', target: { type: 'tenant', id } }, (trx) => insertTenant(trx, tenant));
   } catch (error) {
     if (brokenConstraint(error) !== 'tenants_pkey') throw error;
     throw new Refusal(
       'already_exists',
-      'The tenant demo was deleted, and a tenant id is never used again: start the demo on another data-dir.',
+      `The tenant ${id} was deleted, and a tenant id is never used again: start the demo on another data-dir.`,
     );
   }
 }
@@ -95,29 +118,38 @@ async function ensureDeveloper(parts: AdminParts): Promise<StoredUser['id']> {
   return id;
 }
 
-/** The one key of the demo keeps its id and gets a new secret; the one before stops at once. */
-async function renewKey(parts: AdminParts, owner: StoredUser['id']): Promise<string> {
+/** The demo's one key of a tenant keeps its id and gets a new secret; the one before stops at once. @param owner undefined: the tenant */
+async function renewKey(
+  parts: AdminParts,
+  tenant: TenantId,
+  owner: StoredUser['id'] | undefined,
+  scopes: readonly string[],
+): Promise<string> {
   const now = new Date(parts.now());
   const secret = makeApiKey(parts.random);
   const page = { after: undefined, take: KEYS_LOOKED_THROUGH };
-  const keys = await listKeys(parts.db.knex, scope(TENANT), { status: 'active', userId: owner }, page, now);
+  const filter = { status: 'active', ...(owner === undefined ? {} : { userId: owner }) } as const;
+  const keys = await listKeys(parts.db.knex, scope(tenant), filter, page, now);
   const present = keys.find(({ description }) => description === KEY_DESCRIPTION);
   const id = present?.id ?? makeId('key', parts.now(), parts.random(10));
   const key: NewKey = {
     id,
-    tenantId: TENANT,
+    tenantId: tenant,
     userId: owner,
     description: KEY_DESCRIPTION,
-    scopes: KEY_SCOPES,
+    scopes,
     constraints: {},
     rateLimitRpm: null,
     expiresAt: new Date(parts.now() + KEY_LIFE_MS),
   };
   const action = present === undefined ? 'api_key.create' : 'api_key.rotate';
   await write(parts, { action, target: { type: 'api_key', id } }, async (trx) => {
-    if (present === undefined) return insertKey(trx, key, secret, 'system');
+    if (present === undefined) {
+      await insertKey(trx, key, secret, 'system');
+      return;
+    }
     await updateKey(trx, key);
-    await rotateKey(trx, TENANT, id, secret, null);
+    await rotateKey(trx, tenant, id, secret, null);
   });
   return secret.text;
 }

@@ -64,7 +64,7 @@ async function run(
   const administrator = await prepareStore(config, secrets, store, passwords);
   const server = await startServer({ config, secrets, store, passwords, telemetry, health: true });
   running.defer(() => server.close());
-  const { key, owner } = await seedDemo(server.admin);
+  const access = await seedDemo(server.admin);
   const upstream = await startUpstreamNear('127.0.0.1', UPSTREAM_PORT);
   running.defer(() => upstream.close());
 
@@ -92,8 +92,7 @@ async function run(
       upstream: ledger,
       administrator,
       administratorEmail: config.bootstrap.email,
-      key,
-      owner,
+      ...access,
     }),
   );
   const lost = envoy.exited.then(() => `Envoy ended by itself: ${envoy.output().trim().split('\n').at(-1) ?? ''}`);

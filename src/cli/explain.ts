@@ -1,6 +1,7 @@
 /** `postern explain`: why a request is allowed or denied, by the same decision function as the server's, on the same database. */
 
-import { type ExplainRequest, explainRequest } from '../admin/explain/explain.ts';
+import { explainRequest } from '../admin/explain/explain.ts';
+import type { ExplainRequest } from '../admin/explain/question.ts';
 import { joinLive, routeTable } from '../server.ts';
 import { migrate } from '../store/migrate.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';

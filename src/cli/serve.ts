@@ -14,6 +14,8 @@ export async function serve(args: Arguments): Promise<number> {
   const loaded = loadOrRefuse(args);
   const { config, secrets } = loaded;
   const telemetry = createTelemetry({ level: config.log.level });
+  // A fault that nobody waited for is one request's, and no reason to end all others.
+  process.on('unhandledRejection', (error) => telemetry.log.error({ err: error }, 'a failure was left unhandled'));
   if (cluster.isWorker) return serveAsWorker(loaded, telemetry);
   const stop = stopSignal();
   const store = await openStore(config, secrets, telemetry);

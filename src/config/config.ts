@@ -52,8 +52,24 @@ export interface Config {
   readonly routes: readonly RouteLine[];
   readonly workers: number;
   readonly cache: { readonly credentials: number; readonly maxStalenessMs: number };
+  /** How long audit rows are kept at least; undefined = for ever. */
+  readonly drain: { readonly noticeMs: number };
+  readonly audit: { readonly retentionMs: number | undefined };
   /** Failures in 15 minutes. */
   readonly login: { readonly failuresPerAccount: number; readonly failuresPerAddress: number };
+  readonly limits: {
+    /** Of rate limits. */
+    readonly windowMs: number;
+    /** Tokens reserved for a request that names no maximum. */
+    readonly tokenEstimate: number;
+    readonly reservationTtlMs: number;
+  };
+  readonly usage: {
+    /** Who tells what requests used. */
+    readonly source: 'envoy' | 'events';
+    /** Tenants whose usage comes by events all the same. */
+    readonly eventsTenants: readonly string[];
+  };
   readonly log: { readonly level: LogLevel };
 }
 

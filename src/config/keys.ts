@@ -5,6 +5,7 @@
 
 import { passwordProblems } from '../identity/password-rules.ts';
 import {
+  delay,
   duration,
   flag,
   integer,
@@ -14,6 +15,7 @@ import {
   oneOf,
   origin,
   type Parser,
+  retention,
   scalar,
   tcpAddress,
   textLike,
@@ -52,6 +54,7 @@ function secret(path: string, parse: Parser<string>, help: string): Key<string |
 const FILE_PATH = textLike('a file', /^[^\0]+$/);
 const IDENTIFIER = textLike('a text of 1 to 255 visible characters', /^[\x21-\x7e]{1,255}$/);
 const EMAIL = textLike('an e-mail address', /^[^\s@]{1,64}@[^\s@]{1,189}$/);
+const TENANT = textLike('the id of a tenant', /^[a-z0-9][a-z0-9-]{0,62}$/);
 const PASSWORD = scalar('a password of 15 to 256 characters that is not a common one', (text) =>
   passwordProblems(text).length === 0 ? text : undefined,
 );
@@ -116,6 +119,13 @@ export const KEYS = {
     '300s',
     'How long what is cached is trusted without news of changes.',
   ),
+  drainNotice: setting(
+    'drain.notice',
+    delay,
+    '0',
+    'How long a stopping server goes on deciding after its health says no, so that proxies can turn to others.',
+  ),
+  auditRetention: setting('audit.retention', retention, '0', 'How long audit rows are kept; 0 = for ever.'),
   loginFailuresPerAccount: setting(
     'login.failures-per-account',
     integer(1, 1_000_000),
@@ -127,6 +137,31 @@ export const KEYS = {
     integer(1, 1_000_000),
     '100',
     'Failed logins per address in 15 minutes.',
+  ),
+  limitsWindow: setting('limits.window', duration, '60s', 'What a minute of rate limits lasts; anything else is for tests.'),
+  limitsTokenEstimate: setting(
+    'limits.token-estimate',
+    integer(1, 1_000_000_000),
+    '1024',
+    'Tokens reserved for a request that names no maximum, where a quota is in force.',
+  ),
+  limitsReservationTtl: setting(
+    'limits.reservation-ttl',
+    duration,
+    '10m',
+    'How long what a request may spend stays reserved when its end is never told.',
+  ),
+  usageSource: setting(
+    'usage.source',
+    oneOf('envoy', 'events'),
+    'envoy',
+    "Who tells what requests used: Envoy's access log, or events that the platform sends.",
+  ),
+  usageEventsTenants: setting(
+    'usage.events-tenants',
+    listOf('a list of tenant ids', TENANT),
+    '[]',
+    'Tenants whose usage comes by events, whatever usage.source says.',
   ),
   logLevel: setting('log.level', oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), 'info', 'What is logged.'),
 } as const;

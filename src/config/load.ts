@@ -95,7 +95,15 @@ function takeConfig(take: Take, database: 'embedded' | 'remote'): Config {
     routes: take(KEYS.routes),
     workers: take(KEYS.workers),
     cache: { credentials: take(KEYS.cacheCredentials), maxStalenessMs: take(KEYS.cacheMaxStaleness) },
+    drain: { noticeMs: take(KEYS.drainNotice) },
+    audit: { retentionMs: take(KEYS.auditRetention) },
     login: { failuresPerAccount: take(KEYS.loginFailuresPerAccount), failuresPerAddress: take(KEYS.loginFailuresPerAddress) },
+    limits: {
+      windowMs: take(KEYS.limitsWindow),
+      tokenEstimate: take(KEYS.limitsTokenEstimate),
+      reservationTtlMs: take(KEYS.limitsReservationTtl),
+    },
+    usage: { source: take(KEYS.usageSource), eventsTenants: take(KEYS.usageEventsTenants) },
     log: { level: take(KEYS.logLevel) },
   };
 }

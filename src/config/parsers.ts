@@ -108,6 +108,22 @@ export const duration: Parser<number> = scalar('a duration of at least 1s, such 
   return ms >= 1000 && ms <= TEN_YEARS_MS ? ms : undefined;
 });
 
+/** Milliseconds; undefined = for ever. Nothing shorter than a day: a slip of the pen must not empty the log. */
+/** How long something is put off: 0 = not at all. */
+export const delay: Parser<number> = (raw) => {
+  if (raw.kind === 'text' && raw.text === '0') return value(0);
+  const parsed = duration(raw);
+  return parsed.kind === 'value' && parsed.value <= 5 * UNIT_MS.m ? parsed : flaw('0, or a duration of 1s to 5m', raw);
+};
+
+export const retention: Parser<number | undefined> = (raw) => {
+  if (raw.kind === 'text' && raw.text === '0') return value(undefined);
+  const parsed = duration(raw);
+  return parsed.kind === 'value' && parsed.value >= UNIT_MS.d
+    ? parsed
+    : flaw('0, or a duration of at least 1d such as 365d', raw);
+};
+
 /** The same in whole seconds: what is counted in them elsewhere (`expires_in`, `exp`). */
 export const wholeSeconds: Parser<number> = scalar('a duration in whole seconds, such as 3600s or 1h', (text) => {
   const parsed = duration({ kind: 'text', text });

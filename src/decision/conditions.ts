@@ -118,6 +118,23 @@ function inSpan(minute: number, start: number, end: number): boolean {
   return start < end ? minute >= start && minute < end : minute >= start || minute < end;
 }
 
+/** What one check looks at, in words: the client's address, `22:30`, `Sat`; undefined when it is missing. */
+export function lookedAt(check: Check, timezone: string | undefined, now: Circumstances): string | undefined {
+  if (check.kind === 'unreadable') return undefined;
+  if (check.kind === 'ip_address') return addressOf(now) === undefined ? undefined : now.clientAddress;
+  const minute = minuteOfWeek(zoneOf(timezone, now), now.nowMs);
+  if (minute === undefined) return undefined;
+  if (check.kind === 'day_of_week') return DAY_NAMES[dayOfWeek(minute)];
+  const ofDay = minuteOfDay(minute);
+  const twoDigits = (value: number) => String(value).padStart(2, '0');
+  return `${twoDigits(Math.floor(ofDay / 60))}:${twoDigits(ofDay % 60)}`;
+}
+
+/** The zone whose wall clock conditions look at: the policy's, else the tenant's, else UTC. */
+export function zoneOf(timezone: string | undefined, now: Circumstances): string {
+  return timezone ?? now.timezone ?? 'UTC';
+}
+
 /** Whether one check holds; undefined when its input is missing. */
 export function checkHolds(check: Check, timezone: string | undefined, now: Circumstances): boolean | undefined {
   switch (check.kind) {
@@ -126,11 +143,11 @@ export function checkHolds(check: Check, timezone: string | undefined, now: Circ
       return address === undefined ? undefined : inAny(address, check.networks) !== check.negated;
     }
     case 'time': {
-      const minute = minuteOfWeek(timezone ?? now.timezone ?? 'UTC', now.nowMs);
+      const minute = minuteOfWeek(zoneOf(timezone, now), now.nowMs);
       return minute === undefined ? undefined : inSpan(minuteOfDay(minute), check.start, check.end) !== check.negated;
     }
     case 'day_of_week': {
-      const minute = minuteOfWeek(timezone ?? now.timezone ?? 'UTC', now.nowMs);
+      const minute = minuteOfWeek(zoneOf(timezone, now), now.nowMs);
       return minute === undefined ? undefined : ((check.days >> dayOfWeek(minute)) & 1) === (check.negated ? 0 : 1);
     }
     case 'unreadable':

@@ -2,11 +2,11 @@
 
 import { type DenyCode, ERRORS } from '../domain/errors.ts';
 import type { ResourceConstraints } from '../domain/records.ts';
-import { type Check, checkHolds } from './conditions.ts';
+import { type Check, checkHolds, lookedAt, zoneOf } from './conditions.ts';
 import { decideTraced } from './decide.ts';
 import type { CheckInput, Decision, Deny, Identity, Resource, Snapshot } from './model.ts';
 import { coversAny } from './permissions.ts';
-import type { ConsideredGrant, Question, Trace } from './permitted.ts';
+import { type ConsideredGrant, permitted, type Question, type Trace } from './permitted.ts';
 import { binds, type Policy, type PolicySet, reaches } from './policies.ts';
 import type { RouteMatch } from './routes.ts';
 
@@ -30,6 +30,10 @@ export interface ExplainedCondition {
   readonly kind: string;
   readonly operator: string | null;
   readonly operand: readonly string[];
+  /** What it was compared with: the client's address, the time of day or the day; null when that is missing. */
+  readonly value: string | null;
+  /** Whose clock shows `value`; null where no clock is looked at. */
+  readonly timezone: string | null;
   readonly matched: boolean;
   /** True when what the condition looks at is not known; it then holds for a deny and not for an allow. */
   readonly missing: boolean;
@@ -141,6 +145,8 @@ function explainCondition(check: Check, policy: Policy, asked: Question): Explai
     kind: check.kind === 'unreadable' ? check.key : check.kind,
     operator: operatorOf(check),
     operand: check.kind === 'unreadable' ? [] : check.operand,
+    value: lookedAt(check, policy.conditions.timezone, asked.now) ?? null,
+    timezone: check.kind === 'time' || check.kind === 'day_of_week' ? zoneOf(policy.conditions.timezone, asked.now) : null,
     matched: holds ?? policy.effect === 'deny',
     missing: holds === undefined,
   };
@@ -180,6 +186,8 @@ export function explain(
   const trace: Trace = { grants: [] };
   const decision = decideTraced(match, input, identity, snapshot, nowMs, trace);
   const asked = trace.question;
+  // Where a policy denies, nobody has looked at the grants; the reader wants to know whether it is all that is in the way.
+  if (asked !== undefined && trace.grants.length === 0) permitted(asked, trace);
   const denies = decision.kind === 'deny' ? decision : undefined;
   const line = match.kind === 'matched' ? match.line : undefined;
   const steps = stepsOf(decision);

@@ -55,6 +55,11 @@ export function covers(set: PatternSet, permission: Permission): boolean {
   return texts.has(permission.text) || texts.has(permission.anyAction) || texts.has(permission.anyResource);
 }
 
+/** The texts of all patterns that cover a permission: for looking up what `covers` would say yes to. */
+export function coveringPatterns({ text, anyAction, anyResource }: Permission): readonly string[] {
+  return ['*', '*:*', text, anyAction, anyResource];
+}
+
 /** Whether one of the permissions is covered; of none, none is. */
 export function coversAny(set: PatternSet, permissions: readonly Permission[]): boolean {
   if (set.all) return permissions.length > 0;

@@ -159,13 +159,13 @@ export function reaches(policy: Policy, resources: readonly Resource[]): boolean
   return !any && resources.length > 0;
 }
 
+/** Everything that makes a policy match, but for its conditions. */
+export function concerns(policy: Policy, query: PolicyQuery): boolean {
+  return coversAny(policy.actions, query.permissions) && binds(policy, query) && reaches(policy, query.resources);
+}
+
 function matches(policy: Policy, query: PolicyQuery): boolean {
-  return (
-    coversAny(policy.actions, query.permissions) &&
-    binds(policy, query) &&
-    reaches(policy, query.resources) &&
-    conditionsHold(policy.conditions, policy.effect, query.now)
-  );
+  return concerns(policy, query) && conditionsHold(policy.conditions, policy.effect, query.now);
 }
 
 function first(list: PolicyList, query: PolicyQuery): Policy | undefined {

@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { answer, type DemoAnswer, type Metered } from './answers.ts';
+import { type Fault, faultOf } from './faults.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { type DemoRequest, readRequest } from './request.ts';
 
@@ -53,6 +54,11 @@ async function serve(ledger: Ledger, message: IncomingMessage, reply: ServerResp
     sendJson(reply, request, 200, { ...ledger.report() });
     return;
   }
+  const fault = faultOf(request.headers['x-demo']);
+  if (fault?.kind === 'status') {
+    sendJson(reply, request, fault.status, { error: { message: 'As asked for in x-demo.', type: 'server_error' } });
+    return;
+  }
   const made = answer(request, { nowMs: Date.now(), id: randomBytes(12).toString('hex') });
   const echo = { x_echo: request.headers };
   const note = (metered: Metered | undefined): void => {
@@ -60,11 +66,11 @@ async function serve(ledger: Ledger, message: IncomingMessage, reply: ServerResp
   };
   switch (made.kind) {
     case 'json':
-      note(made.metered);
-      sendJson(reply, request, 200, { ...made.body, ...echo });
+      if (fault === undefined) note(made.metered);
+      sendJson(reply, request, 200, { ...made.body, ...echo }, fault);
       return;
     case 'events':
-      if (await sendEvents(reply, made.events, echo)) note(made.metered);
+      if (await sendEvents(reply, made.events, echo, fault)) note(made.metered);
       return;
     default:
       made satisfies never;
@@ -84,7 +90,15 @@ function record(ledger: Ledger, request: DemoRequest, made: DemoAnswer, metered:
   });
 }
 
-function sendJson(reply: ServerResponse, request: DemoRequest | undefined, status: number, body: object): void {
+type Break = Exclude<Fault, { kind: 'status' }>;
+
+function sendJson(
+  reply: ServerResponse,
+  request: DemoRequest | undefined,
+  status: number,
+  body: object,
+  fault?: Break | undefined,
+): void {
   const plain = Buffer.from(`${JSON.stringify(body)}\n`);
   const packed = /\bgzip\b/.test(request?.headers['accept-encoding'] ?? '');
   const bytes = packed ? gzipSync(plain) : plain;
@@ -94,14 +108,31 @@ function sendJson(reply: ServerResponse, request: DemoRequest | undefined, statu
     ...(packed ? { 'content-encoding': 'gzip' } : {}),
     ...(status === 413 ? { connection: 'close' } : {}),
   });
-  reply.end(request?.method === 'HEAD' ? undefined : bytes);
+  if (fault === undefined) reply.end(request?.method === 'HEAD' ? undefined : bytes);
+  else if (fault.after === 0) breakOff(reply, fault);
+  else reply.write(bytes.subarray(0, fault.after), () => breakOff(reply, fault));
+}
+
+/** After a hang only the caller ends it. */
+function breakOff(reply: ServerResponse, { kind }: Break): void {
+  if (kind === 'close') reply.destroy();
 }
 
 /** The first event also carries the echo. True when the client was there to the end. */
-async function sendEvents(reply: ServerResponse, events: readonly string[], echo: object): Promise<boolean> {
+async function sendEvents(
+  reply: ServerResponse,
+  events: readonly string[],
+  echo: object,
+  fault: Break | undefined,
+): Promise<boolean> {
   reply.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   for (const [index, event] of events.entries()) {
     if (reply.destroyed) return false;
+    if (fault !== undefined && index >= fault.after) {
+      // An empty write goes out after those before it.
+      reply.write('', () => breakOff(reply, fault));
+      return false;
+    }
     const text = index === 0 ? event.replace(/\}\n\n$/, `,${JSON.stringify(echo).slice(1)}\n\n`) : event;
     if (!reply.write(text)) await Promise.race([once(reply, 'drain'), once(reply, 'close')]);
   }

@@ -24,6 +24,8 @@ export interface Shape {
   readonly modelLength: number | undefined;
   /** Of the token limit's digits; undefined = none. */
   readonly maxTokensLength: number | undefined;
+  /** Of the reservation that the request's end settles; undefined = none. */
+  readonly reservationLength: number | undefined;
   readonly defaultModel: string | undefined;
   /** Headers of this request alone to remove, encoded. */
   readonly seen: Buffer;
@@ -48,8 +50,8 @@ export interface Template {
 
 export const NO_HOLE = -1;
 
-/** Of the reservation id: 128 bits in hexadecimal. */
-export const RESERVATION_LENGTH = 32;
+/** Of the id of a request whose end settles nothing: 128 bits in hexadecimal. */
+export const PLAIN_RESERVATION_LENGTH = 32;
 /** CheckResponse.status = 1, google.rpc.Status.code = 1: OK. */
 export const STATUS_OK = Buffer.from([0x0a, 0x02, 0x08, 0x00]);
 /** CheckResponse.ok_response = 3 */
@@ -72,7 +74,10 @@ export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
   const writer = beginWriting(FIXED_BYTES + seen.length + routeLength + rolesLength + 9 * (defaultModel?.length ?? 0));
 
   const end = writer.at;
-  const reservationMember = putMemberHole(writer, MEMBER.reservation, RESERVATION_LENGTH);
+  const { reservationLength } = shape;
+  // Which ends Envoy reports is decided by this member: see the access logger in `envoy/*.yaml`.
+  if (reservationLength !== undefined) putMember(writer, MEMBER.settles, 'true');
+  const reservationMember = putMemberHole(writer, MEMBER.reservation, reservationLength ?? PLAIN_RESERVATION_LENGTH);
   const requestIdMember = putMemberHole(writer, MEMBER.request_id, shape.requestIdLength);
   const { modelLength } = shape;
   const modelMember = modelLength === undefined ? undefined : putMemberHole(writer, MEMBER.model, modelLength);

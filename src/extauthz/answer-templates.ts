@@ -9,6 +9,7 @@ const ID_LENGTH = 30;
 const MAX_TENANT_LENGTH = 63;
 const MAX_MODEL_LENGTH = 254;
 const MAX_DIGITS = 15;
+const MAX_RESERVATION_LENGTH = 63;
 /** Templates kept at most, and the longest of them: 4 MB in all. */
 const MAX_KEPT = 2048;
 const MAX_BYTES = 2048;
@@ -48,7 +49,9 @@ function keyOf(shape: Shape): number | undefined {
   if (userLength !== undefined && userLength !== ID_LENGTH) return undefined;
   const model = modelLength === undefined ? 0 : modelLength + 1;
   const digits = maxTokensLength ?? 0;
+  const reservation = shape.reservationLength ?? 0;
   if (tenantLength > MAX_TENANT_LENGTH || model > MAX_MODEL_LENGTH + 1 || digits > MAX_DIGITS) return undefined;
+  if (reservation > MAX_RESERVATION_LENGTH) return undefined;
   const who = (shape.kind === 'user' ? 1 : 0) + (userLength === undefined ? 0 : 2);
-  return who + 4 * (tenantLength + 64 * (model + 256 * digits));
+  return who + 4 * (tenantLength + 64 * (model + 256 * (digits + 16 * reservation)));
 }

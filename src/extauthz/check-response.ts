@@ -5,21 +5,26 @@
 
 import type { Allow, PublicAllow } from '../decision/model.ts';
 import type { RequestId } from '../domain/ids.ts';
-import { FIXED_BYTES, NO_HOLE, OK_RESPONSE, RESERVATION_LENGTH, STATUS_OK } from './answer-template.ts';
+import { FIXED_BYTES, NO_HOLE, OK_RESPONSE, PLAIN_RESERVATION_LENGTH, STATUS_OK } from './answer-template.ts';
 import { createTemplates } from './answer-templates.ts';
 import { fillAscii, fillHex, fillUtf8, utf8Length } from './fill.ts';
 import { MEMBER, putMember, wrapMetadata } from './metadata.ts';
 import * as Own from './own-headers.ts';
+import type { Admission } from './ports.ts';
 import type { RandomPool } from './random-pool.ts';
+import { withRateHeaders } from './rate-headers.ts';
 import { beginWriting, finishWriting, putBytes, wrap } from './wire-write.ts';
 
 /** Of a model's name in the metadata; the rest is cut, the log does not need it. */
 const MAX_MODEL_LENGTH = 256;
 const NO_ROLES: readonly string[] = [];
 
+/** What of an admission the answer says. */
+export type Admitted = Pick<Extract<Admission, { kind: 'admitted' }>, 'reservation' | 'rate'>;
+
 export interface AllowWriter {
   /** An identity for the upstream, and for the access log what the decision was about. */
-  allow(allow: Allow, requestId: RequestId, aliases: readonly string[]): Buffer;
+  allow(allow: Allow, admission: Admitted, requestId: RequestId, aliases: readonly string[]): Buffer;
   /** Nothing but the removal of Postern's own names: whoever answers public routes authenticates by itself. */
   public(allow: PublicAllow, requestId: RequestId, aliases: readonly string[]): Buffer;
 }
@@ -31,7 +36,7 @@ export interface AllowWriter {
 export function createAllowWriter(forwardCredential: boolean, random: RandomPool): AllowWriter {
   const templateOf = createTemplates(Own.prepareRemovals(forwardCredential));
   return {
-    allow(allow, requestId, aliases) {
+    allow(allow, { reservation, rate }, requestId, aliases) {
       const { principal, tenant, route } = allow;
       const { id: subject, kind } = principal;
       const roles = principal.kind === 'user' ? principal.roles : (principal.owner?.roles ?? NO_ROLES);
@@ -48,6 +53,7 @@ export function createAllowWriter(forwardCredential: boolean, random: RandomPool
         requestIdLength: requestId.length,
         modelLength: model === undefined ? undefined : utf8Length(model),
         maxTokensLength: maxTokens?.length,
+        reservationLength: reservation?.length,
         // Envoy drops a header with an empty value, and with it the removal of what the client sent.
         defaultModel: allow.defaultModel === '' ? undefined : allow.defaultModel,
         seen: Own.removal(Own.unlisted(aliases)),
@@ -60,8 +66,9 @@ export function createAllowWriter(forwardCredential: boolean, random: RandomPool
       if (maxTokens !== undefined) fillAscii(answer, maxTokens, template.maxTokensHeader, NO_HOLE, NO_HOLE);
       if (model !== undefined) fillUtf8(answer, model, template.modelMember);
       fillAscii(answer, requestId, template.requestIdMember, NO_HOLE, NO_HOLE);
-      fillHex(answer, random.take(RESERVATION_LENGTH / 2), template.reservationMember);
-      return answer;
+      if (reservation === undefined) fillHex(answer, random.take(PLAIN_RESERVATION_LENGTH / 2), template.reservationMember);
+      else fillAscii(answer, reservation, template.reservationMember, NO_HOLE, NO_HOLE);
+      return rate === undefined ? answer : withRateHeaders(answer, STATUS_OK.length, rate);
     },
     public(_allow, requestId, aliases) {
       const seen = Own.removal(Own.unlisted(aliases));

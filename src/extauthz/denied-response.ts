@@ -8,6 +8,8 @@ import { type DenyCode, ERRORS } from '../domain/errors.ts';
 import { problem } from '../domain/problem.ts';
 import { headerName, putHeader } from './header-options.ts';
 import { MEMBER, putMember, putWords, wrapMetadata } from './metadata.ts';
+import type { RateState } from './ports.ts';
+import { putRateHeaders } from './rate-headers.ts';
 import { beginWriting, finishWriting, putByte, putText, putVarint, type Writer, wrap } from './wire-write.ts';
 
 /** What a check can end in that is no allow: a decision's denial, a message that cannot be read, a fault. */
@@ -22,6 +24,9 @@ export interface Denial {
   readonly param?: string;
   readonly route?: RouteLine;
   readonly principal?: Principal;
+  /** With `insufficient_quota`: RFC 3339. */
+  readonly resetsAt?: string | undefined;
+  readonly rate?: RateState | undefined;
 }
 
 /** google.rpc.Code: INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAVAILABLE, UNAUTHENTICATED. There is no OK among them. */
@@ -41,7 +46,8 @@ const REQUEST_ID = headerName('x-request-id');
 
 const REALM = 'Bearer realm="postern"';
 /** Seconds. A rate limit's window is a minute. */
-const RETRY_SECONDS = { unavailable: '1', rate_limit_exceeded: '60' } as const;
+const RETRY_UNAVAILABLE = '1';
+const MAX_RETRY_SECONDS = 60;
 
 /** Envoy takes at most 4096 bytes of a denied body, unless configured for more. */
 export const MAX_BODY_BYTES = 4095;
@@ -73,10 +79,16 @@ function putHeaders(writer: Writer, denial: Denial, requestId: string): void {
   putHeader(writer, REQUEST_ID, requestId);
   const challenge = challengeOf(denial);
   if (challenge !== undefined) putHeader(writer, CHALLENGE, challenge);
-  if (code === 'unavailable' || code === 'rate_limit_exceeded') putHeader(writer, RETRY_AFTER, RETRY_SECONDS[code]);
+  if (denial.rate !== undefined) putRateHeaders(writer, denial.rate);
+  if (code === 'unavailable') putHeader(writer, RETRY_AFTER, RETRY_UNAVAILABLE);
+  if (code === 'rate_limit_exceeded') putHeader(writer, RETRY_AFTER, retrySeconds(denial.rate));
   if (code === 'insufficient_quota') putHeader(writer, SHOULD_RETRY, 'false');
   putHeader(writer, CACHE_CONTROL, 'no-store');
   putHeader(writer, CONTENT_TYPE, 'application/problem+json');
+}
+
+function retrySeconds(rate: RateState | undefined): string {
+  return String(Math.max(1, Math.min(MAX_RETRY_SECONDS, rate?.resetSeconds ?? MAX_RETRY_SECONDS)));
 }
 
 /** RFC 6750, section 3: without any credential no `error`; which permission would do, where one is missing. */
@@ -99,6 +111,7 @@ function body(denial: Denial, requestId: string): string {
   const extras = {
     ...(denial.policy === undefined ? {} : { policy: denial.policy }),
     ...(denial.param === undefined ? {} : { param: denial.param }),
+    ...(denial.resetsAt === undefined ? {} : { resets_at: denial.resetsAt }),
   };
   for (let length = MAX_BODY_BYTES / 2; ; length /= 2) {
     const { detail } = denial;

@@ -7,7 +7,7 @@
  */
 
 import { decide } from '../decision/decide.ts';
-import type { Decision, PublicAllow } from '../decision/model.ts';
+import type { Allow, Decision, PublicAllow } from '../decision/model.ts';
 import { matchRoute, type RouteMatch, type RouteTable } from '../decision/routes.ts';
 import { Fault } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
@@ -16,7 +16,7 @@ import type { CheckRequest } from './check-input.ts';
 import { readCheckRequest } from './check-request.ts';
 import { createAllowWriter } from './check-response.ts';
 import { type Denial, denialAnswer } from './denied-response.ts';
-import type { Observer, Outcome, Resolution, Resolver } from './ports.ts';
+import type { Admission, Limiter, Observer, Outcome, Resolution, Resolver } from './ports.ts';
 import { createRandomPool, type RandomPool } from './random-pool.ts';
 import { createRequestIds } from './request-id.ts';
 import { within } from './within.ts';
@@ -24,6 +24,8 @@ import { within } from './within.ts';
 export interface GateParts {
   readonly routes: RouteTable;
   readonly resolver: Resolver;
+  /** Absent: nothing is limited. */
+  readonly limiter?: Limiter;
   readonly observer: Observer;
   /** Proxies in front of Envoy that `X-Forwarded-For` is believed from; 0 = the connection's peer is the client. */
   readonly trustedHops: number;
@@ -44,6 +46,8 @@ export type Gate = (bytes: Buffer) => Buffer | Promise<Buffer>;
 const DEFAULT_MAX_WAIT_MS = 2000;
 const monotonic = (): number => performance.now();
 const PUBLIC: PublicAllow = Object.freeze({ kind: 'public' });
+const ADMITTED: Admission = Object.freeze({ kind: 'admitted', reservation: undefined, rate: undefined });
+const UNLIMITED: Limiter = { admit: () => ADMITTED };
 const MALFORMED: Denial = Object.freeze({
   code: 'malformed_request',
   detail: 'The check could not be read, or describes no HTTP request.',
@@ -69,6 +73,7 @@ export function createGate(parts: GateParts): Gate {
   const {
     routes,
     resolver,
+    limiter = UNLIMITED,
     observer,
     trustedHops,
     now = Date.now,
@@ -121,24 +126,63 @@ export function createGate(parts: GateParts): Gate {
     }
   }
 
-  /** Lines 5 to 15 of the decision. What limits allow (rate, budget) belongs after `decide` and before the answer. */
-  function conclude(attempt: Attempt, request: CheckRequest, match: RouteMatch, resolution: Resolution, nowMs: number): Buffer {
+  /** Lines 5 to 15 of the decision, and then what limits allow. */
+  function conclude(
+    attempt: Attempt,
+    request: CheckRequest,
+    match: RouteMatch,
+    resolution: Resolution,
+    nowMs: number,
+  ): Buffer | Promise<Buffer> {
     const { identity, snapshot } = resolution;
     if (identity.kind === 'proved' && snapshot === undefined) throw new Fault('an identity came without its world');
     const decision = decide(match, request.input, identity, snapshot, nowMs);
     if (decision.kind !== 'deny' && (decision.kind === 'public' || identity.kind !== 'proved')) {
       throw new Fault('a decision allows without an identity');
     }
-    return answer(attempt, request, decision);
+    if (decision.kind !== 'allow') return answer(attempt, request, decision);
+    const admission = limiter.admit(decision, nowMs);
+    if (admission instanceof Promise) return waitForRoom(attempt, request, decision, admission);
+    return admit(attempt, request, decision, admission);
   }
 
-  function answer(attempt: Attempt, request: CheckRequest, decision: Decision): Buffer {
-    switch (decision.kind) {
-      case 'allow': {
-        const bytes = writer.allow(decision, attempt.requestId, request.aliases);
-        report(attempt, 'allow', decision, undefined);
+  async function waitForRoom(
+    attempt: Attempt,
+    request: CheckRequest,
+    allow: Allow,
+    pending: Promise<Admission>,
+  ): Promise<Buffer> {
+    try {
+      return admit(attempt, request, allow, await within(pending, maxWaitMs));
+    } catch (error) {
+      return fault(attempt, error);
+    }
+  }
+
+  /** Lines 16 and 17. */
+  function admit(attempt: Attempt, request: CheckRequest, allow: Allow, admission: Admission): Buffer {
+    switch (admission.kind) {
+      case 'admitted': {
+        const bytes = writer.allow(allow, admission, attempt.requestId, request.aliases);
+        report(attempt, 'allow', allow, undefined);
         return bytes;
       }
+      case 'refused': {
+        const { kind: _refused, ...refusal } = admission;
+        const { route, principal } = allow;
+        return deny(
+          attempt,
+          { ...refusal, route, principal },
+          { kind: 'deny', code: refusal.code, detail: refusal.detail, route, principal },
+        );
+      }
+      default:
+        return admission satisfies never;
+    }
+  }
+
+  function answer(attempt: Attempt, request: CheckRequest, decision: Exclude<Decision, Allow>): Buffer {
+    switch (decision.kind) {
       case 'public': {
         const bytes = writer.public(decision, attempt.requestId, request.aliases);
         report(attempt, 'public', decision, undefined);

@@ -4,6 +4,9 @@ import { putByte, putBytes, putHole, putText, textField, type Writer, wrap } fro
 
 /** OVERWRITE_IF_EXISTS_OR_ADD */
 const OVERWRITE = 2;
+/** OkHttpResponse.headers and DeniedHttpResponse.headers = 2, OkHttpResponse.response_headers_to_add = 6. */
+const HEADER = 0x12;
+const RESPONSE_HEADER = 0x32;
 
 /** A header's name, encoded: HeaderValue.key = 1. */
 export type HeaderName = Buffer & { readonly headerName: true };
@@ -22,6 +25,15 @@ export function putHeader(writer: Writer, name: HeaderName, value: string): void
   const headerEnd = writer.at;
   putText(writer, value);
   wrapHeader(writer, name, headerEnd, end);
+}
+
+/** Field 6 of an OkHttpResponse: a header of the answer that the client gets. */
+export function putResponseHeader(writer: Writer, name: HeaderName, value: string): void {
+  const end = writer.at;
+  putOverwrite(writer);
+  const headerEnd = writer.at;
+  putText(writer, value);
+  wrapHeader(writer, name, headerEnd, end, RESPONSE_HEADER);
 }
 
 /** `putHeader` for a value that is filled in later. @returns where it begins in the writer's bytes */
@@ -46,11 +58,11 @@ export function putListHeader(writer: Writer, name: HeaderName, values: readonly
   wrapHeader(writer, name, headerEnd, end);
 }
 
-function wrapHeader(writer: Writer, name: HeaderName, headerEnd: number, end: number): void {
+function wrapHeader(writer: Writer, name: HeaderName, headerEnd: number, end: number, field = HEADER): void {
   wrap(writer, 0x12, headerEnd);
   putBytes(writer, name);
   wrap(writer, 0x0a, headerEnd);
-  wrap(writer, 0x12, end);
+  wrap(writer, field, end);
 }
 
 /** append = 2: a BoolValue that is present and false; append_action = 3. */

@@ -16,6 +16,7 @@ export const MEMBER = {
   request_id: memberName('request_id'),
   reservation: memberName('reservation'),
   route: memberName('route'),
+  settles: memberName('settles'),
   subject: memberName('subject'),
   subject_type: memberName('subject_type'),
   tenant: memberName('tenant'),

@@ -1,8 +1,9 @@
 /** What the gate asks of other rooms. `server.ts` joins them. */
 
-import type { Decision, HeaderValue, Identity, Snapshot } from '../decision/model.ts';
+import type { Allow, Decision, HeaderValue, Identity, Snapshot } from '../decision/model.ts';
 import type { CredentialForm } from '../domain/credential.ts';
 import type { RequestId } from '../domain/ids.ts';
+import type { FinishedRequest } from './access-log/entry.ts';
 import type { DenialCode } from './denied-response.ts';
 
 export interface Resolution {
@@ -14,6 +15,46 @@ export interface Resolution {
 export interface Resolver {
   /** Who the credential proves, and the world around them. The value itself when it is at hand; throws or rejects when it cannot say. */
   resolve(credential: CredentialForm, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
+}
+
+/** The tighter of a request's rate limits, as far as this process knows. */
+export interface RateState {
+  /** Requests per minute. */
+  readonly limit: number;
+  readonly remaining: number;
+  /** Until more are admitted; at least 1. */
+  readonly resetSeconds: number;
+}
+
+/** What limits say of a request that the decision allows. */
+export type Admission =
+  | {
+      readonly kind: 'admitted';
+      /** Hexadecimal digits by which the end of the request is recognised; undefined = nothing is to be settled. */
+      readonly reservation: string | undefined;
+      /** Undefined where no rate limit is in force. */
+      readonly rate: RateState | undefined;
+    }
+  | { readonly kind: 'refused'; readonly code: 'rate_limit_exceeded'; readonly detail: string; readonly rate: RateState }
+  | {
+      readonly kind: 'refused';
+      readonly code: 'insufficient_quota';
+      readonly detail: string;
+      /** RFC 3339; undefined = not by itself. */
+      readonly resetsAt: string | undefined;
+      readonly rate: RateState | undefined;
+    };
+
+/** Lines 16 and 17 of the decision, which are no pure function: they count. */
+export interface Limiter {
+  /** The value itself when it is at hand; throws or rejects when it cannot say. */
+  admit(allow: Allow, nowMs: number): Admission | Promise<Admission>;
+}
+
+/** Who wants to know which requests are over, and what they spent. */
+export interface FinishedListener {
+  /** Once for each, as far as Envoy tells; some are never told of. May throw: then that one is counted as failed. */
+  finished(request: FinishedRequest): void;
 }
 
 /** What became of one check. */

@@ -1,9 +1,12 @@
-/** The gRPC server that Envoy asks: `envoy.service.auth.v3.Authorization/Check`, and health. */
+/** The gRPC server that Envoy asks: `envoy.service.auth.v3.Authorization/Check`, health, and the access log that it tells. */
 
+import { type AccessLogStats, createAccessLog } from './access-log/service.ts';
 import type { Gate } from './gate.ts';
+import type { GrpcMethods } from './grpc/calls.ts';
 import { type GrpcServer, type ListenAt, startGrpc, type TlsMaterial } from './grpc/server.ts';
 import { createHealth } from './health.ts';
 import { openToGroup, removeStaleSocket, socketPath } from './listen-address.ts';
+import type { FinishedListener } from './ports.ts';
 import { readTlsFiles, type TlsFiles } from './tls.ts';
 
 export interface ExtAuthzOptions {
@@ -12,6 +15,8 @@ export interface ExtAuthzOptions {
   readonly tls?: TlsFiles | undefined;
   /** True where other processes of this server share the address, and the first of them has made way for a socket. */
   readonly shared?: boolean;
+  /** Told of each request that is over; without one no access log is taken. */
+  readonly listener?: FinishedListener;
 }
 
 export interface ExtAuthzServer {
@@ -19,38 +24,46 @@ export interface ExtAuthzServer {
   readonly address: string;
   /** What health checks are told from now on. It begins as not ready. */
   setReady(ready: boolean): void;
+  readonly accessLog: AccessLogStats;
   /** Not ready at once, no new connections; resolves when the running checks are answered, or after `graceMs`, when what is left is cut. */
   drain(graceMs: number): Promise<void>;
 }
 
+const NO_LOG: AccessLogStats = { streams: 0, entries: 0, broken: 0, failed: 0 };
+
 /** Starts listening. Rejects with one sentence that says what is wrong with the address or the TLS files. */
 export async function startExtAuthz(gate: Gate, options: ExtAuthzOptions): Promise<ExtAuthzServer> {
-  const { listen: address, shared = false } = options;
+  const { listen: address, shared = false, listener } = options;
   const health = createHealth();
+  const accessLog = listener === undefined ? undefined : createAccessLog(listener);
   const tls = options.tls === undefined ? undefined : await readTlsFiles(options.tls);
   const path = socketPath(address);
   if (path !== undefined && !shared) await removeStaleSocket(path);
-  const methods = { '/envoy.service.auth.v3.Authorization/Check': { kind: 'unary', answer: gate }, ...health.methods } as const;
+  const methods: GrpcMethods = {
+    '/envoy.service.auth.v3.Authorization/Check': { kind: 'unary', answer: gate },
+    ...health.methods,
+    ...accessLog?.methods,
+  };
   const server = await start(methods, address, tls);
   if (path !== undefined) await openToGroup(path);
   let drained: Promise<void> | undefined;
   return {
     address: path === undefined ? address.replace(/:\d+$/, `:${server.port}`) : address,
     setReady: (ready) => health.setServing(ready && drained === undefined),
+    get accessLog() {
+      return accessLog?.stats ?? NO_LOG;
+    },
     drain(graceMs) {
       health.setServing(false);
       health.endWatches();
+      accessLog?.end();
       drained ??= server.drain(graceMs);
       return drained;
     },
   };
 }
 
-async function start(
-  methods: Parameters<typeof startGrpc>[0],
-  address: string,
-  tls: TlsMaterial | undefined,
-): Promise<GrpcServer> {
+async function start(methods: GrpcMethods, address: string, tls: TlsMaterial | undefined): Promise<GrpcServer> {
   try {
     return await startGrpc(methods, listenAt(address), tls);
   } catch (cause) {

@@ -16,6 +16,12 @@ export function headerValue(rawHeaders: readonly string[], name: string): Header
   return found;
 }
 
+/** All lines of a header, joined as if they were one (RFC 9110, section 5.3); undefined = there is none. */
+export function headerText(rawHeaders: readonly string[], name: string): string | undefined {
+  const lines = rawHeaders.filter((_text, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name);
+  return lines.length === 0 ? undefined : lines.join(', ');
+}
+
 /** All lines of a header that is a comma-separated list by definition, joined in order. */
 export function headerList(rawHeaders: readonly string[], name: string): readonly string[] {
   const entries: string[] = [];

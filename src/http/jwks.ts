@@ -1,26 +1,57 @@
 /** The public keys that access tokens are signed with (RFC 7517), for whoever verifies them. */
 
+import { Type } from 'typebox';
+import { entityTag } from '../admin/preconditions.ts';
+import type { HeaderValue } from '../decision/model.ts';
+import { type Answers, component, shows } from './answers.ts';
 import type { Answer, Route } from './route.ts';
 import { NOTHING, publicRoute } from './route.ts';
 
-export interface KeySet {
+export interface PublishedKeys {
   jwks(): { readonly keys: readonly object[] };
 }
 
-/** A key is published long before it signs, so a copy of this age misses none. */
+/** A key is published a day before it signs, so a copy of this age misses none. */
 const MAX_AGE_SECONDS = 300;
 
-export function jwksRoute(tokens: KeySet): Route {
+const KeySet = component(
+  'KeySet',
+  Type.Object({
+    keys: Type.Array(
+      Type.Object(
+        { kty: Type.String(), kid: Type.String(), use: Type.String(), alg: Type.String() },
+        { additionalProperties: true },
+      ),
+    ),
+  }),
+);
+
+const ANSWERS: Answers = {
+  ...shows('A JWK set.', KeySet, ['cache-control', 'etag']),
+  304: { description: 'The copy whose tag If-None-Match names is still good.', headers: ['cache-control', 'etag'] },
+};
+
+export function jwksRoute(tokens: PublishedKeys): Route {
   return publicRoute({
     method: 'GET',
     path: '/.well-known/jwks.json',
+    operationId: 'getKeySet',
     summary: 'The public keys of access tokens: the next, the current and the retired until their tokens are gone.',
     body: NOTHING,
     query: NOTHING,
-    handler: async (): Promise<Answer> => ({
-      status: 200,
-      headers: { 'cache-control': `public, max-age=${MAX_AGE_SECONDS}, must-revalidate` },
-      body: tokens.jwks(),
-    }),
+    answers: ANSWERS,
+    refusals: [],
+    handler: async (ask): Promise<Answer> => {
+      const body = tokens.jwks();
+      const etag = entityTag(body);
+      const headers = { 'cache-control': `public, max-age=${MAX_AGE_SECONDS}, must-revalidate`, etag };
+      return isKnown(ask.header('if-none-match'), etag) ? { status: 304, headers } : { status: 200, headers, body };
+    },
   });
+}
+
+/** Whether the client's copy is the same. What it sends in another form is passed over: a verifier gets its keys in any case. */
+function isKnown(ifNoneMatch: HeaderValue, etag: string): boolean {
+  if (typeof ifNoneMatch !== 'string') return false;
+  return ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
 }

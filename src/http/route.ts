@@ -4,8 +4,9 @@ import { type Static, type TSchema, Type } from 'typebox';
 import type { ManagementPermission } from '../admin/authorize.ts';
 import type { Caller } from '../admin/caller.ts';
 import type { HeaderValue } from '../decision/model.ts';
-import { Refusal } from '../domain/errors.ts';
+import { type ErrorCode, Refusal } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
+import type { Answers } from './answers.ts';
 import { isStorable, unstorable } from './json.ts';
 import { compileValidator, type Validated } from './validation.ts';
 
@@ -48,7 +49,23 @@ export interface Answer {
   readonly status: number;
   /** Sent as JSON; undefined = no body. */
   readonly body?: unknown;
+  /** Sent as it is, instead of `body`. */
+  readonly file?: Bytes;
+  /** Sent piece by piece, instead of `body`, as fast as the client takes it. Stopped when the client goes away. */
+  readonly stream?: TextStream;
   readonly headers?: Readonly<Record<string, string | string[]>>;
+}
+
+export interface Bytes {
+  /** Their media type. */
+  readonly type: string;
+  readonly bytes: Uint8Array;
+}
+
+export interface TextStream {
+  /** Its media type. */
+  readonly type: string;
+  readonly pieces: AsyncIterable<string>;
 }
 
 /** The schema of a request without a body, or of a route without query parameters. */
@@ -58,21 +75,31 @@ interface Described<B extends TSchema, Q extends TSchema> {
   readonly method: HttpMethod;
   /** `/v1/iam/users/:id` */
   readonly path: string;
+  /** What generated clients call it: `createUser`. */
+  readonly operationId: string;
   /** One sentence for people who read the API's description. */
   readonly summary: string;
   /** NOTHING: the request carries no body, or an empty object. */
   readonly body: B;
   /** An object of scalars. A member `tenant_id` is joined with X-Tenant-ID before the caller is let in. */
   readonly query: Q;
+  /** What success looks like. */
+  readonly answers: Answers;
+  /** Codes of the use case. Those that follow from access, body and query are not repeated here. */
+  readonly refusals: readonly ErrorCode[];
 }
 
 export interface PublicRoute<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
+  /** It looks at a credential where there is one. */
+  readonly takesCredential?: boolean;
   readonly handler: (ask: Ask<Static<B>, Static<Q>>) => Promise<Answer>;
 }
 
 export interface CallerRoute<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
   /** Checked before the body is read. `use-case`: the use case decides, because acting on oneself needs less; `any`: every credential. */
   readonly permission: ManagementPermission | 'use-case' | 'any';
+  /** What the use case asks for, where it decides: `admin:keys`, or acting for oneself. Markdown. */
+  readonly needs?: string;
   readonly handler: (ask: CallerAsk<Static<B>, Static<Q>>) => Promise<Answer>;
 }
 
@@ -80,11 +107,18 @@ export interface CallerRoute<B extends TSchema, Q extends TSchema> extends Descr
 export interface Route {
   readonly method: HttpMethod;
   readonly path: string;
+  readonly operationId: string;
   readonly summary: string;
+  readonly answers: Answers;
+  readonly refusals: readonly ErrorCode[];
   readonly access: 'public' | 'use-case' | 'any' | ManagementPermission;
+  /** The rights that it takes, in Markdown; undefined = none but a credential, if that. */
+  readonly needs: string | undefined;
   readonly bodySchema: TSchema;
   readonly querySchema: TSchema;
   readonly takesTenant: boolean;
+  /** Of public routes: a credential is looked at where there is one. */
+  readonly takesCredential: boolean;
   /** Rejects with a Refusal for input that does not pass the schemas. */
   readonly run: (raw: RawAsk, callers: Callers | undefined) => Promise<Answer>;
 }
@@ -92,7 +126,13 @@ export interface Route {
 /** A route that anybody may call; it authenticates by itself if at all. */
 export function publicRoute<B extends TSchema, Q extends TSchema>(route: PublicRoute<B, Q>): Route {
   const read = reader(route);
-  return { ...described(route), access: 'public', run: async (raw) => route.handler(read(raw)) };
+  return {
+    ...described(route),
+    access: 'public',
+    needs: undefined,
+    takesCredential: route.takesCredential === true,
+    run: async (raw) => route.handler(read(raw)),
+  };
 }
 
 /** A route for who proves itself. */
@@ -101,6 +141,8 @@ export function callerRoute<B extends TSchema, Q extends TSchema>(route: CallerR
   return {
     ...described(route),
     access: route.permission,
+    needs: route.needs ?? (route.permission.includes(':') ? `\`${route.permission}\`` : undefined),
+    takesCredential: true,
     run: async (raw, callers) => {
       if (callers === undefined) throw new Error(`${route.path} was reached without a caller`);
       return route.handler({ ...read(raw), ...callers });
@@ -112,7 +154,10 @@ function described<B extends TSchema, Q extends TSchema>(route: Described<B, Q>)
   return {
     method: route.method,
     path: route.path,
+    operationId: route.operationId,
     summary: route.summary,
+    answers: route.answers,
+    refusals: route.refusals,
     bodySchema: route.body,
     querySchema: route.query,
     takesTenant: 'tenant_id' in properties(route.query),
@@ -128,7 +173,7 @@ function reader<B extends TSchema, Q extends TSchema>(route: Described<B, Q>) {
     const { shortBody, ...circumstances } = raw;
     const query = admittedQuery(queries(typedQuery(raw.query, types), true));
     if (raw.body === undefined && needsBody) throw new Refusal('invalid_json', 'The request needs a JSON body.');
-    const body = raw.body ?? {};
+    const body = raw.body === undefined ? {} : raw.body;
     const bad = unstorable(body).map((path) => ({ path, message: 'Texts hold neither NUL nor lone surrogates.' }));
     if (bad.length > 0)
       throw new Refusal('invalid_field', 'The body holds text that cannot be kept.', { errors: bad.slice(0, 50) });

@@ -1,6 +1,7 @@
 /** The HTTP door: reads requests strictly, lets callers in, runs routes, and writes every error in one shape. */
 
 import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -15,11 +16,12 @@ import { Refusal } from '../domain/errors.ts';
 import { makeId, parseId, type RequestId } from '../domain/ids.ts';
 import { authenticate, type IncomingRequest, type NamedTenant, type Resolver } from './authenticate.ts';
 import { clientAddress, type TrustedProxies } from './client-address.ts';
-import { headerValue } from './headers.ts';
+import { headerText, headerValue } from './headers.ts';
 import { parseJson } from './json.ts';
 import { allowedMethods } from './known-paths.ts';
 import { problemOf } from './problems.ts';
 import type { Answer, Callers, RawAsk, Route } from './route.ts';
+import { runOnTerms } from './terms.ts';
 
 export interface HttpParts {
   readonly live: Resolver;
@@ -76,15 +78,13 @@ export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyI
     reply.header('x-request-id', request.id);
     reply.header('x-content-type-options', 'nosniff');
     reply.header('cache-control', 'no-store');
+    // Before the body is read, whatever is said about it: what is not here takes none.
+    return request.is404 ? refuseUnknown(routes, request, reply) : undefined;
   });
   server.setErrorHandler((error, request, reply) => {
     sendProblem(error, request, reply);
   });
-  server.setNotFoundHandler((request, reply) => {
-    const allowed = allowedMethods(routes, request.url);
-    if (allowed.length > 0) reply.header('allow', allowed.join(', '));
-    sendProblem(allowed.length > 0 ? methodNotAllowed(request.method) : notFound(), request, reply);
-  });
+  server.setNotFoundHandler((request, reply) => refuseUnknown(routes, request, reply));
 
   for (const route of routes) addRoute(server, parts, route);
   return server;
@@ -109,7 +109,8 @@ function addRoute(server: FastifyInstance, parts: HttpParts, route: Route): void
     handler: async (request, reply) => {
       const admitted = admissions.get(request);
       if (admitted === undefined) throw new Error(`${route.path} was reached without admission`);
-      return send(await route.run(rawAsk(request, admitted.incoming), admitted.callers), reply);
+      const ask = rawAsk(request, admitted.incoming);
+      return send(await runOnTerms(route, ask, admitted.callers, (name) => headerText(request.raw.rawHeaders, name)), reply);
     },
   });
 }
@@ -170,7 +171,21 @@ function queryOf(request: FastifyRequest): Readonly<Record<string, unknown>> {
 
 function send(answer: Answer, reply: FastifyReply): FastifyReply {
   reply.status(answer.status).headers(answer.headers ?? {});
+  if (answer.file !== undefined) return reply.type(answer.file.type).send(answer.file.bytes);
+  if (answer.stream !== undefined) {
+    // The framework would read the whole stream to throw it away.
+    const pieces = reply.request.method === 'HEAD' ? [] : answer.stream.pieces;
+    return reply.type(answer.stream.type).send(Readable.from(pieces));
+  }
   return answer.body === undefined ? reply.send() : reply.type('application/json').send(JSON.stringify(answer.body));
+}
+
+/** A wrong method, or a wrong path. */
+function refuseUnknown(routes: readonly Route[], request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const allowed = allowedMethods(routes, request.url);
+  if (allowed.length > 0) reply.header('allow', allowed.join(', '));
+  sendProblem(allowed.length > 0 ? methodNotAllowed(request.method) : notFound(), request, reply);
+  return reply;
 }
 
 function sendProblem(cause: unknown, request: FastifyRequest, reply: FastifyReply): void {

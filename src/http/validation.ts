@@ -10,7 +10,10 @@ const MAX_ERRORS = 50;
 
 const thorough = new Ajv({ strict: true, allErrors: true, allowUnionTypes: true, ownProperties: true });
 const frugal = new Ajv({ strict: true, allErrors: false, allowUnionTypes: true, ownProperties: true });
-for (const ajv of [thorough, frugal]) addFormats.default(ajv, ['date-time', 'email']);
+for (const ajv of [thorough, frugal]) {
+  addFormats.default(ajv, ['date-time', 'email']);
+  ajv.addVocabulary(['asksAlso']);
+}
 
 export type Validated<T> =
   | { readonly kind: 'valid'; readonly value: T }
@@ -52,6 +55,14 @@ function fieldError(error: ErrorObject): FieldError {
     default:
       return { path: at, message: `Value ${error.message ?? 'is not valid'}.` };
   }
+}
+
+/**
+ * Keywords of what the use case asks beyond the schema, and refuses in its own words: for the description of the API alone.
+ * @example Type.String({ maxLength: 64, ...asksAlso({ pattern: '^[a-z]' }) })
+ */
+export function asksAlso(keywords: Readonly<Record<string, unknown>>) {
+  return { asksAlso: keywords };
 }
 
 /** The same schema, or null. One `type` list rather than `anyOf`, so that an error is told once. */

@@ -4,7 +4,7 @@
  */
 
 import { Fault } from '../domain/errors.ts';
-import type { PublicJwk, SigningKeyChange, SigningKeyStore, StoredSigningKey } from './ports.ts';
+import type { PublicJwk, SigningKeyStore, StoredSigningKey } from './ports.ts';
 import { deriveKey } from './seal.ts';
 import { makeSigningKey, openSigningKey, type SigningKey } from './signing-key.ts';
 import { currentKey, planRotation, planUpkeep, type RotationTimes } from './signing-key-plan.ts';
@@ -30,8 +30,6 @@ export interface PublishedKey extends PublicJwk {
 
 const UPKEEP_EVERY_MS = 3_600_000;
 const RELOAD_AT_MOST_EVERY_MS = 1000;
-
-type Plan = typeof planUpkeep;
 
 export class SigningKeys {
   readonly #parts: SigningKeysParts;
@@ -64,13 +62,9 @@ export class SigningKeys {
   }
 
   /** Does what is due: a next key ahead of need, and away with those whose tokens are gone. */
-  maintain(): Promise<void> {
-    return this.#change(planUpkeep);
-  }
-
-  /** Publishes a next key now, which takes over a day later. Does nothing while one is already waiting. */
-  rotate(): Promise<void> {
-    return this.#change(planRotation);
+  async maintain(): Promise<void> {
+    const { store, clock, times } = this.#parts;
+    this.#take(await store.change((keys) => planUpkeep(keys, clock(), times, keyMaker(this.#sealKey))));
   }
 
   /** True when tokens can be signed and verified. */
@@ -160,14 +154,31 @@ export class SigningKeys {
     this.#lastReadFailed = false;
   }
 
-  async #change(plan: Plan): Promise<void> {
-    const decide = (keys: readonly StoredSigningKey[]): SigningKeyChange =>
-      plan(keys, this.#parts.clock(), this.#parts.times, (signsFromMs) => makeSigningKey(this.#sealKey, signsFromMs));
-    this.#take(await this.#parts.store.change(decide));
-  }
-
   #take(stored: readonly StoredSigningKey[]): void {
     const opened = stored.map((key) => this.#ring.get(key.kid) ?? openSigningKey(this.#sealKey, key));
     this.#ring = new Map(opened.map((key) => [key.kid, key]));
   }
+}
+
+/**
+ * A rotation by hand: publishes a next key now, which takes over a day later. Does nothing while one is already waiting. Servers learn
+ * of it by the change feed.
+ * @returns all keys afterwards, and whether one was made
+ */
+export async function rotateSigningKeys(
+  store: Pick<SigningKeyStore, 'change'>,
+  by: { readonly secretKey: string; readonly times: RotationTimes; readonly nowMs: number },
+): Promise<{ readonly keys: readonly StoredSigningKey[]; readonly made: boolean }> {
+  const makeKey = keyMaker(deriveKey(by.secretKey, 'signing-keys'));
+  let made = false;
+  const keys = await store.change((present) => {
+    const change = planRotation(present, by.nowMs, by.times, makeKey);
+    made = change.insert.length > 0;
+    return change;
+  });
+  return { keys, made };
+}
+
+function keyMaker(sealKey: Uint8Array): (signsFromMs: number) => StoredSigningKey {
+  return (signsFromMs) => makeSigningKey(sealKey, signsFromMs);
 }

@@ -5,7 +5,9 @@ import createKnex, { type Knex } from 'knex';
 import pg from 'pg';
 import { Fault } from '../domain/errors.ts';
 import { isRetryable, statementError } from './faults.ts';
-import { clientOptions, createPool, type Row, type Statement } from './pool.ts';
+import { clientOptions, createPool, type Pool, type Row, runOn, type Statement } from './pool.ts';
+import { runPreparedBy } from './prepared.ts';
+import { makeTurns, type Turns } from './turns.ts';
 
 export interface DatabaseOptions {
   /** `postgresql://user:password@host:port/database`, or `postgresql://user@/database?host=/directory` for a Unix socket. */
@@ -25,10 +27,18 @@ export interface Database {
   query(statement: Statement): Promise<readonly Row[]>;
   /** A connection of one's own, not yet connected and not of the pool: for LISTEN, and for locks held across transactions. */
   newClient(): pg.Client;
+  /** Of transactions: so few at a time that connections are left for everything else. */
+  readonly turns: Turns;
   /** A second pool to the same database, with other bounds. */
   reopen(changes: Omit<DatabaseOptions, 'url'>): Database;
   close(): Promise<void>;
 }
+
+/** Connections that transactions leave to single statements, where there are so many. */
+const SPARED = 2;
+/** Less than proxies wait for an answer: a client is told to come again before they give up. */
+const MAX_TURN_WAIT_MS = 8000;
+const MAX_WAITING = 1000;
 
 export function openDatabase(options: DatabaseOptions): Database {
   const { url, poolMax = 10, acquireTimeoutMs = 2000, queryTimeoutMs = 2000 } = options;
@@ -40,9 +50,12 @@ export function openDatabase(options: DatabaseOptions): Database {
     compileSqlOnError: false,
     log: { warn: ignore, error: ignore, deprecate: ignore, debug: ignore },
   });
+  runPreparedBy(knex, pool.run);
+  pools.set(knex, pool);
   return {
     knex,
     query: (statement) => pool.run(statement),
+    turns: makeTurns({ places: Math.max(1, poolMax - SPARED), maxWaiting: MAX_WAITING, maxWaitMs: MAX_TURN_WAIT_MS }),
     newClient: () => new pg.Client(clientOptions({ url, acquireTimeoutMs })),
     reopen: (changes) => openDatabase({ ...options, ...changes }),
     close: () => pool.destroy(),
@@ -50,21 +63,40 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 const ATTEMPTS = 4;
-/** How long the server lets a transaction sit idle, holding its locks, when its owner is stopped or cut off. */
-const IDLE_IN_TRANSACTION_MS = 10_000;
 
 /**
- * Runs `work` in one transaction (read committed). Resolves when it is committed; when `work` fails it is rolled back and the error
+ * Runs `work` in one transaction (read committed), when its turn comes: never call it in the work of another. Resolves when it is committed; when `work` fails it is rolled back and the error
  * passed on. After a serialization failure or a deadlock everything is run again, so `work` must not have effects elsewhere.
  * A Fault may mean that the outcome is unknown: the connection was lost during COMMIT.
  */
 export async function transaction<T>(db: Database, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
+  return db.turns.take(() => attempts(db, work));
+}
+
+const pools = new WeakMap<Knex, Pool>();
+
+/** A transaction whose connection is at hand for prepared statements too. */
+async function onOneConnection<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
+  const pool = pools.get(knex);
+  if (pool === undefined) return knex.transaction(work);
+  const connection = await pool.acquire().promise;
+  try {
+    return await knex.transaction(
+      (trx) => {
+        runPreparedBy(trx, (statement) => runOn(connection, statement));
+        return work(trx);
+      },
+      { connection },
+    );
+  } finally {
+    pool.release(connection);
+  }
+}
+
+async function attempts<T>(db: Database, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await db.knex.transaction(async (trx) => {
-        await trx.raw("select set_config('idle_in_transaction_session_timeout', ?, true)", [String(IDLE_IN_TRANSACTION_MS)]);
-        return work(trx);
-      });
+      return await onOneConnection(db.knex, work);
     } catch (error) {
       if (!isRetryable(error)) {
         throw error;

@@ -26,12 +26,12 @@ export interface Statement {
 
 export type Row = Readonly<Record<string, unknown>>;
 
-type Done = (error: Error | null, result?: pg.QueryResult<Row>) => void;
+type Done<R extends pg.QueryResultRow> = (error: Error | null, result?: pg.QueryResult<R>) => void;
 
 /** What knex gets to work with: the one method of a pg client that it calls. */
 export interface PooledConnection {
   readonly __knexUid: string;
-  query(statement: string | Statement, done: Done): void;
+  query<R extends pg.QueryResultRow = Row>(statement: string | Statement, done: Done<R>): void;
 }
 
 export interface Pool {
@@ -39,7 +39,7 @@ export interface Pool {
   release(connection: PooledConnection): boolean;
   /** Closes all connections; those that do not say goodbye in time are cut. */
   destroy(): Promise<void>;
-  run(statement: Statement): Promise<readonly Row[]>;
+  run<R extends pg.QueryResultRow = Row>(statement: Statement): Promise<readonly R[]>;
   numFree(): number;
   numUsed(): number;
   numPendingAcquires(): number;
@@ -51,6 +51,15 @@ interface Use {
   broken: string | undefined;
 }
 
+/** How knex begins a transaction. */
+const KNEX_BEGIN = 'BEGIN;';
+/**
+ * How one begins here, in the same round trip: the server lets it sit idle, holding its locks, for ten seconds at most, should its owner
+ * be stopped or cut off.
+ */
+const BEGIN = `begin; set local idle_in_transaction_session_timeout = '10s'`;
+const ROLLBACK = /^\s*rollback\s*;?\s*$/i;
+const NO_RESULT = { command: 'ROLLBACK', rowCount: 0, oid: 0, fields: [], rows: [] };
 const CLOSE_TIMEOUT_MS = 2000;
 const IDLE_TIMEOUT_MS = 30_000;
 
@@ -76,14 +85,16 @@ export function createPool(options: PoolOptions): Pool {
     const use: Use = { client, broken: undefined };
     const connection: PooledConnection = {
       __knexUid: `c${++connections}`,
-      query(statement, done) {
+      query<R extends pg.QueryResultRow>(statement: string | Statement, done: Done<R>) {
         const { broken } = use;
         if (broken !== undefined) {
-          // Such as the ROLLBACK after a statement that was cut off: what matters is why.
-          queueMicrotask(() => done(new Fault(broken)));
+          const text = typeof statement === 'string' ? statement : statement.text;
+          // A transaction goes with its connection. Failing to say so would only hide the error that began it.
+          queueMicrotask(() => (ROLLBACK.test(text) ? done(null, NO_RESULT) : done(new Fault(broken))));
           return;
         }
-        send(client, statement, options.queryTimeoutMs, (error, result) => {
+        const begins = typeof statement !== 'string' && statement.text === KNEX_BEGIN;
+        send<R>(client, begins ? BEGIN : statement, options.queryTimeoutMs, (error, result) => {
           if (error !== null && spoilsConnection(error.cause ?? error)) {
             use.broken = error.message;
           }
@@ -130,12 +141,10 @@ export function createPool(options: PoolOptions): Pool {
       closing ??= close();
       return closing;
     },
-    async run(statement) {
+    async run<R extends pg.QueryResultRow>(statement: Statement) {
       const connection = await acquire();
       try {
-        return await new Promise<readonly Row[]>((resolve, reject) => {
-          connection.query(statement, (error, result) => (error === null ? resolve(result?.rows ?? []) : reject(error)));
-        });
+        return await runOn<R>(connection, statement);
       } finally {
         release(connection);
       }
@@ -144,6 +153,16 @@ export function createPool(options: PoolOptions): Pool {
     numUsed: () => held.size,
     numPendingAcquires: () => clients.waitingCount,
   };
+}
+
+/** Runs one statement on a connection in hand. */
+export function runOn<R extends pg.QueryResultRow = Row>(
+  connection: PooledConnection,
+  statement: Statement,
+): Promise<readonly R[]> {
+  return new Promise((resolve, reject) => {
+    connection.query<R>(statement, (error, result) => (error === null ? resolve(result?.rows ?? []) : reject(error)));
+  });
 }
 
 /** How any connection of ours is opened. */
@@ -164,7 +183,12 @@ export async function endClient(client: pg.Client): Promise<void> {
   clearTimeout(cut);
 }
 
-function send(client: pg.PoolClient, statement: string | Statement, timeoutMs: number, done: Done): void {
+function send<R extends pg.QueryResultRow>(
+  client: pg.PoolClient,
+  statement: string | Statement,
+  timeoutMs: number,
+  done: Done<R>,
+): void {
   const { text, name, values } = typeof statement === 'string' ? { text: statement } : statement;
   let late = false;
   const timer = setTimeout(() => {
@@ -172,7 +196,7 @@ function send(client: pg.PoolClient, statement: string | Statement, timeoutMs: n
     client.connection.stream.destroy();
   }, timeoutMs);
   const config = { text, ...(name === undefined ? {} : { name }), ...(values === undefined ? {} : { values: [...values] }) };
-  client.query<Row>(config, (error: Error | undefined, result) => {
+  client.query<R>(config, (error: Error | undefined, result) => {
     clearTimeout(timer);
     if (error) {
       done(late ? new Fault(`the database did not answer within ${timeoutMs} ms`, { cause: error }) : statementError(error));

@@ -2,11 +2,12 @@
 
 import type { Knex } from 'knex';
 import { Fault } from '../domain/errors.ts';
-import type { PublicJwk, SigningKeyStore, StoredSigningKey } from '../identity/ports.ts';
+import type { PublicJwk, SigningKeyChange, SigningKeyStore, StoredSigningKey } from '../identity/ports.ts';
 import { type Database, transaction } from './database.ts';
+import { insertAudit } from './queries/audit.ts';
 
 /** Held to the end of the transaction: whoever decides on the ring sees what the one before decided. Unlike the other locks of the schema. */
-const RING_LOCK = 726543482;
+const RING_LOCK = 726543490;
 
 interface KeyRow {
   readonly kid: string;
@@ -21,20 +22,56 @@ export function signingKeyStore(db: Database): SigningKeyStore {
     load: () => loadKeys(db.knex),
     change: (plan) =>
       transaction(db, async (trx) => {
-        await trx.raw('select pg_advisory_xact_lock(?)', [RING_LOCK]);
-        const { insert, retire, remove } = plan(await loadKeys(trx));
-        for (const key of insert) {
-          await insertKey(trx, key);
-        }
-        for (const { kid, retiredAtMs } of retire) {
-          await trx.raw('update signing_keys set retired_at = :at where kid = :kid', { kid, at: new Date(retiredAtMs) });
-        }
-        for (const kid of remove) {
-          await trx.raw('delete from signing_keys where kid = :kid', { kid });
-        }
-        return loadKeys(trx);
+        let planned: SigningKeyChange | undefined;
+        const keys = await changeSigningKeys(trx, (present) => {
+          planned = plan(present);
+          return planned;
+        });
+        await recordUpkeep(trx, planned);
+        return keys;
       }),
   };
+}
+
+/** What servers do to the keys by themselves is written down like everything else. */
+async function recordUpkeep(trx: Knex, planned: SigningKeyChange | undefined): Promise<void> {
+  if (planned === undefined || planned.insert.length + planned.retire.length + planned.remove.length === 0) return;
+  await insertAudit(trx, {
+    actorType: 'system',
+    actorId: undefined,
+    tenantId: undefined,
+    address: undefined,
+    action: 'signing_key.upkeep',
+    targetType: 'signing_key',
+    targetId: planned.insert[0]?.kid,
+    result: 'success',
+    before: undefined,
+    after: {
+      published: planned.insert.map(({ kid }) => kid),
+      retired: planned.retire.map(({ kid }) => kid),
+      removed: planned.remove,
+    },
+    requestId: undefined,
+  });
+}
+
+/** As `SigningKeyStore.change`, inside a transaction. */
+export async function changeSigningKeys(
+  trx: Knex,
+  plan: Parameters<SigningKeyStore['change']>[0],
+): Promise<readonly StoredSigningKey[]> {
+  await trx.raw('select pg_advisory_xact_lock(?)', [RING_LOCK]);
+  const { insert, retire, remove } = plan(await loadKeys(trx));
+  for (const key of insert) {
+    await insertKey(trx, key);
+  }
+  for (const { kid, retiredAtMs } of retire) {
+    await trx.raw('update signing_keys set retired_at = :at where kid = :kid', { kid, at: new Date(retiredAtMs) });
+  }
+  for (const kid of remove) {
+    await trx.raw('delete from signing_keys where kid = :kid', { kid });
+  }
+  return loadKeys(trx);
 }
 
 async function loadKeys(q: Knex): Promise<readonly StoredSigningKey[]> {

@@ -4,6 +4,7 @@ import { type CacheStats, watchCaches } from './cache-metrics.ts';
 import { type CheckObserver, checkObserver } from './check-observer.ts';
 import { DecisionLog } from './decision-log.ts';
 import { type Log, type LogOptions, startLogging } from './log.ts';
+import { type AccessLogStats, type MeteringStats, watchAccessLog, watchMetering } from './metering-metrics.ts';
 import { type LoginOutcome, Metrics } from './metrics.ts';
 
 /** What the change feed reports. */
@@ -28,6 +29,8 @@ export interface Telemetry {
   readonly login: (outcome: LoginOutcome) => void;
   /** Takes up what exists only once the server is joined. Call it once. */
   readonly watch: (watched: Watched) => void;
+  /** The same for limits, and what ends of requests they are told of. */
+  readonly watchMetering: (metering: () => MeteringStats, accessLog: () => AccessLogStats) => void;
   /** The metrics in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
   /** For a worker process: lets the first one show these metrics together with those of the others. */
@@ -63,6 +66,10 @@ export function createTelemetry(options: LogOptions): Telemetry {
         { name: 'postern_feed_age_seconds', help: 'Time since the change feed was last read.', together: 'max' },
         () => feedAgeMs() / 1000,
       );
+    },
+    watchMetering: (metering, accessLog) => {
+      watchMetering(metrics, metering);
+      watchAccessLog(metrics, accessLog);
     },
     metrics: () => metrics.exposition(),
     answerCluster: () => metrics.answerCluster(),

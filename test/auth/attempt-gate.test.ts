@@ -46,6 +46,27 @@ test('whoever waited is refused when the one under way fails', async () => {
   expect(gate.size).toBe(0);
 });
 
+test('whoever hears of its refusal before another hears that it was let in waits for that other all the same', async () => {
+  const gate = new AttemptGate();
+  const { claim, forgive } = counter(1);
+  const [first, second] = [gate.open('a'), gate.open('a')];
+  const answer = Promise.withResolvers<void>();
+  const early = first.enter(async () => {
+    const claimed = await claim();
+    await answer.promise;
+    return claimed;
+  });
+  const outcome = second.enter(claim);
+  await settled();
+  answer.resolve();
+  expect(await early).toBe(true);
+  forgive();
+  first.leave();
+  expect(await outcome).toBe(true);
+  second.leave();
+  expect(gate.size).toBe(0);
+});
+
 test('a success between being refused and beginning to wait is not missed', async () => {
   const gate = new AttemptGate();
   const { claim, forgive } = counter(1);

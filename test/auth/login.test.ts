@@ -169,7 +169,10 @@ describe('a failed login', () => {
     expect(await stand.db.knex('sessions').count('* as n')).toEqual([{ n: 0 }]);
   });
 
-  test('is the end of it when the password is reset while it is being checked', async () => {
+  test.each([
+    ['the password is reset', `password_hash = 'another', password_changed_at = clock_timestamp()`],
+    ['the user is deactivated', `status = 'deactivated'`],
+  ])('is the end of it when %s while the password is being checked', async (_name, change) => {
     const stand = await start({
       passwords: (real) => ({
         hash: (password) => real.hash(password),
@@ -177,7 +180,7 @@ describe('a failed login', () => {
         validate: (password) => real.validate(password),
         verify: async (stored, password) => {
           const right = await real.verify(stored, password);
-          await database.db.knex.raw(`update users set password_hash = 'another', password_changed_at = clock_timestamp()`);
+          await database.db.knex.raw(`update users set ${change}`);
           return right;
         },
       }),
@@ -295,10 +298,9 @@ describe('guessing', () => {
     expect(await stand.db.knex('login_failures').select('scope', 'failures')).toEqual([{ scope: 'address', failures: 4 }]);
   });
 
-  test('may go on when a quarter of an hour has passed, and what is past is cleared away', async () => {
+  test('may go on when a quarter of an hour has passed', async () => {
     const stand = await start(LIMITS);
     for (let i = 0; i < 4; i++) await stand.post(LOGIN, wrong('ada@example.com'));
-    await stand.post(LOGIN, wrong('other@example.com'), fromAddress('203.0.113.9'));
     await stand.db.knex.raw(`update login_failures set window_start = window_start - interval '15 minutes 1 second'`);
     expect((await stand.post(LOGIN, wrong('ada@example.com'))).status).toBe(401);
     const subjects = ['email:ada@example.com', '4:2130706433'].map((text) => createHash('sha256').update(text).digest('hex'));

@@ -1,5 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { UserId } from '../../src/domain/ids.ts';
+import { refresh as refreshToken } from '../../src/admin/auth/refresh.ts';
+import { Fault } from '../../src/domain/errors.ts';
+import { makeId, type UserId } from '../../src/domain/ids.ts';
+import { refreshDigest } from '../../src/identity/refresh.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { addPerson, auditOf, clear, everythingStored, PASSWORD } from './people.ts';
 import { bearer, type Reply, refreshTokenOf, type Stand, startStand } from './stand.ts';
@@ -34,6 +38,13 @@ async function passed(interval: string): Promise<void> {
     `update refresh_tokens set issued_at = issued_at - cast(:interval as interval), used_at = used_at - cast(:interval as interval)`,
     { interval },
   );
+}
+
+async function successorsMade(): Promise<readonly string[]> {
+  const { rows } = await stand.db.knex.raw<{ rows: { digest: string }[] }>(
+    `select encode(successor_digest, 'hex') as digest from refresh_tokens where successor_digest is not null`,
+  );
+  return rows.map((row) => row.digest);
 }
 
 function expectRefused(reply: Reply): void {
@@ -81,15 +92,45 @@ describe('a refresh', () => {
     expect(await stand.db.knex('refresh_tokens').count('* as n')).toEqual([{ n: 3 }]);
   });
 
+  test('at many processes at once gives one successor too', async () => {
+    const token = refreshTokenOf(await login());
+    const from = { address: undefined, userAgent: undefined, requestId: makeId('req', 0, randomBytes(10)), nowMs: Date.now() };
+    const pairs = await Promise.all(
+      Array.from({ length: 16 }, () => refreshToken({ ...stand.parts, claims: new Map() }, { text: token, via: 'body' }, from)),
+    );
+    expect(new Set(pairs.map((pair) => pair.refreshToken)).size).toBe(1);
+    expect(await stand.db.knex('refresh_tokens').count('* as n')).toEqual([{ n: 2 }]);
+  });
+
   test('whose answer was lost in a crash is answered again by the server that takes over', async () => {
     const token = refreshTokenOf(await login());
     const lost = refreshTokenOf(await refresh(token));
     await stand.close();
     stand = await startStand(database.url);
-    await passed('9 seconds');
+    await passed('3 seconds');
     const again = await refresh(token);
     expect(refreshTokenOf(again)).toBe(lost);
     expect((await refresh(lost)).status).toBe(200);
+  });
+
+  test('that failed between its claim and its answer is answered when it is asked again, by the one successor', async () => {
+    const token = refreshTokenOf(await login());
+    const doomed = await startStand(database.url, {
+      tokens: (real) => ({
+        lifetimeMs: real.lifetimeMs,
+        verify: (text) => real.verify(text),
+        issue: () => Promise.reject(new Fault('the process dies here')),
+      }),
+    });
+    const failed = await Promise.all([1, 2, 3].map(() => refresh(token, doomed)));
+    await doomed.close();
+    expect(failed.map((reply) => reply.status)).toEqual([503, 503, 503]);
+    const [claimed] = await successorsMade();
+    const again = await refresh(token);
+    expect(again.status).toBe(200);
+    expect(await successorsMade()).toEqual([claimed]);
+    expect(refreshDigest(refreshTokenOf(again)).toString('hex')).toBe(claimed);
+    expect((await refresh(refreshTokenOf(again))).status).toBe(200);
   });
 
   test('of a token that nobody was given is refused', async () => {
@@ -220,6 +261,15 @@ describe('a refresh token is good', () => {
     }
     await stand.db.knex('tenants').where({ id: 'acme' }).update({ status: 'active' });
     expect((await refresh(refreshTokenOf(first))).status).toBe(200);
+  });
+
+  test('for its second use too, when its tenant was suspended between the two', async () => {
+    const first = await login();
+    const second = refreshTokenOf(await refresh(refreshTokenOf(first)));
+    await stand.db.knex('tenants').where({ id: 'acme' }).update({ status: 'suspended' });
+    expect((await refresh(refreshTokenOf(first))).json['code']).toBe('tenant_suspended');
+    await stand.db.knex('tenants').where({ id: 'acme' }).update({ status: 'active' });
+    expect(refreshTokenOf(await refresh(refreshTokenOf(first)))).toBe(second);
   });
 });
 

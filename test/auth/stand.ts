@@ -2,9 +2,10 @@
 
 import { randomBytes } from 'node:crypto';
 import { AttemptGate } from '../../src/admin/auth/attempt-gate.ts';
-import type { AuthParts, LoginSettings, PasswordVerifier } from '../../src/admin/auth/parts.ts';
+import type { AccessTokenParts, AuthParts, LoginSettings, PasswordVerifier } from '../../src/admin/auth/parts.ts';
 import { authRoutes } from '../../src/http/auth/routes.ts';
 import { trustProxies } from '../../src/http/client-address.ts';
+import { userRoutes } from '../../src/http/iam/users.ts';
 import { jwksRoute } from '../../src/http/jwks.ts';
 import { createHttp } from '../../src/http/server.ts';
 import { Passwords } from '../../src/identity/passwords.ts';
@@ -17,6 +18,7 @@ import { type Database, openDatabase } from '../../src/store/database.ts';
 import { ChangeFeed } from '../../src/store/feed.ts';
 import { PostgresLiveSource } from '../../src/store/live-source.ts';
 import { signingKeyStore } from '../../src/store/signing-keys.ts';
+import { holdAgainstDescription } from '../support/description.ts';
 import { send } from '../support/http.ts';
 
 export interface StandOptions {
@@ -25,6 +27,8 @@ export interface StandOptions {
   /** Put between the use cases and the real passwords. */
   readonly passwords?: (real: PasswordVerifier) => PasswordVerifier;
   readonly maxWaitingPasswords?: number;
+  /** Put between the use cases and the real access tokens. */
+  readonly tokens?: (real: AccessTokenParts) => AccessTokenParts;
 }
 
 export interface Reply {
@@ -44,12 +48,13 @@ export interface Stand {
   readonly attempts: AttemptGate;
   post(path: string, body?: unknown, headers?: Headers): Promise<Reply>;
   get(path: string, headers?: Headers): Promise<Reply>;
+  delete(path: string, headers?: Headers): Promise<Reply>;
   close(): Promise<void>;
 }
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-const SECRET_KEY = 'a secret key of tests that is long enough';
+export const SECRET_KEY = 'a secret key of tests that is long enough';
 
 /** The address of the client is what X-Forwarded-For says. */
 export function fromAddress(address: string): Headers {
@@ -107,7 +112,7 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
     now: Date.now,
     random: (size: number) => randomBytes(size),
     passwords: options.passwords?.(real) ?? real,
-    tokens,
+    tokens: options.tokens?.(tokens) ?? tokens,
     secretKey: SECRET_KEY,
     login: {
       refreshIdleMs: 7 * DAY_MS,
@@ -118,16 +123,16 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
     },
   };
   const attempts = new AttemptGate();
-  const http = createHttp({ live, now: Date.now, random: parts.random, trusted: trustProxies(['127.0.0.1']) }, [
-    ...authRoutes({ ...parts, origins: options.origins }, attempts),
-    jwksRoute(tokens),
-  ]);
+  const routes = [...authRoutes({ ...parts, origins: options.origins }, attempts), ...userRoutes(parts), jwksRoute(tokens)];
+  const check = holdAgainstDescription(routes);
+  const http = createHttp({ live, now: Date.now, random: parts.random, trusted: trustProxies(['127.0.0.1']) }, routes);
   const url = await http.listen({ host: '127.0.0.1', port: 0 });
 
   const ask = async (method: string, path: string, body: unknown, headers: Headers): Promise<Reply> => {
     const text = body === undefined ? '' : JSON.stringify(body);
     const type: Headers = body === undefined ? {} : { 'content-type': 'application/json' };
     const answer = await send(url, { method, path, headers: { ...type, ...headers }, body: text });
+    check(method, path, answer);
     const value: unknown = /json/.test(answer.headers['content-type'] ?? '') ? JSON.parse(answer.body) : {};
     const json = typeof value === 'object' && value !== null ? { ...value } : {};
     return { status: answer.status, headers: answer.headers, text: answer.body, json };
@@ -139,6 +144,7 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
     attempts,
     post: (path, body, headers = {}) => ask('POST', path, body, headers),
     get: (path, headers = {}) => ask('GET', path, undefined, headers),
+    delete: (path, headers = {}) => ask('DELETE', path, undefined, headers),
     async close() {
       await http.close();
       keys.close();

@@ -25,6 +25,7 @@ client-ip: {trusted-hops: 2}
 forward-credential: true
 workers: 2
 cache: {credentials: 1000, max-staleness: 60s}
+audit: {retention: 400d}
 login: {failures-per-account: 5, failures-per-address: 50}
 log: {level: debug}
 routes:
@@ -49,7 +50,11 @@ describe('the configuration', () => {
       routes: [],
       workers: 1,
       cache: { credentials: 200_000, maxStalenessMs: 300_000 },
+      drain: { noticeMs: 0 },
+      audit: { retentionMs: undefined },
       login: { failuresPerAccount: 10, failuresPerAddress: 100 },
+      limits: { windowMs: 60_000, tokenEstimate: 1024, reservationTtlMs: 600_000 },
+      usage: { source: 'envoy', eventsTenants: [] },
       log: { level: 'info' },
     });
     expect(secrets).toEqual({ databaseUrl: undefined, secretKey: undefined, bootstrapPassword: undefined, grpcTls: undefined });
@@ -73,6 +78,7 @@ describe('the configuration', () => {
       forwardCredential: true,
       workers: 2,
       cache: { credentials: 1000, maxStalenessMs: 60_000 },
+      audit: { retentionMs: 34_560_000_000 },
       login: { failuresPerAccount: 5, failuresPerAddress: 50 },
       log: { level: 'debug' },
       routes: [{ method: 'GET', template: '/v1/things/{thing}' }],

@@ -46,6 +46,12 @@ describe('an explanation', () => {
     ]);
   });
 
+  test('lists the grants also where a policy is what denies', () => {
+    const { code, grants } = explained({ as: 'ada', path: '/v1/agents', ip: '203.0.113.9' });
+    expect(code).toBe('denied_by_policy');
+    expect(grants).toMatchObject([{ kind: 'role', name: 'developer', outcome: 'covers' }]);
+  });
+
   test("lists a key's scopes beside its owner's roles", () => {
     const { grants } = explained({ as: 'k-gus', path: '/v1/models', ip: '10.0.0.1' });
     expect(grants).toMatchObject([
@@ -65,7 +71,17 @@ describe('an explanation', () => {
       applies: true,
       actions: true,
       resources: true,
-      conditions: [{ kind: 'ip_address', operator: 'not_in', operand: ['10.0.0.0/8'], matched: true, missing: false }],
+      conditions: [
+        {
+          kind: 'ip_address',
+          operator: 'not_in',
+          operand: ['10.0.0.0/8'],
+          value: '203.0.113.9',
+          timezone: null,
+          matched: true,
+          missing: false,
+        },
+      ],
     });
     expect(policies.find((one) => one.name === 'no-banned-nets')).toMatchObject({ global: true, matched: false, actions: true });
     expect(policies.find((one) => one.name === 'binds-nobody')).toMatchObject({
@@ -75,9 +91,23 @@ describe('an explanation', () => {
     });
   });
 
+  test('says what each condition was compared with, on whose clock', () => {
+    const at = { as: 'mel', method: 'POST', path: '/v1/finetuning/jobs', time: '2026-11-18T22:30:00Z' };
+    const night = explained({ ...at, body: { model: 'm' } }).policies.find((one) => one.name === 'no-night-finetuning');
+    expect(night?.conditions[0]).toMatchObject({ kind: 'time', value: '23:30', timezone: 'Europe/Berlin', matched: true });
+    const { policies } = explained({ as: 'ada', method: 'POST', path: '/v1/embeddings', body: { model: 'm' } });
+    expect(policies.find((one) => one.name === 'workdays')?.conditions[0]).toMatchObject({
+      kind: 'day_of_week',
+      value: 'Wed',
+      timezone: 'Europe/Berlin',
+      matched: false,
+    });
+  });
+
   test('says when what a condition looks at is missing', () => {
     const { policies } = explained({ as: 'ada', path: '/v1/agents', ip: 'unknown' });
     expect(policies.find((one) => one.name === 'office-only-agents')?.conditions[0]).toMatchObject({
+      value: null,
       matched: true,
       missing: true,
     });

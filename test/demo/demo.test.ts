@@ -95,6 +95,19 @@ describe('the demo', () => {
     expect(byPolicy).toMatch(/^HTTP\/1\.1 403 [\s\S]*"code":"denied_by_policy"[\s\S]*"policy":"no-secret-models"/);
   });
 
+  it('prints a loop that meets the limit of a small tenant, and books what it spent', async () => {
+    const [loop] = [...first.text.matchAll(/^ +(for .+)$/gm)].map((match) => match[1] ?? '');
+    const codes = (await paste(loop ?? '')).trim().split(' ');
+    expect(codes).toHaveLength(12);
+    expect(new Set(codes)).toEqual(new Set(['200', '429']));
+    // Two minutes at most have passed.
+    expect(codes.filter((code) => code === '200').length).toBeLessThanOrEqual(10);
+    const metrics = new URL(first.value('Metrics') ?? '');
+    await expect
+      .poll(async () => (await send(metrics.origin, { path: metrics.pathname })).body, { timeout: 10_000 })
+      .toMatch(/^postern_settlements_total\{outcome="booked"\} [1-9]/m);
+  });
+
   it('lets the administrator in through Envoy with the password that it shows', async () => {
     const answer = await send(first.value('Envoy') ?? '', {
       method: 'POST',
@@ -123,8 +136,9 @@ describe('the demo', () => {
   it('shows in the ledger what the upstream reported', async () => {
     const { origin, pathname } = new URL(first.value('Upstream ledger') ?? '');
     const { total, data } = JSON.parse((await send(origin, { path: pathname })).body);
-    expect(total.requests).toBe(1);
+    expect(total.requests).toBe(data.length);
     expect(data[0]).toMatchObject({ tenant: 'demo', model: 'llama-3' });
+    expect(data[1]).toMatchObject({ tenant: 'trial', model: 'llama-3' });
   });
 
   it('stops at Ctrl-C, and at its second start has the same data, a new key and no password to show', async () => {

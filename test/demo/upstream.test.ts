@@ -154,3 +154,29 @@ it('refuses a body past its bound instead of keeping it', async () => {
   });
   expect(answer.status).toBe(413);
 });
+
+describe('fails as x-demo asks it to, and keeps that out of the ledger', () => {
+  const fail = (how: string, body: object = HELLO) => post('/v1/chat/completions', body, { 'x-demo': how });
+
+  it.each([
+    [`status=500`, 500],
+    [`status=429`, 429],
+    [`status=200`, 200],
+    ['status=abc', 200],
+    ['nothing', 200],
+  ])('%s', async (how, status) => {
+    const before = (await ledger()).total.requests;
+    expect((await fail(how)).status).toBe(status);
+    expect((await ledger()).total.requests - before).toBe(status === 200 ? 1 : 0);
+  });
+
+  it.each([HELLO, { ...HELLO, stream: true, stream_options: { include_usage: true } }])(
+    'by breaking off, with and without an answer begun: %j',
+    async (body) => {
+      const before = (await ledger()).total.requests;
+      await expect(fail('close-after=2', body)).rejects.toThrow();
+      await expect(fail('close-after=0', body)).rejects.toThrow();
+      expect((await ledger()).total.requests).toBe(before);
+    },
+  );
+});

@@ -6,6 +6,7 @@ import { ServerCredentials } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { placeAddresses } from '../../src/cli/envoy-config.ts';
+import { BUILTIN_ROUTES } from '../../src/decision/routes.ts';
 import { type Authority, type Certificate, makeAuthority } from '../support/certificates.ts';
 import { startCheckServer } from '../support/check-server.ts';
 import { DEMO_CONFIG, PRODUCTION_CONFIG, startConfig, validateConfig } from '../support/envoy.ts';
@@ -65,20 +66,61 @@ describe('Envoy takes', () => {
 });
 
 interface Manager {
-  readonly route_config: { virtual_hosts: { routes: unknown; typed_per_filter_config: Record<string, unknown> }[] };
-  readonly http_filters: unknown;
+  readonly route_config: {
+    virtual_hosts: {
+      routes: { match: { safe_regex?: { regex: string } }; typed_per_filter_config?: Record<string, unknown> }[];
+      typed_per_filter_config: Record<string, unknown>;
+    }[];
+  };
+  readonly http_filters: {
+    name: string;
+    disabled?: boolean;
+    typed_config: { grpc_service: { timeout: string; retry_policy: { retry_back_off: { max_interval: string } } } };
+  }[];
+  readonly access_log: { name: string }[];
 }
 
 function managerOf(text: string): Manager {
   return parse(text).static_resources.listeners[0].filter_chains[0].filters[0].typed_config;
 }
 
+describe.each([
+  ['demo.yaml', DEMO_CONFIG],
+  ['production.yaml', PRODUCTION_CONFIG],
+])('%s', (_name, file) => {
+  it('gives one try of a check as long as the whole check, which Envoy else cuts at the longest pause between tries', async () => {
+    const text = await readFile(file, 'utf8');
+    const check = managerOf(text).http_filters.find(({ name }) => name === 'envoy.filters.http.ext_authz');
+    const { timeout, retry_policy } = check?.typed_config.grpc_service ?? expect.fail('no check');
+    expect(seconds(retry_policy.retry_back_off.max_interval)).toBeGreaterThanOrEqual(seconds(timeout));
+  });
+
+  it('meters exactly the routes that spend tokens', async () => {
+    const { route_config, http_filters } = managerOf(await readFile(file, 'utf8'));
+    const readers = http_filters.filter(({ disabled }) => disabled === true).map(({ name }) => name);
+    expect(readers).toHaveLength(2);
+    const metered = (path: string): string[] => {
+      const route = route_config.virtual_hosts[0]?.routes.find(({ match }) =>
+        new RegExp(`^${match.safe_regex?.regex}$`).test(path),
+      );
+      return readers.filter((name) => route?.typed_per_filter_config?.[name] !== undefined);
+    };
+    const paths = BUILTIN_ROUTES.filter(({ method, readsBody }) => method === 'POST' && readsBody);
+    for (const { template, tokens } of paths) expect([template, metered(template)]).toEqual([template, tokens ? readers : []]);
+  });
+});
+
+const seconds = (text: string): number => Number(text.replace('s', ''));
+
 describe('production.yaml', () => {
-  it('checks the same requests in the same way as demo.yaml, but waits no longer than half a second', async () => {
+  it('checks and meters the same requests in the same way as demo.yaml, but waits no longer than half a second', async () => {
     const demoText = (await readFile(DEMO_CONFIG, 'utf8')).replace('timeout: 3s', 'timeout: 0.5s');
     const [demo, production] = [managerOf(demoText), managerOf(await productionText())];
     expect(production.http_filters).toEqual(demo.http_filters);
     expect(production.route_config.virtual_hosts[0]?.routes).toEqual(demo.route_config.virtual_hosts[0]?.routes);
+    const meter = ({ access_log }: Manager) => access_log.find(({ name }) => name === 'envoy.access_loggers.http_grpc');
+    expect(meter(demo)).toBeDefined();
+    expect(meter(production)).toEqual(meter(demo));
     const check = 'envoy.filters.http.ext_authz';
     expect(production.route_config.virtual_hosts[0]?.typed_per_filter_config[check]).toEqual(
       demo.route_config.virtual_hosts[0]?.typed_per_filter_config[check],

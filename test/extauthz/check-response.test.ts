@@ -36,8 +36,10 @@ const ALLOW: Allow = {
   askedChoices: 1,
 };
 
+const NOT_LIMITED = { reservation: undefined, rate: undefined };
+
 const answerTo = (allow: Allow, aliases: readonly string[] = []): ReturnType<typeof readAnswer> =>
-  readAnswer(writer.allow(allow, REQUEST_ID, aliases));
+  readAnswer(writer.allow(allow, NOT_LIMITED, REQUEST_ID, aliases));
 
 const ids = fc.uint8Array({ minLength: 10, maxLength: 10 });
 const roles = fc.array(
@@ -160,7 +162,7 @@ describe('an allow, read by the complete definition', () => {
   test('the credential stays here unless it is to be forwarded', () => {
     expect(answerTo(ALLOW).removed).toContain('authorization');
     const forwarding = createAllowWriter(true, random);
-    expect(readAnswer(forwarding.allow(ALLOW, REQUEST_ID, [])).removed).not.toContain('authorization');
+    expect(readAnswer(forwarding.allow(ALLOW, NOT_LIMITED, REQUEST_ID, [])).removed).not.toContain('authorization');
   });
 
   test('a metered route asks for an answer that can be read', () => {
@@ -179,9 +181,9 @@ describe('an allow, read by the complete definition', () => {
   });
 
   test('an answer is not changed by the next one', () => {
-    const first = writer.allow(ALLOW, REQUEST_ID, []);
+    const first = writer.allow(ALLOW, NOT_LIMITED, REQUEST_ID, []);
     const copy = Buffer.from(first);
-    writer.allow({ ...ALLOW, principal: USER }, REQUEST_ID, []);
+    writer.allow({ ...ALLOW, principal: USER }, NOT_LIMITED, REQUEST_ID, []);
     expect(first).toEqual(copy);
   });
 });
@@ -242,6 +244,7 @@ describe('answers of one shape', () => {
       const key = { ...KEY, id: makeId('key', NOW_MS, Buffer.alloc(10, index)) };
       const bytes = writer.allow(
         { ...ALLOW, principal: key, tenant: tenant(id), model: `m${index}`, maxTokens: 10 + index },
+        NOT_LIMITED,
         requestId,
         [],
       );
@@ -257,5 +260,45 @@ describe('answers of one shape', () => {
       return metadata['reservation'];
     });
     expect(new Set(shown).size).toBe(3);
+  });
+});
+
+describe('limits', () => {
+  const count = fc.nat({ max: 1_000_000_000 });
+
+  test('add their headers to the upstream’s answer and change nothing else of the allow', () => {
+    fc.assert(
+      fc.property(count, count, fc.integer({ min: 1, max: 60 }), roles, (limit, remaining, resetSeconds, some) => {
+        const allow: Allow = { ...ALLOW, principal: { ...USER, roles: some } };
+        const plain = readAnswer(writer.allow(allow, { reservation: 'ab'.repeat(16), rate: undefined }, REQUEST_ID, []));
+        const rate = { limit, remaining, resetSeconds };
+        const limited = readAnswer(writer.allow(allow, { reservation: 'ab'.repeat(16), rate }, REQUEST_ID, []));
+        expect({ ...limited, added: {} }).toEqual({ ...plain, added: {} });
+        expect(plain.added).toEqual({});
+        expect(limited.added).toEqual({
+          'x-ratelimit-limit-requests': `${limit}`,
+          'x-ratelimit-remaining-requests': `${remaining}`,
+          'x-ratelimit-reset-requests': `${resetSeconds}s`,
+          ratelimit: `"requests";r=${remaining};t=${resetSeconds}`,
+          'ratelimit-policy': `"requests";q=${limit};w=60`,
+        });
+      }),
+    );
+  });
+
+  test('give the reservation that the end of the request is recognised by, whatever its length', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[0-9a-f]{1,80}$/), count, (reservation, maxTokens) => {
+        const allow = { ...ALLOW, maxTokens };
+        const { metadata, headers } = readAnswer(writer.allow(allow, { reservation, rate: undefined }, REQUEST_ID, []));
+        const plain = readAnswer(writer.allow(allow, NOT_LIMITED, REQUEST_ID, []));
+        expect(metadata).toEqual({ ...plain.metadata, reservation, settles: 'true' });
+        expect(headers).toEqual(plain.headers);
+      }),
+    );
+  });
+
+  test('have the end of a request reported only where it settles something', () => {
+    expect(answerTo(ALLOW).metadata).not.toHaveProperty('settles');
   });
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { createGate, type Gate, type GateParts } from '../../src/extauthz/gate.ts';
-import type { Outcome, Resolution } from '../../src/extauthz/ports.ts';
+import type { Admission, Outcome, Resolution } from '../../src/extauthz/ports.ts';
 import { readAnswer } from './support/definition.ts';
 import { builtinRoutes, littleWorld, NOW_MS, OWNED_KEY_ID, TENANT_KEY, USER_ID } from './support/little-world.ts';
 import { checkRequest, type RequestSpec } from './support/requests.ts';
@@ -220,4 +220,80 @@ test('a cold check waits for its look-ups and is decided as a warm one', async (
   const answer = cold.gate(checkRequest(CHAT));
   expect(answer).toBeInstanceOf(Promise);
   expect(readAnswer(await answer).headers['x-postern-subject']).toBe(OWNED_KEY_ID);
+});
+
+describe('limits', () => {
+  const RATE = { limit: 60, remaining: 7, resetSeconds: 12 };
+  const admitted: Admission = { kind: 'admitted', reservation: 'cd'.repeat(16), rate: RATE };
+
+  test('are asked only of what the decision allows', () => {
+    let asked = 0;
+    const { gate } = watched({
+      limiter: {
+        admit: () => {
+          asked += 1;
+          return admitted;
+        },
+      },
+    });
+    now(gate(checkRequest({ headers: [] })));
+    now(gate(checkRequest({ method: 'GET', path: '/v1/iam/users' })));
+    now(gate(checkRequest({ ...CHAT, body: JSON.stringify({ model: 'secret-1' }) })));
+    expect(asked).toBe(0);
+    const answer = now(gate(checkRequest(CHAT)));
+    expect([asked, answer.code, answer.metadata['reservation']]).toEqual([1, 0, 'cd'.repeat(16)]);
+    expect(answer.added['x-ratelimit-remaining-requests']).toBe('7');
+  });
+
+  test('refuse with 429, when to come again, and the headers', () => {
+    const { gate, outcomes } = watched({
+      limiter: {
+        admit: () => ({ kind: 'refused', code: 'rate_limit_exceeded', detail: 'Too many.', rate: { ...RATE, remaining: 0 } }),
+      },
+    });
+    const answer = now(gate(checkRequest(CHAT)));
+    expect([answer.code, answer.status, answer.body['code']]).toEqual([8, 429, 'rate_limit_exceeded']);
+    expect(answer.headers).toMatchObject({
+      'retry-after': '12',
+      'x-ratelimit-limit-requests': '60',
+      'x-ratelimit-remaining-requests': '0',
+    });
+    expect(outcomes.at(-1)).toMatchObject({
+      code: 'rate_limit_exceeded',
+      decision: { kind: 'deny', principal: { id: OWNED_KEY_ID } },
+    });
+  });
+
+  test('that are used up for the month say until when, and that trying again is of no use', () => {
+    const resetsAt = '2026-12-01T00:00:00.000Z';
+    const { gate } = watched({
+      limiter: { admit: () => ({ kind: 'refused', code: 'insufficient_quota', detail: 'Used up.', resetsAt, rate: undefined }) },
+    });
+    const answer = now(gate(checkRequest(CHAT)));
+    expect([answer.status, answer.body['code'], answer.body['resets_at']]).toEqual([429, 'insufficient_quota', resetsAt]);
+    expect(answer.headers['x-should-retry']).toBe('false');
+    expect(answer.headers['retry-after']).toBeUndefined();
+  });
+
+  test.each<[string, () => Promise<Admission>]>([
+    ['reject', () => Promise.reject(new Fault('no store'))],
+    ['are never told', () => new Promise(() => undefined)],
+  ])('that %s are a fault, never an allow', async (_name, admit) => {
+    const { gate } = watched({ limiter: { admit }, maxWaitMs: 5 });
+    const answer = readAnswer(await gate(checkRequest(CHAT)));
+    expect([answer.status, answer.body['code']]).toEqual([503, 'unavailable']);
+  });
+
+  test('that throw are a fault, and those that have to wait are waited for', async () => {
+    const throwing = watched({
+      limiter: {
+        admit: () => {
+          throw new Error('a bug');
+        },
+      },
+    });
+    expect(now(throwing.gate(checkRequest(CHAT))).status).toBe(503);
+    const { gate } = watched({ limiter: { admit: async () => admitted } });
+    expect(readAnswer(await gate(checkRequest(CHAT))).code).toBe(0);
+  });
 });

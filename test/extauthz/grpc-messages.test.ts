@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { frame, MAX_MESSAGE_BYTES, MessageParts, type Read, readMessage } from '../../src/extauthz/grpc/messages.ts';
+import { failure } from '../../src/extauthz/grpc/status.ts';
 
 function cut(bytes: Buffer, at: readonly number[]): Buffer[] {
   const ends = [...new Set(at.map((place) => place % (bytes.length + 1)))].sort((a, b) => a - b);
@@ -57,5 +58,52 @@ describe('a message in a stream of bytes', () => {
       expect(read(prefix(0, MAX_MESSAGE_BYTES + 1))).toMatchObject({ kind: 'failure', status: 8 });
       expect(read(prefix(0, 0xffff_ffff))).toMatchObject({ kind: 'failure', status: 8 });
     }
+  });
+});
+
+describe('a stream of messages', () => {
+  test('is taken apart into what was framed, in order, however its bytes are cut', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 8 }),
+        fc.array(fc.nat(), { maxLength: 20 }),
+        (messages, at) => {
+          const parts = new MessageParts();
+          const seen: Buffer[] = [];
+          const bytes = Buffer.concat(messages.map((message) => frame(Buffer.from(message))));
+          for (const chunk of cut(bytes, at)) {
+            const take = (message: Buffer): undefined => void seen.push(Buffer.from(message));
+            expect(parts.split(chunk, take)).toBeUndefined();
+          }
+          expect(parts.empty).toBe(true);
+          expect(seen).toEqual(messages.map((message) => Buffer.from(message)));
+        },
+      ),
+    );
+  });
+
+  test('that ends within a message is seen to', () => {
+    const parts = new MessageParts();
+    expect(parts.split(frame(Buffer.from('one')).subarray(0, 6), () => undefined)).toBeUndefined();
+    expect(parts.empty).toBe(false);
+  });
+
+  test('gives what came before a broken message, and then why it ends', () => {
+    const seen: string[] = [];
+    const bytes = Buffer.concat([frame(Buffer.from('one')), Buffer.from([1, 0, 0, 0, 0])]);
+    const refused = new MessageParts().split(bytes, (message): undefined => void seen.push(String(message)));
+    expect(seen).toEqual(['one']);
+    expect(refused).toMatchObject({ kind: 'failure', status: 12 });
+  });
+
+  test('gives nothing after a message that was refused', () => {
+    const seen: string[] = [];
+    const bytes = Buffer.concat(['one', 'two', 'three'].map((text) => frame(Buffer.from(text))));
+    const refused = new MessageParts().split(bytes, (message) => {
+      seen.push(String(message));
+      return seen.length < 2 ? undefined : failure('invalidArgument', 'enough');
+    });
+    expect(seen).toEqual(['one', 'two']);
+    expect(refused).toMatchObject({ message: 'enough' });
   });
 });

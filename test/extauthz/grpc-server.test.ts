@@ -11,10 +11,11 @@ import {
 } from 'node:http2';
 import { connect as connectSocket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { OpenCall } from '../../src/extauthz/grpc/calls.ts';
+import type { IncomingCall, OpenCall } from '../../src/extauthz/grpc/calls.ts';
 import { trackConnections } from '../../src/extauthz/grpc/connections.ts';
 import { frame } from '../../src/extauthz/grpc/messages.ts';
 import { type GrpcServer, startGrpc } from '../../src/extauthz/grpc/server.ts';
+import { failure } from '../../src/extauthz/grpc/status.ts';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -29,12 +30,15 @@ interface Stage {
   /** Answers that the test gives to `/t.S/Held`, in the order of the calls. */
   readonly held: PromiseWithResolvers<Buffer>[];
   readonly watches: OpenCall[];
+  /** Calls to `/t.S/Collect`; it takes two. */
+  readonly calls: IncomingCall[];
 }
 
 async function stage(): Promise<Stage> {
   const seen: Buffer[] = [];
   const held: PromiseWithResolvers<Buffer>[] = [];
   const watches: OpenCall[] = [];
+  const calls: IncomingCall[] = [];
   const server = await startGrpc(
     {
       '/t.S/Echo': {
@@ -66,6 +70,20 @@ async function stage(): Promise<Stage> {
           return undefined;
         },
       },
+      '/t.S/Collect': {
+        kind: 'client-stream',
+        open: (call) => {
+          if (calls.length >= 2) return failure('resourceExhausted', 'too many');
+          calls.push(call);
+          return (message) => {
+            if (message.toString() === 'throw') throw new Error('secret detail');
+            if (message.toString() === 'bad') return failure('invalidArgument', 'bad');
+            seen.push(Buffer.from(message));
+            return undefined;
+          };
+        },
+        answer: Buffer.from('thanks'),
+      },
     },
     { host: '127.0.0.1', port: 0 },
     undefined,
@@ -75,7 +93,7 @@ async function stage(): Promise<Stage> {
   session.on('error', () => undefined);
   cleanups.push(() => session.destroy());
   await once(session, 'connect');
-  return { server, session, seen, held, watches };
+  return { server, session, seen, held, watches, calls };
 }
 
 interface Ended {
@@ -240,6 +258,75 @@ describe('a call with many answers', () => {
     await gone;
     watches[0]?.send(Buffer.from('one'));
     watches[0]?.end();
+  });
+});
+
+describe('a call with many messages', () => {
+  test('passes each on as it comes, and answers when the peer has sent its last', async () => {
+    const { session, seen } = await stage();
+    const stream = begin(session, '/t.S/Collect');
+    const answer = ended(stream);
+    stream.write(Buffer.concat([frame(Buffer.from('one')), frame(Buffer.from('two'))]));
+    await expect.poll(() => seen.length).toBe(2);
+    stream.end(frame(Buffer.from('three')));
+    expect(await answer).toMatchObject({ grpc: '0', body: frame(Buffer.from('thanks')) });
+    expect(seen.map(String)).toEqual(['one', 'two', 'three']);
+  });
+
+  test.each([
+    ['refused', 'bad', '3'],
+    ['a fault', 'throw', '13'],
+  ])('ends by its status when a message is %s, and nothing after it is taken', async (_name, message, status) => {
+    const { session, seen } = await stage();
+    const stream = begin(session, '/t.S/Collect');
+    const answer = ended(stream);
+    stream.write(frame(Buffer.from('one')));
+    const told = once(stream, 'trailers');
+    stream.write(Buffer.concat([frame(Buffer.from(message)), frame(Buffer.from('two'))]));
+    await told;
+    // Who goes on all the same is not heard.
+    stream.end(frame(Buffer.from('three')));
+    const { grpc, text } = await answer;
+    expect(grpc).toBe(status);
+    expect(text).not.toContain('secret');
+    expect(seen.map(String)).toEqual(['one']);
+  });
+
+  test('is established before anything was sent on it', async () => {
+    const { session } = await stage();
+    const stream = begin(session, '/t.S/Collect');
+    const [headers] = await once(stream, 'response');
+    expect(headers[':status']).toBe(200);
+  });
+
+  test('that ends within a message is no good end', async () => {
+    const { session } = await stage();
+    const stream = begin(session, '/t.S/Collect');
+    stream.end(HELLO.subarray(0, 7));
+    expect((await ended(stream)).grpc).toBe('13');
+  });
+
+  test('can be ended by the server, which still takes what was on its way', async () => {
+    const { session, seen, calls } = await stage();
+    const stream = begin(session, '/t.S/Collect');
+    const answer = ended(stream);
+    const over = once(stream, 'end');
+    await expect.poll(() => calls.length).toBe(1);
+    calls[0]?.end();
+    await over;
+    stream.end(frame(Buffer.from('late')));
+    expect(await answer).toMatchObject({ grpc: '0', body: frame(Buffer.from('thanks')) });
+    await expect.poll(() => seen.map(String)).toEqual(['late']);
+  });
+
+  test('can be refused', async () => {
+    const { session, calls } = await stage();
+    const streams = [1, 2].map(() => begin(session, '/t.S/Collect'));
+    await expect.poll(() => calls.length).toBe(2);
+    expect((await ended(begin(session, '/t.S/Collect'))).grpc).toBe('8');
+    const gone = new Promise<void>((resolve) => calls[0]?.onEnd(resolve));
+    streams[0]?.destroy();
+    await gone;
   });
 });
 

@@ -106,6 +106,11 @@ describe('making a key', () => {
     const child = await made({ expires_in_days: 5 }, maker.key);
     expect(outcome(await h.api('PUT', child.path, { as: maker.key, body: { expires_in_days: 11 } }))).toBe('403 escalation');
     expect(outcome(await h.api('PUT', child.path, { as: maker.key, body: { expires_in_days: 9 } }))).toBe('200');
+    // A new secret of a key that lives on would be a life beyond its own.
+    const older = await made({ expires_in_days: 300 });
+    expect(outcome(await h.api('POST', `${older.path}/rotate`, { as: maker.key }))).toBe('403 escalation');
+    expect(outcome(await h.api('POST', `${child.path}/rotate`, { as: maker.key }))).toBe('200');
+    expect(outcome(await h.api('POST', `${maker.path}/rotate`, { as: maker.key }))).toBe('200');
   });
 });
 

@@ -94,6 +94,14 @@ describe('an explanation', () => {
     ).toBe(code);
   });
 
+  test.each(['0000-01-01T00:00:00Z', '1969-12-31T23:59:59.999-12:00', '9999-12-31T23:59:59Z'])(
+    'can be asked of any instant: %s',
+    async (time) => {
+      const body = { subject: ada.id, method: 'GET', path: '/v1/agents/a', body: '', client_ip: '203.0.113.1', time };
+      expect(['allow', 'denied_by_policy']).toContain(await decided(body));
+    },
+  );
+
   test('a revoked key is explained as a credential that proves nobody', async () => {
     const made = await h.api('POST', '/v1/iam/api-keys', {
       as: boss.token,
@@ -112,6 +120,9 @@ describe('who may ask', () => {
   test('without admin:policies only about oneself', async () => {
     expect(await decided({ subject: ada.id }, ada.token)).toBe('allow');
     expect(await decided({ credential: ada.token }, ada.token)).toBe('allow');
+    const later = new Date(Date.now() + 365 * 86_400_000).toISOString();
+    expect(await decided({ credential: ada.token, time: later }, ada.token)).toBe('token_expired');
+    expect(await decided({ credential: boss.token, time: later }, ada.token)).toBe('403 insufficient_permission');
     expect(await decided({ subject: boss.id }, ada.token)).toBe('403 insufficient_permission');
     expect(await decided({ subject: 'usr_00000000000000000000000000' }, ada.token)).toBe('403 insufficient_permission');
     expect(await decided({ credential: key.key }, ada.token)).toBe('403 insufficient_permission');
@@ -122,6 +133,10 @@ describe('who may ask', () => {
   test("another tenant's subject or credential is as good as unknown, but for platform administrators", async () => {
     expect(await decided({ subject: stranger.id })).toBe('404 not_found');
     expect(await decided({ credential: stranger.token })).toBe('invalid_credential');
+    const later = new Date(Date.now() + 365 * 86_400_000).toISOString();
+    expect(await decided({ credential: stranger.token, time: later })).toBe('invalid_credential');
+    expect(await decided({ credential: ada.token, time: later })).toBe('token_expired');
+    expect(await decided({ credential: stranger.token, time: later }, h.root.token)).toBe('token_expired');
     expect(await decided({ subject: stranger.id }, h.root.token)).toBe('allow');
     expect(await decided({ credential: stranger.token }, h.root.token)).toBe('allow');
   });

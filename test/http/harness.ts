@@ -2,12 +2,15 @@
 
 import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
-import { buildRouteTable } from '../../src/decision/routes.ts';
+import { buildRouteTable, type RouteTable } from '../../src/decision/routes.ts';
 import { makeId, parseRoleName, parseTenantId, type RoleName, type TenantId, type UserId } from '../../src/domain/ids.ts';
+import { authRoutes } from '../../src/http/auth/routes.ts';
 import { trustProxies } from '../../src/http/client-address.ts';
+import { withDescription } from '../../src/http/description.ts';
 import { iamRoutes } from '../../src/http/iam/routes.ts';
+import { jwksRoute } from '../../src/http/jwks.ts';
+import type { Route } from '../../src/http/route.ts';
 import { createHttp } from '../../src/http/server.ts';
-import { passwordProblems } from '../../src/identity/password-rules.ts';
 import { Passwords } from '../../src/identity/passwords.ts';
 import { rotationTimes } from '../../src/identity/signing-key-plan.ts';
 import { SigningKeys } from '../../src/identity/signing-keys.ts';
@@ -17,10 +20,10 @@ import type { ChangeListener } from '../../src/live/ports.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { ChangeFeed } from '../../src/store/feed.ts';
 import { PostgresLiveSource } from '../../src/store/live-source.ts';
-import { insertSession } from '../../src/store/queries/sessions.ts';
 import { insertUser, setManualRoles } from '../../src/store/queries/users.ts';
 import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { freshDatabase } from '../support/database.ts';
+import { holdAgainstDescription } from '../support/description.ts';
 import { send } from '../support/http.ts';
 
 export interface Call {
@@ -53,6 +56,12 @@ export interface Harness {
   readonly url: string;
   readonly port: number;
   readonly db: Database;
+  /** What it serves, as data. */
+  readonly routes: readonly Route[];
+  /** For a gate beside it. */
+  readonly live: Live;
+  readonly platformRoutes: RouteTable;
+  readonly tokens: AccessTokens;
   /** A platform administrator of the first tenant. */
   readonly root: Person;
   api(method: string, path: string, call?: Call): Promise<Reply>;
@@ -68,13 +77,17 @@ export interface Harness {
 
 export interface HarnessOptions {
   readonly trustedProxies?: readonly string[];
+  /** Whose usage comes by events; all unless told. */
+  readonly metersItself?: (tenant: string) => boolean;
 }
 
+const DAY_MS = 86_400_000;
 const SECRET_KEY = 'a secret key of tests that is long enough';
 
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
   const fresh = await freshDatabase();
   const { db } = fresh;
+  const { metersItself = () => true } = options;
   await db.knex.raw(`insert into tenants (id, name) values ('default', 'Platform') on conflict do nothing`);
   const keys = new SigningKeys({
     store: signingKeyStore(db),
@@ -102,17 +115,26 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const built = buildRouteTable([]);
   if (built.kind === 'error') throw new Error(built.message);
   const random = (size: number) => randomBytes(size);
-  const routes = iamRoutes({
+  const parts = {
     db,
     feed,
     flush: () => live.forget(),
     now: Date.now,
     random,
-    passwords: { hash: (password) => passwords.hash(password), validate: passwordProblems },
-    live,
-    routes: built.table,
-  });
-  const http = createHttp({ live, now: Date.now, random, trusted: trustProxies(options.trustedProxies ?? []) }, routes);
+    passwords,
+    tokens,
+    secretKey: SECRET_KEY,
+    login: { refreshIdleMs: 7 * DAY_MS, refreshMs: 30 * DAY_MS, failuresPerAccount: 10, failuresPerAddress: 100 },
+  };
+  const api = [
+    ...authRoutes({ ...parts, origins: undefined }),
+    ...iamRoutes({ ...parts, live, routes: built.table, metering: { windowMs: 60_000, metersItself } }),
+    jwksRoute(tokens),
+  ];
+  const check = holdAgainstDescription(api);
+  const doors = { live, now: Date.now, random, trusted: trustProxies(options.trustedProxies ?? []) };
+  const routes = withDescription(api);
+  const http = createHttp(doors, routes);
   const url = await http.listen({ host: '127.0.0.1', port: 0 });
   const outside = openDatabase({ url: inject('databaseUrl'), poolMax: 1, queryTimeoutMs: 10_000 });
   const database = /\/(test_[0-9a-f]+)\?/.exec(fresh.url)?.[1] ?? '';
@@ -124,14 +146,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     if (source === 'ldap') await db.knex.raw(`update users set source = 'ldap' where id = ?`, [id]);
     await setManualRoles(db.knex, id, roles.map(roleName));
     const sessionId = makeId('ses', Date.now(), randomBytes(10));
-    await insertSession(db.knex, {
-      id: sessionId,
-      userId: id,
-      lifetimeMs: 3_600_000,
-      cookie: false,
-      address: undefined,
-      userAgent: undefined,
-    });
+    await db.knex('sessions').insert({ id: sessionId, user_id: id, expires_at: new Date(Date.now() + 3_600_000) });
     const jti = randomBytes(16).toString('base64url');
     const { token } = await tokens.issue({ userId: id, sessionId, tenantId: tenantId(tenant), nowMs: Date.now(), jti });
     return { id, token };
@@ -139,6 +154,10 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
 
   return {
     url,
+    routes,
+    live,
+    platformRoutes: built.table,
+    tokens,
     port: Number(new URL(url).port),
     db,
     root: await person('default', ['admin']),
@@ -156,8 +175,9 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
         },
         body: text,
       });
+      check(method, path, answer);
       const value: unknown =
-        /json/.test(answer.headers['content-type'] ?? '') && answer.body !== '' ? JSON.parse(answer.body) : {};
+        /[/+]json/.test(answer.headers['content-type'] ?? '') && answer.body !== '' ? JSON.parse(answer.body) : {};
       return { status: answer.status, headers: answer.headers, text: answer.body, json: asJson(value) };
     },
     async audit(action) {

@@ -57,6 +57,18 @@ describe('errors', () => {
     expect(reply.headers['allow']).toBe('GET, PUT, DELETE, HEAD');
   });
 
+  test.each([
+    ['QUERY', USERS, '405 method_not_allowed'],
+    ['TRACE', USERS, '405 method_not_allowed'],
+    ['PATCH', USERS, '405 method_not_allowed'],
+    ['POST', '/v1/iam/nothing', '404 not_found'],
+  ])('%s %s is refused before anything of its body', async (method, path, expected) => {
+    for (const headers of [{}, { 'content-type': 'text/plain' }, { 'content-type': 'application/json' }]) {
+      const body = method === 'TRACE' ? {} : { raw: 'no JSON' };
+      expect(outcome(await h.api(method, path, { ...asRoot(), headers, ...body }))).toBe(expected);
+    }
+  });
+
   test('HEAD answers as GET does, without a body', async () => {
     const reply = await h.api('HEAD', USERS, asRoot());
     expect([reply.status, reply.text]).toEqual([200, '']);

@@ -41,6 +41,7 @@ describe('tenants', () => {
   test.each([
     ['an id in capitals', { id: 'Acme' }, '/id'],
     ['an unknown setting', { settings: { colour: 'red' } }, '/settings/colour'],
+    ['no zone at all', { settings: { timezone: '' } }, '/settings/timezone'],
     ['an unknown zone', { settings: { timezone: 'Mars/Base' } }, '/settings/timezone'],
     ['a negative limit', { settings: { rate_limit_rpm: -1 } }, '/settings/rate_limit_rpm'],
     ['half a user', { quotas: { max_users: 1.5 } }, '/quotas/max_users'],

@@ -2,7 +2,7 @@ import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, typ
 import { beforeAll, describe, expect, it } from 'vitest';
 import { makeId, parseTenantId } from '../../src/domain/ids.ts';
 import { rotationTimes } from '../../src/identity/signing-key-plan.ts';
-import { SigningKeys } from '../../src/identity/signing-keys.ts';
+import { rotateSigningKeys, SigningKeys } from '../../src/identity/signing-keys.ts';
 import { AccessTokens } from '../../src/identity/tokens.ts';
 import { memoryKeyStore } from './support/memory-key-store.ts';
 
@@ -13,10 +13,12 @@ const SESSION = makeId('ses', NOW, new Uint8Array(10));
 const TENANT = parseTenantId('acme') ?? expect.fail('acme is a tenant id');
 
 const time = { nowMs: NOW };
+const store = memoryKeyStore();
+const times = rotationTimes(3_600_000);
 const keys = new SigningKeys({
-  store: memoryKeyStore(),
+  store,
   secretKey: SECRET,
-  times: rotationTimes(3_600_000),
+  times,
   clock: () => time.nowMs,
   monotonicMs: () => 0,
   onFault: (error) => expect.fail(String(error)),
@@ -98,7 +100,8 @@ describe('an access token', () => {
 
   it('still verifies after a rotation, until its key is gone', async () => {
     const { token } = await issue();
-    await keys.rotate();
+    await rotateSigningKeys(store, { secretKey: SECRET, times, nowMs: time.nowMs });
+    await keys.maintain();
     expect(tokens.jwks().keys).toHaveLength(2);
     expect((await tokens.verify(token)).kind).toBe('valid');
   });

@@ -49,7 +49,16 @@ describe('usage', () => {
   it.each([[[]], [['--help']], [['help']]])('%j shows all commands', async (args) => {
     const { code, stdout } = await stand.run(args);
     expect(code).toBe(0);
-    for (const command of ['serve', 'demo', 'migrate', 'check-config', 'explain', 'policy disable', 'reset-admin']) {
+    for (const command of [
+      'serve',
+      'demo',
+      'migrate',
+      'check-config',
+      'explain',
+      'policy disable',
+      'reset-admin',
+      'rotate-signing-key',
+    ]) {
       expect(stdout).toContain(`postern ${command}`);
     }
   });
@@ -244,6 +253,32 @@ describe('beside a server that runs', () => {
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toBe('Disabled: nobody-manages, of the tenant locked.\n');
     await becomes('the author is let in', 200, async () => (await call(server.http, 'GET', path, { token })).status, 10_000);
+  });
+
+  it('rotate-signing-key publishes the next key at the running server, tells what happens when, and refuses no token', async () => {
+    const kids = async (): Promise<readonly unknown[]> => {
+      const { keys } = (await done(server.http, 'GET', '/.well-known/jwks.json')).body;
+      return Array.isArray(keys) ? keys.map((key: { kid?: unknown }) => key.kid) : [];
+    };
+    const [current] = await kids();
+    const { code, stdout, stderr } = await stand.run(['rotate-signing-key'], env);
+    expect([code, stderr]).toEqual([0, '']);
+    const next = /^Published: +(\S+)$/m.exec(stdout)?.[1];
+    const takeover = Date.parse(/^Signs from: (\S+)\. Until then/m.exec(stdout)?.[1] ?? '');
+    expect(takeover - Date.now()).toBeGreaterThan(23 * 3_600_000);
+    expect(stdout).toContain(`Until then ${String(current)} does.`);
+    await becomes('the next key is published', 2, async () => (await kids()).length, 10_000);
+    expect(await kids()).toEqual([current, next]);
+    expect((await call(server.http, 'GET', '/v1/auth/me', { token: admin })).status).toBe(200);
+
+    const again = await stand.run(['rotate-signing-key'], env);
+    expect([again.code, again.stdout]).toEqual([0, stdout.replace(/^Published: +/, 'Published already, nothing changed:  ')]);
+    const stranger = await stand.run(['rotate-signing-key'], {
+      ...env,
+      POSTERN_SECRET_KEY: 'another secret key, as long as it has to be',
+    });
+    expect(stranger.code).toBe(1);
+    expectOneSentence(stranger, /secret-key is not the one/);
   });
 
   it('reset-admin prints a password that logs in, ends the old sessions and the old password', async () => {

@@ -99,6 +99,21 @@ describe('told to stop', () => {
     expect(told).toEqual([SERVING, NOT_SERVING]);
   });
 
+  it('with a notice it goes on deciding, on new connections too, while its health already says no', async () => {
+    const server = await stand.serve({ ...env, POSTERN_DRAIN_NOTICE: '5s' });
+    const { key } = await makeKey(server.http, await login(server.http));
+    const told: number[] = [];
+    const watch = gateAt(server.grpc)
+      .watch('')
+      .on('data', (answer: Buffer) => told.push(statusOf(answer)));
+    watch.on('error', () => undefined);
+    await eventually('the watch begins', async () => told.length > 0);
+    server.signal('SIGTERM');
+    await eventually('the watch is told', async () => told.at(-1) === NOT_SERVING);
+    expect(await gateAt(server.grpc).decide(key)).toBe('allow');
+    expect((await server.finished).code).toBe(0);
+  });
+
   it('it waits for nobody who only holds a connection or sends half a request', async () => {
     const server = await stand.serve(env);
     const sockets = [

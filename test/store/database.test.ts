@@ -95,6 +95,14 @@ describe('a database that cannot be asked is a fault', () => {
     await expect(transaction(fresh.db, async (trx) => trx('doubtful').insert({ x: 1 }))).rejects.toBeInstanceOf(Fault);
   });
 
+  test('a transaction whose owner is stopped does not hold its locks for longer than ten seconds', () =>
+    withDatabase({ url: fresh.url, poolMax: 1 }, async (db) => {
+      const limit = { text: 'show idle_in_transaction_session_timeout' };
+      const within = await transaction(db, async (trx) => (await trx.raw<{ rows: unknown[] }>(limit.text)).rows);
+      expect(within).toEqual([{ idle_in_transaction_session_timeout: '10s' }]);
+      expect(await db.query(limit)).toEqual([{ idle_in_transaction_session_timeout: '0' }]);
+    }));
+
   test('a transaction in which a statement failed unnoticed is not reported as done', async () => {
     const swallowed = transaction(fresh.db, async (trx) => {
       await trx('tenants').where({ id: 'a' }).update({ name: 'lost' });

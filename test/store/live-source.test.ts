@@ -169,7 +169,8 @@ test('no look-up reads a whole table, however many rows there are', async () => 
     set session_replication_role = replica;
     insert into tenants (id, name) select 't' || n, 't' from generate_series(1, 2000) n;
     insert into users (id, tenant_id, name) select 'u' || n, 't' || (n % 2000 + 1), 'u' from generate_series(1, 5000) n;
-    insert into user_roles (user_id, role_name) select 'u' || n, 'analyst' from generate_series(1, 5000) n;
+    insert into user_roles (user_id, role_name, tenant_id, status)
+      select 'u' || n, 'analyst', 't' || (n % 2000 + 1), 'active' from generate_series(1, 5000) n;
     insert into roles (tenant_id, name, permissions) select 't' || n, 'r', '{}' from generate_series(1, 2000) n;
     insert into policies (tenant_id, name, effect, actions, resources, applies_to)
       select 't' || (n % 2000 + 1), 'p' || n, 'deny', '{*}', '{*}', 'roles' from generate_series(1, 5000) n;

@@ -6,7 +6,9 @@ import {
   type KeyId,
   makeId,
   parseKeyDigest,
+  parseRoleName,
   parseTenantId,
+  type RoleName,
   type TenantId,
   type UserId,
 } from '../../src/domain/ids.ts';
@@ -33,6 +35,14 @@ export function tenantId(text: string): TenantId {
     throw new Error('not a tenant id');
   }
   return id;
+}
+
+export function roleName(text: string): RoleName {
+  const name = parseRoleName(text);
+  if (name === undefined) {
+    throw new Error('not a role name');
+  }
+  return name;
 }
 
 export async function seedTenant(db: Database, id: string, columns: Record<string, unknown> = {}): Promise<TenantId> {

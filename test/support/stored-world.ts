@@ -24,7 +24,6 @@ const numbered = (prefix: string, index: number): string => `${prefix}_${String(
 /** @param endsAt when keys without an expiry and all sessions end; after every time in the cases */
 export async function storeWorld(knex: Knex, world: CaseWorld, endsAt: Date): Promise<StoredWorld> {
   const users = new Map<string, StoredSubject>();
-  const keys = new Map<string, string>();
   for (const { id, name, status = 'active', settings = {}, quotas = {} } of world.tenants) {
     await knex('tenants')
       .insert({ id, name, status, settings: JSON.stringify(settings), quotas: JSON.stringify(quotas) })
@@ -49,13 +48,29 @@ export async function storeWorld(knex: Knex, world: CaseWorld, endsAt: Date): Pr
     for (const role_name of roles) await knex('user_roles').insert({ user_id: userId, role_name });
     await knex('sessions').insert({ id: sessionId, user_id: userId, expires_at: endsAt });
   }
+  const ids = new Map([...users].map(([label, { userId }]) => [label, userId]));
+  return { keys: await storeKeys(knex, world, ids, endsAt), users };
+}
+
+/**
+ * The keys alone, for a database that has the rest already; each is described by its label.
+ * @param users ids by label
+ * @returns key texts by label
+ */
+export async function storeKeys(
+  knex: Knex,
+  world: CaseWorld,
+  users: ReadonlyMap<string, UserId>,
+  endsAt: Date,
+): Promise<ReadonlyMap<string, string>> {
+  const keys = new Map<string, string>();
   for (const [index, { id, tenant_id, user_id, scopes, resource_constraints = {}, ...key }] of world.api_keys.entries()) {
     const { text, prefix, lastFour } = makeApiKey();
     keys.set(id, text);
     await knex('api_keys').insert({
       id: numbered('key', index),
       tenant_id,
-      user_id: user_id === undefined ? null : users.get(user_id)?.userId,
+      user_id: user_id === undefined ? null : users.get(user_id),
       description: id,
       digest: createHash('sha256').update(text).digest(),
       prefix,
@@ -67,5 +82,5 @@ export async function storeWorld(knex: Knex, world: CaseWorld, endsAt: Date): Pr
       created_by: 'test',
     });
   }
-  return { keys, users };
+  return keys;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
+import { newCounts } from '../../src/metering/counts.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 
 function started() {
@@ -54,6 +55,48 @@ describe('telemetry of a server', () => {
         /^$|^# (HELP|TYPE) [a-z0-9_]+ .+$|^[a-z0-9_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? (-?[0-9.e+-]+|[+-]Inf|NaN)$/i,
       );
     }
+  });
+
+  it('shows limits, and gathers what they tell once for all that one scrape asks', async () => {
+    const { telemetry } = started();
+    let gathered = 0;
+    const zeros = newCounts();
+    telemetry.watchMetering(
+      () => {
+        gathered++;
+        return {
+          ...zeros,
+          rateRefused: 2,
+          tokensReserved: 300,
+          duplicates: 4,
+          estimated: 1,
+          settlementLagMs: 250,
+          settlementsWaiting: 7,
+          rates: { subjects: 1, held: 9, waiting: 0, alone: false },
+          budgets: { budgets: 1, held: 50, reserved: 20, outstanding: 3, waiting: 0, alone: true },
+        };
+      },
+      () => ({ streams: 2, entries: 10, broken: 1, failed: 0 }),
+    );
+    const lines = (await telemetry.metrics()).split('\n');
+    expect(gathered).toBe(1);
+    for (const line of [
+      'postern_rate_limited_checks_total{outcome="refused"} 2',
+      'postern_quota_tokens_total{outcome="reserved"} 300',
+      'postern_settlements_total{outcome="duplicate"} 4',
+      'postern_settlements_estimated_total 1',
+      'postern_settlement_lag_seconds 0.25',
+      'postern_metering_waiting{kind="settlement"} 7',
+      'postern_metering_held{kind="reservations"} 3',
+      'postern_metering_alone 1',
+      'postern_access_log_streams 2',
+      'postern_access_log_errors_total{kind="message"} 1',
+    ]) {
+      expect(lines).toContain(line);
+    }
+    await new Promise(setImmediate);
+    await telemetry.metrics();
+    expect(gathered).toBe(2);
   });
 
   it('logs a fault of a check with its cause, at the latest when the process ends', () => {

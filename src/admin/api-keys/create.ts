@@ -3,14 +3,15 @@
 import { parseConstraints, validateConstraints, validatePatterns } from '../../decision/validate.ts';
 import { makeId, parseId, type UserId } from '../../domain/ids.ts';
 import { makeApiKey } from '../../identity/api-keys.ts';
-import { findKey, insertKey } from '../../store/queries/api-keys.ts';
+import { insertKey } from '../../store/queries/api-keys.ts';
 import { lockTenant } from '../../store/queries/tenants.ts';
 import { findUser, lockUser } from '../../store/queries/users.ts';
 import { authorize, isAuthorized } from '../authorize.ts';
 import { type AdminParts, type Caller, selfId } from '../caller.ts';
 import { change, type Transaction } from '../change.ts';
 import { mayActOnUser, mayGive } from '../escalation.ts';
-import { invalidField, notFound, throwIfInvalid, valid } from '../refusals.ts';
+import { disclosed } from '../idempotency.ts';
+import { invalidField, tenantGone, throwIfInvalid, valid } from '../refusals.ts';
 import { type ExpiryRequest, permittedExpiry, refuseOutliving, requestedExpiry } from './expiry.ts';
 import { type IssuedKey, keyResource } from './resource.ts';
 
@@ -29,29 +30,26 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
   authorize(caller, 'admin:keys', { self: owner !== undefined && owner === selfId(caller) });
   throwIfInvalid([...validatePatterns(request.scopes, '/scopes'), ...validateConstraints(request.resource_constraints)]);
   const constraints = valid(parseConstraints(request.resource_constraints));
-  const requested = requestedExpiry(request, caller.nowMs);
   const id = makeId('key', caller.nowMs, parts.random(10));
   const secret = makeApiKey(parts.random);
   const key = await change(parts, caller, { action: 'api_key.create', target: { type: 'api_key', id } }, async (trx, audit) => {
-    const tenant = await lockTenant(trx, caller.tenant, 'share');
-    if (tenant === undefined) throw notFound('tenant');
-    const expiresAt = permittedExpiry(tenant, requested);
-    await mayOwn(trx, caller, owner);
     mayGive(caller, { permissions: request.scopes, constraints });
+    const tenant = await lockTenant(trx, caller.tenant, 'share');
+    if (tenant === undefined) throw tenantGone();
+    await mayOwn(trx, caller, owner);
+    const expiresAt = permittedExpiry(tenant, requestedExpiry(request, caller.nowMs));
     await refuseOutliving(trx, caller, expiresAt);
     const { description, scopes, rate_limit_rpm: rateLimitRpm = null } = request;
-    await insertKey(
+    const made = await insertKey(
       trx,
       { id, tenantId: caller.tenant, userId: owner, description, scopes, constraints, rateLimitRpm, expiresAt },
       secret,
       caller.principal.id,
     );
-    const made = await findKey(trx, caller.tenant, id);
-    if (made === undefined) throw notFound('key');
     audit.after = keyResource(made, caller.nowMs);
-    return made;
+    return keyResource(made, caller.nowMs);
   });
-  return { ...keyResource(key, caller.nowMs), key: secret.text };
+  return { ...key, ...disclosed(caller, { key: secret.text }) };
 }
 
 /** Undefined = the tenant itself. */

@@ -50,7 +50,7 @@ export function permittedExpiry(tenant: StoredTenant, expiry: Date | null | unde
   return expiry;
 }
 
-/** @throws Refusal `escalation` when a key would make or keep another that outlives it */
+/** @throws Refusal `escalation` when a key would make, prolong or get hold of another that outlives it */
 export async function refuseOutliving(trx: Transaction, caller: Caller, expiry: Date | null): Promise<void> {
   if (caller.principal.kind !== 'api_key') return;
   const maker = await findKey(trx, caller.principal.tenantId, caller.principal.id);

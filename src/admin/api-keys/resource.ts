@@ -23,7 +23,9 @@ export interface KeyResource {
 
 /** With the key, shown here and never again. */
 export interface IssuedKey extends KeyResource {
-  readonly key: string;
+  readonly key?: string;
+  /** In place of the key, in an answer given again. */
+  readonly secret_available?: false;
 }
 
 export function keyResource(key: StoredKey, nowMs: number): KeyResource {

@@ -14,7 +14,8 @@ import { lockTenant } from '../../store/queries/tenants.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { type AuditDraft, change, type Transaction } from '../change.ts';
 import { mayActOnKey, mayChangeKey, mayGive, mayWiden } from '../escalation.ts';
-import { notFound, throwIfInvalid, valid } from '../refusals.ts';
+import { disclosed } from '../idempotency.ts';
+import { notFound, tenantGone, throwIfInvalid, valid } from '../refusals.ts';
 import { holdKey } from './access.ts';
 import { type ExpiryRequest, permittedExpiry, refuseOutliving, requestedExpiry } from './expiry.ts';
 import { type IssuedKey, type KeyResource, keyResource } from './resource.ts';
@@ -29,10 +30,11 @@ export interface KeyChanges extends ExpiryRequest {
 
 /** @throws Refusal of the decision; `not_found`, `revoked`, `invalid_field`, `escalation` */
 export async function updateKey(parts: AdminParts, caller: Caller, text: string, changes: KeyChanges): Promise<KeyResource> {
-  return change(parts, caller, { action: 'api_key.update', target: { type: 'api_key', id: text } }, async (trx, audit) => {
+  return change(parts, caller, { action: 'api_key.update', target: { type: 'api_key', id: text } }, async (trx, audit, held) => {
     const key = await holdUsableKey(trx, caller, text);
     throwIfInvalid([...validatePatterns(changes.scopes ?? [], '/scopes'), ...validateConstraints(changes.resource_constraints)]);
     await mayChangeKey(trx, caller, key);
+    held(keyResource(key, caller.nowMs));
     const changed: StoredKey = {
       ...key,
       description: changes.description ?? key.description,
@@ -59,15 +61,17 @@ export async function rotateKey(parts: AdminParts, caller: Caller, text: string,
     parts,
     caller,
     { action: 'api_key.rotate', target: { type: 'api_key', id: text } },
-    async (trx, audit) => {
-      const held = await holdUsableKey(trx, caller, text);
-      await mayChangeKey(trx, caller, held);
+    async (trx, audit, held) => {
+      const before = await holdUsableKey(trx, caller, text);
+      await mayChangeKey(trx, caller, before);
+      await refuseOutliving(trx, caller, before.expiresAt);
+      held(keyResource(before, caller.nowMs));
       const until = graceSeconds === 0 ? null : new Date(caller.nowMs + graceSeconds * 1000);
-      await replaceSecret(trx, held.tenantId, held.id, secret, until);
-      return shown(trx, caller, audit, held);
+      await replaceSecret(trx, before.tenantId, before.id, secret, until);
+      return shown(trx, caller, audit, before);
     },
   );
-  return { ...key, key: secret.text };
+  return { ...key, ...disclosed(caller, { key: secret.text }) };
 }
 
 /**
@@ -75,9 +79,10 @@ export async function rotateKey(parts: AdminParts, caller: Caller, text: string,
  * @throws Refusal of the decision; `not_found`, `escalation`
  */
 export async function revokeKey(parts: AdminParts, caller: Caller, text: string): Promise<void> {
-  await change(parts, caller, { action: 'api_key.revoke', target: { type: 'api_key', id: text } }, async (trx, audit) => {
+  await change(parts, caller, { action: 'api_key.revoke', target: { type: 'api_key', id: text } }, async (trx, audit, held) => {
     const key = await holdKey(trx, caller, text);
     await mayActOnKey(trx, caller, key);
+    held(keyResource(key, caller.nowMs));
     await endKey(trx, key.tenantId, key.id);
     await shown(trx, caller, audit, key);
   });
@@ -94,7 +99,7 @@ async function expiryAfter(trx: Transaction, caller: Caller, key: StoredKey, cha
   const requested = requestedExpiry(changes, caller.nowMs);
   if (requested === undefined) return key.expiresAt;
   const tenant = await lockTenant(trx, key.tenantId, 'share');
-  if (tenant === undefined) throw notFound('tenant');
+  if (tenant === undefined) throw tenantGone();
   const expiry = permittedExpiry(tenant, requested);
   if (outlives(expiry, key.expiresAt)) await refuseOutliving(trx, caller, expiry);
   return expiry;

@@ -16,6 +16,8 @@ interface Place {
   underWay: number;
   /** Attempts that ended here so far. */
   ended: number;
+  /** Slots that are being asked for. */
+  readonly asks: Set<Promise<boolean>>;
   readonly waiting: (() => void)[];
 }
 
@@ -36,7 +38,7 @@ export class AttemptGate {
   }
 
   open(name: string): GatePlace {
-    const place = this.#places.get(name) ?? { users: 0, underWay: 0, ended: 0, waiting: [] };
+    const place = this.#places.get(name) ?? { users: 0, underWay: 0, ended: 0, asks: new Set<Promise<boolean>>(), waiting: [] };
     this.#places.set(name, place);
     place.users++;
     let entered = false;
@@ -44,11 +46,13 @@ export class AttemptGate {
       enter: async (claim) => {
         for (;;) {
           const { ended } = place;
-          if (await claim()) {
+          if (await asked(place, claim)) {
             entered = true;
             place.underWay++;
             return true;
           }
+          // Who was let in may hear of it later than who was refused because of that.
+          if (place.underWay === 0) await Promise.allSettled(place.asks);
           if (place.ended !== ended) continue;
           if (place.underWay === 0) return false;
           await turn(place);
@@ -65,6 +69,16 @@ export class AttemptGate {
         if (place.users === 0) this.#places.delete(name);
       },
     };
+  }
+}
+
+async function asked({ asks }: Place, claim: () => Promise<boolean>): Promise<boolean> {
+  const ask = claim();
+  asks.add(ask);
+  try {
+    return await ask;
+  } finally {
+    asks.delete(ask);
   }
 }
 

@@ -1,8 +1,8 @@
-/** Audit rows of logging in. They are written with `insertAudit` alone: nothing that a replica caches hangs on a failed login. */
+/** Audit rows of logging in. They are written without `change`: nothing that a replica caches hangs on a failed login. */
 
 import type { Knex } from 'knex';
 import type { SessionId, TenantId, UserId } from '../../domain/ids.ts';
-import { insertAudit } from '../../store/queries/audit.ts';
+import { type AuditRow, insertAudit } from '../../store/queries/audit.ts';
 import type { Provenance } from './parts.ts';
 
 export interface AuthEvent {
@@ -16,8 +16,13 @@ export interface AuthEvent {
   readonly after?: Readonly<Record<string, string | number>>;
 }
 
+/** One statement, so it needs no transaction where nothing else is written. */
 export async function record(trx: Knex, from: Provenance, event: AuthEvent): Promise<void> {
-  await insertAudit(trx, {
+  await insertAudit(trx, auditRow(from, event));
+}
+
+export function auditRow(from: Provenance, event: AuthEvent): AuditRow {
+  return {
     actorType: event.actor === undefined ? 'anonymous' : 'user',
     actorId: event.actor,
     tenantId: event.tenant,
@@ -29,5 +34,5 @@ export async function record(trx: Knex, from: Provenance, event: AuthEvent): Pro
     before: undefined,
     after: event.after,
     requestId: from.requestId,
-  });
+  };
 }

@@ -1,7 +1,7 @@
 /** Setting a password: by the old one, or by a one-time token that an administrator gave out. */
 
 import { Refusal } from '../../domain/errors.ts';
-import type { SessionId, UserId } from '../../domain/ids.ts';
+import type { UserId } from '../../domain/ids.ts';
 import { isOneTimeToken, oneTimeDigest } from '../../identity/one-time.ts';
 import { transaction } from '../../store/database.ts';
 import {
@@ -18,6 +18,7 @@ import type { Caller } from '../caller.ts';
 import { record } from './audit.ts';
 import { checkPassword } from './check-password.ts';
 import { emailSubject } from './login.ts';
+import { ownSession } from './own-session.ts';
 import { type AuthParts, applyHere, invalidCredential, type LoginParts, type Provenance } from './parts.ts';
 import { attemptAt, attempting, forgetAccount, forgive, giveBack } from './throttle.ts';
 
@@ -40,15 +41,13 @@ export async function changePassword(parts: LoginParts, caller: Caller, change: 
   await attempting(parts, attempt, async () => {
     const { proved } = await checkPassword(parts, attempt, change.oldPassword, async () => found);
     if (proved === undefined) {
-      await transaction(parts.db, (trx) =>
-        record(trx, from, {
-          action: 'auth.password_change',
-          actor: userId,
-          tenant: found?.tenantId,
-          target: { type: 'user', id: userId },
-          result: 'failure',
-        }),
-      );
+      await record(parts.db.knex, from, {
+        action: 'auth.password_change',
+        actor: userId,
+        tenant: found?.tenantId,
+        target: { type: 'user', id: userId },
+        result: 'failure',
+      });
       throw wrongPassword();
     }
     const hash = await parts.passwords.hash(change.newPassword).catch(async (error: unknown) => {
@@ -120,16 +119,9 @@ function wrongPassword(): Refusal {
   return new Refusal('invalid_credential', 'The old password is not right.', { param: 'old_password' });
 }
 
-function ownSession({ principal }: Caller): { readonly userId: UserId; readonly sessionId: SessionId } {
-  if (principal.kind !== 'user' || principal.sessionId === undefined) {
-    throw new Refusal('insufficient_permission', 'Passwords are changed with an access token.');
-  }
-  return { userId: principal.id, sessionId: principal.sessionId };
-}
-
 /** @throws Refusal `invalid_field` that says everything that is wrong with the new password */
 function refuseWeak(parts: AuthParts, password: string, owner: PasswordUser | undefined): void {
-  const problems = parts.passwords.validate(password, { email: owner?.email });
+  const problems = parts.passwords.validate(password, { email: owner?.email, name: owner?.name });
   if (problems.length === 0) return;
   throw new Refusal('invalid_field', problems.join(' '), {
     param: 'new_password',

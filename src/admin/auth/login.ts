@@ -3,9 +3,9 @@
 import { makeId } from '../../domain/ids.ts';
 import { makeRefreshNonce, makeRefreshToken } from '../../identity/refresh.ts';
 import { transaction } from '../../store/database.ts';
-import { holdUnchanged, passwordUserByEmail, upgradeHash } from '../../store/queries/credentials.ts';
-import { insertRefreshToken, insertSession, pruneSessionsOfUser } from '../../store/queries/sessions.ts';
-import { record } from './audit.ts';
+import { type PasswordUser, passwordUserByEmail, upgradeHash } from '../../store/queries/credentials.ts';
+import { beginSession } from '../../store/queries/sessions.ts';
+import { auditRow, record } from './audit.ts';
 import { checkPassword, type ProvedUser } from './check-password.ts';
 import {
   type AuthParts,
@@ -45,17 +45,23 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
     );
     const pair = proved === undefined ? undefined : await begin(parts, request, from, proved, attempt);
     if (pair !== undefined) return pair;
-    await transaction(parts.db, (trx) =>
-      record(trx, from, {
-        action: 'auth.login',
-        actor: undefined,
-        tenant: user?.tenantId,
-        target: { type: 'user', id: name.shown },
-        result: 'failure',
-      }),
-    );
+    await record(parts.db.knex, from, {
+      action: 'auth.login',
+      actor: undefined,
+      tenant: user?.tenantId,
+      target: { type: 'user', id: name.shown },
+      result: 'failure',
+      after: { reason: failureReason(user) },
+    });
     throw invalidCredential();
   });
+}
+
+/** For the audit log alone: the answer is the same for all. */
+function failureReason(user: PasswordUser | undefined): string {
+  if (user === undefined) return 'unknown_user';
+  if (!user.active) return 'deactivated';
+  return user.passwordHash === undefined ? 'no_password' : 'wrong_password';
 }
 
 interface AccountName {
@@ -109,28 +115,26 @@ async function begin(
   }
   const sessionId = makeId('ses', from.nowMs, parts.random(10));
   const refresh = makeRefreshToken(parts.random);
-  const begun = await transaction(parts.db, async (trx) => {
-    if (!(await holdUnchanged(trx, user.id, user.passwordVersion))) return false;
-    await forgive(trx, attempt);
-    await pruneSessionsOfUser(trx, user.id);
-    await insertSession(trx, {
+  const begun = await beginSession(parts.db.knex, {
+    session: {
       id: sessionId,
       userId: user.id,
       lifetimeMs: parts.login.refreshMs,
       cookie: request.cookie,
       address: from.address,
       userAgent: from.userAgent?.slice(0, MAX_USER_AGENT_LENGTH),
-    });
-    await insertRefreshToken(trx, { digest: refresh.digest, sessionId, nonce: makeRefreshNonce(parts.random) });
-    await record(trx, from, {
+    },
+    token: { digest: refresh.digest, nonce: makeRefreshNonce(parts.random) },
+    passwordVersion: user.passwordVersion,
+    forgiven: attempt,
+    audit: auditRow(from, {
       action: 'auth.login',
       actor: user.id,
       tenant: user.tenantId,
       target: { type: 'user', id: user.id },
       result: 'success',
       after: { session_id: sessionId },
-    });
-    return true;
+    }),
   });
   if (!begun) return undefined;
   await renewHash(parts, user, request.password);

@@ -12,8 +12,6 @@ export interface PasswordVerifier extends PasswordHasher {
   verify(hash: string | undefined, password: string): Promise<boolean>;
   /** True when the hash was made with other parameters than today's. */
   needsRehash(hash: string): boolean;
-  /** What is wrong with a new password of that owner. */
-  validate(password: string, owner?: { readonly email?: string | undefined }): readonly string[];
 }
 
 /** What an access token is made of. */
@@ -25,8 +23,10 @@ export interface TokenGrant {
   readonly jti: string;
 }
 
-/** Access tokens. `identity` has them. Both reject with a Fault when there is no key to work with. */
+/** Access tokens. `identity` has them. Its functions reject with a Fault when there is no key to work with. */
 export interface AccessTokenParts {
+  /** How long an access token is good for. */
+  readonly lifetimeMs: number;
   /** `expiresIn` in seconds. */
   issue(grant: TokenGrant): Promise<{ readonly token: string; readonly expiresIn: number }>;
   verify(token: string): Promise<VerifiedToken>;

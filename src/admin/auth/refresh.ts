@@ -27,6 +27,18 @@ export interface PresentedToken {
   readonly via: 'body' | 'cookie';
 }
 
+/** For refreshing. */
+export interface RefreshParts extends AuthParts {
+  /** One for the process. */
+  readonly claims: RefreshClaims;
+}
+
+/**
+ * Claims under way in this process, by token. Uses of one token at once share a claim, so that a crowd of tabs takes one connection to
+ * the database and not all.
+ */
+export type RefreshClaims = Map<string, Promise<Outcome>>;
+
 type Outcome =
   | { readonly kind: 'granted'; readonly facts: RefreshFacts; readonly refreshToken: string }
   | { readonly kind: 'suspended' }
@@ -37,9 +49,9 @@ type Outcome =
 const GRACE_MS = 10_000;
 
 /** @throws Refusal: `invalid_credential`, or `tenant_suspended`, which leaves the token unused */
-export async function refresh(parts: AuthParts, presented: PresentedToken, from: Provenance): Promise<TokenPair> {
+export async function refresh(parts: RefreshParts, presented: PresentedToken, from: Provenance): Promise<TokenPair> {
   if (!isRefreshToken(presented.text)) throw invalidCredential();
-  const outcome = await transaction(parts.db, (trx) => claim(trx, parts, presented, from));
+  const outcome = await sharedClaim(parts, presented, from);
   switch (outcome.kind) {
     case 'granted': {
       const { userId, sessionId, tenantId, cookie } = outcome.facts;
@@ -58,8 +70,25 @@ export async function refresh(parts: AuthParts, presented: PresentedToken, from:
   }
 }
 
-async function claim(trx: Knex, parts: AuthParts, presented: PresentedToken, from: Provenance): Promise<Outcome> {
+function sharedClaim(parts: RefreshParts, presented: PresentedToken, from: Provenance): Promise<Outcome> {
   const digest = refreshDigest(presented.text);
+  const name = `${presented.via} ${digest.toString('hex')}`;
+  const underWay = parts.claims.get(name);
+  if (underWay !== undefined) return underWay;
+  const begun = transaction(parts.db, (trx) => claim(trx, parts, digest, presented, from)).finally(() =>
+    parts.claims.delete(name),
+  );
+  parts.claims.set(name, begun);
+  return begun;
+}
+
+async function claim(
+  trx: Knex,
+  parts: AuthParts,
+  digest: Uint8Array,
+  presented: PresentedToken,
+  from: Provenance,
+): Promise<Outcome> {
   if (!(await lockSessionOfToken(trx, digest))) return { kind: 'refused' };
   const facts = await refreshFacts(trx, digest, { idleMs: parts.login.refreshIdleMs, graceMs: GRACE_MS });
   if (facts === undefined || !cameItsWay(facts, presented)) return { kind: 'refused' };

@@ -13,14 +13,15 @@ import {
   clearFailures,
   type FailureScope,
   type FailureWindow,
-  pruneWindows,
+  forgiveAttempt,
   returnAttempt,
   windowLeftMs,
 } from '../../store/queries/login-failures.ts';
 import type { GatePlace } from './attempt-gate.ts';
 import type { AuthParts, LoginParts } from './parts.ts';
 
-const WINDOW_MS = 15 * 60 * 1000;
+/** How long failures count. */
+export const WINDOW_MS = 15 * 60 * 1000;
 
 /** One attempt at an account, counted as a failure until it is told otherwise. */
 export interface Attempt {
@@ -58,7 +59,6 @@ export async function attempting<T>(parts: LoginParts, attempt: Attempt, work: (
       throw await tooMany(knex, 'account', attempt.account);
     }
     if (!(await claimAddress(parts, attempt, address))) throw await tooMany(knex, 'address', attempt.address);
-    await pruneWindows(knex, WINDOW_MS);
     return await work();
   } finally {
     address.leave();
@@ -94,8 +94,7 @@ async function tooMany(q: Knex, scope: FailureScope, subject: Uint8Array): Promi
 
 /** The attempt succeeded: the account starts afresh, the address gets this one back. */
 export async function forgive(trx: Knex, attempt: Attempt): Promise<void> {
-  await clearFailures(trx, 'account', attempt.account);
-  await returnAttempt(trx, 'address', attempt.address);
+  await forgiveAttempt(trx, attempt.account, attempt.address);
 }
 
 /** The attempt was neither a success nor a failure: nobody could look at the password. */

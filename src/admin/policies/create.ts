@@ -3,6 +3,7 @@
 import { parseConditions, validatePatterns, validateResourcePatterns } from '../../decision/validate.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { type PolicyName, parsePolicyName } from '../../domain/ids.ts';
+import type { Conditions } from '../../domain/records.ts';
 import {
   findPolicy,
   insertPolicy,
@@ -15,9 +16,9 @@ import { lockTenant } from '../../store/queries/tenants.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change } from '../change.ts';
 import { mayWritePolicy } from '../escalation.ts';
-import { invalidField, notFound, throwIfInvalid, valid } from '../refusals.ts';
+import { invalidField, notFound, tenantGone, throwIfInvalid, valid } from '../refusals.ts';
 import { type PolicyResource, policyResource } from './resource.ts';
-import { attachableRoles, audienceAfter, mayWriteOwner, refuseLockOut } from './rules.ts';
+import { type Audience, attachableRoles, audienceAfter, mayWriteOwner, refuseLockOut } from './rules.ts';
 
 export interface NewPolicyRequest {
   readonly name: string;
@@ -43,18 +44,11 @@ export async function createPolicy(
   request: NewPolicyRequest,
   force: boolean,
 ): Promise<PolicyResource> {
-  const name = newPolicyName(request.name);
-  const conditions = valid(parseConditions(request.conditions));
-  throwIfInvalid([
-    ...validatePatterns(request.actions, '/actions'),
-    ...validateResourcePatterns(request.resources, '/resources'),
-  ]);
+  const { name, conditions, audience } = readNewPolicy(request);
   const tenantId = request.global === true ? undefined : caller.tenant;
-  const initial = { appliesTo: request.effect === 'deny' ? 'everyone' : 'roles', roles: [] } as const;
-  const audience = audienceAfter(initial, request.applies_to, request.attached_roles);
   return change(parts, caller, { action: 'policy.create', target: { type: 'policy', id: name } }, async (trx, audit) => {
     mayWriteOwner(caller, tenantId);
-    if ((await lockTenant(trx, caller.tenant, 'share')) === undefined) throw notFound('tenant');
+    if ((await lockTenant(trx, caller.tenant, 'share')) === undefined) throw tenantGone();
     const policy: NewPolicy = {
       tenantId,
       name,
@@ -74,9 +68,29 @@ export async function createPolicy(
     await setAttachedRoles(trx, await insertPolicy(trx, policy), policy.attachedRoles);
     const made = await findPolicy(trx, caller.tenant, name);
     if (made === undefined) throw notFound('policy');
+    audit.tenant = tenantId;
     audit.after = policyResource(made);
     return policyResource(made);
   });
+}
+
+/** What can be told of a new policy from its request alone; its roles are not looked up yet. */
+export interface ReadPolicy {
+  readonly name: PolicyName;
+  readonly conditions: Conditions;
+  readonly audience: Audience;
+}
+
+/** @throws Refusal `invalid_field` */
+export function readNewPolicy(request: NewPolicyRequest): ReadPolicy {
+  const name = newPolicyName(request.name);
+  const conditions = valid(parseConditions(request.conditions));
+  throwIfInvalid([
+    ...validatePatterns(request.actions, '/actions'),
+    ...validateResourcePatterns(request.resources, '/resources'),
+  ]);
+  const initial = { appliesTo: request.effect === 'deny' ? 'everyone' : 'roles', roles: [] } as const;
+  return { name, conditions, audience: audienceAfter(initial, request.applies_to, request.attached_roles) };
 }
 
 function newPolicyName(text: string): PolicyName {

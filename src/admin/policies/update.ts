@@ -30,8 +30,9 @@ export async function updatePolicy(
   changes: PolicyChanges,
   force: boolean,
 ): Promise<PolicyResource> {
-  return change(parts, caller, { action: 'policy.update', target: { type: 'policy', id: text } }, async (trx, audit) => {
+  return change(parts, caller, { action: 'policy.update', target: { type: 'policy', id: text } }, async (trx, audit, held) => {
     const policy = await holdPolicy(trx, caller, text);
+    held(policyResource(policy));
     refuseOwnerChange(caller, policy, changes.global);
     return rewritePolicy(trx, caller, audit, policy, await policyAfter(trx, policy, changes), force);
   });
@@ -39,9 +40,11 @@ export async function updatePolicy(
 
 /** Detaching or deleting a deny is no escalation. */
 export async function deletePolicy(parts: AdminParts, caller: Caller, text: string): Promise<void> {
-  await change(parts, caller, { action: 'policy.delete', target: { type: 'policy', id: text } }, async (trx, audit) => {
+  await change(parts, caller, { action: 'policy.delete', target: { type: 'policy', id: text } }, async (trx, audit, held) => {
     const policy = await holdPolicy(trx, caller, text);
+    held(policyResource(policy));
     await removePolicy(trx, policy.number);
+    audit.tenant = policy.tenantId;
     audit.before = policyResource(policy);
   });
 }
@@ -71,6 +74,7 @@ export async function rewritePolicy(
   await setAttachedRoles(trx, before.number, after.attachedRoles);
   const written = await findPolicy(trx, caller.tenant, before.name);
   if (written === undefined) throw notFound('policy');
+  audit.tenant = before.tenantId;
   audit.before = policyResource(before);
   audit.after = policyResource(written);
   return policyResource(written);

@@ -5,12 +5,12 @@ import { Refusal } from '../../domain/errors.ts';
 import { parseRoleName, type RoleName } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import { brokenConstraint } from '../../store/faults.ts';
-import { findRole, insertRole, type StoredRole } from '../../store/queries/roles.ts';
+import { insertRole, type StoredRole } from '../../store/queries/roles.ts';
 import { lockTenant } from '../../store/queries/tenants.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change, type Transaction } from '../change.ts';
 import { mayGive } from '../escalation.ts';
-import { invalidField, notFound, throwIfInvalid, valid } from '../refusals.ts';
+import { invalidField, tenantGone, throwIfInvalid, valid } from '../refusals.ts';
 import { type RoleResource, roleResource } from './resource.ts';
 
 export interface NewRoleRequest {
@@ -22,22 +22,28 @@ export interface NewRoleRequest {
 
 /** @throws Refusal `invalid_field`, `already_exists`, `escalation` */
 export async function createRole(parts: AdminParts, caller: Caller, request: NewRoleRequest): Promise<RoleResource> {
+  const { name, constraints } = readNewRole(request);
+  return change(parts, caller, { action: 'role.create', target: { type: 'role', id: name } }, async (trx, audit) => {
+    mayGive(caller, { permissions: request.permissions, constraints });
+    if ((await lockTenant(trx, caller.tenant, 'share')) === undefined) throw tenantGone();
+    const { description = '', permissions } = request;
+    const made = await insertUnlessTaken(trx, { tenantId: caller.tenant, name, description, permissions, constraints });
+    audit.after = roleResource(made);
+    return roleResource(made);
+  });
+}
+
+/**
+ * What can be told of a new role from its request alone.
+ * @throws Refusal `invalid_field`, `already_exists` for the name of a built-in role
+ */
+export function readNewRole(request: NewRoleRequest): Pick<StoredRole, 'name' | 'constraints'> {
   const name = newRoleName(request.name);
   throwIfInvalid([
     ...validatePatterns(request.permissions, '/permissions'),
     ...validateConstraints(request.resource_constraints),
   ]);
-  const constraints = valid(parseConstraints(request.resource_constraints));
-  return change(parts, caller, { action: 'role.create', target: { type: 'role', id: name } }, async (trx, audit) => {
-    mayGive(caller, { permissions: request.permissions, constraints });
-    if ((await lockTenant(trx, caller.tenant, 'share')) === undefined) throw notFound('tenant');
-    const { description = '', permissions } = request;
-    await insertUnlessTaken(trx, { tenantId: caller.tenant, name, description, permissions, constraints });
-    const made = await findRole(trx, caller.tenant, name);
-    if (made === undefined) throw notFound('role');
-    audit.after = roleResource(made);
-    return roleResource(made);
-  });
+  return { name, constraints: valid(parseConstraints(request.resource_constraints)) };
 }
 
 function newRoleName(text: string): RoleName {
@@ -48,9 +54,9 @@ function newRoleName(text: string): RoleName {
   return name;
 }
 
-async function insertUnlessTaken(trx: Transaction, role: Omit<StoredRole, 'createdAt' | 'updatedAt'>): Promise<void> {
+async function insertUnlessTaken(trx: Transaction, role: Omit<StoredRole, 'createdAt' | 'updatedAt'>): Promise<StoredRole> {
   try {
-    await insertRole(trx, role);
+    return await insertRole(trx, role);
   } catch (error) {
     throw brokenConstraint(error) === 'roles_pkey' ? taken() : error;
   }

@@ -32,8 +32,9 @@ export async function updateRole(parts: AdminParts, caller: Caller, text: string
     ...validatePatterns(changes.permissions ?? [], '/permissions'),
     ...validateConstraints(changes.resource_constraints),
   ]);
-  return change(parts, caller, { action: 'role.update', target: { type: 'role', id: text } }, async (trx, audit) => {
+  return change(parts, caller, { action: 'role.update', target: { type: 'role', id: text } }, async (trx, audit, held) => {
     const role = await holdRole(trx, caller, text);
+    held(roleResource(role));
     const changed = {
       ...role,
       description: changes.description ?? role.description,
@@ -56,12 +57,13 @@ export async function updateRole(parts: AdminParts, caller: Caller, text: string
  * @throws Refusal `not_found`, `builtin_role`, `in_use`
  */
 export async function deleteRole(parts: AdminParts, caller: Caller, text: string, force: boolean): Promise<void> {
-  await change(parts, caller, { action: 'role.delete', target: { type: 'role', id: text } }, async (trx, audit) => {
+  await change(parts, caller, { action: 'role.delete', target: { type: 'role', id: text } }, async (trx, audit, held) => {
     const role = await holdRole(trx, caller, text);
     const used = (await isRoleGiven(trx, role.tenantId, role.name)) || (await isRoleAttached(trx, role.tenantId, role.name));
     if (used && !force) {
       throw new Refusal('in_use', 'The role is given to users or has policies attached. With force=true it is taken from them.');
     }
+    held(roleResource(role));
     await takeRoleFromAll(trx, role.tenantId, role.name);
     await detachRoleFromAll(trx, role.tenantId, role.name);
     await removeRole(trx, role.tenantId, role.name);

@@ -28,7 +28,8 @@ export function mergeQuotas(quotas: TenantQuotas, changes: QuotasRequest): Tenan
 }
 
 export function settingsErrors(settings: SettingsRequest): readonly FieldError[] {
-  return settings.timezone ? validateTimezone(settings.timezone, '/settings/timezone') : [];
+  const { timezone } = settings;
+  return timezone === undefined || timezone === null ? [] : validateTimezone(timezone, '/settings/timezone');
 }
 
 function member<N extends string, T>(name: N, old: T | undefined, change: T | null | undefined): { readonly [K in N]?: T } {

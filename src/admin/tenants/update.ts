@@ -32,8 +32,9 @@ export async function updateTenant(
   changes: TenantChanges,
 ): Promise<TenantResource> {
   throwIfInvalid(settingsErrors(changes.settings ?? {}));
-  return change(parts, caller, { action: 'tenant.update', target: { type: 'tenant', id: text } }, async (trx, audit) => {
+  return change(parts, caller, { action: 'tenant.update', target: { type: 'tenant', id: text } }, async (trx, audit, held) => {
     const tenant = await holdTenant(trx, text, audit);
+    held(tenantResource(tenant));
     return written(trx, audit, tenant, {
       ...tenant,
       name: changes.name ?? tenant.name,
@@ -48,32 +49,35 @@ export async function updateTenant(
  * @throws Refusal `not_found`, `in_use` for the first tenant, `would_lock_out`
  */
 export async function suspendTenant(parts: AdminParts, caller: Caller, text: string, force: boolean): Promise<TenantResource> {
-  return change(parts, caller, { action: 'tenant.suspend', target: { type: 'tenant', id: text } }, async (trx, audit) => {
+  return change(parts, caller, { action: 'tenant.suspend', target: { type: 'tenant', id: text } }, async (trx, audit, held) => {
     const tenant = await holdTenant(trx, text, audit);
     refuseDefault(tenant, 'suspended');
     if (tenant.id === caller.principal.tenantId && !force) {
       throw new Refusal('would_lock_out', 'Suspending your own tenant locks you out. With force=true it is done all the same.');
     }
+    held(tenantResource(tenant));
     return written(trx, audit, tenant, { ...tenant, status: 'suspended' });
   });
 }
 
 /** @throws Refusal `not_found` */
 export async function activateTenant(parts: AdminParts, caller: Caller, text: string): Promise<TenantResource> {
-  return change(parts, caller, { action: 'tenant.activate', target: { type: 'tenant', id: text } }, async (trx, audit) => {
+  return change(parts, caller, { action: 'tenant.activate', target: { type: 'tenant', id: text } }, async (trx, audit, held) => {
     const tenant = await holdTenant(trx, text, audit);
+    held(tenantResource(tenant));
     return written(trx, audit, tenant, { ...tenant, status: 'active' });
   });
 }
 
 /** @throws Refusal `not_found`, `in_use` while it has users or active keys, and for the first tenant */
 export async function deleteTenant(parts: AdminParts, caller: Caller, text: string): Promise<void> {
-  await change(parts, caller, { action: 'tenant.delete', target: { type: 'tenant', id: text } }, async (trx, audit) => {
+  await change(parts, caller, { action: 'tenant.delete', target: { type: 'tenant', id: text } }, async (trx, audit, held) => {
     const tenant = await holdTenant(trx, text, audit);
     refuseDefault(tenant, 'deleted');
     if ((await hasUsers(trx, tenant.id)) || (await hasActiveKeys(trx, tenant.id, new Date(caller.nowMs)))) {
       throw new Refusal('in_use', 'The tenant still has users or active keys.');
     }
+    held(tenantResource(tenant));
     await removeTenant(trx, tenant.id);
     audit.before = tenantResource(tenant);
   });

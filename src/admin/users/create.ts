@@ -3,11 +3,12 @@
 import { makeId } from '../../domain/ids.ts';
 import { makeOneTimeToken } from '../../identity/one-time.ts';
 import { putPasswordSetup } from '../../store/queries/credentials.ts';
-import { findUser, insertUser, setManualRoles } from '../../store/queries/users.ts';
+import { insertUser } from '../../store/queries/users.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change } from '../change.ts';
 import { mayGiveRoles } from '../escalation.ts';
-import { notFound, throwIfInvalid } from '../refusals.ts';
+import { disclosed } from '../idempotency.ts';
+import { throwIfInvalid } from '../refusals.ts';
 import { canonicalEmail, withUniqueEmail } from './email.ts';
 import { takePlace } from './quota.ts';
 import { type UserResource, userResource } from './resource.ts';
@@ -24,6 +25,8 @@ export interface NewUserRequest {
 /** With the token that lets the user set a first password, where none was given. It is shown here and never again. */
 export interface CreatedUser extends UserResource {
   readonly password_setup_token?: string;
+  /** In place of the token, in an answer given again. */
+  readonly secret_available?: false;
 }
 
 /** @throws Refusal `invalid_field`, `escalation`, `already_exists`, `quota_exceeded` */
@@ -37,15 +40,14 @@ export async function createUser(parts: AdminParts, caller: Caller, request: New
     await mayGiveRoles(trx, caller, roles);
     await takePlace(trx, caller.tenant);
     const { name, department = null } = request;
-    await withUniqueEmail(insertUser(trx, { id, tenantId: caller.tenant, email, name, department, passwordHash }));
-    await setManualRoles(trx, id, roles);
+    const made = await withUniqueEmail(
+      insertUser(trx, { id, tenantId: caller.tenant, email, name, department, passwordHash, roles }),
+    );
     if (setup !== undefined) await putPasswordSetup(trx, id, setup.digest);
-    const made = await findUser(trx, caller.tenant, id);
-    if (made === undefined) throw notFound('user');
     audit.after = userResource(made);
-    return made;
+    return userResource(made);
   });
-  return { ...userResource(user), ...(setup === undefined ? {} : { password_setup_token: setup.text }) };
+  return { ...user, ...(setup === undefined ? {} : disclosed(caller, { password_setup_token: setup.text })) };
 }
 
 async function hashed(parts: AdminParts, password: string, email: string, name: string): Promise<string> {

@@ -6,40 +6,46 @@ import { endSessionsOfUser } from '../../store/queries/sessions.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change } from '../change.ts';
 import { mayActOnUser } from '../escalation.ts';
+import { disclosed } from '../idempotency.ts';
 import { invalidField } from '../refusals.ts';
 import { holdUser } from './find.ts';
 import { type UserResource, userResource } from './resource.ts';
 
 export interface PasswordReset {
   /** Shown here and never again. */
-  readonly password_setup_token: string;
+  readonly password_setup_token?: string;
+  /** In place of the token, in an answer given again. */
+  readonly secret_available?: false;
   readonly expires_at: string;
 }
 
 /** @throws Refusal `not_found`, `escalation`, `invalid_field` for users whose password is the directory's */
 export async function resetPassword(parts: AdminParts, caller: Caller, id: string): Promise<PasswordReset> {
   const setup = makeOneTimeToken(parts.random);
-  const expiresAt = await change(
+  const reset = await change(
     parts,
     caller,
     { action: 'user.password_reset', target: { type: 'user', id } },
-    async (trx, audit) => {
+    async (trx, audit, held) => {
       const { user } = await holdUser(trx, caller, id);
       await mayActOnUser(trx, caller, user);
       if (user.source !== 'local') throw invalidField('', 'The password of this user is kept by the directory.');
+      held(userResource(user));
       const expires = new Date(await putPasswordSetup(trx, user.id, setup.digest));
-      audit.after = { expires_at: expires.toISOString() };
-      return expires;
+      const after = { expires_at: expires.toISOString() };
+      audit.after = after;
+      return after;
     },
   );
-  return { password_setup_token: setup.text, expires_at: expiresAt.toISOString() };
+  return { ...disclosed(caller, { password_setup_token: setup.text }), ...reset };
 }
 
 /** @throws Refusal `not_found`, `escalation` */
 export async function endUserSessions(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
-  return change(parts, caller, { action: 'user.end_sessions', target: { type: 'user', id } }, async (trx, audit) => {
+  return change(parts, caller, { action: 'user.end_sessions', target: { type: 'user', id } }, async (trx, audit, held) => {
     const { user } = await holdUser(trx, caller, id);
     await mayActOnUser(trx, caller, user);
+    held(userResource(user));
     audit.after = { ended_sessions: await endSessionsOfUser(trx, user.id) };
     return userResource(user);
   });

@@ -2,18 +2,32 @@
 
 import { Refusal } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
-import { lockTenant } from '../../store/queries/tenants.ts';
+import { findTenant, lockTenant, type StoredTenant } from '../../store/queries/tenants.ts';
 import { countActiveUsers } from '../../store/queries/users.ts';
 import type { Transaction } from '../change.ts';
+import { tenantGone } from '../refusals.ts';
 
 /**
- * Holds the tenant, so that of two who take the last place at once one is refused.
+ * Holds the tenant where it has a limit, so that of two who take the last place at once one is refused; where it has none, so that it
+ * gets none meanwhile.
  * @throws Refusal `quota_exceeded`, or `tenant_mismatch` when the tenant was deleted meanwhile
  */
 export async function takePlace(trx: Transaction, tenant: TenantId): Promise<void> {
-  const held = await lockTenant(trx, tenant, 'update');
-  if (held === undefined) throw new Refusal('tenant_mismatch', 'There is no such tenant.');
-  const limit = held.quotas.max_users;
+  const limit = (await holdLimited(trx, tenant)).quotas.max_users;
   if (limit === undefined || (await countActiveUsers(trx, tenant)) < limit) return;
   throw new Refusal('quota_exceeded', `The tenant may have ${limit} active users, and has them.`);
+}
+
+/** Those who find a limit are served one after the other, and nobody else waits. */
+async function holdLimited(trx: Transaction, tenant: TenantId): Promise<StoredTenant> {
+  if ((await findTenant(trx, tenant))?.quotas.max_users === undefined) {
+    const shared = existing(await lockTenant(trx, tenant, 'share'));
+    if (shared.quotas.max_users === undefined) return shared;
+  }
+  return existing(await lockTenant(trx, tenant, 'update'));
+}
+
+function existing(tenant: StoredTenant | undefined): StoredTenant {
+  if (tenant === undefined) throw tenantGone();
+  return tenant;
 }

@@ -1,7 +1,7 @@
 /** Changing what is written about a user, and the roles given by hand. */
 
 import { ADMIN } from '../../domain/roles.ts';
-import { findUser, setManualRoles, updateUser as writeUser } from '../../store/queries/users.ts';
+import { setManualRoles, updateUser as writeUser } from '../../store/queries/users.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change } from '../change.ts';
 import { mayActOnUser, mayGiveRoles } from '../escalation.ts';
@@ -21,9 +21,10 @@ export interface UserChanges {
 
 /** @throws Refusal `not_found`, `invalid_field`, `escalation`, `last_admin`, `already_exists` */
 export async function updateUser(parts: AdminParts, caller: Caller, id: string, changes: UserChanges): Promise<UserResource> {
-  return change(parts, caller, { action: 'user.update', target: { type: 'user', id } }, async (trx, audit) => {
+  return change(parts, caller, { action: 'user.update', target: { type: 'user', id } }, async (trx, audit, held) => {
     const { user, lastAdmin } = await holdUser(trx, caller, id);
     await mayActOnUser(trx, caller, user);
+    held(userResource(user));
     if (changes.roles !== undefined) {
       const roles = await knownRoles(trx, user.tenantId, changes.roles, '/roles');
       await mayGiveRoles(
@@ -34,7 +35,7 @@ export async function updateUser(parts: AdminParts, caller: Caller, id: string, 
       if (lastAdmin && !roles.includes(ADMIN)) throw lastAdminRefusal();
       await setManualRoles(trx, user.id, roles);
     }
-    await withUniqueEmail(
+    const changed = await withUniqueEmail(
       writeUser(trx, {
         id: user.id,
         tenantId: user.tenantId,
@@ -43,7 +44,6 @@ export async function updateUser(parts: AdminParts, caller: Caller, id: string, 
         department: changes.department === undefined ? user.department : changes.department,
       }),
     );
-    const changed = await findUser(trx, user.tenantId, user.id);
     if (changed === undefined) throw notFound('user');
     audit.before = userResource(user);
     audit.after = userResource(changed);

@@ -18,11 +18,24 @@ export interface OpenCall {
   onEnd(gone: () => void): void;
 }
 
+/** A call that brings messages for as long as its peer likes. */
+export interface IncomingCall {
+  /** Answers now: nothing more is wanted. What the peer sends until it hears of that is still taken. */
+  end(): void;
+  /** `gone` is called once, however the call ends. */
+  onEnd(gone: () => void): void;
+}
+
+/** Takes one message; a failure ends the call. A thrown error ends it as `internal`. */
+export type Receive = (message: Buffer) => GrpcFailure | undefined;
+
 export type GrpcMethod =
   /** One message in, one out. A thrown error or a rejected promise ends the call as `internal`. */
   | { readonly kind: 'unary'; readonly answer: (message: Buffer) => UnaryAnswer | Promise<UnaryAnswer> }
   /** One message in, any number out, for as long as the call is open. */
-  | { readonly kind: 'server-stream'; readonly open: (message: Buffer, call: OpenCall) => GrpcFailure | undefined };
+  | { readonly kind: 'server-stream'; readonly open: (message: Buffer, call: OpenCall) => GrpcFailure | undefined }
+  /** Any number of messages in, one out, when the peer has sent its last. `open` gives what takes the messages of one call. */
+  | { readonly kind: 'client-stream'; readonly open: (call: IncomingCall) => Receive | GrpcFailure; readonly answer: Buffer };
 
 /** `/package.Service/Method` -> what answers it */
 export type GrpcMethods = Readonly<Record<string, GrpcMethod>>;
@@ -42,6 +55,7 @@ const underWay = new WeakMap<ServerHttp2Stream, MessageParts | 'waiting'>();
 
 /** Makes what is called with each new stream of this method. */
 export function listenerOf(method: GrpcMethod): StreamListener {
+  if (method.kind === 'client-stream') return clientStream(method.open, method.answer);
   const begin = method.kind === 'unary' ? unary(method.answer) : serverStream(method.open);
   function onData(this: ServerHttp2Stream, chunk: Buffer): void {
     if (this.headersSent || this.destroyed) return;
@@ -81,7 +95,11 @@ function pieces(first: Buffer): MessageParts {
 /** Ends a call without a message. What the peer still sends is thrown away. */
 export function fail(stream: ServerHttp2Stream, { status, message }: GrpcFailure): void {
   if (stream.destroyed || stream.closed || stream.headersSent) return;
-  stream.respond({ ...OK_HEADERS, 'grpc-status': String(status), 'grpc-message': message }, LAST);
+  stream.respond({ ...OK_HEADERS, ...trailersOf({ status, message }) }, LAST);
+}
+
+function trailersOf({ status, message }: Pick<GrpcFailure, 'status' | 'message'>): OutgoingHttpHeaders {
+  return { 'grpc-status': String(status), 'grpc-message': message };
 }
 
 /** A stream that the peer reset is no error of this server. */
@@ -124,7 +142,7 @@ function unary(answer: (message: Buffer) => UnaryAnswer | Promise<UnaryAnswer>) 
 function reply(stream: ServerHttp2Stream, answer: UnaryAnswer): void {
   if (!(answer instanceof Uint8Array)) {
     fail(stream, answer);
-  } else if (!(stream.destroyed || stream.closed)) {
+  } else if (!(stream.destroyed || stream.closed || stream.headersSent)) {
     open(stream);
     stream.end(frame(answer));
   }
@@ -149,4 +167,43 @@ function serverStream(begin: (message: Buffer, call: OpenCall) => GrpcFailure | 
     if (refused !== undefined) fail(stream, refused);
     else if (!stream.headersSent) open(stream);
   };
+}
+
+function clientStream(begin: (call: IncomingCall) => Receive | GrpcFailure, answer: Buffer): StreamListener {
+  return (stream) => {
+    stream.on('error', ignore);
+    const parts = new MessageParts();
+    let outcome: OutgoingHttpHeaders = OK_TRAILERS;
+    let over = false;
+    const end = (failed?: GrpcFailure): void => {
+      if (stream.destroyed || stream.closed || stream.writableEnded) return;
+      if (failed === undefined) {
+        stream.end(frame(answer));
+      } else {
+        // What the peer still sends is thrown away. Not closed: Node 26 aborts the process when a stream is that has trailers to send.
+        over = true;
+        outcome = trailersOf(failed);
+        stream.end();
+      }
+    };
+    const receive = begin({ end: () => end(), onEnd: (gone) => stream.once('close', gone) });
+    if (typeof receive !== 'function') return fail(stream, receive);
+    stream.on('wantTrailers', () => stream.sendTrailers(outcome));
+    // At once, so that the peer knows the call to be established.
+    stream.respond(OK_HEADERS, WITH_TRAILERS);
+    stream.on('data', (chunk: Buffer) => {
+      if (over) return;
+      const failed = takeAll(parts, chunk, receive);
+      if (failed !== undefined) end(failed);
+    });
+    stream.on('end', () => end(parts.empty ? undefined : NO_MESSAGE));
+  };
+}
+
+function takeAll(parts: MessageParts, chunk: Buffer, receive: Receive): GrpcFailure | undefined {
+  try {
+    return parts.split(chunk, receive);
+  } catch {
+    return INTERNAL;
+  }
 }

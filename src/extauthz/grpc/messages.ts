@@ -29,22 +29,68 @@ export function readMessage(bytes: Buffer): Read {
   return bytes.length < end ? MORE : { kind: 'message', message: bytes.subarray(PREFIX_BYTES, end) };
 }
 
-/** Collects the chunks of one message; joins them once, when enough have come. */
+/** Collects the chunks of messages; joins them once, when enough have come. At most one unfinished message is kept. */
 export class MessageParts {
-  readonly #chunks: Buffer[] = [];
+  #chunks: Buffer[] = [];
   #length = 0;
   #wanted = PREFIX_BYTES;
 
+  /** True when nothing of a message is waiting for its rest. */
+  get empty(): boolean {
+    return this.#length === 0;
+  }
+
+  /** The first message of all that was added. */
   add(chunk: Buffer): Read {
+    const joined = this.#join(chunk);
+    if (joined === undefined) return MORE;
+    const read = readMessage(joined);
+    if (read.kind === 'more') this.#keep(joined);
+    return read;
+  }
+
+  /** Calls `each` with every message that this chunk completes, until it fails. @returns why nothing more of the stream is read */
+  split(chunk: Buffer, each: (message: Buffer) => GrpcFailure | undefined): GrpcFailure | undefined {
+    let rest = this.#join(chunk);
+    while (rest !== undefined) {
+      const read = readMessage(rest);
+      switch (read.kind) {
+        case 'message': {
+          rest = rest.subarray(PREFIX_BYTES + read.message.length);
+          const failed = each(read.message);
+          if (failed !== undefined) return failed;
+          break;
+        }
+        case 'failure':
+          return read;
+        case 'more':
+          this.#keep(rest);
+          rest = undefined;
+          break;
+        default:
+          read satisfies never;
+      }
+    }
+    return undefined;
+  }
+
+  /** All that came and was not taken; undefined when that is surely no whole message. */
+  #join(chunk: Buffer): Buffer | undefined {
     this.#chunks.push(chunk);
     this.#length += chunk.length;
-    if (this.#length < this.#wanted) return MORE;
-    const joined = Buffer.concat(this.#chunks);
-    const read = readMessage(joined);
-    if (read.kind === 'more') {
-      this.#chunks.splice(0, this.#chunks.length, joined);
-      this.#wanted = PREFIX_BYTES + joined.readUInt32BE(1);
-    }
-    return read;
+    if (this.#length < this.#wanted) return undefined;
+    const [only, ...others] = this.#chunks;
+    const joined = only !== undefined && others.length === 0 ? only : Buffer.concat(this.#chunks);
+    this.#chunks = [];
+    this.#length = 0;
+    this.#wanted = PREFIX_BYTES;
+    return joined;
+  }
+
+  #keep(bytes: Buffer): void {
+    if (bytes.length === 0) return;
+    this.#chunks = [bytes];
+    this.#length = bytes.length;
+    this.#wanted = bytes.length < PREFIX_BYTES ? PREFIX_BYTES : PREFIX_BYTES + bytes.readUInt32BE(1);
   }
 }

@@ -1,4 +1,4 @@
-/** /v1/auth: logging in and out, refreshing, and one's own password. */
+/** /v1/auth: logging in and out, refreshing, one's own password and sessions. */
 
 import { type Static, Type } from 'typebox';
 import { AttemptGate } from '../../admin/auth/attempt-gate.ts';
@@ -7,12 +7,17 @@ import { type LoginRequest, login } from '../../admin/auth/login.ts';
 import { logoutByAccessToken, logoutByRefreshToken } from '../../admin/auth/logout.ts';
 import { me } from '../../admin/auth/me.ts';
 import { type AuthParts, invalidCredential, type LoginParts, type Provenance, type TokenPair } from '../../admin/auth/parts.ts';
-import { type PresentedToken, refresh } from '../../admin/auth/refresh.ts';
+import { type PresentedToken, type RefreshParts, refresh } from '../../admin/auth/refresh.ts';
 import { REPEATED } from '../../decision/model.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { readCredential } from '../../identity/credential.ts';
+import { type Answers, component, DONE, shows } from '../answers.ts';
+import { aPassword } from '../iam/grammar.ts';
 import { type Answer, type Ask, callerRoute, NOTHING, publicRoute, type Route } from '../route.ts';
+import { asksAlso } from '../validation.ts';
 import { clearCookie, isOwnOrigin, readCookie, setCookie } from './cookie.ts';
+import * as resources from './resources.ts';
+import { sessionRoutes } from './session-routes.ts';
 
 export interface AuthHttpParts extends AuthParts {
   /** `http.origins`; undefined = that of the Host header. */
@@ -25,55 +30,112 @@ export type LoginOutcome = 'success' | 'failure' | 'refused' | 'throttled';
 
 const CLOSED = { additionalProperties: false } as const;
 
-const LoginBody = Type.Object(
-  {
-    email: Type.Optional(Type.String()),
-    username: Type.Optional(Type.String()),
-    auth_type: Type.Optional(Type.Unsafe<'ldap'>({ type: 'string', enum: ['ldap'] })),
-    password: Type.String(),
-    session: Type.Optional(Type.Unsafe<'cookie'>({ type: 'string', enum: ['cookie'] })),
-  },
-  CLOSED,
+/** A login names an e-mail address, or a directory user with `auth_type`, and not a mixture. */
+const NEITHER_LOGIN = {
+  anyOf: [
+    { required: ['email', 'username'] },
+    { required: ['email', 'auth_type'] },
+    { required: ['username'], not: { required: ['auth_type'] } },
+    { not: { anyOf: [{ required: ['email'] }, { required: ['username'] }] } },
+  ],
+};
+
+const LoginBody = component(
+  'Login',
+  Type.Object(
+    {
+      email: Type.Optional(Type.String()),
+      username: Type.Optional(Type.String()),
+      auth_type: Type.Optional(Type.Unsafe<'ldap'>({ type: 'string', enum: ['ldap'] })),
+      password: Type.String(),
+      session: Type.Optional(
+        Type.Unsafe<'cookie'>({
+          type: 'string',
+          enum: ['cookie'],
+          description: 'The refresh token comes as an HttpOnly cookie.',
+        }),
+      ),
+    },
+    {
+      ...CLOSED,
+      ...asksAlso({ not: NEITHER_LOGIN }),
+      examples: [{ email: 'ada@acme.example', password: 'a lake of tin whistles' }],
+    },
+  ),
 );
-const RefreshBody = Type.Object({ refresh_token: Type.Optional(Type.String()) }, CLOSED);
-const PasswordBody = Type.Object({ old_password: Type.String(), new_password: Type.String() }, CLOSED);
-const ResetBody = Type.Object({ token: Type.String(), new_password: Type.String() }, CLOSED);
+const refreshToken = { refresh_token: Type.Optional(Type.String({ description: 'Absent where it travels in a cookie.' })) };
+
+const RefreshBody = component(
+  'RefreshToken',
+  Type.Object(refreshToken, {
+    ...CLOSED,
+    ...asksAlso({ minProperties: 1 }),
+    description: 'A browser whose refresh token travels in a cookie sends an empty object, or no body.',
+  }),
+);
+const LogoutBody = component(
+  'Logout',
+  Type.Object(refreshToken, { ...CLOSED, description: 'Empty where the access token, or the cookie, tells the session.' }),
+);
+const PasswordBody = component(
+  'PasswordChange',
+  Type.Object({ old_password: Type.String(), new_password: Type.String(aPassword) }, CLOSED),
+);
+const ResetBody = component(
+  'NewPassword',
+  Type.Object({ token: Type.String({ description: 'A `password_setup_token`.' }), new_password: Type.String(aPassword) }, CLOSED),
+);
+
+const LOGGED_OUT: Answers = { 204: { description: 'The session has ended.', headers: ['set-cookie'] } };
 
 /** @param attempts the logins under way in this process; its routes are made once */
 export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new AttemptGate()): readonly Route[] {
-  const parts = { ...server, attempts };
+  const parts = { ...server, attempts, claims: new Map() };
   return [
     publicRoute({
       method: 'POST',
       path: '/v1/auth/login',
+      operationId: 'login',
       summary: 'Log in with e-mail and password, or with a directory user name, for an access token and a refresh token.',
       body: LoginBody,
       query: NOTHING,
+      answers: shows('The tokens.', resources.TokenPair, ['set-cookie']),
+      refusals: ['invalid_field', 'invalid_credential', 'tenant_suspended', 'too_many_attempts'],
       handler: (ask) => handleLogin(parts, ask),
     }),
     publicRoute({
       method: 'POST',
       path: '/v1/auth/refresh',
+      operationId: 'refresh',
       summary: 'Exchange a refresh token, from the body or the cookie, for the next pair of tokens.',
       body: RefreshBody,
       query: NOTHING,
+      answers: shows('The next tokens.', resources.TokenPair, ['set-cookie']),
+      refusals: ['invalid_credential', 'tenant_suspended'],
       handler: (ask) => handleRefresh(parts, ask),
     }),
     publicRoute({
       method: 'POST',
       path: '/v1/auth/logout',
+      operationId: 'logout',
       summary: 'End the session of a refresh token, or of the access token that the request carries.',
-      body: RefreshBody,
+      body: LogoutBody,
       query: NOTHING,
+      takesCredential: true,
+      answers: LOGGED_OUT,
+      refusals: ['missing_credential', 'invalid_credential', 'token_expired'],
       handler: (ask) => handleLogout(parts, ask),
     }),
     callerRoute({
       method: 'GET',
       path: '/v1/auth/me',
+      operationId: 'getMe',
       summary: 'Who the credential of this request proves.',
       permission: 'any',
       body: NOTHING,
       query: NOTHING,
+      answers: shows('The principal.', resources.Me),
+      refusals: [],
       handler: async ({ caller }) => {
         const { id, type, email, name, tenantId, roles, permissions, platformAdmin } = await me(parts, caller);
         return {
@@ -85,10 +147,13 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
     callerRoute({
       method: 'POST',
       path: '/v1/auth/password',
+      operationId: 'changePassword',
       summary: "Change one's own password by the old one; all other sessions end.",
       permission: 'any',
       body: PasswordBody,
       query: NOTHING,
+      answers: DONE,
+      refusals: ['insufficient_permission', 'too_many_attempts'],
       handler: async (ask) => {
         const change = { oldPassword: ask.body.old_password, newPassword: ask.body.new_password };
         await changePassword(parts, ask.caller, change, provenance(ask));
@@ -98,14 +163,18 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
     publicRoute({
       method: 'POST',
       path: '/v1/auth/password/reset',
+      operationId: 'resetPassword',
       summary: 'Set a password with a one-time token; all sessions end.',
       body: ResetBody,
       query: NOTHING,
+      answers: DONE,
+      refusals: ['invalid_credential'],
       handler: async (ask) => {
         await resetPassword(parts, { token: ask.body.token, newPassword: ask.body.new_password }, provenance(ask));
         return { status: 204 };
       },
     }),
+    ...sessionRoutes(parts),
   ];
 }
 
@@ -157,7 +226,10 @@ function badMember(member: string, message: string): Refusal {
   });
 }
 
-async function handleRefresh(parts: AuthHttpParts, ask: Ask<Static<typeof RefreshBody>, unknown>): Promise<Answer> {
+async function handleRefresh(
+  parts: AuthHttpParts & RefreshParts,
+  ask: Ask<Static<typeof RefreshBody>, unknown>,
+): Promise<Answer> {
   const presented = bodyToken(ask.body) ?? cookieToken(parts, ask);
   if (presented !== undefined) return tokenAnswer(parts, await refresh(parts, presented, provenance(ask)));
   if (readCookie(ask.header('cookie')) !== undefined) throw invalidCredential();
@@ -165,7 +237,7 @@ async function handleRefresh(parts: AuthHttpParts, ask: Ask<Static<typeof Refres
 }
 
 /** A refresh token decides alone where the body names one. A browser sends its cookie with its access token: either may be past its time. */
-async function handleLogout(parts: AuthHttpParts, ask: Ask<Static<typeof RefreshBody>, unknown>): Promise<Answer> {
+async function handleLogout(parts: AuthHttpParts, ask: Ask<Static<typeof LogoutBody>, unknown>): Promise<Answer> {
   const named = bodyToken(ask.body);
   const brought = named ?? cookieToken(parts, ask);
   if (brought !== undefined) await logoutByRefreshToken(parts, brought, provenance(ask));

@@ -1,36 +1,116 @@
 /** /v1/iam/explain */
 
 import { Type } from 'typebox';
-import { type ExplainParts, explainRequest } from '../../admin/explain/explain.ts';
+import { authorize } from '../../admin/authorize.ts';
+import { explainRequest } from '../../admin/explain/explain.ts';
+import type { ExplainParts } from '../../admin/explain/question.ts';
+import { simulateRequest } from '../../admin/explain/simulate.ts';
+import { whoCan } from '../../admin/explain/who-can.ts';
+import { component, shows } from '../answers.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
-import { nullable } from '../validation.ts';
-import { closed } from './schemas.ts';
+import { asksAlso, nullable } from '../validation.ts';
+import { Simulation, WhoCan } from './explain-resources.ts';
+import { aPermission, aTenantId, notBoth } from './grammar.ts';
+import { newPolicy } from './policies.ts';
+import { Explanation } from './resources.ts';
+import { newRole } from './roles.ts';
+import { closed, page } from './schemas.ts';
 
-const question = Type.Object(
-  {
-    subject: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'The id of a user or a key.' })),
-    credential: Type.Optional(Type.String({ maxLength: 16_384 })),
-    tenant_id: Type.Optional(Type.String({ maxLength: 1024, description: 'Stands for X-Tenant-ID.' })),
-    method: Type.String({ minLength: 1, maxLength: 64 }),
-    path: Type.String({ maxLength: 65_536 }),
-    client_ip: Type.Optional(nullable(Type.String({ maxLength: 128 }))),
-    time: Type.Optional(Type.String({ format: 'date-time', maxLength: 64 })),
-    body: Type.Optional(Type.String()),
-    content_type: Type.Optional(Type.String({ maxLength: 1024 })),
-  },
-  closed,
+const request = {
+  subject: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'The id of a user or a key.' })),
+  credential: Type.Optional(Type.String({ maxLength: 16_384, description: 'An API key or an access token.' })),
+  tenant_id: Type.Optional(Type.String({ maxLength: 1024, description: 'Stands for X-Tenant-ID.' })),
+  method: Type.String({ minLength: 1, maxLength: 64 }),
+  path: Type.String({ maxLength: 65_536 }),
+  client_ip: Type.Optional(nullable(Type.String({ maxLength: 128, description: 'Absent: yours; null: missing.' }))),
+  time: Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description: 'Absent: now.' })),
+  body: Type.Optional(Type.String()),
+  content_type: Type.Optional(Type.String({ maxLength: 1024, description: 'Absent: application/json.' })),
+};
+
+const question = component('ExplainRequest', Type.Object(request, { ...closed, ...notBoth('subject', 'credential') }));
+
+const simulation = component(
+  'SimulateRequest',
+  Type.Object(
+    {
+      ...request,
+      policies: Type.Optional(Type.Array(newPolicy, { maxItems: 100, description: 'Each whole, as to make it.' })),
+      roles: Type.Optional(Type.Array(newRole, { maxItems: 100, description: 'Each whole, as to make it.' })),
+    },
+    { ...closed, ...notBoth('subject', 'credential') },
+  ),
 );
+
+const ability = component(
+  'WhoCanRequest',
+  Type.Object(
+    {
+      permission: Type.String({
+        maxLength: 128,
+        ...aPermission,
+        description: 'One permission, <resource>:<action>, without wildcards.',
+      }),
+      resource: Type.Optional(
+        Type.String({
+          maxLength: 600,
+          ...asksAlso({ pattern: '^(models|collections|agents)/[^\\u0000-\\u001f\\u007f-\\u009f]*$' }),
+          description:
+            '<kind>/<name>; <kind>/ alone for one that the request does not name. Absent: a request without resources.',
+        }),
+      ),
+      tenant_id: Type.Optional(Type.String({ maxLength: 63, ...aTenantId })),
+    },
+    { ...closed, examples: [{ permission: 'chat:write', resource: 'models/llama-3' }] },
+  ),
+);
+
+const paging = Type.Object({ ...page }, closed);
 
 export function explainRoutes(parts: ExplainParts): readonly Route[] {
   return [
     callerRoute({
       method: 'POST',
       path: '/v1/iam/explain',
+      operationId: 'explain',
       summary: 'Explain what would be decided about a request. Nothing is counted.',
       permission: 'use-case',
+      needs: '`admin:policies`, or asking about oneself',
       body: question,
       query: NOTHING,
+      answers: shows('The verdict and why.', Explanation),
+      refusals: ['not_found'],
       handler: async ({ caller, body }) => ({ status: 200, body: await explainRequest(parts, { kind: 'caller', caller }, body) }),
+    }),
+    callerRoute({
+      method: 'POST',
+      path: '/v1/iam/explain/simulate',
+      operationId: 'simulate',
+      summary: 'Explain what would be decided if proposed policies and roles were in force. Nothing is saved or counted.',
+      permission: 'use-case',
+      needs: '`admin:policies`, or asking about oneself',
+      body: simulation,
+      query: NOTHING,
+      answers: shows('The verdict and why, and what is decided as things are.', Simulation),
+      refusals: ['not_found', 'escalation'],
+      handler: async ({ caller, body }) => ({ status: 200, body: await simulateRequest(parts, caller, body) }),
+    }),
+    callerRoute({
+      method: 'POST',
+      path: '/v1/iam/explain/who-can',
+      operationId: 'whoCan',
+      summary: 'List the users and keys of a tenant that have a permission, and why.',
+      permission: 'admin:policies',
+      body: ability,
+      query: paging,
+      answers: shows('One page of users and keys; it may be empty while there are more.', WhoCan),
+      refusals: [],
+      handler: async ({ body, query, callerIn }) => {
+        const { tenant_id: tenantId, ...asked } = body;
+        const caller = await callerIn(tenantId);
+        authorize(caller, 'admin:policies');
+        return { status: 200, body: await whoCan(parts, caller, asked, query) };
+      },
     }),
   ];
 }

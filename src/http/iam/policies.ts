@@ -5,13 +5,45 @@ import type { AdminParts } from '../../admin/caller.ts';
 import { createPolicy } from '../../admin/policies/create.ts';
 import { getPolicy, listPoliciesPage } from '../../admin/policies/read.ts';
 import { deletePolicy, updatePolicy } from '../../admin/policies/update.ts';
+import { component, DONE, makes, shows, TAGGED } from '../answers.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
-import { closed, description, forced, oneOf, page, roleNames, somePatterns, tenantFilter } from './schemas.ts';
+import { asksAlso } from '../validation.ts';
+import { aName, someConditions } from './grammar.ts';
+import { listOf, Policy } from './resources.ts';
+import {
+  closed,
+  description,
+  forced,
+  oneOf,
+  page,
+  roleNames,
+  somePatterns,
+  someResourcePatterns,
+  tenantFilter,
+} from './schemas.ts';
 
 /** What may be in it, the use case tells, with its reasons. */
 const conditions = Type.Unsafe<unknown>({
   type: ['object', 'null'],
+  ...someConditions,
   description: 'ip_address, time, day_of_week and timezone; all must hold. Absent or empty = always.',
+});
+
+const OFFICE_HOURS = {
+  name: 'office-hours',
+  effect: 'deny',
+  actions: ['chat:*'],
+  resources: ['*'],
+  conditions: { time: { not_between: ['08:00', '18:00'] }, timezone: 'Europe/Berlin' },
+  enabled: false,
+};
+
+/** Everyone is not named role by role. */
+const wholeAudience = asksAlso({
+  not: {
+    required: ['applies_to', 'attached_roles'],
+    properties: { applies_to: { const: 'everyone' }, attached_roles: { minItems: 1 } },
+  },
 });
 
 const effect = oneOf('allow', 'deny');
@@ -26,14 +58,31 @@ const optional = {
   enabled: Type.Optional(Type.Boolean()),
 };
 
-const newPolicy = Type.Object(
-  { name: Type.String({ maxLength: 64 }), effect, actions: somePatterns, resources: somePatterns, ...optional },
-  closed,
+export const newPolicy = component(
+  'NewPolicy',
+  Type.Object(
+    {
+      name: Type.String({ maxLength: 64, ...aName }),
+      effect,
+      actions: somePatterns,
+      resources: someResourcePatterns,
+      ...optional,
+    },
+    { ...closed, ...wholeAudience, examples: [OFFICE_HOURS] },
+  ),
 );
 
-const changes = Type.Object(
-  { effect: Type.Optional(effect), actions: Type.Optional(somePatterns), resources: Type.Optional(somePatterns), ...optional },
-  closed,
+const changes = component(
+  'PolicyChanges',
+  Type.Object(
+    {
+      effect: Type.Optional(effect),
+      actions: Type.Optional(somePatterns),
+      resources: Type.Optional(someResourcePatterns),
+      ...optional,
+    },
+    { ...closed, ...wholeAudience, examples: [{ enabled: false }] },
+  ),
 );
 
 const listing = Type.Object({ ...page, ...tenantFilter }, closed);
@@ -46,19 +95,25 @@ export function policyRoutes(parts: AdminParts): readonly Route[] {
     callerRoute({
       method: 'GET',
       path: POLICIES,
+      operationId: 'listPolicies',
       summary: 'List policies, global ones among them.',
       permission: 'admin:policies',
       body: NOTHING,
       query: listing,
+      answers: shows('One page of policies.', listOf(Policy)),
+      refusals: [],
       handler: async ({ caller, query }) => ({ status: 200, body: await listPoliciesPage(parts, caller, query) }),
     }),
     callerRoute({
       method: 'POST',
       path: POLICIES,
+      operationId: 'createPolicy',
       summary: 'Make a policy.',
       permission: 'admin:policies',
       body: newPolicy,
       query: forced,
+      answers: makes('The policy.', Policy),
+      refusals: ['escalation', 'already_exists', 'would_lock_out'],
       handler: async ({ caller, body, query }) => {
         const policy = await createPolicy(parts, caller, body, query.force === true);
         return { status: 201, body: policy, headers: { location: `${POLICIES}/${policy.name}` } };
@@ -67,19 +122,25 @@ export function policyRoutes(parts: AdminParts): readonly Route[] {
     callerRoute({
       method: 'GET',
       path: POLICY,
+      operationId: 'getPolicy',
       summary: 'Get a policy.',
       permission: 'admin:policies',
       body: NOTHING,
       query: NOTHING,
+      answers: shows('The policy.', Policy, TAGGED),
+      refusals: ['not_found'],
       handler: async ({ caller, param }) => ({ status: 200, body: await getPolicy(parts, caller, param('name')) }),
     }),
     callerRoute({
       method: 'PUT',
       path: POLICY,
+      operationId: 'updatePolicy',
       summary: 'Change a policy: the members that are present.',
       permission: 'admin:policies',
       body: changes,
       query: forced,
+      answers: shows('The policy as it is now.', Policy, TAGGED),
+      refusals: ['not_found', 'escalation', 'would_lock_out', 'precondition_failed'],
       handler: async ({ caller, param, body, query }) => ({
         status: 200,
         body: await updatePolicy(parts, caller, param('name'), body, query.force === true),
@@ -88,10 +149,13 @@ export function policyRoutes(parts: AdminParts): readonly Route[] {
     callerRoute({
       method: 'DELETE',
       path: POLICY,
+      operationId: 'deletePolicy',
       summary: 'Delete a policy.',
       permission: 'admin:policies',
       body: NOTHING,
       query: NOTHING,
+      answers: DONE,
+      refusals: ['not_found', 'escalation', 'precondition_failed'],
       handler: async ({ caller, param }) => {
         await deletePolicy(parts, caller, param('name'));
         return { status: 204 };

@@ -7,29 +7,41 @@ import { listRolePoliciesPage } from '../../admin/policies/read.ts';
 import { createRole } from '../../admin/roles/create.ts';
 import { getRole, listRolesPage } from '../../admin/roles/read.ts';
 import { deleteRole, updateRole } from '../../admin/roles/update.ts';
+import { component, DONE, makes, shows, TAGGED } from '../answers.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
+import { aName } from './grammar.ts';
+import { listOf, Policy, Role } from './resources.ts';
 import { closed, description, forced, page, patterns, resourceConstraints, tenantFilter } from './schemas.ts';
 
 const listing = Type.Object({ ...page, ...tenantFilter }, closed);
 const paging = Type.Object({ ...page }, closed);
 
-const newRole = Type.Object(
-  {
-    name: Type.String({ maxLength: 64 }),
-    description: Type.Optional(description),
-    permissions: patterns,
-    resource_constraints: Type.Optional(resourceConstraints),
-  },
-  closed,
+export const newRole = component(
+  'NewRole',
+  Type.Object(
+    {
+      name: Type.String({ maxLength: 64, ...aName }),
+      description: Type.Optional(description),
+      permissions: patterns,
+      resource_constraints: Type.Optional(resourceConstraints),
+    },
+    {
+      ...closed,
+      examples: [{ name: 'support', permissions: ['chat:*', 'models:read'], resource_constraints: { models: ['llama-*'] } }],
+    },
+  ),
 );
 
-const changes = Type.Object(
-  {
-    description: Type.Optional(description),
-    permissions: Type.Optional(patterns),
-    resource_constraints: Type.Optional(resourceConstraints),
-  },
-  closed,
+const changes = component(
+  'RoleChanges',
+  Type.Object(
+    {
+      description: Type.Optional(description),
+      permissions: Type.Optional(patterns),
+      resource_constraints: Type.Optional(resourceConstraints),
+    },
+    { ...closed, examples: [{ description: 'People who answer tickets.' }] },
+  ),
 );
 
 const ROLES = '/v1/iam/roles';
@@ -40,19 +52,25 @@ export function roleRoutes(parts: AdminParts): readonly Route[] {
     callerRoute({
       method: 'GET',
       path: ROLES,
+      operationId: 'listRoles',
       summary: 'List roles, built-in ones among them.',
       permission: 'admin:roles',
       body: NOTHING,
       query: listing,
+      answers: shows('One page of roles.', listOf(Role)),
+      refusals: [],
       handler: async ({ caller, query }) => ({ status: 200, body: await listRolesPage(parts, caller, query) }),
     }),
     callerRoute({
       method: 'POST',
       path: ROLES,
+      operationId: 'createRole',
       summary: 'Make a role.',
       permission: 'admin:roles',
       body: newRole,
       query: NOTHING,
+      answers: makes('The role.', Role),
+      refusals: ['escalation', 'already_exists'],
       handler: async ({ caller, body }) => {
         const role = await createRole(parts, caller, body);
         return { status: 201, body: role, headers: { location: `${ROLES}/${role.name}` } };
@@ -61,28 +79,37 @@ export function roleRoutes(parts: AdminParts): readonly Route[] {
     callerRoute({
       method: 'GET',
       path: ROLE,
+      operationId: 'getRole',
       summary: 'Get a role.',
       permission: 'admin:roles',
       body: NOTHING,
       query: NOTHING,
+      answers: shows('The role.', Role, TAGGED),
+      refusals: ['not_found'],
       handler: async ({ caller, param }) => ({ status: 200, body: await getRole(parts, caller, param('name')) }),
     }),
     callerRoute({
       method: 'PUT',
       path: ROLE,
+      operationId: 'updateRole',
       summary: 'Change a role: the members that are present.',
       permission: 'admin:roles',
       body: changes,
       query: NOTHING,
+      answers: shows('The role as it is now.', Role, TAGGED),
+      refusals: ['not_found', 'builtin_role', 'escalation', 'precondition_failed'],
       handler: async ({ caller, param, body }) => ({ status: 200, body: await updateRole(parts, caller, param('name'), body) }),
     }),
     callerRoute({
       method: 'DELETE',
       path: ROLE,
+      operationId: 'deleteRole',
       summary: 'Delete a role; with force=true also from the users and policies that have it.',
       permission: 'admin:roles',
       body: NOTHING,
       query: forced,
+      answers: DONE,
+      refusals: ['not_found', 'builtin_role', 'in_use', 'precondition_failed'],
       handler: async ({ caller, param, query }) => {
         await deleteRole(parts, caller, param('name'), query.force === true);
         return { status: 204 };
@@ -97,10 +124,13 @@ function attachmentRoutes(parts: AdminParts): readonly Route[] {
     callerRoute({
       method: 'GET',
       path: `${ROLE}/policies`,
+      operationId: 'listRolePolicies',
       summary: 'List the policies attached to a role.',
       permission: 'admin:policies',
       body: NOTHING,
       query: paging,
+      answers: shows('One page of policies.', listOf(Policy)),
+      refusals: ['not_found'],
       handler: async ({ caller, param, query }) => ({
         status: 200,
         body: await listRolePoliciesPage(parts, caller, param('name'), query),
@@ -109,10 +139,13 @@ function attachmentRoutes(parts: AdminParts): readonly Route[] {
     callerRoute({
       method: 'PUT',
       path: `${ROLE}/policies/:policy`,
+      operationId: 'attachPolicy',
       summary: 'Attach a policy to a role.',
       permission: 'admin:policies',
       body: NOTHING,
       query: forced,
+      answers: DONE,
+      refusals: ['not_found', 'escalation', 'would_lock_out', 'precondition_failed'],
       handler: async ({ caller, param, query }) => {
         await attachPolicy(parts, caller, param('name'), param('policy'), query.force === true);
         return { status: 204 };
@@ -121,10 +154,13 @@ function attachmentRoutes(parts: AdminParts): readonly Route[] {
     callerRoute({
       method: 'DELETE',
       path: `${ROLE}/policies/:policy`,
+      operationId: 'detachPolicy',
       summary: 'Detach a policy from a role.',
       permission: 'admin:policies',
       body: NOTHING,
       query: NOTHING,
+      answers: DONE,
+      refusals: ['not_found', 'escalation', 'precondition_failed'],
       handler: async ({ caller, param }) => {
         await detachPolicy(parts, caller, param('name'), param('policy'));
         return { status: 204 };

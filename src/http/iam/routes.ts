@@ -1,16 +1,19 @@
 /** All of /v1/iam. */
 
 import type { AdminParts } from '../../admin/caller.ts';
-import type { ExplainParts } from '../../admin/explain/explain.ts';
+import type { ExplainParts } from '../../admin/explain/question.ts';
+import type { MeteringParts } from '../../admin/usage/parts.ts';
 import type { Route } from '../route.ts';
 import { keyRoutes } from './api-keys.ts';
+import { auditRoutes } from './audit.ts';
 import { explainRoutes } from './explain.ts';
 import { policyRoutes } from './policies.ts';
 import { roleRoutes } from './roles.ts';
 import { tenantRoutes } from './tenants.ts';
+import { usageRoutes } from './usage.ts';
 import { userRoutes } from './users.ts';
 
-export type IamParts = AdminParts & ExplainParts;
+export type IamParts = AdminParts & ExplainParts & MeteringParts;
 
 export function iamRoutes(parts: IamParts): readonly Route[] {
   return [
@@ -19,6 +22,8 @@ export function iamRoutes(parts: IamParts): readonly Route[] {
     ...policyRoutes(parts),
     ...tenantRoutes(parts),
     ...keyRoutes(parts),
+    ...auditRoutes(parts),
+    ...usageRoutes(parts),
     ...explainRoutes(parts),
   ];
 }

@@ -2,6 +2,8 @@
 
 import { Type } from 'typebox';
 import { MAX_LIMIT } from '../../admin/list.ts';
+import { asksAlso } from '../validation.ts';
+import { aName, aPermissionPattern, aResourcePattern, RESOURCE_NAME, TENANT_ID } from './grammar.ts';
 
 /** One of a few words; an `enum` rather than a union of constants, so that an error is told once. */
 export function oneOf<const T extends string>(...words: readonly T[]) {
@@ -10,7 +12,7 @@ export function oneOf<const T extends string>(...words: readonly T[]) {
 
 /** Text that people write: not blank. */
 export function title(maxLength: number) {
-  return Type.String({ minLength: 1, maxLength, pattern: '\\S' });
+  return Type.String({ minLength: 1, maxLength, pattern: '\\S', ...asksAlso({ pattern: '^[^\\u0000]*\\S[^\\u0000]*$' }) });
 }
 
 export const description = Type.String({ maxLength: 2000 });
@@ -19,15 +21,20 @@ export const description = Type.String({ maxLength: 2000 });
 export const email = Type.String({ minLength: 3, maxLength: 254, pattern: '^[!-?A-~]+@[!-?A-~]+$' });
 
 /** Permission patterns; what a pattern is the use case tells, with its reasons. */
-export const patterns = Type.Array(Type.String({ maxLength: 256 }), { maxItems: 1000 });
+export const patterns = Type.Array(Type.String({ maxLength: 256, ...aPermissionPattern }), { maxItems: 1000 });
 
-export const somePatterns = Type.Array(Type.String({ maxLength: 512 }), { minItems: 1, maxItems: 1000 });
+export const somePatterns = Type.Array(Type.String({ maxLength: 512, ...aPermissionPattern }), { minItems: 1, maxItems: 1000 });
 
-export const roleNames = Type.Array(Type.String({ maxLength: 64 }), { maxItems: 100 });
+export const someResourcePatterns = Type.Array(Type.String({ maxLength: 512, ...aResourcePattern }), {
+  minItems: 1,
+  maxItems: 1000,
+});
+
+export const roleNames = Type.Array(Type.String({ maxLength: 64, ...aName }), { maxItems: 100 });
 
 const names = Type.Unsafe<readonly string[] | null>({
   type: ['array', 'null'],
-  items: { type: 'string', maxLength: 512 },
+  items: { type: 'string', maxLength: 512, ...asksAlso({ minLength: 1, pattern: RESOURCE_NAME }) },
   maxItems: 1000,
 });
 
@@ -51,7 +58,15 @@ export const page = {
 };
 
 /** Means the same as X-Tenant-ID; platform administrators may say `*` for every tenant. */
-export const tenantFilter = { tenant_id: Type.Optional(Type.String({ maxLength: 63 })) };
+export const tenantFilter = {
+  tenant_id: Type.Optional(
+    Type.String({
+      maxLength: 63,
+      description: 'Means the same as X-Tenant-ID. Platform administrators may say * for every tenant.',
+      ...asksAlso({ pattern: `^\\*$|${TENANT_ID}` }),
+    }),
+  ),
+};
 
 export const closed = { additionalProperties: false } as const;
 

@@ -5,8 +5,11 @@ import type { AdminParts } from '../../admin/caller.ts';
 import { createTenant } from '../../admin/tenants/create.ts';
 import { getTenant, listTenantsPage } from '../../admin/tenants/read.ts';
 import { activateTenant, deleteTenant, suspendTenant, updateTenant } from '../../admin/tenants/update.ts';
+import { component, DONE, makes, shows, TAGGED } from '../answers.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { nullable } from '../validation.ts';
+import { aTenantId } from './grammar.ts';
+import { listOf, Tenant } from './resources.ts';
 import { closed, forced, limitOrNull, page, title } from './schemas.ts';
 
 const settings = Type.Object(
@@ -14,7 +17,7 @@ const settings = Type.Object(
     default_model: Type.Optional(nullable(title(512))),
     max_tokens_per_request: Type.Optional(limitOrNull),
     rate_limit_rpm: Type.Optional(limitOrNull),
-    timezone: Type.Optional(nullable(Type.String({ maxLength: 64 }))),
+    timezone: Type.Optional(nullable(Type.String({ maxLength: 64, description: 'A name of the IANA time zone database.' }))),
     allow_keys_without_expiry: Type.Optional(nullable(Type.Boolean())),
   },
   closed,
@@ -29,19 +32,28 @@ const quotas = Type.Object(
   closed,
 );
 
-const newTenant = Type.Object(
-  {
-    id: Type.String({ maxLength: 64 }),
-    name: title(200),
-    settings: Type.Optional(settings),
-    quotas: Type.Optional(quotas),
-  },
-  closed,
+const newTenant = component(
+  'NewTenant',
+  Type.Object(
+    {
+      id: Type.String({ maxLength: 64, ...aTenantId }),
+      name: title(200),
+      settings: Type.Optional(settings),
+      quotas: Type.Optional(quotas),
+    },
+    {
+      ...closed,
+      examples: [{ id: 'acme', name: 'Acme', settings: { timezone: 'Europe/Berlin', max_tokens_per_request: 4096 } }],
+    },
+  ),
 );
 
-const changes = Type.Object(
-  { name: Type.Optional(title(200)), settings: Type.Optional(settings), quotas: Type.Optional(quotas) },
-  closed,
+const changes = component(
+  'TenantChanges',
+  Type.Object(
+    { name: Type.Optional(title(200)), settings: Type.Optional(settings), quotas: Type.Optional(quotas) },
+    { ...closed, examples: [{ settings: { timezone: 'Europe/Berlin', default_model: null } }] },
+  ),
 );
 
 const paging = Type.Object({ ...page }, closed);
@@ -54,19 +66,25 @@ export function tenantRoutes(parts: AdminParts): readonly Route[] {
     callerRoute({
       method: 'GET',
       path: TENANTS,
+      operationId: 'listTenants',
       summary: 'List tenants.',
       permission: 'admin:tenants',
       body: NOTHING,
       query: paging,
+      answers: shows('One page of tenants.', listOf(Tenant)),
+      refusals: [],
       handler: async ({ caller, query }) => ({ status: 200, body: await listTenantsPage(parts, caller, query) }),
     }),
     callerRoute({
       method: 'POST',
       path: TENANTS,
+      operationId: 'createTenant',
       summary: 'Make a tenant.',
       permission: 'admin:tenants',
       body: newTenant,
       query: NOTHING,
+      answers: makes('The tenant.', Tenant),
+      refusals: ['already_exists'],
       handler: async ({ caller, body }) => {
         const tenant = await createTenant(parts, caller, body);
         return { status: 201, body: tenant, headers: { location: `${TENANTS}/${tenant.id}` } };
@@ -75,28 +93,38 @@ export function tenantRoutes(parts: AdminParts): readonly Route[] {
     callerRoute({
       method: 'GET',
       path: TENANT,
+      operationId: 'getTenant',
       summary: 'Get a tenant: platform administrators any, others their own.',
       permission: 'use-case',
+      needs: "`admin:tenants`; for one's own tenant `admin:users`",
       body: NOTHING,
       query: NOTHING,
+      answers: shows('The tenant.', Tenant, TAGGED),
+      refusals: ['not_found'],
       handler: async ({ caller, param }) => ({ status: 200, body: await getTenant(parts, caller, param('id')) }),
     }),
     callerRoute({
       method: 'PUT',
       path: TENANT,
+      operationId: 'updateTenant',
       summary: 'Change a tenant; settings and quotas merge, null removes.',
       permission: 'admin:tenants',
       body: changes,
       query: NOTHING,
+      answers: shows('The tenant as it is now.', Tenant, TAGGED),
+      refusals: ['not_found', 'precondition_failed'],
       handler: async ({ caller, param, body }) => ({ status: 200, body: await updateTenant(parts, caller, param('id'), body) }),
     }),
     callerRoute({
       method: 'DELETE',
       path: TENANT,
+      operationId: 'deleteTenant',
       summary: 'Delete a tenant that has neither users nor active keys. Its id is never used again.',
       permission: 'admin:tenants',
       body: NOTHING,
       query: NOTHING,
+      answers: DONE,
+      refusals: ['not_found', 'in_use', 'precondition_failed'],
       handler: async ({ caller, param }) => {
         await deleteTenant(parts, caller, param('id'));
         return { status: 204 };
@@ -105,10 +133,13 @@ export function tenantRoutes(parts: AdminParts): readonly Route[] {
     callerRoute({
       method: 'POST',
       path: `${TENANT}/suspend`,
+      operationId: 'suspendTenant',
       summary: 'Suspend a tenant: its requests are refused until it is activated.',
       permission: 'admin:tenants',
       body: NOTHING,
       query: forced,
+      answers: shows('The tenant as it is now.', Tenant, TAGGED),
+      refusals: ['not_found', 'in_use', 'would_lock_out', 'precondition_failed'],
       handler: async ({ caller, param, query }) => ({
         status: 200,
         body: await suspendTenant(parts, caller, param('id'), query.force === true),
@@ -117,10 +148,13 @@ export function tenantRoutes(parts: AdminParts): readonly Route[] {
     callerRoute({
       method: 'POST',
       path: `${TENANT}/activate`,
+      operationId: 'activateTenant',
       summary: 'Activate a tenant again.',
       permission: 'admin:tenants',
       body: NOTHING,
       query: NOTHING,
+      answers: shows('The tenant as it is now.', Tenant, TAGGED),
+      refusals: ['not_found', 'precondition_failed'],
       handler: async ({ caller, param }) => ({ status: 200, body: await activateTenant(parts, caller, param('id')) }),
     }),
   ];

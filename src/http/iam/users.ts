@@ -9,8 +9,11 @@ import { deleteUser } from '../../admin/users/delete.ts';
 import { getUser, listUsersPage } from '../../admin/users/read.ts';
 import { activateUser, deactivateUser } from '../../admin/users/status.ts';
 import { updateUser } from '../../admin/users/update.ts';
+import { component, DONE, makes, shows, TAGGED } from '../answers.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { nullable } from '../validation.ts';
+import { aPassword, aTenantId } from './grammar.ts';
+import { CreatedUser, listOf, PasswordReset, User } from './resources.ts';
 import { closed, email, oneOf, page, roleNames, tenantFilter, title } from './schemas.ts';
 
 const filters = Type.Object(
@@ -27,26 +30,32 @@ const filters = Type.Object(
 
 const department = nullable(Type.String({ maxLength: 200 }));
 
-const newUser = Type.Object(
-  {
-    email,
-    name: title(200),
-    department: Type.Optional(department),
-    roles: Type.Optional(roleNames),
-    tenant_id: Type.Optional(Type.String({ maxLength: 63 })),
-    password: Type.Optional(Type.String({ maxLength: 1024 })),
-  },
-  closed,
+const newUser = component(
+  'NewUser',
+  Type.Object(
+    {
+      email,
+      name: title(200),
+      department: Type.Optional(department),
+      roles: Type.Optional(roleNames),
+      tenant_id: Type.Optional(Type.String({ maxLength: 63, description: 'Means the same as X-Tenant-ID.', ...aTenantId })),
+      password: Type.Optional(Type.String({ maxLength: 1024, ...aPassword })),
+    },
+    { ...closed, examples: [{ email: 'ada@acme.example', name: 'Ada', department: 'Research', roles: ['developer'] }] },
+  ),
 );
 
-const changes = Type.Object(
-  {
-    email: Type.Optional(email),
-    name: Type.Optional(title(200)),
-    department: Type.Optional(department),
-    roles: Type.Optional(roleNames),
-  },
-  closed,
+const changes = component(
+  'UserChanges',
+  Type.Object(
+    {
+      email: Type.Optional(email),
+      name: Type.Optional(title(200)),
+      department: Type.Optional(department),
+      roles: Type.Optional(roleNames),
+    },
+    { ...closed, examples: [{ department: 'Research' }] },
+  ),
 );
 
 const USERS = '/v1/iam/users';
@@ -57,10 +66,13 @@ export function userRoutes(parts: AdminParts): readonly Route[] {
     callerRoute({
       method: 'GET',
       path: USERS,
+      operationId: 'listUsers',
       summary: 'List users.',
       permission: 'admin:users',
       body: NOTHING,
       query: filters,
+      answers: shows('One page of users.', listOf(User)),
+      refusals: [],
       handler: async ({ caller, query }) => {
         const { tenant_id: _joinedAlready, ...rest } = query;
         return { status: 200, body: await listUsersPage(parts, caller, rest) };
@@ -69,10 +81,13 @@ export function userRoutes(parts: AdminParts): readonly Route[] {
     callerRoute({
       method: 'POST',
       path: USERS,
+      operationId: 'createUser',
       summary: 'Make a user.',
       permission: 'admin:users',
       body: newUser,
       query: NOTHING,
+      answers: makes('The user.', CreatedUser),
+      refusals: ['escalation', 'already_exists', 'quota_exceeded'],
       handler: async ({ body, callerIn }) => {
         const { tenant_id: tenantId, ...request } = body;
         const caller = await callerIn(tenantId);
@@ -84,28 +99,37 @@ export function userRoutes(parts: AdminParts): readonly Route[] {
     callerRoute({
       method: 'GET',
       path: USER,
+      operationId: 'getUser',
       summary: 'Get a user.',
       permission: 'admin:users',
       body: NOTHING,
       query: NOTHING,
+      answers: shows('The user.', User, TAGGED),
+      refusals: ['not_found'],
       handler: async ({ caller, param }) => ({ status: 200, body: await getUser(parts, caller, param('id')) }),
     }),
     callerRoute({
       method: 'PUT',
       path: USER,
+      operationId: 'updateUser',
       summary: 'Change a user: the members that are present.',
       permission: 'admin:users',
       body: changes,
       query: NOTHING,
+      answers: shows('The user as it is now.', User, TAGGED),
+      refusals: ['not_found', 'escalation', 'last_admin', 'already_exists', 'precondition_failed'],
       handler: async ({ caller, param, body }) => ({ status: 200, body: await updateUser(parts, caller, param('id'), body) }),
     }),
     callerRoute({
       method: 'DELETE',
       path: USER,
+      operationId: 'deleteUser',
       summary: 'Delete a user: its keys are revoked, its e-mail address is free again.',
       permission: 'admin:users',
       body: NOTHING,
       query: NOTHING,
+      answers: DONE,
+      refusals: ['not_found', 'escalation', 'last_admin', 'precondition_failed'],
       handler: async ({ caller, param }) => {
         await deleteUser(parts, caller, param('id'));
         return { status: 204 };
@@ -114,37 +138,49 @@ export function userRoutes(parts: AdminParts): readonly Route[] {
     callerRoute({
       method: 'POST',
       path: `${USER}/deactivate`,
+      operationId: 'deactivateUser',
       summary: 'Deactivate a user: its sessions end, its keys sleep.',
       permission: 'admin:users',
       body: NOTHING,
       query: NOTHING,
+      answers: shows('The user as it is now.', User, TAGGED),
+      refusals: ['not_found', 'escalation', 'last_admin', 'precondition_failed'],
       handler: async ({ caller, param }) => ({ status: 200, body: await deactivateUser(parts, caller, param('id')) }),
     }),
     callerRoute({
       method: 'POST',
       path: `${USER}/activate`,
+      operationId: 'activateUser',
       summary: 'Activate a user again: its keys wake.',
       permission: 'admin:users',
       body: NOTHING,
       query: NOTHING,
+      answers: shows('The user as it is now.', User, TAGGED),
+      refusals: ['not_found', 'escalation', 'quota_exceeded', 'precondition_failed'],
       handler: async ({ caller, param }) => ({ status: 200, body: await activateUser(parts, caller, param('id')) }),
     }),
     callerRoute({
       method: 'POST',
       path: `${USER}/password-reset`,
+      operationId: 'resetUserPassword',
       summary: 'Make a one-time token with which the user sets a new password.',
       permission: 'admin:users',
       body: NOTHING,
       query: NOTHING,
+      answers: shows('The one-time token.', PasswordReset),
+      refusals: ['not_found', 'escalation', 'precondition_failed'],
       handler: async ({ caller, param }) => ({ status: 200, body: await resetPassword(parts, caller, param('id')) }),
     }),
     callerRoute({
       method: 'DELETE',
       path: `${USER}/sessions`,
+      operationId: 'endUserSessions',
       summary: 'End all sessions of a user.',
       permission: 'admin:users',
       body: NOTHING,
       query: NOTHING,
+      answers: shows('The user.', User, TAGGED),
+      refusals: ['not_found', 'escalation', 'precondition_failed'],
       handler: async ({ caller, param }) => ({ status: 200, body: await endUserSessions(parts, caller, param('id')) }),
     }),
   ];

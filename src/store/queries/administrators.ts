@@ -6,7 +6,7 @@ import { ADMIN } from '../../domain/roles.ts';
 import { storedTenant, storedUser } from './rows.ts';
 
 /** Taken while the first administrator is made, so that servers starting together make one. */
-const ADMINISTRATORS_LOCK = 726_543_483;
+const ADMINISTRATORS_LOCK = 726_543_491;
 
 export async function lockAdministrators(trx: Knex): Promise<void> {
   await trx.raw('select pg_advisory_xact_lock(?)', [ADMINISTRATORS_LOCK]);

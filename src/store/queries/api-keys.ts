@@ -1,9 +1,14 @@
 /** API keys: their digests and what they may do. The key itself is nowhere here. */
 
 import type { Knex } from 'knex';
+import { Fault } from '../../domain/errors.ts';
 import { type KeyDigest, type KeyId, parseKeyDigest, type TenantId, type UserId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
+import { type Prepared, runPrepared } from '../prepared.ts';
+import { type KeyFilter, keyIdsInOrder } from './key-lists.ts';
 import { type Page, scopeBinding, scopeCondition, storedKey, storedTenant, storedUser, type TenantScope } from './rows.ts';
+
+export type { KeyFilter, KeyStatus } from './key-lists.ts';
 
 export interface StoredKey {
   readonly id: KeyId;
@@ -40,9 +45,21 @@ interface KeyRow {
   readonly updated_at: Date;
 }
 
-const KEY = `select id, tenant_id, user_id, description, prefix, last_four, scopes, resource_constraints, rate_limit_rpm, expires_at,
-    revoked_at, last_used_at, created_at, updated_at
-  from api_keys`;
+const COLUMNS = `id, tenant_id, user_id, description, prefix, last_four, scopes, resource_constraints, rate_limit_rpm, expires_at,
+    revoked_at, last_used_at, created_at, updated_at`;
+
+const KEY = `select ${COLUMNS} from api_keys`;
+
+const STATEMENTS = {
+  find: { name: 'find_key', text: `${KEY} where tenant_id = $1 and id = $2` },
+  lock: { name: 'lock_key', text: `${KEY} where tenant_id = $1 and id = $2 for update` },
+  insert: {
+    name: 'insert_key',
+    text: `insert into api_keys (id, tenant_id, user_id, description, scopes, resource_constraints, rate_limit_rpm, expires_at,
+        digest, prefix, last_four, created_by)
+      values ($1, $2, $3, $4, $5::text[], $6::jsonb, $7, $8, decode($9, 'hex'), $10, $11, $12) returning ${COLUMNS}`,
+  },
+} as const satisfies Readonly<Record<string, Prepared>>;
 
 function toKey(row: KeyRow): StoredKey {
   return {
@@ -63,20 +80,6 @@ function toKey(row: KeyRow): StoredKey {
   };
 }
 
-export type KeyStatus = 'active' | 'expired' | 'revoked';
-
-export interface KeyFilter {
-  readonly status?: KeyStatus;
-  readonly userId?: UserId;
-  readonly expiresBefore?: Date;
-}
-
-const STATUS_CONDITIONS: Readonly<Record<KeyStatus, string>> = {
-  active: 'revoked_at is null and (expires_at is null or expires_at > :now)',
-  expired: 'revoked_at is null and expires_at <= :now',
-  revoked: 'revoked_at is not null',
-};
-
 /** In the order in which they were made. */
 export async function listKeys(
   q: Knex,
@@ -85,33 +88,23 @@ export async function listKeys(
   page: Page,
   now: Date,
 ): Promise<readonly StoredKey[]> {
-  const conditions = [
-    scopeCondition(scope, 'tenant_id'),
-    ...(page.after === undefined ? [] : ['id > :after']),
-    ...(filter.status === undefined ? [] : [STATUS_CONDITIONS[filter.status]]),
-    ...(filter.userId === undefined ? [] : ['user_id = :userId']),
-    ...(filter.expiresBefore === undefined ? [] : ['expires_at < :expiresBefore']),
-  ];
-  const { rows } = await q.raw<{ rows: KeyRow[] }>(`${KEY} where ${conditions.join(' and ')} order by id limit :take`, {
-    ...scopeBinding(scope),
-    ...(page.after === undefined ? {} : { after: page.after[0] ?? '' }),
-    ...(filter.userId === undefined ? {} : { userId: filter.userId }),
-    ...(filter.expiresBefore === undefined ? {} : { expiresBefore: filter.expiresBefore }),
-    now,
-    take: page.take,
-  });
+  const { sql, bindings } = keyIdsInOrder(scope, filter, page, now);
+  const { rows } = await q.raw<{ rows: KeyRow[] }>(
+    `${KEY} where ${scopeCondition(scope, 'tenant_id')} and id = any(array(${sql})) order by id`,
+    bindings,
+  );
   return rows.map(toKey);
 }
 
 export async function findKey(q: Knex, tenant: TenantId, id: KeyId): Promise<StoredKey | undefined> {
-  const { rows } = await q.raw<{ rows: KeyRow[] }>(`${KEY} where tenant_id = :tenant and id = :id`, { tenant, id });
-  return rows[0] && toKey(rows[0]);
+  const [row] = await runPrepared<KeyRow>(q, STATEMENTS.find, [tenant, id]);
+  return row && toKey(row);
 }
 
 /** Holds the key until the transaction ends and answers it as it then is. */
 export async function lockKey(q: Knex, tenant: TenantId, id: KeyId): Promise<StoredKey | undefined> {
-  const { rows } = await q.raw<{ rows: KeyRow[] }>(`${KEY} where tenant_id = :tenant and id = :id for update`, { tenant, id });
-  return rows[0] && toKey(rows[0]);
+  const [row] = await runPrepared<KeyRow>(q, STATEMENTS.lock, [tenant, id]);
+  return row && toKey(row);
 }
 
 export interface KeySecret {
@@ -125,14 +118,14 @@ export type NewKey = Pick<
   'id' | 'tenantId' | 'userId' | 'description' | 'scopes' | 'constraints' | 'rateLimitRpm' | 'expiresAt'
 >;
 
-export async function insertKey(q: Knex, key: NewKey, secret: KeySecret, createdBy: string): Promise<void> {
-  await q.raw(
-    `insert into api_keys (id, tenant_id, user_id, description, digest, prefix, last_four, scopes, resource_constraints,
-       rate_limit_rpm, expires_at, created_by)
-     values (:id, :tenant, :userId, :description, decode(:digest, 'hex'), :prefix, :lastFour, cast(:scopes as text[]), cast(:constraints as jsonb),
-       :rateLimitRpm, :expiresAt, :createdBy)`,
-    { ...bindings(key), ...secret, createdBy },
-  );
+/** Answers with the key as it is kept. */
+export async function insertKey(q: Knex, key: NewKey, secret: KeySecret, createdBy: string): Promise<StoredKey> {
+  const { id, tenantId, userId = null, description, scopes, constraints, rateLimitRpm, expiresAt } = key;
+  const { digest, prefix, lastFour } = secret;
+  const values = [id, tenantId, userId, description, scopes, JSON.stringify(constraints), rateLimitRpm, expiresAt];
+  const [row] = await runPrepared<KeyRow>(q, STATEMENTS.insert, [...values, digest, prefix, lastFour, createdBy]);
+  if (row === undefined) throw new Fault('a key was written and not given back');
+  return toKey(row);
 }
 
 /** Its tenant and owner never change. */

@@ -1,6 +1,7 @@
 /** Rows of the audit log: written once, never changed. */
 
 import type { Knex } from 'knex';
+import { runPrepared } from '../prepared.ts';
 
 export interface AuditRow {
   readonly actorType: 'user' | 'api_key' | 'system' | 'anonymous';
@@ -17,18 +18,54 @@ export interface AuditRow {
   readonly requestId: string | undefined;
 }
 
+const COLUMNS = 'actor_type, actor_id, tenant_id, address, action, target_type, target_id, result, before, after, request_id';
+const TYPES = ['text', 'text', 'text', 'text', 'text', 'text', 'text', 'text', 'jsonb', 'jsonb', 'text'];
+
+/**
+ * Parts of a `with` that write an audit row for each row of `source` and put it down to be sealed: for a statement that writes what the
+ * audit row tells. Nobody else may write to the log: a row that is not put down shows as a forgery.
+ * @param first the place of the first of `auditValues`
+ */
+export function auditedBy(source: string, first: number): string {
+  const values = TYPES.map((type, i) => `$${first + i}::${type}`).join(', ');
+  return `written as (insert into audit_log (${COLUMNS}) select ${values} from ${source} returning id),
+    unsealed as (insert into audit_unsealed (id) select id from written)`;
+}
+
+export function auditValues(row: AuditRow): readonly unknown[] {
+  return [
+    row.actorType,
+    row.actorId ?? null,
+    row.tenantId ?? null,
+    row.address ?? null,
+    row.action,
+    row.targetType ?? null,
+    row.targetId ?? null,
+    row.result,
+    row.before === undefined ? null : JSON.stringify(row.before),
+    row.after === undefined ? null : JSON.stringify(row.after),
+    row.requestId ?? null,
+  ];
+}
+
+const INSERT = { name: 'insert_audit', text: `with ${auditedBy('(select) as once', 1)} select` };
+
+/** Writes a row and puts it down to be sealed. */
 export async function insertAudit(trx: Knex, row: AuditRow): Promise<void> {
-  await trx('audit_log').insert({
-    actor_type: row.actorType,
-    actor_id: row.actorId ?? null,
-    tenant_id: row.tenantId ?? null,
-    address: row.address ?? null,
-    action: row.action,
-    target_type: row.targetType ?? null,
-    target_id: row.targetId ?? null,
-    result: row.result,
-    before: row.before === undefined ? null : JSON.stringify(row.before),
-    after: row.after === undefined ? null : JSON.stringify(row.after),
-    request_id: row.requestId ?? null,
-  });
+  await runPrepared(trx, INSERT, auditValues(row));
+}
+
+/** Writes many rows like `insertAudit`, in one statement. */
+export async function insertAudits(trx: Knex, rows: readonly AuditRow[]): Promise<void> {
+  await trx.raw(
+    `with written as (
+       insert into audit_log (${COLUMNS})
+       select "actorType", "actorId", "tenantId", address, action, "targetType", "targetId", result, before, after, "requestId"
+       from jsonb_to_recordset(cast(:rows as jsonb)) as r("actorType" text, "actorId" text, "tenantId" text, address text, action text,
+         "targetType" text, "targetId" text, result text, before jsonb, after jsonb, "requestId" text)
+       returning id
+     )
+     insert into audit_unsealed (id) select id from written`,
+    { rows: JSON.stringify(rows) },
+  );
 }

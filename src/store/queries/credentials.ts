@@ -3,12 +3,14 @@
 import type { Knex } from 'knex';
 import { Fault } from '../../domain/errors.ts';
 import type { TenantId, UserId } from '../../domain/ids.ts';
+import { runPrepared } from '../prepared.ts';
 import { storedTenant, storedUser } from './rows.ts';
 
 export interface PasswordUser {
   readonly id: UserId;
   readonly tenantId: TenantId;
   readonly email: string | undefined;
+  readonly name: string;
   readonly active: boolean;
   /** False while the tenant is suspended, or deleted. */
   readonly tenantActive: boolean;
@@ -22,17 +24,19 @@ interface PasswordRow {
   readonly id: string;
   readonly tenant_id: string;
   readonly email: string | null;
+  readonly name: string;
   readonly active: boolean;
   readonly tenant_active: boolean;
   readonly password_hash: string | null;
   readonly password_version: string;
 }
 
-const VERSION = `coalesce(cast(extract(epoch from password_changed_at) as text), '')`;
+/** SQL for `passwordVersion`. */
+export const PASSWORD_VERSION = `coalesce(cast(extract(epoch from password_changed_at) as text), '')`;
 
-const PASSWORD_USER = `select u.id, u.tenant_id, u.email, u.status = 'active' as active,
+const PASSWORD_USER = `select u.id, u.tenant_id, u.email, u.name, u.status = 'active' as active,
     (t.status = 'active' and t.deleted_at is null) as tenant_active,
-    case when u.source = 'local' then u.password_hash end as password_hash, ${VERSION} as password_version
+    case when u.source = 'local' then u.password_hash end as password_hash, ${PASSWORD_VERSION} as password_version
   from users u join tenants t on t.id = u.tenant_id`;
 
 function toPasswordUser(row: PasswordRow | undefined): PasswordUser | undefined {
@@ -41,6 +45,7 @@ function toPasswordUser(row: PasswordRow | undefined): PasswordUser | undefined 
     id: storedUser(row.id),
     tenantId: storedTenant(row.tenant_id),
     email: row.email ?? undefined,
+    name: row.name,
     active: row.active,
     tenantActive: row.tenant_active,
     passwordHash: row.password_hash ?? undefined,
@@ -48,27 +53,17 @@ function toPasswordUser(row: PasswordRow | undefined): PasswordUser | undefined 
   };
 }
 
+const BY_EMAIL = { name: 'password_user_by_email', text: `${PASSWORD_USER} where u.email = $1` };
+
 /** By e-mail, which is unique across the platform and stored in lower case. */
 export async function passwordUserByEmail(q: Knex, email: string): Promise<PasswordUser | undefined> {
-  const result = await q.raw<{ rows: PasswordRow[] }>(`${PASSWORD_USER} where u.email = :email`, { email });
-  return toPasswordUser(result.rows[0]);
+  const [row] = await runPrepared<PasswordRow>(q, BY_EMAIL, [email]);
+  return toPasswordUser(row);
 }
 
 export async function passwordUserById(q: Knex, id: UserId): Promise<PasswordUser | undefined> {
   const result = await q.raw<{ rows: PasswordRow[] }>(`${PASSWORD_USER} where u.id = :id`, { id });
   return toPasswordUser(result.rows[0]);
-}
-
-/**
- * Holds the user's row against changes until the transaction ends and tells whether the user may still begin a session with the
- * password that was checked: a reset or a deactivation that came in between has the last word.
- */
-export async function holdUnchanged(q: Knex, id: UserId, version: string): Promise<boolean> {
-  const result = await q.raw<{ rows: unknown[] }>(
-    `select 1 from users where id = :id and status = 'active' and ${VERSION} = :version for share`,
-    { id, version },
-  );
-  return result.rows.length === 1;
 }
 
 /** Replaces a hash by another of the same password; nothing happens when the password was changed meanwhile. */
@@ -80,7 +75,7 @@ export async function upgradeHash(q: Knex, id: UserId, from: string, to: string)
 export async function replacePassword(q: Knex, id: UserId, version: string, to: string): Promise<boolean> {
   const result = await q.raw<{ rowCount: number }>(
     `update users set password_hash = :to, password_changed_at = clock_timestamp(), updated_at = clock_timestamp()
-     where id = :id and ${VERSION} = :version and status = 'active'`,
+     where id = :id and ${PASSWORD_VERSION} = :version and status = 'active'`,
     { id, version, to },
   );
   return result.rowCount === 1;
@@ -115,6 +110,16 @@ export async function putPasswordSetup(q: Knex, userId: UserId, digest: Uint8Arr
 
 export async function discardPasswordSetups(q: Knex, userId: UserId): Promise<void> {
   await q.raw('delete from one_time_tokens where user_id = :userId', { userId });
+}
+
+/** Takes away a batch of one-time tokens past their time; answers how many. */
+export async function prunePasswordSetups(q: Knex, batch: number): Promise<number> {
+  const { rowCount } = await q.raw<{ rowCount: number }>(
+    `delete from one_time_tokens where digest in
+       (select digest from one_time_tokens where expires_at < statement_timestamp() order by expires_at limit :batch)`,
+    { batch },
+  );
+  return rowCount;
 }
 
 const USABLE = `digest = :digest and purpose = 'password_setup' and used_at is null and expires_at > clock_timestamp()`;

@@ -5,6 +5,7 @@
  */
 
 import type { Knex } from 'knex';
+import { runPrepared } from '../prepared.ts';
 
 export type FailureScope = 'account' | 'address';
 
@@ -14,22 +15,21 @@ export interface FailureWindow {
   readonly windowMs: number;
 }
 
-/** Rows of windows long past that one attempt takes away with it: more than it adds, so the table stays bounded. */
-const PRUNED_PER_ATTEMPT = 8;
+const CLAIM = {
+  name: 'claim_attempt',
+  text: `insert into login_failures as f (scope, subject, window_start, failures)
+    select $1::text, $2::bytea, clock_timestamp(), 1 where $3::integer > 0
+    on conflict (scope, subject) do update set
+      failures = case when f.window_start + $4::float8 * interval '1 millisecond' <= excluded.window_start then 1 else f.failures + 1 end,
+      window_start = case when f.window_start + $4::float8 * interval '1 millisecond' <= excluded.window_start
+        then excluded.window_start else f.window_start end
+    where f.failures < $3::integer or f.window_start + $4::float8 * interval '1 millisecond' <= excluded.window_start
+    returning 1`,
+};
 
 /** Counts one attempt; true when the subject still had one left. The first attempt after its window's end begins a new window. */
 export async function claimAttempt(q: Knex, scope: FailureScope, subject: Uint8Array, window: FailureWindow): Promise<boolean> {
-  const result = await q.raw<{ rowCount: number }>(
-    `insert into login_failures as f (scope, subject, window_start, failures)
-     select cast(:scope as text), cast(:subject as bytea), clock_timestamp(), 1 where cast(:limit as integer) > 0
-     on conflict (scope, subject) do update set
-       failures = case when f.window_start + :windowMs * interval '1 millisecond' <= excluded.window_start then 1 else f.failures + 1 end,
-       window_start = case when f.window_start + :windowMs * interval '1 millisecond' <= excluded.window_start
-         then excluded.window_start else f.window_start end
-     where f.failures < :limit or f.window_start + :windowMs * interval '1 millisecond' <= excluded.window_start`,
-    { scope, subject, limit: window.limit, windowMs: window.windowMs },
-  );
-  return result.rowCount === 1;
+  return (await runPrepared(q, CLAIM, [scope, subject, window.limit, window.windowMs])).length === 1;
 }
 
 /** Milliseconds until the subject's window ends; 0 when it has none. */
@@ -50,18 +50,41 @@ export async function returnAttempt(q: Knex, scope: FailureScope, subject: Uint8
   });
 }
 
+/**
+ * Parts of a `with` that forget an account's failures and take one attempt of an address back, if `source` has rows.
+ * @param first the place of the account's subject; the address's follows
+ */
+export function forgivenBy(source: string, first: number): string {
+  // The account first, as everywhere: two who lock both in different orders would wait for each other.
+  return `cleared as (
+      delete from login_failures where scope = 'account' and subject = $${first}::bytea and exists (select from ${source}) returning 1
+    ), returned as (
+      update login_failures set failures = failures - 1
+      where scope = 'address' and subject = $${first + 1}::bytea and failures > 0 and exists (select from ${source})
+        and (select count(*) from cleared) >= 0
+    )`;
+}
+
+const FORGIVE = { name: 'forgive_attempt', text: `with ${forgivenBy('(select) as once', 1)} select` };
+
+/** Forgets the account's failures and takes one attempt of the address back. */
+export async function forgiveAttempt(q: Knex, account: Uint8Array, address: Uint8Array): Promise<void> {
+  await runPrepared(q, FORGIVE, [account, address]);
+}
+
 /** Forgets the subject's failures. */
 export async function clearFailures(q: Knex, scope: FailureScope, subject: Uint8Array): Promise<void> {
   await q.raw('delete from login_failures where scope = :scope and subject = :subject', { scope, subject });
 }
 
-/** Takes away a few windows that ended; rows that another attempt holds are left to it. */
-export async function pruneWindows(q: Knex, windowMs: number): Promise<void> {
-  await q.raw(
+/** Takes away a batch of windows that ended and answers how many; rows that an attempt holds are left to it. */
+export async function pruneWindows(q: Knex, windowMs: number, batch: number): Promise<number> {
+  const { rowCount } = await q.raw<{ rowCount: number }>(
     `delete from login_failures where (scope, subject) in (
        select scope, subject from login_failures
-       where window_start < clock_timestamp() - :windowMs * interval '1 millisecond'
-       order by window_start limit ${PRUNED_PER_ATTEMPT} for update skip locked)`,
-    { windowMs },
+       where window_start < statement_timestamp() - :windowMs * interval '1 millisecond'
+       order by window_start limit :batch for update skip locked)`,
+    { windowMs, batch },
   );
+  return rowCount;
 }

@@ -3,6 +3,7 @@
 import type { Knex } from 'knex';
 import type { PolicyName, RoleName, TenantId } from '../../domain/ids.ts';
 import type { Conditions } from '../../domain/records.ts';
+import { runPrepared } from '../prepared.ts';
 import { type Page, scopeBinding, storedPolicy, storedRole, storedTenant, type TenantScope } from './rows.ts';
 
 /** The row's own number; it never leaves the store's and the use cases' hands. */
@@ -46,6 +47,14 @@ const POLICY = `select p.id::text as number, p.tenant_id, p.name, p.description,
     array(select role_name from policy_roles where policy_id = p.id order by role_name collate "C") as attached_roles
   from policies p`;
 
+/** Of one tenant or global, in the words of the index. */
+const VISIBLE = `coalesce(p.tenant_id, '') in (:tenant, '')`;
+
+const ENABLED_ALLOWS = {
+  name: 'enabled_allow_policies',
+  text: `${POLICY} where coalesce(p.tenant_id, '') in ($1, '') and p.effect = 'allow' and p.enabled order by p.id`,
+};
+
 function toPolicy(row: PolicyRow): StoredPolicy {
   return {
     number: row.number,
@@ -66,17 +75,27 @@ function toPolicy(row: PolicyRow): StoredPolicy {
 
 /** A tenant's policies together with the global ones; by name, then tenant. */
 export async function listPolicies(q: Knex, scope: TenantScope, page: Page): Promise<readonly StoredPolicy[]> {
-  const visible = scope.kind === 'one' ? '(p.tenant_id = :tenant or p.tenant_id is null)' : 'true';
-  const after =
-    page.after === undefined ? 'true' : `(p.name collate "C", coalesce(p.tenant_id, '') collate "C") > (:name, :after)`;
+  const [name = '', after = ''] = page.after ?? [];
+  if (scope.kind === 'every') {
+    const order = `p.name collate "C", coalesce(p.tenant_id, '') collate "C"`;
+    const { rows } = await q.raw<{ rows: PolicyRow[] }>(
+      `${POLICY} where (${order}) > (:name, :after) order by ${order} limit :take`,
+      {
+        name,
+        after,
+        take: page.take,
+      },
+    );
+    return rows.map(toPolicy);
+  }
+  // A name is one policy's, of the tenant or global: the first of either make the page.
+  const of = (owner: string): string =>
+    `(select id, name from policies where coalesce(tenant_id, '') = ${owner} and name collate "C" > :name order by name collate "C" limit :take)`;
   const { rows } = await q.raw<{ rows: PolicyRow[] }>(
-    `${POLICY} where ${visible} and ${after}
-     order by p.name collate "C", coalesce(p.tenant_id, '') collate "C" limit :take`,
-    {
-      ...scopeBinding(scope),
-      ...(page.after === undefined ? {} : { name: page.after[0] ?? '', after: page.after[1] ?? '' }),
-      take: page.take,
-    },
+    `${POLICY} where ${VISIBLE} and p.id = any(array(
+       select id from (${of(':tenant')} union all ${of("''")}) first order by name collate "C" limit :take
+     )) order by p.name collate "C"`,
+    { ...scopeBinding(scope), name, take: page.take },
   );
   return rows.map(toPolicy);
 }
@@ -84,7 +103,7 @@ export async function listPolicies(q: Knex, scope: TenantScope, page: Page): Pro
 /** Among a tenant's own and the global ones; a name is only one of them. */
 export async function findPolicy(q: Knex, tenant: TenantId, name: PolicyName): Promise<StoredPolicy | undefined> {
   const { rows } = await q.raw<{ rows: PolicyRow[] }>(
-    `${POLICY} where (p.tenant_id = :tenant or p.tenant_id is null) and p.name = :name order by p.tenant_id nulls first limit 1`,
+    `${POLICY} where ${VISIBLE} and p.name = :name order by p.tenant_id nulls first limit 1`,
     { tenant, name },
   );
   return rows[0] && toPolicy(rows[0]);
@@ -92,10 +111,7 @@ export async function findPolicy(q: Knex, tenant: TenantId, name: PolicyName): P
 
 /** Holds the row until the transaction ends. */
 export async function lockPolicy(q: Knex, tenant: TenantId, name: PolicyName): Promise<void> {
-  await q.raw('select from policies where (tenant_id = :tenant or tenant_id is null) and name = :name for update', {
-    tenant,
-    name,
-  });
+  await q.raw(`select from policies p where ${VISIBLE} and p.name = :name for update`, { tenant, name });
 }
 
 /**
@@ -109,7 +125,7 @@ export async function reservePolicyName(q: Knex, name: PolicyName): Promise<void
 /** Whether the name is taken for this owner: by its own or a global policy; for a global one, by any policy at all. */
 export async function isPolicyNameTaken(q: Knex, tenant: TenantId | undefined, name: PolicyName): Promise<boolean> {
   const { rows } = await q.raw<{ rows: unknown[] }>(
-    `select from policies where name = :name ${tenant === undefined ? '' : 'and (tenant_id = :tenant or tenant_id is null)'} limit 1`,
+    `select from policies p where p.name = :name ${tenant === undefined ? '' : `and ${VISIBLE}`} limit 1`,
     tenant === undefined ? { name } : { name, tenant },
   );
   return rows.length > 0;
@@ -117,10 +133,7 @@ export async function isPolicyNameTaken(q: Knex, tenant: TenantId | undefined, n
 
 /** The enabled allow policies that bind somebody in a tenant: its own and the global ones, conditional ones too. */
 export async function enabledAllowPolicies(q: Knex, tenant: TenantId): Promise<readonly StoredPolicy[]> {
-  const { rows } = await q.raw<{ rows: PolicyRow[] }>(
-    `${POLICY} where (p.tenant_id = :tenant or p.tenant_id is null) and p.effect = 'allow' and p.enabled order by p.id`,
-    { tenant },
-  );
+  const rows = await runPrepared<PolicyRow>(q, ENABLED_ALLOWS, [tenant]);
   return rows.map(toPolicy);
 }
 
@@ -128,7 +141,7 @@ export async function enabledAllowPolicies(q: Knex, tenant: TenantId): Promise<r
 export async function policiesOfRole(q: Knex, tenant: TenantId, role: RoleName, page: Page): Promise<readonly StoredPolicy[]> {
   const { rows } = await q.raw<{ rows: PolicyRow[] }>(
     `${POLICY} join policy_roles r on r.policy_id = p.id
-     where (p.tenant_id = :tenant or p.tenant_id is null) and r.role_name = :role and p.name collate "C" > :after
+     where ${VISIBLE} and r.role_name = :role and p.name collate "C" > :after
      order by p.name collate "C" limit :take`,
     { tenant, role, after: page.after?.[0] ?? '', take: page.take },
   );
@@ -177,7 +190,7 @@ export async function deletePolicy(q: Knex, number: PolicyNumber): Promise<void>
 /** Whether any policy of the tenant is attached to a role. Global ones attach to built-in roles alone. */
 export async function isRoleAttached(q: Knex, tenant: TenantId, role: RoleName): Promise<boolean> {
   const { rows } = await q.raw<{ rows: unknown[] }>(
-    'select from policy_roles r join policies p on p.id = r.policy_id where p.tenant_id = :tenant and r.role_name = :role limit 1',
+    `select from policy_roles r join policies p on p.id = r.policy_id where coalesce(p.tenant_id, '') = :tenant and r.role_name = :role limit 1`,
     { tenant, role },
   );
   return rows.length > 0;
@@ -185,7 +198,7 @@ export async function isRoleAttached(q: Knex, tenant: TenantId, role: RoleName):
 
 export async function detachRoleFromAll(q: Knex, tenant: TenantId, role: RoleName): Promise<void> {
   await q.raw(
-    'delete from policy_roles r using policies p where p.id = r.policy_id and p.tenant_id = :tenant and r.role_name = :role',
+    `delete from policy_roles r using policies p where p.id = r.policy_id and coalesce(p.tenant_id, '') = :tenant and r.role_name = :role`,
     { tenant, role },
   );
 }

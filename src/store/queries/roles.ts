@@ -1,8 +1,11 @@
 /** Custom roles of one tenant. The built-in ones are code, not rows. */
 
 import type { Knex } from 'knex';
+import { Fault } from '../../domain/errors.ts';
 import type { RoleName, TenantId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
+import { isBuiltinRole } from '../../domain/roles.ts';
+import { type Prepared, runPrepared } from '../prepared.ts';
 import { type Page, scopeBinding, scopeCondition, storedRole, storedTenant, type TenantScope } from './rows.ts';
 
 export interface StoredRole {
@@ -25,7 +28,24 @@ interface RoleRow {
   readonly updated_at: Date;
 }
 
-const ROLE = 'select name, tenant_id, description, permissions, resource_constraints, created_at, updated_at from roles';
+const COLUMNS = 'name, tenant_id, description, permissions, resource_constraints, created_at, updated_at';
+
+const ROLE = `select ${COLUMNS} from roles`;
+
+const STATEMENTS = {
+  find: { name: 'find_role', text: `${ROLE} where tenant_id = $1 and name = $2` },
+  findAll: { name: 'find_roles', text: `${ROLE} where tenant_id = $1 and name = any($2::text[]) order by name collate "C"` },
+  insert: {
+    name: 'insert_role',
+    text: `insert into roles (tenant_id, name, description, permissions, resource_constraints)
+      values ($1, $2, $3, $4::text[], $5::jsonb) returning ${COLUMNS}`,
+  },
+  update: {
+    name: 'update_role',
+    text: `update roles set description = $3, permissions = $4::text[], resource_constraints = $5::jsonb, updated_at = clock_timestamp()
+      where tenant_id = $1 and name = $2`,
+  },
+} as const satisfies Readonly<Record<string, Prepared>>;
 
 function toRole(row: RoleRow): StoredRole {
   return {
@@ -41,34 +61,33 @@ function toRole(row: RoleRow): StoredRole {
 
 /** By name, then tenant. */
 export async function listRoles(q: Knex, scope: TenantScope, page: Page): Promise<readonly StoredRole[]> {
-  const after = page.after === undefined ? 'true' : '(name collate "C", tenant_id collate "C") > (:name, :after)';
+  // In one tenant a name is one role's.
+  const order = scope.kind === 'one' ? 'name collate "C"' : 'name collate "C", tenant_id collate "C"';
+  const [name = '', tenant = ''] = page.after ?? [];
   const { rows } = await q.raw<{ rows: RoleRow[] }>(
-    `${ROLE} where ${scopeCondition(scope, 'tenant_id')} and ${after}
-     order by name collate "C", tenant_id collate "C" limit :take`,
-    {
-      ...scopeBinding(scope),
-      ...(page.after === undefined ? {} : { name: page.after[0] ?? '', after: page.after[1] ?? '' }),
-      take: page.take,
-    },
+    `${ROLE} where ${scopeCondition(scope, 'tenant_id')} and (${order}) > (${scope.kind === 'one' ? ':name' : ':name, :after'})
+     order by ${order} limit :take`,
+    { ...scopeBinding(scope), name, ...(scope.kind === 'one' ? {} : { after: tenant }), take: page.take },
   );
   return rows.map(toRole);
 }
 
 export async function findRole(q: Knex, tenant: TenantId, name: RoleName): Promise<StoredRole | undefined> {
-  const { rows } = await q.raw<{ rows: RoleRow[] }>(`${ROLE} where tenant_id = :tenant and name = :name`, { tenant, name });
-  return rows[0] && toRole(rows[0]);
+  const [row] = await runPrepared<RoleRow>(q, STATEMENTS.find, [tenant, name]);
+  return row && toRole(row);
 }
 
+/** Those of the names that are custom roles of the tenant. */
 export async function findRoles(q: Knex, tenant: TenantId, names: readonly RoleName[]): Promise<readonly StoredRole[]> {
-  const { rows } = await q.raw<{ rows: RoleRow[] }>(
-    `${ROLE} where tenant_id = :tenant and name = any(cast(:names as text[])) order by name collate "C"`,
-    { tenant, names },
-  );
+  const custom = names.filter((name) => !isBuiltinRole(name));
+  if (custom.length === 0) return [];
+  const rows = await runPrepared<RoleRow>(q, STATEMENTS.findAll, [tenant, custom]);
   return rows.map(toRole);
 }
 
 /** Holds the rows until the transaction ends: `update` to change a role, `share` to rely on it. */
 export async function lockRoles(q: Knex, tenant: TenantId, names: readonly RoleName[], mode: 'update' | 'share'): Promise<void> {
+  if (names.length === 0) return;
   await q.raw(
     `select from roles where tenant_id = :tenant and name = any(cast(:names as text[])) order by name collate "C" for ${mode}`,
     {
@@ -78,34 +97,21 @@ export async function lockRoles(q: Knex, tenant: TenantId, names: readonly RoleN
   );
 }
 
-/** Fails with a broken `roles_pkey` when the name is taken. */
-export async function insertRole(q: Knex, role: Omit<StoredRole, 'createdAt' | 'updatedAt'>): Promise<void> {
-  await q.raw(
-    `insert into roles (tenant_id, name, description, permissions, resource_constraints)
-     values (:tenant, :name, :description, cast(:permissions as text[]), cast(:constraints as jsonb))`,
-    bindings(role),
-  );
+/** Answers with the role as it is kept. Fails with a broken `roles_pkey` when the name is taken. */
+export async function insertRole(q: Knex, role: Omit<StoredRole, 'createdAt' | 'updatedAt'>): Promise<StoredRole> {
+  const [row] = await runPrepared<RoleRow>(q, STATEMENTS.insert, valuesOf(role));
+  if (row === undefined) throw new Fault('a role was written and not given back');
+  return toRole(row);
 }
 
 export async function updateRole(q: Knex, role: Omit<StoredRole, 'createdAt' | 'updatedAt'>): Promise<void> {
-  await q.raw(
-    `update roles set description = :description, permissions = cast(:permissions as text[]), resource_constraints = cast(:constraints as jsonb),
-       updated_at = clock_timestamp()
-     where tenant_id = :tenant and name = :name`,
-    bindings(role),
-  );
+  await runPrepared(q, STATEMENTS.update, valuesOf(role));
 }
 
 export async function deleteRole(q: Knex, tenant: TenantId, name: RoleName): Promise<void> {
   await q.raw('delete from roles where tenant_id = :tenant and name = :name', { tenant, name });
 }
 
-function bindings(role: Omit<StoredRole, 'createdAt' | 'updatedAt'>) {
-  return {
-    tenant: role.tenantId,
-    name: role.name,
-    description: role.description,
-    permissions: role.permissions,
-    constraints: JSON.stringify(role.constraints),
-  };
+function valuesOf(role: Omit<StoredRole, 'createdAt' | 'updatedAt'>): readonly unknown[] {
+  return [role.tenantId, role.name, role.description, role.permissions, JSON.stringify(role.constraints)];
 }

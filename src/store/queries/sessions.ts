@@ -6,7 +6,11 @@
 import type { Knex } from 'knex';
 import { Fault } from '../../domain/errors.ts';
 import { parseId, type SessionId, type TenantId, type UserId } from '../../domain/ids.ts';
-import { storedTenant, storedUser } from './rows.ts';
+import { runPrepared } from '../prepared.ts';
+import { type AuditRow, auditedBy, auditValues } from './audit.ts';
+import { PASSWORD_VERSION } from './credentials.ts';
+import { forgivenBy } from './login-failures.ts';
+import { type Page, storedTenant, storedUser } from './rows.ts';
 
 function storedSession(text: string): SessionId {
   const id = parseId('ses', text);
@@ -25,21 +29,6 @@ export interface NewSession {
   readonly userAgent: string | undefined;
 }
 
-export async function insertSession(q: Knex, session: NewSession): Promise<void> {
-  await q.raw(
-    `insert into sessions (id, user_id, expires_at, cookie, address, user_agent)
-     values (:id, :userId, clock_timestamp() + :lifetimeMs * interval '1 millisecond', :cookie, :address, :userAgent)`,
-    {
-      id: session.id,
-      userId: session.userId,
-      lifetimeMs: session.lifetimeMs,
-      cookie: session.cookie,
-      address: session.address ?? null,
-      userAgent: session.userAgent ?? null,
-    },
-  );
-}
-
 export interface NewRefreshToken {
   readonly digest: Uint8Array;
   readonly sessionId: SessionId;
@@ -47,7 +36,55 @@ export interface NewRefreshToken {
   readonly nonce: Uint8Array;
 }
 
-export async function insertRefreshToken(q: Knex, token: NewRefreshToken): Promise<void> {
+/** What a correct login comes with. */
+export interface Beginning {
+  readonly session: NewSession;
+  readonly token: Pick<NewRefreshToken, 'digest' | 'nonce'>;
+  /** Of the password that was checked. */
+  readonly passwordVersion: string;
+  /** Whose failures are forgotten, and who gets one attempt back. */
+  readonly forgiven: { readonly account: Uint8Array; readonly address: Uint8Array };
+  readonly audit: AuditRow;
+}
+
+const BEGIN = {
+  name: 'begin_session',
+  text: `with held as (
+      select id from users where id = $2 and status = 'active' and ${PASSWORD_VERSION} = $9::text for share
+    ), begun as (
+      insert into sessions (id, user_id, expires_at, cookie, address, user_agent)
+      select $1::text, id, clock_timestamp() + $3::float8 * interval '1 millisecond', $4::boolean, $5::text, $6::text from held
+      returning id
+    ), first as (
+      insert into refresh_tokens (digest, session_id, nonce, issued_at) select $7::bytea, id, $8::bytea, clock_timestamp() from begun
+    ), ${forgivenBy('begun', 10)}, ${auditedBy('begun', 12)}
+    select id from begun`,
+};
+
+/**
+ * Begins a session with its first refresh token, forgives the failures before it and writes it down: all in one statement, because
+ * next to the hash of the password the round trips are what a login costs.
+ * @returns false when a reset of the password or a deactivation was faster: then nothing is written
+ */
+export async function beginSession(q: Knex, { session, token, passwordVersion, forgiven, audit }: Beginning): Promise<boolean> {
+  const rows = await runPrepared(q, BEGIN, [
+    session.id,
+    session.userId,
+    session.lifetimeMs,
+    session.cookie,
+    session.address ?? null,
+    session.userAgent ?? null,
+    token.digest,
+    token.nonce,
+    passwordVersion,
+    forgiven.account,
+    forgiven.address,
+    ...auditValues(audit),
+  ]);
+  return rows.length === 1;
+}
+
+async function insertRefreshToken(q: Knex, token: NewRefreshToken): Promise<void> {
   await q.raw(
     `insert into refresh_tokens (digest, session_id, nonce, issued_at) values (:digest, :sessionId, :nonce, clock_timestamp())`,
     { digest: token.digest, sessionId: token.sessionId, nonce: token.nonce },
@@ -192,7 +229,110 @@ export async function sessionOwner(
   return row && { userId: storedUser(row.user_id), tenantId: storedTenant(row.tenant_id) };
 }
 
-/** Sessions of a user whose absolute end is more than a day past prove nothing any more; their refresh tokens go with them. */
-export async function pruneSessionsOfUser(q: Knex, userId: UserId): Promise<void> {
-  await q.raw(`delete from sessions where user_id = :userId and expires_at < clock_timestamp() - interval '1 day'`, { userId });
+/**
+ * Sessions that are over for more than a day, the longest first: any of their tokens is refused, known or not. The time is the
+ * statement's, which an index can be searched by.
+ */
+const OVER = `select id from sessions where coalesce(ended_at, expires_at) < statement_timestamp() - interval '1 day'
+  order by coalesce(ended_at, expires_at) limit :sessions`;
+
+/**
+ * Takes away one batch of sessions that are over, and their refresh tokens; a session with many tokens goes over several batches. The
+ * tokens of a session that lives all stay: a stolen one is known for what it is however old it is.
+ * @returns how many rows are gone
+ */
+export async function pruneSessions(q: Knex, batch: { readonly sessions: number; readonly tokens: number }): Promise<number> {
+  const { rowCount: tokens } = await q.raw<{ rowCount: number }>(
+    `delete from refresh_tokens where digest in
+       (select r.digest from refresh_tokens r where r.session_id in (${OVER}) limit :tokens)`,
+    batch,
+  );
+  const { rowCount: sessions } = await q.raw<{ rowCount: number }>(
+    `delete from sessions where id in
+       (select o.id from (${OVER}) o where not exists (select from refresh_tokens r where r.session_id = o.id))`,
+    { sessions: batch.sessions },
+  );
+  return tokens + sessions;
+}
+
+/** A session as its user sees it. */
+export interface StoredSession {
+  readonly id: SessionId;
+  readonly createdAt: Date;
+  /** When it was begun or last refreshed. */
+  readonly lastUsedAt: Date;
+  /** Its absolute end. */
+  readonly expiresAt: Date;
+  /** From where it was begun; undefined = unknown. */
+  readonly address: string | undefined;
+  readonly userAgent: string | undefined;
+  readonly cookie: boolean;
+}
+
+interface SessionRow {
+  readonly id: string;
+  readonly created_at: Date;
+  readonly last_used_at: Date;
+  readonly expires_at: Date;
+  readonly address: string | null;
+  readonly user_agent: string | null;
+  readonly cookie: boolean;
+}
+
+const SESSION = 'select id, created_at, last_used_at, expires_at, address, user_agent, cookie from sessions';
+/** Sessions that can still prove their user. `:idleMs` is how long one may lie unused before none of its tokens works. */
+const ACTIVE = `ended_at is null and expires_at > clock_timestamp()
+  and last_used_at > clock_timestamp() - :idleMs * interval '1 millisecond'`;
+
+/** The active sessions of a user, the newest first. */
+export async function listActiveSessions(q: Knex, userId: UserId, idleMs: number, page: Page): Promise<readonly StoredSession[]> {
+  const { rows } = await q.raw<{ rows: SessionRow[] }>(
+    `${SESSION} where user_id = :userId and ${ACTIVE} and (cast(:after as text) is null or id < :after) order by id desc limit :take`,
+    { userId, idleMs, after: page.after?.[0] ?? null, take: page.take },
+  );
+  return rows.map(toSession);
+}
+
+/** One active session of a user; undefined when there is none of that id, whosever it is. */
+export async function findActiveSession(
+  q: Knex,
+  userId: UserId,
+  id: SessionId,
+  idleMs: number,
+): Promise<StoredSession | undefined> {
+  return activeSession(q, { userId, id, idleMs }, '');
+}
+
+/** The same, held until the transaction ends. */
+export async function lockActiveSession(
+  q: Knex,
+  userId: UserId,
+  id: SessionId,
+  idleMs: number,
+): Promise<StoredSession | undefined> {
+  return activeSession(q, { userId, id, idleMs }, 'for no key update');
+}
+
+async function activeSession(
+  q: Knex,
+  named: { readonly userId: UserId; readonly id: SessionId; readonly idleMs: number },
+  lock: '' | 'for no key update',
+): Promise<StoredSession | undefined> {
+  const { rows } = await q.raw<{ rows: SessionRow[] }>(
+    `${SESSION} where id = :id and user_id = :userId and ${ACTIVE} ${lock}`,
+    named,
+  );
+  return rows[0] && toSession(rows[0]);
+}
+
+function toSession(row: SessionRow): StoredSession {
+  return {
+    id: storedSession(row.id),
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+    expiresAt: row.expires_at,
+    address: row.address ?? undefined,
+    userAgent: row.user_agent ?? undefined,
+    cookie: row.cookie,
+  };
 }

@@ -3,6 +3,7 @@
 import type { Knex } from 'knex';
 import type { TenantId } from '../../domain/ids.ts';
 import type { TenantQuotas, TenantSettings } from '../../domain/records.ts';
+import { type Prepared, runPrepared } from '../prepared.ts';
 import { type Page, storedTenant } from './rows.ts';
 
 export interface StoredTenant {
@@ -27,6 +28,12 @@ interface TenantRow {
 
 const TENANT = 'select id, name, status, settings, quotas, created_at, updated_at from tenants';
 
+const STATEMENTS = {
+  find: { name: 'find_tenant', text: `${TENANT} where id = $1 and deleted_at is null` },
+  lock: { name: 'lock_tenant', text: `${TENANT} where id = $1 and deleted_at is null for update` },
+  share: { name: 'share_tenant', text: `${TENANT} where id = $1 and deleted_at is null for share` },
+} as const satisfies Readonly<Record<string, Prepared>>;
+
 function toTenant(row: TenantRow): StoredTenant {
   return {
     id: storedTenant(row.id),
@@ -49,8 +56,8 @@ export async function listTenants(q: Knex, page: Page): Promise<readonly StoredT
 }
 
 export async function findTenant(q: Knex, id: TenantId): Promise<StoredTenant | undefined> {
-  const { rows } = await q.raw<{ rows: TenantRow[] }>(`${TENANT} where id = :id and deleted_at is null`, { id });
-  return rows[0] && toTenant(rows[0]);
+  const [row] = await runPrepared<TenantRow>(q, STATEMENTS.find, [id]);
+  return row && toTenant(row);
 }
 
 /**
@@ -58,8 +65,8 @@ export async function findTenant(q: Knex, id: TenantId): Promise<StoredTenant | 
  * nobody else adds any.
  */
 export async function lockTenant(q: Knex, id: TenantId, mode: 'update' | 'share'): Promise<StoredTenant | undefined> {
-  const { rows } = await q.raw<{ rows: TenantRow[] }>(`${TENANT} where id = :id and deleted_at is null for ${mode}`, { id });
-  return rows[0] && toTenant(rows[0]);
+  const [row] = await runPrepared<TenantRow>(q, mode === 'update' ? STATEMENTS.lock : STATEMENTS.share, [id]);
+  return row && toTenant(row);
 }
 
 /** Fails with a broken `tenants_pkey` when the id is or ever was in use. */
@@ -92,7 +99,7 @@ export async function updateTenant(q: Knex, tenant: Omit<StoredTenant, 'createdA
 
 /** Marks it deleted; what it still has of roles and policies goes. */
 export async function deleteTenant(q: Knex, id: TenantId): Promise<void> {
-  await q.raw('delete from policies where tenant_id = :id', { id });
+  await q.raw(`delete from policies where coalesce(tenant_id, '') = :id`, { id });
   await q.raw('delete from roles where tenant_id = :id', { id });
   await q.raw('update tenants set deleted_at = clock_timestamp(), updated_at = clock_timestamp() where id = :id', { id });
 }
@@ -104,7 +111,8 @@ export async function hasUsers(q: Knex, id: TenantId): Promise<boolean> {
 
 export async function hasActiveKeys(q: Knex, id: TenantId, now: Date): Promise<boolean> {
   const { rows } = await q.raw<{ rows: unknown[] }>(
-    'select from api_keys where tenant_id = :id and revoked_at is null and (expires_at is null or expires_at > :now) limit 1',
+    `select from api_keys where tenant_id = :id and not revoked and expiry_month >= expiry_month_of(:now)
+       and revoked_at is null and (expires_at is null or expires_at > :now) limit 1`,
     { id, now },
   );
   return rows.length > 0;

@@ -1,8 +1,22 @@
 /** Users and the roles they were given. Every look-up names the tenant, so another tenant's user is as missing as one that never was. */
 
 import type { Knex } from 'knex';
+import { Fault } from '../../domain/errors.ts';
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import { type Prepared, runPrepared } from '../prepared.ts';
 import { type Page, scopeBinding, scopeCondition, storedRole, storedTenant, storedUser, type TenantScope } from './rows.ts';
+import {
+  type Asking,
+  firstLooks,
+  idsAmongNext,
+  idsByText,
+  idsInOrder,
+  moreLooks,
+  type Seen,
+  type UserFilter,
+} from './user-lists.ts';
+
+export type { UserFilter } from './user-lists.ts';
 
 export interface StoredUser {
   readonly id: UserId;
@@ -34,10 +48,42 @@ interface UserRow {
   readonly updated_at: Date;
 }
 
-const USER = `select u.id, u.tenant_id, u.email, u.name, u.department, u.status, u.source, u.created_at, u.updated_at,
+const COLUMNS = `u.id, u.tenant_id, u.email, u.name, u.department, u.status, u.source, u.created_at, u.updated_at,
     array(select role_name from user_roles where user_id = u.id and source = 'manual' order by role_name collate "C") as roles,
-    array(select role_name from user_roles where user_id = u.id and source = 'directory' order by role_name collate "C") as directory_roles
-  from users u`;
+    array(select role_name from user_roles where user_id = u.id and source = 'directory' order by role_name collate "C") as directory_roles`;
+
+const USER = `select ${COLUMNS} from users u`;
+
+const STATEMENTS = {
+  find: { name: 'find_user', text: `${USER} where u.tenant_id = $1 and u.id = $2` },
+  lock: { name: 'lock_user', text: 'select from users where tenant_id = $1 and id = $2 for update' },
+  share: { name: 'share_user', text: 'select from users where tenant_id = $1 and id = $2 for share' },
+  insert: {
+    name: 'insert_user',
+    // The names of the roles are those that are given next: then the row need not be written again for them.
+    text: `insert into users as u (id, tenant_id, email, name, department, password_hash, password_changed_at, role_names)
+      values ($1, $2, $3, $4, $5, $6, case when $6::text is null then null else now() end,
+        array(select distinct name from unnest($7::text[]) name order by name))
+      returning ${COLUMNS}`,
+  },
+  update: {
+    name: 'update_user',
+    text: `update users u set email = $3, name = $4, department = $5, updated_at = clock_timestamp()
+      where u.tenant_id = $1 and u.id = $2 returning ${COLUMNS}`,
+  },
+  addRoles: {
+    name: 'add_roles',
+    text: `insert into user_roles (user_id, role_name, source, tenant_id, status)
+      select u.id, role, 'manual', u.tenant_id, u.status from users u cross join unnest($2::text[]) role where u.id = $1 on conflict do nothing`,
+  },
+  giveRoles: {
+    name: 'give_roles',
+    text: `with gone as (
+        delete from user_roles where user_id = $1 and source = 'manual' and role_name <> all($2::text[])
+      )
+      insert into user_roles (user_id, role_name, source) select $1, unnest($2::text[]), 'manual' on conflict do nothing`,
+  },
+} as const satisfies Readonly<Record<string, Prepared>>;
 
 function toUser(row: UserRow): StoredUser {
   return {
@@ -55,47 +101,56 @@ function toUser(row: UserRow): StoredUser {
   };
 }
 
-export interface UserFilter {
-  readonly role?: string;
-  readonly status?: 'active' | 'deactivated';
-  /** In lower case. */
-  readonly email?: string;
-  /** Any part of name, e-mail or department, whatever its case. */
-  readonly q?: string;
-}
-
 /** In the order in which they were made. */
 export async function listUsers(q: Knex, scope: TenantScope, filter: UserFilter, page: Page): Promise<readonly StoredUser[]> {
-  const conditions = [
-    scopeCondition(scope, 'u.tenant_id'),
-    ...(page.after === undefined ? [] : ['u.id > :after']),
-    ...(filter.role === undefined ? [] : ['exists (select from user_roles r where r.user_id = u.id and r.role_name = :role)']),
-    ...(filter.status === undefined ? [] : ['u.status = :status']),
-    ...(filter.email === undefined ? [] : ['u.email = :email']),
-    ...(filter.q === undefined
-      ? []
-      : [`position(lower(:q) in lower(u.name || ' ' || coalesce(u.email, '') || ' ' || coalesce(u.department, ''))) > 0`]),
-  ];
-  const { rows } = await q.raw<{ rows: UserRow[] }>(`${USER} where ${conditions.join(' and ')} order by u.id limit :take`, {
-    ...scopeBinding(scope),
-    ...filter,
-    ...(page.after === undefined ? {} : { after: page.after[0] ?? '' }),
-    take: page.take,
-  });
+  if (filter.q === undefined || filter.email !== undefined) return usersOf(q, scope, idsInOrder(scope, filter, page));
+  const first = await usersAmongNext(q, scope, filter, page, firstLooks(filter));
+  if (first.enough) return first.users;
+  const looks = moreLooks(filter, first, page.take);
+  const more = looks === undefined ? first : await usersAmongNext(q, scope, filter, page, looks);
+  return more.enough ? more.users : usersOf(q, scope, idsByText(scope, filter, page));
+}
+
+async function usersOf(q: Knex, scope: TenantScope, { sql, bindings }: Asking): Promise<readonly StoredUser[]> {
+  const { rows } = await q.raw<{ rows: UserRow[] }>(
+    `${USER} where ${scopeCondition(scope, 'u.tenant_id')} and u.id = any(array(${sql})) order by u.id`,
+    bindings,
+  );
   return rows.map(toUser);
 }
 
+interface Looked extends Seen {
+  /** The page, when that is enough. */
+  readonly users: readonly StoredUser[];
+}
+
+async function usersAmongNext(q: Knex, scope: TenantScope, filter: UserFilter, page: Page, looks: number): Promise<Looked> {
+  const { sql, bindings } = idsAmongNext(scope, filter, page, looks);
+  // One statement, so that nobody goes between being found and being read.
+  const { rows } = await q.raw<{ rows: (Partial<UserRow> & Seen)[] }>(
+    `select page.enough, page.dense, cardinality(page.ids) as found, shown.* from (${sql}) page
+     left join lateral (${USER} where ${scopeCondition(scope, 'u.tenant_id')} and page.enough and u.id = any(page.ids)) shown on true
+     order by shown.id`,
+    bindings,
+  );
+  const [first] = rows;
+  if (first === undefined) throw new Fault('a search saw nothing at all');
+  const { enough, found, dense } = first;
+  return { enough, found, dense, users: rows.filter(isUser).map(toUser) };
+}
+
+function isUser<R extends Partial<UserRow>>(row: R): row is R & UserRow {
+  return typeof row.id === 'string';
+}
+
 export async function findUser(q: Knex, tenant: TenantId, id: UserId): Promise<StoredUser | undefined> {
-  const { rows } = await q.raw<{ rows: UserRow[] }>(`${USER} where u.tenant_id = :tenant and u.id = :id`, { tenant, id });
-  return rows[0] && toUser(rows[0]);
+  const [row] = await runPrepared<UserRow>(q, STATEMENTS.find, [tenant, id]);
+  return row && toUser(row);
 }
 
 /** Holds the user's row until the transaction ends: `update` against everybody, `share` against its deletion and change alone. */
 export async function lockUser(q: Knex, tenant: TenantId, id: UserId, mode: 'update' | 'share'): Promise<boolean> {
-  const { rows } = await q.raw<{ rows: unknown[] }>(`select from users where tenant_id = :tenant and id = :id for ${mode}`, {
-    tenant,
-    id,
-  });
+  const rows = await runPrepared(q, mode === 'update' ? STATEMENTS.lock : STATEMENTS.share, [tenant, id]);
   return rows.length === 1;
 }
 
@@ -120,34 +175,27 @@ export interface NewUser {
   readonly name: string;
   readonly department: string | null;
   readonly passwordHash: string | null;
+  /** Given by hand; known to the user's tenant. */
+  readonly roles?: readonly RoleName[];
 }
 
-/** Fails with a broken `users_email_key` when the e-mail is taken. */
-export async function insertUser(q: Knex, user: NewUser): Promise<void> {
-  await q.raw(
-    `insert into users (id, tenant_id, email, name, department, password_hash, password_changed_at)
-     values (:id, :tenant, :email, :name, :department, :hash, case when cast(:hash as text) is null then null else now() end)`,
-    {
-      id: user.id,
-      tenant: user.tenantId,
-      email: user.email,
-      name: user.name,
-      department: user.department,
-      hash: user.passwordHash,
-    },
-  );
+/** Answers with the user as it is kept. Fails with a broken `users_email_key` when the e-mail is taken. */
+export async function insertUser(q: Knex, user: NewUser): Promise<StoredUser> {
+  const { id, tenantId, email, name, department, passwordHash, roles = [] } = user;
+  const [row] = await runPrepared<UserRow>(q, STATEMENTS.insert, [id, tenantId, email, name, department, passwordHash, roles]);
+  if (row === undefined) throw new Fault('a user was written and not given back');
+  if (roles.length > 0) await runPrepared(q, STATEMENTS.addRoles, [id, roles]);
+  return { ...toUser(row), roles: [...new Set(roles)].sort((left, right) => (left < right ? -1 : 1)) };
 }
 
-/** Replaces what a person wrote about the user. Fails with a broken `users_email_key` when the e-mail is taken. */
+/** Replaces what a person wrote about the user, and answers with the user as it then is. Fails with a broken `users_email_key` when the e-mail is taken. */
 export async function updateUser(
   q: Knex,
   user: Pick<StoredUser, 'id' | 'tenantId' | 'email' | 'name' | 'department'>,
-): Promise<void> {
-  await q.raw(
-    `update users set email = :email, name = :name, department = :department, updated_at = clock_timestamp()
-     where tenant_id = :tenant and id = :id`,
-    { id: user.id, tenant: user.tenantId, email: user.email, name: user.name, department: user.department },
-  );
+): Promise<StoredUser | undefined> {
+  const { id, tenantId, email, name, department } = user;
+  const [row] = await runPrepared<UserRow>(q, STATEMENTS.update, [tenantId, id, email, name, department]);
+  return row && toUser(row);
 }
 
 export async function setUserStatus(q: Knex, tenant: TenantId, id: UserId, status: StoredUser['status']): Promise<void> {
@@ -160,14 +208,7 @@ export async function setUserStatus(q: Knex, tenant: TenantId, id: UserId, statu
 
 /** Makes the roles given by hand exactly these; those of the directory stay. The user's tenant must have been checked. */
 export async function setManualRoles(q: Knex, id: UserId, roles: readonly RoleName[]): Promise<void> {
-  await q.raw(`delete from user_roles where user_id = :id and source = 'manual' and role_name <> all(cast(:roles as text[]))`, {
-    id,
-    roles,
-  });
-  await q.raw(
-    `insert into user_roles (user_id, role_name, source) select :id, unnest(cast(:roles as text[])), 'manual' on conflict do nothing`,
-    { id, roles },
-  );
+  await runPrepared(q, STATEMENTS.giveRoles, [id, roles]);
 }
 
 /** Sessions, one-time tokens and given roles go with the row; keys stay, and are revoked apart. */
@@ -187,7 +228,7 @@ export async function countActiveUsers(q: Knex, tenant: TenantId): Promise<numbe
 /** Whether a role is given to anybody in a tenant, by hand or by the directory. */
 export async function isRoleGiven(q: Knex, tenant: TenantId, role: RoleName): Promise<boolean> {
   const { rows } = await q.raw<{ rows: unknown[] }>(
-    'select from user_roles r join users u on u.id = r.user_id where u.tenant_id = :tenant and r.role_name = :role limit 1',
+    'select from user_roles where tenant_id = :tenant and role_name = :role limit 1',
     { tenant, role },
   );
   return rows.length > 0;
@@ -195,10 +236,7 @@ export async function isRoleGiven(q: Knex, tenant: TenantId, role: RoleName): Pr
 
 /** Takes a role from everybody in a tenant. */
 export async function takeRoleFromAll(q: Knex, tenant: TenantId, role: RoleName): Promise<void> {
-  await q.raw(`delete from user_roles r using users u where u.id = r.user_id and u.tenant_id = :tenant and r.role_name = :role`, {
-    tenant,
-    role,
-  });
+  await q.raw('delete from user_roles where tenant_id = :tenant and role_name = :role', { tenant, role });
 }
 
 export async function userExists(q: Knex, scope: TenantScope, id: UserId): Promise<boolean> {

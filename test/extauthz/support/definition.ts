@@ -87,6 +87,7 @@ export interface CheckResponseMessage {
   readonly ok_response?: {
     readonly headers: readonly HeaderOptionMessage[];
     readonly headers_to_remove: readonly string[];
+    readonly response_headers_to_add: readonly HeaderOptionMessage[];
   } | null;
   readonly dynamic_metadata: Struct | null;
 }
@@ -106,6 +107,8 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>;
   readonly options: readonly HeaderOptionMessage[];
   readonly removed: readonly string[];
+  /** Headers that the client gets with the upstream's answer. */
+  readonly added: Readonly<Record<string, string>>;
   readonly body: Readonly<Record<string, unknown>>;
   readonly bodyText: string;
   readonly metadata: Readonly<Record<string, string | undefined>>;
@@ -123,6 +126,7 @@ export function readAnswer(bytes: Buffer): Answer {
     options,
     headers: Object.fromEntries(options.map(({ header }) => [header.key, header.value])),
     removed: ok?.headers_to_remove ?? [],
+    added: Object.fromEntries((ok?.response_headers_to_add ?? []).map(({ header }) => [header.key, header.value])),
     bodyText: text,
     body: text === '' ? {} : JSON.parse(text),
     metadata: Object.fromEntries(

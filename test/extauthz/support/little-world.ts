@@ -1,7 +1,7 @@
 /** One tenant, one user, two keys and a resolver that keeps them in memory: enough to walk through the whole gate. */
 
 import { compileGrant, compilePolicies, compileTenant } from '../../../src/decision/compile.ts';
-import type { Identity, Principal, Snapshot } from '../../../src/decision/model.ts';
+import type { Identity, KeyPrincipal, Principal, Snapshot, UserPrincipal } from '../../../src/decision/model.ts';
 import { BUILTIN_ROUTES, buildRouteTable, type RouteTable } from '../../../src/decision/routes.ts';
 import type { CredentialForm } from '../../../src/domain/credential.ts';
 import { makeId, parsePolicyName, parseRoleName, parseTenantId } from '../../../src/domain/ids.ts';
@@ -29,7 +29,7 @@ export function builtinRoutes(): RouteTable {
 
 export const ROUTE_LINES = BUILTIN_ROUTES;
 
-export const USER: Principal = {
+export const USER: UserPrincipal = {
   kind: 'user',
   id: USER_ID,
   tenantId: ACME,
@@ -37,7 +37,7 @@ export const USER: Principal = {
   platformAdmin: false,
   sessionId: undefined,
 };
-export const OWNED_KEY: Principal = {
+export const OWNED_KEY: KeyPrincipal = {
   kind: 'api_key',
   id: OWNED_KEY_ID,
   tenantId: ACME,
@@ -45,7 +45,7 @@ export const OWNED_KEY: Principal = {
   owner: { id: USER_ID, roles: [DEVELOPER] },
   rateLimitRpm: undefined,
 };
-export const TENANT_KEY: Principal = {
+export const TENANT_KEY: KeyPrincipal = {
   kind: 'api_key',
   id: TENANT_KEY_ID,
   tenantId: ACME,

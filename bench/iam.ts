@@ -1,0 +1,252 @@
+/**
+ * Identity and access management at a million users: reads, writes with their audit rows, and every list and filter, lucky and unlucky.
+ * The server has one core, the load the other; PostgreSQL runs wherever the two leave room.
+ *
+ * BENCH_IAM_USERS and BENCH_IAM_KEYS make the population smaller; BENCH_IAM_DATA keeps it in a folder for the next run.
+ */
+
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readlinkSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { LISTS, type ListCase } from './iam-lists.ts';
+import type { HttpLoadResult, Job, LoadRequest } from './iam-load.ts';
+import { explainLists } from './iam-plans.ts';
+import { addCallers, BIG, populateIam } from './iam-population.ts';
+import { userOf } from './population.ts';
+import { openWorld, type ServerUnderTest } from './server-under-test.ts';
+import { LOAD_CORE, median, memory, printTable, processorMs, type Row, scratch, writeResult } from './stack.ts';
+
+const USERS = Number(process.env['BENCH_IAM_USERS'] ?? 1_000_000);
+const KEYS = Number(process.env['BENCH_IAM_KEYS'] ?? 250_000);
+const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 5);
+const CALLS = Number(process.env['BENCH_CALLS'] ?? 10_000);
+const LIST_CALLS = Number(process.env['BENCH_LIST_CALLS'] ?? 500);
+const CALLERS = 40;
+const CONNECTIONS = 16;
+const WARM = 200;
+
+export async function iam(): Promise<void> {
+  const directory = process.env['BENCH_IAM_DATA'] ?? scratch();
+  await using world = await openWorld(directory, async (client) => {
+    const { rows } = await client.query('select from users limit 1');
+    if (rows.length > 0) return;
+    const started = performance.now();
+    await populateIam(client, { users: USERS, keys: KEYS });
+    await addCallers(client, CALLERS);
+    console.log(`${USERS} users and ${KEYS} keys made in ${Math.round((performance.now() - started) / 1000)} s`);
+  });
+  const tokens = await world.tokens(CALLERS);
+  const [root = ''] = tokens;
+  // Every tenth user is of a small tenant.
+  const administrators = tokens.filter((_, i) => i > 0 && i % 10 !== 9);
+  await using stack = new AsyncDisposableStack();
+  const server = await world.start();
+  stack.defer(() => server.stop());
+
+  const kinds = throughputKinds(root, administrators);
+  // So that a number is never used again, not even by the next run on the same data.
+  let from = (Date.now() % 1e9) * 1000;
+  const load = (requests: readonly LoadRequest[], calls: number, connections: number, warm: number): HttpLoadResult => {
+    from += calls + warm;
+    return runLoad({ address: server.http, connections, warm, calls, requests, from });
+  };
+
+  const meter = meterOf(server, directory);
+  for (const { requests } of kinds) load(requests, 500, CONNECTIONS, 0);
+  const results = kinds.map((kind) => ({ ...kind, results: [] as HttpLoadResult[], used: [] as Processors[] }));
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const kind of results) {
+      const calls = kind.write ? CALLS / 4 : CALLS;
+      const used = meter(calls + WARM);
+      kind.results.push(load(kind.requests, calls, CONNECTIONS, WARM));
+      kind.used.push(used());
+    }
+  }
+  const rows: Row[] = results.map((kind) => ({
+    request: kind.name,
+    'per second': Math.round(median(kind.results.map((result) => result.perSecond))),
+    goal: kind.goal,
+    'server us each': Math.round(median(kind.used.map(({ serverUs }) => serverUs))),
+    'PostgreSQL us each': Math.round(median(kind.used.map(({ postgresUs }) => postgresUs))),
+    'p50 ms': median(kind.results.map((result) => result.p50Ms)).toFixed(1),
+    'p99 ms': median(kind.results.map((result) => result.p99Ms)).toFixed(1),
+    answers: answers(kind.results),
+  }));
+  printTable(`IAM with ${USERS} users: ${CONNECTIONS} connections, medians of ${ROUNDS} rounds; us of processor time`, rows);
+
+  const lists: Row[] = [];
+  for (const list of LISTS) lists.push(measureList(list, list.everywhere ? root : (administrators[0] ?? ''), load, meter));
+  printTable(`Lists with ${USERS} users and ${KEYS} keys, one request at a time`, lists);
+  const plans = await explainLists(world.url, join(import.meta.dirname, 'results/iam-plans.txt'));
+  console.log(`\n${plans} plans written to bench/results/iam-plans.txt. Resident memory: ${memory(server.pid).now} MB.`);
+  writeResult('iam', { users: USERS, keys: KEYS, rounds: ROUNDS, rows, lists, memoryMb: memory(server.pid) });
+  await check(server, root);
+}
+
+interface Kind {
+  readonly name: string;
+  readonly write: boolean;
+  /** Per second. */
+  readonly goal: number | '';
+  readonly requests: readonly LoadRequest[];
+}
+
+function throughputKinds(root: string, tokens: readonly string[]): readonly Kind[] {
+  const token = (i: number): string => tokens[i % tokens.length] ?? '';
+  /** Scattered over all users of the big tenant that are no callers. */
+  const user = (i: number): string => userOf(CALLERS + ((((i * 611_953) % (USERS - 2 * CALLERS)) / 10) | 0) * 10);
+  const key = (i: number): string => `key_${(((((i * 104_729) % KEYS) / 10) | 0) * 10).toString(16).padStart(26, '0')}`;
+  const many = (make: (i: number) => LoadRequest): readonly LoadRequest[] => Array.from({ length: 997 }, (_, i) => make(i));
+  return [
+    {
+      // What HTTP alone costs.
+      name: 'GET /.well-known/jwks.json',
+      write: false,
+      goal: '',
+      requests: [{ method: 'GET', path: '/.well-known/jwks.json', token: root }],
+    },
+    {
+      name: 'GET a user',
+      write: false,
+      goal: 3000,
+      requests: many((i) => ({ method: 'GET', path: `/v1/iam/users/${user(i)}`, token: token(i) })),
+    },
+    {
+      name: 'GET oneself',
+      write: false,
+      goal: 3000,
+      requests: many((i) => ({ method: 'GET', path: '/v1/auth/me', token: token(i) })),
+    },
+    {
+      name: 'GET a key',
+      write: false,
+      goal: 3000,
+      requests: many((i) => ({ method: 'GET', path: `/v1/iam/api-keys/${key(i)}`, token: token(i) })),
+    },
+    {
+      name: 'POST a role',
+      write: true,
+      goal: 500,
+      requests: many((i) => ({
+        method: 'POST',
+        path: '/v1/iam/roles',
+        // In turn in all tenants: every change of a tenant's roles makes the server read that tenant anew.
+        token: root,
+        tenant: `tenant-${i}`,
+        body: '{"name":"bench-{n}","permissions":["chat:read"]}',
+      })),
+    },
+    {
+      name: 'PUT a user',
+      write: true,
+      goal: 500,
+      requests: many((i) => ({
+        method: 'PUT',
+        path: `/v1/iam/users/${user(i)}`,
+        token: token(i),
+        body: '{"name":"Renamed Nr {n}"}',
+      })),
+    },
+    {
+      name: 'POST a user',
+      write: true,
+      goal: 500,
+      requests: many((i) => ({
+        method: 'POST',
+        path: '/v1/iam/users',
+        token: token(i),
+        body: '{"email":"bench{n}@example.org","name":"Made Nr {n}","department":"Research","roles":["developer"]}',
+      })),
+    },
+    {
+      name: 'POST a key',
+      write: true,
+      goal: 500,
+      requests: many((i) => ({
+        method: 'POST',
+        path: '/v1/iam/api-keys',
+        token: token(i),
+        body: '{"description":"Nr {n}","scopes":["chat:read"],"expires_in_days":30}',
+      })),
+    },
+  ];
+}
+
+interface Processors {
+  readonly serverUs: number;
+  readonly postgresUs: number;
+}
+
+/** Processor time of each of so many calls, which the machine's other work changes less than it changes how long they take. */
+type Meter = (calls: number) => () => Processors;
+
+function meterOf(server: ServerUnderTest, directory: string): Meter {
+  const postgres = () => new Map(postgresOf(directory).map((pid) => [pid, processorMs(pid)]));
+  return (calls) => {
+    const before = { server: processorMs(server.pid), postgres: postgres() };
+    return () => {
+      // What ended meanwhile, such as a worker that vacuums, is not counted.
+      const postgresMs = [...postgres()].reduce((sum, [pid, ms]) => sum + ms - (before.postgres.get(pid) ?? 0), 0);
+      return {
+        serverUs: ((processorMs(server.pid) - before.server) * 1000) / calls,
+        postgresUs: (postgresMs * 1000) / calls,
+      };
+    };
+  };
+}
+
+/** The processes of the PostgreSQL server whose data are in a folder: they work there. */
+function postgresOf(directory: string): readonly number[] {
+  const home = realpathSync(directory);
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return readlinkSync(`/proc/${pid}/cwd`).startsWith(`${home}/`);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+type Loader = (requests: readonly LoadRequest[], calls: number, connections: number, warm: number) => HttpLoadResult;
+
+function measureList(list: ListCase, token: string, load: Loader, meter: Meter): Row {
+  const tenant = list.everywhere ? {} : { tenant: BIG };
+  const used = meter(LIST_CALLS + 20);
+  const result = load([{ method: 'GET', path: list.path, token, ...tenant }], LIST_CALLS, 1, 20);
+  const { serverUs, postgresUs } = used();
+  return {
+    list: list.name,
+    'p50 ms': result.p50Ms.toFixed(1),
+    'p99 ms': result.p99Ms.toFixed(1),
+    'max ms': result.maxMs.toFixed(1),
+    // Of the server and PostgreSQL together.
+    'processor ms each': ((serverUs + postgresUs) / 1000).toFixed(1),
+    answers: answers([result]),
+  };
+}
+
+function runLoad(job: Job): HttpLoadResult {
+  const script = join(import.meta.dirname, 'iam-load.ts');
+  const output = execFileSync('taskset', ['-c', LOAD_CORE, process.execPath, script], {
+    input: JSON.stringify(job),
+    encoding: 'utf8',
+  });
+  return JSON.parse(output) as HttpLoadResult;
+}
+
+function answers(results: readonly HttpLoadResult[]): string {
+  const statuses = new Set(results.flatMap((result) => Object.keys(result.statuses)));
+  return [...statuses].toSorted((left, right) => Number(left) - Number(right)).join(' ');
+}
+
+/** The figures of a server that answers wrongly are worth nothing. */
+async function check(server: ServerUnderTest, root: string): Promise<void> {
+  const response = await fetch(`http://${server.http}/v1/iam/users?tenant_id=*&q=zbigniew+quux`, {
+    headers: { authorization: `Bearer ${root}` },
+  });
+  const { data } = (await response.json()) as { data: { name: string }[] };
+  if (data.length === 0 || data.some(({ name }) => !name.startsWith('Zbigniew'))) throw new Error('the search is wrong');
+}

@@ -1,0 +1,75 @@
+/** One call of an operation as the request that it becomes, and its answer as what the caller is given. */
+
+import { ProblemError, UnexpectedAnswerError } from './errors.ts';
+import type { Outgoing, Received } from './exchange.ts';
+import type { CallOptions } from './operations.ts';
+import type { Settings } from './options.ts';
+import { isRepeatable } from './retry.ts';
+import { type PathParameters, type QueryParameters, requestUrl } from './url.ts';
+
+/** The options of any operation. */
+export interface AnyOptions extends CallOptions {
+  readonly path?: PathParameters | undefined;
+  readonly query?: QueryParameters | undefined;
+  readonly body?: unknown;
+  readonly accept?: string;
+}
+
+/** Without its credential, which may change from one sending to the next while all else stays. */
+export function outgoing(
+  settings: Settings,
+  tenant: string | undefined,
+  method: string,
+  path: string,
+  options: AnyOptions,
+): Outgoing {
+  const inTenant = options.tenant ?? tenant;
+  const key = options.idempotencyKey ?? (method === 'POST' && path.startsWith('/v1/iam/') ? makeKey() : undefined);
+  return {
+    method,
+    url: requestUrl(settings.baseUrl, path, options.path, options.query),
+    headers: {
+      accept: options.accept ?? 'application/json',
+      ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(inTenant === undefined ? {} : { 'x-tenant-id': inTenant }),
+      ...(options.ifMatch === undefined ? {} : { 'if-match': options.ifMatch }),
+      ...(key === undefined ? {} : { 'idempotency-key': key }),
+    },
+    body: options.body === undefined ? undefined : JSON.stringify(options.body),
+    timeoutMs: options.timeoutMs ?? settings.timeoutMs,
+    repeatable: isRepeatable(method, key),
+    rules: { maxRetries: options.maxRetries ?? settings.maxRetries, maxRetryAfterMs: settings.maxRetryAfterMs },
+    signal: options.signal,
+  };
+}
+
+/** `crypto.randomUUID` exists in secure contexts alone. */
+function makeKey(): string {
+  return crypto.getRandomValues(new Uint8Array(16)).reduce((text, byte) => text + byte.toString(16).padStart(2, '0'), '');
+}
+
+export function bearing(out: Outgoing, token: string | undefined): Outgoing {
+  return token === undefined ? out : { ...out, headers: { ...out.headers, authorization: `Bearer ${token}` } };
+}
+
+/** The credential was refused, and the next one may not be. */
+export function isStale(error: unknown): boolean {
+  return (
+    error instanceof ProblemError &&
+    (error.code === 'token_expired' || error.code === 'invalid_credential') &&
+    error.status === 401
+  );
+}
+
+/** The JSON of an answer; undefined where it has no body. What the API's description says of it is believed. */
+export function dataOf<T>({ text, headers }: Received): T {
+  const absent: unknown = undefined;
+  const type = headers.get('content-type') ?? '';
+  if (text !== '' && !/^application\/json\b/.test(type)) throw new UnexpectedAnswerError('The answer is not JSON.');
+  try {
+    const data: T = text === '' ? absent : JSON.parse(text);
+    return data;
+  } catch {
+    throw new UnexpectedAnswerError('The answer is not JSON.');
+  }
+}

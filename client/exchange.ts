@@ -1,0 +1,89 @@
+/** One request and its answer: tried again where that is safe and worthwhile, each try within its time. */
+
+import { ConnectionError, problemError } from './errors.ts';
+import { type RetryRules, retryAfterMs, retryDelayMs } from './retry.ts';
+import type { Timing } from './timing.ts';
+
+export interface ExchangeParts {
+  readonly fetch: typeof fetch;
+  readonly timing: Timing;
+}
+
+export interface Outgoing {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | undefined;
+  /** True: cookies of the server's origin travel along, also from a page of another origin. */
+  readonly cookies?: boolean;
+  /** Of each try, up to the end of its answer. */
+  readonly timeoutMs: number;
+  /** Done twice it does the same as done once. */
+  readonly repeatable: boolean;
+  readonly rules: RetryRules;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What is left of an answer when its body has been read. */
+export interface Received {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+export async function received(response: Response): Promise<Received> {
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+type Try<T> =
+  | { readonly kind: 'done'; readonly value: T }
+  | { readonly kind: 'failed'; readonly error: Error; readonly answer: Response | undefined };
+
+/**
+ * @param read takes what is wanted from a 2xx answer; what it reads counts into the time of the try
+ * @throws ProblemError, ConnectionError, or the signal's reason
+ */
+export async function exchange<T>(parts: ExchangeParts, out: Outgoing, read: (response: Response) => Promise<T>): Promise<T> {
+  const { now, random, sleep } = parts.timing;
+  for (let failures = 1; ; failures++) {
+    const tried = await attempt(parts, out, read);
+    if (tried.kind === 'done') return tried.value;
+    const delayMs = out.repeatable ? retryDelayMs(tried.answer, failures, out.rules, { nowMs: now(), random }) : undefined;
+    if (delayMs === undefined) throw tried.error;
+    await sleep(delayMs, out.signal ?? new AbortController().signal);
+  }
+}
+
+async function attempt<T>(parts: ExchangeParts, out: Outgoing, read: (response: Response) => Promise<T>): Promise<Try<T>> {
+  const tooLate = new AbortController();
+  const answered = new AbortController();
+  parts.timing.sleep(out.timeoutMs, answered.signal).then(
+    () => tooLate.abort(),
+    () => undefined,
+  );
+  try {
+    const signal = out.signal === undefined ? tooLate.signal : AbortSignal.any([out.signal, tooLate.signal]);
+    const response = await parts.fetch(out.url, {
+      method: out.method,
+      headers: out.headers,
+      // Postern never redirects: whatever does so shall not be shown a credential.
+      redirect: 'error',
+      credentials: out.cookies === true ? 'include' : 'same-origin',
+      signal,
+      ...(out.body === undefined ? {} : { body: out.body }),
+    });
+    if (response.ok) return { kind: 'done', value: await read(response) };
+    const { text } = await received(response);
+    const error = problemError(response, text, retryAfterMs(response.headers, parts.timing.now()));
+    return { kind: 'failed', error, answer: response };
+  } catch (cause) {
+    if (out.signal?.aborted) throw out.signal.reason;
+    const where = `${out.method} ${out.url.replace(/\?.*/, '')}`;
+    const error = tooLate.signal.aborted
+      ? new ConnectionError(`${where}: no answer within ${out.timeoutMs} ms.`, { timedOut: true })
+      : new ConnectionError(`${where}: the connection failed.`, { cause });
+    return { kind: 'failed', error, answer: undefined };
+  } finally {
+    answered.abort();
+  }
+}

@@ -1,0 +1,101 @@
+/** The everyday calls by name. Each is one typed request; what has no name here goes by `request`. */
+
+import type { Calls } from './client.ts';
+import type { CallOptions, Method, Operation, PathOf } from './operations.ts';
+
+type BodyOf<M extends Method, P extends PathOf<M>> =
+  Operation<M, P> extends { readonly body?: infer B } ? Exclude<B, undefined> : never;
+type QueryOf<P extends PathOf<'GET'>> = Operation<'GET', P> extends { readonly query?: infer Q } ? Exclude<Q, undefined> : never;
+
+/** `list` gives every row, page by page; `update` changes the members that are given. */
+export type Resources = ReturnType<typeof resourcesOf>;
+
+const USERS = '/v1/iam/users';
+const USER = '/v1/iam/users/{id}';
+const ROLES = '/v1/iam/roles';
+const ROLE = '/v1/iam/roles/{name}';
+const ATTACHMENT = '/v1/iam/roles/{name}/policies/{policy}';
+const POLICIES = '/v1/iam/policies';
+const POLICY = '/v1/iam/policies/{name}';
+const TENANTS = '/v1/iam/tenants';
+const TENANT = '/v1/iam/tenants/{id}';
+const KEYS = '/v1/iam/api-keys';
+const KEY = '/v1/iam/api-keys/{id}';
+
+export function resourcesOf({ request, pages }: Calls) {
+  return {
+    /** Who the credential proves. */
+    me: (options?: CallOptions) => request('GET', '/v1/auth/me', options),
+    users: {
+      list: (query?: QueryOf<typeof USERS>, options?: CallOptions) => pages(USERS, { query, ...options }),
+      create: (body: BodyOf<'POST', typeof USERS>, options?: CallOptions) => request('POST', USERS, { body, ...options }),
+      get: (id: string, options?: CallOptions) => request('GET', USER, { path: { id }, ...options }),
+      update: (id: string, body: BodyOf<'PUT', typeof USER>, options?: CallOptions) =>
+        request('PUT', USER, { path: { id }, body, ...options }),
+      delete: (id: string, options?: CallOptions) => request('DELETE', USER, { path: { id }, ...options }),
+      activate: (id: string, options?: CallOptions) => request('POST', `${USER}/activate`, { path: { id }, ...options }),
+      deactivate: (id: string, options?: CallOptions) => request('POST', `${USER}/deactivate`, { path: { id }, ...options }),
+      resetPassword: (id: string, options?: CallOptions) =>
+        request('POST', `${USER}/password-reset`, { path: { id }, ...options }),
+      endSessions: (id: string, options?: CallOptions) => request('DELETE', `${USER}/sessions`, { path: { id }, ...options }),
+    },
+    roles: {
+      list: (query?: QueryOf<typeof ROLES>, options?: CallOptions) => pages(ROLES, { query, ...options }),
+      create: (body: BodyOf<'POST', typeof ROLES>, options?: CallOptions) => request('POST', ROLES, { body, ...options }),
+      get: (name: string, options?: CallOptions) => request('GET', ROLE, { path: { name }, ...options }),
+      update: (name: string, body: BodyOf<'PUT', typeof ROLE>, options?: CallOptions) =>
+        request('PUT', ROLE, { path: { name }, body, ...options }),
+      delete: (name: string, options?: CallOptions) => request('DELETE', ROLE, { path: { name }, ...options }),
+      policies: (name: string, options?: CallOptions) => pages(`${ROLE}/policies`, { path: { name }, ...options }),
+      attach: (name: string, policy: string, options?: CallOptions) =>
+        request('PUT', ATTACHMENT, { path: { name, policy }, ...options }),
+      detach: (name: string, policy: string, options?: CallOptions) =>
+        request('DELETE', ATTACHMENT, { path: { name, policy }, ...options }),
+    },
+    policies: {
+      list: (query?: QueryOf<typeof POLICIES>, options?: CallOptions) => pages(POLICIES, { query, ...options }),
+      create: (body: BodyOf<'POST', typeof POLICIES>, options?: CallOptions) => request('POST', POLICIES, { body, ...options }),
+      get: (name: string, options?: CallOptions) => request('GET', POLICY, { path: { name }, ...options }),
+      update: (name: string, body: BodyOf<'PUT', typeof POLICY>, options?: CallOptions) =>
+        request('PUT', POLICY, { path: { name }, body, ...options }),
+      delete: (name: string, options?: CallOptions) => request('DELETE', POLICY, { path: { name }, ...options }),
+    },
+    tenants: {
+      list: (query?: QueryOf<typeof TENANTS>, options?: CallOptions) => pages(TENANTS, { query, ...options }),
+      create: (body: BodyOf<'POST', typeof TENANTS>, options?: CallOptions) => request('POST', TENANTS, { body, ...options }),
+      get: (id: string, options?: CallOptions) => request('GET', TENANT, { path: { id }, ...options }),
+      update: (id: string, body: BodyOf<'PUT', typeof TENANT>, options?: CallOptions) =>
+        request('PUT', TENANT, { path: { id }, body, ...options }),
+      delete: (id: string, options?: CallOptions) => request('DELETE', TENANT, { path: { id }, ...options }),
+      suspend: (id: string, options?: CallOptions) => request('POST', `${TENANT}/suspend`, { path: { id }, ...options }),
+      activate: (id: string, options?: CallOptions) => request('POST', `${TENANT}/activate`, { path: { id }, ...options }),
+      limits: (id: string, options?: CallOptions) => request('GET', `${TENANT}/limits`, { path: { id }, ...options }),
+      correctUsage: (id: string, body: BodyOf<'PUT', `${typeof TENANT}/usage`>, options?: CallOptions) =>
+        request('PUT', `${TENANT}/usage`, { path: { id }, body, ...options }),
+    },
+    apiKeys: {
+      list: (query?: QueryOf<typeof KEYS>, options?: CallOptions) => pages(KEYS, { query, ...options }),
+      /** The only answer that shows the key, beside that of `rotate`. */
+      create: (body: BodyOf<'POST', typeof KEYS>, options?: CallOptions) => request('POST', KEYS, { body, ...options }),
+      get: (id: string, options?: CallOptions) => request('GET', KEY, { path: { id }, ...options }),
+      update: (id: string, body: BodyOf<'PUT', typeof KEY>, options?: CallOptions) =>
+        request('PUT', KEY, { path: { id }, body, ...options }),
+      rotate: (id: string, body: BodyOf<'POST', `${typeof KEY}/rotate`> = {}, options?: CallOptions) =>
+        request('POST', `${KEY}/rotate`, { path: { id }, body, ...options }),
+      revoke: (id: string, options?: CallOptions) => request('DELETE', KEY, { path: { id }, ...options }),
+    },
+    sessions: {
+      list: (options?: CallOptions) => pages('/v1/auth/sessions', options),
+      end: (id: string, options?: CallOptions) => request('DELETE', '/v1/auth/sessions/{id}', { path: { id }, ...options }),
+      endOthers: (options?: CallOptions) => request('DELETE', '/v1/auth/sessions', options),
+    },
+    audit: (query?: QueryOf<'/v1/iam/audit'>, options?: CallOptions) => pages('/v1/iam/audit', { query, ...options }),
+    usage: {
+      get: (query?: QueryOf<'/v1/iam/usage'>, options?: CallOptions) => request('GET', '/v1/iam/usage', { query, ...options }),
+      record: (body: BodyOf<'POST', '/v1/iam/usage/events'>, options?: CallOptions) =>
+        request('POST', '/v1/iam/usage/events', { body, ...options }),
+    },
+    explain: (body: BodyOf<'POST', '/v1/iam/explain'>, options?: CallOptions) =>
+      request('POST', '/v1/iam/explain', { body, ...options }),
+  };
+}

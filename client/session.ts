@@ -1,0 +1,177 @@
+/**
+ * The session of a client: an access token, and what brings the next one.
+ *
+ * Standing is `unknown` until somebody looks whether a session is left from before (a cookie, a storage), then `in` or `out`. One renewal
+ * runs at a time and everybody who needs it waits for the same; it belongs to the session that it began with, so what it brings is
+ * dropped when that session was left meanwhile. A renewal that fails leaves the session as it is, unless the server said that the
+ * session is over.
+ */
+
+import { ProblemError } from './errors.ts';
+import type { Lock } from './lock.ts';
+import { orAborted } from './timing.ts';
+import { type SessionStorage, subjectOf, type TokenSource, type Tokens } from './tokens.ts';
+
+/** `refused`: the server says that it is over. `replaced`: what the tabs or processes share is the session of somebody else by now. */
+export interface SessionEnd {
+  readonly reason: 'refused' | 'replaced';
+}
+
+export interface SessionParts {
+  readonly source: TokenSource;
+  /** True: the refresh token lives in a cookie and never gets here. */
+  readonly cookie: boolean;
+  readonly storage: SessionStorage | undefined;
+  readonly lock: Lock;
+  readonly now: () => number;
+  readonly onEnd: (end: SessionEnd) => void;
+}
+
+export interface Session {
+  /** A token to send, renewed when its time is nearly over; undefined: nobody is logged in. */
+  token(signal: AbortSignal | undefined): Promise<string | undefined>;
+  /** The next token after one that the server refused; undefined: nobody is logged in any more. */
+  renew(refused: string, signal: AbortSignal | undefined): Promise<string | undefined>;
+  login(body: object, signal: AbortSignal | undefined): Promise<void>;
+  logout(signal: AbortSignal | undefined): Promise<void>;
+  /** Looks for a session that is left from before; true: there is one. */
+  resume(signal: AbortSignal | undefined): Promise<boolean>;
+}
+
+/** While a token still serves, a renewal that failed is not tried again by every single request. */
+const HOLD_OFF_MS = 5_000;
+
+export function makeSession(parts: SessionParts): Session {
+  const { source, cookie, storage, lock, now } = parts;
+  let standing: 'unknown' | 'in' | 'out' = cookie || storage !== undefined ? 'unknown' : 'out';
+  let held: Tokens | undefined;
+  /** Changes whenever a session begins or is left. */
+  let era = 0;
+  let renewing: Promise<Tokens | undefined> | undefined;
+  let heldOffUntilMs = 0;
+
+  const hold = (tokens: Tokens): Tokens => {
+    standing = 'in';
+    held = tokens;
+    heldOffUntilMs = 0;
+    return tokens;
+  };
+  const leave = (): void => {
+    era++;
+    standing = 'out';
+    held = undefined;
+  };
+  const end = (reason: SessionEnd['reason']): undefined => {
+    const began = standing === 'in';
+    leave();
+    if (began) parts.onEnd({ reason });
+  };
+  /** What comes after the tokens held now: of the same user, or the session is another. */
+  const follow = (next: Tokens): Tokens | undefined =>
+    held === undefined || isSameUser(held.accessToken, next) ? hold(next) : end('replaced');
+
+  /** @param began the era that asked for it */
+  async function renewal(began: number): Promise<Tokens | undefined> {
+    const stored = era === began ? await storage?.read() : undefined;
+    if (era !== began) return held;
+    const before = held;
+    // Another process was faster.
+    if (stored !== undefined && stored.accessToken !== before?.accessToken && now() < stored.renewAtMs) return follow(stored);
+    const refreshToken = cookie ? undefined : (stored?.refreshToken ?? before?.refreshToken);
+    if (!cookie && refreshToken === undefined) return end('refused');
+    try {
+      const next = await source.refresh(refreshToken);
+      if (era !== began) return held;
+      const followed = follow(next);
+      if (followed !== undefined) await storage?.write(followed);
+      return followed;
+    } catch (error) {
+      heldOffUntilMs = now() + HOLD_OFF_MS;
+      if (era === began && isOver(error, cookie)) {
+        end('refused');
+        // What somebody else has stored meanwhile is another session.
+        if ((await storage?.read())?.refreshToken === refreshToken) await storage?.write(undefined);
+      }
+      throw error;
+    }
+  }
+
+  const renewOnce = (signal: AbortSignal | undefined): Promise<Tokens | undefined> => {
+    const began = era;
+    renewing ??= lock(() => renewal(began)).finally(() => {
+      renewing = undefined;
+    });
+    return orAborted(renewing, signal);
+  };
+
+  async function resume(signal: AbortSignal | undefined): Promise<boolean> {
+    if (standing === 'in') return true;
+    if (!cookie && storage === undefined) return false;
+    try {
+      await renewOnce(signal);
+    } catch (error) {
+      if (!isOver(error, cookie)) throw error;
+    }
+    return held !== undefined;
+  }
+
+  return {
+    resume,
+    async token(signal) {
+      signal?.throwIfAborted();
+      if (standing === 'unknown') await resume(signal);
+      const current = held;
+      if (current === undefined || now() < current.renewAtMs) return current?.accessToken;
+      const serves = now() < current.expiresAtMs;
+      if (serves && now() < heldOffUntilMs) return current.accessToken;
+      try {
+        return afterToken(current.accessToken, await renewOnce(signal));
+      } catch (error) {
+        if (serves && held === current && !signal?.aborted) return current.accessToken;
+        throw error;
+      }
+    },
+    async renew(refused, signal) {
+      const renewed = held?.accessToken === refused ? await renewOnce(signal) : held;
+      return afterToken(refused, renewed);
+    },
+    login(body, signal) {
+      const begin = async (): Promise<void> => {
+        const tokens = await source.login(cookie ? { ...body, session: 'cookie' } : body, signal);
+        era++;
+        hold(tokens);
+        await storage?.write(tokens);
+      };
+      return orAborted(lock(begin), signal);
+    },
+    logout(signal) {
+      const last = held;
+      leave();
+      const finish = async (): Promise<void> => {
+        const known = last ?? (await storage?.read());
+        await storage?.write(undefined);
+        if (known === undefined && !cookie) return;
+        try {
+          await source.logout(known?.refreshToken, known?.accessToken, signal);
+        } catch (error) {
+          if (!isOver(error, cookie)) throw error;
+        }
+      };
+      return orAborted(lock(finish), signal);
+    },
+  };
+}
+
+/** A call that was begun by one user is not finished as another who has logged in meanwhile. */
+function afterToken(former: string, next: Tokens | undefined): string | undefined {
+  return next !== undefined && isSameUser(former, next) ? next.accessToken : undefined;
+}
+
+function isSameUser(former: string, next: Tokens): boolean {
+  return subjectOf(former) === subjectOf(next.accessToken);
+}
+
+/** The server knows no such session (any more). A browser without the cookie has sent no refresh token at all, which is 422. */
+function isOver(error: unknown, cookie: boolean): boolean {
+  return error instanceof ProblemError && (error.status === 401 || (cookie && error.status === 422));
+}

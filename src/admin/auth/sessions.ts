@@ -1,0 +1,110 @@
+/** One's own sessions: seen and ended. Another user's are answered as missing ones are, to administrators too. */
+
+import { parseId, type SessionId } from '../../domain/ids.ts';
+import {
+  endSession,
+  endSessionsOfUser,
+  findActiveSession,
+  listActiveSessions,
+  lockActiveSession,
+  type StoredSession,
+} from '../../store/queries/sessions.ts';
+import type { Caller } from '../caller.ts';
+import { change } from '../change.ts';
+import { type List, type ListQuery, paged } from '../list.ts';
+import { notFound } from '../refusals.ts';
+import { ownSession } from './own-session.ts';
+import type { AuthParts } from './parts.ts';
+
+/** What the API shows of a session. */
+export interface SessionResource {
+  readonly id: string;
+  readonly created_at: string;
+  /** When it was begun or last refreshed. */
+  readonly last_used_at: string;
+  /** When it ends however much it is used. */
+  readonly expires_at: string;
+  /** From where it was begun. */
+  readonly address: string | null;
+  readonly user_agent: string | null;
+  /** True when its refresh token lives in a browser's cookie. */
+  readonly cookie: boolean;
+  /** True for the session of the access token that asks. */
+  readonly current: boolean;
+}
+
+/** @throws Refusal `insufficient_permission` for keys, `invalid_parameter` for a cursor that is not of this user's sessions */
+export async function listSessions(parts: AuthParts, caller: Caller, query: ListQuery): Promise<List<SessionResource>> {
+  const { userId, sessionId } = ownSession(caller);
+  return paged(
+    caller,
+    `sessions of ${userId}`,
+    query,
+    (page) => listActiveSessions(parts.db.knex, userId, idleMs(parts), page),
+    (session) => [session.id],
+    (session) => sessionResource(session, sessionId),
+  );
+}
+
+/** @throws Refusal `insufficient_permission` for keys, `not_found` */
+export async function getSession(parts: AuthParts, caller: Caller, text: string): Promise<SessionResource> {
+  const { userId, sessionId } = ownSession(caller);
+  const session = await findActiveSession(parts.db.knex, userId, sessionIdOf(text), idleMs(parts));
+  if (session === undefined) throw notFound('session');
+  return sessionResource(session, sessionId);
+}
+
+/**
+ * Ends one session, which may be the caller's own: its refresh token and its access tokens prove nothing from now on.
+ * @throws Refusal `insufficient_permission` for keys, `not_found`
+ */
+export async function endOwnSession(parts: AuthParts, caller: Caller, text: string): Promise<void> {
+  const { userId, tenantId, sessionId } = ownSession(caller);
+  const id = sessionIdOf(text);
+  const entry = { action: 'auth.end_session', target: { type: 'session', id } } as const;
+  await change(parts, caller, entry, async (trx, audit, held) => {
+    audit.tenant = tenantId;
+    const session = await lockActiveSession(trx, userId, id, idleMs(parts));
+    if (session === undefined) throw notFound('session');
+    held(sessionResource(session, sessionId));
+    await endSession(trx, id);
+  });
+}
+
+/**
+ * Ends all sessions but the caller's own.
+ * @param own also that one
+ * @throws Refusal `insufficient_permission` for keys
+ */
+export async function endOwnSessions(parts: AuthParts, caller: Caller, { own }: { readonly own: boolean }): Promise<void> {
+  const { userId, tenantId, sessionId } = ownSession(caller);
+  const entry = { action: 'auth.end_sessions', target: { type: 'user', id: userId } } as const;
+  await change(parts, caller, entry, async (trx, audit) => {
+    audit.tenant = tenantId;
+    audit.after = { sessions_ended: await endSessionsOfUser(trx, userId, own ? undefined : sessionId) };
+  });
+}
+
+/** How long after its last refresh a session is still good for something: its refresh token, or an access token, may work. */
+function idleMs({ login, tokens }: AuthParts): number {
+  return Math.max(login.refreshIdleMs, tokens.lifetimeMs);
+}
+
+function sessionIdOf(text: string): SessionId {
+  const id = parseId('ses', text);
+  if (id === undefined) throw notFound('session');
+  return id;
+}
+
+function sessionResource(session: StoredSession, current: SessionId): SessionResource {
+  return {
+    id: session.id,
+    created_at: session.createdAt.toISOString(),
+    last_used_at: session.lastUsedAt.toISOString(),
+    expires_at: session.expiresAt.toISOString(),
+    address: session.address ?? null,
+    user_agent: session.userAgent ?? null,
+    cookie: session.cookie,
+    current: session.id === current,
+  };
+}

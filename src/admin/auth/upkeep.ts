@@ -1,0 +1,70 @@
+/**
+ * Takes away what requests leave behind: sessions that are over with their refresh tokens, one-time tokens past their time, counted
+ * failures of windows that ended, answers kept under an Idempotency-Key, ids of usage events that nobody can send again. None of it
+ * decides anything any more; it would only grow.
+ */
+
+import type { Knex } from 'knex';
+import { type Database, transaction } from '../../store/database.ts';
+import { prunePasswordSetups } from '../../store/queries/credentials.ts';
+import { pruneAnswers } from '../../store/queries/idempotency.ts';
+import { pruneWindows } from '../../store/queries/login-failures.ts';
+import { pruneSessions } from '../../store/queries/sessions.ts';
+import { takesUpkeep } from '../../store/queries/upkeep.ts';
+import { pruneEvents } from '../../store/queries/usage-events.ts';
+import { WINDOW_MS } from './throttle.ts';
+
+/** Small, so that no batch holds the change feed up: each session that goes is a line in it. */
+const SESSIONS = 200;
+const ROWS = 5_000;
+/** Of one chore in one run; what is left waits for the next. */
+const MAX_BATCHES = 200;
+const EVERY_MS = 300_000;
+
+const CHORES: readonly ((trx: Knex) => Promise<number>)[] = [
+  (trx) => pruneSessions(trx, { sessions: SESSIONS, tokens: ROWS }),
+  (trx) => prunePasswordSetups(trx, ROWS),
+  (trx) => pruneWindows(trx, WINDOW_MS, ROWS),
+  (trx) => pruneAnswers(trx, ROWS),
+  (trx) => pruneEvents(trx, ROWS),
+];
+
+/**
+ * One run, batch by batch in transactions of their own. Of several servers one is at it at a time.
+ * @param stop no batch begins once it is aborted
+ * @returns how many rows are gone
+ */
+export async function tidyUp(db: Database, stop?: AbortSignal): Promise<number> {
+  let gone = 0;
+  for (const chore of CHORES) {
+    for (let batch = 0; batch < MAX_BATCHES && stop?.aborted !== true; batch++) {
+      const removed = await transaction(db, async (trx) => ((await takesUpkeep(trx)) ? chore(trx) : 0));
+      gone += removed;
+      if (removed === 0) break;
+    }
+  }
+  return gone;
+}
+
+/**
+ * A run every five minutes.
+ * @param onFault told of a run that failed; the next one tries again
+ * @returns how to stop; it waits for a batch under way
+ */
+export function startUpkeep(db: Database, onFault: (error: unknown) => void): () => Promise<void> {
+  const stop = new AbortController();
+  let running: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    running ??= tidyUp(db, stop.signal)
+      .then(() => undefined, onFault)
+      .finally(() => {
+        running = undefined;
+      });
+  }, EVERY_MS);
+  timer.unref();
+  return async () => {
+    clearInterval(timer);
+    stop.abort();
+    await running;
+  };
+}

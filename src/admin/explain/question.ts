@@ -1,0 +1,153 @@
+/** What an explanation is asked about: who asks, whom they ask about, and the request that is thought of. */
+
+import type { CheckInput, HeaderValue, Identity } from '../../decision/model.ts';
+import type { RouteTable } from '../../decision/routes.ts';
+import type { CredentialForm } from '../../domain/credential.ts';
+import { type KeyDigest, parseId, type TenantId, type UserId } from '../../domain/ids.ts';
+import { readCredential } from '../../identity/credential.ts';
+import { readTokenForm } from '../../identity/token-form.ts';
+import type { Resolution } from '../../live/live.ts';
+import { keyDigest } from '../../store/queries/api-keys.ts';
+import type { TenantScope } from '../../store/queries/rows.ts';
+import { userExists } from '../../store/queries/users.ts';
+import { authorize } from '../authorize.ts';
+import { type AdminParts, type Caller, isPlatformAdmin, selfId } from '../caller.ts';
+import { invalidField, notFound } from '../refusals.ts';
+
+/** The live cache, which resolves a subject as it resolves a credential. */
+export interface SubjectResolver {
+  resolve(credential: CredentialForm, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
+  resolveUser(id: UserId, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
+  resolveKey(digest: KeyDigest, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
+}
+
+export interface ExplainParts extends Pick<AdminParts, 'db'> {
+  readonly live: SubjectResolver;
+  readonly routes: RouteTable;
+}
+
+export interface ExplainRequest {
+  /** The id of a user or a key. */
+  readonly subject?: string;
+  /** An API key or an access token, as a request would carry it. */
+  readonly credential?: string;
+  /** Stands for X-Tenant-ID. */
+  readonly tenant_id?: string;
+  readonly method: string;
+  readonly path: string;
+  /** Absent: the caller's; null: missing. */
+  readonly client_ip?: string | null;
+  /** RFC 3339; absent: now. */
+  readonly time?: string;
+  readonly body?: string;
+  readonly content_type?: string;
+}
+
+/** Who asks: a caller with the right to, or whoever runs the server, who needs none. */
+export type Asker = { readonly kind: 'caller'; readonly caller: Caller } | { readonly kind: 'operator'; readonly nowMs: number };
+
+/** Everything that the decision takes. */
+export interface Asked extends Resolution {
+  readonly input: CheckInput;
+  readonly nowMs: number;
+}
+
+/**
+ * @throws Refusal of the decision about the caller; `invalid_field`; `not_found` for a subject that is not there or of a tenant that the
+ * caller may not act in
+ */
+export async function resolveQuestion(parts: ExplainParts, asker: Asker, request: ExplainRequest): Promise<Asked> {
+  if (request.subject !== undefined && request.credential !== undefined) {
+    throw invalidField('/credential', 'Give a subject or a credential, not both.');
+  }
+  const nowMs = request.time === undefined ? askedAt(asker) : Date.parse(request.time);
+  if (Number.isNaN(nowMs)) throw invalidField('/time', 'There is no such instant.');
+  const { identity, snapshot } =
+    request.subject === undefined
+      ? await ofCredential(parts, asker, request.credential, request.tenant_id, nowMs)
+      : await ofSubject(parts, asker, request.subject, request.tenant_id, nowMs);
+  return { identity, snapshot, input: inputOf(asker, request), nowMs };
+}
+
+async function ofSubject(
+  parts: ExplainParts,
+  asker: Asker,
+  subject: string,
+  tenant: string | undefined,
+  nowMs: number,
+): Promise<Resolution> {
+  mayAsk(asker, (caller) => subject === selfId(caller));
+  const home = onlyTenantOf(asker);
+  const scope: TenantScope = home === undefined ? { kind: 'every' } : { kind: 'one', tenant: home };
+  const userId = parseId('usr', subject);
+  if (userId !== undefined) {
+    if (!(await userExists(parts.db.knex, scope, userId))) throw notFound('subject');
+    return parts.live.resolveUser(userId, tenant, nowMs);
+  }
+  const keyId = parseId('key', subject);
+  const digest = keyId && (await keyDigest(parts.db.knex, scope, keyId));
+  if (digest === undefined) throw notFound('subject');
+  return parts.live.resolveKey(digest, tenant, nowMs);
+}
+
+/** A credential of a tenant that the caller may not act in is as good as unknown. */
+async function ofCredential(
+  parts: ExplainParts,
+  asker: Asker,
+  credential: string | undefined,
+  tenant: string | undefined,
+  nowMs: number,
+): Promise<Resolution> {
+  const form = readCredential(credential === undefined ? undefined : `Bearer ${credential}`);
+  const resolution = await parts.live.resolve(form, tenant, nowMs);
+  const bearer = bearerOf(form, resolution.identity);
+  mayAsk(asker, (caller) => bearer !== undefined && bearer.id === selfId(caller));
+  const home = onlyTenantOf(asker);
+  const foreign = bearer !== undefined && home !== undefined && bearer.tenantId !== home;
+  return foreign ? { identity: UNKNOWN, snapshot: undefined } : resolution;
+}
+
+/** Whose credential it is; undefined where it proves nobody, and never did. */
+function bearerOf(form: CredentialForm, identity: Identity): { readonly id: unknown; readonly tenantId: unknown } | undefined {
+  if (identity.kind === 'proved') return identity.principal;
+  if (identity.kind !== 'expired' || form.kind !== 'token') return undefined;
+  // Its signature was verified, so what it says of its bearer is ours.
+  const claims: { readonly sub?: unknown; readonly tenant_id?: unknown } = JSON.parse(readTokenForm(form.token)?.payload ?? '{}');
+  return { id: claims.sub, tenantId: claims.tenant_id };
+}
+
+function mayAsk(asker: Asker, aboutOneself: (caller: Caller) => boolean): void {
+  if (asker.kind === 'caller') authorize(asker.caller, 'admin:policies', { self: aboutOneself(asker.caller) });
+}
+
+/** The tenant whose subjects may be asked about; undefined = every one. */
+function onlyTenantOf(asker: Asker): TenantId | undefined {
+  return asker.kind === 'operator' || isPlatformAdmin(asker.caller) ? undefined : asker.caller.principal.tenantId;
+}
+
+function askedAt(asker: Asker): number {
+  return asker.kind === 'caller' ? asker.caller.nowMs : asker.nowMs;
+}
+
+const UNKNOWN: Identity = { kind: 'invalid', reason: 'unknown' };
+const encoder = new TextEncoder();
+
+function inputOf(asker: Asker, request: ExplainRequest): CheckInput {
+  const hasBody = request.body !== undefined && request.body !== '';
+  return {
+    method: request.method,
+    path: request.path,
+    authorization: undefined,
+    tenant: request.tenant_id,
+    upgrade: undefined,
+    contentType: request.content_type ?? (hasBody ? 'application/json' : undefined),
+    contentEncoding: undefined,
+    body: encoder.encode(request.body ?? ''),
+    bodyPartial: false,
+    clientAddress: request.client_ip === undefined ? addressOf(asker) : (request.client_ip ?? undefined),
+  };
+}
+
+function addressOf(asker: Asker): string | undefined {
+  return asker.kind === 'caller' ? asker.caller.address : undefined;
+}

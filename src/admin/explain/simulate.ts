@@ -1,0 +1,40 @@
+/** Asks what would be decided about a request if proposed roles and policies were in force. Nothing is saved, counted or audited. */
+
+import type { Explanation } from '../../decision/explain.ts';
+import type { Snapshot, TenantView } from '../../decision/model.ts';
+import { withProposal } from '../../decision/proposed.ts';
+import { policiesNamed } from '../../store/queries/who-can.ts';
+import type { Caller } from '../caller.ts';
+import { mayWriteOwner } from '../policies/rules.ts';
+import { explainIn } from './explain.ts';
+import { type ProposalRequest, proposedNames, readProposal } from './proposal.ts';
+import { type ExplainParts, type ExplainRequest, resolveQuestion } from './question.ts';
+
+export type SimulateRequest = ExplainRequest & ProposalRequest;
+
+export interface Simulation extends Explanation {
+  /** What is decided as things are. */
+  readonly current: Pick<Explanation, 'decision' | 'status' | 'code' | 'detail' | 'policy'>;
+}
+
+/**
+ * The proposal belongs to the tenant that the request acts in.
+ * @throws Refusal as an explanation does; `invalid_field` for a proposal that could not be saved, `escalation` for a global policy of
+ * who may not write one
+ */
+export async function simulateRequest(parts: ExplainParts, caller: Caller, request: SimulateRequest): Promise<Simulation> {
+  const asked = await resolveQuestion(parts, { kind: 'caller', caller }, request);
+  const tenant = placeOf(asked.snapshot, caller);
+  const taken = await policiesNamed(parts.db.knex, tenant.id, proposedNames(request));
+  const proposal = readProposal(request, { tenant, taken, mayWriteOwner: (owner) => mayWriteOwner(caller, owner) });
+  const { decision, status, code, detail, policy } = explainIn(parts, asked, asked.snapshot);
+  const proposed = asked.snapshot && withProposal(asked.snapshot, proposal);
+  return { ...explainIn(parts, asked, proposed), current: { decision, status, code, detail, policy } };
+}
+
+const NO_ROLES: TenantView['roles'] = new Map();
+
+/** Where nobody is proved, or the tenant is none of theirs, it is the caller's. */
+function placeOf(snapshot: Snapshot | undefined, caller: Caller): Pick<TenantView, 'id' | 'roles'> {
+  return snapshot?.effective ?? caller.snapshot.effective ?? { id: caller.tenant, roles: NO_ROLES };
+}

@@ -1,0 +1,186 @@
+/** Reads the meaning of a document whose form has been checked, by the same rules as the API. What is wrong is told all at once. */
+
+import { parseConditions, parseConstraints, validatePatterns, validateResourcePatterns } from '../../decision/validate.ts';
+import { Refusal } from '../../domain/errors.ts';
+import { DEFAULT_TENANT, parsePolicyName, parseRoleName, parseTenantId, type RoleName, type TenantId } from '../../domain/ids.ts';
+import type { FieldError } from '../../domain/problem.ts';
+import { isBuiltinRole } from '../../domain/roles.ts';
+import { audienceAfter } from '../policies/rules.ts';
+import { mergeQuotas, mergeSettings, settingsErrors } from '../tenants/merge.ts';
+import { canonicalEmail } from '../users/email.ts';
+import type { PolicyDocument, RoleDocument, SetupDocument, TenantDocument, UserDocument } from './document.ts';
+import type { Setup, WantedPolicy, WantedRole, WantedTenant, WantedUser } from './setup.ts';
+
+/** The path is a JSON pointer into the document. */
+export interface SetupError extends FieldError {
+  /** Pointer to another place that it is about. */
+  readonly also?: string;
+}
+
+export type ReadSetup =
+  | { readonly kind: 'setup'; readonly setup: Setup }
+  | { readonly kind: 'errors'; readonly errors: readonly SetupError[] };
+
+export const NO_SUCH_ROLE = 'There is no such role in the tenant.';
+
+const NAME_FORM = 'A name is 1 to 63 lower-case letters, digits, _ or -, and begins with a letter.';
+const TENANT_FORM = 'A tenant id is 1 to 63 lower-case letters, digits or -, and begins with a letter or digit.';
+
+export function readSetup(document: SetupDocument): ReadSetup {
+  const reader = new Reader();
+  const globalPolicies = document.global_policies?.flatMap((policy, i) =>
+    reader.policy(policy, `/global_policies/${i}`, undefined),
+  );
+  const tenants = (document.tenants ?? []).flatMap((tenant, i) => reader.tenant(tenant, `/tenants/${i}`));
+  const { errors } = reader;
+  if (errors.length > 0) return { kind: 'errors', errors };
+  return { kind: 'setup', setup: { tenants, listsTenants: document.tenants !== undefined, globalPolicies } };
+}
+
+/** Reads things one by one and remembers what is wrong with them, and what has been named. A thing with a name of no form is left out. */
+class Reader {
+  readonly errors: SetupError[] = [];
+  readonly #named = new Map<string, string>();
+
+  tenant(document: TenantDocument, at: string): readonly WantedTenant[] {
+    const id = parseTenantId(document.id);
+    if (id === undefined) {
+      this.#report(`${at}/id`, TENANT_FORM);
+      return [];
+    }
+    this.#once(`tenant ${id}`, `${at}/id`, 'This tenant');
+    if (id === DEFAULT_TENANT && document.status === 'suspended') {
+      this.#report(`${at}/status`, 'The first tenant cannot be suspended.');
+    }
+    this.#take(at, settingsErrors(document.settings ?? {}));
+    return [
+      {
+        at,
+        id,
+        name: document.name,
+        status: document.status,
+        settings: mergeSettings({}, document.settings ?? {}),
+        quotas: mergeQuotas({}, document.quotas ?? {}),
+        roles: document.roles?.flatMap((role, i) => this.#role(role, `${at}/roles/${i}`, id)),
+        policies: document.policies?.flatMap((policy, i) => this.policy(policy, `${at}/policies/${i}`, id)),
+        users: document.users?.map((user, i) => this.#user(user, `${at}/users/${i}`)),
+      },
+    ];
+  }
+
+  /** @param tenant undefined = global */
+  policy(document: PolicyDocument, at: string, tenant: TenantId | undefined): readonly WantedPolicy[] {
+    const name = parsePolicyName(document.name);
+    if (name === undefined) {
+      this.#report(`${at}/name`, NAME_FORM);
+      return [];
+    }
+    this.#policyOnce(name, `${at}/name`, tenant);
+    this.#take('', validatePatterns(document.actions, `${at}/actions`));
+    this.#take('', validateResourcePatterns(document.resources, `${at}/resources`));
+    const conditions = parseConditions(document.conditions, `${at}/conditions`);
+    if (conditions.kind === 'errors') this.#take('', conditions.errors);
+    const audience = this.#audience(document, at);
+    return [
+      {
+        at,
+        name,
+        description: document.description ?? '',
+        effect: document.effect,
+        actions: document.actions,
+        resources: document.resources,
+        conditions: conditions.kind === 'ok' ? conditions.value : {},
+        appliesTo: audience.appliesTo,
+        attachedRoles: this.#roleNames(audience.roles, `${at}/attached_roles`, tenant === undefined),
+        enabled: document.enabled,
+      },
+    ];
+  }
+
+  #role(document: RoleDocument, at: string, tenant: TenantId): readonly WantedRole[] {
+    const name = parseRoleName(document.name);
+    if (name === undefined) {
+      this.#report(`${at}/name`, NAME_FORM);
+      return [];
+    }
+    if (isBuiltinRole(name))
+      this.#report(`${at}/name`, 'Built-in roles are the same everywhere: they cannot be made or changed.');
+    this.#once(`role ${tenant} ${name}`, `${at}/name`, 'This role');
+    this.#take('', validatePatterns(document.permissions, `${at}/permissions`));
+    const constraints = parseConstraints(document.resource_constraints, `${at}/resource_constraints`);
+    if (constraints.kind === 'errors') this.#take('', constraints.errors);
+    return [
+      {
+        at,
+        name,
+        description: document.description ?? '',
+        permissions: document.permissions,
+        constraints: constraints.kind === 'ok' ? constraints.value : {},
+      },
+    ];
+  }
+
+  #user(document: UserDocument, at: string): WantedUser {
+    const email = canonicalEmail(document.email);
+    this.#once(`user ${email}`, `${at}/email`, 'A user with this e-mail address');
+    return {
+      at,
+      email,
+      name: document.name,
+      department: document.department ?? null,
+      roles: this.#roleNames(document.roles ?? [], `${at}/roles`, false),
+      status: document.status,
+    };
+  }
+
+  /** As when the policy is made by the API: a deny is for everyone and an allow for roles, unless it says otherwise. */
+  #audience(
+    document: PolicyDocument,
+    at: string,
+  ): { readonly appliesTo: 'everyone' | 'roles'; readonly roles: readonly string[] } {
+    const initial = { appliesTo: document.effect === 'deny' ? 'everyone' : 'roles', roles: [] } as const;
+    try {
+      return audienceAfter(initial, document.applies_to, document.attached_roles);
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.extras.errors === undefined) throw error;
+      this.#take(at, error.extras.errors);
+      return initial;
+    }
+  }
+
+  #roleNames(names: readonly string[], at: string, builtinOnly: boolean): readonly RoleName[] {
+    const read = names.flatMap((text, i) => {
+      const name = parseRoleName(text);
+      if (name === undefined) this.#report(`${at}/${i}`, NO_SUCH_ROLE);
+      else if (builtinOnly && !isBuiltinRole(name)) {
+        this.#report(`${at}/${i}`, 'Global policies are attached to built-in roles alone.');
+      }
+      return name === undefined ? [] : [name];
+    });
+    return [...new Set(read)];
+  }
+
+  /** A name is one policy's across a tenant's own and the global ones, which are read first. */
+  #policyOnce(name: string, at: string, tenant: TenantId | undefined): void {
+    const global = this.#named.get(`policy ${name}`);
+    if (tenant !== undefined && global !== undefined) {
+      this.errors.push({ path: at, message: 'A global policy has this name already.', also: global });
+      return;
+    }
+    this.#once(tenant === undefined ? `policy ${name}` : `policy of ${tenant} ${name}`, at, 'A policy of this name');
+  }
+
+  #once(key: string, at: string, what: string): void {
+    const before = this.#named.get(key);
+    if (before === undefined) this.#named.set(key, at);
+    else this.errors.push({ path: at, message: `${what} is here twice.`, also: before });
+  }
+
+  #report(path: string, message: string): void {
+    this.errors.push({ path, message });
+  }
+
+  #take(at: string, errors: readonly FieldError[]): void {
+    this.errors.push(...errors.map(({ path, message }) => ({ path: at + path, message })));
+  }
+}

@@ -1,0 +1,130 @@
+/** The form of a set-up file, made of the same parts as the schemas of the API, and checked by the same validator. */
+
+import { type TSchema, Type } from 'typebox';
+import { SETUP_VERSION, type SetupDocument } from '../admin/setup/document.ts';
+import { didYouMean } from '../config/nearest.ts';
+import type { FieldError } from '../domain/problem.ts';
+import {
+  closed,
+  description,
+  email,
+  limitOrNull,
+  oneOf,
+  patterns,
+  resourceConstraints,
+  roleNames,
+  somePatterns,
+  title,
+} from '../http/iam/schemas.ts';
+import { compileValidator, nullable, type Validated } from '../http/validation.ts';
+
+const settings = Type.Object(
+  {
+    default_model: Type.Optional(nullable(title(512))),
+    max_tokens_per_request: Type.Optional(limitOrNull),
+    rate_limit_rpm: Type.Optional(limitOrNull),
+    timezone: Type.Optional(nullable(Type.String({ maxLength: 64 }))),
+    allow_keys_without_expiry: Type.Optional(nullable(Type.Boolean())),
+  },
+  closed,
+);
+
+const quotas = Type.Object(
+  {
+    monthly_tokens: Type.Optional(limitOrNull),
+    max_users: Type.Optional(limitOrNull),
+    max_collections: Type.Optional(limitOrNull),
+  },
+  closed,
+);
+
+const role = Type.Object(
+  {
+    name: Type.String({ maxLength: 64 }),
+    description: Type.Optional(description),
+    permissions: patterns,
+    resource_constraints: Type.Optional(resourceConstraints),
+  },
+  closed,
+);
+
+const policy = Type.Object(
+  {
+    name: Type.String({ maxLength: 64 }),
+    description: Type.Optional(description),
+    effect: oneOf('allow', 'deny'),
+    actions: somePatterns,
+    resources: somePatterns,
+    conditions: Type.Optional(Type.Unsafe<unknown>({ type: ['object', 'null'] })),
+    applies_to: Type.Optional(oneOf('everyone', 'roles')),
+    attached_roles: Type.Optional(roleNames),
+    enabled: Type.Optional(Type.Boolean()),
+  },
+  closed,
+);
+
+const user = Type.Object(
+  {
+    email,
+    name: title(200),
+    department: Type.Optional(nullable(Type.String({ maxLength: 200 }))),
+    roles: Type.Optional(roleNames),
+    status: Type.Optional(oneOf('active', 'deactivated')),
+  },
+  closed,
+);
+
+const tenant = Type.Object(
+  {
+    id: Type.String({ maxLength: 64 }),
+    name: title(200),
+    status: Type.Optional(oneOf('active', 'suspended')),
+    settings: Type.Optional(settings),
+    quotas: Type.Optional(quotas),
+    roles: Type.Optional(Type.Array(role)),
+    policies: Type.Optional(Type.Array(policy)),
+    users: Type.Optional(Type.Array(user)),
+  },
+  closed,
+);
+
+export const SETUP_SCHEMA = Type.Object(
+  {
+    version: Type.Unsafe<typeof SETUP_VERSION>({ type: 'integer', enum: [SETUP_VERSION] }),
+    global_policies: Type.Optional(Type.Array(policy)),
+    tenants: Type.Optional(Type.Array(tenant)),
+  },
+  closed,
+);
+
+const validate = compileValidator(SETUP_SCHEMA);
+
+/** @param short the input is small enough to look for all its errors rather than the first */
+export function checkForm(value: unknown, short: boolean): Validated<SetupDocument> {
+  const checked = validate(value, short);
+  return checked.kind === 'valid' ? checked : { kind: 'invalid', errors: checked.errors.map(withAdvice) };
+}
+
+const UNKNOWN = 'There is no such member.';
+const SECRET = /password|secret|token|hash|digest|(^|_)keys?$/i;
+
+/** Tells who wrote an unknown member what may have been meant. */
+function withAdvice(error: FieldError): FieldError {
+  if (error.message !== UNKNOWN) return error;
+  const steps = error.path.split('/').slice(1);
+  const name = steps.at(-1) ?? '';
+  if (SECRET.test(name)) return { ...error, message: `${UNKNOWN.slice(0, -1)}, and secrets have no place in this file.` };
+  const meant = didYouMean(name, membersAt(SETUP_SCHEMA, steps.slice(0, -1)));
+  return { ...error, message: UNKNOWN.slice(0, -1) + (meant === '' ? '.' : meant) };
+}
+
+function membersAt(schema: TSchema, steps: readonly string[]): readonly string[] {
+  let at: unknown = schema;
+  for (const step of steps) at = member(member(at, 'properties'), step) ?? member(at, 'items');
+  return Object.keys(Object(member(at, 'properties')));
+}
+
+function member(value: unknown, name: string): unknown {
+  const members: Readonly<Record<string, unknown>> = typeof value === 'object' && value !== null ? { ...value } : {};
+  return Object.hasOwn(members, name) ? members[name] : undefined;
+}

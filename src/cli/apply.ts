@@ -1,0 +1,114 @@
+/** `postern apply`: shows what it takes to make the database be as a file says, and does it. */
+
+import { randomBytes } from 'node:crypto';
+import { applySetup, previewSetup, type SetupParts } from '../admin/setup/apply.ts';
+import type { SetupOptions } from '../admin/setup/plan.ts';
+import type { Step } from '../admin/setup/step.ts';
+import type { SetupToken } from '../admin/setup/write.ts';
+import { formatProblem, type Problem } from '../config/problems.ts';
+import { migrate } from '../store/migrate.ts';
+import { isAgreed } from './apply-confirm.ts';
+import { readSetupFile, type SetupFile, STDIN } from './apply-file.ts';
+import { planText } from './apply-plan.ts';
+import { type Arguments, UsageError } from './arguments.ts';
+import { withStore } from './with-store.ts';
+
+const DONE = 0;
+const NOT_DONE = 1;
+/** As for wrong usage: nothing was started. */
+const WRONG_FILE = 2;
+/** With --dry-run --exit-code: there is something to do. */
+const PENDING = 3;
+
+/** Statements that touch many rows, or wait for another set-up to be done, take longer than a request may. */
+const STATEMENT_TIMEOUT_MS = 60_000;
+/** How often a plan is made anew because others changed what it was made from. */
+const ATTEMPTS = 5;
+const MAX_PROBLEMS = 50;
+
+interface ApplyOptions {
+  readonly setup: SetupOptions & { readonly setupTokens: boolean };
+  readonly dryRun: boolean;
+  readonly exitCode: boolean;
+  /** Somebody is there to be asked. */
+  readonly asks: boolean;
+}
+
+export async function applyCommand(args: Arguments): Promise<number> {
+  const [file, ...rest] = args.words;
+  if (file === undefined || rest.length > 0) throw new UsageError('Give one file, or - for standard input.');
+  const options = optionsOf(args, file);
+  const read = await readSetupFile(file);
+  if (read.kind === 'problems') return refuse(read.problems);
+  return withStore(args, async ({ db }) => {
+    await migrate(db);
+    const patient = db.reopen({ queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 2 });
+    try {
+      return await planAndApply({ db: patient, random: (size) => randomBytes(size) }, read, options);
+    } finally {
+      await patient.close();
+    }
+  });
+}
+
+function optionsOf(args: Arguments, file: string): ApplyOptions {
+  const dryRun = args.flag('dry-run');
+  if (args.flag('exit-code') && !dryRun) throw new UsageError('--exit-code goes with --dry-run.');
+  return {
+    setup: {
+      prune: args.flag('prune'),
+      pruneTenants: args.flag('prune-tenants'),
+      force: args.flag('force'),
+      setupTokens: args.flag('setup-tokens'),
+      nowMs: Date.now(),
+    },
+    dryRun,
+    exitCode: args.flag('exit-code'),
+    asks: !args.flag('yes') && file !== STDIN && process.stdin.isTTY && process.stdout.isTTY,
+  };
+}
+
+type Readable = Extract<SetupFile, { kind: 'setup' }>;
+
+async function planAndApply(parts: SetupParts, { setup, problemsOf }: Readable, options: ApplyOptions): Promise<number> {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const plan = await previewSetup(parts, setup, options.setup);
+    if (plan.kind === 'errors') return refuse(problemsOf(plan.errors));
+    if (attempt > 1) process.stdout.write('\nSomebody else changed something meanwhile. The plan is now:\n\n');
+    process.stdout.write(planText(plan.steps));
+    if (plan.steps.length === 0) return DONE;
+    if (options.dryRun) return options.exitCode ? PENDING : DONE;
+    if (options.asks && !(await isAgreed(process.stdin, process.stdout))) {
+      process.stdout.write('\nNothing was changed.\n');
+      return NOT_DONE;
+    }
+    const applied = await applySetup(parts, setup, options.setup, plan.steps);
+    if (applied.kind === 'applied') {
+      tellDone(plan.steps, applied.setupTokens, options.setup.setupTokens);
+      return DONE;
+    }
+  }
+  throw new Error('Others kept changing the set-up while it was planned. Nothing was changed; run it again.');
+}
+
+function tellDone(steps: readonly Step[], tokens: readonly SetupToken[], wanted: boolean): void {
+  process.stdout.write('Done.\n');
+  const made = steps.some((step) => step.thing === 'user' && step.verb === 'create');
+  if (made && !wanted) {
+    process.stdout.write(
+      'New users have no password yet: an administrator lets them set one (password-reset), and\n`postern reset-admin` makes one for the first administrator.\n',
+    );
+  }
+  if (tokens.length > 0) {
+    process.stdout.write('\nOne-time tokens for POST /v1/auth/password/reset. They are not shown again.\n');
+    for (const { email, token, expiresAt } of tokens)
+      process.stdout.write(`${email} ${token} until ${expiresAt.toISOString()}\n`);
+  }
+}
+
+function refuse(problems: readonly Problem[]): number {
+  const told = problems.slice(0, MAX_PROBLEMS).map((problem) => `${formatProblem(problem)}\n`);
+  const more = problems.length - told.length;
+  process.stderr.write(told.join('') + (more > 0 ? `and ${more} more\n` : ''));
+  return WRONG_FILE;
+}

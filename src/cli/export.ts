@@ -1,0 +1,38 @@
+/** `postern export`: writes what is in the database as a file that `postern apply` takes. */
+
+import { exportSetup } from '../admin/setup/export.ts';
+import { migrate } from '../store/migrate.ts';
+import { type Arguments, UsageError } from './arguments.ts';
+import { setupWriter } from './export-file.ts';
+import { tenantOption } from './tenant-option.ts';
+import { withStore } from './with-store.ts';
+
+/** Reading a whole tenant's users takes longer than a request may. */
+const STATEMENT_TIMEOUT_MS = 60_000;
+
+/** Nothing is written before everything is read: half an export looks like a whole one, and pruning by it would delete the other half. */
+export async function exportCommand(args: Arguments): Promise<number> {
+  if (args.words.length > 0) throw new UsageError('export takes no file: it writes to standard output.');
+  const options = { tenant: tenantOption(args), users: !args.flag('without-users') };
+  const parts = await withStore(args, async ({ db }) => {
+    await migrate(db);
+    const patient = db.reopen({ queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 1 });
+    const texts: Buffer[] = [];
+    const write = setupWriter();
+    try {
+      await exportSetup(patient, options, (part) => void texts.push(Buffer.from(write(part))));
+    } finally {
+      await patient.close();
+    }
+    return texts;
+  });
+  for (const part of parts) await put(part);
+  return 0;
+}
+
+/** Resolves when it is out of our hands, so that a reader may be slow. */
+function put(bytes: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(bytes, (error) => (error ? reject(error) : resolve()));
+  });
+}

@@ -1,0 +1,33 @@
+import { type Rotation, rotateSigningKey } from '../admin/auth/rotate-signing-key.ts';
+import { rotationTimes } from '../identity/signing-key-plan.ts';
+import { checkSecretKey } from '../store/meta.ts';
+import { migrate } from '../store/migrate.ts';
+import type { Arguments } from './arguments.ts';
+import { withStore } from './with-store.ts';
+
+/** Begins a rotation and tells what happens when. Running servers follow by themselves, and no token is refused on the way. */
+export async function rotateSigningKeyCommand(args: Arguments): Promise<number> {
+  const rotation = await withStore(args, async ({ db, secretKey }, { config }) => {
+    await migrate(db);
+    // Under another secret-key the servers could not open what this seals.
+    await checkSecretKey(db, secretKey);
+    const feed = { catchUp: async () => undefined };
+    const times = rotationTimes(config.token.accessTtlMs);
+    // There is no cache in this process that would have to follow.
+    return rotateSigningKey({ db, feed, flush: () => undefined, now: Date.now, secretKey, times });
+  });
+  process.stdout.write(timetable(rotation));
+  return 0;
+}
+
+function timetable({ made, current, next }: Rotation): string {
+  if (next === undefined) return `The first signing key is made: ${current} signs from now on.\n`;
+  const [takeover, gone] = [next.signsFromMs, next.currentGoneMs].map((ms) => new Date(ms).toISOString());
+  const lines = [
+    made ? `Published:  ${next.kid}` : `Published already, nothing changed:  ${next.kid}`,
+    `Signs from: ${takeover}. Until then ${current} does.`,
+    `Then ${current} stays published for the tokens that it signed, and is removed after ${gone}.`,
+    'No token is refused meanwhile. There is nothing else to do.',
+  ];
+  return `${lines.join('\n')}\n`;
+}

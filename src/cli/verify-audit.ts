@@ -1,0 +1,47 @@
+/** `postern verify-audit`: whether the audit log is as it was written. Servers may run meanwhile. */
+
+import { auditMac } from '../server.ts';
+import { type Anchor, type Verification, verifyAudit } from '../store/audit-verify.ts';
+import { checkSecretKey } from '../store/meta.ts';
+import { pendingMigrations } from '../store/migrate.ts';
+import { type Arguments, UsageError } from './arguments.ts';
+import { withStore } from './with-store.ts';
+
+/** The exit code is 0 when the chain is whole, 1 when it is not. */
+export async function verifyAuditCommand(args: Arguments): Promise<number> {
+  const anchor = anchorOf(args.value('anchor'));
+  const found = await withStore(args, async (store) => {
+    const pending = await pendingMigrations(store.db);
+    if (pending.length > 0) throw new Error('The database is older than this program. Run postern migrate first.');
+    await checkSecretKey(store.db, store.secretKey);
+    return await verifyAudit(store.db, auditMac(store), anchor);
+  });
+  process.stdout.write(`${linesOf(found).join('\n')}\n`);
+  return found.broken === undefined ? 0 : 1;
+}
+
+function anchorOf(text: string | undefined): Anchor | undefined {
+  if (text === undefined) return undefined;
+  const [, seq, hash] = /^([1-9]\d{0,14}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (seq === undefined || hash === undefined) {
+    throw new UsageError(`--anchor ${text} is no seal: give its number, a colon and its 64 hexadecimal digits.`);
+  }
+  return { seq: Number(seq), hash };
+}
+
+function linesOf({ broken, damaged, rows, seals, removed, unsealed, late, newest }: Verification): readonly string[] {
+  const where = broken?.row === undefined ? '' : ` at row ${broken.row}`;
+  return [
+    `Rows checked: ${rows + damaged}, in ${seals} seals.`,
+    `Not sealed yet: ${unsealed}.`,
+    ...(removed === 0 ? [] : [`Removed because of their age (audit.retention): ${removed} rows, as the chain itself says.`]),
+    ...(late.rows === 0
+      ? []
+      : [
+          `Sealed more than an hour after they were written: ${late.rows} rows, the first of them row ${late.first}. Did no server run then?`,
+        ]),
+    ...(newest === undefined ? [] : [`Newest seal checked: ${newest.seq}:${newest.hash}`]),
+    ...(damaged === 0 ? [] : [`Rows that are not as they were sealed: ${damaged}.`]),
+    broken === undefined ? 'The chain is whole.' : `The chain is broken${where}: ${broken.what}.`,
+  ];
+}

@@ -1,0 +1,54 @@
+/**
+ * Policies under an assumption about their conditions, for questions that are asked of no moment and no place: `best`, no condition of
+ * a deny holds and every condition of an allow does; `worst`, the other way round. What is permitted at worst is permitted always; what
+ * is refused at best is refused always; in between it hangs on the conditions.
+ */
+
+import type { CompiledConditions } from './conditions.ts';
+import type { Snapshot, TenantView } from './model.ts';
+import { type Policy, type PolicySet, policyList } from './policies.ts';
+
+export type Assumption = 'best' | 'worst';
+
+const ALWAYS: CompiledConditions = Object.freeze({ checks: [], timezone: undefined });
+
+/** The policy as it counts under the assumption; undefined where it does not. */
+function assumedPolicy(policy: Policy, assumption: Assumption): Policy | undefined {
+  const { checks } = policy.conditions;
+  if (checks.length === 0) return policy;
+  const always = { ...policy, conditions: ALWAYS };
+  // A check that cannot be read always holds in a deny and never in an allow.
+  const readable = checks.filter((check) => check.kind !== 'unreadable').length;
+  if (policy.effect === 'deny') return assumption === 'worst' || readable === 0 ? always : undefined;
+  return assumption === 'best' && readable === checks.length ? always : undefined;
+}
+
+function assumedList(policies: readonly Policy[], assumption: Assumption) {
+  return policyList(policies.flatMap((policy) => assumedPolicy(policy, assumption) ?? []));
+}
+
+/** Sets are frozen and live as long as their tenant is cached, so each is converted once. */
+const known: Readonly<Record<Assumption, WeakMap<PolicySet, PolicySet>>> = { best: new WeakMap(), worst: new WeakMap() };
+
+export function assumedPolicies(set: PolicySet, assumption: Assumption): PolicySet {
+  const last = known[assumption].get(set);
+  if (last !== undefined) return last;
+  const made = Object.freeze({
+    denies: assumedList(set.denies.policies, assumption),
+    allows: assumedList(set.allows.policies, assumption),
+  });
+  known[assumption].set(set, made);
+  return made;
+}
+
+/** The same world with every policy under the assumption. */
+export function assumedSnapshot(snapshot: Snapshot, assumption: Assumption): Snapshot {
+  const view = (tenant: TenantView | undefined) =>
+    tenant && { ...tenant, policies: assumedPolicies(tenant.policies, assumption) };
+  const own = view(snapshot.own);
+  return {
+    own,
+    effective: snapshot.effective === snapshot.own ? own : view(snapshot.effective),
+    global: assumedPolicies(snapshot.global, assumption),
+  };
+}

@@ -1,0 +1,191 @@
+/**
+ * How somebody stands to one permission, whatever the time and wherever they are: allowed, denied, or allowed depending on conditions.
+ * The decision is asked twice, under the best and the worst assumption about the conditions (assumed.ts); nothing is decided here.
+ */
+
+import type { RoleName } from '../domain/ids.ts';
+import { BUILTIN_ROLES } from '../domain/roles.ts';
+import { assumedSnapshot } from './assumed.ts';
+import { decide } from './decide.ts';
+import { decideManagement } from './management.ts';
+import {
+  type CheckInput,
+  type Permission,
+  type Principal,
+  RESOURCE_KINDS,
+  type Resource,
+  type ResourceKind,
+  type RouteLine,
+  type Snapshot,
+} from './model.ts';
+import { type ConsideredGrant, permitted, type Question, question, type Trace } from './permitted.ts';
+import { concerns, type Policy } from './policies.ts';
+import { isPlatformAdmin } from './tenant.ts';
+
+export interface Ability {
+  readonly permission: Permission;
+  /** Empty: asked of a route that takes no resource. */
+  readonly resources: readonly Resource[];
+}
+
+export type Verdict = 'allow' | 'conditional' | 'deny';
+
+export interface Standing {
+  readonly verdict: Verdict;
+  /** The grants that cover the permission and its resources; of an owned key its scopes and its owner's. */
+  readonly grants: readonly ConsideredGrant[];
+  /** The allow policies that permit it, under their conditions. */
+  readonly allows: readonly Policy[];
+  /** The policies on whose conditions a conditional verdict hangs: denies that may apply, and allows where nothing else permits. */
+  readonly hangsOn: readonly Policy[];
+}
+
+/** The permissions of /v1/iam, where a tenant's policies do not bind platform administrators. */
+const MANAGEMENT: ReadonlySet<string> = new Set([
+  'admin:users',
+  'admin:roles',
+  'admin:policies',
+  'admin:tenants',
+  'admin:keys',
+  'audit:read',
+  'usage:read',
+  'usage:write',
+]);
+
+/**
+ * `<kind>/<name>`, one concrete resource. `<kind>/` with nothing after it is one that the request does not name.
+ * @returns undefined for anything else
+ */
+export function parseResource(text: string): Resource | undefined {
+  const slash = text.indexOf('/');
+  const kind: ResourceKind | undefined = RESOURCE_KINDS.find((known) => known === text.slice(0, slash));
+  const name = text.slice(slash + 1);
+  if (kind === undefined || name.includes('*')) return undefined;
+  return { kind, name: name === '' ? undefined : name };
+}
+
+function lineOf({ permission }: Ability): RouteLine {
+  return {
+    method: '',
+    template: '',
+    permissions: [permission],
+    model: 'none',
+    collection: 'none',
+    agent: 'none',
+    tokens: false,
+    upgrade: false,
+    counts: 'none',
+    readsBody: false,
+  };
+}
+
+/** Conditions are assumed, so neither the address nor the time is looked at. */
+const NO_MOMENT_MS = 0;
+
+function inputIn(snapshot: Snapshot): CheckInput {
+  return {
+    method: '',
+    path: '',
+    authorization: undefined,
+    tenant: snapshot.effective?.id,
+    upgrade: undefined,
+    contentType: undefined,
+    contentEncoding: undefined,
+    body: new Uint8Array(),
+    bodyPartial: false,
+    clientAddress: undefined,
+  };
+}
+
+function isManagement(ability: Ability): boolean {
+  return MANAGEMENT.has(ability.permission.text) && ability.resources.length === 0;
+}
+
+function isAllowed(ability: Ability, principal: Principal, snapshot: Snapshot): boolean {
+  const about = { principal, snapshot, clientAddress: undefined, nowMs: NO_MOMENT_MS };
+  const decision = isManagement(ability)
+    ? decideManagement({ ...about, permission: ability.permission.text, self: false })
+    : decide(
+        { kind: 'matched', line: lineOf(ability), resources: ability.resources },
+        inputIn(snapshot),
+        { kind: 'proved', principal },
+        snapshot,
+        NO_MOMENT_MS,
+      );
+  return decision.kind === 'allow';
+}
+
+/** The decision's own question; undefined where there is none, because a tenant is missing. */
+function asked(ability: Ability, principal: Principal, { own, effective, global }: Snapshot): Question | undefined {
+  if (own === undefined || effective === undefined) return undefined;
+  return question({
+    principal,
+    permissions: [ability.permission],
+    resources: ability.resources,
+    own,
+    effective,
+    bound: !(isManagement(ability) && isPlatformAdmin(principal)),
+    global,
+    clientAddress: undefined,
+    nowMs: NO_MOMENT_MS,
+  });
+}
+
+function concerning(effect: 'denies' | 'allows', query: Question): readonly Policy[] {
+  const { globalPolicies, tenantPolicies } = query;
+  const policies = [...globalPolicies[effect].policies, ...(tenantPolicies?.[effect].policies ?? [])];
+  return policies.filter((policy) => concerns(policy, query));
+}
+
+/** An allow with a condition that cannot be read never permits anything. */
+function isReadable(policy: Policy): boolean {
+  return policy.conditions.checks.every((check) => check.kind !== 'unreadable');
+}
+
+const DENIED: Standing = Object.freeze({ verdict: 'deny', grants: [], allows: [], hangsOn: [] });
+
+/** @param snapshot of the tenant that is asked about as the effective one */
+export function standing(ability: Ability, principal: Principal, snapshot: Snapshot): Standing {
+  const best = assumedSnapshot(snapshot, 'best');
+  const worst = assumedSnapshot(snapshot, 'worst');
+  const query = asked(ability, principal, snapshot);
+  const queryAtWorst = asked(ability, principal, worst);
+  if (query === undefined || queryAtWorst === undefined || !isAllowed(ability, principal, best)) return DENIED;
+
+  const verdict = isAllowed(ability, principal, worst) ? 'allow' : 'conditional';
+  const trace: Trace = { grants: [] };
+  const withoutConditions = permitted(queryAtWorst, trace) === 'permitted';
+  const policiesServe = principal.kind === 'user' || principal.owner !== undefined;
+  const allows = policiesServe ? concerning('allows', query).filter(isReadable) : [];
+  const isConditional = (policy: Policy) => policy.conditions.checks.length > 0;
+  return {
+    verdict,
+    grants: trace.grants.filter((grant) => grant.coversPermission && grant.coversResources),
+    allows,
+    hangsOn:
+      verdict === 'allow'
+        ? []
+        : [...concerning('denies', query).filter(isConditional), ...(withoutConditions ? [] : allows.filter(isConditional))],
+  };
+}
+
+/**
+ * Which users of a tenant can have the ability at all: all, or those who hold one of some roles. Grants do not add up and a policy binds
+ * by any one role, so whoever is permitted is permitted by one of their roles alone, or by none.
+ * @param snapshot of the tenant's own people
+ * @param principalWith somebody of the tenant who holds exactly these roles
+ */
+export function rolesThatSuffice(
+  ability: Ability,
+  snapshot: Snapshot,
+  principalWith: (roles: readonly RoleName[]) => Principal,
+): 'any' | readonly RoleName[] {
+  const best = assumedSnapshot(snapshot, 'best');
+  if (isAllowed(ability, principalWith([]), best)) return 'any';
+  const { own, effective, global } = snapshot;
+  const names = new Set<RoleName>([...BUILTIN_ROLES.map((role) => role.name), ...(own?.roles.keys() ?? [])]);
+  for (const policy of [...global.allows.policies, ...(effective?.policies.allows.policies ?? [])]) {
+    for (const role of policy.roles ?? []) names.add(role);
+  }
+  return [...names].filter((role) => isAllowed(ability, principalWith([role]), best));
+}

@@ -1,0 +1,33 @@
+/** The limits of `metering`, asked and told in the gate's words. */
+
+import type { Allow } from '../decision/model.ts';
+import type { AdmitAsk, Limits } from '../metering/limits.ts';
+import type { FinishedListener, Limiter } from './ports.ts';
+
+export function limiterOver(limits: Pick<Limits, 'admit'>): Limiter {
+  return { admit: (allow) => limits.admit(askOf(allow)) };
+}
+
+export function settlingWith(limits: Pick<Limits, 'settle'>): FinishedListener {
+  return { finished: (request) => limits.settle(request) };
+}
+
+function askOf({ tenant, principal, route, askedTokens, askedChoices }: Allow): AdmitAsk {
+  const { settings, quotas } = tenant;
+  const key = principal.kind === 'api_key' ? principal : undefined;
+  return {
+    tenantId: tenant.id,
+    tenantRpm: settings.rate_limit_rpm,
+    keyId: key?.id,
+    keyRpm: key?.rateLimitRpm,
+    metered: route.tokens,
+    askedTokens,
+    askedChoices,
+    maxTokensPerRequest: settings.max_tokens_per_request,
+    monthlyTokens: quotas.monthly_tokens,
+    timezone: settings.timezone,
+    createsCollection: route.counts === 'adds-collection',
+    removesCollection: route.counts === 'removes-collection',
+    maxCollections: quotas.max_collections,
+  };
+}

@@ -1,0 +1,41 @@
+/** Which of several media types a client would rather have (RFC 9110, section 12.5.1). */
+
+interface Range {
+  readonly type: string;
+  readonly quality: number;
+}
+
+/**
+ * @param accept the header; empty when there is none
+ * @param offered in the server's own order, its default first: the answer for a client that says nothing, or wants something else
+ */
+export function preferredType(accept: string, offered: readonly [string, ...string[]]): string {
+  const ranges = accept.split(',').map(readRange);
+  let [best] = offered;
+  let bestQuality = 0;
+  for (const type of offered) {
+    const quality = qualityOf(type, ranges);
+    if (quality > bestQuality) {
+      best = type;
+      bestQuality = quality;
+    }
+  }
+  return best;
+}
+
+function readRange(text: string): Range {
+  const [type = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
+  const weight = parameters.find((parameter) => parameter.startsWith('q='));
+  const quality = weight === undefined ? 1 : Number(weight.slice(2));
+  return { type, quality: quality >= 0 && quality <= 1 ? quality : 0 };
+}
+
+/** That of the most specific range which covers the type. */
+function qualityOf(type: string, ranges: readonly Range[]): number {
+  const group = `${type.split('/', 1)[0]}/*`;
+  for (const covering of [type, group, '*/*']) {
+    const range = ranges.find((each) => each.type === covering);
+    if (range !== undefined) return range.quality;
+  }
+  return 0;
+}

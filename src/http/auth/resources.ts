@@ -1,0 +1,31 @@
+/** The schemas of what /v1/auth answers with. */
+
+import { Type } from 'typebox';
+import { component } from '../answers.ts';
+import { nullable } from '../validation.ts';
+
+export const TokenPair = component(
+  'TokenPair',
+  Type.Object({
+    access_token: Type.String({ description: 'A JWT.' }),
+    token_type: Type.Unsafe<'Bearer'>({ type: 'string', enum: ['Bearer'] }),
+    expires_in: Type.Integer({ description: 'Seconds.' }),
+    refresh_token: Type.Optional(Type.String({ description: 'Absent where it travels in a cookie.' })),
+  }),
+);
+
+export const Me = component(
+  'Me',
+  Type.Object({
+    id: Type.String(),
+    type: Type.Unsafe<'user' | 'api_key'>({ type: 'string', enum: ['user', 'api_key'] }),
+    email: nullable(Type.String()),
+    name: Type.String(),
+    tenant_id: Type.String(),
+    roles: Type.Array(Type.String()),
+    permissions: Type.Array(Type.String(), {
+      description: 'The patterns that roles or scopes give. Policies and constraints may still narrow or widen them.',
+    }),
+    platform_admin: Type.Boolean(),
+  }),
+);

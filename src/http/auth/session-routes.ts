@@ -1,0 +1,95 @@
+/** /v1/auth/sessions: one's own sessions, with an access token. */
+
+import { Type } from 'typebox';
+import type { AuthParts } from '../../admin/auth/parts.ts';
+import { endOwnSession, endOwnSessions, getSession, listSessions } from '../../admin/auth/sessions.ts';
+import { component, DONE, shows } from '../answers.ts';
+import { listOf } from '../iam/resources.ts';
+import { closed, page } from '../iam/schemas.ts';
+import { callerRoute, NOTHING, type Route } from '../route.ts';
+import { nullable } from '../validation.ts';
+
+const instant = Type.String({ format: 'date-time' });
+
+const Session = component(
+  'Session',
+  Type.Object({
+    id: Type.String({ pattern: '^ses_[0-9a-z]{26}$', examples: ['ses_01jd5k3v8m2x7q9w4r6t0y1z3b'] }),
+    created_at: instant,
+    last_used_at: Type.String({ format: 'date-time', description: 'When it was begun or last refreshed.' }),
+    expires_at: Type.String({ format: 'date-time', description: 'When it ends however much it is used.' }),
+    address: nullable(Type.String({ description: 'From where it was begun.' })),
+    user_agent: nullable(Type.String()),
+    cookie: Type.Boolean({ description: "Its refresh token lives in a browser's cookie." }),
+    current: Type.Boolean({ description: 'The session of the access token that asks.' }),
+  }),
+);
+
+const pages = Type.Object(page, closed);
+
+const ending = Type.Object(
+  { current: Type.Optional(Type.Boolean({ description: 'true: the session of this request ends as well.' })) },
+  closed,
+);
+
+const SESSIONS = '/v1/auth/sessions';
+const SESSION = '/v1/auth/sessions/:id';
+
+export function sessionRoutes(parts: AuthParts): readonly Route[] {
+  return [
+    callerRoute({
+      method: 'GET',
+      path: SESSIONS,
+      operationId: 'listSessions',
+      summary: "List one's own active sessions, the newest first.",
+      permission: 'any',
+      body: NOTHING,
+      query: pages,
+      answers: shows('One page of sessions.', listOf(Session)),
+      refusals: ['insufficient_permission'],
+      handler: async ({ caller, query }) => ({ status: 200, body: await listSessions(parts, caller, query) }),
+    }),
+    callerRoute({
+      method: 'DELETE',
+      path: SESSIONS,
+      operationId: 'endSessions',
+      summary: "End all one's own sessions but the one that asks; with `current=true` that one too.",
+      permission: 'any',
+      body: NOTHING,
+      query: ending,
+      answers: DONE,
+      refusals: ['insufficient_permission'],
+      handler: async ({ caller, query }) => {
+        await endOwnSessions(parts, caller, { own: query.current === true });
+        return { status: 204 };
+      },
+    }),
+    callerRoute({
+      method: 'GET',
+      path: SESSION,
+      operationId: 'getSession',
+      summary: "Get one of one's own active sessions.",
+      permission: 'any',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The session.', Session, ['etag']),
+      refusals: ['insufficient_permission', 'not_found'],
+      handler: async ({ caller, param }) => ({ status: 200, body: await getSession(parts, caller, param('id')) }),
+    }),
+    callerRoute({
+      method: 'DELETE',
+      path: SESSION,
+      operationId: 'endSession',
+      summary: "End one of one's own sessions: its tokens prove nothing from now on.",
+      permission: 'any',
+      body: NOTHING,
+      query: NOTHING,
+      answers: DONE,
+      refusals: ['insufficient_permission', 'not_found', 'precondition_failed'],
+      handler: async ({ caller, param }) => {
+        await endOwnSession(parts, caller, param('id'));
+        return { status: 204 };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,76 @@
+/** /v1/iam/audit: pages of JSON, or everything as one stream of NDJSON or CSV. */
+
+import { Type } from 'typebox';
+import { type ExportFormat, exportAudit } from '../../admin/audit/export.ts';
+import { listAuditPage } from '../../admin/audit/list.ts';
+import type { AdminParts } from '../../admin/caller.ts';
+import type { Answers } from '../answers.ts';
+import { PAGES, refusePaging, wantedType } from '../exports.ts';
+import { type Answer, callerRoute, NOTHING, type Route } from '../route.ts';
+import { AuditRow, listOf } from './resources.ts';
+import { closed, oneOf, page, tenantFilter } from './schemas.ts';
+
+const instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
+
+const filters = Type.Object(
+  {
+    ...page,
+    ...tenantFilter,
+    actor: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 64, description: 'An id; system or anonymous for actors that have none.' }),
+    ),
+    action: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'As in auth.login.' })),
+    target: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 400, description: 'An id or a name, or with its type before it: role/auditor.' }),
+    ),
+    result: Type.Optional(oneOf('success', 'failure', 'refused')),
+    from: instant('From then on.'),
+    to: instant('Up to then, that instant left out.'),
+    request_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  },
+  closed,
+);
+
+const EXPORTS: Readonly<Record<string, { readonly format: ExportFormat; readonly type: string; readonly file: string }>> = {
+  'application/x-ndjson': { format: 'ndjson', type: 'application/x-ndjson; charset=utf-8', file: 'audit.ndjson' },
+  'text/csv': { format: 'csv', type: 'text/csv; charset=utf-8; header=present', file: 'audit.csv' },
+};
+
+const answers: Answers = {
+  200: {
+    description: 'One page of rows, newest first; or all of them, as the Accept header asks.',
+    content: {
+      [PAGES]: listOf(AuditRow),
+      'application/x-ndjson': Type.String({ description: 'One row as JSON on each line.' }),
+      'text/csv': Type.String({ description: 'A header line, then one row on each line. before and after are JSON.' }),
+    },
+  },
+};
+
+export function auditRoutes(parts: AdminParts): readonly Route[] {
+  return [
+    callerRoute({
+      method: 'GET',
+      path: '/v1/iam/audit',
+      operationId: 'listAudit',
+      summary: 'Read the audit log, newest first: in pages, or with Accept as one stream of NDJSON or CSV.',
+      permission: 'audit:read',
+      body: NOTHING,
+      query: filters,
+      answers,
+      refusals: [],
+      handler: async ({ caller, query, header }): Promise<Answer> => {
+        const wanted = EXPORTS[wantedType(header('accept'), Object.keys(EXPORTS))];
+        const headers = { vary: 'accept' };
+        if (wanted === undefined) return { status: 200, headers, body: await listAuditPage(parts, caller, query) };
+        refusePaging(query);
+        const pieces = await exportAudit(parts, caller, query, wanted.format);
+        return {
+          status: 200,
+          headers: { ...headers, 'content-disposition': `attachment; filename="${wanted.file}"` },
+          stream: { type: wanted.type, pieces },
+        };
+      },
+    }),
+  ];
+}

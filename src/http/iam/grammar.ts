@@ -1,0 +1,70 @@
+/** What names and patterns look like, for the description of the API. The use cases refuse what is otherwise, with their reasons. */
+
+import { MAX_PATTERN_LENGTH } from '../../decision/permissions.ts';
+import { DAY_NAMES } from '../../domain/records.ts';
+import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../identity/password-rules.ts';
+import { asksAlso } from '../validation.ts';
+
+/** Of roles and policies. */
+export const NAME = '^[a-z][a-z0-9_-]{0,62}$';
+export const TENANT_ID = '^[a-z0-9][a-z0-9-]{0,62}$';
+/** `*` or `<resource>:<action>`. */
+export const PERMISSION_PATTERN = '^(\\*|(\\*|[a-z][a-z0-9_-]*):(\\*|[a-z][a-z0-9_-]*))$';
+/** One permission, without wildcards. */
+export const PERMISSION = '^[a-z][a-z0-9_-]*:[a-z][a-z0-9_-]*$';
+/** `*` or `<kind>/<glob>`. */
+export const RESOURCE_PATTERN = '^(\\*|(models|collections|agents)/[^\\u0000-\\u001f\\u007f-\\u009f]+)$';
+/** Names of models, collections and agents, or globs. */
+export const RESOURCE_NAME = '^[^\\u0000-\\u001f\\u007f-\\u009f]+$';
+const TIME_OF_DAY = '^([01][0-9]|2[0-3]):[0-5][0-9]$';
+
+export const aName = asksAlso({ pattern: NAME });
+export const aTenantId = asksAlso({ pattern: TENANT_ID });
+export const aPermissionPattern = asksAlso({ pattern: PERMISSION_PATTERN, maxLength: MAX_PATTERN_LENGTH });
+export const aPermission = asksAlso({ pattern: PERMISSION, maxLength: MAX_PATTERN_LENGTH });
+export const aResourcePattern = asksAlso({ pattern: RESOURCE_PATTERN });
+/** It must not be easily guessed either. */
+export const aPassword = asksAlso({
+  minLength: MIN_PASSWORD_LENGTH,
+  maxLength: MAX_PASSWORD_LENGTH,
+  pattern: '^[^\\u0000]*$',
+  examples: ['a lake of tin whistles'],
+});
+
+/** Two members that exclude each other. */
+export function notBoth(one: string, other: string) {
+  return asksAlso({ not: { required: [one, other] } });
+}
+
+const operators = (one: string, other: string, operand: object) => ({
+  type: 'object',
+  properties: { [one]: operand, [other]: operand },
+  additionalProperties: false,
+  minProperties: 1,
+});
+
+const addresses = {
+  type: 'array',
+  items: { type: 'string', description: 'An address or a CIDR block without host bits, IPv4 or IPv6.', examples: ['10.0.0.0/8'] },
+  minItems: 1,
+  maxItems: 1000,
+};
+const span = {
+  type: 'array',
+  items: { type: 'string', pattern: TIME_OF_DAY },
+  minItems: 2,
+  maxItems: 2,
+  uniqueItems: true,
+  examples: [['22:00', '06:00']],
+};
+const days = { type: 'array', items: { type: 'string', enum: DAY_NAMES }, minItems: 1, maxItems: 1000 };
+
+export const someConditions = asksAlso({
+  properties: {
+    ip_address: operators('in', 'not_in', addresses),
+    time: operators('between', 'not_between', span),
+    day_of_week: operators('in', 'not_in', days),
+    timezone: { type: 'string', description: 'A name of the IANA time zone database.', examples: ['Europe/Berlin'] },
+  },
+  additionalProperties: false,
+});

@@ -1,0 +1,265 @@
+/** The schemas of what /v1/iam answers with. */
+
+import { type TSchema, Type } from 'typebox';
+import { ERRORS } from '../../domain/errors.ts';
+import { DAY_NAMES } from '../../domain/records.ts';
+import { type Component, component } from '../answers.ts';
+import { oneOf } from './schemas.ts';
+
+/** RFC 3339 in UTC. */
+const instant = Type.String({ format: 'date-time', examples: ['2026-11-21T09:00:00.000Z'] });
+const perhaps = (schema: TSchema & { readonly type: string }) => Type.Unsafe({ ...schema, type: [schema.type, 'null'] });
+const text = Type.String();
+const texts = Type.Array(text);
+
+export const UserId = Type.String({ pattern: '^usr_[0-9a-z]{26}$', examples: ['usr_01jd5k3v8m2x7q9w4r6t0y1z3b'] });
+export const KeyId = Type.String({ pattern: '^key_[0-9a-z]{26}$', examples: ['key_01jd5k3v8m2x7q9w4r6t0y1z3b'] });
+
+const Constraints = component(
+  'ResourceConstraints',
+  Type.Object(
+    { models: Type.Optional(texts), collections: Type.Optional(texts), agents: Type.Optional(texts) },
+    {
+      description: 'Names or globs by kind. An absent kind is unconstrained, an empty list permits none.',
+    },
+  ),
+);
+
+const user = {
+  id: UserId,
+  email: perhaps(Type.String({ description: 'null for users of a directory that have none.' })),
+  name: text,
+  department: perhaps(text),
+  roles: Type.Array(text, { description: 'Given by hand.' }),
+  directory_roles: Type.Array(text, { description: 'Given by the directory; read-only.' }),
+  tenant_id: text,
+  status: oneOf('active', 'deactivated'),
+  created_at: instant,
+  updated_at: instant,
+};
+
+export const User = component('User', Type.Object(user));
+
+/** Of an answer given again under its Idempotency-Key, in place of the secret. */
+const withheld = {
+  secret_available: Type.Optional(
+    Type.Unsafe<false>({ const: false, description: 'In place of the secret where an answer is given again.' }),
+  ),
+};
+
+export const CreatedUser = component(
+  'CreatedUser',
+  Type.Object({
+    ...user,
+    password_setup_token: Type.Optional(
+      Type.String({ description: 'Sets a first password, once, within the hour. Shown here and never again.' }),
+    ),
+    ...withheld,
+  }),
+);
+
+export const PasswordReset = component(
+  'PasswordReset',
+  Type.Object({
+    password_setup_token: Type.Optional(Type.String({ description: 'Shown here and never again.' })),
+    ...withheld,
+    expires_at: instant,
+  }),
+);
+
+export const Role = component(
+  'Role',
+  Type.Object({
+    name: text,
+    description: text,
+    permissions: texts,
+    resource_constraints: Constraints,
+    builtin: Type.Boolean(),
+    tenant_id: perhaps(Type.String({ description: 'null for built-in roles, which are the same in every tenant.' })),
+    created_at: perhaps(instant),
+    updated_at: perhaps(instant),
+  }),
+);
+
+const condition = (operators: readonly [string, string], operand: TSchema) =>
+  Type.Partial(Type.Object({ [operators[0]]: operand, [operators[1]]: operand }));
+
+export const Conditions = component(
+  'PolicyConditions',
+  Type.Object(
+    {
+      ip_address: Type.Optional(condition(['in', 'not_in'], texts)),
+      time: Type.Optional(condition(['between', 'not_between'], Type.Array(text, { minItems: 2, maxItems: 2 }))),
+      day_of_week: Type.Optional(condition(['in', 'not_in'], Type.Array(oneOf(...DAY_NAMES)))),
+      timezone: Type.Optional(text),
+    },
+    { description: 'All must hold; empty = always.' },
+  ),
+);
+
+export const Policy = component(
+  'Policy',
+  Type.Object({
+    name: text,
+    description: text,
+    effect: oneOf('allow', 'deny'),
+    actions: texts,
+    resources: texts,
+    conditions: Conditions,
+    applies_to: oneOf('everyone', 'roles'),
+    attached_roles: texts,
+    global: Type.Boolean(),
+    enabled: Type.Boolean(),
+    tenant_id: perhaps(Type.String({ description: 'null for global policies.' })),
+    created_at: instant,
+    updated_at: instant,
+    notice: Type.Optional(Type.String({ description: 'Present where the policy does not do what its author may think.' })),
+  }),
+);
+
+const limit = Type.Integer({ minimum: 0 });
+
+export const Tenant = component(
+  'Tenant',
+  Type.Object({
+    id: text,
+    name: text,
+    status: oneOf('active', 'suspended'),
+    settings: component(
+      'TenantSettings',
+      Type.Object(
+        {
+          default_model: Type.Optional(text),
+          max_tokens_per_request: Type.Optional(limit),
+          rate_limit_rpm: Type.Optional(limit),
+          timezone: Type.Optional(text),
+          allow_keys_without_expiry: Type.Optional(Type.Boolean()),
+        },
+        { description: 'An absent limit is none, 0 lets nothing through.' },
+      ),
+    ),
+    quotas: component(
+      'TenantQuotas',
+      Type.Object(
+        { monthly_tokens: Type.Optional(limit), max_users: Type.Optional(limit), max_collections: Type.Optional(limit) },
+        { description: 'An absent limit is none, 0 lets nothing through.' },
+      ),
+    ),
+    created_at: instant,
+    updated_at: instant,
+  }),
+);
+
+const key = {
+  id: KeyId,
+  tenant_id: text,
+  user_id: perhaps(Type.String({ description: 'null for a key of its tenant.' })),
+  description: text,
+  scopes: texts,
+  resource_constraints: Constraints,
+  rate_limit_rpm: perhaps(limit),
+  prefix: text,
+  last_four: text,
+  status: oneOf('active', 'expired', 'revoked'),
+  expires_at: perhaps(instant),
+  created_at: instant,
+  updated_at: instant,
+  last_used_at: perhaps(instant),
+};
+
+export const ApiKey = component('ApiKey', Type.Object(key));
+
+export const IssuedApiKey = component(
+  'IssuedApiKey',
+  Type.Object({
+    ...key,
+    key: Type.Optional(Type.String({ description: 'The key itself, shown here and never again.' })),
+    ...withheld,
+  }),
+);
+
+export const AuditRow = component(
+  'AuditRow',
+  Type.Object({
+    id: text,
+    time: instant,
+    actor: Type.Object({
+      type: oneOf('user', 'api_key', 'system', 'anonymous'),
+      id: perhaps(Type.String({ description: 'null for the system, and for whoever proved nothing.' })),
+    }),
+    tenant_id: perhaps(Type.String({ description: 'null for what belongs to no tenant.' })),
+    address: perhaps(text),
+    action: Type.String({ examples: ['user.create', 'auth.login'] }),
+    target: Type.Object({ type: perhaps(text), id: perhaps(text) }),
+    result: oneOf('success', 'failure', 'refused'),
+    before: Type.Unknown({ description: 'What there was, without secrets; null where nothing is recorded.' }),
+    after: Type.Unknown({ description: 'What there is now, or what else is worth knowing; without secrets.' }),
+    request_id: perhaps(text),
+  }),
+);
+
+const step = Type.Object({
+  line: Type.Integer(),
+  name: text,
+  outcome: oneOf('passed', 'denied', 'allowed'),
+  detail: text,
+});
+
+const grant = Type.Object({
+  kind: oneOf('role', 'owner_role', 'scopes'),
+  name: perhaps(text),
+  permissions: texts,
+  resource_constraints: Constraints,
+  outcome: oneOf('covers', 'no_permission', 'no_resources'),
+});
+
+const policyStep = Type.Object({
+  name: text,
+  effect: oneOf('allow', 'deny'),
+  global: Type.Boolean(),
+  matched: Type.Boolean(),
+  applies: Type.Boolean(),
+  actions: Type.Boolean(),
+  resources: Type.Boolean(),
+  conditions: Type.Array(
+    Type.Object({
+      kind: text,
+      operator: perhaps(text),
+      operand: texts,
+      value: perhaps(Type.String({ description: 'What it was compared with; null when that is missing.' })),
+      timezone: perhaps(Type.String({ description: 'Whose clock shows the value.' })),
+      matched: Type.Boolean(),
+      missing: Type.Boolean(),
+    }),
+  ),
+});
+
+export const Explanation = component(
+  'Explanation',
+  Type.Object({
+    decision: oneOf('allow', 'deny'),
+    status: Type.Integer(),
+    code: oneOf('allow', ...Object.keys(ERRORS)),
+    detail: text,
+    policy: perhaps(text),
+    steps: Type.Array(step),
+    route: perhaps(text),
+    permission: perhaps(text),
+    resources: texts,
+    grants: Type.Array(grant),
+    policies: Type.Array(policyStep),
+  }),
+);
+
+/** One page of a list. */
+export function listOf(schema: Component) {
+  return component(
+    `${schema.title}List`,
+    Type.Object({
+      object: oneOf('list'),
+      data: Type.Array(schema),
+      has_more: Type.Boolean(),
+      next_cursor: perhaps(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),
+    }),
+  );
+}

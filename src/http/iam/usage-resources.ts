@@ -1,0 +1,172 @@
+/** The schemas of usage and limits: what is asked, and what is answered. */
+
+import { Type } from 'typebox';
+import { MAX_EVENTS } from '../../admin/usage/events.ts';
+import { USAGE_GROUPS } from '../../store/queries/usage.ts';
+import { component } from '../answers.ts';
+import { nullable } from '../validation.ts';
+import { aTenantId } from './grammar.ts';
+import { closed, oneOf, page, tenantFilter, title } from './schemas.ts';
+
+export const usageFilters = Type.Object(
+  {
+    ...page,
+    ...tenantFilter,
+    period: Type.Optional(
+      Type.String({
+        pattern: '^[1-9][0-9]{3}-(0[1-9]|1[0-2])$',
+        maxLength: 7,
+        description: "A calendar month of the tenant's time zone; the current one unless told.",
+        examples: ['2026-11'],
+      }),
+    ),
+    group_by: Type.Optional(oneOf(...USAGE_GROUPS)),
+  },
+  closed,
+);
+
+/** Of whatever form the API's own ids have; whether there is one, or still is, nobody asks. */
+function idOf(prefix: 'key' | 'usr') {
+  return nullable(
+    Type.String({
+      maxLength: 64,
+      pattern: `^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`,
+      examples: [`${prefix}_01jd5k3v8m2x7q9w4r6t0y1z3b`],
+    }),
+  );
+}
+
+/** Sums over a thousand events stay exact. */
+const MAX_EVENT_TOKENS = 1_000_000_000;
+const tokens = Type.Integer({ minimum: 0, maximum: MAX_EVENT_TOKENS });
+
+const event = component(
+  'UsageEvent',
+  Type.Object(
+    {
+      id: Type.String({
+        minLength: 1,
+        maxLength: 128,
+        pattern: '^[!-~]+$',
+        description: 'Yours. An event of an id that was sent before counts no second time.',
+      }),
+      model: title(256),
+      key_id: Type.Optional(idOf('key')),
+      user_id: Type.Optional(idOf('usr')),
+      time: Type.String({ format: 'date-time', maxLength: 64, description: 'When it happened, within the last 35 days.' }),
+      prompt_tokens: tokens,
+      completion_tokens: tokens,
+      cached_tokens: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_EVENT_TOKENS, description: "Of the prompt's." })),
+      total_tokens: Type.Optional(
+        Type.Integer({ minimum: 0, maximum: 2 * MAX_EVENT_TOKENS, description: 'Prompt and completion together unless told.' }),
+      ),
+      requests: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'It stands for so many; 1 unless told.' }),
+      ),
+    },
+    closed,
+  ),
+);
+
+export const usageEvents = component(
+  'UsageEvents',
+  Type.Object(
+    {
+      tenant_id: Type.Optional(Type.String({ maxLength: 64, ...aTenantId })),
+      events: Type.Array(event, { minItems: 1, maxItems: MAX_EVENTS }),
+    },
+    closed,
+  ),
+);
+
+const count = Type.Integer({ minimum: 0 });
+
+const sums = {
+  requests: count,
+  prompt_tokens: count,
+  completion_tokens: count,
+  cached_tokens: Type.Integer({ minimum: 0, description: "Of the prompt's." }),
+  total_tokens: count,
+  estimated_tokens: Type.Integer({ minimum: 0, description: 'Of the total: not measured but reckoned by rule.' }),
+};
+
+const perhaps = (description: string) => Type.Optional(nullable(Type.String({ description })));
+
+export const Usage = component(
+  'Usage',
+  Type.Object({
+    period: Type.String({ examples: ['2026-11'] }),
+    tenant_id: Type.String({ description: '`*` for all tenants together.' }),
+    total: component('UsageSums', Type.Object(sums)),
+    data: Type.Array(
+      component(
+        'UsageRow',
+        Type.Object({
+          model: perhaps('Grouped by model. null: the request named none, or failed.'),
+          key: perhaps('Grouped by key: its id. null: without a key.'),
+          user: perhaps('Grouped by user: its id, of a key its owner. null: a key of its tenant.'),
+          day: Type.Optional(Type.String({ format: 'date', description: "Grouped by day, in the tenant's time zone." })),
+          ...sums,
+        }),
+      ),
+      { description: 'One row for each model, key, user or day with usage, in their order; empty without group_by.' },
+    ),
+    has_more: Type.Boolean(),
+    next_cursor: nullable(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),
+  }),
+);
+
+export const UsageEventsResult = component(
+  'UsageEventsResult',
+  Type.Object({
+    accepted: count,
+    duplicates: Type.Integer({ minimum: 0, description: 'Events that were heard of before, in this batch or another.' }),
+  }),
+);
+
+const limit = {
+  limit: nullable(Type.Integer({ minimum: 0, description: 'null: there is none.' })),
+  used: nullable(Type.Integer({ minimum: 0, description: 'null: nobody counts.' })),
+  remaining: nullable(count),
+  resets_at: nullable(Type.String({ format: 'date-time', description: 'null: not by itself.' })),
+};
+
+const limitSchema = component('Limit', Type.Object(limit));
+
+const reservable = component(
+  'ReservableLimit',
+  Type.Object({
+    ...limit,
+    reserved: Type.Integer({
+      minimum: 0,
+      description: 'Of what remains: set aside for requests under way, and a little ahead of need.',
+    }),
+  }),
+);
+
+export const Limits = component(
+  'Limits',
+  Type.Object({
+    rate_limit_rpm: limitSchema,
+    max_tokens_per_request: limitSchema,
+    monthly_tokens: reservable,
+    max_users: limitSchema,
+    max_collections: reservable,
+  }),
+);
+
+/** More than any tenant has, and exact in a number. */
+const MAX_USED = 1_000_000_000_000_000;
+
+export const usageCorrection = component(
+  'UsageCorrection',
+  Type.Object(
+    {
+      collections: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_USED, description: 'How many there are.' })),
+      monthly_tokens_used: Type.Optional(
+        Type.Integer({ minimum: 0, maximum: MAX_USED, description: 'Tokens spent in the current period.' }),
+      ),
+    },
+    { ...closed, examples: [{ collections: 12 }] },
+  ),
+);

@@ -1,0 +1,95 @@
+/** Usage and limits: /v1/iam/usage, /v1/iam/usage/events, and what a tenant's limits stand at. */
+
+import { Type } from 'typebox';
+import { authorize } from '../../admin/authorize.ts';
+import type { AdminParts } from '../../admin/caller.ts';
+import { recordEvents } from '../../admin/usage/events.ts';
+import { exportUsage } from '../../admin/usage/export.ts';
+import { correctUsage, getLimits } from '../../admin/usage/limits.ts';
+import type { MeteringParts } from '../../admin/usage/parts.ts';
+import { readUsage } from '../../admin/usage/read.ts';
+import { type Answers, shows } from '../answers.ts';
+import { PAGES, refusePaging, wantedType } from '../exports.ts';
+import { type Answer, callerRoute, NOTHING, type Route } from '../route.ts';
+import { Limits, Usage, UsageEventsResult, usageCorrection, usageEvents, usageFilters } from './usage-resources.ts';
+
+const CSV = 'text/csv';
+
+const usageAnswers: Answers = {
+  200: {
+    description: 'The total, and one page of what it is made of; or all of that, as the Accept header asks.',
+    content: {
+      [PAGES]: Usage,
+      [CSV]: Type.String({ description: 'A header line, then one row on each line: those of the grouping, or the total.' }),
+    },
+  },
+};
+
+export function usageRoutes(parts: AdminParts & MeteringParts): readonly Route[] {
+  return [
+    callerRoute({
+      method: 'GET',
+      path: '/v1/iam/usage',
+      operationId: 'getUsage',
+      summary: 'Show what was used in a month: in all, and by model, key, user or day; with Accept as CSV.',
+      permission: 'usage:read',
+      body: NOTHING,
+      query: usageFilters,
+      answers: usageAnswers,
+      refusals: [],
+      handler: async ({ caller, query, header }): Promise<Answer> => {
+        const headers = { vary: 'accept' };
+        if (wantedType(header('accept'), [CSV]) !== CSV) {
+          return { status: 200, headers, body: await readUsage(parts, caller, query) };
+        }
+        refusePaging(query);
+        const { period, pieces } = await exportUsage(parts, caller, query);
+        return {
+          status: 200,
+          headers: { ...headers, 'content-disposition': `attachment; filename="usage-${period}.csv"` },
+          stream: { type: `${CSV}; charset=utf-8; header=present`, pieces },
+        };
+      },
+    }),
+    callerRoute({
+      method: 'POST',
+      path: '/v1/iam/usage/events',
+      operationId: 'recordUsage',
+      summary: 'Tell what was used, for a platform that meters itself. Each event counts once.',
+      permission: 'usage:write',
+      body: usageEvents,
+      query: NOTHING,
+      answers: shows('How many events counted.', UsageEventsResult),
+      refusals: ['in_use'],
+      handler: async ({ callerIn, body }) => {
+        const caller = await callerIn(body.tenant_id);
+        authorize(caller, 'usage:write');
+        return { status: 200, body: await recordEvents(parts, caller, body.events) };
+      },
+    }),
+    callerRoute({
+      method: 'GET',
+      path: '/v1/iam/tenants/:id/limits',
+      operationId: 'getLimits',
+      summary: 'Show the limits of a tenant and what is left of them: platform administrators of any, others of their own.',
+      permission: 'usage:read',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('Each limit, what is used of it, what is left, and when it begins anew.', Limits),
+      refusals: ['not_found'],
+      handler: async ({ caller, param }) => ({ status: 200, body: await getLimits(parts, caller, param('id')) }),
+    }),
+    callerRoute({
+      method: 'PUT',
+      path: '/v1/iam/tenants/:id/usage',
+      operationId: 'correctUsage',
+      summary: 'Set what a tenant has used, as whoever counted it found it.',
+      permission: 'admin:tenants',
+      body: usageCorrection,
+      query: NOTHING,
+      answers: shows('The limits as they are now.', Limits),
+      refusals: ['not_found'],
+      handler: async ({ caller, param, body }) => ({ status: 200, body: await correctUsage(parts, caller, param('id'), body) }),
+    }),
+  ];
+}

@@ -1,0 +1,34 @@
+/** The Idempotency-Key of a request, for POST under /v1/iam. */
+
+import { fingerprintOf, type IdempotentRequest } from '../admin/idempotency.ts';
+import { REPEATED } from '../decision/model.ts';
+import { Refusal } from '../domain/errors.ts';
+import type { RawAsk, Route } from './route.ts';
+
+/** Printable ASCII. */
+const KEY = /^[\x20-\x7e]{1,255}$/;
+
+/** Whether a route takes an Idempotency-Key; elsewhere the header says nothing. */
+export function takesIdempotencyKey(route: Pick<Route, 'method' | 'path'>): boolean {
+  return route.method === 'POST' && route.path.startsWith('/v1/iam/');
+}
+
+/**
+ * @returns undefined when the request has no key, or the route takes none
+ * @throws Refusal `invalid_parameter` for a key that is empty, too long, repeated, or more than printable ASCII
+ */
+export function readIdempotentRequest(route: Pick<Route, 'method' | 'path'>, ask: RawAsk): IdempotentRequest | undefined {
+  const key = takesIdempotencyKey(route) ? ask.header('idempotency-key') : undefined;
+  if (key === undefined) return undefined;
+  if (key === REPEATED || !KEY.test(key)) {
+    throw new Refusal('invalid_parameter', 'Idempotency-Key is one text of 1 to 255 printable ASCII characters.', {
+      param: 'Idempotency-Key',
+    });
+  }
+  return {
+    key,
+    path: route.path.replace(/:(\w+)/g, (_colon, name: string) => encodeURIComponent(ask.param(name))),
+    fingerprint: fingerprintOf([ask.query, ask.body ?? {}]),
+    replayed: false,
+  };
+}

@@ -1,0 +1,80 @@
+/** Collects what the description keeps once and refers to from many places. */
+
+import { isObject, type Json, plain } from './json.ts';
+
+/** Keywords whose values are data, not schemas. */
+const DATA: ReadonlySet<string> = new Set(['asksAlso', 'const', 'default', 'enum', 'examples', 'required', 'type']);
+
+export class Components {
+  readonly #kinds = new Map<string, Map<string, Json>>();
+
+  /** A schema with every titled one in it, itself included, replaced by a reference. */
+  schema(schema: object): Json {
+    return this.#lifted(plain(schema));
+  }
+
+  /** The same for what clients send: no text in it may hold NUL. */
+  input(schema: object): Json {
+    return this.#lifted(withoutNul(plain(schema)));
+  }
+
+  /**
+   * Keeps a component.
+   * @param kind `schemas`, `responses`, `headers`, `parameters`
+   * @returns a reference to it
+   * @throws Error for two different ones of the same name
+   */
+  keep(kind: string, name: string, component: Json): Json {
+    const kept = this.#kinds.get(kind) ?? new Map<string, Json>();
+    this.#kinds.set(kind, kept);
+    const before = kept.get(name);
+    if (before !== undefined && JSON.stringify(before) !== JSON.stringify(component)) {
+      throw new Error(`two different ${kind} of the API are called ${name}`);
+    }
+    kept.set(name, component);
+    return { $ref: `#/components/${kind}/${name}` };
+  }
+
+  /** By kind and name, each sorted. */
+  all(): Json {
+    const sorted = <T>(map: ReadonlyMap<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+    return Object.fromEntries(sorted(this.#kinds).map(([kind, kept]) => [kind, Object.fromEntries(sorted(kept))]));
+  }
+
+  #lifted(schema: Json): Json {
+    const { title, asksAlso, ...rest } = schema;
+    const walked = Object.fromEntries(
+      Object.entries({ ...rest, ...(isObject(asksAlso) ? asksAlso : {}) }).map(([keyword, value]) => [
+        keyword,
+        DATA.has(keyword) ? value : this.#inner(keyword, value),
+      ]),
+    );
+    return typeof title === 'string' ? this.keep('schemas', title, walked) : walked;
+  }
+
+  #inner(keyword: string, value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((entry: unknown) => (isObject(entry) ? this.#lifted(entry) : entry));
+    if (!isObject(value)) return value;
+    if (keyword !== 'properties' && keyword !== 'patternProperties') return this.#lifted(value);
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [name, isObject(member) ? this.#lifted(member) : member]),
+    );
+  }
+}
+
+/** For texts that nothing else narrows: PostgreSQL has no place for NUL, so requests with it are refused. */
+const WITHOUT_NUL = '^[^\\u0000]*$';
+
+function withoutNul(schema: Json): Json {
+  const walked = Object.fromEntries(
+    Object.entries(schema).map(([keyword, value]) => [keyword, DATA.has(keyword) ? value : eachWithoutNul(value)]),
+  );
+  const narrowed = ['pattern', 'format', 'enum', 'asksAlso'].some((keyword) => keyword in schema);
+  const isText = schema['type'] === 'string' || (Array.isArray(schema['type']) && schema['type'].includes('string'));
+  return isText && !narrowed ? { ...walked, pattern: WITHOUT_NUL } : walked;
+}
+
+function eachWithoutNul(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(eachWithoutNul);
+  return isObject(value) ? withoutNul(value) : value;
+}

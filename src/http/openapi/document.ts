@@ -1,0 +1,136 @@
+/** The description of the HTTP API (OpenAPI 3.1), made from the routes and the schemas that validate. */
+
+import type { DescribedAnswer } from '../answers.ts';
+import { takesIdempotencyKey } from '../idempotency.ts';
+import type { Route } from '../route.ts';
+import { Components } from './components.ts';
+import { describeHeaders } from './headers.ts';
+import { isObject, type Json, plain } from './json.ts';
+import { describeParameters } from './parameters.ts';
+import { codesOf, describeRefusals, showsVersion } from './refusals.ts';
+
+interface Tag {
+  readonly name: string;
+  readonly description: string;
+  /** Of the paths that belong to it; the first tag with one that fits. */
+  readonly prefixes: readonly string[];
+}
+
+const TAGS: readonly Tag[] = [
+  {
+    name: 'Authentication',
+    description: "Logging in and out, refreshing, one's own password and sessions.",
+    prefixes: ['/v1/auth'],
+  },
+  { name: 'Users', description: 'People who can log in.', prefixes: ['/v1/iam/users'] },
+  { name: 'Roles', description: 'Permissions under a name, given to users.', prefixes: ['/v1/iam/roles'] },
+  { name: 'Policies', description: 'Conditional rules that allow or deny.', prefixes: ['/v1/iam/policies'] },
+  { name: 'Tenants', description: 'Divisions with data of their own.', prefixes: ['/v1/iam/tenants'] },
+  { name: 'API keys', description: 'Credentials of programs.', prefixes: ['/v1/iam/api-keys'] },
+  { name: 'Usage', description: 'What was spent, and what was decided.', prefixes: ['/v1/iam/usage', '/v1/iam/decisions'] },
+  { name: 'Audit', description: 'Who changed what, when and from where.', prefixes: ['/v1/iam/audit'] },
+  { name: 'Explain', description: 'What would be decided, and why.', prefixes: ['/v1/iam/explain'] },
+  { name: 'Directory', description: 'Logging in by a corporate directory.', prefixes: ['/v1/iam/directory'] },
+  {
+    name: 'Public keys and description',
+    description: 'What anybody may read.',
+    prefixes: ['/.well-known', '/openapi.json'],
+  },
+];
+
+function tagOf({ path }: Pick<Route, 'path'>): Tag {
+  const tag = TAGS.find(({ prefixes }) => prefixes.some((prefix) => path.startsWith(prefix)));
+  if (tag === undefined) throw new Error(`no tag of the API is for ${path}`);
+  return tag;
+}
+
+const DESCRIPTION = `Management of identities and access of an AI platform.
+
+Every refusal is \`application/problem+json\` with a stable \`code\`. Unknown members and parameters are refused. Times are RFC 3339 in UTC.
+A path that is known answers other methods with 405 \`method_not_allowed\` and \`Allow\`; HEAD is answered wherever GET is.`;
+
+/** @throws Error when routes contradict each other; found at start, not by a client */
+export function describeApi(routes: readonly Route[]): Json {
+  const components = new Components();
+  const paths = Map.groupBy(routes, (route) => route.path.replace(/:(\w+)/g, '{$1}'));
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Postern',
+      version: '1',
+      summary: 'Access control for AI platforms.',
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    tags: TAGS.filter((tag) => routes.some((route) => tagOf(route) === tag)).map(({ name, description }) => ({
+      name,
+      description,
+    })),
+    paths: Object.fromEntries(
+      [...paths].map(([path, group]) => [
+        path,
+        Object.fromEntries(group.map((route) => [route.method.toLowerCase(), describeRoute(components, route)])),
+      ]),
+    ),
+    components: { ...components.all(), securitySchemes: SECURITY },
+  };
+}
+
+const SECURITY: Json = {
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An access token from `/v1/auth/login`, or an API key (`psk_…`).',
+  },
+};
+
+function describeRoute(components: Components, route: Route): Json {
+  const codes = codesOf(route);
+  const parameters = describeParameters(components, route);
+  return {
+    operationId: route.operationId,
+    tags: [tagOf(route).name],
+    summary: route.summary,
+    ...(route.needs === undefined ? {} : { description: `Needs ${route.needs}.` }),
+    security: route.access === 'public' ? (route.takesCredential ? [{ bearer: [] }, {}] : []) : [{ bearer: [] }],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...requestBody(components, route),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(route.answers).map(([status, answer]) => [status, describeAnswer(components, route, answer)]),
+      ),
+      ...(showsVersion(route)
+        ? { 304: { description: 'The client has it already.', headers: describeHeaders(components, ['etag']) } }
+        : {}),
+      ...describeRefusals(components, codes),
+    },
+  };
+}
+
+/** A route without members of a body takes none, or an empty object. */
+function requestBody(components: Components, route: Route): Json {
+  const { properties, required, asksAlso } = plain(route.bodySchema);
+  const asksForSome = (Array.isArray(required) && required.length > 0) || (isObject(asksAlso) && 'minProperties' in asksAlso);
+  if (!isObject(properties) || Object.keys(properties).length === 0) return {};
+  return {
+    requestBody: {
+      required: asksForSome,
+      content: { 'application/json': { schema: components.input(route.bodySchema) } },
+    },
+  };
+}
+
+function describeAnswer(components: Components, route: Route, answer: DescribedAnswer): Json {
+  const content = Object.entries(answer.content ?? {});
+  const replayed = takesIdempotencyKey(route) ? (['idempotency-replayed'] as const) : [];
+  return {
+    description: answer.description,
+    headers: describeHeaders(components, [...(answer.headers ?? []), ...replayed]),
+    ...(content.length === 0
+      ? {}
+      : {
+          content: Object.fromEntries(content.map(([type, schema]) => [type, { schema: components.schema(schema) }])),
+        }),
+  };
+}

@@ -1,0 +1,64 @@
+/** The headers of answers. */
+
+import type { AnswerHeader } from '../answers.ts';
+import type { Components } from './components.ts';
+import type { Json } from './json.ts';
+
+interface DescribedHeader {
+  /** As it is written in the description. */
+  readonly name: string;
+  readonly description: string;
+  readonly schema: Json;
+  readonly required?: boolean;
+}
+
+const text = { type: 'string' };
+
+const HEADERS = {
+  'x-request-id': {
+    name: 'X-Request-ID',
+    description: 'The id of this request, as logs, audit rows and problem documents name it.',
+    schema: { type: 'string', pattern: '^req_[0-9a-z]{26}$' },
+    required: true,
+  },
+  location: { name: 'Location', description: 'Where the resource is.', schema: text },
+  etag: { name: 'ETag', description: 'The version of the resource, for If-Match and If-None-Match.', schema: text },
+  'set-cookie': {
+    name: 'Set-Cookie',
+    description: 'The refresh token of a browser that asked for a cookie: HttpOnly, Secure, SameSite=Strict.',
+    schema: text,
+  },
+  'cache-control': { name: 'Cache-Control', description: 'How long a copy may be used.', schema: text },
+  'idempotency-replayed': {
+    name: 'Idempotency-Replayed',
+    description: '`true`: nothing was done again; this is the answer to the first request with the Idempotency-Key.',
+    schema: { type: 'string', enum: ['true'] },
+  },
+  'www-authenticate': {
+    name: 'WWW-Authenticate',
+    description: 'The challenge of RFC 6750.',
+    schema: text,
+  },
+  'retry-after': {
+    name: 'Retry-After',
+    description: 'Seconds to wait before asking again.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+  'x-should-retry': {
+    name: 'X-Should-Retry',
+    description: 'Whether the same request can succeed later.',
+    schema: { type: 'string', enum: ['true', 'false'] },
+  },
+} as const satisfies Record<string, DescribedHeader>;
+
+type HeaderName = keyof typeof HEADERS | AnswerHeader;
+
+/** The `headers` of a response: the given ones, and X-Request-ID, which is on all. */
+export function describeHeaders(components: Components, names: readonly HeaderName[]): Json {
+  return Object.fromEntries(
+    [...names, 'x-request-id' as const].map((name) => {
+      const { name: shown, ...header }: DescribedHeader = HEADERS[name];
+      return [shown, components.keep('headers', shown, header)];
+    }),
+  );
+}

@@ -1,0 +1,95 @@
+/** The parameters of a route: of its path, its query and its headers. */
+
+import { takesIdempotencyKey } from '../idempotency.ts';
+import type { Route } from '../route.ts';
+import type { Components } from './components.ts';
+import { isObject, type Json, plain } from './json.ts';
+import { showsVersion, takesConditions } from './refusals.ts';
+
+/** RFC 9110, section 8.8.3. */
+const TAG = '(W/)?"[!#-~]*"';
+const TAGS = `^(\\*|${TAG}([ \\t]*,[ \\t]*${TAG})*)$`;
+
+const HEADER_PARAMETERS = {
+  tenant: {
+    name: 'X-Tenant-ID',
+    description: "The tenant to act in; without it the principal's own. Others than their own are for platform administrators.",
+    schema: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$', examples: ['acme'] },
+  },
+  ifMatch: {
+    name: 'If-Match',
+    description:
+      'Entity tags of which the resource must have one, or `*`; otherwise 412. Keeps two writers from overwriting each other.',
+    schema: { type: 'string', pattern: TAGS, examples: ['*'] },
+  },
+  ifNoneMatch: {
+    name: 'If-None-Match',
+    description: 'Entity tags that the client has already; 304 when the resource still has one of them.',
+    schema: { type: 'string', pattern: TAGS, examples: ['"x"'] },
+  },
+  idempotencyKey: {
+    name: 'Idempotency-Key',
+    description: 'A text of the client, different for each thing to do. Asking again with it within 24 hours does nothing twice.',
+    schema: { type: 'string', pattern: '^[ -~]{1,255}$', examples: ['7a1c2e0e-6d5b-4c7e-9d6e-3f1f5b0a8d11'] },
+  },
+} as const;
+
+export function describeParameters(components: Components, route: Route): readonly Json[] {
+  return [...pathParameters(components, route), ...queryParameters(components, route), ...headerParameters(components, route)];
+}
+
+function headerParameters(components: Components, route: Route): readonly Json[] {
+  const shown = [
+    // Where the query has `tenant_id`, that is the parameter: both together must say the same.
+    ...(route.access === 'public' || route.takesTenant ? [] : [HEADER_PARAMETERS.tenant]),
+    ...(takesConditions(route) ? [HEADER_PARAMETERS.ifMatch] : []),
+    ...(route.access !== 'public' && showsVersion(route) ? [HEADER_PARAMETERS.ifNoneMatch] : []),
+    ...(takesIdempotencyKey(route) ? [HEADER_PARAMETERS.idempotencyKey] : []),
+  ];
+  return shown.map((header) => components.keep('parameters', header.name, { ...header, in: 'header' }));
+}
+
+function queryParameters(components: Components, route: Route): readonly Json[] {
+  const { properties, required } = plain(route.querySchema);
+  const needed: readonly unknown[] = Array.isArray(required) ? required : [];
+  return Object.entries(isObject(properties) ? properties : {}).map(([name, value]) => {
+    const { description, ...schema } = isObject(value) ? value : {};
+    return {
+      name,
+      in: 'query',
+      required: needed.includes(name),
+      ...(description === undefined ? {} : { description }),
+      schema: components.input(schema),
+    };
+  });
+}
+
+const NAME = '^[a-z][a-z0-9_-]{0,62}$';
+
+/** What the names in paths look like, by the collection that they stand below. */
+const NAMED: Readonly<Record<string, Json>> = {
+  users: id('usr'),
+  'api-keys': id('key'),
+  sessions: id('ses'),
+  tenants: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$', examples: ['acme'] },
+  roles: { type: 'string', pattern: NAME, examples: ['developer'] },
+  policies: { type: 'string', pattern: NAME, examples: ['office-hours'] },
+};
+
+function id(prefix: string): Json {
+  return {
+    type: 'string',
+    pattern: `^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`,
+    examples: [`${prefix}_01jd5k3v8m2x7q9w4r6t0y1z3b`],
+  };
+}
+
+function pathParameters(components: Components, route: Route): readonly Json[] {
+  const segments = route.path.split('/');
+  return segments.flatMap((segment, i) => {
+    if (!segment.startsWith(':')) return [];
+    const schema = NAMED[segments[i - 1] ?? ''];
+    if (schema === undefined) throw new Error(`nothing is known about ${segment} of ${route.path}`);
+    return [{ name: segment.slice(1), in: 'path', required: true, schema: components.schema(schema) }];
+  });
+}

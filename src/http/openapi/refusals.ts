@@ -1,0 +1,159 @@
+/** Which codes a route can answer with, and what those answers look like. */
+
+import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
+import { PROBLEM_TYPE_BASE } from '../../domain/problem.ts';
+import { takesIdempotencyKey } from '../idempotency.ts';
+import type { Route } from '../route.ts';
+import type { Components } from './components.ts';
+import { describeHeaders } from './headers.ts';
+import type { Json } from './json.ts';
+
+type Coded = Pick<Route, 'method' | 'path' | 'access' | 'refusals' | 'answers'>;
+
+const OF_BODIES = ['malformed_request', 'invalid_json', 'body_too_large', 'unsupported_media_type', 'invalid_field'] as const;
+const OF_CALLERS = [
+  'missing_credential',
+  'invalid_credential',
+  'token_expired',
+  'invalid_tenant',
+  'tenant_mismatch',
+  'tenant_suspended',
+] as const;
+const OF_PERMISSIONS = ['denied_by_policy', 'insufficient_permission'] as const;
+const OF_KEYS = ['idempotency_in_progress', 'idempotency_mismatch'] as const;
+
+/** Every code that a route can answer with, in the order of the catalogue. */
+export function codesOf(route: Coded): readonly ErrorCode[] {
+  const codes = new Set<ErrorCode>([
+    'invalid_parameter',
+    'unavailable',
+    ...(route.method === 'GET' ? [] : OF_BODIES),
+    ...(route.access === 'public' ? [] : OF_CALLERS),
+    ...(route.access === 'public' || route.access === 'any' ? [] : OF_PERMISSIONS),
+    ...(takesIdempotencyKey(route) ? OF_KEYS : []),
+    ...(takesConditions(route) ? (['precondition_failed'] as const) : []),
+    ...route.refusals,
+  ]);
+  return ALL_CODES.filter((code) => codes.has(code));
+}
+
+/** A resource with an ETag that the caller may be wrong about. */
+export function takesConditions(route: Coded): boolean {
+  return route.refusals.includes('precondition_failed') || (route.access !== 'public' && showsVersion(route));
+}
+
+/** A GET that answers 304 to who has its ETag. */
+export function showsVersion(route: Pick<Route, 'method' | 'answers'>): boolean {
+  return route.method === 'GET' && route.answers[200]?.headers?.includes('etag') === true;
+}
+
+export const ALL_CODES: readonly ErrorCode[] = Object.keys(ERRORS).filter((name): name is ErrorCode => name in ERRORS);
+
+/** Problem answers by status, each a component that is named for its codes. */
+export function describeRefusals(components: Components, codes: readonly ErrorCode[]): Json {
+  const byStatus = Map.groupBy(codes, (code) => ERRORS[code].status);
+  return Object.fromEntries(
+    [...byStatus].map(([status, group]) => [
+      String(status),
+      components.keep('responses', group.join('.'), refusal(components, status, group)),
+    ]),
+  );
+}
+
+function refusal(components: Components, status: number, codes: readonly ErrorCode[]): Json {
+  const problem = components.keep('schemas', 'Problem', PROBLEM);
+  return {
+    description: codes.map((code) => `\`${code}\`: ${EXPLAINED[code]}`).join(' '),
+    headers: describeHeaders(components, headersOf(status, codes)),
+    content: {
+      'application/problem+json': {
+        schema: { allOf: [problem, { properties: { status: { const: status }, code: { enum: codes } } }] },
+      },
+    },
+  };
+}
+
+function headersOf(status: number, codes: readonly ErrorCode[]) {
+  if (status === 401 || codes.includes('insufficient_permission')) return ['www-authenticate'] as const;
+  if (status === 409) return ['retry-after', 'x-should-retry'] as const;
+  return status === 429 || status === 503 ? (['retry-after'] as const) : [];
+}
+
+const text = { type: 'string' };
+
+/** RFC 9457, with the `error` member of the OpenAI API. */
+const PROBLEM: Json = {
+  description: 'Every refusal: problem details of RFC 9457 that also carry the `error` member of the OpenAI API.',
+  type: 'object',
+  required: ['type', 'title', 'status', 'detail', 'code', 'request_id', 'error'],
+  properties: {
+    type: { type: 'string', format: 'uri', examples: [`${PROBLEM_TYPE_BASE}denied_by_policy`] },
+    title: text,
+    status: { type: 'integer' },
+    detail: { type: 'string', description: 'For people; may change at any time.' },
+    code: { type: 'string', enum: ALL_CODES, description: 'For programs; stays.' },
+    request_id: text,
+    policy: { type: 'string', description: 'The policy that denies.' },
+    resets_at: { type: 'string', format: 'date-time' },
+    errors: {
+      type: 'array',
+      description: 'What is wrong with the body, by member.',
+      items: {
+        type: 'object',
+        required: ['path', 'message'],
+        properties: { path: { type: 'string', description: 'A JSON pointer (RFC 6901).' }, message: text },
+      },
+    },
+    error: {
+      type: 'object',
+      required: ['message', 'type', 'param', 'code'],
+      properties: {
+        message: text,
+        type: { type: 'string', enum: [...new Set(Object.values(ERRORS).map(({ type }) => type))] },
+        param: { type: ['string', 'null'] },
+        code: text,
+      },
+    },
+  },
+};
+
+/** What each code tells a client, in one sentence. */
+export const EXPLAINED: Readonly<Record<ErrorCode, string>> = {
+  malformed_request: 'The request cannot be read as HTTP, or its length is not as announced.',
+  malformed_path: 'The path is not in normal form.',
+  malformed_body: 'The body of a platform request is not what its route asks for.',
+  invalid_tenant: 'X-Tenant-ID or tenant_id is malformed or repeated, or the two name different tenants.',
+  max_tokens_exceeded: "The request asks for more tokens than the tenant's max_tokens_per_request.",
+  invalid_json: 'The body is no JSON text in UTF-8, repeats a member, or is missing.',
+  invalid_parameter: 'A query parameter, a cursor or a header is unknown or malformed.',
+  missing_credential: 'The request carries no credential.',
+  invalid_credential: 'The credential proves nobody.',
+  token_expired: 'The access token is past its time.',
+  no_route: 'The platform has no such route.',
+  tenant_mismatch: 'The principal may not act in that tenant, or there is none of that id.',
+  tenant_suspended: 'The tenant is suspended.',
+  denied_by_policy: 'A policy denies; `policy` names it.',
+  insufficient_permission: 'The permission is not given.',
+  resource_not_permitted: 'The permission is given, but not for the resources of the request.',
+  escalation: 'It would give what the caller does not have, or act on somebody stronger.',
+  builtin_role: 'Built-in roles cannot be changed or deleted.',
+  password_expired: 'The password has expired in the directory.',
+  not_found: 'There is no such thing, or it belongs to another tenant.',
+  method_not_allowed: 'The path is known, but not with this method; Allow lists those that are.',
+  already_exists: 'The name, id or e-mail address is taken.',
+  in_use: 'Something still depends on it, or something else is in use in its place.',
+  revoked: 'The key is revoked, for good.',
+  last_admin: 'It is the last active local administrator.',
+  would_lock_out: 'It would shut its author out; `force=true` does it all the same.',
+  quota_exceeded: "The tenant's quota is used up.",
+  idempotency_in_progress: 'The first request with this Idempotency-Key is still running.',
+  precondition_failed: 'The resource is not the one that If-Match names.',
+  body_too_large: 'The body is larger than 1 MiB.',
+  unsupported_media_type: 'The body is not application/json in UTF-8, or is compressed.',
+  invalid_field: 'Members of the body are unknown, missing or malformed; `errors` names them.',
+  idempotency_mismatch: 'The Idempotency-Key was used with another request.',
+  rate_limit_exceeded: 'Too many requests in this minute.',
+  insufficient_quota: "What is left of the tenant's tokens is less than this request may spend.",
+  too_many_attempts: 'Too many failed attempts for the account or from the address.',
+  unavailable: 'It cannot be decided or done now.',
+};

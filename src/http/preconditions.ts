@@ -1,0 +1,71 @@
+/** If-Match and If-None-Match as they are sent, and conditional answers (RFC 9110, section 13.1). */
+
+import { type EntityTag, entityTag, isUnchanged, type Preconditions, requireMet, type TagList } from '../admin/preconditions.ts';
+import { Refusal } from '../domain/errors.ts';
+import type { Answer } from './route.ts';
+
+/** All lines of a header, joined by commas as if they were one; undefined = there is none. */
+export type HeaderLines = (name: string) => string | undefined;
+
+/**
+ * @returns undefined when the request has no conditions
+ * @throws Refusal `invalid_parameter` for a header that is neither `*` nor a list of entity tags
+ */
+export function readPreconditions(header: HeaderLines): Preconditions | undefined {
+  const ifMatch = readTags('If-Match', header('if-match'));
+  const ifNoneMatch = readTags('If-None-Match', header('if-none-match'));
+  return ifMatch === undefined && ifNoneMatch === undefined ? undefined : { ifMatch, ifNoneMatch };
+}
+
+/** RFC 9110, section 8.8.3: the characters of an opaque tag, commas among them. */
+const TAG = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/y;
+/** Section 5.6.1: empty elements of a list are passed over. */
+const BETWEEN = /[ \t,]*/y;
+const COMMA = /[ \t]*(?:,[ \t,]*|$)/y;
+
+function readTags(name: string, text: string | undefined): TagList | undefined {
+  if (text === undefined) return undefined;
+  if (text.trim() === '*') return { kind: 'any' };
+  const tags: EntityTag[] = [];
+  let at = end(BETWEEN, text, 0) ?? 0;
+  while (at < text.length) {
+    TAG.lastIndex = at;
+    const [all, weak, value] = TAG.exec(text) ?? [];
+    const next = all === undefined ? undefined : end(COMMA, text, at + all.length);
+    if (value === undefined || next === undefined) throw malformed(name);
+    tags.push({ weak: weak !== undefined, value });
+    at = next;
+  }
+  if (tags.length === 0) throw malformed(name);
+  return { kind: 'tags', tags };
+}
+
+/** Where a match of `pattern` at `start` ends. */
+function end(pattern: RegExp, text: string, start: number): number | undefined {
+  pattern.lastIndex = start;
+  return pattern.test(text) ? pattern.lastIndex : undefined;
+}
+
+function malformed(name: string): Refusal {
+  return new Refusal('invalid_parameter', `${name} is neither * nor a list of entity tags in quotes.`, { param: name });
+}
+
+/** The answer with the tag of the resource that it shows. */
+export function tagged(answer: Answer): Answer {
+  const { body } = answer;
+  if (typeof body !== 'object' || body === null) return answer;
+  return { ...answer, headers: { ...answer.headers, etag: entityTag(body) } };
+}
+
+/**
+ * What a GET answers under conditions: 304 without a body where the client has what it would be shown.
+ * @param answer tagged
+ * @throws Refusal `precondition_failed` where If-Match names something else
+ */
+export function conditional(answer: Answer, conditions: Preconditions | undefined): Answer {
+  const tag = answer.headers?.['etag'];
+  if (conditions === undefined || typeof tag !== 'string') return answer;
+  requireMet({ ...conditions, ifNoneMatch: undefined }, tag);
+  const unchanged = conditions.ifNoneMatch !== undefined && isUnchanged(conditions.ifNoneMatch, tag);
+  return unchanged ? { status: 304, headers: { etag: tag } } : answer;
+}

@@ -1,0 +1,53 @@
+/** A route for what stays the same as long as the server runs: sent as it is, asked for again by its entity tag. */
+
+import { createHash } from 'node:crypto';
+import { Type } from 'typebox';
+import { REPEATED } from '../decision/model.ts';
+import { NOTHING, publicRoute, type Route } from './route.ts';
+
+export interface StaticContent {
+  readonly path: string;
+  readonly operationId: string;
+  readonly summary: string;
+  /** Its media type. */
+  readonly type: string;
+  /** Asked for once, at the first request. */
+  readonly bytes: () => Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface Made {
+  readonly bytes: Uint8Array;
+  readonly etag: string;
+}
+
+export function staticRoute(content: StaticContent): Route {
+  let made: Made | undefined;
+  return publicRoute({
+    method: 'GET',
+    path: content.path,
+    operationId: content.operationId,
+    summary: content.summary,
+    body: NOTHING,
+    query: NOTHING,
+    answers: {
+      200: {
+        description: 'The content.',
+        content: { [content.type]: Type.Unknown() },
+        headers: ['etag', 'cache-control'],
+      },
+    },
+    refusals: [],
+    handler: async (ask) => {
+      made ??= withTag(content.bytes());
+      const headers = { ...content.headers, etag: made.etag, 'cache-control': 'no-cache' };
+      const known = ask.header('if-none-match');
+      if (known !== undefined && known !== REPEATED && known.includes(made.etag)) return { status: 304, headers };
+      return { status: 200, headers, file: { type: content.type, bytes: made.bytes } };
+    },
+  });
+}
+
+function withTag(bytes: Uint8Array): Made {
+  return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` };
+}

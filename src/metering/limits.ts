@@ -1,0 +1,327 @@
+/**
+ * Lines 16 and 17 of the decision, and what follows when the request is over: the one way into this room.
+ *
+ * A check asks `admit`, whose answer is at hand when its tenant is warm. The end of a request, heard of in whichever process, goes to
+ * `settle`. Rates come first: who passes a rate limit has used it, also when a quota then refuses.
+ */
+
+import { Budgets } from './budgets.ts';
+import { Calendar, type Moment } from './calendar.ts';
+import { newCounts } from './counts.ts';
+import type { MeteringStore } from './ports.ts';
+import { RateLeases, type RateState, type Taken } from './rate-leases.ts';
+import { ReservationIds, type ReservationKind } from './reservation-ids.ts';
+import { type FinishedUsage, settlementOf } from './settlement.ts';
+import { Settler } from './settler.ts';
+
+export interface LimitsParts {
+  readonly store: MeteringStore;
+  /** This process, see `holderName`. */
+  readonly holder: string;
+  /** 16 bytes, the same in all processes: makes reservation ids. */
+  readonly reservationKey: Uint8Array;
+  /** Of a rate's window; 60000 but in tests. */
+  readonly windowMs: number;
+  /** What a request may spend that names no maximum, in tokens. */
+  readonly tokenEstimate: number;
+  readonly reservationTtlMs: number;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly monotonicMs: () => number;
+  /** Whether a tenant's usage comes by events, so that the ends of its requests are not booked. */
+  readonly metersItself?: (tenant: string) => boolean;
+  /** Told when the store goes away, and of what it refuses. */
+  readonly onFault?: (error: unknown) => void;
+  /** Rate subjects of each kind, and token budgets, at most. */
+  readonly maxSubjects?: number;
+  readonly maxReservations?: number;
+  /** Ends of requests that wait to be booked, at most. */
+  readonly maxSettlements?: number;
+}
+
+/** What a check asks of the limits. */
+export interface AdmitAsk {
+  readonly tenantId: string;
+  /** Requests per minute; undefined = no limit, here and below. */
+  readonly tenantRpm: number | undefined;
+  readonly keyId: string | undefined;
+  readonly keyRpm: number | undefined;
+  /** Whether the route spends tokens. */
+  readonly metered: boolean;
+  /** The largest limit that the body names, and how many answers it asks for. */
+  readonly askedTokens: number | undefined;
+  readonly askedChoices: number;
+  readonly maxTokensPerRequest: number | undefined;
+  readonly monthlyTokens: number | undefined;
+  /** IANA name; undefined = UTC. */
+  readonly timezone: string | undefined;
+  readonly createsCollection: boolean;
+  readonly removesCollection: boolean;
+  readonly maxCollections: number | undefined;
+}
+
+export type Admission =
+  | {
+      readonly kind: 'admitted';
+      /** By which the end of the request is recognised; undefined = nothing is to be settled. */
+      readonly reservation: string | undefined;
+      /** Of the tighter rate limit; undefined where none is in force. */
+      readonly rate: RateState | undefined;
+    }
+  | RateRefusal
+  | {
+      readonly kind: 'refused';
+      readonly code: 'insufficient_quota';
+      readonly detail: string;
+      /** RFC 3339; undefined = not by itself. */
+      readonly resetsAt: string | undefined;
+      readonly rate: RateState | undefined;
+    };
+
+interface RateRefusal {
+  readonly kind: 'refused';
+  readonly code: 'rate_limit_exceeded';
+  readonly detail: string;
+  readonly rate: RateState;
+}
+
+/** The tighter limit's state where there is one, or a refusal. */
+type RateOutcome = RateRefusal | { readonly kind: 'passed'; readonly rate: RateState | undefined };
+
+const ADMITTED: Admission = Object.freeze({ kind: 'admitted', reservation: undefined, rate: undefined });
+const UTC = 'UTC';
+const MINUTE_MS = 60_000;
+const TICK_MS = 100;
+const TIDY_MS = 30_000;
+const TIDY_BATCH = 5000;
+const MAX_TIDY_ROUNDS = 20;
+/** A request may take so long; an id that is older settles nothing. It is remembered a little longer what was settled. */
+const SETTLE_WITHIN_MINUTES = 24 * 60;
+const SETTLEMENT_KEEP_MS = 26 * 3_600_000;
+/** Clocks of processes differ. */
+const CLOCK_SKEW_MINUTES = 5;
+/** More than any quota that can be kept exactly. */
+const MAX_TOKENS = 2 ** 52;
+
+export class Limits {
+  readonly #parts: LimitsParts;
+  readonly #counts = newCounts();
+  readonly #rates: RateLeases;
+  readonly #budgets: Budgets;
+  readonly #ids: ReservationIds;
+  readonly #settler: Settler;
+  readonly #calendar = new Calendar();
+  #timers: NodeJS.Timeout[] = [];
+  #tidying: Promise<void> | undefined;
+
+  constructor(parts: LimitsParts) {
+    const { maxSubjects = 200_000, maxReservations = 1_000_000, maxSettlements = 200_000 } = parts;
+    const shared = { ...parts, counts: this.#counts };
+    this.#parts = parts;
+    this.#ids = new ReservationIds(parts.reservationKey, parts.holder);
+    this.#rates = new RateLeases({ ...shared, maxSubjects });
+    this.#budgets = new Budgets({ ...shared, maxBudgets: maxSubjects, maxReservations });
+    this.#settler = new Settler({
+      ...shared,
+      maxWaiting: maxSettlements,
+      onBooked: ({ holder, held, counter, total }) => {
+        if (held && holder === parts.holder) this.#budgets.settled(counter, total);
+      },
+    });
+  }
+
+  /** The answer itself when it is at hand. Throws and rejects with a Fault when nobody can say. */
+  admit(ask: AdmitAsk): Admission | Promise<Admission> {
+    if (ask.tenantRpm === undefined && ask.keyRpm === undefined) return this.#afterRate(ask, undefined, undefined);
+    // One look at the clock for all, until somebody has to wait.
+    const now = this.#parts.monotonicMs();
+    const outcome = this.#passRates(ask, now);
+    if (outcome instanceof Promise) return outcome.then((passed) => this.#decide(ask, passed, undefined));
+    return this.#decide(ask, outcome, now);
+  }
+
+  /** A request is over; told in any process, any number of times. Never throws, and nobody waits for it. */
+  settle(finished: FinishedUsage): void {
+    const reservation = this.#ids.read(finished.reservation);
+    if (reservation === undefined) {
+      this.#counts.unknown += 1;
+      return;
+    }
+    const minute = Math.floor(this.#parts.now() / MINUTE_MS);
+    if (reservation.minute < minute - SETTLE_WITHIN_MINUTES || reservation.minute > minute + CLOCK_SKEW_MINUTES) {
+      this.#counts.late += 1;
+      return;
+    }
+    const books = finished.tenant === undefined || this.#parts.metersItself?.(finished.tenant) !== true;
+    const settlement = settlementOf(finished, reservation, books);
+    if (settlement === undefined) {
+      this.#counts.unknown += 1;
+      return;
+    }
+    if (settlement.estimated) this.#counts.estimated += 1;
+    this.#settler.add(settlement);
+  }
+
+  /** Leases ahead of need, books what ended, gives back what is not needed. Resolves when the store has answered. */
+  async tick(): Promise<void> {
+    await Promise.all([this.#rates.tick(), this.#budgets.tick(), this.#settler.tick()]);
+  }
+
+  /** Makes itself known to the store, then ticks by itself. Does not reject: a store that is away is asked again. */
+  async start(): Promise<void> {
+    const ticking = setInterval(() => void this.tick(), TICK_MS);
+    const tidying = setInterval(() => void this.tidy(), TIDY_MS);
+    ticking.unref();
+    tidying.unref();
+    this.#timers = [ticking, tidying];
+    await this.tick();
+  }
+
+  /** Books what is known and gives back what is not used, as far as the store can be reached. */
+  async stop(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#timers = [];
+    await this.#tidying;
+    await this.#settler.stop();
+    await Promise.all([this.#rates.stop(), this.#budgets.stop()]);
+  }
+
+  /** Removes what nobody will ask for again, and what lost processes held. Never rejects. */
+  tidy(): Promise<void> {
+    this.#tidying ??= this.#tidy().finally(() => {
+      this.#tidying = undefined;
+    });
+    return this.#tidying;
+  }
+
+  get stats() {
+    // Read first: it brings the count of what is stranded up to now.
+    const rates = this.#rates.stats;
+    return { ...this.#counts, rates, budgets: this.#budgets.stats, settlementsWaiting: this.#settler.waiting };
+  }
+
+  async #tidy(): Promise<void> {
+    const { store, windowMs, reservationTtlMs, onFault } = this.#parts;
+    const options = { windowMs, holdTtlMs: reservationTtlMs, settlementKeepMs: SETTLEMENT_KEEP_MS, batch: TIDY_BATCH };
+    try {
+      for (let round = 0; round < MAX_TIDY_ROUNDS; round++) {
+        this.#counts.statements += 1;
+        const { more } = await store.tidy(options);
+        if (!more) return;
+      }
+    } catch (error) {
+      onFault?.(error);
+    }
+  }
+
+  #passRates(ask: AdmitAsk, now: number): RateOutcome | Promise<RateOutcome> {
+    const { tenantId, tenantRpm, keyId, keyRpm } = ask;
+    const tenant = tenantRpm === undefined ? undefined : this.#rates.take('tenant', tenantId, tenantRpm, now);
+    if (tenant instanceof Promise) return this.#waitForRates(ask, tenant);
+    if (tenant?.kind === 'refused' || keyId === undefined || keyRpm === undefined) return this.#together(tenant, undefined);
+    const key = this.#rates.take('key', keyId, keyRpm, now);
+    return key instanceof Promise ? key.then((taken) => this.#together(tenant, taken)) : this.#together(tenant, key);
+  }
+
+  async #waitForRates({ keyId, keyRpm }: AdmitAsk, pending: Promise<Taken>): Promise<RateOutcome> {
+    const tenant = await pending;
+    if (tenant.kind === 'refused' || keyId === undefined || keyRpm === undefined) return this.#together(tenant, undefined);
+    return this.#together(tenant, await this.#rates.take('key', keyId, keyRpm));
+  }
+
+  /** Both or none. */
+  #together(tenant: Taken | undefined, key: Taken | undefined): RateOutcome {
+    if (tenant?.kind === 'refused') return this.#refuseRate('This tenant', tenant.state);
+    if (key?.kind === 'refused') {
+      if (tenant !== undefined) this.#rates.giveBack(tenant.windows);
+      return this.#refuseRate('This API key', key.state);
+    }
+    this.#counts.rateAllowed += 1;
+    return { kind: 'passed', rate: tighter(tenant?.state, key?.state) };
+  }
+
+  #refuseRate(who: string, rate: RateState): RateRefusal {
+    this.#counts.rateRefused += 1;
+    const detail = `${who} may make ${rate.limit} requests a minute. Try again in ${rate.resetSeconds} s.`;
+    return { kind: 'refused', code: 'rate_limit_exceeded', detail, rate };
+  }
+
+  #decide(ask: AdmitAsk, outcome: RateOutcome, now: number | undefined): Admission | Promise<Admission> {
+    return outcome.kind === 'refused' ? outcome : this.#afterRate(ask, outcome.rate, now);
+  }
+
+  #afterRate(ask: AdmitAsk, rate: RateState | undefined, now: number | undefined): Admission | Promise<Admission> {
+    if (ask.metered) return this.#spend(ask, rate, now);
+    if (ask.createsCollection) return this.#createCollection(ask, rate);
+    if (ask.removesCollection) return this.#admitted('removes-collection', ask, 0, rate);
+    return rate === undefined ? ADMITTED : { kind: 'admitted', reservation: undefined, rate };
+  }
+
+  #spend(ask: AdmitAsk, rate: RateState | undefined, now: number | undefined): Admission | Promise<Admission> {
+    const { monthlyTokens } = ask;
+    const amount = mayspend(ask, this.#parts.tokenEstimate);
+    if (monthlyTokens === undefined) return this.#admitted('usage', ask, amount, rate);
+    const moment = this.#moment(ask);
+    const { id, counter } = this.#ids.issue(moment.minute, 'budget', moment.offset, amount);
+    const { period, periodEndsMs } = moment;
+    const wish = { tenant: ask.tenantId, period, periodEndsMs, quota: monthlyTokens, amount, counter };
+    const reserved = this.#budgets.reserve(wish, now);
+    if (reserved instanceof Promise) return reserved.then((granted) => this.#spent(granted, id, amount, moment, rate));
+    return this.#spent(reserved, id, amount, moment, rate);
+  }
+
+  #spent(granted: boolean, id: string, amount: number, moment: Moment, rate: RateState | undefined): Admission {
+    if (granted) {
+      this.#counts.quotaAllowed += 1;
+      return { kind: 'admitted', reservation: id, rate };
+    }
+    this.#counts.quotaRefused += 1;
+    const resetsAt = new Date(moment.periodEndsMs).toISOString();
+    const detail = `This request may spend ${amount} tokens, and the tenant's monthly quota has fewer left. It begins anew at ${resetsAt}.`;
+    return { kind: 'refused', code: 'insufficient_quota', detail, resetsAt, rate };
+  }
+
+  #createCollection(ask: AdmitAsk, rate: RateState | undefined): Admission | Promise<Admission> {
+    const { tenantId, maxCollections } = ask;
+    if (maxCollections === undefined) return this.#admitted('adds-collection', ask, 0, rate);
+    const moment = this.#moment(ask);
+    const { id, counter } = this.#ids.issue(moment.minute, 'adds-collection', moment.offset, 0);
+    const { store, holder, reservationTtlMs } = this.#parts;
+    this.#counts.statements += 1;
+    return store
+      .reserveCollection({ holder, counter, tenant: tenantId, max: maxCollections, ttlMs: reservationTtlMs })
+      .then((reserved) => this.#created(reserved, id, maxCollections, rate));
+  }
+
+  #created(reserved: boolean, id: string, maxCollections: number, rate: RateState | undefined): Admission {
+    if (reserved) {
+      this.#counts.collectionsAllowed += 1;
+      return { kind: 'admitted', reservation: id, rate };
+    }
+    this.#counts.collectionsRefused += 1;
+    const detail = `The tenant may have ${maxCollections} collections and has as many. Delete one first.`;
+    return { kind: 'refused', code: 'insufficient_quota', detail, resetsAt: undefined, rate };
+  }
+
+  #admitted(kind: ReservationKind, ask: AdmitAsk, tokens: number, rate: RateState | undefined): Admission {
+    const { minute, offset } = this.#moment(ask);
+    return { kind: 'admitted', reservation: this.#ids.issue(minute, kind, offset, tokens).id, rate };
+  }
+
+  #moment({ timezone }: AdmitAsk): Moment {
+    return this.#calendar.at(timezone ?? UTC, this.#parts.now());
+  }
+}
+
+/** What a request may spend: its own limit, else the estimate, within the tenant's maximum, for each answer that it asks for. */
+export function mayspend(ask: Pick<AdmitAsk, 'askedTokens' | 'askedChoices' | 'maxTokensPerRequest'>, estimate: number): number {
+  const each = Math.min(ask.askedTokens ?? estimate, ask.maxTokensPerRequest ?? Number.POSITIVE_INFINITY);
+  // At least one: nobody asks a model for nothing, and a quota that is used up refuses all.
+  return Math.min(MAX_TOKENS, Math.max(1, Math.ceil(each * Math.max(1, ask.askedChoices))));
+}
+
+function tighter(a: RateState | undefined, b: RateState | undefined): RateState | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  if (a.remaining !== b.remaining) return a.remaining < b.remaining ? a : b;
+  return a.limit <= b.limit ? a : b;
+}

@@ -1,0 +1,179 @@
+/** What metering needs from the store that all processes share. Implemented in `store`, and in memory by tests. */
+
+/** One wish of one batch. */
+export interface RateAsk {
+  /** `tenant:<id>` or `key:<id>` */
+  readonly subject: string;
+  /** The window's number: milliseconds since the epoch, divided by its length, rounded down. */
+  readonly window: number;
+  /** Requests per window. */
+  readonly limit: number;
+  /** Requests wished for; fewer may be granted. */
+  readonly want: number;
+  /** Counted first, whatever the limit: requests admitted without a lease while the store was away; negative: leased ones given back. */
+  readonly report: number;
+}
+
+export interface RateGrant {
+  /** Of what was wished for. */
+  readonly granted: number;
+  /** Granted in the window to all processes so far, this grant included. */
+  readonly total: number;
+}
+
+export interface RateAnswer {
+  /** One for each wish, in order. */
+  readonly grants: readonly RateGrant[];
+  /** The store's clock while the statement ran, milliseconds since the epoch. */
+  readonly nowMs: number;
+  /** Processes that share the limits now, this one included. */
+  readonly holders: number;
+}
+
+/**
+ * Invariant: of one subject and window, the sum of all that is granted never passes the limit of any wish that was granted something.
+ * Rejects when the store cannot be reached; what was granted by a statement whose answer is lost stays granted.
+ */
+export interface RateStore {
+  /** Says too that the holder lives; with no wishes, that alone. */
+  lease(holder: string, asks: readonly RateAsk[]): Promise<RateAnswer>;
+}
+
+/** One wish for a share of a tenant's tokens in one period. */
+export interface TokenAsk {
+  readonly tenant: string;
+  /** The calendar month in the tenant's time zone: `2026-11`. */
+  readonly period: string;
+  readonly quota: number;
+  /** Tokens wished for; fewer may be granted. */
+  readonly want: number;
+  /**
+   * The sum of all changes of this hold so far but grants. They count first, whatever the quota: tokens reserved without a hold are
+   * added, tokens spent or given back are taken off. A sum, so that a change counts once however often it is told.
+   */
+  readonly changes: number;
+  /** The sum that was told with the last wish that was answered; it stands where the holder holds nothing. */
+  readonly confirmed: number;
+}
+
+export interface TokenGrant {
+  /** Of what was wished for. */
+  readonly granted: number;
+  /** What this holder holds now, this grant included. */
+  readonly held: number;
+  /** Spent by all, and held by all. */
+  readonly used: number;
+  readonly spent: number;
+}
+
+/** Reservations of the holder that another process settled. */
+export interface SettlementNews {
+  readonly id: number;
+  readonly counters: readonly number[];
+  /** What each spent, in the same order. */
+  readonly totals: readonly number[];
+}
+
+export interface TokenAnswer {
+  /** One for each wish, in order. */
+  readonly grants: readonly TokenGrant[];
+  readonly news: readonly SettlementNews[];
+  readonly holders: number;
+}
+
+export interface TokenWords {
+  readonly holder: string;
+  /** Larger each time: a statement that reaches the store after a later one does nothing, and is rejected. */
+  readonly turn: number;
+  readonly asks: readonly TokenAsk[];
+  /** News that were heard; they are not told again. */
+  readonly heard: readonly number[];
+}
+
+/**
+ * Invariant: at every grant, what is spent and what is held by all together is at most the quota of that wish.
+ * Rejects when the store cannot be reached; what a statement did whose answer is lost shows in the next answer's `held`.
+ */
+export interface TokenStore {
+  hold(words: TokenWords): Promise<TokenAnswer>;
+}
+
+/** The end of one request, ready to be booked. */
+export interface Settlement {
+  /** Who issued its reservation, and under which number. */
+  readonly holder: string;
+  readonly counter: number;
+  /** Whether the issuer holds tokens for it, and so must hear of its end. */
+  readonly held: boolean;
+  readonly tenant: string;
+  readonly period: string;
+  /** In the tenant's time zone: `2026-11-30`. */
+  readonly day: string;
+  /** Empty = none. */
+  readonly model: string;
+  readonly key: string;
+  readonly user: string;
+  readonly prompt: number;
+  readonly completion: number;
+  readonly cached: number;
+  readonly total: number;
+  readonly estimated: boolean;
+  /** False where another source counts the tenant's usage, and for requests that spend no tokens. */
+  readonly books: boolean;
+  /** 1: it made a collection, -1: it removed one, 0: it tried; undefined: it had nothing to do with any. */
+  readonly collections: -1 | 0 | 1 | undefined;
+}
+
+export interface Settled {
+  /** Those that were not settled before. */
+  readonly booked: number;
+  /** Those whose holder nobody knows; nothing was done for them. */
+  readonly unknown: number;
+}
+
+/** Books each reservation once, however often and wherever its end is told. All of a batch, or nothing. */
+export interface SettlementStore {
+  /** @param settler the holder that heard of these ends, which needs no news of its own reservations */
+  settle(settler: string, settlements: readonly Settlement[]): Promise<Settled>;
+}
+
+export interface CollectionAsk {
+  readonly holder: string;
+  /** The reservation's number. */
+  readonly counter: number;
+  readonly tenant: string;
+  readonly max: number;
+  /** After so long it no longer counts, should nobody settle it. */
+  readonly ttlMs: number;
+}
+
+/** Invariant: at every reservation, collections counted and creations under way together are at most the limit of that wish. */
+export interface CollectionStore {
+  /** False when there are as many already. */
+  reserveCollection(ask: CollectionAsk): Promise<boolean>;
+}
+
+export interface TidyOptions {
+  readonly windowMs: number;
+  /** A holder not seen for so long is gone, and what it held is free. */
+  readonly holdTtlMs: number;
+  /** How long it is remembered what was settled. */
+  readonly settlementKeepMs: number;
+  /** Rows of each kind at most. */
+  readonly batch: number;
+}
+
+export interface Tidied {
+  /** Holds of holders that are gone. */
+  readonly holds: number;
+  /** Rows of all kinds that were removed. */
+  readonly removed: number;
+  /** Of some kind there may be more. */
+  readonly more: boolean;
+}
+
+export interface MeteringUpkeep {
+  tidy(options: TidyOptions): Promise<Tidied>;
+}
+
+export interface MeteringStore extends RateStore, TokenStore, SettlementStore, CollectionStore, MeteringUpkeep {}

@@ -1,0 +1,366 @@
+/**
+ * Requests per window, held over all processes. A window is a fixed stretch of the store's clock. The store grants each process slices
+ * of what is left of a window, ahead of need, so that a check takes its share from memory:
+ *
+ * - a share is left here: the check is admitted at once;
+ * - the store has said that there is no more: it is refused at once;
+ * - neither is known (the first check, a burst, or a limit too small to slice): the check waits for one statement, which carries the
+ *   wishes of all who wait.
+ *
+ * Invariant: what all processes admit in a window is never more than what the store granted for it, and that never passes the limit.
+ * Where the store's clock is not known well enough to tell on which side of a border now is, a check takes a share of both windows.
+ *
+ * While the store is away each process goes on with its fair share of the limit, the limit divided by the processes last seen, and
+ * reports afterwards what it admitted. In the window in which the store went away, processes that had used more than their share
+ * before keep it: all together pass the limit by at most what they had used beyond their shares.
+ */
+
+import { Fault } from '../domain/errors.ts';
+import type { MeteringCounts } from './counts.ts';
+import type { RateAnswer, RateAsk, RateStore } from './ports.ts';
+import { RateSubject } from './rate-subject.ts';
+import { isExhausted, type RateWindow } from './rate-window.ts';
+import { type Interval, StoreClock } from './store-clock.ts';
+
+export interface RateParts {
+  readonly store: RateStore;
+  /** This process among those that share the limits. */
+  readonly holder: string;
+  readonly windowMs: number;
+  readonly monotonicMs: () => number;
+  /** Milliseconds since the epoch; used while the store's clock was never heard. */
+  readonly now: () => number;
+  readonly maxSubjects: number;
+  readonly counts: MeteringCounts;
+  /** Told once each time the store goes away. */
+  readonly onFault?: (error: unknown) => void;
+}
+
+export type SubjectKind = 'tenant' | 'key';
+
+/** For the rate headers: what this process knows. */
+export interface RateState {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Until the window ends, at least 1. */
+  readonly resetSeconds: number;
+}
+
+export type Taken =
+  | { readonly kind: 'taken'; readonly state: RateState; readonly windows: readonly RateWindow[] }
+  | { readonly kind: 'refused'; readonly state: RateState };
+
+/** How far ahead a slice is meant to last, and below how much more is asked for. */
+const SLICE_MS = 500;
+const LOW_MS = 250;
+/** How long before its border the next window's first slice is asked for. */
+const AHEAD_MS = 400;
+/** Of a limit, what may lie unused in all processes together when one is lost or a window ends. */
+const STRANDED_SHARE = 0.04;
+const MAX_ASKS = 1000;
+const MAX_ATTEMPTS = 4;
+const MAX_WAITING = 10_000;
+/** So often at least the store hears that this process lives, and this process what time it is there. */
+const BEAT_MS = 5000;
+/** How many subjects are looked at for one to forget. */
+const SECOND_CHANCES = 16;
+
+interface Waiter {
+  readonly subject: RateSubject;
+  readonly limit: number;
+  attempts: number;
+  /** Its wish was in the batch that is under way. */
+  asked: boolean;
+  readonly resolve: (taken: Taken) => void;
+}
+
+export class RateLeases {
+  readonly #parts: RateParts;
+  readonly #clock = new StoreClock();
+  /** By id; in the order in which they came, or were last found in use. */
+  readonly #subjects = { tenant: new Map<string, RateSubject>(), key: new Map<string, RateSubject>() };
+  /** Subjects that need more soon. */
+  readonly #low = new Set<RateSubject>();
+  #waiting: Waiter[] = [];
+  #asking: Promise<void> | undefined;
+  #alone = false;
+  #holders = 1;
+  #askedAtMs = Number.NEGATIVE_INFINITY;
+  #strandedForgotten = 0;
+
+  constructor(parts: RateParts) {
+    this.#parts = parts;
+  }
+
+  /** Warm: the answer itself. Otherwise a promise, which never rejects. Throws a Fault when too many wait already. */
+  take(kind: SubjectKind, id: string, limit: number, now = this.#parts.monotonicMs()): Taken | Promise<Taken> {
+    const subject = this.#subject(kind, id);
+    subject.limit = limit;
+    subject.used = true;
+    subject.demand.note();
+    const taken = this.#try(subject, limit, now);
+    if (taken !== undefined) return taken;
+    if (this.#waiting.length >= MAX_WAITING) throw new Fault(`${MAX_WAITING} requests wait for their share of a rate already`);
+    return new Promise((resolve) => {
+      this.#waiting.push({ subject, limit, attempts: 0, asked: false, resolve });
+      this.#ask();
+    });
+  }
+
+  /** Undoes what `take` gave, when the request was refused for another reason before it could count. */
+  giveBack(windows: readonly RateWindow[]): void {
+    for (const window of windows) {
+      window.left += 1;
+      window.admitted -= 1;
+    }
+  }
+
+  /** Asks for what will be needed soon; to be called every 100 ms or so. Resolves when the store has answered. */
+  tick(): Promise<void> {
+    const now = this.#parts.monotonicMs();
+    if (this.#clock.known && !this.#alone) this.#lookAhead(this.#clock.at(now), now);
+    if (this.#low.size > 0 || this.#alone || this.#beats(now)) this.#ask();
+    return this.#asking ?? Promise.resolve();
+  }
+
+  /** Gives back what was leased and not used. */
+  async stop(): Promise<void> {
+    await this.#asking;
+    const asks: RateAsk[] = [];
+    for (const { name, limit, windows } of this.#all()) {
+      for (const window of windows) {
+        const report = window.unreported - window.left;
+        if (report !== 0) asks.push({ subject: name, window: window.number, limit, want: 0, report });
+        window.left = 0;
+        window.unreported = 0;
+      }
+    }
+    try {
+      for (let at = 0; at < asks.length; at += MAX_ASKS) {
+        await this.#parts.store.lease(this.#parts.holder, asks.slice(at, at + MAX_ASKS));
+      }
+    } catch (error) {
+      // The windows end soon, and with them what is stranded.
+      this.#parts.onFault?.(error);
+    }
+  }
+
+  get stats() {
+    let held = 0;
+    let stranded = this.#strandedForgotten;
+    for (const subject of this.#all()) {
+      stranded += subject.takeStranded();
+      for (const { left } of subject.windows) held += left;
+    }
+    this.#strandedForgotten = 0;
+    this.#parts.counts.rateStranded += stranded;
+    return {
+      subjects: this.#subjects.tenant.size + this.#subjects.key.size,
+      waiting: this.#waiting.length,
+      held,
+      alone: this.#alone,
+      holders: this.#holders,
+    };
+  }
+
+  *#all(): Iterable<RateSubject> {
+    yield* this.#subjects.tenant.values();
+    yield* this.#subjects.key.values();
+  }
+
+  #beats(now: number): boolean {
+    return now - this.#askedAtMs >= BEAT_MS;
+  }
+
+  /** Undefined when only the store can say. */
+  #try(subject: RateSubject, limit: number, now: number): Taken | undefined {
+    if (this.#alone) return this.#takeAlone(subject, limit, now);
+    if (!this.#clock.known) return undefined;
+    const { windowMs } = this.#parts;
+    const interval = this.#clock.at(now);
+    const first = Math.floor(interval.earliestMs / windowMs);
+    const last = Math.floor(interval.latestMs / windowMs);
+    const windows: RateWindow[] = [];
+    for (let number = first; number <= last; number++) {
+      const window = subject.window(number);
+      if (isExhausted(window, limit)) return { kind: 'refused', state: this.#state(limit, window, interval) };
+      if (window.left < 1) return undefined;
+      windows.push(window);
+    }
+    for (const window of windows) {
+      window.left -= 1;
+      window.admitted += 1;
+    }
+    const [window] = windows;
+    if (window === undefined) return undefined;
+    if (window.left < subject.demand.within(LOW_MS, now)) this.#low.add(subject);
+    return { kind: 'taken', state: this.#state(limit, window, interval), windows };
+  }
+
+  #takeAlone(subject: RateSubject, limit: number, now: number): Taken {
+    const { windowMs } = this.#parts;
+    const interval = this.#clock.known ? this.#clock.at(now) : { earliestMs: this.#parts.now(), latestMs: this.#parts.now() };
+    const window = subject.window(Math.floor(interval.latestMs / windowMs));
+    const leased = window.left >= 1;
+    if (!leased && window.admitted >= Math.floor(limit / this.#holders)) {
+      return { kind: 'refused', state: this.#state(limit, window, interval) };
+    }
+    if (leased) window.left -= 1;
+    else window.unreported += 1;
+    window.admitted += 1;
+    return { kind: 'taken', state: this.#state(limit, window, interval), windows: leased ? [window] : [] };
+  }
+
+  #state(limit: number, window: RateWindow, { earliestMs }: Interval): RateState {
+    const endMs = (window.number + 1) * this.#parts.windowMs;
+    const gone = Math.max(window.total - window.left, window.admitted);
+    return {
+      limit,
+      remaining: Math.max(0, limit - gone),
+      resetSeconds: Math.max(1, Math.ceil((endMs - earliestMs) / 1000)),
+    };
+  }
+
+  #subject(kind: SubjectKind, id: string): RateSubject {
+    const subjects = this.#subjects[kind];
+    const known = subjects.get(id);
+    if (known !== undefined) return known;
+    if (subjects.size >= this.#parts.maxSubjects) this.#forgetOne(subjects);
+    const made = new RateSubject(`${kind}:${id}`, this.#parts.monotonicMs());
+    subjects.set(id, made);
+    return made;
+  }
+
+  /** The oldest that was not in use lately. What it held of its windows is lost to everybody until they end. */
+  #forgetOne(subjects: Map<string, RateSubject>): void {
+    let chances = SECOND_CHANCES;
+    for (const [id, subject] of subjects) {
+      subjects.delete(id);
+      if (subject.used && chances-- > 0) {
+        subject.used = false;
+        subjects.set(id, subject);
+        continue;
+      }
+      this.#low.delete(subject);
+      this.#strandedForgotten += subject.takeStranded();
+      for (const { left } of subject.windows) this.#strandedForgotten += left;
+      return;
+    }
+  }
+
+  /** Before a border, the next window's first slice for whoever is being asked for. */
+  #lookAhead({ latestMs }: Interval, now: number): void {
+    const { windowMs } = this.#parts;
+    const next = Math.floor(latestMs / windowMs) + 1;
+    if (next * windowMs - latestMs > AHEAD_MS) return;
+    for (const subject of this.#all()) {
+      const wanted = this.#slice(subject, now);
+      if (wanted > 0 && !isExhausted(subject.window(next), subject.limit) && subject.window(next).left < wanted)
+        this.#low.add(subject);
+    }
+  }
+
+  /** Requests to ask for ahead of need; 0 for a limit too small to slice. */
+  #slice(subject: RateSubject, now: number): number {
+    const most = Math.floor((subject.limit * STRANDED_SHARE) / this.#holders);
+    return Math.min(most, Math.ceil(subject.demand.within(SLICE_MS, now)));
+  }
+
+  #ask(): void {
+    if (this.#asking !== undefined) return;
+    this.#asking = this.#askStore().finally(() => {
+      this.#asking = undefined;
+      if (this.#waiting.length > 0) this.#ask();
+    });
+  }
+
+  async #askStore(): Promise<void> {
+    // Whoever comes in this turn of the loop comes along.
+    await Promise.resolve();
+    const { store, holder, counts, monotonicMs, onFault } = this.#parts;
+    const { asks, windows } = this.#collect();
+    const sentMs = monotonicMs();
+    // A limit too small to slice runs low without there being anything to ask for.
+    if (asks.length === 0 && this.#waiting.length === 0 && !this.#alone && !this.#beats(sentMs)) return;
+    this.#askedAtMs = sentMs;
+    counts.statements += 1;
+    try {
+      const answer = await store.lease(holder, asks);
+      this.#clock.learn(sentMs, monotonicMs(), answer.nowMs);
+      this.#learn(asks, windows, answer);
+      this.#alone = false;
+    } catch (error) {
+      if (!this.#alone) {
+        counts.faults += 1;
+        onFault?.(error);
+      }
+      this.#alone = true;
+    }
+    this.#serveWaiting();
+  }
+
+  /** One wish for each window that somebody waits for, that runs low, or that has something to report. */
+  #collect(): { asks: RateAsk[]; windows: RateWindow[] } {
+    const asks: RateAsk[] = [];
+    const windows: RateWindow[] = [];
+    if (!this.#clock.known) return { asks, windows };
+    const now = this.#parts.monotonicMs();
+    const { windowMs } = this.#parts;
+    const { earliestMs, latestMs } = this.#clock.at(now);
+    const first = Math.floor(earliestMs / windowMs);
+    const last = Math.floor(latestMs / windowMs);
+    const ahead = (last + 1) * windowMs - latestMs <= AHEAD_MS ? last + 1 : last;
+    const waiters = Map.groupBy(this.#waiting, ({ subject }) => subject);
+    const subjects = new Set([...waiters.keys(), ...this.#low, ...(this.#alone ? this.#unreported() : [])]);
+    this.#low.clear();
+    for (const subject of subjects) {
+      const slice = this.#slice(subject, now);
+      const waits = waiters.get(subject)?.length ?? 0;
+      for (let number = first; number <= ahead; number++) {
+        const window = subject.window(number);
+        const want = isExhausted(window, subject.limit) ? 0 : Math.max(0, slice + (number <= last ? waits : 0) - window.left);
+        if (want === 0 && window.unreported === 0) continue;
+        if (asks.length >= MAX_ASKS) {
+          this.#low.add(subject);
+          break;
+        }
+        for (const waiter of waiters.get(subject) ?? []) waiter.asked = true;
+        asks.push({ subject: subject.name, window: number, limit: subject.limit, want, report: window.unreported });
+        windows.push(window);
+      }
+    }
+    return { asks, windows };
+  }
+
+  #unreported(): RateSubject[] {
+    return [...this.#all()].filter(({ windows }) => windows.some(({ unreported }) => unreported > 0));
+  }
+
+  #learn(asks: readonly RateAsk[], windows: readonly RateWindow[], answer: RateAnswer): void {
+    this.#holders = Math.max(1, answer.holders);
+    for (const [i, ask] of asks.entries()) {
+      const window = windows[i];
+      const grant = answer.grants[i];
+      if (window === undefined || grant === undefined) continue;
+      window.left += grant.granted;
+      this.#parts.counts.rateLeased += grant.granted;
+      window.total = grant.total;
+      window.unreported -= ask.report;
+      window.exhaustedAt = grant.granted < ask.want ? ask.limit : undefined;
+    }
+  }
+
+  #serveWaiting(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    const now = this.#parts.monotonicMs();
+    for (const waiter of waiting) {
+      const taken = this.#try(waiter.subject, waiter.limit, now);
+      if (waiter.asked) waiter.attempts += 1;
+      waiter.asked = false;
+      if (taken !== undefined) waiter.resolve(taken);
+      else if (waiter.attempts < MAX_ATTEMPTS) this.#waiting.push(waiter);
+      else waiter.resolve({ kind: 'refused', state: { limit: waiter.limit, remaining: 0, resetSeconds: 1 } });
+    }
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * Reservation ids: what a check's answer carries, and what the end of the request is recognised by, in whichever process it is told of.
+ *
+ * 32 hexadecimal digits are one AES block: the holder that issued it, the minute, and a number that it never issues twice. Nobody without
+ * the key can make one whose holder exists. 14 digits follow in the clear: what the request may spend, what is to be done at its end,
+ * and the tenant's clock, so that a process that never saw the request books it by the same rules and into the same month.
+ *
+ * The blocks are made 1024 at a time by one call of the cipher.
+ */
+
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+
+/** Bytes of the key. */
+export const RESERVATION_KEY_BYTES = 16;
+/** Characters of an id. */
+export const RESERVATION_LENGTH = 46;
+
+/** What the end of the request changes. `budget`: its issuer holds tokens for it. */
+export type ReservationKind = 'usage' | 'budget' | 'adds-collection' | 'removes-collection';
+
+export interface Reservation {
+  readonly holder: string;
+  readonly counter: number;
+  /** Minutes since the epoch, when it was issued. */
+  readonly minute: number;
+  readonly kind: ReservationKind;
+  /** Of the tenant's clock at the check, minutes ahead of UTC. */
+  readonly offset: number;
+  /** What the request may spend; the largest that fits where it is more. */
+  readonly tokens: number;
+}
+
+export interface IssuedId {
+  readonly id: string;
+  readonly counter: number;
+}
+
+const KINDS: readonly ReservationKind[] = ['usage', 'budget', 'adds-collection', 'removes-collection'];
+const ALGORITHM = 'aes-128-ecb';
+const BLOCK_BYTES = 16;
+const BLOCK_DIGITS = 2 * BLOCK_BYTES;
+const POOL = 1024;
+/** Minutes are counted from 2020 on, in 3 bytes: enough for 31 years. */
+const FIRST_MINUTE = Date.UTC(2020, 0, 1) / 60_000;
+const OFFSET_BIAS = 0x8000;
+export const MAX_RESERVED_TOKENS = 0xffff_ffff;
+
+const HOLDER = /^[0-9a-f]{16}$/;
+const ID = /^[0-9a-f]{46}$/;
+
+/** @param random 8 secure random bytes: no two processes of an installation have the same */
+export function holderName(random: Uint8Array): string {
+  return Buffer.from(random.subarray(0, 8)).toString('hex');
+}
+
+export class ReservationIds {
+  readonly #key: Uint8Array;
+  readonly #holder: Buffer;
+  #digits = '';
+  #used = POOL;
+  #minute = -1;
+  /** Of the pool's first id. */
+  #first = 0;
+  #suffix = '';
+  #suffixKind: ReservationKind | undefined;
+  #suffixOffset = 0;
+  #suffixTokens = -1;
+
+  /** @param holder 16 hexadecimal digits, see `holderName` */
+  constructor(key: Uint8Array, holder: string) {
+    if (key.length !== RESERVATION_KEY_BYTES) throw new RangeError(`a key of ${RESERVATION_KEY_BYTES} bytes is needed`);
+    if (!HOLDER.test(holder)) throw new RangeError('a holder is named by 16 hexadecimal digits');
+    this.#key = key;
+    this.#holder = Buffer.from(holder, 'hex');
+  }
+
+  issue(minute: number, kind: ReservationKind, offset: number, tokens: number): IssuedId {
+    if (this.#used >= POOL || minute !== this.#minute) this.#fill(minute);
+    const at = this.#used++;
+    const start = at * BLOCK_DIGITS;
+    const id = this.#digits.slice(start, start + BLOCK_DIGITS) + this.#suffixOf(kind, offset, tokens);
+    return { id, counter: this.#first + at };
+  }
+
+  /** Who issued it and for what; undefined for what is no id. Whether that holder exists, the store knows. */
+  read(id: string): Reservation | undefined {
+    if (!ID.test(id)) return undefined;
+    const bytes = Buffer.from(id, 'hex');
+    const kind = KINDS[bytes.readUInt8(BLOCK_BYTES)];
+    if (kind === undefined) return undefined;
+    const decipher = createDecipheriv(ALGORITHM, this.#key, null).setAutoPadding(false);
+    const plain = Buffer.concat([decipher.update(bytes.subarray(0, BLOCK_BYTES)), decipher.final()]);
+    return {
+      holder: plain.toString('hex', 0, 8),
+      minute: FIRST_MINUTE + plain.readUIntBE(8, 3),
+      counter: plain.readUIntBE(11, 5),
+      kind,
+      offset: bytes.readUInt16BE(BLOCK_BYTES + 1) - OFFSET_BIAS,
+      tokens: bytes.readUInt32BE(BLOCK_BYTES + 3),
+    };
+  }
+
+  #fill(minute: number): void {
+    // What is left of the pool before is never issued, so that an id's minute is always that of its issue.
+    this.#first += this.#minute === -1 ? 0 : this.#used;
+    this.#minute = minute;
+    this.#used = 0;
+    const plain = Buffer.alloc(POOL * BLOCK_BYTES);
+    for (let i = 0; i < POOL; i++) {
+      const at = i * BLOCK_BYTES;
+      this.#holder.copy(plain, at);
+      plain.writeUIntBE(minute - FIRST_MINUTE, at + 8, 3);
+      plain.writeUIntBE(this.#first + i, at + 11, 5);
+    }
+    const cipher = createCipheriv(ALGORITHM, this.#key, null).setAutoPadding(false);
+    this.#digits = Buffer.concat([cipher.update(plain), cipher.final()]).toString('hex');
+  }
+
+  /** Mostly the one before. */
+  #suffixOf(kind: ReservationKind, offset: number, tokens: number): string {
+    if (kind === this.#suffixKind && offset === this.#suffixOffset && tokens === this.#suffixTokens) return this.#suffix;
+    const bytes = Buffer.alloc(RESERVATION_LENGTH / 2 - BLOCK_BYTES);
+    bytes.writeUInt8(KINDS.indexOf(kind), 0);
+    bytes.writeUInt16BE(offset + OFFSET_BIAS, 1);
+    bytes.writeUInt32BE(Math.min(tokens, MAX_RESERVED_TOKENS), 3);
+    this.#suffixKind = kind;
+    this.#suffixOffset = offset;
+    this.#suffixTokens = tokens;
+    this.#suffix = bytes.toString('hex');
+    return this.#suffix;
+  }
+}

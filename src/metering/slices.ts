@@ -1,0 +1,33 @@
+/** How much of a budget a process asks for ahead of need, and how much of it keeps. */
+
+import type { Budget } from './budget.ts';
+
+/** How far ahead a slice is meant to last, and below how much more is asked for. */
+const SLICE_MS = 500;
+const LOW_MS = 250;
+/** Of a quota, what may lie unused in all processes together. */
+const SPARE_SHARE = 0.05;
+/** Of what is left of a budget, the same: towards its end slices become small, so that the last tokens are found where they are asked for. */
+const LEFT_SHARE = 0.25;
+/** Whoever asked for nothing for so long keeps nothing. */
+const IDLE_MS = 10_000;
+
+/** 0 where there is too little to slice: then each check takes what it needs. */
+export function sliceOf(budget: Budget, holders: number, nowMs: number): number {
+  if (nowMs - budget.askedAtMs > IDLE_MS) return 0;
+  const left = budget.left(budget.quota) + Math.max(0, budget.spare);
+  const most = Math.floor(Math.min(budget.quota * SPARE_SHARE, left * LEFT_SHARE) / holders);
+  if (most < budget.typical) return 0;
+  return Math.min(most, Math.ceil(Math.max(budget.demand.within(SLICE_MS, nowMs), 2 * budget.typical)));
+}
+
+/** Whether more will be needed before long. */
+export function runsLow(budget: Budget, nowMs: number): boolean {
+  return budget.spare < Math.max(budget.typical, budget.demand.within(LOW_MS, nowMs));
+}
+
+/** What may be given back: more than is kept for a while, so that it does not go to and fro. */
+export function surplusOf(budget: Budget, slice: number): number {
+  const spare = budget.spare - budget.waitingTokens;
+  return spare > 2 * slice ? spare - slice : 0;
+}

@@ -1,0 +1,171 @@
+/**
+ * When API keys were last used: noted in memory, one look at a map for each use, and written in batches away from every request.
+ *
+ * What is written is true to the minute: never later than the true last use and never more than a minute earlier (and `flushIntervalMs`
+ * late). A use within a minute of the one noted before is not noted; the statement asks the same of what is stored, so that several
+ * processes together write a key at most once a minute, and none puts an earlier time over a later one.
+ *
+ * Memory is bounded twice: the keys remembered and the keys waiting to be written. A remembered key that is pushed out costs a statement
+ * that changes nothing; one that finds no room to wait is not noted and is counted. What could not be written waits for the next time.
+ */
+
+import type { KeyId } from '../domain/ids.ts';
+import type { Database } from './database.ts';
+import { statementError } from './faults.ts';
+
+export interface KeyUsesOptions {
+  readonly db: Pick<Database, 'query'>;
+  /** Keys remembered, and keys waiting, at most; 200000 unless told. */
+  readonly maxKeys?: number;
+  /** Keys in one statement at most; 1000 unless told. */
+  readonly batchSize?: number;
+  /** 5000 unless told. */
+  readonly flushIntervalMs?: number;
+  /** Writing failed after it had worked; told once, until it works again. Nothing here may throw. */
+  readonly onError?: (error: Error) => void;
+}
+
+/** How exact the time of the last use is, and how often one key is written at most. */
+export const LAST_USE_PRECISION_MS = 60_000;
+
+/**
+ * Rows that somebody holds are left for the next time, so that this neither waits for a change of a key nor stands in a circle with one.
+ * Answers with those.
+ */
+const WRITE = {
+  name: 'write_key_uses',
+  text: `
+    with used as (
+      select id, to_timestamp(ms / 1000) as at from unnest($1::text[], $2::float8[]) as t(id, ms)
+    ), due as (
+      select k.id, used.at from used join api_keys k on k.id = used.id
+      where k.last_used_at is null or k.last_used_at <= used.at - interval '1 minute'
+    ), held as (
+      select k.id, due.at from due join api_keys k on k.id = due.id
+      where k.last_used_at is null or k.last_used_at <= due.at - interval '1 minute'
+      for no key update of k skip locked
+    ), written as (
+      update api_keys k set last_used_at = held.at from held where k.id = held.id
+    )
+    select id from due where id not in (select id from held)`,
+};
+
+export class KeyUses {
+  readonly #db: Pick<Database, 'query'>;
+  readonly #maxKeys: number;
+  readonly #batchSize: number;
+  readonly #onError: (error: Error) => void;
+  /** The use last noted of each key, milliseconds since the epoch; the oldest first. */
+  readonly #noted = new Map<KeyId, number>();
+  readonly #waiting = new Map<KeyId, number>();
+  readonly #timer: NodeJS.Timeout;
+  #flushing: Promise<void> | undefined;
+  #failing = false;
+  #dropped = 0;
+
+  constructor(options: KeyUsesOptions) {
+    const { db, maxKeys = 200_000, batchSize = 1000, flushIntervalMs = 5000, onError = () => undefined } = options;
+    this.#db = db;
+    this.#maxKeys = maxKeys;
+    this.#batchSize = batchSize;
+    this.#onError = onError;
+    this.#timer = setInterval(() => void this.flush(), flushIntervalMs);
+    this.#timer.unref();
+  }
+
+  /** Uses that found no room to wait. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /** Keys waiting to be written. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** A key proved itself. For the path of every request: it neither waits nor throws. */
+  note(key: KeyId, nowMs: number): void {
+    const noted = this.#noted.get(key);
+    if (noted === undefined || nowMs - noted >= LAST_USE_PRECISION_MS) this.#note(key, nowMs, noted !== undefined);
+  }
+
+  /** Writes what waits. Never rejects: what could not be written goes on waiting. */
+  flush(): Promise<void> {
+    this.#flushing ??= this.#write().finally(() => {
+      this.#flushing = undefined;
+    });
+    return this.#flushing;
+  }
+
+  /** Writes what is noted now, and nothing after it; for the end of the process. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#flushing;
+    await this.flush();
+  }
+
+  #note(key: KeyId, nowMs: number, again: boolean): void {
+    if (this.#waiting.size >= this.#maxKeys && !this.#waiting.has(key)) {
+      this.#dropped++;
+      return;
+    }
+    this.#waiting.set(key, nowMs);
+    // In again at the end, so that the map stays in the order of time.
+    if (again) this.#noted.delete(key);
+    else if (this.#noted.size >= this.#maxKeys) this.#forgetOldest();
+    this.#noted.set(key, nowMs);
+  }
+
+  #forgetOldest(): void {
+    const oldest = this.#noted.keys().next();
+    if (oldest.done !== true) this.#noted.delete(oldest.value);
+  }
+
+  async #write(): Promise<void> {
+    this.#forgetOld(Date.now());
+    // One round over what waits now: what is put back, or comes meanwhile, is for the next.
+    const batches = Math.ceil(this.#waiting.size / this.#batchSize);
+    for (let batch = 0; batch < batches; batch++) {
+      const uses = this.#take();
+      try {
+        const rows = await this.#db.query({ ...WRITE, values: [[...uses.keys()], [...uses.values()]] });
+        this.#putBack(uses, new Set(rows.map((row) => row['id'])));
+        this.#failing = false;
+      } catch (error) {
+        this.#putBack(uses, undefined);
+        if (!this.#failing) this.#onError(statementError(error));
+        this.#failing = true;
+        return;
+      }
+    }
+  }
+
+  #take(): ReadonlyMap<KeyId, number> {
+    const uses = new Map<KeyId, number>();
+    for (const [key, usedMs] of this.#waiting) {
+      if (uses.size === this.#batchSize) break;
+      uses.set(key, usedMs);
+      this.#waiting.delete(key);
+    }
+    return uses;
+  }
+
+  /** @param which undefined = all */
+  #putBack(uses: ReadonlyMap<KeyId, number>, which: ReadonlySet<unknown> | undefined): void {
+    for (const [key, usedMs] of uses) {
+      if (which !== undefined && !which.has(key)) continue;
+      // A later use may have been noted meanwhile.
+      if (this.#waiting.has(key)) continue;
+      if (this.#waiting.size >= this.#maxKeys) this.#dropped++;
+      else this.#waiting.set(key, usedMs);
+    }
+  }
+
+  /** Memory for what was used of late alone. */
+  #forgetOld(nowMs: number): void {
+    for (const [key, notedMs] of this.#noted) {
+      if (nowMs - notedMs < LAST_USE_PRECISION_MS) break;
+      this.#noted.delete(key);
+    }
+  }
+}

@@ -1,0 +1,14 @@
+/** How many collections a tenant has, those being made included. */
+
+import type { CollectionAsk } from '../../metering/ports.ts';
+import { firstRow, type Queries } from './statement.ts';
+
+const RESERVE = {
+  name: 'metering_reserve_collection',
+  text: 'select reserved from metering_reserve_collection($1, $2, $3, $4, $5)',
+};
+
+export async function reserveCollection(db: Queries, { holder, counter, tenant, max, ttlMs }: CollectionAsk): Promise<boolean> {
+  const row = await firstRow(db, { ...RESERVE, values: [holder, counter, tenant, max, ttlMs] });
+  return row['reserved'] === true;
+}

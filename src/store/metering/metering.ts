@@ -1,0 +1,49 @@
+/** What metering asks of the store, joined. */
+
+import type { MeteringStore, Tidied, TidyOptions } from '../../metering/ports.ts';
+import type { Database } from '../database.ts';
+import { reserveCollection } from './collections.ts';
+import { leaseRates } from './rates.ts';
+import { settle } from './settlements.ts';
+import { firstRow, numberIn, type Queries } from './statement.ts';
+import { holdTokens } from './tokens.ts';
+
+/** A check may wait for one of these statements: no longer than a gate waits for anything. */
+const TIMEOUT_MS = 1000;
+/** One each for rates, tokens and settlements, and some for creations of collections. */
+const CONNECTIONS = 5;
+
+/** A pool of its own, so that no other work delays a check and none is delayed. */
+export function openMetering(db: Pick<Database, 'reopen'>): Database {
+  return db.reopen({ poolMax: CONNECTIONS, acquireTimeoutMs: TIMEOUT_MS, queryTimeoutMs: TIMEOUT_MS });
+}
+
+export function postgresMetering(db: Queries): MeteringStore {
+  return {
+    lease: (holder, asks) => leaseRates(db, holder, asks),
+    hold: (words) => holdTokens(db, words),
+    settle: (settler, settlements) => settle(db, settler, settlements),
+    reserveCollection: (ask) => reserveCollection(db, ask),
+    tidy: (options) => tidy(db, options),
+  };
+}
+
+/** Windows are asked for a little before they begin; then none is asked for again that ended. */
+const KEPT_WINDOWS = 3;
+const WINDOW_SLACK_MS = 60_000;
+
+async function tidy(db: Queries, { windowMs, holdTtlMs, settlementKeepMs, batch }: TidyOptions): Promise<Tidied> {
+  const row = await firstRow(db, {
+    name: 'metering_tidy',
+    text: `select coalesce(windows, 0) as windows, coalesce(holds, 0) as holds, coalesce(creations, 0) as creations,
+        coalesce(blocks, 0) as blocks, coalesce(holders, 0) as holders
+      from metering_tidy($1, $2, $3, $4)`,
+    values: [KEPT_WINDOWS * windowMs + WINDOW_SLACK_MS, holdTtlMs, settlementKeepMs, batch],
+  });
+  const removed = ['windows', 'holds', 'creations', 'blocks', 'holders'].map((column) => numberIn(row, column));
+  return {
+    holds: numberIn(row, 'holds'),
+    removed: removed.reduce((sum, count) => sum + count, 0),
+    more: removed.some((count) => count >= batch),
+  };
+}

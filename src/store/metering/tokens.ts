@@ -1,0 +1,58 @@
+/** Holds on token budgets, and news of reservations that others settled: one statement for a batch. */
+
+import type { TokenAnswer, TokenWords } from '../../metering/ports.ts';
+import { firstRow, numberIn, numbersIn, type Queries, rowsIn } from './statement.ts';
+
+/** News in one answer at most. */
+const MAX_NEWS = 200;
+
+const HOLD = {
+  name: 'metering_hold_tokens',
+  text: `
+    with granted as materialized (
+      select * from metering_lease_tokens($1, $2, $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
+    ), told as materialized (
+      select coalesce(json_agg(json_build_object('given', given, 'own', own, 'used', used, 'settled', settled) order by ask),
+        '[]'::json) as grants
+      from granted
+    ), forgotten as (
+      delete from settlement_news where holder = $1 and id = any ($9::bigint[])
+    ), news as (
+      select id, counters, totals from settlement_news where holder = $1 and id <> all ($9::bigint[]) order by id limit ${MAX_NEWS}
+    )
+    select told.grants, metering_live_holders() as holders,
+      (select coalesce(json_agg(json_build_object('id', id, 'counters', counters, 'totals', totals) order by id), '[]'::json)
+       from news) as news
+    from told`,
+};
+
+export async function holdTokens(db: Queries, { holder, turn, asks, heard }: TokenWords): Promise<TokenAnswer> {
+  const row = await firstRow(db, {
+    ...HOLD,
+    values: [
+      holder,
+      turn,
+      asks.map(({ tenant }) => tenant),
+      asks.map(({ period }) => period),
+      asks.map(({ quota }) => quota),
+      asks.map(({ want }) => want),
+      asks.map(({ changes }) => changes),
+      asks.map(({ confirmed }) => confirmed),
+      heard,
+    ],
+  });
+  return {
+    grants: rowsIn(row, 'grants').map((grant) => ({
+      granted: numberIn(grant, 'given'),
+      held: numberIn(grant, 'own'),
+      used: numberIn(grant, 'used'),
+      spent: numberIn(grant, 'settled'),
+    })),
+    news: rowsIn(row, 'news').map((news) => ({
+      id: numberIn(news, 'id'),
+      counters: numbersIn(news, 'counters'),
+      totals: numbersIn(news, 'totals'),
+    })),
+    holders: numberIn(row, 'holders'),
+  };
+}

@@ -1,0 +1,76 @@
+/** Reading the audit log, newest first. */
+
+import type { Knex } from 'knex';
+import type { AuditRow } from './audit.ts';
+import { type Page, scopeBinding, scopeCondition, type TenantScope } from './rows.ts';
+
+export interface StoredAudit {
+  readonly id: number;
+  readonly time: Date;
+  /** The same instant in microseconds since the epoch: what rows are ordered by. */
+  readonly timeMicros: number;
+  readonly actorType: AuditRow['actorType'];
+  readonly actorId: string | null;
+  readonly tenantId: string | null;
+  readonly address: string | null;
+  readonly action: string;
+  readonly targetType: string | null;
+  readonly targetId: string | null;
+  readonly result: AuditRow['result'];
+  readonly before: unknown;
+  readonly after: unknown;
+  readonly requestId: string | null;
+}
+
+export interface AuditFilter {
+  /** An id; for actors that have none, their type. */
+  readonly actor?: string;
+  readonly action?: string;
+  readonly targetType?: string;
+  readonly targetId?: string;
+  readonly result?: AuditRow['result'];
+  /** From then on. */
+  readonly from?: Date;
+  /** Up to then, that instant left out. */
+  readonly to?: Date;
+  readonly requestId?: string;
+}
+
+const CONDITIONS: Readonly<Record<keyof AuditFilter, string>> = {
+  // As the index has it.
+  actor: 'coalesce(actor_id, actor_type) = :actor',
+  action: 'action = :action',
+  targetType: 'target_type = :targetType',
+  targetId: 'target_id = :targetId',
+  result: 'result = :result',
+  from: 'time >= :from',
+  to: 'time < :to',
+  requestId: 'request_id = :requestId',
+};
+
+function isFilter(name: string): name is keyof AuditFilter {
+  return name in CONDITIONS;
+}
+
+const COLUMNS = `id, time, cast(extract(epoch from time) * 1000000 as bigint) as "timeMicros", actor_type as "actorType",
+  actor_id as "actorId", tenant_id as "tenantId", address, action, target_type as "targetType", target_id as "targetId", result, before,
+  after, request_id as "requestId"`;
+
+/** @param page its position is `timeMicros` and `id` of the row before, both as digits */
+export async function listAudit(q: Knex, scope: TenantScope, filter: AuditFilter, page: Page): Promise<readonly StoredAudit[]> {
+  const conditions = [
+    scopeCondition(scope, 'tenant_id'),
+    ...(page.after === undefined
+      ? []
+      : [`(time, id) < (timestamptz 'epoch' + cast(:micros as bigint) * interval '1 microsecond', cast(:id as bigint))`]),
+    ...Object.keys(filter)
+      .filter(isFilter)
+      .map((name) => CONDITIONS[name]),
+  ];
+  const [micros, id] = page.after ?? [];
+  const { rows } = await q.raw<{ rows: StoredAudit[] }>(
+    `select ${COLUMNS} from audit_log where ${conditions.join(' and ')} order by time desc, id desc limit :take`,
+    { ...scopeBinding(scope), ...filter, ...(micros === undefined || id === undefined ? {} : { micros, id }), take: page.take },
+  );
+  return rows;
+}

@@ -1,0 +1,219 @@
+/** The audit log's seals, the queue of rows that wait for one, and rows as the chain reads them. */
+
+import type { Knex } from 'knex';
+import { Fault } from '../../domain/errors.ts';
+import type { ChainRow, RemovalSeal, RowsSeal, Seal } from '../audit-chain.ts';
+
+/** The newest seal as `audit_chain` has it. */
+export interface ChainHead {
+  readonly seq: number;
+  readonly hash: Uint8Array;
+  readonly mac: Uint8Array;
+}
+
+/** Text of before and after in one answer at most, but for one row alone: few huge rows fill no memory and hold up no thread. */
+const MAX_TEXT_BYTES = 524_288;
+
+const CHAIN_ROW = `cast(extract(epoch from a.time) as text) as time, a.actor_type, a.actor_id, a.tenant_id, a.address, a.action,
+  a.target_type, a.target_id, a.result, cast(a.before as text) as before, cast(a.after as text) as after, a.request_id`;
+
+/** Cuts what `inner` selects, by `id`, where its texts get too large. */
+function bounded(inner: string): string {
+  return `select * from (
+    select rows.*, sum(text_bytes) over (order by id) - text_bytes as bytes_before
+    from (select *, coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0) as text_bytes from (${inner}) sized) rows
+  ) measured where bytes_before < ${MAX_TEXT_BYTES} order by id`;
+}
+
+/** A row that waits to be sealed; undefined when it is no longer there. */
+export interface WaitingRow {
+  readonly id: number;
+  readonly row: ChainRow | undefined;
+}
+
+/** The first of those that wait, by id. */
+export async function waitingRows(q: Knex, take: number): Promise<readonly WaitingRow[]> {
+  const { rows } = await q.raw<{ rows: (ChainRow & { readonly there: boolean })[] }>(
+    bounded(
+      `select u.id, a.id is not null as there, ${CHAIN_ROW}
+       from (select id from audit_unsealed order by id limit :take) u left join audit_log a on a.id = u.id`,
+    ),
+    { take },
+  );
+  return rows.map((row) => ({ id: row.id, row: row.there ? row : undefined }));
+}
+
+export async function anyWaiting(q: Knex): Promise<boolean> {
+  const { rows } = await q.raw<{ rows: { waiting: boolean }[] }>('select exists (select from audit_unsealed) as waiting');
+  return rows[0]?.waiting === true;
+}
+
+/** How many wait, and the first of them whose row is gone. */
+export async function waitingState(q: Knex): Promise<{ readonly count: number; readonly gone: number | undefined }> {
+  const { rows } = await q.raw<{ rows: { count: number; gone: number | null }[] }>(
+    `select count(*) as count, min(u.id) filter (where a.id is null) as gone
+     from audit_unsealed u left join audit_log a on a.id = u.id`,
+  );
+  return { count: rows[0]?.count ?? 0, gone: rows[0]?.gone ?? undefined };
+}
+
+export async function noLongerWaiting(q: Knex, ids: readonly number[]): Promise<void> {
+  await q.raw('delete from audit_unsealed where id = any(cast(:ids as bigint[]))', { ids });
+}
+
+/** Of the rows with these ids, in order of id, those after `after` that fit into one answer; empty when there are no more. */
+export async function rowsToCheck(q: Knex, ids: readonly number[], after: number): Promise<readonly ChainRow[]> {
+  const { rows } = await q.raw<{ rows: ChainRow[] }>(
+    bounded(`select a.id, ${CHAIN_ROW} from audit_log a where a.id = any(cast(:ids as bigint[])) and a.id > :after`),
+    { ids, after },
+  );
+  return rows;
+}
+
+export async function chainHead(q: Knex): Promise<ChainHead | undefined> {
+  const { rows } = await q.raw<{ rows: ChainHead[] }>('select seq, hash, mac from audit_chain');
+  return rows[0];
+}
+
+export async function putChainHead(q: Knex, head: ChainHead): Promise<void> {
+  await q.raw(
+    `insert into audit_chain (seq, hash, mac) values (:seq, :hash, :mac)
+     on conflict (only_row) do update set seq = excluded.seq, hash = excluded.hash, mac = excluded.mac`,
+    { ...head },
+  );
+}
+
+/** What a seal made now says about when it was made: the database's clock, with all its digits. */
+export async function sealingTime(q: Knex): Promise<string> {
+  const { rows } = await q.raw<{ rows: { now: string }[] }>('select cast(extract(epoch from clock_timestamp()) as text) as now');
+  const now = rows[0]?.now;
+  if (now === undefined) throw new Fault('the database did not tell the time');
+  return now;
+}
+
+export async function insertSeal(q: Knex, seal: Seal): Promise<void> {
+  await q.raw(
+    `insert into audit_seals (seq, kind, sealed_at, row_ids, row_digests, removed_through, removed_hash, removed_rows, previous_hash, hash)
+     values (:seq, :kind, timestamptz 'epoch' + cast(:sealedAt || ' seconds' as interval), cast(:ids as bigint[]), :digests,
+       :through, :throughHash, :rows, :previousHash, :hash)`,
+    {
+      ids: [],
+      digests: Buffer.alloc(0),
+      through: null,
+      throughHash: null,
+      rows: null,
+      ...seal,
+    },
+  );
+}
+
+interface SealRow {
+  readonly seq: number;
+  readonly kind: 'rows' | 'removal';
+  readonly sealed_at: string;
+  /** As text: the driver gives arrays of bigint so. */
+  readonly row_ids: readonly string[];
+  readonly row_digests: Uint8Array;
+  readonly removed_through: number | null;
+  readonly removed_hash: Uint8Array | null;
+  readonly removed_rows: number | null;
+  readonly previous_hash: Uint8Array;
+  readonly hash: Uint8Array;
+}
+
+const SEAL = `select seq, kind, cast(extract(epoch from sealed_at) as text) as sealed_at, row_ids, row_digests, removed_through,
+    removed_hash, removed_rows, previous_hash, hash
+  from audit_seals`;
+
+function toSeal(row: SealRow): Seal {
+  const frame = { seq: row.seq, sealedAt: row.sealed_at, previousHash: row.previous_hash, hash: row.hash };
+  switch (row.kind) {
+    case 'rows': {
+      const seal: RowsSeal = { ...frame, kind: 'rows', ids: row.row_ids.map(Number), digests: row.row_digests };
+      return { ...seal, hash: row.hash };
+    }
+    case 'removal': {
+      const seal: RemovalSeal = {
+        ...frame,
+        kind: 'removal',
+        through: row.removed_through ?? 0,
+        throughHash: row.removed_hash ?? new Uint8Array(),
+        rows: row.removed_rows ?? 0,
+      };
+      return { ...seal, hash: row.hash };
+    }
+    default:
+      return row.kind satisfies never;
+  }
+}
+
+/** In the order of the chain. */
+export async function sealsAfter(q: Knex, seq: number, take: number): Promise<readonly Seal[]> {
+  const { rows } = await q.raw<{ rows: SealRow[] }>(`${SEAL} where seq > :seq order by seq limit :take`, { seq, take });
+  return rows.map(toSeal);
+}
+
+export async function lastSeal(q: Knex): Promise<Seal | undefined> {
+  const { rows } = await q.raw<{ rows: SealRow[] }>(`${SEAL} order by seq desc limit 1`);
+  return rows[0] && toSeal(rows[0]);
+}
+
+export async function lastRemoval(q: Knex): Promise<Seal | undefined> {
+  const { rows } = await q.raw<{ rows: SealRow[] }>(`${SEAL} where kind = 'removal' order by seq desc limit 1`);
+  return rows[0] && toSeal(rows[0]);
+}
+
+/** The oldest seals that were made longer ago than `ageMs`, with how many rows each names. */
+export async function expiredSeals(
+  q: Knex,
+  ageMs: number,
+  take: number,
+): Promise<readonly { readonly seq: number; readonly hash: Uint8Array; readonly rows: number }[]> {
+  const { rows } = await q.raw<{ rows: { seq: number; hash: Uint8Array; rows: number; expired: boolean }[] }>(
+    `select seq, hash, cardinality(row_ids) as rows,
+       sealed_at < clock_timestamp() - make_interval(secs => cast(:age as double precision)) as expired
+     from audit_seals order by seq limit :take`,
+    { age: ageMs / 1000, take },
+  );
+  const young = rows.findIndex((row) => !row.expired);
+  return young === -1 ? rows : rows.slice(0, young);
+}
+
+/** Deletes the seals up to one and the rows that they name; answers how many rows there were. */
+export async function deleteSealed(q: Knex, through: number): Promise<number> {
+  const { rows } = await q.raw<{ rows: { gone: number }[] }>(
+    `with seals as (delete from audit_seals where seq <= :through returning row_ids),
+       gone as (delete from audit_log where id in (select unnest(row_ids) from seals) returning id)
+     select count(*) as gone from gone`,
+    { through },
+  );
+  return rows[0]?.gone ?? 0;
+}
+
+/** Ids that any seal names and that lie in a range, page by page of seals. An id that two seals name comes twice. */
+export async function sealedIds(
+  q: Knex,
+  range: { readonly from: number; readonly before: number },
+  page: { readonly after: number; readonly take: number },
+): Promise<{ readonly ids: readonly number[]; readonly last: number | undefined }> {
+  const { rows } = await q.raw<{ rows: { seq: number; ids: readonly string[] }[] }>(
+    `select seq, array(select id from unnest(row_ids) id where id >= :from and id < :before) as ids
+     from audit_seals where kind = 'rows' and seq > :after order by seq limit :take`,
+    { ...range, ...page },
+  );
+  return { ids: rows.flatMap((row) => row.ids.map(Number)), last: rows.at(-1)?.seq };
+}
+
+/** Ids of a table in a range, ascending. */
+export async function idsIn(
+  q: Knex,
+  table: 'audit_log' | 'audit_unsealed',
+  range: { readonly after: number; readonly before: number },
+  take: number,
+): Promise<readonly number[]> {
+  const { rows } = await q.raw<{ rows: { id: number }[] }>(
+    `select id from ${table} where id > :after and id < :before order by id limit :take`,
+    { ...range, take },
+  );
+  return rows.map((row) => row.id);
+}

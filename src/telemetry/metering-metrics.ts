@@ -1,0 +1,144 @@
+/** Limits and metering, as metrics. */
+
+import type { Metrics } from './metrics.ts';
+
+/** Numbers since the process began, but for those that say otherwise. */
+export interface MeteringStats {
+  readonly rateAllowed: number;
+  readonly rateRefused: number;
+  readonly rateLeased: number;
+  readonly rateStranded: number;
+  readonly quotaAllowed: number;
+  readonly quotaRefused: number;
+  readonly tokensLeased: number;
+  readonly tokensReserved: number;
+  readonly tokensSettled: number;
+  readonly tokensExpired: number;
+  readonly reservationsExpired: number;
+  readonly collectionsAllowed: number;
+  readonly collectionsRefused: number;
+  readonly settled: number;
+  readonly duplicates: number;
+  readonly estimated: number;
+  readonly unknown: number;
+  readonly late: number;
+  readonly dropped: number;
+  /** Of the last batch. */
+  readonly settlementLagMs: number;
+  /** Now. */
+  readonly settlementsWaiting: number;
+  readonly statements: number;
+  readonly faults: number;
+  /** Now, as what follows. */
+  readonly rates: { readonly subjects: number; readonly held: number; readonly waiting: number; readonly alone: boolean };
+  readonly budgets: {
+    readonly budgets: number;
+    readonly held: number;
+    readonly reserved: number;
+    readonly outstanding: number;
+    readonly waiting: number;
+    readonly alone: boolean;
+  };
+}
+
+export interface AccessLogStats {
+  /** Now. */
+  readonly streams: number;
+  readonly entries: number;
+  readonly broken: number;
+  readonly failed: number;
+}
+
+const OUTCOME = ['outcome'];
+
+export function watchMetering(metrics: Metrics, source: () => MeteringStats): void {
+  const stats = oncePerScrape(source);
+  const outcomes = (name: string, help: string, read: () => Readonly<Record<string, number>>): void =>
+    metrics.counters({ name, help }, OUTCOME, () =>
+      Object.entries(read()).map(([outcome, value]) => ({ labels: { outcome }, value })),
+    );
+  const counter = (name: string, help: string, read: () => number): void => metrics.counter({ name, help }, read);
+
+  outcomes('postern_rate_limited_checks_total', 'Checks with a rate limit, by what it said.', () => {
+    const { rateAllowed: allowed, rateRefused: refused } = stats();
+    return { allowed, refused };
+  });
+  counter('postern_rate_leased_total', 'Requests leased ahead of need.', () => stats().rateLeased);
+  counter('postern_rate_stranded_total', 'Of these, left when their window ended.', () => stats().rateStranded);
+  outcomes('postern_quota_limited_checks_total', 'Checks with a token quota, by what it said.', () => {
+    const { quotaAllowed: allowed, quotaRefused: refused } = stats();
+    return { allowed, refused };
+  });
+  outcomes('postern_quota_tokens_total', 'Tokens leased, and of reservations: made, settled, ended by time.', () => {
+    const { tokensLeased: leased, tokensReserved: reserved, tokensSettled: settled, tokensExpired: expired } = stats();
+    return { leased, reserved, settled, expired };
+  });
+  counter('postern_reservations_expired_total', 'Reservations that nobody settled.', () => stats().reservationsExpired);
+  outcomes('postern_collection_checks_total', 'Creations of collections under a limit, by what it said.', () => {
+    const { collectionsAllowed: allowed, collectionsRefused: refused } = stats();
+    return { allowed, refused };
+  });
+  outcomes('postern_settlements_total', 'Ends of requests, by what became of them.', () => {
+    const { settled: booked, duplicates: duplicate, unknown, late, dropped } = stats();
+    return { booked, duplicate, unknown, late, dropped };
+  });
+  counter('postern_settlements_estimated_total', 'Ends of requests whose usage nobody measured.', () => stats().estimated);
+  metrics.gauge(
+    { name: 'postern_settlement_lag_seconds', help: 'From the end of a request to its booking, last.', together: 'max' },
+    () => stats().settlementLagMs / 1000,
+  );
+  metrics.gauges({ name: 'postern_metering_waiting', help: 'What waits for the database.' }, ['kind'], () => {
+    const { rates, budgets, settlementsWaiting } = stats();
+    return [
+      { labels: { kind: 'rate' }, value: rates.waiting },
+      { labels: { kind: 'tokens' }, value: budgets.waiting },
+      { labels: { kind: 'settlement' }, value: settlementsWaiting },
+    ];
+  });
+  metrics.gauges({ name: 'postern_metering_held', help: 'What this process holds of limits.' }, ['kind'], () => {
+    const { rates, budgets } = stats();
+    return [
+      { labels: { kind: 'rate_subjects' }, value: rates.subjects },
+      { labels: { kind: 'requests' }, value: rates.held },
+      { labels: { kind: 'budgets' }, value: budgets.budgets },
+      { labels: { kind: 'tokens' }, value: budgets.held },
+      { labels: { kind: 'reserved_tokens' }, value: budgets.reserved },
+      { labels: { kind: 'reservations' }, value: budgets.outstanding },
+    ];
+  });
+  metrics.gauge({ name: 'postern_metering_alone', help: '1 while limits go on without the database.', together: 'max' }, () =>
+    stats().rates.alone || stats().budgets.alone ? 1 : 0,
+  );
+  counter('postern_metering_statements_total', 'Statements that limits sent to the database.', () => stats().statements);
+  counter('postern_metering_faults_total', 'Times that the database went away from limits.', () => stats().faults);
+}
+
+export function watchAccessLog(metrics: Metrics, stats: () => AccessLogStats): void {
+  metrics.gauge({ name: 'postern_access_log_streams', help: 'Open streams of access logs.' }, () => stats().streams);
+  metrics.counter(
+    { name: 'postern_access_log_entries_total', help: 'Finished requests told of by access logs.' },
+    () => stats().entries,
+  );
+  metrics.counters(
+    { name: 'postern_access_log_errors_total', help: 'Messages that could not be read, and entries that could not be taken.' },
+    ['kind'],
+    () => [
+      { labels: { kind: 'message' }, value: stats().broken },
+      { labels: { kind: 'entry' }, value: stats().failed },
+    ],
+  );
+}
+
+/** All metrics of one scrape are read in one turn of the loop; what they tell is gathered once for all of them. */
+function oncePerScrape<T>(source: () => T): () => T {
+  let gathered: { readonly value: T } | undefined;
+  return () => {
+    if (gathered === undefined) {
+      gathered = { value: source() };
+      setImmediate(() => {
+        gathered = undefined;
+      });
+    }
+    return gathered.value;
+  };
+}

@@ -1,0 +1,127 @@
+/** What logging in leaves behind goes away by itself, and nothing that still decides goes with it. */
+
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { startUpkeep, tidyUp } from '../../src/admin/auth/upkeep.ts';
+import type { UserId } from '../../src/domain/ids.ts';
+import { makeOneTimeToken } from '../../src/identity/one-time.ts';
+import { transaction } from '../../src/store/database.ts';
+import { putPasswordSetup } from '../../src/store/queries/credentials.ts';
+import { takesUpkeep } from '../../src/store/queries/upkeep.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { addPerson, clear, PASSWORD } from './people.ts';
+import { bearer, type Reply, refreshTokenOf, type Stand, startStand } from './stand.ts';
+
+let database: FreshDatabase;
+let stand: Stand;
+let ada: UserId;
+
+beforeAll(async () => {
+  database = await freshDatabase();
+  stand = await startStand(database.url);
+});
+beforeEach(async () => {
+  ada = await addPerson(stand.db, { email: 'ada@example.com' });
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await clear(database.db);
+  await stand.parts.feed.catchUp();
+});
+afterAll(async () => {
+  await stand.close();
+  await database.close();
+});
+
+const login = (password = PASSWORD): Promise<Reply> => stand.post('/v1/auth/login', { email: 'ada@example.com', password });
+const refresh = (token: string): Promise<Reply> => stand.post('/v1/auth/refresh', { refresh_token: token });
+
+async function counted(table: string): Promise<number> {
+  const [row] = await stand.db.query({ text: `select count(*)::int as n from ${table}` });
+  return Number(row?.['n']);
+}
+
+/** Sessions with that many used refresh tokens each, over for as long as said. */
+async function leftBehind(sessions: number, tokens: number, change: string): Promise<void> {
+  await stand.db.knex.raw(
+    `with made as (
+       insert into sessions (id, user_id, expires_at) select 'ses_' || lpad(cast(n as text), 26, '0'), :ada, now() + interval '1 day'
+       from generate_series(1, :sessions) n returning id
+     )
+     insert into refresh_tokens (digest, session_id, nonce, used_at)
+     select sha256(cast(made.id || n as bytea)), made.id, '', now() from made, generate_series(1, :tokens) n`,
+    { ada, sessions, tokens },
+  );
+  await stand.db.knex.raw(`update sessions set ${change} where id like 'ses_00000%'`);
+}
+
+test('sessions that are over for a day go with their tokens, batch by batch to the last', async () => {
+  const here = await login();
+  await leftBehind(450, 3, `ended_at = now() - interval '25 hours'`);
+  expect(await tidyUp(stand.db)).toBe(450 + 3 * 450);
+  expect([await counted('sessions'), await counted('refresh_tokens')]).toEqual([1, 1]);
+  expect((await stand.get('/v1/auth/me', bearer(here))).status).toBe(200);
+});
+
+test('a session with more tokens than a batch takes goes all the same', async () => {
+  await leftBehind(1, 12_000, `expires_at = now() - interval '25 hours'`);
+  expect(await tidyUp(stand.db)).toBe(12_001);
+});
+
+test.each([
+  ['that ended within the day', `ended_at = now() - interval '23 hours'`],
+  ['that passed its end within the day', `expires_at = now() - interval '23 hours'`],
+  ['that lives', `created_at = now() - interval '29 days'`],
+])('a session %s stays', async (_name, change) => {
+  await leftBehind(1, 1, change);
+  expect(await tidyUp(stand.db)).toBe(0);
+});
+
+test('of a session that lives even the oldest token is still known for reused', async () => {
+  const first = refreshTokenOf(await login());
+  const second = refreshTokenOf(await refresh(first));
+  const third = await refresh(second);
+  await stand.db.knex.raw(`update refresh_tokens set issued_at = issued_at - interval '29 days' where used_at is not null`);
+  await tidyUp(stand.db);
+  expect((await refresh(first)).status).toBe(401);
+  expect((await stand.get('/v1/auth/me', bearer(third))).status).toBe(401);
+});
+
+test('one-time tokens past their hour go, the others stay', async () => {
+  const bob = await addPerson(stand.db, { email: 'bob@example.com' });
+  for (const id of [ada, bob]) await putPasswordSetup(stand.db.knex, id, makeOneTimeToken().digest);
+  await stand.db.knex.raw(`update one_time_tokens set expires_at = now() - interval '1 second' where user_id = ?`, [ada]);
+  expect(await tidyUp(stand.db)).toBe(1);
+  expect(await stand.db.knex('one_time_tokens').select('user_id')).toEqual([{ user_id: bob }]);
+});
+
+test('failures of a window that ended go, those that still slow somebody down stay', async () => {
+  await login('a wrong guess');
+  expect(await tidyUp(stand.db)).toBe(0);
+  expect(await counted('login_failures')).toBe(2);
+  await stand.db.knex.raw(`update login_failures set window_start = window_start - interval '15 minutes 1 second'`);
+  expect(await tidyUp(stand.db)).toBe(2);
+});
+
+test('two servers do not tidy up at once', async () => {
+  await leftBehind(3, 1, `ended_at = now() - interval '25 hours'`);
+  await transaction(stand.db, async (trx) => {
+    expect(await takesUpkeep(trx)).toBe(true);
+    expect(await tidyUp(stand.db)).toBe(0);
+  });
+  expect(await tidyUp(stand.db)).toBe(6);
+});
+
+test('a server does so every five minutes, and stops when it does', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const faults: unknown[] = [];
+  const stop = startUpkeep(stand.db, (error) => faults.push(error));
+  await leftBehind(3, 1, `ended_at = now() - interval '25 hours'`);
+  vi.advanceTimersByTime(300_000);
+  await vi.waitUntil(async () => (await counted('sessions')) === 0);
+  await stop();
+  await leftBehind(3, 1, `ended_at = now() - interval '25 hours'`);
+  vi.advanceTimersByTime(3_600_000);
+  expect(vi.getTimerCount()).toBe(0);
+  expect(await counted('sessions')).toBe(3);
+  expect(faults).toEqual([]);
+});

@@ -1,0 +1,53 @@
+/** Time for a client under test: nothing waits, and every wait is written down. */
+
+import type { Timing } from '../../../client/timing.ts';
+
+export interface TestTiming extends Timing {
+  /** Waits between tries, in milliseconds. */
+  readonly waits: number[];
+  /** The clock of the client goes on by so much. */
+  advance(ms: number): void;
+  /** The time is over for every try under way. */
+  timeOut(): void;
+  /** True: waits between tries last until they are aborted. */
+  hold: boolean;
+  /** Resolves when a wait between tries begins. */
+  readonly waiting: Promise<void>;
+}
+
+/** What tests set as time-out, shorter than the client's own of a refresh; a sleep of this length is one, and does not pass by itself. */
+export const TIMEOUT_MS = 2_999;
+
+export function testTiming(random: () => number = () => 0): TestTiming {
+  let aheadMs = 0;
+  const { promise: waiting, resolve: waits } = Promise.withResolvers<void>();
+  const timeouts = new Set<() => void>();
+  const timing: TestTiming = {
+    waits: [],
+    hold: false,
+    waiting,
+    now: () => Date.now() + aheadMs,
+    random,
+    advance(ms) {
+      aheadMs += ms;
+    },
+    timeOut() {
+      for (const end of timeouts) end();
+    },
+    async sleep(ms, signal) {
+      signal.throwIfAborted();
+      const isTimeout = ms === TIMEOUT_MS;
+      if (!isTimeout) timing.waits.push(ms);
+      if (!isTimeout) waits();
+      if (!isTimeout && !timing.hold) return;
+      await new Promise<void>((resolve, reject) => {
+        if (isTimeout) timeouts.add(resolve);
+        signal.addEventListener('abort', () => {
+          timeouts.delete(resolve);
+          reject(signal.reason);
+        });
+      });
+    },
+  };
+  return timing;
+}

@@ -1,0 +1,257 @@
+/** The filters of `envoy/*.yaml` that read what an answer spent: whatever its form, they read what is in it and change nothing of it. */
+
+import type { ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
+import { type Answer, type NamedServer, send, startServer } from '../support/http.ts';
+import { type MeteredEdge, startMeteredEdge } from '../support/metered-edge.ts';
+
+type Reply = (outgoing: ServerResponse) => void | Promise<void>;
+
+/** By the model that is asked for. */
+const replies = new Map<string, Reply>();
+let upstream: NamedServer;
+let metered: MeteredEdge;
+
+beforeAll(async () => {
+  upstream = await startServer(async (incoming, outgoing) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk);
+    const { model } = JSON.parse(Buffer.concat(chunks).toString());
+    await replies.get(model)?.(outgoing);
+  });
+  metered = await startMeteredEdge(upstream.address);
+});
+
+afterAll(async () => {
+  await metered.stop();
+  upstream.close();
+});
+
+async function ask(reply: Reply, binary = false): Promise<[Answer, () => Promise<FinishedRequest['usage']>]> {
+  const model = `case-${replies.size}`;
+  replies.set(model, reply);
+  const headers = { authorization: `Bearer ${metered.world.userToken}`, 'content-type': 'application/json' };
+  const call = { method: 'POST', path: '/v1/chat/completions', headers, body: JSON.stringify({ model }), binary };
+  const answer = await send(metered.edge.url, call);
+  return [answer, async () => (await metered.finished(model)).usage];
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const EVENTS = { 'content-type': 'text/event-stream; charset=utf-8' };
+
+/** Its length is announced. */
+const whole =
+  (body: string | Buffer, headers: Readonly<Record<string, string>> = JSON_TYPE): Reply =>
+  (outgoing) =>
+    void outgoing.writeHead(200, { 'content-length': Buffer.byteLength(body), ...headers }).end(body);
+
+/** Its length is not; every piece goes out by itself. */
+const inPieces =
+  (pieces: readonly (string | Buffer)[], headers: Readonly<Record<string, string>> = JSON_TYPE): Reply =>
+  async (outgoing) => {
+    outgoing.writeHead(200, headers);
+    for (const piece of pieces) await new Promise((resolve) => outgoing.write(piece, resolve));
+    outgoing.end();
+  };
+
+const usageOf = (prompt: number, completion: number, cached = 0, model = 'm-2') => ({
+  prompt,
+  completion,
+  cached,
+  total: prompt + completion,
+  model,
+});
+const CHAT = { prompt_tokens: 11, completion_tokens: 22, total_tokens: 33, prompt_tokens_details: { cached_tokens: 4 } };
+const RESPONSE = { input_tokens: 11, output_tokens: 22, total_tokens: 33, input_tokens_details: { cached_tokens: 4 } };
+const chat = (usage: unknown, choices: unknown = []): string =>
+  JSON.stringify({ id: 'x', model: 'm-2', choices, usage, after: [] });
+
+describe.each([
+  ['of a known length', (body: string) => whole(body)],
+  [
+    'of a known length, with a parameter in its type',
+    (body: string) => whole(body, { 'content-type': 'application/json; charset=utf-8' }),
+  ],
+  ['of an unknown length', (body: string) => inPieces([body])],
+  ['that comes byte by byte', (body: string) => inPieces([...Buffer.from(body)].map((byte) => Buffer.of(byte)))],
+])('a JSON answer %s', (_name, reply) => {
+  it.each<[string, string, FinishedRequest['usage']]>([
+    ['says what it spent', chat(CHAT), usageOf(11, 22, 4)],
+    ['of /v1/responses', chat(RESPONSE), usageOf(11, 22, 4)],
+    ['of embeddings', chat({ prompt_tokens: 5, total_tokens: 5 }), usageOf(5, 0)],
+    ['with details that are null', chat({ ...CHAT, prompt_tokens_details: null }), usageOf(11, 22)],
+    ['with spaces', JSON.stringify(JSON.parse(chat(CHAT)), undefined, 2), usageOf(11, 22, 4)],
+    ['says nothing', chat(undefined), undefined],
+    ['says null', chat(null), undefined],
+    ['is no object', '[{"usage":{"total_tokens":3}}]', undefined],
+    ['is no JSON', '"usage":{"total_tokens"', undefined],
+    [
+      'repeats what somebody wrote, who measures nothing by that',
+      chat(CHAT, [{ message: { content: 'a \\" "usage":{"total_tokens":9} \\\\', usage: { total_tokens: 8 } } }]),
+      usageOf(11, 22, 4),
+    ],
+  ])('%s', async (_what, body, expected) => {
+    const [answer, usage] = await ask(reply(body));
+    expect(answer.body).toBe(body);
+    expect(await usage()).toEqual(expected);
+  });
+});
+
+describe('a JSON answer', () => {
+  it.each([
+    ['of a known length', (body: string) => whole(body)],
+    ['of an unknown length', (body: string) => inPieces([body])],
+  ])('of 30 MB %s reaches its client, and is read', async (_name, reply) => {
+    const vector = JSON.stringify(Array.from({ length: 1536 }, (_, i) => -0.0123456789 + i * 1e-9));
+    const data = `[${Array.from({ length: 1000 }, (_, index) => `{"index":${index},"embedding":${vector}}`).join(',')}]`;
+    const body = `{"object":"list","data":${data},"model":"m-2","usage":{"prompt_tokens":8,"total_tokens":8}}`;
+    expect(body.length).toBeGreaterThan(20_000_000);
+    const [answer, usage] = await ask(reply(body));
+    expect([answer.status, answer.body.length]).toEqual([200, body.length]);
+    expect(await usage()).toEqual(usageOf(8, 0));
+  });
+
+  it('that the upstream compressed unasked is passed on as it is, and not read', async () => {
+    const packed = gzipSync(chat(CHAT));
+    for (const reply of [whole, (body: Buffer, headers: Record<string, string>) => inPieces([body], headers)]) {
+      const [answer, usage] = await ask(reply(packed, { ...JSON_TYPE, 'content-encoding': 'gzip' }), true);
+      expect(Buffer.from(answer.body, 'latin1').equals(packed)).toBe(true);
+      expect(await usage()).toBeUndefined();
+    }
+  });
+
+  it('with trailers is read too', async () => {
+    const [answer, usage] = await ask((outgoing) => {
+      outgoing.writeHead(200, { ...JSON_TYPE, trailer: 'x-after' });
+      outgoing.addTrailers({ 'x-after': '1' });
+      outgoing.end(chat(CHAT));
+    });
+    expect(answer.body).toBe(chat(CHAT));
+    expect(await usage()).toEqual(usageOf(11, 22, 4));
+  });
+
+  it.each([204, 304])('that is none, %i, is passed on', async (status) => {
+    const [answer, usage] = await ask((outgoing) => void outgoing.writeHead(status, JSON_TYPE).end());
+    expect([answer.status, answer.body]).toEqual([status, '']);
+    expect(await usage()).toBeUndefined();
+  });
+});
+
+const event = (data: unknown, end = '\n'): string =>
+  `data: ${typeof data === 'string' ? data : JSON.stringify(data)}${end}${end}`;
+const DONE = event('[DONE]');
+
+describe('a stream', () => {
+  it.each<[string, string[], FinishedRequest['usage']]>([
+    [
+      'says it in its last event',
+      [event({ model: 'm-2', usage: null }), event({ model: 'm-2', usage: CHAT }), DONE],
+      usageOf(11, 22, 4),
+    ],
+    [
+      'says it with each event, and the last counts',
+      [event({ model: 'm-2', usage: { ...CHAT, total_tokens: 1 } }), event({ usage: CHAT }), DONE],
+      usageOf(11, 22, 4),
+    ],
+    [
+      'of /v1/responses',
+      [
+        `event: response.created\n${event({ type: 'response.created', response: { model: 'm-2', usage: null } })}`,
+        `event: response.completed\n${event({ type: 'response.completed', response: { model: 'm-2', usage: RESPONSE } })}`,
+      ],
+      usageOf(11, 22, 4),
+    ],
+    [
+      'with CRLF, comments and pings',
+      [
+        ': hello\r\n\r\n',
+        event({ model: 'm-2', usage: CHAT }, '\r\n'),
+        'event: ping\r\ndata: {}\r\n\r\n',
+        event('[DONE]', '\r\n'),
+      ],
+      usageOf(11, 22, 4),
+    ],
+    ['whose last event has no end', [event({ model: 'm-2' }), `data: ${JSON.stringify({ usage: CHAT })}\n`], usageOf(11, 22, 4)],
+    ['cut anywhere', [...event({ model: 'm-2', usage: CHAT }), DONE], usageOf(11, 22, 4)],
+    ['with a long event', [event({ model: 'm-2', text: 'x'.repeat(900_000), usage: CHAT }), DONE], usageOf(11, 22, 4)],
+    [
+      'with one too long to be read, and its usage in another',
+      [event({ text: 'x'.repeat(3_000_000) }), event({ model: 'm-2', usage: CHAT }), DONE],
+      usageOf(11, 22, 4),
+    ],
+    ['with what is no JSON', [event('{"usage":'), event({ model: 'm-2', usage: CHAT }), DONE], usageOf(11, 22, 4)],
+    ['says nothing', [event({ model: 'm-2' }), DONE], undefined],
+  ])('%s', async (_name, events, expected) => {
+    const [answer, usage] = await ask(inPieces(events, EVENTS));
+    expect(answer.body).toBe(events.join(''));
+    expect(await usage()).toEqual(expected);
+  });
+});
+
+/** Texts of JSON objects with a usage among other members, and places to cut them. */
+const TEXT = fc.oneof(
+  fc.string({ unit: 'grapheme' }),
+  fc.constantFrom('\\', '"', '\\"', '{', '}', '"usage":{', 'usage', 'model'),
+);
+const { value: VALUE } = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small' },
+    TEXT,
+    fc.integer(),
+    fc.boolean(),
+    fc.constant(null),
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(TEXT, tie('value'), { maxKeys: 3, noNullPrototype: true }),
+  ),
+}));
+const NAME = TEXT.filter((name) => name !== 'usage' && name !== 'model');
+const OTHERS = fc.array(fc.tuple(NAME, VALUE), { maxLength: 3 });
+const COUNT = fc.nat({ max: 1_000_000 });
+const MEASURED = fc.record({ prompt_tokens: COUNT, completion_tokens: COUNT, total_tokens: COUNT });
+const CASE = fc.record({ before: OTHERS, usage: MEASURED, after: OTHERS, cuts: fc.array(fc.nat(), { maxLength: 6 }) });
+
+function cut(text: string, places: readonly number[]): Buffer[] {
+  const bytes = Buffer.from(text);
+  const ends = [...places.map((place) => place % bytes.length), bytes.length].sort((a, b) => a - b);
+  return ends.map((end, i) => bytes.subarray(ends[i - 1] ?? 0, end)).filter((piece) => piece.length > 0);
+}
+
+describe('an answer of any content is understood as JSON.parse does, however it is cut', () => {
+  const stream = (text: string): string => [event({ model: 'm-2', usage: null }), event('17'), event(text), DONE].join('');
+  it.each<[string, (text: string) => string, Readonly<Record<string, string>>, string | undefined]>([
+    ['JSON', (text) => text, JSON_TYPE, undefined],
+    ['an event', stream, EVENTS, 'm-2'],
+    ['within an event', (text) => stream(`{"type":"x","response":${text},"usage":[]}`), EVENTS, 'm-2'],
+  ])('%s', async (_name, wrap, headers, model) => {
+    const asked = await Promise.all(
+      fc.sample(CASE, 60).map(async ({ before, usage, after, cuts }) => {
+        const members = [...before, ['usage', usage] as const, ...after];
+        const text = wrap(`{${members.map(([name, member]) => `${JSON.stringify(name)}:${JSON.stringify(member)}`).join(',')}}`);
+        const [answer, told] = await ask(inPieces(cut(text, cuts), headers));
+        expect(answer.body).toBe(text);
+        return { told, usage, text };
+      }),
+    );
+    for (const { told, usage, text } of asked) {
+      const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = usage;
+      expect(await told(), text).toEqual({ prompt, completion, cached: 0, total, model });
+    }
+  });
+});
+
+describe('Envoy outlives an upstream that sends', () => {
+  const ODD = ['1', 'null', '"x"', 'true', '', '[', '{', '"', '\\', '['.repeat(300_000), '{"usage":'.repeat(90_000)];
+
+  it.each([
+    ['JSON of a known length', (body: string) => whole(body)],
+    ['JSON of an unknown length', (body: string) => inPieces([body])],
+    ['events', (body: string) => inPieces([event(body), event(chat(CHAT))], EVENTS)],
+  ])('odd %s', async (_name, reply) => {
+    for (const body of ODD) expect((await ask(reply(body)))[0].status).toBe(200);
+    const [, usage] = await ask(reply(chat(CHAT)));
+    expect(await usage()).toEqual(usageOf(11, 22, 4));
+  });
+});

@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import { compileTenant } from '../../src/decision/compile.ts';
+import type { Allow } from '../../src/decision/model.ts';
+import { limiterOver, settlingWith } from '../../src/extauthz/limiter.ts';
+import type { AdmitAsk } from '../../src/metering/limits.ts';
+import { ACME, OWNED_KEY, present, ROUTE_LINES, USER } from './support/little-world.ts';
+
+const line = (method: string, template: string) =>
+  present(ROUTE_LINES.find((one) => one.method === method && one.template === template));
+const tenant = (settings: object, quotas: object) =>
+  compileTenant({ id: ACME, status: 'active', settings, quotas, roles: [], policies: [] });
+
+const ALLOW: Allow = {
+  kind: 'allow',
+  route: line('POST', '/v1/chat/completions'),
+  principal: { ...OWNED_KEY, rateLimitRpm: 7 },
+  tenant: tenant(
+    { rate_limit_rpm: 60, max_tokens_per_request: 500, timezone: 'Europe/Berlin' },
+    { monthly_tokens: 9000, max_collections: 3 },
+  ),
+  resources: [],
+  model: 'm',
+  maxTokens: 200,
+  defaultModel: undefined,
+  askedTokens: 300,
+  askedChoices: 2,
+};
+
+function asked(allow: Allow): AdmitAsk {
+  const asks: AdmitAsk[] = [];
+  const admission = { kind: 'admitted', reservation: 'r', rate: undefined } as const;
+  const limiter = limiterOver({
+    admit(ask) {
+      asks.push(ask);
+      return admission;
+    },
+  });
+  expect(limiter.admit(allow, 0)).toBe(admission);
+  return present(asks[0]);
+}
+
+describe('limits are asked', () => {
+  test('with what the tenant and the key have, and the body named', () => {
+    expect(asked(ALLOW)).toEqual({
+      tenantId: ACME,
+      tenantRpm: 60,
+      keyId: OWNED_KEY.id,
+      keyRpm: 7,
+      metered: true,
+      askedTokens: 300,
+      askedChoices: 2,
+      maxTokensPerRequest: 500,
+      monthlyTokens: 9000,
+      timezone: 'Europe/Berlin',
+      createsCollection: false,
+      removesCollection: false,
+      maxCollections: 3,
+    });
+  });
+
+  test('for a user without a key, and for a tenant without limits', () => {
+    expect(asked({ ...ALLOW, principal: USER, tenant: tenant({}, {}) })).toMatchObject({
+      keyId: undefined,
+      keyRpm: undefined,
+      tenantRpm: undefined,
+      monthlyTokens: undefined,
+      maxTokensPerRequest: undefined,
+      maxCollections: undefined,
+    });
+  });
+
+  test.each([
+    ['GET', '/v1/models', { metered: false, createsCollection: false, removesCollection: false }],
+    ['POST', '/v1/embeddings', { metered: true, createsCollection: false, removesCollection: false }],
+    ['POST', '/v1/rag/collections', { metered: false, createsCollection: true, removesCollection: false }],
+    ['DELETE', '/v1/rag/collections/{collection}', { metered: false, createsCollection: false, removesCollection: true }],
+  ])('by what the route does: %s %s', (method, template, expected) => {
+    expect(asked({ ...ALLOW, route: line(method, template) })).toMatchObject(expected);
+  });
+});
+
+test('the end of a request is settled as it was told', () => {
+  const settled: unknown[] = [];
+  const finished = {
+    reservation: 'r',
+    tenant: 'acme',
+    user: undefined,
+    key: 'key_1',
+    model: 'm',
+    route: 'POST /v1/chat/completions',
+    usage: { prompt: 1, completion: 2, cached: 0, total: 3, model: 'm' },
+    status: 200,
+    requestBytes: 5,
+    responseBytes: 6,
+  };
+  settlingWith({ settle: (request) => void settled.push(request) }).finished(finished);
+  expect(settled).toEqual([finished]);
+});

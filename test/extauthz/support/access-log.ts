@@ -1,0 +1,74 @@
+/** Messages of Envoy's access log, made with the complete definition. */
+
+import { join } from 'node:path';
+import { loadSync } from '@grpc/proto-loader';
+import { USAGE_NAMESPACE } from '../../../src/extauthz/access-log/reader.ts';
+
+const loaded = loadSync('envoy/service/accesslog/v3/als.proto', {
+  includeDirs: [join(import.meta.dirname, '../../../protos')],
+  keepCase: true,
+  longs: Number,
+});
+const service = loaded['envoy.service.accesslog.v3.AccessLogService'];
+if (service === undefined || 'format' in service) throw new Error('no AccessLogService in protos/');
+const encode = (message: object): Buffer => {
+  const method = service['StreamAccessLogs'];
+  if (method === undefined) throw new Error('no StreamAccessLogs in protos/');
+  return method.requestSerialize(message);
+};
+
+export type Value = string | number | boolean | null;
+const struct = (members: Readonly<Record<string, Value>>) => ({
+  fields: Object.fromEntries(Object.entries(members).map(([name, value]) => [name, protoValue(value)])),
+});
+function protoValue(value: Value): object {
+  switch (typeof value) {
+    case 'string':
+      return { stringValue: value };
+    case 'number':
+      return { numberValue: value };
+    case 'boolean':
+      return { boolValue: value };
+    default:
+      return { nullValue: 0 };
+  }
+}
+
+export interface Told {
+  readonly decision?: Readonly<Record<string, Value>>;
+  readonly usage?: Readonly<Record<string, Value>>;
+  readonly others?: Readonly<Record<string, Readonly<Record<string, Value>>>>;
+  readonly status?: number;
+  readonly requestBytes?: number;
+  readonly responseBytes?: number;
+  readonly type?: number;
+  readonly intermediate?: boolean;
+}
+
+function entry(told: Told): object {
+  const namespaces = Object.entries({
+    ...told.others,
+    ...(told.decision === undefined ? {} : { 'envoy.filters.http.ext_authz': told.decision }),
+    ...(told.usage === undefined ? {} : { [USAGE_NAMESPACE]: told.usage }),
+  });
+  return {
+    common_properties: {
+      stream_id: 'a stream',
+      upstream_cluster: 'upstream',
+      start_time: { seconds: 1_800_000_000, nanos: 5 },
+      metadata: { filter_metadata: Object.fromEntries(namespaces.map(([name, members]) => [name, struct(members)])) },
+      access_log_type: told.type ?? 6,
+      intermediate_log_entry: told.intermediate ?? false,
+    },
+    request: { path: '/v1/chat/completions', request_body_bytes: told.requestBytes ?? 0, request_headers: { a: 'b' } },
+    response: {
+      ...(told.status === undefined ? {} : { response_code: { value: told.status } }),
+      response_body_bytes: told.responseBytes ?? 0,
+    },
+  };
+}
+
+export const accessLog = (...told: Told[]): Buffer =>
+  encode({ identifier: { node: { id: 'edge' }, log_name: 'usage' }, http_logs: { log_entry: told.map(entry) } });
+
+export const RESERVATION = 'ab'.repeat(16);

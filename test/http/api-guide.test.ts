@@ -1,0 +1,42 @@
+/** docs/api.md says what the server does. */
+
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { ERRORS } from '../../src/domain/errors.ts';
+import { authRoutes } from '../../src/http/auth/routes.ts';
+import { iamRoutes } from '../../src/http/iam/routes.ts';
+import { jwksRoute } from '../../src/http/jwks.ts';
+import { EXPLAINED } from '../../src/http/openapi/refusals.ts';
+
+const guide = await readFile(new URL('../../docs/api.md', import.meta.url), 'utf8');
+const rows = guide
+  .split('\n')
+  .filter((line) => line.startsWith('| '))
+  .map((line) => line.split('|').map((cell) => cell.trim()));
+
+test('the guide lists every code with its status and what it tells, and no other', () => {
+  const listed = rows.filter(([, status = '']) => /^\d{3}$/.test(status)).map(([, status, code, when]) => [status, code, when]);
+  const known = Object.entries(ERRORS).map(([code, { status }]) => [
+    String(status),
+    `\`${code}\``,
+    new Map(Object.entries(EXPLAINED)).get(code),
+  ]);
+  expect(listed).toEqual(known);
+});
+
+test('the guide has a line for every endpoint, with its permission, and for no other', () => {
+  const nothing = '{}';
+  const routes = [...authRoutes(JSON.parse(nothing)), ...iamRoutes(JSON.parse(nothing)), jwksRoute(JSON.parse(nothing))];
+  const listed = rows.flatMap(([, request = '', permission = '']) => {
+    const [endpoint] = /(?<=^`)(?:GET|POST|PUT|DELETE) \/[^`\s]*/.exec(request) ?? [];
+    return endpoint === undefined ? [] : [{ endpoint, permission }];
+  });
+  const served = routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`);
+  expect(new Set(listed.map(({ endpoint }) => endpoint))).toEqual(new Set(served));
+  expect(listed).toHaveLength(served.length);
+  for (const { method, path, needs } of routes) {
+    if (needs === undefined) continue;
+    const line = listed.find(({ endpoint }) => endpoint === `${method} ${path.replace(/:(\w+)/g, '{$1}')}`);
+    expect(line?.permission).toBe(needs);
+  }
+});

@@ -1,0 +1,100 @@
+/** Cursors: pages stay true while rows come and go, and a cursor is good for the list that it came from alone. */
+
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { column, type Harness, outcome, startHarness, text } from './harness.ts';
+import { KINDS, type Kind, makeOne } from './resources.ts';
+
+let h: Harness;
+beforeAll(async () => {
+  h = await startHarness();
+  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'acme', name: 'Acme' } });
+  for (const kind of KINDS) for (let i = 0; i < 3; i++) await makeOne(h, kind);
+});
+afterAll(async () => {
+  await h.close();
+});
+
+const get = (path: string, tenant?: string) =>
+  h.api('GET', `/v1/iam/${path}`, { as: h.root.token, ...(tenant === undefined ? {} : { tenant }) });
+const cursorOf = async (path: string) => text((await get(path)).json, 'next_cursor');
+
+test.each(KINDS)('pages of %s show once each row that is there all the while, whatever comes and goes', async (kind: Kind) => {
+  const idOf = kind === 'roles' || kind === 'policies' ? 'name' : 'id';
+  const before = column(await get(`${kind}?limit=200`), idOf);
+  const seen: unknown[] = [];
+  const gone = new Set<unknown>();
+  let query = 'limit=2';
+  for (;;) {
+    const page = await get(`${kind}?${query}`);
+    seen.push(...column(page, idOf));
+    if (page.json['has_more'] !== true) break;
+    query = `limit=2&cursor=${text(page.json, 'next_cursor')}`;
+    // The row that the cursor stands on goes where it may, and others come.
+    const last = seen.at(-1);
+    const removed = await h.api('DELETE', `/v1/iam/${kind}/${String(last)}`, { as: h.root.token });
+    if (removed.status === 204) gone.add(last);
+    await makeOne(h, kind);
+    if (seen.length > 60) throw new Error('the list has no end');
+  }
+  expect(gone.size).toBeGreaterThan(0);
+  expect(new Set(seen).size).toBe(seen.length);
+  expect(seen).toEqual(expect.arrayContaining([...before]));
+});
+
+describe('a cursor', () => {
+  test('is good for pages of another size, and wherever the tenant is said in another way', async () => {
+    const cursor = await cursorOf('roles?limit=1');
+    expect(outcome(await get(`roles?limit=3&cursor=${cursor}`))).toBe('200');
+    expect(outcome(await get(`roles?tenant_id=default&cursor=${cursor}`))).toBe('200');
+    expect(outcome(await get(`roles?cursor=${cursor}`, 'default'))).toBe('200');
+  });
+
+  test.each([
+    ['another list', 'roles?limit=1', 'policies?'],
+    ['the same list with a filter', 'users?limit=1', 'users?status=active'],
+    ['the same list without its filter', 'users?limit=1&status=active', 'users?'],
+    ['the same filter with another value', 'api-keys?limit=1&status=active', 'api-keys?status=revoked'],
+    ['the same list of another tenant', 'roles?limit=1', 'roles?tenant_id=acme'],
+    ['the same list of every tenant', 'roles?limit=1', 'roles?tenant_id=*'],
+  ])('does not lead into %s', async (_name, from, into) => {
+    const reply = await get(`${into}&cursor=${await cursorOf(from)}`);
+    expect([outcome(reply), reply.json['error']]).toMatchObject(['400 invalid_parameter', { param: 'cursor' }]);
+  });
+
+  test('that was changed anywhere is refused', async () => {
+    const cursor = await cursorOf('users?limit=1');
+    const other = (i: number) => (cursor[i] === 'A' ? 'B' : 'A');
+    const changed = [...cursor].keys().map((i) => cursor.slice(0, i) + other(i) + cursor.slice(i + 1));
+    const tampered = [...changed, cursor.slice(0, -1), cursor.slice(1), `${cursor}A`, `${cursor}=`, `${cursor}%20`, `${cursor}!`];
+    for (const one of tampered.filter((_one, i) => i % 3 === 0 || i >= cursor.length)) {
+      expect(outcome(await get(`users?cursor=${one}`)), one).toBe('400 invalid_parameter');
+    }
+  });
+
+  test('says nothing to who reads it, and hides nothing from who made the row', async () => {
+    const cursor = await cursorOf('users?limit=1&q=one');
+    expect(Buffer.from(cursor, 'base64url').toString('latin1')).not.toMatch(/users|default|one-/);
+  });
+
+  test.each([
+    ['a number', [1]],
+    ['nothing', []],
+    ['too much', ['a', 'b', 'c']],
+    ['NUL', ['a\0']],
+    ['a lone surrogate', ['\ud800']],
+    ['no list', { length: 1 }],
+  ])('of a position that is %s is refused, though its check is right', async (_name, position) => {
+    const binding = JSON.stringify(['users', 'default', {}]);
+    const forge = (value: unknown) => {
+      const json = JSON.stringify(value);
+      const check = createHash('sha256')
+        .update(JSON.stringify([binding, json]))
+        .digest()
+        .subarray(0, 12);
+      return Buffer.concat([check, Buffer.from(json)]).toString('base64url');
+    };
+    expect(outcome(await get(`users?cursor=${forge([h.root.id])}`))).toBe('200');
+    expect(outcome(await get(`users?cursor=${forge(position)}`))).toBe('400 invalid_parameter');
+  });
+});

@@ -1,0 +1,381 @@
+/** Every endpoint does what it is for, and answers as the description of the API says: the harness holds each answer against it. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { authRoutes } from '../../src/http/auth/routes.ts';
+import { withDescription } from '../../src/http/description.ts';
+import { iamRoutes } from '../../src/http/iam/routes.ts';
+import { jwksRoute } from '../../src/http/jwks.ts';
+import type { Route } from '../../src/http/route.ts';
+import { type Call, column, type Harness, type Reply, startHarness, text } from './harness.ts';
+import { usageEvent } from './isolation-probes.ts';
+import { type Kind, makeOne, newBody } from './resources.ts';
+
+let h: Harness;
+beforeAll(async () => {
+  h = await startHarness();
+});
+afterAll(async () => {
+  await h.close();
+});
+
+const PASSWORD = 'a lake of tin whistles';
+const NEXT_PASSWORD = 'a field of wet trombones';
+
+interface Expectation {
+  readonly guarantee: string;
+  readonly status: number;
+  readonly ask: () => Promise<Reply>;
+  /** Members of the answer. */
+  readonly shows?: () => object;
+}
+
+let count = 0;
+
+const asRoot = (method: string, path: string, call: Call = {}) => h.api(method, path, { as: h.root.token, ...call });
+/** A fresh resource, and what to do with it. */
+const onOne =
+  (kind: Kind, method: string, suffix = '', body?: object) =>
+  async (): Promise<Reply> => {
+    const { path } = await makeOne(h, kind);
+    return asRoot(method, path + suffix, body === undefined ? {} : { body });
+  };
+
+interface LoggedIn {
+  readonly email: string;
+  readonly as: string;
+  readonly refreshToken: string;
+}
+
+async function logIn(): Promise<LoggedIn> {
+  const email = `person-${++count}@example.test`;
+  await asRoot('POST', '/v1/iam/users', { body: { email, name: 'Person', password: PASSWORD } });
+  const { json } = await h.api('POST', '/v1/auth/login', { body: { email, password: PASSWORD } });
+  return { email, as: text(json, 'access_token'), refreshToken: text(json, 'refresh_token') };
+}
+
+async function oneSession(): Promise<{ readonly as: string; readonly path: string }> {
+  const { as } = await logIn();
+  const [id] = column(await h.api('GET', '/v1/auth/sessions', { as }), 'id');
+  return { as, path: `/v1/auth/sessions/${String(id)}` };
+}
+
+async function attached(): Promise<{ readonly role: string; readonly policy: string }> {
+  const role = await makeOne(h, 'roles');
+  const policy = await makeOne(h, 'policies');
+  await asRoot('PUT', `${role.path}/policies/${policy.id}`);
+  return { role: role.path, policy: policy.id };
+}
+
+const question = () => ({ subject: h.root.id, method: 'POST', path: '/v1/chat/completions', body: '{"model":"llama-3"}' });
+
+const ENDPOINTS: Readonly<Record<string, Expectation>> = {
+  login: {
+    guarantee: 'a right password gives an access token and a refresh token',
+    status: 200,
+    ask: async () => {
+      const { email } = await logIn();
+      return h.api('POST', '/v1/auth/login', { body: { email, password: PASSWORD } });
+    },
+    shows: () => ({ token_type: 'Bearer', expires_in: 3600 }),
+  },
+  refresh: {
+    guarantee: 'a refresh token gives the next pair',
+    status: 200,
+    ask: async () => h.api('POST', '/v1/auth/refresh', { body: { refresh_token: (await logIn()).refreshToken } }),
+    shows: () => ({ token_type: 'Bearer' }),
+  },
+  logout: {
+    guarantee: 'a refresh token ends its session',
+    status: 204,
+    ask: async () => h.api('POST', '/v1/auth/logout', { body: { refresh_token: (await logIn()).refreshToken } }),
+  },
+  getMe: {
+    guarantee: 'a credential is told whom it proves',
+    status: 200,
+    ask: () => asRoot('GET', '/v1/auth/me'),
+    shows: () => ({ id: h.root.id, type: 'user', roles: ['admin'], permissions: ['*'], platform_admin: true }),
+  },
+  changePassword: {
+    guarantee: 'the old password sets a new one',
+    status: 204,
+    ask: async () => {
+      const body = { old_password: PASSWORD, new_password: NEXT_PASSWORD };
+      return h.api('POST', '/v1/auth/password', { as: (await logIn()).as, body });
+    },
+  },
+  resetPassword: {
+    guarantee: 'a one-time token sets a password',
+    status: 204,
+    ask: async () => {
+      const { made } = await makeOne(h, 'users');
+      const token = text(made.json, 'password_setup_token');
+      return h.api('POST', '/v1/auth/password/reset', { body: { token, new_password: PASSWORD } });
+    },
+  },
+  listSessions: {
+    guarantee: "one's own sessions are listed",
+    status: 200,
+    ask: async () => h.api('GET', '/v1/auth/sessions', { as: (await logIn()).as }),
+    shows: () => ({ object: 'list', data: [expect.objectContaining({ current: true })], has_more: false }),
+  },
+  endSessions: {
+    guarantee: "one's other sessions end",
+    status: 204,
+    ask: async () => h.api('DELETE', '/v1/auth/sessions', { as: (await logIn()).as }),
+  },
+  getSession: {
+    guarantee: "one of one's own sessions is shown",
+    status: 200,
+    ask: async () => {
+      const { as, path } = await oneSession();
+      return h.api('GET', path, { as });
+    },
+    shows: () => ({ current: true, cookie: false }),
+  },
+  endSession: {
+    guarantee: "one of one's own sessions ends",
+    status: 204,
+    ask: async () => {
+      const { as, path } = await oneSession();
+      return h.api('DELETE', path, { as });
+    },
+  },
+  listUsers: list('users'),
+  createUser: create('users'),
+  getUser: get('users', () => ({ status: 'active', directory_roles: [] })),
+  updateUser: {
+    guarantee: 'a user is changed member by member',
+    status: 200,
+    ask: onOne('users', 'PUT', '', { department: 'Research', roles: ['developer'] }),
+    shows: () => ({ department: 'Research', roles: ['developer'] }),
+  },
+  deleteUser: { guarantee: 'a user is deleted', status: 204, ask: onOne('users', 'DELETE') },
+  deactivateUser: {
+    guarantee: 'a user is deactivated',
+    status: 200,
+    ask: onOne('users', 'POST', '/deactivate'),
+    shows: () => ({ status: 'deactivated' }),
+  },
+  activateUser: {
+    guarantee: 'a user is activated',
+    status: 200,
+    ask: onOne('users', 'POST', '/activate'),
+    shows: () => ({ status: 'active' }),
+  },
+  resetUserPassword: {
+    guarantee: 'a one-time token for a new password is made',
+    status: 200,
+    ask: onOne('users', 'POST', '/password-reset'),
+    shows: () => ({ password_setup_token: expect.any(String) }),
+  },
+  endUserSessions: {
+    guarantee: 'the sessions of a user end',
+    status: 200,
+    ask: onOne('users', 'DELETE', '/sessions'),
+    shows: () => ({ status: 'active' }),
+  },
+  listRoles: list('roles'),
+  createRole: create('roles'),
+  getRole: get('roles', () => ({ builtin: false, permissions: ['chat:read'] })),
+  updateRole: {
+    guarantee: 'a role is changed member by member',
+    status: 200,
+    ask: onOne('roles', 'PUT', '', { permissions: ['chat:*'], resource_constraints: { models: ['llama-*'] } }),
+    shows: () => ({ permissions: ['chat:*'], resource_constraints: { models: ['llama-*'] } }),
+  },
+  deleteRole: { guarantee: 'a role is deleted', status: 204, ask: onOne('roles', 'DELETE') },
+  listRolePolicies: {
+    guarantee: 'the policies attached to a role are listed',
+    status: 200,
+    ask: async () => asRoot('GET', `${(await attached()).role}/policies`),
+    shows: () => ({ object: 'list', data: [expect.objectContaining({ effect: 'deny' })] }),
+  },
+  attachPolicy: {
+    guarantee: 'a policy is attached to a role',
+    status: 204,
+    ask: async () => {
+      const policy = await makeOne(h, 'policies');
+      return asRoot('PUT', `${(await makeOne(h, 'roles')).path}/policies/${policy.id}`);
+    },
+  },
+  detachPolicy: {
+    guarantee: 'a policy is detached from a role',
+    status: 204,
+    ask: async () => {
+      const { role, policy } = await attached();
+      return asRoot('DELETE', `${role}/policies/${policy}`);
+    },
+  },
+  listPolicies: list('policies'),
+  createPolicy: create('policies'),
+  getPolicy: get('policies', () => ({ effect: 'deny', global: false })),
+  updatePolicy: {
+    guarantee: 'a policy is changed member by member',
+    status: 200,
+    ask: onOne('policies', 'PUT', '', {
+      conditions: { time: { not_between: ['22:00', '06:00'] }, day_of_week: { in: ['Sat'] }, ip_address: { in: ['10.0.0.0/8'] } },
+    }),
+    shows: () => ({
+      conditions: { time: { not_between: ['22:00', '06:00'] }, day_of_week: { in: ['Sat'] }, ip_address: { in: ['10.0.0.0/8'] } },
+    }),
+  },
+  deletePolicy: { guarantee: 'a policy is deleted', status: 204, ask: onOne('policies', 'DELETE') },
+  listTenants: list('tenants'),
+  createTenant: create('tenants'),
+  getTenant: get('tenants', () => ({ status: 'active', settings: {}, quotas: {} })),
+  updateTenant: {
+    guarantee: 'a tenant is changed member by member',
+    status: 200,
+    ask: onOne('tenants', 'PUT', '', { settings: { timezone: 'Europe/Berlin', rate_limit_rpm: 60 }, quotas: { max_users: 5 } }),
+    shows: () => ({ settings: { timezone: 'Europe/Berlin', rate_limit_rpm: 60 }, quotas: { max_users: 5 } }),
+  },
+  deleteTenant: { guarantee: 'a tenant is deleted', status: 204, ask: onOne('tenants', 'DELETE') },
+  suspendTenant: {
+    guarantee: 'a tenant is suspended',
+    status: 200,
+    ask: onOne('tenants', 'POST', '/suspend'),
+    shows: () => ({ status: 'suspended' }),
+  },
+  activateTenant: {
+    guarantee: 'a tenant is activated',
+    status: 200,
+    ask: onOne('tenants', 'POST', '/activate'),
+    shows: () => ({ status: 'active' }),
+  },
+  listApiKeys: list('api-keys'),
+  createApiKey: create('api-keys'),
+  getApiKey: get('api-keys', () => ({ status: 'active', last_used_at: null })),
+  updateApiKey: {
+    guarantee: 'a key is changed member by member',
+    status: 200,
+    ask: onOne('api-keys', 'PUT', '', { rate_limit_rpm: 10 }),
+    shows: () => ({ rate_limit_rpm: 10 }),
+  },
+  revokeApiKey: { guarantee: 'a key is revoked', status: 204, ask: onOne('api-keys', 'DELETE') },
+  rotateApiKey: {
+    guarantee: 'a key gets a new secret',
+    status: 200,
+    ask: onOne('api-keys', 'POST', '/rotate', { grace_seconds: 60 }),
+    shows: () => ({ key: expect.stringMatching(/^psk_/) }),
+  },
+  listAudit: {
+    guarantee: 'what happened is listed',
+    status: 200,
+    ask: async () => {
+      await makeOne(h, 'roles');
+      return asRoot('GET', '/v1/iam/audit?action=role.create');
+    },
+    shows: () => ({ object: 'list', data: expect.arrayContaining([expect.objectContaining({ action: 'role.create' })]) }),
+  },
+  getUsage: {
+    guarantee: 'what was used is shown, in all and by model',
+    status: 200,
+    ask: async () => {
+      await asRoot('POST', '/v1/iam/usage/events', { body: { events: [usageEvent()] } });
+      return asRoot('GET', '/v1/iam/usage?group_by=model');
+    },
+    shows: () => ({
+      tenant_id: 'default',
+      total: { estimated_tokens: 0 },
+      data: [expect.objectContaining({ model: 'llama-3' })],
+      has_more: false,
+    }),
+  },
+  recordUsage: {
+    guarantee: 'events are counted',
+    status: 200,
+    ask: () => asRoot('POST', '/v1/iam/usage/events', { body: { events: [usageEvent(), usageEvent()] } }),
+    shows: () => ({ accepted: 2, duplicates: 0 }),
+  },
+  getLimits: {
+    guarantee: 'what is left of each limit is shown',
+    status: 200,
+    ask: onOne('tenants', 'GET', '/limits'),
+    shows: () => ({ max_users: { limit: null, used: 0, remaining: null, resets_at: null } }),
+  },
+  correctUsage: {
+    guarantee: 'what is used is set right',
+    status: 200,
+    ask: onOne('tenants', 'PUT', '/usage', { collections: 3 }),
+    shows: () => ({ max_collections: { limit: null, used: 3, reserved: 0 } }),
+  },
+  explain: {
+    guarantee: 'what would be decided is explained',
+    status: 200,
+    ask: () => asRoot('POST', '/v1/iam/explain', { body: question() }),
+    shows: () => ({ decision: 'allow', code: 'allow', resources: ['models/llama-3'] }),
+  },
+  simulate: {
+    guarantee: 'what would be decided with proposed policies is explained',
+    status: 200,
+    ask: () => {
+      const policies = [{ name: 'no-chat', effect: 'deny', actions: ['chat:*'], resources: ['*'] }];
+      return asRoot('POST', '/v1/iam/explain/simulate', { body: { ...question(), policies } });
+    },
+    shows: () => ({ decision: 'deny', code: 'denied_by_policy', policy: 'no-chat' }),
+  },
+  whoCan: {
+    guarantee: 'who has a permission is listed',
+    status: 200,
+    ask: () => asRoot('POST', '/v1/iam/explain/who-can', { body: { permission: 'chat:write', resource: 'models/llama-3' } }),
+    shows: () => ({ permission: 'chat:write', resource: 'models/llama-3' }),
+  },
+  getKeySet: {
+    guarantee: 'the public keys of access tokens are published',
+    status: 200,
+    ask: () => h.api('GET', '/.well-known/jwks.json'),
+    shows: () => ({ keys: expect.arrayContaining([expect.objectContaining({ kty: 'EC', alg: 'ES256' })]) }),
+  },
+  getDescription: {
+    guarantee: 'the API describes itself',
+    status: 200,
+    ask: () => h.api('GET', '/openapi.json'),
+    shows: () => ({ openapi: '3.1.0' }),
+  },
+};
+
+function list(kind: Kind): Expectation {
+  return {
+    guarantee: 'they are listed in pages',
+    status: 200,
+    ask: async () => {
+      await makeOne(h, kind);
+      return asRoot('GET', `/v1/iam/${kind}?limit=1`);
+    },
+    shows: () => ({ object: 'list', data: [expect.any(Object)] }),
+  };
+}
+
+function create(kind: Kind): Expectation {
+  return {
+    guarantee: 'one is made, and where it is told',
+    status: 201,
+    ask: async () => {
+      const reply = await asRoot('POST', `/v1/iam/${kind}`, { body: newBody(kind) });
+      expect((await asRoot('GET', String(reply.headers['location']))).status).toBe(200);
+      return reply;
+    },
+  };
+}
+
+function get(kind: Kind, shows: () => object): Expectation {
+  return { guarantee: 'it is shown', status: 200, ask: onOne(kind, 'GET'), shows };
+}
+
+/** As data: none of them runs here, so there is nothing behind them. */
+function described(): readonly Route[] {
+  const nothing = '{}';
+  const routes = [...authRoutes(JSON.parse(nothing)), ...iamRoutes(JSON.parse(nothing)), jwksRoute(JSON.parse(nothing))];
+  return withDescription(routes).filter(({ path }) => !path.startsWith('/docs'));
+}
+
+describe.each(described())('$method $path', ({ operationId }) => {
+  const expectation = ENDPOINTS[operationId];
+
+  test(expectation?.guarantee ?? 'is tested', async () => {
+    if (expectation === undefined) throw new Error(`${operationId} has no line in ENDPOINTS`);
+    const reply = await expectation.ask();
+    expect([reply.status, reply.text]).toEqual([expectation.status, expect.any(String)]);
+    if (expectation.shows !== undefined) expect(reply.json).toMatchObject(expectation.shows());
+  });
+});

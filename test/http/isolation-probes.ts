@@ -1,0 +1,245 @@
+/**
+ * What a request of the API can name, read off its route: path parameters, query parameters, members of the body and X-Tenant-ID. Each
+ * place is a probe: the same request with another tenant's name there, and with one that never was. A route or a member that is not
+ * known here is an error, so that nobody adds one without saying what it names.
+ */
+
+import { randomUUID } from 'node:crypto';
+import type { Route } from '../../src/http/route.ts';
+import type { Json } from './harness.ts';
+
+export type Kind =
+  | 'user'
+  | 'key'
+  | 'role'
+  | 'policy'
+  | 'tenant'
+  | 'session'
+  | 'subject'
+  | 'credential'
+  | 'email'
+  | 'person'
+  | 'target'
+  | 'request'
+  | 'event'
+  | 'cursor'
+  /** Names that the request gives to something new. */
+  | 'new_role'
+  | 'new_policy';
+
+/** One thing, as another tenant has it and as nobody does. Both are of one length, so that an echo of them is too. */
+export interface Pair {
+  readonly theirs: string;
+  readonly nobodys: string;
+}
+
+export interface Cast {
+  pairs(kind: Kind, route: Route): readonly Pair[];
+  /** The caller's own, for the places that are not probed. */
+  own(kind: Kind): string;
+}
+
+/** What the parameter after this segment of a path names. */
+const COLLECTIONS: Readonly<Record<string, Kind>> = {
+  users: 'user',
+  roles: 'role',
+  policies: 'policy',
+  tenants: 'tenant',
+  'api-keys': 'key',
+  sessions: 'session',
+};
+
+type Meaning = Kind | 'plain' | readonly [Kind] | 'proposed_policies' | 'proposed_roles' | 'usage_events';
+
+/** What query parameters and members of bodies name. `plain`: nothing that is anybody's. */
+const MEMBERS: Readonly<Record<string, Meaning>> = {
+  tenant_id: 'tenant',
+  user_id: 'user',
+  role: 'role',
+  roles: ['role'],
+  attached_roles: ['role'],
+  subject: 'subject',
+  credential: 'credential',
+  actor: 'subject',
+  target: 'target',
+  request_id: 'request',
+  cursor: 'cursor',
+  q: 'person',
+  ...plain(
+    'action actions allow_keys_without_expiry applies_to body client_ip collections conditions content_type current department',
+  ),
+  ...plain(
+    'description effect enabled expires_at expires_before expires_in_days force from global grace_seconds group_by limit method',
+  ),
+  ...plain(
+    'monthly_tokens_used name new_password old_password password path period permission permissions quotas rate_limit_rpm',
+  ),
+  ...plain('resource resource_constraints resources result scopes settings status time to'),
+  // An address is one user's on the whole platform, so whether it is taken can be asked; a list tells nothing of whose it is.
+  email: 'plain',
+};
+
+/** Where a member means something else than elsewhere. */
+const MEMBERS_OF: Readonly<Record<string, Readonly<Record<string, Meaning>>>> = {
+  'GET /v1/iam/users': { email: 'email' },
+  'POST /v1/iam/roles': { name: 'new_role' },
+  'POST /v1/iam/policies': { name: 'new_policy' },
+  'POST /v1/iam/tenants': { id: 'tenant' },
+  'POST /v1/iam/usage/events': { events: 'usage_events' },
+  'POST /v1/iam/explain/simulate': { policies: 'proposed_policies', roles: 'proposed_roles' },
+};
+
+function plain(names: string): Readonly<Record<string, 'plain'>> {
+  return Object.fromEntries(names.split(' ').map((name) => [name, 'plain']));
+}
+
+const DENY = { effect: 'deny', actions: ['rag:*'], resources: ['*'], attached_roles: ['developer'] };
+const CHAT = { method: 'GET', path: '/v1/chat/history' };
+
+/** An event of its own each time: one that was heard of before is answered otherwise. */
+export function usageEvent() {
+  return { id: randomUUID(), model: 'llama-3', time: new Date().toISOString(), prompt_tokens: 2, completion_tokens: 1 };
+}
+
+/** What has to be asked for the other parameters to count. */
+const QUERIES: Readonly<Record<string, string>> = { 'GET /v1/iam/usage': 'group_by=model' };
+
+/** Bodies that would do, for routes that ask for one. */
+const BODIES: Readonly<Record<string, Json>> = {
+  'POST /v1/iam/users': { email: 'somebody-new@acme.example', name: 'Somebody' },
+  'POST /v1/iam/roles': { name: 'made-by-a-probe', permissions: [] },
+  'POST /v1/iam/policies': { name: 'made-by-a-probe', ...DENY },
+  'POST /v1/iam/tenants': { id: 'made-by-a-probe', name: 'Made' },
+  'POST /v1/iam/api-keys': { description: 'k', scopes: ['chat:read'], expires_in_days: 1 },
+  'POST /v1/iam/explain': CHAT,
+  'POST /v1/iam/explain/simulate': CHAT,
+  'POST /v1/iam/explain/who-can': { permission: 'chat:read' },
+  'POST /v1/auth/password': { old_password: 'not the password', new_password: 'another one that is long enough' },
+};
+
+export interface Probe {
+  /** The place: `path id`, `query role`, `body /roles`, `header x-tenant-id`. */
+  readonly place: string;
+  readonly pair: Pair;
+  /** The request with a name at that place. */
+  readonly request: (name: string) => {
+    readonly path: string;
+    readonly tenant?: string;
+    readonly body?: Json;
+  };
+}
+
+export function titleOf(route: Pick<Route, 'method' | 'path'>): string {
+  return `${route.method} ${route.path}`;
+}
+
+/** @throws Error for a parameter or member that nobody has said the meaning of */
+export function probesOf(route: Route, cast: Cast): readonly Probe[] {
+  const params = paramsOf(route.path);
+  const own = new Map(params.map(({ name, kind }) => [name, cast.own(kind)]));
+  const pathWith = (names: ReadonlyMap<string, string>) =>
+    route.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(names.get(name) ?? ''));
+  const path = pathWith(own);
+  const base = bodyOf(route);
+  const query = queryOf(route);
+  const withBody = (body: Json | undefined) => (body === undefined ? {} : { body });
+
+  const ofPath = params.flatMap(({ name, kind }) =>
+    cast.pairs(kind, route).map((pair) => ({
+      place: `path ${name}`,
+      pair,
+      request: (text: string) => ({ path: pathWith(new Map([...own, [name, text]])), ...withBody(base) }),
+    })),
+  );
+  const ofQuery = membersOf(route.querySchema).flatMap((name) =>
+    kindsOf(route, name).flatMap(({ kind }) =>
+      cast.pairs(kind, route).map((pair) => ({
+        place: `query ${name}`,
+        pair,
+        request: (text: string) => ({ path: `${path}?${query}${name}=${encodeURIComponent(text)}`, ...withBody(base) }),
+      })),
+    ),
+  );
+  const ofBody = membersOf(route.bodySchema).flatMap((name) =>
+    kindsOf(route, name).flatMap(({ kind, wrap }) =>
+      cast.pairs(kind, route).map((pair) => ({
+        place: `body /${name}`,
+        pair,
+        request: (text: string) => ({ path, body: { ...base, ...beside(route, name, cast), [name]: wrap(text) } }),
+      })),
+    ),
+  );
+  const ofHeader = cast.pairs('tenant', route).map((pair) => ({
+    place: 'header x-tenant-id',
+    pair,
+    request: (tenant: string) => ({ path, tenant, ...withBody(base) }),
+  }));
+  return [...ofPath, ...ofQuery, ...ofBody, ...ofHeader];
+}
+
+/** What has to be said for a member to count. */
+function beside(route: Route, name: string, cast: Cast): Json {
+  return name === 'tenant_id' && membersOf(route.bodySchema).includes('subject') ? { subject: cast.own('user') } : {};
+}
+
+/** Another method of a path, to which no route belongs. */
+export function strayProbes(template: string, cast: Cast, route: Route): readonly Probe[] {
+  return probesOf({ ...route, path: template, querySchema: {}, bodySchema: {} }, cast).filter(({ place }) =>
+    place.startsWith('path'),
+  );
+}
+
+function paramsOf(path: string): readonly { readonly name: string; readonly kind: Kind }[] {
+  const segments = path.split('/');
+  return segments.flatMap((segment, i) => {
+    if (!segment.startsWith(':')) return [];
+    const kind = COLLECTIONS[segments[i - 1] ?? ''];
+    if (kind === undefined) throw new Error(`say in COLLECTIONS what ${segment} of ${path} names`);
+    return [{ name: segment.slice(1), kind }];
+  });
+}
+
+function membersOf(schema: object): readonly string[] {
+  const properties: unknown = 'properties' in schema ? schema.properties : {};
+  return Object.keys(typeof properties === 'object' && properties !== null ? properties : {});
+}
+
+interface Named {
+  readonly kind: Kind;
+  readonly wrap: (text: string) => unknown;
+}
+
+function kindsOf(route: Route, name: string): readonly Named[] {
+  const meaning = MEMBERS_OF[titleOf(route)]?.[name] ?? MEMBERS[name];
+  if (meaning === undefined) throw new Error(`say in MEMBERS what ${name} of ${titleOf(route)} names`);
+  if (meaning === 'plain') return [];
+  if (meaning === 'proposed_policies') {
+    return [
+      { kind: 'policy', wrap: (text) => [{ name: text, ...DENY }] },
+      { kind: 'role', wrap: (text) => [{ name: 'proposed', ...DENY, attached_roles: [text] }] },
+    ];
+  }
+  if (meaning === 'proposed_roles') return [{ kind: 'role', wrap: (text) => [{ name: text, permissions: [] }] }];
+  if (meaning === 'usage_events') {
+    return [
+      { kind: 'event', wrap: (text) => [{ ...usageEvent(), id: text }] },
+      { kind: 'key', wrap: (text) => [{ ...usageEvent(), key_id: text }] },
+      { kind: 'user', wrap: (text) => [{ ...usageEvent(), user_id: text }] },
+    ];
+  }
+  if (typeof meaning !== 'string') return [{ kind: meaning[0], wrap: (text) => [text] }];
+  return [{ kind: meaning, wrap: (text) => text }];
+}
+
+/** Ready to be followed by a parameter. */
+export function queryOf(route: Pick<Route, 'method' | 'path'>): string {
+  const query = QUERIES[titleOf(route)];
+  return query === undefined ? '' : `${query}&`;
+}
+
+function bodyOf(route: Route): Json | undefined {
+  if (titleOf(route) === 'POST /v1/iam/usage/events') return { events: [usageEvent()] };
+  const body = BODIES[titleOf(route)];
+  if (body === undefined && 'required' in route.bodySchema) throw new Error(`say in BODIES what ${titleOf(route)} may be sent`);
+  return body;
+}

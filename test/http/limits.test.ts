@@ -1,0 +1,174 @@
+/** GET /v1/iam/tenants/{id}/limits and PUT …/usage: what is left of each limit, and setting what is used right. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Harness, type Json, outcome, type Person, startHarness } from './harness.ts';
+
+let h: Harness;
+let auditor: Person;
+let count = 0;
+
+beforeAll(async () => {
+  h = await startHarness();
+  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'acme', name: 'Acme' } });
+  auditor = await h.person('acme', ['auditor']);
+});
+afterAll(async () => {
+  await h?.close();
+});
+
+const limits = async (id: string, as = h.root.token): Promise<Json> =>
+  (await h.api('GET', `/v1/iam/tenants/${id}/limits`, { as })).json;
+const correct = (id: string, body: object, as = h.root.token) => h.api('PUT', `/v1/iam/tenants/${id}/usage`, { as, body });
+
+async function tenantWith(settings: Json, quotas: Json): Promise<string> {
+  const id = `limited-${++count}`;
+  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id, settings, quotas } });
+  return id;
+}
+
+const NONE = { limit: null, used: null, remaining: null, resets_at: null };
+
+describe('limits', () => {
+  test('that there are none of are null, and what is counted all the same is told', async () => {
+    const id = await tenantWith({}, {});
+    expect(await limits(id)).toEqual({
+      rate_limit_rpm: NONE,
+      max_tokens_per_request: NONE,
+      monthly_tokens: { ...NONE, used: 0, resets_at: expect.any(String), reserved: 0 },
+      max_users: { ...NONE, used: 0 },
+      max_collections: { ...NONE, used: 0, reserved: 0 },
+    });
+  });
+
+  test('of nothing leave nothing', async () => {
+    const zero = { monthly_tokens: 0, max_users: 0, max_collections: 0 };
+    const id = await tenantWith({ rate_limit_rpm: 0, max_tokens_per_request: 0 }, zero);
+    const nothing = { limit: 0, used: 0, remaining: 0 };
+    expect(await limits(id)).toMatchObject({
+      rate_limit_rpm: nothing,
+      max_tokens_per_request: { ...NONE, limit: 0 },
+      monthly_tokens: nothing,
+      max_users: nothing,
+      max_collections: nothing,
+    });
+  });
+
+  test('of requests are told of the minute of now, which ends within one', async () => {
+    const id = await tenantWith({ rate_limit_rpm: 60 }, {});
+    const grant = (granted: number) =>
+      h.db.knex.raw(
+        `insert into rate_windows (subject, number, granted)
+         select :subject, floor(extract(epoch from clock_timestamp()) / 60) + n, :granted from generate_series(-1, 1) n
+         on conflict (subject, number) do update set granted = excluded.granted`,
+        { subject: `tenant:${id}`, granted },
+      );
+    await grant(13);
+    const { rate_limit_rpm: rate } = await limits(id);
+    expect(rate).toMatchObject({ limit: 60, used: 13, remaining: 47 });
+    const left = Date.parse(String(Object(rate).resets_at)) - Date.now();
+    expect(left).toBeLessThanOrEqual(61_000);
+    expect(left).toBeGreaterThan(-10_000);
+    // A limit that was lowered since.
+    await grant(70);
+    expect(await limits(id)).toMatchObject({ rate_limit_rpm: { used: 70, remaining: 0 } });
+  });
+
+  test("of tokens are told of the month in the tenant's time zone, what is set aside apart", async () => {
+    const id = await tenantWith({ timezone: 'Pacific/Kiritimati' }, { monthly_tokens: 100 });
+    const local = new Date().toLocaleDateString('sv', { timeZone: 'Pacific/Kiritimati' });
+    const [year = 0, month = 0] = local.split('-').map(Number);
+    const row = { tenant_id: id, period: local.slice(0, 7), spent: 30, held: 20 };
+    await h.db.knex('token_budgets').insert([row, { ...row, period: '2001-01', spent: 5, held: 0 }]);
+    const resets_at = new Date(Date.UTC(year, month, 1) - 14 * 3_600_000).toISOString();
+    expect((await limits(id))['monthly_tokens']).toEqual({ limit: 100, used: 30, remaining: 70, resets_at, reserved: 20 });
+  });
+
+  test('of users count those that are active', async () => {
+    const id = await tenantWith({}, { max_users: 3 });
+    await h.person(id, []);
+    const gone = await h.person(id, []);
+    await h.api('POST', `/v1/iam/users/${gone.id}/deactivate`, { as: h.root.token, tenant: id });
+    expect((await limits(id))['max_users']).toEqual({ limit: 3, used: 1, remaining: 2, resets_at: null });
+  });
+
+  test('of collections tell those that are being made apart, as long as they may be', async () => {
+    const id = await tenantWith({}, { max_collections: 5 });
+    await correct(id, { collections: 2 });
+    const reserve = (counter: number, ttl: number) =>
+      h.db.knex.raw('select metering_reserve_collection(:holder, :counter, :id, 5, :ttl)', { holder: id, counter, id, ttl });
+    await reserve(1, 60_000);
+    await reserve(2, -1);
+    expect((await limits(id))['max_collections']).toEqual({ limit: 5, used: 2, remaining: 3, resets_at: null, reserved: 1 });
+  });
+});
+
+describe('who may see limits', () => {
+  test('needs usage:read, and sees those of its own tenant alone', async () => {
+    expect(outcome(await h.api('GET', '/v1/iam/tenants/acme/limits', { as: auditor.token }))).toBe('200');
+    const developer = await h.person('acme', ['developer']);
+    expect(outcome(await h.api('GET', '/v1/iam/tenants/acme/limits', { as: developer.token }))).toBe(
+      '403 insufficient_permission',
+    );
+    for (const other of ['default', 'nowhere', 'No%20Tenant']) {
+      expect(outcome(await h.api('GET', `/v1/iam/tenants/${other}/limits`, { as: auditor.token }))).toBe('404 not_found');
+    }
+  });
+
+  test('as a platform administrator, sees those of any tenant that there is', async () => {
+    expect(outcome(await h.api('GET', '/v1/iam/tenants/acme/limits', { as: h.root.token }))).toBe('200');
+    expect(outcome(await h.api('GET', '/v1/iam/tenants/nowhere/limits', { as: h.root.token }))).toBe('404 not_found');
+  });
+});
+
+describe('what is used', () => {
+  test('is set to what was counted elsewhere, and the audit log tells both', async () => {
+    const id = await tenantWith({}, { monthly_tokens: 100, max_collections: 5 });
+    await correct(id, { collections: 4 });
+    const reply = await correct(id, { collections: 7, monthly_tokens_used: 40 });
+    const now = { monthly_tokens: { used: 40, remaining: 60 }, max_collections: { used: 7, remaining: 0 } };
+    expect(reply.json).toMatchObject(now);
+    expect(await limits(id)).toMatchObject(now);
+    expect((await h.audit('tenant.correct_usage')).at(-1)).toMatchObject({
+      tenant_id: id,
+      target_type: 'tenant',
+      target_id: id,
+      result: 'success',
+      before: { collections: 4, monthly_tokens_used: 0 },
+      after: { collections: 7, monthly_tokens_used: 40 },
+    });
+  });
+
+  test('stays as it is where a member is absent', async () => {
+    const id = await tenantWith({}, {});
+    await correct(id, { collections: 4, monthly_tokens_used: 9 });
+    await correct(id, { monthly_tokens_used: 0 });
+    expect(await limits(id)).toMatchObject({ monthly_tokens: { used: 0 }, max_collections: { used: 4 } });
+    expect((await correct(id, {})).json).toMatchObject({ monthly_tokens: { used: 0 }, max_collections: { used: 4 } });
+  });
+
+  test('is what later bookings add to', async () => {
+    const id = await tenantWith({}, {});
+    await correct(id, { monthly_tokens_used: 1000 });
+    const event = { id: 'one', model: 'llama-3', time: new Date().toISOString(), prompt_tokens: 1, completion_tokens: 1 };
+    await h.api('POST', '/v1/iam/usage/events', { as: h.root.token, tenant: id, body: { events: [event] } });
+    expect(await limits(id)).toMatchObject({ monthly_tokens: { used: 1002 } });
+  });
+
+  test.each([
+    { collections: -1 },
+    { collections: 1.5 },
+    { collections: '3' },
+    { collections: null },
+    { monthly_tokens_used: -1 },
+    { monthly_tokens_used: 1e16 },
+    { max_users: 3 },
+  ])('is not set to %j', async (body) => {
+    expect(outcome(await correct('acme', body))).toBe('422 invalid_field');
+  });
+
+  test('is set by platform administrators alone', async () => {
+    const admin = await h.person('acme', ['tenant-admin']);
+    expect(outcome(await correct('acme', { collections: 0 }, admin.token))).toBe('403 insufficient_permission');
+    expect(outcome(await correct('nowhere', { collections: 0 }))).toBe('404 not_found');
+  });
+});

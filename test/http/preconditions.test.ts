@@ -1,0 +1,300 @@
+/** Entity tags: what changes them, and what If-Match and If-None-Match keep from happening. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { entityTag } from '../../src/admin/preconditions.ts';
+import { sendRaw } from '../support/http.ts';
+import { type Harness, type Json, outcome, type Reply, rows, startHarness, text } from './harness.ts';
+import { KINDS, type Kind, makeOne } from './resources.ts';
+
+let h: Harness;
+beforeAll(async () => {
+  h = await startHarness();
+  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'acme', name: 'Acme' } });
+});
+afterAll(async () => {
+  await h.close();
+});
+
+const NAMED: ReadonlySet<Kind> = new Set(['roles', 'policies']);
+const STRONG = /^"[\x21\x23-\x7e]+"$/;
+const STALE = '"AAAAAAAAAAAAAAAAAAAAAA"';
+
+const call = (method: string, path: string, body?: object, headers: Readonly<Record<string, string>> = {}) =>
+  h.api(method, path, { as: h.root.token, headers, ...(body === undefined ? {} : { body }) });
+const tagOf = (reply: Reply): string => {
+  const tag = reply.headers['etag'];
+  if (typeof tag !== 'string') throw new Error(`no ETag: ${reply.status} ${reply.text}`);
+  return tag;
+};
+const currentTag = async (path: string) => tagOf(await call('GET', path));
+const make = (kind: Kind) => makeOne(h, kind);
+
+/** Every change of one resource: how it is asked for, given the path of a fresh one. */
+const CHANGES: [Kind, string, string, object?][] = [
+  ['users', 'PUT', '', { name: 'Renamed' }],
+  ['users', 'DELETE', ''],
+  ['users', 'POST', '/deactivate'],
+  ['users', 'POST', '/activate'],
+  ['users', 'POST', '/password-reset'],
+  ['users', 'DELETE', '/sessions'],
+  ['roles', 'PUT', '', { description: 'Other' }],
+  ['roles', 'DELETE', ''],
+  ['policies', 'PUT', '', { description: 'Other' }],
+  ['policies', 'DELETE', ''],
+  ['tenants', 'PUT', '', { name: 'Renamed' }],
+  ['tenants', 'DELETE', ''],
+  ['tenants', 'POST', '/suspend'],
+  ['tenants', 'POST', '/activate'],
+  ['api-keys', 'PUT', '', { description: 'Other' }],
+  ['api-keys', 'DELETE', ''],
+  ['api-keys', 'POST', '/rotate'],
+];
+
+describe('a tag', () => {
+  test.each(KINDS)('of %s is strong, and the same in the answer that makes, shows or changes it', async (kind) => {
+    const { path, made } = await make(kind);
+    const shown = await call('GET', path);
+    expect(tagOf(shown)).toMatch(STRONG);
+    expect(tagOf(made)).toBe(tagOf(shown));
+    expect((await call('HEAD', path)).headers['etag']).toBe(tagOf(shown));
+    const put = await call('PUT', path, kind === 'users' || kind === 'tenants' ? { name: 'Other' } : { description: 'Other' });
+    expect(tagOf(put)).not.toBe(tagOf(shown));
+    expect(await currentTag(path)).toBe(tagOf(put));
+  });
+
+  test('of a built-in role never changes, and lists have none', async () => {
+    expect(await currentTag('/v1/iam/roles/developer')).toBe(await currentTag('/v1/iam/roles/developer'));
+    expect((await call('GET', '/v1/iam/roles')).headers['etag']).toBeUndefined();
+  });
+
+  test('of a user changes with its roles, given by hand, by the directory or taken with the role, and with its status', async () => {
+    const { path, id } = await make('users');
+    const role = (await make('roles')).id;
+    const tags = [await currentTag(path)];
+    const then = async (change: () => Promise<unknown>) => {
+      await change();
+      tags.push(await currentTag(path));
+    };
+    await then(() => call('PUT', path, { roles: [role] }));
+    await then(() => call('DELETE', `/v1/iam/roles/${role}?force=true`));
+    await then(() =>
+      h.db.knex.raw(`insert into user_roles (user_id, role_name, source) values (?, 'auditor', 'directory')`, [id]),
+    );
+    await then(() => call('POST', `${path}/deactivate`));
+    await then(() => call('POST', `${path}/activate`));
+    expect(new Set(tags).size).toBe(tags.length);
+  });
+
+  test('of a policy changes when it is attached and detached', async () => {
+    const { path, id } = await make('policies');
+    const before = await currentTag(path);
+    await call('PUT', `/v1/iam/roles/auditor/policies/${id}`);
+    const attached = await currentTag(path);
+    await call('DELETE', `/v1/iam/roles/auditor/policies/${id}`);
+    expect(new Set([before, attached, await currentTag(path)]).size).toBe(3);
+  });
+
+  test('of a key changes with its use for who reads it, and stays good for who changes it', async () => {
+    const { path, id } = await make('api-keys');
+    const before = await currentTag(path);
+    await h.db.knex.raw('update api_keys set last_used_at = now() where id = ?', [id]);
+    const reread = await call('GET', path, undefined, { 'if-none-match': before });
+    expect([reread.status, reread.json['last_used_at']]).toEqual([200, expect.any(String)]);
+    expect(tagOf(reread)).not.toBe(before);
+    expect(outcome(await call('PUT', path, { description: 'Other' }, { 'if-match': before }))).toBe('200');
+    expect(outcome(await call('PUT', path, { description: 'Third' }, { 'if-match': tagOf(reread) }))).toBe(
+      '412 precondition_failed',
+    );
+  });
+
+  test('of a key changes when it is over its time, though nobody wrote to it', async () => {
+    const { path, id } = await make('api-keys');
+    await h.db.knex.raw(`update api_keys set expires_at = clock_timestamp() + interval '300 milliseconds' where id = ?`, [id]);
+    const before = await call('GET', path);
+    expect(before.json['status']).toBe('active');
+    await expect.poll(async () => (await call('GET', path)).json['status']).toBe('expired');
+    expect(await currentTag(path)).not.toBe(tagOf(before));
+  });
+
+  test('says nothing of secrets: the one answer with the key has the tag of all later ones', () => {
+    const shown = { id: 'key_1', description: 'k' };
+    expect(entityTag({ ...shown, key: 'psk_1' })).toBe(entityTag(shown));
+    expect(entityTag({ ...shown, secret_available: false })).toBe(entityTag(shown));
+    expect(entityTag({ description: 'k', id: 'key_1' })).toBe(entityTag(shown));
+  });
+});
+
+describe('If-Match', () => {
+  test('every route that changes one resource is tried here', () => {
+    const tried = new Set([...CHANGES.map(([kind, method, rest]) => `${method} ${kind}${rest}`), ...ATTACHMENTS]);
+    const routes = h.routes
+      .filter((route) => route.method !== 'GET' && /^\/v1\/iam\/.*:/.test(route.path))
+      .map((route) => `${route.method} ${route.path.replace('/v1/iam/', '').replace(/\/:(?:id|name)(?=\/|$)/, '')}`);
+    // It sets what is counted, which every request changes.
+    expect(new Set(routes)).toEqual(tried.add('PUT tenants/usage'));
+  });
+
+  test.each(CHANGES)('guards %s: %s %s', async (kind, method, rest, body?: object) => {
+    const { path } = await make(kind);
+    const before = await call('GET', path);
+    for (const tag of [STALE, `W/${tagOf(before)}`, `${STALE}, W/"x", "a,b"`]) {
+      const refused = await call(method, `${path}${rest}`, body, { 'if-match': tag });
+      expect(outcome(refused), tag).toBe('412 precondition_failed');
+      expect(refused.json['error']).toMatchObject({ type: 'invalid_request_error', param: 'If-Match' });
+    }
+    expect((await call('GET', path)).text).toBe(before.text);
+    const done = await call(method, `${path}${rest}`, body, { 'if-match': `${STALE} ,, ${tagOf(before)}` });
+    expect(done.status, done.text).toBeLessThan(300);
+  });
+
+  test.each(CHANGES)('* is met by whatever exists: %s: %s %s', async (kind, method, rest, body?: object) => {
+    const { path } = await make(kind);
+    expect((await call(method, `${path}${rest}`, body, { 'if-match': '*' })).status).toBeLessThan(300);
+  });
+
+  test.each(CHANGES)(
+    'a missing resource is missing, whatever is demanded of it: %s: %s %s',
+    async (kind, method, rest, body?: object) => {
+      const { path } = await make(kind);
+      const missing = path.replace(/[^/]+$/, kind === 'users' ? 'usr_0' : kind === 'api-keys' ? 'key_0' : 'nothing');
+      const shape = ({ request_id: _id, ...json }: Json) => json;
+      const plain = await call(method, `${missing}${rest}`, body);
+      expect(outcome(plain)).toBe('404 not_found');
+      for (const tag of ['*', STALE]) {
+        const reply = await call(method, `${missing}${rest}`, body, { 'if-match': tag });
+        expect(shape(reply.json)).toEqual(shape(plain.json));
+      }
+    },
+  );
+
+  const ATTACHMENTS = ['PUT roles/policies/:policy', 'DELETE roles/policies/:policy'];
+
+  test('of an attachment asks for the tag of the policy, which is what changes', async () => {
+    const { path, id } = await make('policies');
+    const attachment = `/v1/iam/roles/auditor/policies/${id}`;
+    const before = await currentTag(path);
+    expect(outcome(await call('PUT', attachment, undefined, { 'if-match': STALE }))).toBe('412 precondition_failed');
+    expect(outcome(await call('PUT', attachment, undefined, { 'if-match': before }))).toBe('204');
+    expect(outcome(await call('DELETE', attachment, undefined, { 'if-match': before }))).toBe('412 precondition_failed');
+    expect(outcome(await call('DELETE', attachment, undefined, { 'if-match': await currentTag(path) }))).toBe('204');
+  });
+
+  test('counts for nothing where the request would be refused without it', async () => {
+    const clerk = await h.person('acme', ['developer']);
+    const stale = { as: clerk.token, headers: { 'if-match': STALE } };
+    expect(outcome(await h.api('DELETE', `/v1/iam/users/${h.root.id}`, stale))).toBe('403 insufficient_permission');
+    expect(outcome(await call('DELETE', `/v1/iam/users/${h.root.id}`, undefined, { 'if-match': STALE }))).toBe('409 last_admin');
+    expect(outcome(await call('PUT', '/v1/iam/roles/admin', {}, { 'if-match': STALE }))).toBe('403 builtin_role');
+    const { path } = await make('api-keys');
+    await call('DELETE', path);
+    expect(outcome(await call('POST', `${path}/rotate`, undefined, { 'if-match': STALE }))).toBe('409 revoked');
+  });
+
+  test('of a GET is met or 412', async () => {
+    const { path } = await make('roles');
+    expect(outcome(await call('GET', path, undefined, { 'if-match': STALE }))).toBe('412 precondition_failed');
+    expect(outcome(await call('GET', path, undefined, { 'if-match': await currentTag(path) }))).toBe('200');
+  });
+
+  test.each([
+    ['without quotes', 'abc'],
+    ['half quoted', '"abc'],
+    ['with a space in a tag', '"a b"'],
+    ['of two tags without a comma', '"a" "b"'],
+    ['of * and a tag', '*, "a"'],
+    ['with a small w', 'w/"a"'],
+    ['empty', ''],
+    ['of commas alone', ', ,'],
+  ])('%s is malformed', async (_name, value) => {
+    const { path } = await make('roles');
+    for (const name of ['if-match', 'if-none-match']) {
+      for (const method of ['PUT', 'GET']) {
+        const reply = await call(method, path, method === 'GET' ? undefined : {}, { [name]: value });
+        expect(outcome(reply), `${method} ${name}`).toBe('400 invalid_parameter');
+      }
+    }
+  });
+
+  test('on several lines is one list', async () => {
+    const { path } = await make('roles');
+    const lines = `If-Match: "x"\r\nIf-Match: ${await currentTag(path)}`;
+    const raw = `DELETE ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${h.root.token}\r\n${lines}\r\n\r\n`;
+    expect(await sendRaw(h.port, raw)).toMatch(/^HTTP\/1\.1 204 /);
+  });
+
+  test.each(KINDS)('of two updates of %s under one tag, sent at once, one is refused and changes nothing', async (kind) => {
+    const { path, id, table } = await make(kind);
+    const tag = await currentTag(path);
+    const member = kind === 'users' || kind === 'tenants' ? 'name' : 'description';
+    const blocker = await h.db.knex.transaction();
+    // Both are past everything that they read without the row before either may go on.
+    await blocker.raw(`select from ${table} where ${NAMED.has(kind) ? 'name' : 'id'} = ? for update`, [id]);
+    const replies = ['First', 'Second'].map((value) => call('PUT', path, { [member]: value }, { 'if-match': tag }));
+    await expect.poll(() => waiting(h), { interval: 10, timeout: 5000 }).toBe(2);
+    await blocker.rollback();
+    const answers = await Promise.all(replies);
+    expect(answers.map(outcome).toSorted()).toEqual(['200', '412 precondition_failed']);
+    const kept = answers.find((reply) => reply.status === 200)?.json[member];
+    expect((await call('GET', path)).json[member]).toBe(kept);
+  });
+});
+
+describe('If-None-Match', () => {
+  test.each(KINDS)('of a GET of %s that has not changed is 304 with the tag and without a body', async (kind) => {
+    const { path } = await make(kind);
+    const tag = await currentTag(path);
+    for (const sent of [tag, `W/${tag}`, `"x", ${tag}`, '*']) {
+      const reply = await call('GET', path, undefined, { 'if-none-match': sent });
+      expect([reply.status, reply.text, reply.headers['etag']], sent).toEqual([304, '', tag]);
+      expect(reply.headers['content-type']).toBeUndefined();
+      expect((await call('HEAD', path, undefined, { 'if-none-match': sent })).status).toBe(304);
+    }
+    expect((await call('GET', path, undefined, { 'if-none-match': STALE })).status).toBe(200);
+  });
+
+  test('of a change keeps it from happening to the resource that it names', async () => {
+    const { path } = await make('roles');
+    const tag = await currentTag(path);
+    for (const sent of [tag, '*']) {
+      const reply = await call('PUT', path, { description: 'Other' }, { 'if-none-match': sent });
+      expect(outcome(reply)).toBe('412 precondition_failed');
+    }
+    expect(outcome(await call('PUT', path, { description: 'Other' }, { 'if-none-match': STALE }))).toBe('200');
+  });
+
+  test('tells nothing to who may not read', async () => {
+    const { path } = await make('roles');
+    const nobody = await h.person('acme', []);
+    const reply = await h.api('GET', path, { as: nobody.token, headers: { 'if-none-match': '*' } });
+    expect(outcome(reply)).toBe('403 insufficient_permission');
+  });
+});
+
+/** How many transactions of this database wait for a row. */
+async function waiting({ db }: Harness): Promise<number> {
+  const { rows } = await db.knex.raw<{ rows: { n: number }[] }>(
+    `select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  return rows[0]?.n ?? 0;
+}
+
+test('a session has a tag as well, which guards its end and not its use', async () => {
+  const someone = await h.person('acme', []);
+  const as = someone.token;
+  const id = text(rows(await h.api('GET', '/v1/auth/sessions', { as }))[0] ?? {}, 'id');
+  const path = `/v1/auth/sessions/${id}`;
+  const tag = tagOf(await h.api('GET', path, { as }));
+  expect((await h.api('GET', path, { as, headers: { 'if-none-match': tag } })).status).toBe(304);
+  await h.db.knex.raw(`update sessions set last_used_at = last_used_at + interval '1 minute' where id = ?`, [id]);
+  expect((await h.api('GET', path, { as, headers: { 'if-none-match': tag } })).status).toBe(200);
+  expect(outcome(await h.api('DELETE', path, { as, headers: { 'if-match': STALE } }))).toBe('412 precondition_failed');
+  expect(outcome(await h.api('DELETE', path, { as, headers: { 'if-match': tag } }))).toBe('204');
+});
+
+test('a tag that was read survives what it does not speak of', async () => {
+  const { path, made } = await make('users');
+  await call('POST', `${path}/password-reset`);
+  await call('DELETE', `${path}/sessions`);
+  expect(text(made.json, 'id')).not.toBe('');
+  expect(await currentTag(path)).toBe(tagOf(made));
+});

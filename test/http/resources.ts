@@ -1,0 +1,42 @@
+/** One fresh resource of each kind, made through the API. */
+
+import { type Harness, type Reply, text } from './harness.ts';
+
+export const KINDS = ['users', 'roles', 'policies', 'tenants', 'api-keys'] as const;
+export type Kind = (typeof KINDS)[number];
+
+export interface Made {
+  readonly id: string;
+  readonly path: string;
+  /** The answer that made it. */
+  readonly made: Reply;
+  readonly table: string;
+}
+
+let count = 0;
+
+/** What POST takes to make another one. */
+export function newBody(kind: Kind): object {
+  const n = ++count;
+  switch (kind) {
+    case 'users':
+      return { email: `one-${n}@example.test`, name: `One ${n}` };
+    case 'roles':
+      return { name: `role-${n}`, permissions: ['chat:read'] };
+    case 'policies':
+      return { name: `policy-${n}`, effect: 'deny', actions: ['rag:*'], resources: ['*'], applies_to: 'roles' };
+    case 'tenants':
+      return { id: `tenant-${n}`, name: `Tenant ${n}` };
+    case 'api-keys':
+      return { description: `Key ${n}`, scopes: ['chat:read'], expires_in_days: 30 };
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** As the platform administrator, in the first tenant. */
+export async function makeOne(h: Harness, kind: Kind): Promise<Made> {
+  const made = await h.api('POST', `/v1/iam/${kind}`, { as: h.root.token, body: newBody(kind) });
+  const id = text(made.json, kind === 'roles' || kind === 'policies' ? 'name' : 'id');
+  return { id, path: `/v1/iam/${kind}/${id}`, made, table: kind.replace('-', '_') };
+}

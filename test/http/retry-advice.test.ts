@@ -1,0 +1,20 @@
+/** What clients that retry by themselves are told. */
+
+import { expect, test } from 'vitest';
+import { ERRORS, type ErrorCode, Refusal } from '../../src/domain/errors.ts';
+import { problemOf } from '../../src/http/problems.ts';
+
+const CODES = Object.keys(ERRORS).filter((name): name is ErrorCode => name in ERRORS);
+
+test.each(CODES)('%s says whether to ask again where a client would do so by itself', (code) => {
+  const { status, headers } = problemOf(new Refusal(code, 'Why.'), 'req_1');
+  expect(status).toBe(ERRORS[code].status);
+  if (code === 'idempotency_in_progress') {
+    expect(headers).toMatchObject({ 'x-should-retry': 'true', 'retry-after': '1' });
+  } else if (status === 409 || code === 'insufficient_quota') {
+    expect([headers['x-should-retry'], headers['retry-after']]).toEqual(['false', undefined]);
+  } else {
+    expect(headers['x-should-retry']).toBeUndefined();
+    expect(headers['retry-after'] !== undefined).toBe(status === 429 || status === 503);
+  }
+});

@@ -1,0 +1,252 @@
+import { describe, expect, test } from 'vitest';
+import { mayspend } from '../../src/metering/limits.ts';
+import { usedOf } from './support/memory-store.ts';
+import { askOf, type Running, TTL_MS, World } from './support/world.ts';
+
+const PERIOD = '2026-11';
+
+function tokens(quota: number, amount: number) {
+  return { metered: true, monthlyTokens: quota, askedTokens: amount };
+}
+
+function first(world: World): Running {
+  const [request] = world.running;
+  if (request === undefined) throw new Error('nothing was admitted');
+  return request;
+}
+
+function limitsOf(world: World, process = 0) {
+  const found = world.processes[process];
+  if (found === undefined) throw new Error('no such process');
+  return found.limits;
+}
+
+describe('a check', () => {
+  test('of a tenant without limits is admitted at once and asks the store nothing', () => {
+    const world = new World(1, () => 1);
+    const plain = limitsOf(world).admit(askOf({}));
+    expect(plain).toEqual({ kind: 'admitted', reservation: undefined, rate: undefined });
+    expect(limitsOf(world).admit(askOf({}))).toBe(plain);
+    const metered = limitsOf(world).admit(askOf({ metered: true }));
+    expect(metered).toMatchObject({ kind: 'admitted', reservation: expect.stringMatching(/^[0-9a-f]{46}$/), rate: undefined });
+    expect(limitsOf(world).stats.statements).toBe(0);
+  });
+
+  test('is answered from memory once its tenant is warm', async () => {
+    const world = new World(1, () => 5);
+    const ask = { ...tokens(1_000_000, 100), tenantRpm: 60_000, keyId: 'key_1', keyRpm: 50_000 };
+    // Some load, so that slices are worth taking.
+    for (let i = 0; i < 10; i++) {
+      for (let n = 0; n < 20; n++) world.admit(0, ask);
+      await world.live(100);
+    }
+    const admission = limitsOf(world).admit(askOf(ask));
+    expect(admission).toMatchObject({ kind: 'admitted', rate: { limit: 50_000 } });
+  });
+
+  test('shows the tighter of two rates, and gives the tenant back what the key refused', async () => {
+    const world = new World(1, () => 1);
+    const ask = { tenantRpm: 5, keyId: 'key_1', keyRpm: 2 };
+    for (let i = 0; i < 6; i++) {
+      world.admit(0, ask);
+      await world.advance(10);
+    }
+    expect(world.refused).toEqual(Array.from({ length: 4 }, () => 'rate_limit_exceeded'));
+    const refusal = limitsOf(world).admit(askOf(ask));
+    expect(refusal).toMatchObject({ kind: 'refused', code: 'rate_limit_exceeded', rate: { limit: 2, remaining: 0 } });
+    // Three are left to the tenant's other keys.
+    for (let i = 0; i < 5; i++) world.admit(0, { ...ask, keyId: 'key_2', keyRpm: 10 });
+    await world.advance(50);
+    expect(limitsOf(world).stats).toMatchObject({ rateAllowed: 5, rateRefused: 7 });
+  });
+
+  test('meets its rate before its quota', async () => {
+    const world = new World(1, () => 1);
+    for (let i = 0; i < 3; i++) {
+      world.admit(0, { ...tokens(10, 20), tenantRpm: 2 });
+      await world.advance(20);
+    }
+    expect(world.refused).toEqual(['insufficient_quota', 'insufficient_quota', 'rate_limit_exceeded']);
+  });
+
+  test('reserves its own limit or the estimate, within the maximum, for each answer', () => {
+    const ask = { askedTokens: undefined, askedChoices: 1, maxTokensPerRequest: undefined };
+    expect(mayspend(ask, 1024)).toBe(1024);
+    expect(mayspend({ ...ask, maxTokensPerRequest: 100 }, 1024)).toBe(100);
+    expect(mayspend({ ...ask, askedTokens: 50, askedChoices: 3 }, 1024)).toBe(150);
+    expect(mayspend({ ...ask, askedChoices: 4 }, 1024)).toBe(4096);
+    expect(mayspend({ ...ask, askedTokens: 0, askedChoices: 0 }, 1024)).toBe(1);
+    expect(Number.isSafeInteger(mayspend({ ...ask, askedTokens: Number.MAX_SAFE_INTEGER, askedChoices: 1e9 }, 1024))).toBe(true);
+  });
+});
+
+describe('a monthly quota', () => {
+  test('that is used up refuses at once, with the time at which it begins anew, until it is raised', async () => {
+    const world = new World(1, () => 5);
+    world.admit(0, { ...tokens(100, 100), timezone: 'Europe/Berlin' });
+    await world.live(100);
+    world.end(0, first(world), { total: 100 });
+    await world.live(1500);
+    world.admit(0, { ...tokens(100, 1), timezone: 'Europe/Berlin' });
+    await world.live(100);
+    expect(world.refused).toEqual(['insufficient_quota']);
+    const { statements } = limitsOf(world).stats;
+    expect(limitsOf(world).admit(askOf({ ...tokens(100, 1), timezone: 'Europe/Berlin' }))).toMatchObject({
+      code: 'insufficient_quota',
+      resetsAt: '2026-11-30T23:00:00.000Z',
+    });
+    expect(limitsOf(world).stats.statements).toBe(statements);
+    world.admit(0, { ...tokens(150, 50), timezone: 'Europe/Berlin' });
+    await world.live(100);
+    expect(world.running.length).toBe(2);
+  });
+
+  test('that is lowered counts at once, also for what is held', async () => {
+    const world = new World(1, () => 5);
+    for (let i = 0; i < 10; i++) world.admit(0, tokens(1_000_000, 100));
+    await world.live(100);
+    world.admit(0, tokens(1000, 100));
+    await world.live(100);
+    expect([world.running.length, world.refused]).toEqual([10, ['insufficient_quota']]);
+  });
+
+  test('begins anew with the month of the tenant, and what is spent counts for the month of its check', async () => {
+    const world = new World(1, () => 5);
+    world.nowMs = Date.parse('2026-11-30T22:59:30Z');
+    const ask = { ...tokens(100, 100), timezone: 'Europe/Berlin' };
+    world.admit(0, ask);
+    await world.advance(100);
+    world.nowMs = Date.parse('2026-11-30T23:00:05Z');
+    world.admit(0, ask);
+    await world.advance(100);
+    expect([world.running.length, world.refused]).toEqual([2, []]);
+    world.end(0, first(world), { total: 70 });
+    await world.live(1500);
+    expect([world.store.budget('acme', '2026-11').spent, world.store.budget('acme', '2026-12').spent]).toEqual([70, 0]);
+  });
+
+  test('is given back what a request did not spend as soon as its end is heard of, here or in another process', async () => {
+    for (const told of [0, 1]) {
+      const world = new World(2, () => 5);
+      await world.live(200);
+      world.admit(0, tokens(100, 100));
+      await world.live(100);
+      world.end(told, first(world), { total: 30 });
+      await world.live(2500);
+      expect(usedOf(world.store.budget('acme', PERIOD))).toBe(30);
+      world.admit(1, tokens(100, 70));
+      await world.live(100);
+      expect([world.running.length, world.refused]).toEqual([2, []]);
+    }
+  });
+
+  test('is not spent from a hold that was taken away while its process was stopped', async () => {
+    const world = new World(2, () => 5);
+    await world.live(200);
+    world.admit(0, tokens(1000, 10));
+    await world.live(100);
+    const sleeper = world.processes[0];
+    if (sleeper !== undefined) sleeper.asleepUntilMs = world.nowMs + 2 * TTL_MS;
+    await world.live(TTL_MS + 2000, 500);
+    await Promise.all([limitsOf(world, 1).tidy(), world.advance(100)]);
+    world.admit(1, tokens(1000, 1000));
+    await world.live(100);
+    expect(world.running.length).toBe(2);
+    world.admit(0, tokens(1000, 10));
+    await world.advance(100);
+    expect([world.running.length, world.refused]).toEqual([2, ['insufficient_quota']]);
+  });
+
+  test('asks the store nothing when nothing changes, but now and then what others settled', async () => {
+    const world = new World(1, () => 5);
+    world.admit(0, tokens(100_000, 10));
+    await world.live(12_000);
+    const { statements } = limitsOf(world).stats;
+    await world.live(5000);
+    expect(limitsOf(world).stats.statements - statements).toBeLessThanOrEqual(7);
+    world.end(0, first(world), { total: 10 });
+    await world.live(2000);
+    const settled = limitsOf(world).stats.statements;
+    await world.live(20_000);
+    // That it lives.
+    expect(limitsOf(world).stats.statements - settled).toBeLessThanOrEqual(5);
+  });
+
+  test('goes on while the store is away with a share of what was left, and then is a fault', async () => {
+    const world = new World(2, () => 5);
+    await world.live(200);
+    for (const process of [0, 1]) world.admit(process, tokens(1000, 10));
+    await world.live(5500);
+    world.storeUp = false;
+    await world.live(5500);
+    for (let i = 0; i < 100; i++) world.admit(0, tokens(1000, 10));
+    await world.live(200);
+    const alone = world.running.length - 2;
+    expect(alone).toBeGreaterThanOrEqual(40);
+    expect(alone).toBeLessThanOrEqual(60);
+    expect(world.faults).toBe(100 - alone);
+    world.storeUp = true;
+    await world.live(1000);
+    expect(usedOf(world.store.budget('acme', PERIOD))).toBeGreaterThanOrEqual(10 * (alone + 1));
+  });
+
+  test('that the store never spoke of is a fault while the store is away', async () => {
+    const world = new World(1, () => 5);
+    world.storeUp = false;
+    world.admit(0, tokens(1000, 10));
+    await world.live(200);
+    expect([world.faults, world.running.length]).toEqual([1, 0]);
+  });
+
+  test('gets back what is not reserved when a process stops, and keeps what is', async () => {
+    const world = new World(1, () => 5);
+    for (let i = 0; i < 10; i++) world.admit(0, tokens(100_000, 100));
+    await world.live(300);
+    expect(usedOf(world.store.budget('acme', PERIOD))).toBeGreaterThan(1000);
+    const stopped = limitsOf(world).stop();
+    await world.advance(200);
+    await stopped;
+    expect(usedOf(world.store.budget('acme', PERIOD))).toBe(1000);
+  });
+});
+
+describe('the end of a request', () => {
+  test('books by the reservation that the check made, and only then', async () => {
+    const world = new World(1, () => 1);
+    world.admit(0, { metered: true });
+    await world.live(200);
+    const request = first(world);
+    world.end(0, { ...request, reservation: 'ab'.repeat(23) }, { total: 50 });
+    world.end(0, { ...request, reservation: 'ab'.repeat(16) }, { total: 50 });
+    world.end(0, { ...request, reservation: 'not an id' }, { total: 50 });
+    await world.live(500);
+    expect(world.store.usage.get('acme')).toBeUndefined();
+    world.end(0, request, { total: 5 });
+    world.end(0, request, { total: 5 });
+    await world.live(500);
+    expect(world.store.usage.get('acme')).toEqual({ requests: 1, tokens: 5, estimated: 0 });
+    expect(limitsOf(world).stats).toMatchObject({ settled: 1, duplicates: 1 });
+  });
+
+  test('books nothing a day later', async () => {
+    const world = new World(1, () => 1);
+    world.admit(0, { metered: true });
+    await world.live(200);
+    world.nowMs += 25 * 3_600_000;
+    world.end(0, first(world), { total: 5 });
+    await world.live(500);
+    expect([world.store.usage.get('acme'), limitsOf(world).stats.late]).toEqual([undefined, 1]);
+  });
+
+  test('is booked when the store is back', async () => {
+    const world = new World(1, () => 1);
+    world.admit(0, { metered: true });
+    await world.live(200);
+    world.storeUp = false;
+    world.end(0, first(world), { total: 5 });
+    await world.live(1000);
+    world.storeUp = true;
+    await world.live(1000);
+    expect(world.store.usage.get('acme')).toEqual({ requests: 1, tokens: 5, estimated: 0 });
+  });
+});

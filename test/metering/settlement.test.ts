@@ -1,0 +1,201 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Fault } from '../../src/domain/errors.ts';
+import { newCounts } from '../../src/metering/counts.ts';
+import type { Settlement } from '../../src/metering/ports.ts';
+import { holderName, ReservationIds, type ReservationKind } from '../../src/metering/reservation-ids.ts';
+import { type FinishedUsage, settlementOf, spentBy } from '../../src/metering/settlement.ts';
+import { Settler } from '../../src/metering/settler.ts';
+
+const KEY = Buffer.alloc(16, 1);
+const HOLDER = 'ab'.repeat(8);
+const MINUTE = Date.UTC(2026, 10, 30, 23, 30) / 60_000;
+
+function finished(parts: Partial<FinishedUsage>): FinishedUsage {
+  return {
+    reservation: '',
+    tenant: 'acme',
+    user: 'usr_1',
+    key: undefined,
+    model: 'm',
+    usage: undefined,
+    status: 200,
+    requestBytes: 0,
+    responseBytes: 0,
+    ...parts,
+  };
+}
+
+describe('what a request spent', () => {
+  const usage = { prompt: 10, completion: 20, cached: 5, total: 30, model: 'm-2026' };
+
+  test('is what the upstream said, whatever the status and the reservation', () => {
+    for (const status of [200, 500, 0]) {
+      expect(spentBy(finished({ usage, status }), 1)).toEqual({
+        prompt: 10,
+        completion: 20,
+        cached: 5,
+        total: 30,
+        estimated: false,
+      });
+    }
+  });
+
+  test('is reckoned by bytes where a success did not say, and never more than was reserved', () => {
+    expect(spentBy(finished({ requestBytes: 41, responseBytes: 80 }), 100)).toEqual({
+      prompt: 11,
+      completion: 20,
+      cached: 0,
+      total: 31,
+      estimated: true,
+    });
+    expect(spentBy(finished({ requestBytes: 40, responseBytes: 4000 }), 100)).toMatchObject({ prompt: 10, total: 100 });
+    expect(spentBy(finished({ requestBytes: 4000 }), 100)).toMatchObject({ prompt: 100, completion: 0, total: 100 });
+  });
+
+  test('is nothing where there was no success and nothing was said', () => {
+    for (const status of [0, 301, 400, 429, 500]) {
+      expect(spentBy(finished({ status, requestBytes: 400, responseBytes: 400 }), 100)).toMatchObject({
+        total: 0,
+        estimated: false,
+      });
+    }
+  });
+});
+
+describe('a settlement', () => {
+  const reservation = { holder: HOLDER, counter: 7, minute: MINUTE, kind: 'usage' as const, offset: 60, tokens: 100 };
+
+  test('is booked on the day and in the month that the tenant had at the check', () => {
+    expect(settlementOf(finished({}), reservation, true)).toMatchObject({ day: '2026-12-01', period: '2026-12' });
+    expect(settlementOf(finished({}), { ...reservation, offset: -300 }, true)).toMatchObject({
+      day: '2026-11-30',
+      period: '2026-11',
+    });
+  });
+
+  test('names no model that a failed request made up, and no text that the store cannot keep', () => {
+    expect(settlementOf(finished({ status: 404, model: 'made-up' }), reservation, true)?.model).toBe('');
+    expect(settlementOf(finished({ model: `a\0${'😀'.repeat(200)}` }), reservation, true)?.model).toBe(
+      `a${'😀'.repeat(127)}\ufffd`,
+    );
+  });
+
+  test('counts a collection where the upstream made or removed one', () => {
+    const of = (kind: ReservationKind, status: number) =>
+      settlementOf(finished({ status }), { ...reservation, kind }, true)?.collections;
+    expect([of('adds-collection', 201), of('adds-collection', 409), of('removes-collection', 204)]).toEqual([1, 0, -1]);
+    expect([of('removes-collection', 404), of('usage', 200), of('budget', 200)]).toEqual([0, undefined, undefined]);
+  });
+
+  test('spends nothing where another source counts', () => {
+    expect(settlementOf(finished({ responseBytes: 400 }), reservation, false)).toMatchObject({ total: 0, books: false });
+  });
+});
+
+describe('reservation ids', () => {
+  const kinds = fc.constantFrom<ReservationKind>('usage', 'budget', 'adds-collection', 'removes-collection');
+
+  test('say in any process who issued them, when and for what', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.record({
+            later: fc.nat({ max: 2 }),
+            kind: kinds,
+            offset: fc.integer({ min: -720, max: 840 }),
+            tokens: fc.nat({ max: 0xffff_ffff }),
+          }),
+          { maxLength: 50 },
+        ),
+        (asks) => {
+          const issuer = new ReservationIds(KEY, HOLDER);
+          const reader = new ReservationIds(KEY, '0'.repeat(16));
+          let minute = MINUTE;
+          const counters = new Set<number>();
+          for (const { later, kind, offset, tokens } of asks) {
+            minute += later;
+            const { id, counter } = issuer.issue(minute, kind, offset, tokens);
+            expect(reader.read(id)).toEqual({ holder: HOLDER, counter, minute, kind, offset, tokens });
+            counters.add(counter);
+          }
+          expect(counters.size).toBe(asks.length);
+        },
+      ),
+    );
+  });
+
+  test('are never issued twice, however many', () => {
+    const ids = new ReservationIds(KEY, HOLDER);
+    const issued = Array.from({ length: 5000 }, (_, i) => ids.issue(MINUTE + Math.floor(i / 700), 'usage', 0, 1));
+    expect(new Set(issued.map(({ id }) => id)).size).toBe(5000);
+    expect(new Set(issued.map(({ counter }) => counter)).size).toBe(5000);
+  });
+
+  test('made by someone without the key name a holder that does not exist', () => {
+    const { id } = new ReservationIds(Buffer.alloc(16, 2), HOLDER).issue(MINUTE, 'usage', 0, 1);
+    expect(new ReservationIds(KEY, HOLDER).read(id)?.holder).not.toBe(HOLDER);
+  });
+
+  test('of another form are none', () => {
+    const ids = new ReservationIds(KEY, HOLDER);
+    const { id } = ids.issue(MINUTE, 'usage', 0, 1);
+    for (const text of ['', id.slice(1), `${id}0`, id.toUpperCase(), `${id.slice(0, 32)}ff${id.slice(34)}`]) {
+      expect(ids.read(text)).toBeUndefined();
+    }
+    expect(holderName(new Uint8Array(8).fill(255))).toBe('f'.repeat(16));
+  });
+});
+
+describe('settling', () => {
+  const one = (counter: number): Settlement => {
+    const made = settlementOf(
+      finished({}),
+      { holder: HOLDER, counter, minute: MINUTE, kind: 'budget', offset: 0, tokens: 1 },
+      true,
+    );
+    if (made === undefined) throw new Error('no settlement');
+    return made;
+  };
+
+  function settler(settle: (counters: readonly number[]) => void, maxWaiting = 1000) {
+    const counts = newCounts();
+    const booked: number[] = [];
+    const made = new Settler({
+      store: {
+        settle: async (_settler, settlements) => {
+          settle(settlements.map(({ counter }) => counter));
+          return { booked: settlements.length, unknown: 0 };
+        },
+      },
+      holder: HOLDER,
+      monotonicMs: () => 0,
+      maxWaiting,
+      counts,
+      onBooked: ({ counter }) => booked.push(counter),
+    });
+    return { made, counts, booked };
+  }
+
+  test('drops the one that the store refuses, and books all others', async () => {
+    const { made, counts, booked } = settler((counters) => {
+      if (counters.includes(3)) throw new Error('not a number of tokens');
+    });
+    for (let i = 0; i < 6; i++) made.add(one(i));
+    await made.flush();
+    expect([booked, counts.dropped, made.waiting]).toEqual([[0, 1, 2, 4, 5], 1, 0]);
+  });
+
+  test('keeps all that could not be booked because the store was away, up to its bound', async () => {
+    let away = true;
+    const { made, counts, booked } = settler(() => {
+      if (away) throw new Fault('away');
+    }, 4);
+    for (let i = 0; i < 6; i++) made.add(one(i));
+    await made.flush();
+    expect([made.waiting, counts.dropped, counts.faults]).toEqual([4, 2, 1]);
+    away = false;
+    await made.flush();
+    expect(booked).toEqual([0, 1, 2, 3]);
+  });
+});

@@ -1,0 +1,278 @@
+/** What every implementation of the store's ports must do; run on PostgreSQL and on the one that the other tests build upon. */
+
+import { describe, expect, test } from 'vitest';
+import type { MeteringStore, RateAsk, Settlement, TokenAnswer, TokenAsk } from '../../../src/metering/ports.ts';
+
+export interface StoreUnderTest {
+  readonly store: MeteringStore;
+  /** Spent and held by all. */
+  budget(tenant: string, period: string): Promise<{ readonly spent: number; readonly used: number }>;
+  usage(tenant: string): Promise<{ readonly requests: number; readonly tokens: number; readonly estimated: number }>;
+  collections(tenant: string): Promise<number>;
+}
+
+const PERIOD = '2026-11';
+const TIDY = { windowMs: 60_000, holdTtlMs: 600_000, settlementKeepMs: 86_400_000, batch: 1000 };
+
+let names = 0;
+/** Each test has holders and tenants of its own. */
+function fresh(prefix: string): string {
+  names += 1;
+  return `${prefix}${names}`;
+}
+
+function rate(subject: string, parts: Partial<RateAsk>): RateAsk {
+  return { subject, window: 100, limit: 10, want: 0, report: 0, ...parts };
+}
+
+function tokens(tenant: string, parts: Partial<TokenAsk>): TokenAsk {
+  return { tenant, period: PERIOD, quota: 100, want: 0, changes: 0, confirmed: 0, ...parts };
+}
+
+function settlement(holder: string, counter: number, parts: Partial<Settlement>): Settlement {
+  return {
+    holder,
+    counter,
+    held: true,
+    tenant: 'acme',
+    period: PERIOD,
+    day: '2026-11-21',
+    model: 'm',
+    key: '',
+    user: 'usr_1',
+    prompt: 3,
+    completion: 4,
+    cached: 1,
+    total: 7,
+    estimated: false,
+    books: true,
+    collections: undefined,
+    ...parts,
+  };
+}
+
+function shuffled<T>(values: readonly T[], seed: number): T[] {
+  return values
+    .map((value, i) => ({ value, order: (i * 7919 + seed * 104_729) % 1009 }))
+    .sort((a, b) => a.order - b.order)
+    .map(({ value }) => value);
+}
+
+export function conformance(under: () => StoreUnderTest): void {
+  /** A holder's words in turn. */
+  function speaker(holder: string): (asks: readonly TokenAsk[], heard?: readonly number[]) => Promise<TokenAnswer> {
+    let turn = 0;
+    return (asks, heard = []) => under().store.hold({ holder, turn: ++turn, asks, heard });
+  }
+
+  describe('rates', () => {
+    test('grant what is left of a window, in the order of the wishes, and never more than its limit', async () => {
+      const [a, b] = [fresh('tenant:a'), fresh('tenant:b')];
+      const { store } = under();
+      const first = await store.lease(fresh('h'), [rate(b, { want: 4 }), rate(a, { want: 12 })]);
+      expect(first.grants).toEqual([
+        { granted: 4, total: 4 },
+        { granted: 10, total: 10 },
+      ]);
+      const second = await store.lease(fresh('h'), [rate(a, { want: 1 }), rate(b, { want: 9 }), rate(a, { want: 3, limit: 12 })]);
+      expect(second.grants.map(({ granted }) => granted)).toEqual([0, 6, 2]);
+      expect((await store.lease(fresh('h'), [rate(a, { want: 5, window: 101 })])).grants).toEqual([{ granted: 5, total: 5 }]);
+    });
+
+    test('count what is reported whatever the limit, and take back what is returned', async () => {
+      const subject = fresh('tenant:a');
+      const { store } = under();
+      await store.lease(fresh('h'), [rate(subject, { want: 8 })]);
+      expect((await store.lease(fresh('h'), [rate(subject, { report: 5, want: 1 })])).grants).toEqual([
+        { granted: 0, total: 13 },
+      ]);
+      expect((await store.lease(fresh('h'), [rate(subject, { report: -6, want: 9 })])).grants).toEqual([
+        { granted: 3, total: 10 },
+      ]);
+    });
+
+    test('are held by many at once, whatever the order in which each names them', async () => {
+      const subjects = Array.from({ length: 12 }, () => fresh('tenant:c'));
+      const granted = new Map<string, number>();
+      const work = Array.from({ length: 8 }, async (_, holder) => {
+        const name = fresh('h');
+        for (let round = 0; round < 6; round++) {
+          const asks = shuffled(subjects, holder + round).map((subject) => rate(subject, { want: 3, limit: 50 }));
+          const { grants } = await under().store.lease(name, asks);
+          for (const [i, ask] of asks.entries()) {
+            granted.set(ask.subject, (granted.get(ask.subject) ?? 0) + (grants[i]?.granted ?? 0));
+          }
+        }
+      });
+      await Promise.all(work);
+      expect([...granted.values()]).toEqual(subjects.map(() => 50));
+    });
+
+    test('come with the number of processes that share them', async () => {
+      const { store } = under();
+      const before = (await store.lease(fresh('h'), [])).holders;
+      expect((await store.lease(fresh('h'), [])).holders).toBe(before + 1);
+    });
+  });
+
+  describe('token budgets', () => {
+    test('grant what is neither spent nor held, and follow what holders say of their holds', async () => {
+      const tenant = fresh('t');
+      const [one, two] = [speaker(fresh('h')), speaker(fresh('h'))];
+      expect((await one([tokens(tenant, { want: 70 })])).grants).toEqual([{ granted: 70, held: 70, used: 70, spent: 0 }]);
+      expect((await two([tokens(tenant, { want: 70 })])).grants).toEqual([{ granted: 30, held: 30, used: 100, spent: 0 }]);
+      expect((await one([tokens(tenant, { changes: -20 })])).grants[0]).toMatchObject({ held: 50, used: 80 });
+      expect((await two([tokens(tenant, { changes: 5, want: 50 })])).grants[0]).toMatchObject({
+        granted: 15,
+        held: 50,
+        used: 100,
+      });
+      expect(await under().budget(tenant, PERIOD)).toEqual({ spent: 0, used: 100 });
+    });
+
+    test('count a change once, however often it is told', async () => {
+      const tenant = fresh('t');
+      const say = speaker(fresh('h'));
+      await say([tokens(tenant, { want: 60 })]);
+      for (let i = 0; i < 3; i++) await say([tokens(tenant, { changes: -25, confirmed: 0 })]);
+      expect((await say([tokens(tenant, { changes: -35, confirmed: 0 })])).grants[0]).toMatchObject({ held: 25, used: 25 });
+    });
+
+    test('begin anew with a holder that held nothing any more', async () => {
+      const tenant = fresh('t');
+      const say = speaker(fresh('h'));
+      await say([tokens(tenant, { want: 60 })]);
+      expect((await say([tokens(tenant, { changes: -60 })])).grants[0]).toMatchObject({ held: 0, used: 0 });
+      expect((await say([tokens(tenant, {})])).grants[0]).toMatchObject({ held: 0, used: 0 });
+      expect((await say([tokens(tenant, { changes: 9, confirmed: 4 })])).grants[0]).toMatchObject({ held: 5, used: 5 });
+    });
+
+    test('hear nothing of a statement that was overtaken', async () => {
+      const tenant = fresh('t');
+      const holder = fresh('h');
+      const { store } = under();
+      await store.hold({ holder, turn: 5, asks: [tokens(tenant, { want: 10 })], heard: [] });
+      await expect(store.hold({ holder, turn: 4, asks: [tokens(tenant, { want: 10 })], heard: [] })).rejects.toThrow();
+      expect(await under().budget(tenant, PERIOD)).toEqual({ spent: 0, used: 10 });
+    });
+
+    test('are never overdrawn by many who want at once', async () => {
+      const tenants = Array.from({ length: 5 }, () => fresh('t'));
+      await Promise.all(
+        Array.from({ length: 8 }, async (_, i) => {
+          const say = speaker(fresh('h'));
+          for (let round = 0; round < 5; round++) {
+            await say(shuffled(tenants, i + round).map((tenant) => tokens(tenant, { want: 7 })));
+          }
+        }),
+      );
+      for (const tenant of tenants) expect(await under().budget(tenant, PERIOD)).toEqual({ spent: 0, used: 100 });
+    });
+
+    test('get back what a holder held that is seen no more', async () => {
+      const tenant = fresh('t');
+      await speaker(fresh('h'))([tokens(tenant, { want: 60 })]);
+      const { store } = under();
+      await store.tidy(TIDY);
+      expect(await under().budget(tenant, PERIOD)).toEqual({ spent: 0, used: 60 });
+      expect((await store.tidy({ ...TIDY, holdTtlMs: -1 })).holds).toBeGreaterThan(0);
+      expect(await under().budget(tenant, PERIOD)).toEqual({ spent: 0, used: 0 });
+    });
+  });
+
+  describe('settlements', () => {
+    test('book each reservation once, however often it is told at once', async () => {
+      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const { store } = under();
+      await store.lease(holder, []);
+      const all = Array.from({ length: 40 }, (_, i) => settlement(holder, 1000 + i, { tenant, estimated: i % 2 === 0 }));
+      const answers = await Promise.all(
+        Array.from({ length: 6 }, (_, i) => store.settle(fresh('s'), [...shuffled(all, i), ...all.slice(0, 5)])),
+      );
+      expect(answers.reduce((sum, { booked }) => sum + booked, 0)).toBe(40);
+      expect(await under().usage(tenant)).toEqual({ requests: 40, tokens: 280, estimated: 140 });
+      expect(await under().budget(tenant, PERIOD)).toEqual({ spent: 280, used: 280 });
+    });
+
+    test('do nothing for a holder that nobody knows', async () => {
+      const tenant = fresh('t');
+      expect(await under().store.settle(fresh('s'), [settlement(fresh('nobody'), 1, { tenant })])).toEqual({
+        booked: 0,
+        unknown: 1,
+      });
+      expect((await under().usage(tenant)).requests).toBe(0);
+    });
+
+    test('are told to the holder that issued the reservation, until it has heard', async () => {
+      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const say = speaker(holder);
+      await say([]);
+      const { store } = under();
+      await store.settle(holder, [settlement(holder, 1, { tenant })]);
+      await store.settle(fresh('s'), [
+        settlement(holder, 2, { tenant, total: 9 }),
+        settlement(holder, 3, { tenant, held: false }),
+      ]);
+      const { news } = await say([]);
+      expect(news.map(({ counters, totals }) => ({ counters, totals }))).toEqual([{ counters: [2], totals: [9] }]);
+      expect((await say([])).news).toEqual(news);
+      const heard = news.map(({ id }) => id);
+      expect((await say([], heard)).news).toEqual([]);
+      expect((await say([])).news).toEqual([]);
+    });
+
+    test('book nothing where another source counts', async () => {
+      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const { store } = under();
+      await store.lease(holder, []);
+      expect((await store.settle(holder, [settlement(holder, 1, { tenant, books: false })])).booked).toBe(1);
+      expect((await under().usage(tenant)).requests).toBe(0);
+      expect((await under().budget(tenant, PERIOD)).spent).toBe(0);
+    });
+  });
+
+  describe('collections', () => {
+    const ask = (holder: string, counter: number, tenant: string) => ({ holder, counter, tenant, max: 5, ttlMs: 60_000 });
+    const end = (holder: string, counter: number, tenant: string, collections: -1 | 0 | 1) =>
+      settlement(holder, counter, { tenant, held: false, books: false, total: 0, collections });
+
+    test('are never too many, though many are created at once', async () => {
+      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const made = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => under().store.reserveCollection(ask(holder, i, tenant))),
+      );
+      expect(made.filter(Boolean).length).toBe(5);
+    });
+
+    test('count when they were made, and no longer when they were removed or never made', async () => {
+      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const { store } = under();
+      await store.lease(holder, []);
+      for (let i = 0; i < 5; i++) expect(await store.reserveCollection(ask(holder, i, tenant))).toBe(true);
+      expect(await store.reserveCollection(ask(holder, 5, tenant))).toBe(false);
+      await store.settle(holder, [0, 1, 2].map((i) => end(holder, i, tenant, 1)).concat(end(holder, 3, tenant, 0)));
+      expect(await under().collections(tenant)).toBe(3);
+      expect(await store.reserveCollection(ask(holder, 6, tenant))).toBe(true);
+      expect(await store.reserveCollection(ask(holder, 7, tenant))).toBe(false);
+      await store.settle(holder, [end(holder, 8, tenant, -1), end(holder, 8, tenant, -1)]);
+      expect(await under().collections(tenant)).toBe(2);
+      expect(await store.reserveCollection(ask(holder, 9, tenant))).toBe(true);
+    });
+
+    test('are not fewer than none', async () => {
+      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const { store } = under();
+      await store.lease(holder, []);
+      await store.settle(holder, [end(holder, 1, tenant, -1)]);
+      await store.settle(holder, [end(holder, 2, tenant, 1)]);
+      expect(await under().collections(tenant)).toBe(1);
+    });
+
+    test('whose creation nobody told the end of do not count for ever', async () => {
+      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const { store } = under();
+      for (let i = 0; i < 5; i++) await store.reserveCollection({ ...ask(holder, i, tenant), ttlMs: -1 });
+      expect(await store.reserveCollection(ask(holder, 5, tenant))).toBe(true);
+    });
+  });
+}

@@ -1,0 +1,163 @@
+/** The store that all processes share, in memory: what the statements do, and nothing of how. */
+
+import type {
+  CollectionAsk,
+  MeteringStore,
+  RateAnswer,
+  RateAsk,
+  Settled,
+  Settlement,
+  Tidied,
+  TidyOptions,
+  TokenAnswer,
+  TokenWords,
+} from '../../../src/metering/ports.ts';
+
+interface Hold {
+  held: number;
+  changes: number;
+}
+
+interface BudgetRow {
+  spent: number;
+  readonly holds: Map<string, Hold>;
+}
+
+interface Creation {
+  readonly tenant: string;
+  readonly expiresMs: number;
+}
+
+const LIVE_MS = 15_000;
+
+export class MemoryStore implements MeteringStore {
+  readonly windows = new Map<string, number>();
+  readonly budgets = new Map<string, BudgetRow>();
+  readonly collections = new Map<string, number>();
+  readonly creations = new Map<string, Creation>();
+  /** Requests booked, and their tokens, by tenant. */
+  readonly usage = new Map<string, { requests: number; tokens: number; estimated: number }>();
+  readonly #holders = new Map<string, { seenMs: number; turn: number }>();
+  readonly #settled = new Set<string>();
+  readonly #news: { id: number; holder: string; counter: number; total: number }[] = [];
+  readonly #now: () => number;
+  #lastNews = 0;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  budget(tenant: string, period: string): BudgetRow {
+    const key = `${tenant} ${period}`;
+    const known = this.budgets.get(key);
+    if (known !== undefined) return known;
+    const made = { spent: 0, holds: new Map<string, Hold>() };
+    this.budgets.set(key, made);
+    return made;
+  }
+
+  isSettled(holder: string, counter: number): boolean {
+    return this.#settled.has(`${holder} ${counter}`);
+  }
+
+  lease(holder: string, asks: readonly RateAsk[]): Promise<RateAnswer> {
+    this.#beat(holder);
+    const grants = asks.map(({ subject, window, limit, want, report }) => {
+      const key = `${subject} ${window}`;
+      const before = Math.max(0, (this.windows.get(key) ?? 0) + report);
+      const granted = Math.max(0, Math.min(want, limit - before));
+      this.windows.set(key, before + granted);
+      return { granted, total: before + granted };
+    });
+    return Promise.resolve({ grants, nowMs: this.#now(), holders: this.#live() });
+  }
+
+  hold({ holder, turn, asks, heard }: TokenWords): Promise<TokenAnswer> {
+    const known = this.#holders.get(holder);
+    if (known !== undefined && known.turn >= turn) return Promise.reject(new Error('a later word was heard'));
+    this.#holders.set(holder, { seenMs: this.#now(), turn });
+    const grants = asks.map(({ tenant, period, quota, want, changes, confirmed }) => {
+      const budget = this.budget(tenant, period);
+      const hold = budget.holds.get(holder) ?? { held: 0, changes: confirmed };
+      const change = Math.max(changes - hold.changes, -hold.held);
+      const granted = Math.max(0, Math.min(want, quota - usedOf(budget) - change));
+      const held = hold.held + change + granted;
+      if (held === 0) budget.holds.delete(holder);
+      else budget.holds.set(holder, { held, changes });
+      return { granted, held, used: usedOf(budget), spent: budget.spent };
+    });
+    const told = new Set(heard);
+    const news = this.#news
+      .filter((one) => one.holder === holder && !told.has(one.id))
+      .map(({ id, counter, total }) => ({ id, counters: [counter], totals: [total] }));
+    const kept = this.#news.filter(({ id }) => !told.has(id));
+    this.#news.splice(0, this.#news.length, ...kept);
+    return Promise.resolve({ grants, news, holders: this.#live() });
+  }
+
+  settle(settler: string, settlements: readonly Settlement[]): Promise<Settled> {
+    let booked = 0;
+    let unknown = 0;
+    for (const settlement of settlements) {
+      const { holder, counter, tenant, total, held, collections } = settlement;
+      if (!this.#holders.has(holder)) {
+        unknown += 1;
+        continue;
+      }
+      if (collections !== undefined) this.creations.delete(`${holder} ${counter}`);
+      if (this.#settled.has(`${holder} ${counter}`)) continue;
+      this.#settled.add(`${holder} ${counter}`);
+      booked += 1;
+      if (settlement.books) this.#book(settlement);
+      if (collections !== undefined) {
+        this.collections.set(tenant, Math.max(0, (this.collections.get(tenant) ?? 0) + collections));
+      }
+      if (held && holder !== settler) this.#news.push({ id: ++this.#lastNews, holder, counter, total });
+    }
+    return Promise.resolve({ booked, unknown });
+  }
+
+  reserveCollection({ holder, counter, tenant, max, ttlMs }: CollectionAsk): Promise<boolean> {
+    const under = [...this.creations.values()].filter((one) => one.tenant === tenant && one.expiresMs > this.#now());
+    if ((this.collections.get(tenant) ?? 0) + under.length >= max) return Promise.resolve(false);
+    this.creations.set(`${holder} ${counter}`, { tenant, expiresMs: this.#now() + ttlMs });
+    return Promise.resolve(true);
+  }
+
+  tidy({ holdTtlMs }: TidyOptions): Promise<Tidied> {
+    let holds = 0;
+    for (const { holds: held } of this.budgets.values()) {
+      for (const holder of held.keys()) {
+        if (this.#now() - (this.#holders.get(holder)?.seenMs ?? 0) <= holdTtlMs) continue;
+        held.delete(holder);
+        holds += 1;
+      }
+    }
+    for (const [id, { expiresMs }] of this.creations) if (expiresMs < this.#now()) this.creations.delete(id);
+    return Promise.resolve({ holds, removed: holds, more: false });
+  }
+
+  #book({ tenant, period, total, estimated }: Settlement): void {
+    const row = this.usage.get(tenant) ?? { requests: 0, tokens: 0, estimated: 0 };
+    this.usage.set(tenant, {
+      requests: row.requests + 1,
+      tokens: row.tokens + total,
+      estimated: row.estimated + (estimated ? total : 0),
+    });
+    this.budget(tenant, period).spent += total;
+  }
+
+  #beat(holder: string): void {
+    this.#holders.set(holder, { seenMs: this.#now(), turn: this.#holders.get(holder)?.turn ?? 0 });
+  }
+
+  #live(): number {
+    return [...this.#holders.values()].filter(({ seenMs }) => this.#now() - seenMs < LIVE_MS).length;
+  }
+}
+
+export function usedOf({ spent, holds }: BudgetRow): number {
+  let used = spent;
+  for (const { held } of holds.values()) used += held;
+  return used;
+}

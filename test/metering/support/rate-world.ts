@@ -1,0 +1,145 @@
+/** Several processes and one store in a time of their own, for limits that hold whatever comes between. */
+
+import { newCounts } from '../../../src/metering/counts.ts';
+import type { RateAnswer, RateAsk, RateStore } from '../../../src/metering/ports.ts';
+import { RateLeases, type SubjectKind, type Taken } from '../../../src/metering/rate-leases.ts';
+
+export const WINDOW_MS = 1000;
+const KINDS: Readonly<Record<string, SubjectKind>> = { tenant: 'tenant', key: 'key' };
+
+interface Delivery {
+  readonly atMs: number;
+  readonly run: () => void;
+}
+
+export interface Process {
+  readonly leases: RateLeases;
+  alive: boolean;
+}
+
+export interface Admission {
+  readonly subject: string;
+  /** Of the store's clock, when it was admitted. */
+  readonly window: number;
+  readonly process: number;
+}
+
+export class RateWorld {
+  /** The store's clock. */
+  nowMs = 1_800_000_000_000;
+  storeUp = true;
+  readonly admitted: Admission[] = [];
+  refused = 0;
+  statements = 0;
+  readonly granted = new Map<string, number>();
+  readonly processes: Process[];
+  #deliveries: Delivery[] = [];
+  #latency: () => number;
+
+  /** @param latency milliseconds that one way of a statement takes */
+  constructor(processes: number, latency: () => number) {
+    this.#latency = latency;
+    // Each has a monotonic clock that began some other time, and runs a little fast or slow.
+    this.processes = Array.from({ length: processes }, (_, i) => {
+      const beganMs = this.nowMs - 1000 * (i + 1);
+      const pace = 1 + (i - 1) * 0.0001;
+      const monotonicMs = (): number => (this.nowMs - beganMs) * pace;
+      const store = this.#storeOf(i);
+      const leases = new RateLeases({
+        store,
+        holder: `p${i}`,
+        windowMs: WINDOW_MS,
+        monotonicMs,
+        now: () => this.nowMs,
+        maxSubjects: 100,
+        counts: newCounts(),
+      });
+      return { leases, alive: true };
+    });
+  }
+
+  #storeOf(process: number): RateStore {
+    return {
+      lease: (_holder, asks) =>
+        new Promise((resolve, reject) => {
+          this.statements += 1;
+          this.#later(() => {
+            if (!this.storeUp) {
+              this.#later(() => this.#deliver(process, () => reject(new Error('away'))));
+              return;
+            }
+            const answer = this.#grant(asks);
+            this.#later(() => this.#deliver(process, () => resolve(answer)));
+          });
+        }),
+    };
+  }
+
+  #deliver(process: number, run: () => void): void {
+    if (this.processes[process]?.alive === true) run();
+  }
+
+  #later(run: () => void): void {
+    this.#deliveries.push({ atMs: this.nowMs + this.#latency(), run });
+  }
+
+  #grant(asks: readonly RateAsk[]): RateAnswer {
+    const grants = asks.map(({ subject, window, limit, want, report }) => {
+      const key = `${subject} ${window}`;
+      const before = (this.granted.get(key) ?? 0) + report;
+      const granted = Math.max(0, Math.min(want, limit - before));
+      this.granted.set(key, before + granted);
+      return { granted, total: before + granted };
+    });
+    return { grants, nowMs: this.nowMs, holders: this.processes.filter(({ alive }) => alive).length };
+  }
+
+  take(process: number, subject: string, limit: number): void {
+    const { leases, alive } = this.processes[process] ?? {};
+    if (leases === undefined || alive !== true) return;
+    const [kind = '', id = ''] = subject.split(':');
+    const taken = leases.take(KINDS[kind] ?? 'tenant', id, limit);
+    if (taken instanceof Promise) void taken.then((result) => this.#note(process, subject, result));
+    else this.#note(process, subject, taken);
+  }
+
+  #note(process: number, subject: string, taken: Taken): void {
+    if (this.processes[process]?.alive !== true) return;
+    if (taken.kind === 'taken') this.admitted.push({ subject, window: Math.floor(this.nowMs / WINDOW_MS), process });
+    else this.refused += 1;
+  }
+
+  /** Time passes in steps, and with it what is under way arrives. */
+  async advance(ms: number): Promise<void> {
+    const endMs = this.nowMs + ms;
+    await settle();
+    for (;;) {
+      const next = this.#deliveries.filter(({ atMs }) => atMs <= endMs).sort((a, b) => a.atMs - b.atMs)[0];
+      if (next === undefined) break;
+      this.#deliveries = this.#deliveries.filter((delivery) => delivery !== next);
+      this.nowMs = Math.max(this.nowMs, next.atMs);
+      next.run();
+      await settle();
+    }
+    this.nowMs = endMs;
+  }
+
+  async tick(process: number): Promise<void> {
+    const { leases, alive } = this.processes[process] ?? {};
+    if (alive === true) void leases?.tick();
+    await settle();
+  }
+
+  admittedIn(subject: string): Map<number, number> {
+    const counts = new Map<number, number>();
+    for (const admission of this.admitted) {
+      if (admission.subject === subject) counts.set(admission.window, (counts.get(admission.window) ?? 0) + 1);
+    }
+    return counts;
+  }
+}
+
+/** Lets everything that is ready run. */
+export async function settle(): Promise<void> {
+  for (let i = 0; i < 12; i++) await Promise.resolve();
+}

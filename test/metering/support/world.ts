@@ -1,0 +1,209 @@
+/**
+ * Several processes and one store in a time of their own: statements travel for as long as the test says, answers may be lost, processes
+ * crash or fall asleep, and the ends of requests are told to whom and as often as the test says.
+ */
+
+import { Fault } from '../../../src/domain/errors.ts';
+import { type Admission, type AdmitAsk, Limits } from '../../../src/metering/limits.ts';
+import type { MeteringStore } from '../../../src/metering/ports.ts';
+import { ReservationIds } from '../../../src/metering/reservation-ids.ts';
+import type { FinishedUsage } from '../../../src/metering/settlement.ts';
+import { MemoryStore } from './memory-store.ts';
+import { settle } from './rate-world.ts';
+
+export const TTL_MS = 20_000;
+const KEY = Buffer.alloc(16, 7);
+
+type Life = Pick<Process, 'alive'>;
+
+export interface Process {
+  readonly limits: Limits;
+  readonly holder: string;
+  alive: boolean;
+  /** Until then it does nothing by itself: it was stopped, and does not know it. */
+  asleepUntilMs: number;
+}
+
+/** A request that was admitted and is not over. */
+export interface Running {
+  readonly reservation: string;
+  readonly tenant: string;
+  readonly process: Process | undefined;
+  readonly admittedMs: number;
+}
+
+export function askOf(parts: Partial<AdmitAsk>): AdmitAsk {
+  return {
+    tenantId: 'acme',
+    tenantRpm: undefined,
+    keyId: undefined,
+    keyRpm: undefined,
+    metered: false,
+    askedTokens: undefined,
+    askedChoices: 1,
+    maxTokensPerRequest: undefined,
+    monthlyTokens: undefined,
+    timezone: undefined,
+    createsCollection: false,
+    removesCollection: false,
+    maxCollections: undefined,
+    ...parts,
+  };
+}
+
+export class World {
+  nowMs = Date.UTC(2026, 10, 21, 12);
+  storeUp = true;
+  /** Of the next answer on its way: it is lost, though the store did what was asked. */
+  losesAnswers = false;
+  readonly store = new MemoryStore(() => this.nowMs);
+  readonly processes: Process[];
+  readonly running: Running[] = [];
+  readonly refused: string[] = [];
+  faults = 0;
+  pending = 0;
+  readonly ids = new ReservationIds(KEY, '0'.repeat(16));
+  #started = 0;
+  #deliveries: { readonly atMs: number; readonly run: () => void }[] = [];
+  readonly #latency: () => number;
+
+  constructor(processes: number, latency: () => number) {
+    this.#latency = latency;
+    this.processes = Array.from({ length: processes }, () => this.#start());
+  }
+
+  /** A process is lost, and another takes its place. */
+  crash(i: number): void {
+    const crashed = this.processes[i];
+    if (crashed === undefined) return;
+    crashed.alive = false;
+    this.processes[i] = this.#start();
+  }
+
+  #start(): Process {
+    const started = ++this.#started;
+    const beganMs = this.nowMs - 1000 * started;
+    const holder = `${started}`.padStart(16, '0');
+    const life = { alive: true, asleepUntilMs: 0 };
+    const limits = new Limits({
+      store: this.#storeOf(life),
+      holder,
+      reservationKey: KEY,
+      windowMs: 60_000,
+      tokenEstimate: 10,
+      reservationTtlMs: TTL_MS,
+      now: () => this.nowMs,
+      monotonicMs: () => this.nowMs - beganMs,
+    });
+    return Object.assign(life, { limits, holder });
+  }
+
+  #storeOf(process: Life): MeteringStore {
+    const { store } = this;
+    return {
+      lease: (...args) => this.#travel(process, () => store.lease(...args)),
+      hold: (...args) => this.#travel(process, () => store.hold(...args)),
+      settle: (...args) => this.#travel(process, () => store.settle(...args)),
+      reserveCollection: (...args) => this.#travel(process, () => store.reserveCollection(...args)),
+      tidy: (...args) => this.#travel(process, () => store.tidy(...args)),
+    };
+  }
+
+  #travel<T>(process: Life, statement: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#later(() => {
+        const lost = this.losesAnswers;
+        const done = this.storeUp ? statement() : Promise.reject(new Error('away'));
+        const fail = (): void => this.#later(() => this.#deliver(process, () => reject(new Fault('no answer'))));
+        done.then((answer) => (lost ? fail() : this.#later(() => this.#deliver(process, () => resolve(answer)))), fail);
+      });
+    });
+  }
+
+  #deliver(process: Life, run: () => void): void {
+    if (process.alive) run();
+  }
+
+  #later(run: () => void): void {
+    this.#deliveries.push({ atMs: this.nowMs + this.#latency(), run });
+  }
+
+  admit(process: number, parts: Partial<AdmitAsk>): void {
+    const admitting = this.processes[process];
+    if (admitting === undefined) return;
+    const { limits } = admitting;
+    const ask = askOf(parts);
+    const note = (admission: Admission): void => {
+      this.pending -= 1;
+      if (admission.kind === 'refused') this.refused.push(admission.code);
+      else if (admission.reservation !== undefined) {
+        this.running.push({
+          reservation: admission.reservation,
+          tenant: ask.tenantId,
+          process: admitting,
+          admittedMs: this.nowMs,
+        });
+      }
+    };
+    const fail = (error: unknown): void => {
+      if (!(error instanceof Fault)) throw error;
+      this.pending -= 1;
+      this.faults += 1;
+    };
+    this.pending += 1;
+    try {
+      const admission = limits.admit(ask);
+      if (admission instanceof Promise) void admission.then(note, fail);
+      else note(admission);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  /** The end of a request, told to one process; it goes on running until somebody was told. */
+  end(process: number, request: Running, parts: Partial<FinishedUsage> & { readonly total?: number } = {}): void {
+    const { limits } = this.processes[process] ?? {};
+    if (limits === undefined) return;
+    const { total, ...rest } = parts;
+    limits.settle({
+      reservation: request.reservation,
+      tenant: request.tenant,
+      user: 'usr_1',
+      key: undefined,
+      model: 'm',
+      usage: total === undefined ? undefined : { prompt: 0, completion: total, cached: 0, total, model: 'm' },
+      status: 200,
+      requestBytes: 0,
+      responseBytes: 0,
+      ...rest,
+    });
+  }
+
+  /** What requests under way may spend. */
+  get reserved(): number {
+    return this.running.reduce((sum, { reservation }) => sum + (this.ids.read(reservation)?.tokens ?? 0), 0);
+  }
+
+  /** Time passes in steps of at most a tick, and with it what is under way arrives. */
+  async advance(ms: number): Promise<void> {
+    const endMs = this.nowMs + ms;
+    await settle();
+    for (;;) {
+      const next = this.#deliveries.filter(({ atMs }) => atMs <= endMs).sort((a, b) => a.atMs - b.atMs)[0];
+      if (next === undefined) break;
+      this.#deliveries = this.#deliveries.filter((delivery) => delivery !== next);
+      this.nowMs = Math.max(this.nowMs, next.atMs);
+      next.run();
+      await settle();
+    }
+    this.nowMs = endMs;
+  }
+
+  /** Time passes as it does for processes that tick. */
+  async live(ms: number, everyMs = 100): Promise<void> {
+    for (let passed = 0; passed < ms; passed += everyMs) {
+      for (const { limits, asleepUntilMs } of this.processes) if (asleepUntilMs <= this.nowMs) void limits.tick();
+      await this.advance(everyMs);
+    }
+  }
+}

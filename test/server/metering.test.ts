@@ -1,0 +1,232 @@
+/** Limits and usage through everything: a real Envoy, the whole server as a process, a real PostgreSQL, and an upstream with a ledger. */
+
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { LedgerReport } from '../../src/demo/ledger.ts';
+import { startUpstream, type Upstream } from '../../src/demo/upstream.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { type Edge, startEdge } from '../support/envoy.ts';
+import { type Answer, send } from '../support/http.ts';
+import { ADMIN, call, done, login, makeKey, SECRET_KEY } from './support/client.ts';
+import { eventually } from './support/eventually.ts';
+import { metric, openStand, type Server, type Stand } from './support/postern.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+let stand: Stand;
+let database: FreshDatabase;
+let server: Server;
+let upstream: Upstream;
+let edge: Edge;
+let admin: string;
+
+beforeAll(async () => {
+  [stand, database, upstream] = await Promise.all([openStand(), freshDatabase(), startUpstream('127.0.0.1', 0)]);
+  server = await stand.serve({
+    POSTERN_DATABASE_URL: database.url,
+    POSTERN_SECRET_KEY: SECRET_KEY,
+    POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
+    // No test sees a window end.
+    POSTERN_LIMITS_WINDOW: '365d',
+    POSTERN_LIMITS_TOKEN_ESTIMATE: '1000',
+  });
+  edge = await startEdge({ grpc: server.grpc, http: server.http, upstream: `127.0.0.1:${upstream.port}` });
+  admin = await login(server.http);
+});
+
+afterAll(async () => {
+  await edge?.stop();
+  await upstream?.close();
+  await stand?.close();
+  await database?.close();
+});
+
+const CHAT = '/v1/chat/completions';
+const USAGE = { stream: true, stream_options: { include_usage: true } };
+const messages = [{ role: 'user', content: 'Hello' }];
+
+let tenants = 0;
+/** A tenant with these limits, and a key in it. */
+async function tenant(limits: object): Promise<{ readonly id: string; readonly key: string }> {
+  const id = `tenant-${tenants++}`;
+  await done(server.http, 'POST', '/v1/iam/tenants', { token: admin, body: { id, name: id, ...limits } });
+  const { key } = await makeKey(server.http, admin, { tenant: id, scopes: ['chat:*', 'embeddings:*', 'rag:*'] });
+  return { id, key };
+}
+
+function ask(key: string, path: string, body: object, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  return send(edge.url, {
+    method: 'POST',
+    path,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+}
+
+const problemOf = (answer: Answer) => [answer.status, JSON.parse(answer.body).code];
+
+interface Sums {
+  readonly requests: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+  readonly estimated_tokens: number;
+}
+
+/** Once so many requests are booked. */
+async function usageOf(id: string, requests: number): Promise<ReadonlyMap<string, Sums>> {
+  let data: readonly (Sums & { readonly model: string })[] = [];
+  await eventually(`${requests} requests of ${id} are booked`, async () => {
+    const { body } = await done(server.http, 'GET', '/v1/iam/usage?group_by=model&limit=200', { token: admin, tenant: id });
+    data = JSON.parse(JSON.stringify(body['data']));
+    return data.reduce((sum, row) => sum + row.requests, 0) === requests;
+  });
+  return new Map(data.map((row) => [row.model, row]));
+}
+
+async function limitsOf(id: string) {
+  return JSON.parse(JSON.stringify((await done(server.http, 'GET', `/v1/iam/tenants/${id}/limits`, { token: admin })).body));
+}
+
+async function ledger(): Promise<LedgerReport> {
+  return JSON.parse((await send(`http://127.0.0.1:${upstream.port}`, { path: '/ledger' })).body);
+}
+
+describe('usage', () => {
+  it('is booked as the upstream has it in its ledger, and by the rule where nobody measured', async () => {
+    const { id, key } = await tenant({ quotas: { monthly_tokens: 1_000_000 } });
+    const measured: [string, object][] = [
+      [CHAT, { messages }],
+      [CHAT, { messages, n: 3, max_tokens: 20 }],
+      [CHAT, { messages, ...USAGE }],
+      ['/v1/completions', { prompt: 'Hello' }],
+      ['/v1/responses', { input: 'Hello' }],
+      ['/v1/responses', { input: 'Hello', stream: true }],
+      ['/v1/embeddings', { input: ['one', 'two'] }],
+    ];
+    const models = measured.map((_, i) => `${id}-${i}`);
+    for (const [i, [path, body]] of [...measured, ...measured].entries()) {
+      const model = models[i % models.length];
+      expect((await ask(key, path, { model, ...body })).status).toBe(200);
+    }
+    const untold = await ask(key, CHAT, { model: 'untold', messages, stream: true });
+    const cut = await ask(key, CHAT, { model: 'failed', messages }, { 'x-demo': 'status=500' });
+    expect([untold.status, cut.status]).toEqual([200, 500]);
+    await abort(key, { model: 'aborted', messages, ...USAGE });
+
+    const booked = await usageOf(id, 2 * measured.length + 3);
+    const { data } = await ledger();
+    for (const model of models) {
+      const entries = data.filter((entry) => entry.model === model);
+      const sum = (read: (entry: (typeof data)[number]) => number) => entries.reduce((total, entry) => total + read(entry), 0);
+      expect(booked.get(model)).toMatchObject({
+        requests: 2,
+        prompt_tokens: sum((entry) => entry.prompt_tokens),
+        completion_tokens: sum((entry) => entry.completion_tokens),
+        total_tokens: sum((entry) => entry.total_tokens),
+        estimated_tokens: 0,
+      });
+    }
+    const asked = JSON.stringify({ model: 'untold', messages, stream: true }).length;
+    const estimate = Math.min(1000, Math.ceil(asked / 4) + Math.ceil(Buffer.byteLength(untold.body) / 4));
+    expect(booked.get('untold')).toMatchObject({ total_tokens: estimate, estimated_tokens: estimate });
+    const aborted = booked.get('aborted') ?? expect.fail('the aborted stream is not booked');
+    expect(aborted.estimated_tokens).toBe(aborted.total_tokens);
+    expect(aborted.total_tokens).toBeGreaterThan(0);
+
+    const spent = [...booked.values()].reduce((sum, { total_tokens }) => sum + total_tokens, 0);
+    expect((await limitsOf(id)).monthly_tokens).toMatchObject({ limit: 1_000_000, used: spent });
+    expect(await metric(server.admin, 'postern_settlements_total{outcome="unknown"}')).toBe(0);
+  });
+});
+
+/** Leaves a stream after its first bytes. */
+async function abort(key: string, body: object): Promise<void> {
+  const outgoing = request({
+    host: '127.0.0.1',
+    port: edge.port,
+    method: 'POST',
+    path: CHAT,
+    agent: false,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'x-demo': 'hang-after=3' },
+  });
+  outgoing.on('error', () => undefined);
+  outgoing.end(JSON.stringify(body));
+  const [incoming] = await once(outgoing, 'response');
+  incoming.on('error', () => undefined);
+  await once(incoming, 'data');
+  outgoing.destroy();
+}
+
+describe('a rate limit', () => {
+  it('lets so many requests through, and says on each how many are left', async () => {
+    const { key } = await tenant({ settings: { rate_limit_rpm: 3 } });
+    const answers: Answer[] = [];
+    for (let i = 0; i < 4; i++) answers.push(await ask(key, CHAT, { model: 'm', messages }));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+    for (const { headers } of answers) expect(headers['x-ratelimit-limit-requests']).toBe('3');
+    expect(answers.map(({ headers }) => headers['x-ratelimit-remaining-requests'])).toEqual(['2', '1', '0', '0']);
+    const [refused] = answers.slice(-1);
+    expect(refused === undefined ? [] : problemOf(refused)).toEqual([429, 'rate_limit_exceeded']);
+    expect(Number(refused?.headers['retry-after'])).toBeGreaterThan(0);
+  });
+
+  it('of a key holds for it alone', async () => {
+    const { id, key } = await tenant({ settings: { rate_limit_rpm: 100 } });
+    const body = { description: 'slow', scopes: ['chat:*'], expires_in_days: 1, rate_limit_rpm: 1 };
+    const made = await done(server.http, 'POST', '/v1/iam/api-keys', { token: admin, tenant: id, body });
+    const slow = String(made.body['key']);
+    const one = (credential: string) => ask(credential, CHAT, { model: 'm', messages });
+    expect([(await one(slow)).status, (await one(slow)).status, (await one(key)).status]).toEqual([200, 429, 200]);
+  });
+});
+
+describe('a quota of tokens', () => {
+  it('used up refuses what it cannot cover, and goes on at once when it is raised', async () => {
+    const { id, key } = await tenant({ quotas: { monthly_tokens: 1500 } });
+    const first = await ask(key, CHAT, { model: 'm', messages, max_tokens: 900 });
+    expect(first.status).toBe(200);
+    await usageOf(id, 1);
+    const refused = await ask(key, CHAT, { model: 'm', messages, max_tokens: 1500 });
+    expect(problemOf(refused)).toEqual([429, 'insufficient_quota']);
+    expect(refused.headers['x-should-retry']).toBe('false');
+    expect(Date.parse(JSON.parse(refused.body).resets_at)).toBeGreaterThan(Date.now());
+    // What the first one did not spend is free again.
+    expect((await ask(key, CHAT, { model: 'm', messages, max_tokens: 1400 })).status).toBe(200);
+    await done(server.http, 'PUT', `/v1/iam/tenants/${id}`, { token: admin, body: { quotas: { monthly_tokens: 10_000 } } });
+    expect((await ask(key, CHAT, { model: 'm', messages, max_tokens: 1500 })).status).toBe(200);
+  });
+});
+
+describe('a limit of collections', () => {
+  it('counts what the upstream made, and gives back what it removed', async () => {
+    const { id, key } = await tenant({ quotas: { max_collections: 2 } });
+    const create = (headers = {}) => ask(key, '/v1/rag/collections', { name: 'x' }, headers);
+    const count = async () => (await limitsOf(id)).max_collections;
+    expect((await create({ 'x-demo': 'status=500' })).status).toBe(500);
+    await eventually('what came to nothing is free again', async () => (await count()).reserved === 0);
+    expect([(await create()).status, (await create()).status]).toEqual([200, 200]);
+    expect(problemOf(await create())).toEqual([429, 'insufficient_quota']);
+    await eventually('both are counted', async () => (await count()).used === 2);
+    const headers = { authorization: `Bearer ${key}` };
+    expect((await send(edge.url, { method: 'DELETE', path: '/v1/rag/collections/x', headers })).status).toBe(200);
+    await eventually('one is given back', async () => (await count()).used === 1);
+    expect((await create()).status).toBe(200);
+  });
+});
+
+describe('told to stop', () => {
+  it('the server books what ended while it stopped', async () => {
+    const { id, key } = await tenant({ quotas: { monthly_tokens: 100_000 } });
+    for (let i = 0; i < 5; i++) expect((await ask(key, CHAT, { model: 'last', messages })).status).toBe(200);
+    const { code } = await server.stop();
+    expect(code).toBe(0);
+    const { rows } = await database.db.knex.raw<{ rows: { requests: string }[] }>(
+      'select sum(requests) as requests from usage_daily where tenant_id = ?',
+      [id],
+    );
+    expect(rows.map(({ requests }) => Number(requests))).toEqual([5]);
+    expect((await call(server.http, 'GET', '/v1/auth/me').catch(() => undefined))?.status).toBeUndefined();
+  });
+});

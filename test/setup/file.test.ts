@@ -1,0 +1,220 @@
+/** What a set-up file may say: the same as the API takes; everything else is told with its line, its path and what is expected. */
+
+import { PassThrough } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { stringify } from 'yaml';
+import { isAgreed } from '../../src/cli/apply-confirm.ts';
+import { readSetupText } from '../../src/cli/apply-file.ts';
+import { planText } from '../../src/cli/apply-plan.ts';
+import { SETUP_SCHEMA } from '../../src/cli/apply-schema.ts';
+import { formatProblem } from '../../src/config/problems.ts';
+import { type Harness, startHarness } from '../http/harness.ts';
+
+function problems(text: string | Uint8Array): readonly string[] {
+  const read = readSetupText('f.yaml', typeof text === 'string' ? Buffer.from(text) : text);
+  return read.kind === 'problems' ? read.problems.map(formatProblem) : [];
+}
+
+describe('every problem is told with its place', () => {
+  it.each([
+    ['nothing', '', ['f.yaml:1: expected a map, with version: 1']],
+    ['no map', '- a', ['f.yaml:1: Value must be object.']],
+    ['no version', 'tenants: []', ['f.yaml:1: version: This member is required.']],
+    ['another version', 'version: 2', ['f.yaml:1: version: Must be one of: 1.']],
+    ['a misspelt member', 'version: 1\ntenats: []', ['f.yaml:2: tenats: There is no such member; did you mean tenants?']],
+    ['an empty list', 'version: 1\ntenants:', ['f.yaml:2: tenants: Value must be array.']],
+    ['a key twice', 'version: 1\nversion: 1', ['f.yaml:2: the same key twice in one map']],
+    ['two documents', 'version: 1\n---\nversion: 1', ['f.yaml:2: not valid YAML here (MULTIPLE_DOCS)']],
+    ['broken YAML', 'version: 1\ntenants: [}', ['f.yaml:2: not valid YAML here (BAD_INDENT)']],
+    ['a key that is no text', 'version: 1\n? { a: b }\n: x', ['f.yaml:2: not valid YAML here (NON_STRING_KEY)']],
+    ['a tag', 'version: !secret 1', ['f.yaml:1: not valid YAML here (TAG_RESOLVE_FAILED)']],
+    [
+      'what may be a secret that lost its place',
+      'version: 1\nhunter2 opens: it',
+      ['f.yaml:2: (not a name): There is no such member.'],
+    ],
+    ['an alias of nothing', 'version: *x', ['f.yaml: an alias without its anchor, or too many']],
+    [
+      'a number for a name',
+      'version: 1\ntenants:\n  - id: acme\n    name: 12',
+      ['f.yaml:4: tenants[0].name: Value must be string.'],
+    ],
+    [
+      'NUL',
+      'version: 1\ntenants:\n  - id: acme\n    name: "a\\0"',
+      ['f.yaml:4: tenants[0].name: Texts hold neither NUL nor lone surrogates.'],
+    ],
+    [
+      'the same tenant twice, behind an alias',
+      'version: 1\ntenants:\n  - &a\n    id: acme\n    name: Acme\n  - *a',
+      ['f.yaml:4: tenants[1].id: This tenant is here twice. Also in line 4.'],
+    ],
+    [
+      'the first tenant suspended',
+      'version: 1\ntenants:\n  - id: default\n    name: P\n    status: suspended',
+      ['f.yaml:5: tenants[0].status: The first tenant cannot be suspended.'],
+    ],
+  ])('%s', (_, text, expected) => {
+    expect(problems(text)).toEqual(expected);
+  });
+
+  it('what is not UTF-8, and what is nested without end', () => {
+    expect(problems(Uint8Array.from([0xff]))).toEqual(['f.yaml: expected UTF-8']);
+    expect(problems('['.repeat(100_000))).not.toEqual([]);
+  });
+
+  it('an alias that would grow without measure', () => {
+    const lines = ['a: &a0 [x, x, x, x, x, x, x, x, x]'];
+    for (let i = 1; i < 12; i++)
+      lines.push(
+        `b${i}: &a${i} [${Array(9)
+          .fill(`*a${i - 1}`)
+          .join(', ')}]`,
+      );
+    expect(problems(lines.join('\n'))).toEqual(['f.yaml: an alias without its anchor, or too many']);
+  });
+});
+
+describe('secrets have no place in it, and what looks like one is not repeated', () => {
+  it.each(['password', 'password_hash', 'api_keys', 'key', 'token', 'secret'])('%s', (member) => {
+    const text = `version: 1\ntenants:\n  - id: acme\n    name: Acme\n    users:\n      - { email: a@b.c, name: A, ${member}: sesame-open }`;
+    expect(problems(text)).toEqual([
+      `f.yaml:6: tenants[0].users[0].${member}: There is no such member, and secrets have no place in this file.`,
+    ]);
+  });
+});
+
+test('a plan shows no character that a terminal would obey', () => {
+  const changes = [{ member: 'name', before: 'a\u001b[2Jb', after: 'c\u009bd\u202ee\u2028' }];
+  const text = planText([{ verb: 'change', thing: 'tenant', tenant: undefined, name: 'acme', changes }]);
+  expect(text).toContain('    name: "a\\u001b[2Jb" -> "c\\u{9b}d\\u{202e}e\\u{2028}"\n');
+});
+
+test.each([
+  ['yes\n', true],
+  ['no\n', false],
+  ['y\n', false],
+  ['\n', false],
+  ['', false],
+])('a person who answers %j has agreed: %j', async (answer, agreed) => {
+  const input = new PassThrough();
+  const asked = isAgreed(input, new PassThrough());
+  input.end(answer);
+  expect(await asked).toBe(agreed);
+});
+
+describe('the API and a file take and refuse the same', () => {
+  let h: Harness;
+  beforeAll(async () => {
+    h = await startHarness();
+  });
+  afterAll(() => h?.close());
+
+  const LISTS = { users: 'users', roles: 'roles', policies: 'policies', tenants: 'tenants' } as const;
+  const GOOD = {
+    users: { email: 'ada@acme.test', name: 'Ada' },
+    roles: { name: 'editor', permissions: ['chat:*'] },
+    policies: { name: 'office', effect: 'deny', actions: ['*'], resources: ['*'] },
+    tenants: { id: 'acme', name: 'Acme' },
+  } as const;
+
+  const rows: readonly (readonly [keyof typeof LISTS, string, unknown])[] = [
+    ['users', 'email', 'no address'],
+    ['users', 'email', 'ä@acme.test'],
+    ['users', 'email', `${'a'.repeat(251)}@b.c`],
+    ['users', 'name', ' '],
+    ['users', 'name', 'x'.repeat(201)],
+    ['users', 'department', 'x'.repeat(201)],
+    ['users', 'department', 5],
+    ['users', 'roles', ['no-such-role-form!']],
+    ['users', 'roles', Array(101).fill('developer')],
+    ['roles', 'name', 'Editor'],
+    ['roles', 'name', 'admin'],
+    ['roles', 'description', 'x'.repeat(2001)],
+    ['roles', 'permissions', ['chat']],
+    ['roles', 'permissions', ['chat:re*']],
+    ['roles', 'permissions', 'chat:*'],
+    ['roles', 'permissions', Array(1001).fill('*')],
+    ['roles', 'resource_constraints', { model: ['a'] }],
+    ['roles', 'resource_constraints', { models: [''] }],
+    ['roles', 'resource_constraints', []],
+    ['policies', 'name', '9lives'],
+    ['policies', 'effect', 'Deny'],
+    ['policies', 'actions', []],
+    ['policies', 'actions', ['*:*:*']],
+    ['policies', 'resources', ['models']],
+    ['policies', 'resources', ['buckets/x']],
+    ['policies', 'conditions', { ip_address: { in: ['10.0.0.1/8'] } }],
+    ['policies', 'conditions', { ip_address: { in: [] } }],
+    ['policies', 'conditions', { ip_address: {} }],
+    ['policies', 'conditions', { time: { between: ['22:00', '22:00'] } }],
+    ['policies', 'conditions', { time: { between: ['24:00', '06:00'] } }],
+    ['policies', 'conditions', { day_of_week: { in: ['Monday'] } }],
+    ['policies', 'conditions', { timezone: 'Mars/Olympus' }],
+    ['policies', 'conditions', { moon: { in: ['full'] } }],
+    ['policies', 'applies_to', 'nobody'],
+    ['policies', 'attached_roles', ['Bad Name']],
+    ['policies', 'enabled', 'yes'],
+    ['tenants', 'id', 'Acme'],
+    ['tenants', 'id', '-acme'],
+    ['tenants', 'name', ''],
+    ['tenants', 'settings', { timezone: 'Mars/Olympus' }],
+    ['tenants', 'settings', { max_tokens_per_request: -1 }],
+    ['tenants', 'settings', { max_tokens_per_request: 1.5 }],
+    ['tenants', 'settings', { default_model: ' ' }],
+    ['tenants', 'settings', { allow_keys_without_expiry: 'yes' }],
+    ['tenants', 'settings', { colour: 'red' }],
+    ['tenants', 'quotas', { max_users: Number.MAX_SAFE_INTEGER + 1 }],
+    ['tenants', 'quotas', { max_users: '5' }],
+    ['users', 'nickname', 'A'],
+    ['roles', 'builtin', true],
+    ['policies', 'tenant_id', 'acme'],
+    ['tenants', 'owner', 'A'],
+  ];
+
+  function fileWith(list: keyof typeof LISTS, thing: object): string {
+    const tenants = list === 'tenants' ? [thing] : [{ ...GOOD.tenants, [LISTS[list]]: [thing] }];
+    return stringify({ version: 1, tenants });
+  }
+
+  test.each(Object.keys(GOOD).map((list) => [list]))('%s as they should be are taken by both', async (list) => {
+    const kind = list as keyof typeof LISTS;
+    expect(problems(fileWith(kind, GOOD[kind]))).toEqual([]);
+    expect((await h.api('POST', `/v1/iam/${kind}`, { as: h.root.token, body: GOOD[kind] })).status).toBe(201);
+  });
+
+  /** What is in a schema for people, or tells beforehand what use cases ask. */
+  const TOLD: ReadonlySet<string> = new Set(['asksAlso', 'examples']);
+  const isTold = (key: string, value: unknown): boolean => TOLD.has(key) || (key === 'description' && typeof value === 'string');
+
+  /** The members of a thing and what the validator asks of them. */
+  function membersOf(schema: unknown): Readonly<Record<string, unknown>> {
+    return JSON.parse(JSON.stringify(schema, (key, value: unknown) => (isTold(key, value) ? undefined : value))).properties;
+  }
+
+  const tenant = SETUP_SCHEMA.properties.tenants.items;
+  const { roles, policies, users } = tenant.properties;
+
+  test.each([
+    ['users', users.items, ['password', 'tenant_id'], ['status']],
+    ['roles', roles.items, [], []],
+    ['policies', policies.items, ['global'], []],
+    ['tenants', tenant, [], ['status', 'roles', 'policies', 'users']],
+  ] as const)('%s have the same members with the same schemas', (list, schema, missing, besides) => {
+    const route = h.routes.find(({ method, path }) => method === 'POST' && path === `/v1/iam/${list}`);
+    const expected = Object.entries(membersOf(route?.bodySchema)).filter(([name]) => !missing.some((one) => one === name));
+    const found = Object.entries(membersOf(schema)).filter(([name]) => !besides.some((one) => one === name));
+    expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected));
+    expect(found.length).toBeGreaterThan(1);
+  });
+
+  test.each(rows)('%s: %s %j is refused by both', async (list, member, value) => {
+    const thing = { ...GOOD[list], [member]: value };
+    const answer = await h.api('POST', `/v1/iam/${list}`, { as: h.root.token, body: thing });
+    // A built-in role's name is taken.
+    expect([409, 422]).toContain(answer.status);
+    const told = problems(fileWith(list, thing));
+    expect(told).toHaveLength(1);
+    expect(told[0]).toMatch(new RegExp(`^f\\.yaml:\\d+: tenants\\[0\\](\\.${list}\\[0\\])?\\.${member}`));
+  });
+});

@@ -1,0 +1,115 @@
+/** What the tests of set-ups share: applying and exporting in this process, and as people do, on the command line. */
+
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { stringify } from 'yaml';
+import { type Applied, applySetup, previewSetup } from '../../src/admin/setup/apply.ts';
+import type { SetupDocument } from '../../src/admin/setup/document.ts';
+import { exportSetup } from '../../src/admin/setup/export.ts';
+import type { SetupOptions } from '../../src/admin/setup/plan.ts';
+import type { SetupError } from '../../src/admin/setup/read.ts';
+import type { Setup } from '../../src/admin/setup/setup.ts';
+import type { Step } from '../../src/admin/setup/step.ts';
+import { readSetupText } from '../../src/cli/apply-file.ts';
+import { setupWriter } from '../../src/cli/export-file.ts';
+import type { Database } from '../../src/store/database.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/test-compile-cache', import.meta.url));
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs one command of `postern` on a database. @param input its standard input */
+export function postern(databaseUrl: string, args: readonly string[], input = ''): Promise<Finished> {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    cwd: tmpdir(),
+    env: {
+      PATH: process.env['PATH'],
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
+      POSTERN_DATABASE_URL: databaseUrl,
+      POSTERN_SECRET_KEY: 'a secret key that only the tests of this project have',
+    },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  // A command that refuses its options does not wait for its input.
+  child.stdin.on('error', () => undefined).end(input);
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })));
+}
+
+/** @throws Error with all problems */
+export function setupOf(document: SetupDocument | string): Setup {
+  const text = typeof document === 'string' ? document : stringify(document);
+  const read = readSetupText('setup.yaml', Buffer.from(text));
+  if (read.kind === 'problems') throw new Error(JSON.stringify(read.problems));
+  return read.setup;
+}
+
+export function optionsWith(options: Partial<SetupOptions> = {}): SetupOptions {
+  return { prune: false, pruneTenants: false, force: false, nowMs: Date.now(), ...options };
+}
+
+const parts = (db: Database) => ({ db, random: (size: number) => randomBytes(size) });
+
+export type Planned = readonly Step[] | { readonly errors: readonly SetupError[] };
+
+export async function plan(
+  db: Database,
+  document: SetupDocument | string,
+  options: Partial<SetupOptions> = {},
+): Promise<Planned> {
+  const planned = await previewSetup(parts(db), setupOf(document), optionsWith(options));
+  return planned.kind === 'plan' ? planned.steps : { errors: planned.errors };
+}
+
+/** What a plan says, a line for each step: `+ role acme/editors`. */
+export async function planLines(
+  db: Database,
+  document: SetupDocument | string,
+  options: Partial<SetupOptions> = {},
+): Promise<readonly string[]> {
+  const steps = await plan(db, document, options);
+  if ('errors' in steps) throw new Error(JSON.stringify(steps.errors));
+  return steps.map(({ verb, thing, tenant, name }) => `${verb} ${thing} ${tenant === undefined ? '' : `${tenant}/`}${name}`);
+}
+
+/** Does what the plan says; the database is not changed by others meanwhile. */
+export async function apply(db: Database, document: SetupDocument | string, options: Partial<SetupOptions> = {}): Promise<void> {
+  const setup = setupOf(document);
+  const planned = await previewSetup(parts(db), setup, optionsWith(options));
+  if (planned.kind === 'errors') throw new Error(JSON.stringify(planned.errors));
+  const applied = await applyPlan(db, setup, planned.steps, options);
+  if (applied.kind !== 'applied') throw new Error('the set-up changed meanwhile');
+}
+
+export function applyPlan(
+  db: Database,
+  setup: Setup,
+  steps: readonly Step[],
+  options: Partial<SetupOptions> = {},
+): Promise<Applied> {
+  return applySetup(parts(db), setup, { ...optionsWith(options), setupTokens: false }, steps);
+}
+
+/** The text of a whole export. */
+export async function exported(db: Database): Promise<string> {
+  const write = setupWriter();
+  let text = '';
+  await exportSetup(db, { tenant: undefined, users: true }, (part) => {
+    text += write(part);
+  });
+  return text;
+}

@@ -1,0 +1,398 @@
+/** Lists of users and keys against a naive twin, on random people, filters and page sizes. */
+
+import fc from 'fast-check';
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { makeId, type TenantId, type UserId } from '../../src/domain/ids.ts';
+import { type KeyFilter, type KeyStatus, listKeys } from '../../src/store/queries/api-keys.ts';
+import type { TenantScope } from '../../src/store/queries/rows.ts';
+import { idsByText } from '../../src/store/queries/user-lists.ts';
+import { listUsers, setManualRoles, setUserStatus, type UserFilter } from '../../src/store/queries/users.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { digestOf, roleName, tenantId } from './seed.ts';
+
+const TENANTS = ['acme', 'globex', 'initech'].map(tenantId);
+const ROLES = ['analyst', 'auditor', 'developer', 'night-shift'].map(roleName);
+const STATUSES = ['active', 'deactivated'] as const;
+/** Texts that share parts, cross cases and scripts, and hold every character that means something to a query. */
+const NAMES = [
+  'Ann Lee',
+  'ANNE Leeds',
+  "Miles O'Hara",
+  'Back\\slash',
+  'x & y | !z:*',
+  'Zoë Weiß',
+  '李雷',
+  'a',
+  '%_%',
+  '(<->)',
+  'q\u0001t',
+];
+const DEPARTMENTS = [null, 'Sales', 'Sales & Marketing', 'Recherche'];
+
+interface Somebody {
+  readonly id: UserId;
+  readonly tenant: TenantId;
+  readonly name: string;
+  readonly email: string | null;
+  readonly department: string | null;
+  readonly status: 'active' | 'deactivated';
+  readonly roles: readonly string[];
+}
+
+let fresh: FreshDatabase;
+let people: readonly Somebody[];
+
+/** The same at every run. */
+function numbers(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+function idBytes(n: number): Uint8Array {
+  return Uint8Array.from({ length: 10 }, (_, i) => (n >> (8 * (9 - i))) & 255);
+}
+
+const bytes = (n: number): Uint8Array => idBytes(n & 0xff_ffff);
+
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  for (const id of TENANTS) await fresh.db.knex('tenants').insert({ id, name: id });
+  const pick = numbers(7);
+  people = Array.from({ length: 400 }, (_, n) => ({
+    id: makeId('usr', 1_750_000_000_000 + n, bytes(n)),
+    tenant: TENANTS[pick(10) < 7 ? 0 : pick(3)] ?? tenantId('acme'),
+    name: NAMES[pick(NAMES.length)] ?? '',
+    email: pick(20) === 0 ? null : `person${n}@${pick(2) === 0 ? 'example.com' : 'example.org'}`,
+    department: DEPARTMENTS[pick(DEPARTMENTS.length)] ?? null,
+    status: pick(8) === 0 ? 'deactivated' : 'active',
+    roles: ROLES.filter(() => pick(4) === 0),
+  }));
+  const { knex } = fresh.db;
+  await knex.batchInsert(
+    'users',
+    people.map(({ id, tenant, name, email, department, status }) => ({ id, tenant_id: tenant, name, email, department, status })),
+  );
+  // By hand, by the directory, or by both.
+  const given = people.flatMap(({ id, roles }, n) =>
+    roles.flatMap((role_name, i) =>
+      ['manual', 'directory']
+        .filter((source) => (n + i) % 3 === 2 || source === ((n + i) % 3 === 0 ? 'manual' : 'directory'))
+        .map((source) => ({ user_id: id, role_name, source })),
+    ),
+  );
+  await knex.batchInsert('user_roles', given);
+});
+afterAll(() => fresh.close());
+
+const scopes = fc.oneof(
+  fc.constant<TenantScope>({ kind: 'every' }),
+  fc.constantFrom(...TENANTS).map((tenant): TenantScope => ({ kind: 'one', tenant })),
+);
+
+/** All pages of a list, joined. */
+async function pages<Row extends { readonly id: string }>(
+  size: number,
+  fetch: (page: { readonly after: readonly string[] | undefined; readonly take: number }) => Promise<readonly Row[]>,
+): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let after: readonly string[] | undefined; ; ) {
+    const rows = await fetch({ after, take: size + 1 });
+    const shown = rows.slice(0, size).map((row) => row.id);
+    ids.push(...shown);
+    const last = shown.at(-1);
+    if (rows.length <= size || last === undefined) return ids;
+    after = [last];
+  }
+}
+
+const inScope = (scope: TenantScope, tenant: TenantId): boolean => scope.kind === 'every' || scope.tenant === tenant;
+
+describe('users', () => {
+  const needles = fc.oneof(
+    fc.constantFrom(
+      'ann',
+      'LEE',
+      "o'h",
+      '\\',
+      '&',
+      ':*',
+      'ß',
+      'ë',
+      '李',
+      '%',
+      '_',
+      'a',
+      'le',
+      'sales & m',
+      'person1',
+      '@example.org',
+      ' ',
+    ),
+    fc.constantFrom(...NAMES),
+    fc.string({ minLength: 1, maxLength: 5 }).filter((text) => !text.includes('\0') && text.isWellFormed()),
+    fc.nat({ max: 399 }).map((n) => `person${n}@`),
+  );
+  const filters = fc.record(
+    {
+      role: fc.constantFrom(...ROLES, 'nobody-has-it'),
+      status: fc.constantFrom(...STATUSES),
+      q: needles,
+      email: fc.oneof({ weight: 1, arbitrary: fc.nat({ max: 420 }).map((n) => `person${n}@example.com`) }),
+    },
+    { requiredKeys: [] },
+  );
+  const rarelyByEmail = filters.chain((filter) => fc.boolean().map((keep) => (keep ? filter : { ...filter, email: undefined })));
+
+  function naive(scope: TenantScope, { role, status, q, email }: Partial<UserFilter>): readonly string[] {
+    return people
+      .filter((one) => inScope(scope, one.tenant))
+      .filter((one) => role === undefined || one.roles.includes(role))
+      .filter((one) => status === undefined || one.status === status)
+      .filter((one) => email === undefined || one.email === email)
+      .filter(
+        (one) =>
+          q === undefined || [one.name, one.email, one.department].some((text) => text?.toLowerCase().includes(q.toLowerCase())),
+      )
+      .map((one) => one.id);
+  }
+
+  test('every filter and any of them together shows exactly who it describes, page by page in the order of making', async () => {
+    await fc.assert(
+      fc.asyncProperty(scopes, rarelyByEmail, fc.integer({ min: 1, max: 200 }), async (scope, { email, ...rest }, size) => {
+        const filter = email === undefined ? rest : { ...rest, email };
+        const found = await pages(size, (page) => listUsers(fresh.db.knex, scope, filter, page));
+        expect(found).toEqual(naive(scope, filter));
+        if (filter.q === undefined) return;
+        const byText = await pages(size, async (page) => {
+          const { sql, bindings } = idsByText(scope, filter, page);
+          return (await fresh.db.knex.raw<{ rows: { id: string }[] }>(sql, bindings)).rows;
+        });
+        expect(byText, 'by the index of text alone').toEqual(naive(scope, filter));
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test('text that few have is found behind any number of users who do not have it', async () => {
+    const patient = fresh.db.reopen({ poolMax: 1, queryTimeoutMs: 60_000 });
+    const { knex } = patient;
+    const late = {
+      id: makeId('usr', 1_760_000_000_000, bytes(1)),
+      tenant_id: 'globex',
+      name: 'Xanthippe Quux',
+      email: "x'\\@example.net",
+    };
+    await knex.raw(
+      `insert into users (id, tenant_id, name) select 'usr_0' || lpad(to_hex(i), 25, '0'), 'globex', 'Filler ' || i from generate_series(1, 2100) i`,
+    );
+    await knex('users').insert(late);
+    for (const q of ['xanth', 'ippe qu', 'X', "'\\@", 'xanthippe quux', 'ux']) {
+      for (const scope of [{ kind: 'every' }, { kind: 'one', tenant: tenantId('globex') }] as const) {
+        const filter = q === 'X' ? { q: 'xan', status: 'active' as const } : { q };
+        const rows = await listUsers(knex, scope, filter, { after: undefined, take: 51 });
+        expect(
+          rows.map((row) => row.id),
+          q,
+        ).toContain(late.id);
+        expect(rows.every((row) => `${row.name}\n${row.email}`.toLowerCase().includes(filter.q.toLowerCase()))).toBe(true);
+      }
+      const elsewhere = await listUsers(
+        knex,
+        { kind: 'one', tenant: tenantId('initech') },
+        { q: 'quux' },
+        { after: undefined, take: 51 },
+      );
+      expect(elsewhere).toEqual([]);
+    }
+    await knex('users').where({ name: late.name }).delete();
+    await knex('users').where('name', 'like', 'Filler%').delete();
+    await patient.close();
+  });
+
+  test('what the lists are looked up by follows every change of roles, status and text', async () => {
+    const { knex } = fresh.db;
+    const [someone] = people.filter((one) => one.tenant === 'initech' && one.status === 'active');
+    if (someone === undefined) throw new Error('nobody is there');
+    const shows = async (filter: UserFilter) => {
+      const rows = await listUsers(knex, { kind: 'one', tenant: someone.tenant }, filter, { after: undefined, take: 201 });
+      return rows.some((row) => row.id === someone.id);
+    };
+    await setManualRoles(knex, someone.id, [roleName('fire-warden')]);
+    await knex('user_roles').where({ user_id: someone.id, source: 'directory' }).delete();
+    expect(await shows({ role: 'fire-warden' })).toBe(true);
+    await setUserStatus(knex, someone.tenant, someone.id, 'deactivated');
+    expect([
+      await shows({ role: 'fire-warden', status: 'active' }),
+      await shows({ role: 'fire-warden', status: 'deactivated' }),
+    ]).toEqual([false, true]);
+    await knex('user_roles').insert({ user_id: someone.id, role_name: 'from-afar', source: 'directory' });
+    await knex('user_roles').where({ user_id: someone.id, role_name: 'fire-warden' }).update({ role_name: 'first-aider' });
+    expect([
+      await shows({ role: 'from-afar' }),
+      await shows({ role: 'first-aider' }),
+      await shows({ role: 'fire-warden' }),
+    ]).toEqual([true, true, false]);
+    await knex('users').where({ id: someone.id }).update({ name: 'Brand New' });
+    expect([await shows({ q: 'brand' }), await shows({ q: 'and n', role: 'first-aider', status: 'deactivated' })]).toEqual([
+      true,
+      true,
+    ]);
+    await setManualRoles(knex, someone.id, []);
+    await knex('user_roles').where({ user_id: someone.id }).delete();
+    expect([await shows({ role: 'from-afar' }), await shows({ role: 'first-aider' })]).toEqual([false, false]);
+    const { rows } = await knex.raw<{ rows: unknown[] }>(
+      `select u.id from users u left join user_roles r on r.user_id = u.id group by u.id
+       having u.role_names <> array_remove(array_agg(distinct r.role_name order by r.role_name), null)
+         or bool_or(r.status <> u.status or r.tenant_id <> u.tenant_id)`,
+    );
+    expect(rows).toEqual([]);
+  });
+
+  test('two who each take a role from somebody at once leave none behind in what the lists are looked up by', async () => {
+    const { knex } = fresh.db;
+    const id = makeId('usr', 1_770_000_000_000, bytes(3));
+    await knex('users').insert({ id, tenant_id: 'acme', name: 'Two Hats' });
+    await setManualRoles(knex, id, [roleName('first-hat'), roleName('second-hat')]);
+    const take = (q: Knex, role: string) => q('user_roles').where({ user_id: id, role_name: role }).delete();
+    const first = await knex.transaction();
+    await take(first, 'first-hat');
+    const second = take(knex, 'second-hat').then(() => undefined);
+    // Until the second one waits for the first.
+    await vi.waitUntil(async () => {
+      const { rows } = await knex.raw<{ rows: unknown[] }>(
+        `select from pg_locks where not granted and locktype = 'transactionid'`,
+      );
+      return rows.length > 0;
+    });
+    await first.commit();
+    await second;
+    expect(await knex('users').where({ id }).select('role_names')).toEqual([{ role_names: [] }]);
+    await knex('users').where({ id }).delete();
+  });
+
+  test('a role given while its holder is being deactivated is listed by what the holder then is', async () => {
+    const { knex } = fresh.db;
+    const [someone] = people.filter((one) => one.tenant === 'acme' && one.status === 'active' && !one.roles.includes('auditor'));
+    if (someone === undefined) throw new Error('nobody is there');
+    const first = await knex.transaction();
+    await setUserStatus(first, someone.tenant, someone.id, 'deactivated');
+    const second = knex('user_roles').insert({ user_id: someone.id, role_name: 'late-role' });
+    const given = second.then(() => undefined);
+    await first.commit();
+    await given;
+    const listed = await listUsers(
+      knex,
+      { kind: 'one', tenant: someone.tenant },
+      { role: 'late-role', status: 'deactivated' },
+      { after: undefined, take: 2 },
+    );
+    expect(listed.map((row) => row.id)).toEqual([someone.id]);
+  });
+});
+
+describe('keys', () => {
+  const NOW = Date.UTC(2026, 6, 15, 12);
+  const DAY = 86_400_000;
+  /** Around now, around the ends of months, years away, and never. */
+  const EXPIRIES = [
+    -800,
+    -200,
+    -46,
+    -45,
+    -20,
+    -15,
+    -14.5,
+    -1,
+    -1e-8,
+    0,
+    1e-8,
+    1,
+    15,
+    16.4,
+    16.5,
+    17,
+    40,
+    200,
+    365,
+    3650,
+    Number.POSITIVE_INFINITY,
+  ].map((days) => (days === Number.POSITIVE_INFINITY ? null : new Date(NOW + Math.round(days * DAY))));
+
+  interface AKey {
+    readonly id: string;
+    readonly tenant: TenantId;
+    readonly owner: UserId | null;
+    readonly expiresAt: Date | null;
+    readonly revoked: boolean;
+  }
+  let keys: readonly AKey[];
+  let owners: readonly UserId[];
+
+  beforeAll(async () => {
+    const pick = numbers(11);
+    owners = Array.from({ length: 3 }, (_, n) => makeId('usr', 1_740_000_000_000, bytes(n)));
+    keys = Array.from({ length: 300 }, (_, n) => ({
+      id: makeId('key', 1_750_000_000_000 + n, bytes(n)),
+      tenant: TENANTS[pick(3)] ?? tenantId('acme'),
+      owner: owners[pick(5)] ?? null,
+      expiresAt: EXPIRIES[pick(EXPIRIES.length)] ?? null,
+      revoked: pick(6) === 0,
+    }));
+    await fresh.db.knex.batchInsert(
+      'api_keys',
+      keys.map(({ id, tenant, owner, expiresAt, revoked }) => ({
+        id,
+        tenant_id: tenant,
+        user_id: owner,
+        description: 'a key',
+        digest: Buffer.from(digestOf(id), 'hex'),
+        prefix: 'psk_0000',
+        last_four: '0000',
+        scopes: ['chat:read'],
+        expires_at: expiresAt,
+        revoked_at: revoked ? new Date(NOW) : null,
+        created_by: 'test',
+      })),
+    );
+  });
+
+  function statusOf(key: AKey): KeyStatus {
+    if (key.revoked) return 'revoked';
+    return key.expiresAt !== null && key.expiresAt.getTime() <= NOW ? 'expired' : 'active';
+  }
+
+  test('every filter and any of them together shows exactly the keys it describes, page by page in the order of making', async () => {
+    const filters = fc.record(
+      {
+        status: fc.constantFrom('active', 'expired', 'revoked' as const),
+        userId: fc.constantFrom(0, 1, 2),
+        expiresBefore: fc.oneof(
+          fc.constantFrom(...EXPIRIES.filter((expiry) => expiry !== null)),
+          fc.integer({ min: -900, max: 4000 }).map((days) => new Date(NOW + days * DAY)),
+        ),
+      },
+      { requiredKeys: [] },
+    );
+    await fc.assert(
+      fc.asyncProperty(scopes, filters, fc.integer({ min: 1, max: 200 }), async (scope, { userId: n, ...rest }, size) => {
+        const owner = n === undefined ? undefined : owners[n];
+        const filter: KeyFilter = owner === undefined ? rest : { ...rest, userId: owner };
+        const found = await pages(size, (page) => listKeys(fresh.db.knex, scope, filter, page, new Date(NOW)));
+        const { status, expiresBefore } = rest;
+        expect(found).toEqual(
+          keys
+            .filter((key) => inScope(scope, key.tenant))
+            .filter((key) => owner === undefined || key.owner === owner)
+            .filter((key) => status === undefined || statusOf(key) === status)
+            .filter((key) => expiresBefore === undefined || (key.expiresAt !== null && key.expiresAt < expiresBefore))
+            .map((key) => key.id),
+        );
+      }),
+      { numRuns: 150 },
+    );
+  });
+});

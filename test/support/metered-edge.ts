@@ -1,0 +1,79 @@
+/** A real Envoy in front of the real gate, with a listener that remembers what it is told of finished requests. */
+
+import { randomBytes } from 'node:crypto';
+import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
+import { createGate } from '../../src/extauthz/gate.ts';
+import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
+import { builtinRoutes, type LittleWorld, littleWorld } from '../extauthz/support/little-world.ts';
+import { type Edge, startEdge } from './envoy.ts';
+
+export interface MeteredEdge {
+  readonly world: LittleWorld;
+  readonly edge: Edge;
+  /** Everything told so far, in order. */
+  readonly told: FinishedRequest[];
+  /** Reservations given so far, by the model that the request asked for. */
+  readonly reservations: ReadonlyMap<string, string>;
+  /** What is told of the request for this model; waits for it. */
+  finished(model: string): Promise<FinishedRequest>;
+  /** Stops the server that decides and listens, and starts another at its address. */
+  replaceServer(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** @param upstream `host:port` */
+export async function startMeteredEdge(upstream: string): Promise<MeteredEdge> {
+  const world = littleWorld({});
+  const told: FinishedRequest[] = [];
+  const reservations = new Map<string, string>();
+  const waiting = new Map<string, (request: FinishedRequest) => void>();
+  const gate = createGate({
+    routes: builtinRoutes(),
+    resolver: world.resolver,
+    limiter: {
+      admit(allow) {
+        const reservation = allow.route.tokens ? randomBytes(23).toString('hex') : undefined;
+        if (reservation !== undefined) reservations.set(allow.model ?? '', reservation);
+        return { kind: 'admitted', reservation, rate: undefined };
+      },
+    },
+    observer: { observe: () => undefined },
+    trustedHops: 0,
+    forwardCredential: false,
+  });
+  const listener = {
+    finished(request: FinishedRequest): void {
+      told.push(request);
+      waiting.get(request.reservation)?.(request);
+    },
+  };
+  const start = async (listen: string): Promise<ExtAuthzServer> => {
+    const server = await startExtAuthz(gate, { listen, listener });
+    server.setReady(true);
+    return server;
+  };
+  let checks = await start('127.0.0.1:0');
+  const edge = await startEdge({ grpc: checks.address, http: upstream, upstream });
+  return {
+    world,
+    edge,
+    told,
+    reservations,
+    finished(model) {
+      const reservation = reservations.get(model);
+      if (reservation === undefined) throw new Error(`no request for ${model} was let through`);
+      const known = told.find((request) => request.reservation === reservation);
+      if (known !== undefined) return Promise.resolve(known);
+      return new Promise((resolve) => waiting.set(reservation, resolve));
+    },
+    async replaceServer() {
+      const { address } = checks;
+      await checks.drain(5000);
+      checks = await start(address);
+    },
+    async stop() {
+      await edge.stop();
+      await checks.drain(1000);
+    },
+  };
+}
