@@ -181,7 +181,7 @@ interface Processors {
 type Meter = (calls: number) => () => Processors;
 
 function meterOf(server: ServerUnderTest, directory: string): Meter {
-  const postgres = () => new Map(postgresOf(directory).map((pid) => [pid, processorMs(pid)]));
+  const postgres = () => new Map(postgresOf(directory));
   return (calls) => {
     const before = { server: processorMs(server.pid), postgres: postgres() };
     return () => {
@@ -195,19 +195,19 @@ function meterOf(server: ServerUnderTest, directory: string): Meter {
   };
 }
 
-/** The processes of the PostgreSQL server whose data are in a folder: they work there. */
-function postgresOf(directory: string): readonly number[] {
+/** The processes of the PostgreSQL server whose data are in a folder, where they work, and what processor time each has used. */
+function postgresOf(directory: string): readonly (readonly [pid: number, ms: number])[] {
   const home = realpathSync(directory);
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
+    .flatMap((pid) => {
       try {
-        return readlinkSync(`/proc/${pid}/cwd`).startsWith(`${home}/`);
+        return readlinkSync(`/proc/${pid}/cwd`).startsWith(`${home}/`) ? [[Number(pid), processorMs(Number(pid))] as const] : [];
       } catch {
-        return false;
+        // It has ended.
+        return [];
       }
-    })
-    .map(Number);
+    });
 }
 
 type Loader = (requests: readonly LoadRequest[], calls: number, connections: number, warm: number) => HttpLoadResult;

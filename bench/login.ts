@@ -13,10 +13,10 @@ import { openWorld, type ServerUnderTest } from './server-under-test.ts';
 import { LOAD_CORE, median, printTable, quantile, SERVER_CORE, scratch, writeResult } from './stack.ts';
 
 const FAILURES = Number(process.env['BENCH_LOGINS'] ?? 300);
-const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 40);
-const LOGINS = Number(process.env['BENCH_CALLS'] ?? 24);
-/** Logins under way at once: enough to keep the server's core busy. */
-const IN_FLIGHT = 8;
+const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 15);
+const LOGINS = Number(process.env['BENCH_CALLS'] ?? 120);
+/** Logins under way at once: enough to keep the server's core busy while some of them wait for PostgreSQL. */
+const IN_FLIGHT = 24;
 /** So that the server runs compiled code when it is measured. */
 const WARM_LOGINS = 200;
 const PASSWORD = 'the password of a benchmark';

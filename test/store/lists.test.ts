@@ -187,7 +187,7 @@ describe('users', () => {
       email: "x'\\@example.net",
     };
     await knex.raw(
-      `insert into users (id, tenant_id, name) select 'usr_0' || lpad(to_hex(i), 25, '0'), 'globex', 'Filler ' || i from generate_series(1, 2100) i`,
+      `insert into users (id, tenant_id, name) select 'usr_0' || lpad(to_hex(i), 25, '0'), 'globex', 'Filler ' || case when i % 100 = 0 then 'rare ' else '' end || i from generate_series(1, 2100) i`,
     );
     await knex('users').insert(late);
     for (const q of ['xanth', 'ippe qu', 'X', "'\\@", 'xanthippe quux', 'ux']) {
@@ -208,6 +208,8 @@ describe('users', () => {
       );
       expect(elsewhere).toEqual([]);
     }
+    const rare = await listUsers(knex, { kind: 'every' }, { q: 'ler rare' }, { after: undefined, take: 51 });
+    expect(rare.map((row) => row.name)).toEqual(Array.from({ length: 21 }, (_, i) => `Filler rare ${(i + 1) * 100}`));
     await knex('users').where({ name: late.name }).delete();
     await knex('users').where('name', 'like', 'Filler%').delete();
     await patient.close();
