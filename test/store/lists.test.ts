@@ -1,5 +1,6 @@
 /** Lists of users and keys against a naive twin, on random people, filters and page sizes. */
 
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -9,7 +10,7 @@ import type { TenantScope } from '../../src/store/queries/rows.ts';
 import { idsByText } from '../../src/store/queries/user-lists.ts';
 import { listUsers, setManualRoles, setUserStatus, type UserFilter } from '../../src/store/queries/users.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
-import { digestOf, roleName, tenantId } from './seed.ts';
+import { digestOf, roleName, seedKey, tenantId } from './seed.ts';
 
 const TENANTS = ['acme', 'globex', 'initech'].map(tenantId);
 const ROLES = ['analyst', 'auditor', 'developer', 'night-shift'].map(roleName);
@@ -397,4 +398,50 @@ describe('keys', () => {
       { numRuns: 150 },
     );
   });
+});
+
+test('a database that had users and keys before is listed like one that is new', async () => {
+  const old = await freshDatabase('');
+  const run = (name: string) =>
+    old.db.knex.raw(readFileSync(new URL(`../../src/store/migrations/${name}`, import.meta.url), 'utf8').replaceAll('?', '\\?'));
+  await run('0001-foundation.sql');
+  const id = makeId('usr', 1_750_000_000_000, bytes(1));
+  await old.db.knex('tenants').insert({ id: 'acme', name: 'Acme' });
+  await old.db.knex('users').insert({ id, tenant_id: 'acme', name: 'Early Bird', status: 'deactivated' });
+  await old.db.knex('user_roles').insert([
+    { user_id: id, role_name: 'auditor', source: 'manual' },
+    { user_id: id, role_name: 'auditor', source: 'directory' },
+    { user_id: id, role_name: 'analyst', source: 'manual' },
+  ]);
+  const key = await seedKey(old.db, 'acme', digestOf('early'), { expires_at: new Date('2020-02-29T23:59:59Z') });
+  const before = await old.db.query({ text: 'select feed_position() as position' });
+  await old.db.knex.transaction(async (trx) => {
+    await trx.raw(
+      readFileSync(new URL('../../src/store/migrations/0002-iam-indexes.sql', import.meta.url), 'utf8').replaceAll('?', '\\?'),
+    );
+  });
+  expect(await old.db.query({ text: 'select feed_position() as position' })).toEqual(before);
+  const everywhere: TenantScope = { kind: 'every' };
+  const page = { after: undefined, take: 10 };
+  const filters: readonly UserFilter[] = [
+    { role: 'auditor', status: 'deactivated' },
+    { role: 'analyst' },
+    { q: 'ly bi', role: 'auditor' },
+  ];
+  for (const filter of filters) {
+    expect((await listUsers(old.db.knex, everywhere, filter, page)).map((user) => user.id)).toEqual([id]);
+    if (filter.q === undefined) continue;
+    const { sql, bindings } = idsByText(everywhere, filter, page);
+    expect((await old.db.knex.raw<{ rows: unknown[] }>(sql, bindings)).rows).toEqual([{ id }]);
+  }
+  expect(await listUsers(old.db.knex, everywhere, { role: 'auditor', status: 'active' }, page)).toEqual([]);
+  const expired = await listKeys(
+    old.db.knex,
+    everywhere,
+    { status: 'expired', expiresBefore: new Date('2020-03-01') },
+    page,
+    new Date(),
+  );
+  expect(expired.map((one) => one.id)).toEqual([key]);
+  await old.close();
 });
