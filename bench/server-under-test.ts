@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
+import { NODE_FLAGS } from '../scripts/lib/node-flags.mjs';
 import type { SessionId, TenantId, UserId } from '../src/domain/ids.ts';
 import { rotationTimes } from '../src/identity/signing-key-plan.ts';
 import { SigningKeys } from '../src/identity/signing-keys.ts';
@@ -25,9 +26,11 @@ const secretKey = 'not a secret: the key of the benchmarks';
 export interface ServerUnderTest {
   readonly grpc: string;
   readonly http: string;
+  readonly admin: string;
   readonly pid: number;
   readonly readyMs: number;
-  stop(): Promise<void>;
+  /** By SIGTERM unless told. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 export interface World extends AsyncDisposable {
@@ -38,6 +41,8 @@ export interface World extends AsyncDisposable {
   /** Access tokens of the first users, each with a session of its own. */
   tokens(count: number): Promise<string[]>;
   administratorToken(server: ServerUnderTest): Promise<string>;
+  /** Stops PostgreSQL while servers use it; what it answers starts it again. */
+  stopDatabase(): Promise<() => Promise<void>>;
 }
 
 /** Fills a database that is migrated and may have been filled before. */
@@ -45,7 +50,8 @@ export type Filler = (client: pg.Client) => Promise<void>;
 
 export async function openWorld(directory: string, shape: (Population & { readonly sessions: number }) | Filler): Promise<World> {
   mkdirSync(directory, { recursive: true, mode: 0o755 });
-  const embedded = await startEmbedded({ dataDir: join(directory, 'data'), durable: true });
+  const startDatabase = () => startEmbedded({ dataDir: join(directory, 'data'), durable: true });
+  let embedded = await startDatabase();
   const db = openDatabase({ url: embedded.url });
   await migrate(db);
   const client = new pg.Client({ connectionString: embedded.url });
@@ -63,7 +69,7 @@ export async function openWorld(directory: string, shape: (Population & { readon
       `127.0.0.1:${await freePort()}`,
       `127.0.0.1:${await freePort()}`,
     ];
-    const env = {
+    const env: NodeJS.ProcessEnv = {
       POSTERN_DATABASE_URL: embedded.url,
       POSTERN_DATABASE_NOTIFICATIONS: String(notifications),
       POSTERN_SECRET_KEY: secretKey,
@@ -77,10 +83,15 @@ export async function openWorld(directory: string, shape: (Population & { readon
       POSTERN_LOG_LEVEL: 'warn',
       ...settings,
     };
-    const server = await startPinned(MAIN, ['serve'], env, async () => (await fetch(`http://${admin}/readyz`)).status === 200);
+    const server = await startPinned(
+      MAIN,
+      ['serve'],
+      { ...env, NODE_OPTIONS: [...NODE_FLAGS, env['NODE_OPTIONS'] ?? ''].join(' ') },
+      async () => (await fetch(`http://${admin}/readyz`)).status === 200,
+    );
     const pid = server.process.pid;
     if (pid === undefined) throw new Error('the server has no process id');
-    return { grpc, http, pid, readyMs: server.readyMs, stop: () => server.stop() };
+    return { grpc, http, admin, pid, readyMs: server.readyMs, stop: (signal) => server.stop(signal) };
   };
 
   return {
@@ -119,6 +130,16 @@ export async function openWorld(directory: string, shape: (Population & { readon
       });
       const { access_token } = (await response.json()) as { access_token: string };
       return access_token;
+    },
+    async stopDatabase() {
+      const pid = embedded.pid();
+      const stopped = embedded.stop();
+      // As an administrator would: it is told to go, not asked whether it is used.
+      process.kill(pid, 'SIGINT');
+      await stopped;
+      return async () => {
+        embedded = await startDatabase();
+      };
     },
     async [Symbol.asyncDispose]() {
       await db.close();

@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { delimiter, isAbsolute, join } from 'node:path';
+import { NODE_FLAGS } from './node-flags.mjs';
 import { CannotRun } from './problem.mjs';
 import { BIN, ROOT } from './root.mjs';
 
@@ -24,7 +25,8 @@ export function run(command, args, options = {}) {
   const file = /\.ts$/.test(first) && !isAbsolute(first) ? join(ROOT, first) : first;
   const env = { ...process.env, ...options.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ''}` };
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args.length === 0 ? [] : [file, ...rest], {
+    const flags = first.startsWith('src/') && file !== first ? NODE_FLAGS : [];
+    const child = spawn(command, args.length === 0 ? [] : [...flags, file, ...rest], {
       cwd: options.cwd ?? ROOT,
       env,
       stdio: 'inherit',

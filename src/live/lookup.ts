@@ -187,7 +187,15 @@ function inTheWorld(
       : { own: own.value, effective: effective === ABSENT ? undefined : effective.value, global: global.value };
   if (keeping === undefined || header !== undefined) return { identity, snapshot };
   const untilMs = Math.floor(monotonicMs) + MAX_WORLD_AGE_MS;
-  const world: World = Object.freeze({ identity, snapshot, user: keeping.user, tenant: own, global, untilMs });
+  const world: World = Object.freeze({
+    identity,
+    snapshot,
+    made: keeping.made,
+    user: keeping.user,
+    tenant: own,
+    global,
+    untilMs,
+  });
   keeping.made.world = world;
   return world;
 }

@@ -1,4 +1,4 @@
-/** Tells which API keys proved themselves, to whoever keeps their last use. */
+/** Tells which API keys proved themselves, to whoever keeps their last use: at most once a minute of each credential that stays warm. */
 
 import type { HeaderValue } from '../decision/model.ts';
 import type { CredentialForm } from '../domain/credential.ts';
@@ -9,16 +9,23 @@ interface Resolver {
   resolve(credential: CredentialForm, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
 }
 
-/** Called for each proof, on the path of a request: it must neither wait nor throw. */
+/** Called on the path of a request: it must neither wait nor throw. */
 export interface UseListener {
-  note(key: KeyId, nowMs: number): void;
+  /** @returns false when there was no room to note it: then the next use is told too */
+  note(key: KeyId, nowMs: number): boolean;
 }
+
+/** How exact the time of the last use is, and how often one key is told at most while it stays warm. */
+export const LAST_USE_PRECISION_MS = 60_000;
 
 /** The same resolver, for the doors: explanations look at keys without using them. A key that proved itself was used, whatever was decided then. */
 export function notingUses(resolver: Resolver, uses: UseListener): Resolver {
   const noted = (resolution: Resolution, nowMs: number): Resolution => {
-    const { identity } = resolution;
-    if (identity.kind === 'proved' && identity.principal.kind === 'api_key') uses.note(identity.principal.id, nowMs);
+    const { identity, made } = resolution;
+    if (identity.kind !== 'proved' || identity.principal.kind !== 'api_key') return resolution;
+    // Either way: the clock may have been set back.
+    const due = made === undefined || Math.abs(nowMs - made.notedAtMs) >= LAST_USE_PRECISION_MS;
+    if (due && uses.note(identity.principal.id, nowMs) && made !== undefined) made.notedAtMs = nowMs;
     return resolution;
   };
   return {

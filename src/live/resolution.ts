@@ -1,18 +1,21 @@
 /** What resolving a credential comes to. */
 
-import type { Identity, InvalidReason, Snapshot, TenantView } from '../decision/model.ts';
+import type { Identity, InvalidReason, Principal, Snapshot, TenantView } from '../decision/model.ts';
 import type { PolicySet } from '../decision/policies.ts';
 import type { Entry } from './live-map.ts';
-import type { LiveUser } from './values.ts';
+import type { LiveUser, Made } from './values.ts';
 
 export interface Resolution {
   readonly identity: Identity;
   /** Undefined unless the identity is proved. */
   readonly snapshot: Snapshot | undefined;
+  /** Of the credential, where one is kept in memory. */
+  readonly made?: Made<Principal | undefined>;
 }
 
 /** A resolution that was found, with the entries it was made of: while the maps hold all of them it is found again. */
 export interface World extends Resolution {
+  readonly made: Made<Principal | undefined>;
   /** The user behind the credential. */
   readonly user: Entry<LiveUser> | undefined;
   readonly tenant: Entry<TenantView>;

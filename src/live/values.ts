@@ -16,6 +16,8 @@ export interface Made<Principal> {
   principal: Principal;
   /** What the credential last resolved to in its own tenant. */
   world: World | undefined;
+  /** When its use was noted last, milliseconds since the epoch. */
+  notedAtMs: number;
 }
 
 export interface LiveKey {
@@ -54,7 +56,7 @@ export function liveKey(record: KeyRecord, interner: Interner): LiveKey {
     owner: undefined,
     rateLimitRpm,
   });
-  return Object.freeze({ ownerId: userId, expiresAtMs, graceUntilMs, revoked, made: { principal, world: undefined } });
+  return Object.freeze({ ownerId: userId, expiresAtMs, graceUntilMs, revoked, made: made(principal) });
 }
 
 /** @param id the id that was asked for, so that the row's own copy of it need not be kept */
@@ -70,7 +72,11 @@ export function liveUser(record: UserRecord, id: UserId, interner: Interner): Li
 
 export function liveSession(record: SessionRecord, id: SessionId): LiveSession {
   const { userId, ended, expiresAtMs } = record;
-  return Object.freeze({ id, userId, ended, expiresAtMs, made: { principal: undefined, world: undefined } });
+  return Object.freeze({ id, userId, ended, expiresAtMs, made: made(undefined) });
+}
+
+function made<Principal>(principal: Principal): Made<Principal> {
+  return { principal, world: undefined, notedAtMs: Number.NEGATIVE_INFINITY };
 }
 
 /** The principal of an owned key under its owner as it is now. */

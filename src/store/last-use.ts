@@ -1,12 +1,12 @@
 /**
- * When API keys were last used: noted in memory, one look at a map for each use, and written in batches away from every request.
+ * When API keys were last used: told in memory, and written in batches away from every request.
  *
- * What is written is true to the minute: never later than the true last use and never more than a minute earlier (and `flushIntervalMs`
- * late). A use within a minute of the one noted before is not noted; the statement asks the same of what is stored, so that several
- * processes together write a key at most once a minute, and none puts an earlier time over a later one.
+ * What is told is written when what is stored is a minute older, so that several processes together write a key at most once a minute,
+ * and none puts an earlier time over a later one. Whoever tells spares the work by not telling of each use (live/noting.ts); then what
+ * is stored is never later than the true last use and never more than a minute earlier, and `flushIntervalMs` late.
  *
- * Memory is bounded twice: the keys remembered and the keys waiting to be written. A remembered key that is pushed out costs a statement
- * that changes nothing; one that finds no room to wait is not noted and is counted. What could not be written waits for the next time.
+ * The keys that wait to be written are bounded: one that finds no room is not noted and is counted. What could not be written waits for
+ * the next time.
  */
 
 import type { KeyId } from '../domain/ids.ts';
@@ -15,7 +15,7 @@ import { statementError } from './faults.ts';
 
 export interface KeyUsesOptions {
   readonly db: Pick<Database, 'query'>;
-  /** Keys remembered, and keys waiting, at most; 200000 unless told. */
+  /** Keys waiting, at most; 200000 unless told. */
   readonly maxKeys?: number;
   /** Keys in one statement at most; 1000 unless told. */
   readonly batchSize?: number;
@@ -24,9 +24,6 @@ export interface KeyUsesOptions {
   /** Writing failed after it had worked; told once, until it works again. Nothing here may throw. */
   readonly onError?: (error: Error) => void;
 }
-
-/** How exact the time of the last use is, and how often one key is written at most. */
-export const LAST_USE_PRECISION_MS = 60_000;
 
 /**
  * Rows that somebody holds are left for the next time, so that this neither waits for a change of a key nor stands in a circle with one.
@@ -55,8 +52,7 @@ export class KeyUses {
   readonly #maxKeys: number;
   readonly #batchSize: number;
   readonly #onError: (error: Error) => void;
-  /** The use last noted of each key, milliseconds since the epoch; the oldest first. */
-  readonly #noted = new Map<KeyId, number>();
+  /** The use last told of each key, milliseconds since the epoch. */
   readonly #waiting = new Map<KeyId, number>();
   readonly #timer: NodeJS.Timeout;
   #flushing: Promise<void> | undefined;
@@ -83,10 +79,14 @@ export class KeyUses {
     return this.#waiting.size;
   }
 
-  /** A key proved itself. For the path of every request: it neither waits nor throws. */
-  note(key: KeyId, nowMs: number): void {
-    const noted = this.#noted.get(key);
-    if (noted === undefined || nowMs - noted >= LAST_USE_PRECISION_MS) this.#note(key, nowMs, noted !== undefined);
+  /** A key proved itself. For the path of every request: it neither waits nor throws. False when there is no room. */
+  note(key: KeyId, nowMs: number): boolean {
+    if (this.#waiting.size >= this.#maxKeys && !this.#waiting.has(key)) {
+      this.#dropped++;
+      return false;
+    }
+    this.#waiting.set(key, nowMs);
+    return true;
   }
 
   /** Writes what waits. Never rejects: what could not be written goes on waiting. */
@@ -104,25 +104,7 @@ export class KeyUses {
     await this.flush();
   }
 
-  #note(key: KeyId, nowMs: number, again: boolean): void {
-    if (this.#waiting.size >= this.#maxKeys && !this.#waiting.has(key)) {
-      this.#dropped++;
-      return;
-    }
-    this.#waiting.set(key, nowMs);
-    // In again at the end, so that the map stays in the order of time.
-    if (again) this.#noted.delete(key);
-    else if (this.#noted.size >= this.#maxKeys) this.#forgetOldest();
-    this.#noted.set(key, nowMs);
-  }
-
-  #forgetOldest(): void {
-    const oldest = this.#noted.keys().next();
-    if (oldest.done !== true) this.#noted.delete(oldest.value);
-  }
-
   async #write(): Promise<void> {
-    this.#forgetOld(Date.now());
     // One round over what waits now: what is put back, or comes meanwhile, is for the next.
     const batches = Math.ceil(this.#waiting.size / this.#batchSize);
     for (let batch = 0; batch < batches; batch++) {
@@ -158,14 +140,6 @@ export class KeyUses {
       if (this.#waiting.has(key)) continue;
       if (this.#waiting.size >= this.#maxKeys) this.#dropped++;
       else this.#waiting.set(key, usedMs);
-    }
-  }
-
-  /** Memory for what was used of late alone. */
-  #forgetOld(nowMs: number): void {
-    for (const [key, notedMs] of this.#noted) {
-      if (nowMs - notedMs < LAST_USE_PRECISION_MS) break;
-      this.#noted.delete(key);
     }
   }
 }

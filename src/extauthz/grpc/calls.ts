@@ -43,9 +43,11 @@ export type GrpcMethods = Readonly<Record<string, GrpcMethod>>;
 type StreamListener = (stream: ServerHttp2Stream) => void;
 
 const OK_HEADERS: OutgoingHttpHeaders = { ':status': 200, 'content-type': 'application/grpc' };
+/** The same as a list, which Node neither copies nor adds to. */
+const OK_HEADER_LIST = Object.freeze([':status', '200', 'content-type', 'application/grpc']);
 const OK_TRAILERS: OutgoingHttpHeaders = { 'grpc-status': '0' };
-const WITH_TRAILERS = { waitForTrailers: true };
-const LAST = { endStream: true };
+const WITH_TRAILERS = { waitForTrailers: true, sendDate: false };
+const LAST = { endStream: true, sendDate: false };
 
 const NO_MESSAGE = failure('internal', 'the call ended before its message was whole');
 const INTERNAL = failure('internal', 'the call could not be answered');
@@ -117,7 +119,7 @@ function sendTrailers(this: ServerHttp2Stream): void {
 
 function open(stream: ServerHttp2Stream): void {
   stream.on('wantTrailers', sendTrailers);
-  stream.respond(OK_HEADERS, WITH_TRAILERS);
+  stream.respond(OK_HEADER_LIST, WITH_TRAILERS);
 }
 
 function unary(answer: (message: Buffer) => UnaryAnswer | Promise<UnaryAnswer>) {
@@ -190,7 +192,7 @@ function clientStream(begin: (call: IncomingCall) => Receive | GrpcFailure, answ
     if (typeof receive !== 'function') return fail(stream, receive);
     stream.on('wantTrailers', () => stream.sendTrailers(outcome));
     // At once, so that the peer knows the call to be established.
-    stream.respond(OK_HEADERS, WITH_TRAILERS);
+    stream.respond(OK_HEADER_LIST, WITH_TRAILERS);
     stream.on('data', (chunk: Buffer) => {
       if (over) return;
       const failed = takeAll(parts, chunk, receive);

@@ -1,0 +1,66 @@
+/** Which uses of keys are told to whoever keeps their last use. */
+
+import { expect, test } from 'vitest';
+import type { CredentialForm } from '../../src/domain/credential.ts';
+import type { KeyId } from '../../src/domain/ids.ts';
+import { LAST_USE_PRECISION_MS, notingUses } from '../../src/live/noting.ts';
+import { keyId } from './support/ids.ts';
+import { aLive, developersToken, NOW, OWNED, owned, tenantsOwn, unknownKey } from './support/world.ts';
+
+function aDoor() {
+  const world = aLive();
+  const told: { key: KeyId; nowMs: number }[] = [];
+  const room = { left: Number.POSITIVE_INFINITY };
+  const resolver = notingUses(world.live, {
+    note(key, nowMs) {
+      if (room.left-- <= 0) return false;
+      told.push({ key, nowMs });
+      return true;
+    },
+  });
+  const use = async (credential: CredentialForm, nowMs = NOW, tenant?: string) =>
+    await resolver.resolve(credential, tenant, nowMs);
+  return { ...world, told, room, use };
+}
+
+test('a key in constant use is told at once and then once a minute, never more than a minute late', async () => {
+  const { told, use } = aDoor();
+  const seconds = 300;
+  for (let second = 0; second < seconds; second++) await use(owned, NOW + second * 1000);
+  expect(told.map(({ nowMs }) => nowMs - NOW)).toEqual([0, 60_000, 120_000, 180_000, 240_000]);
+  expect(new Set(told.map(({ key }) => key))).toEqual(new Set([keyId(1)]));
+});
+
+test('each key is told of by itself; tokens, unknown keys and explanations are no uses', async () => {
+  const { told, use, live } = aDoor();
+  await live.resolveKey(OWNED, undefined, NOW);
+  await use(developersToken);
+  await use(unknownKey);
+  expect(told).toEqual([]);
+  await use(tenantsOwn);
+  await use(owned);
+  expect(told.map(({ key }) => key)).toEqual([keyId(2), keyId(1)]);
+});
+
+test('a use that found no room is told again with the next one', async () => {
+  const { told, use, room } = aDoor();
+  room.left = 0;
+  await use(owned);
+  room.left = 1;
+  await use(owned, NOW + 1);
+  await use(owned, NOW + 2);
+  expect(told).toEqual([{ key: keyId(1), nowMs: NOW + 1 }]);
+});
+
+test('a clock that was set back does not silence a key', async () => {
+  const { told, use } = aDoor();
+  await use(owned, NOW + 10 * LAST_USE_PRECISION_MS);
+  await use(owned, NOW);
+  expect(told.map(({ nowMs }) => nowMs)).toEqual([NOW + 10 * LAST_USE_PRECISION_MS, NOW]);
+});
+
+test('a key that names its tenant in a header is told of too', async () => {
+  const { told, use } = aDoor();
+  await use(owned, NOW, 'home');
+  expect(told).toHaveLength(1);
+});
