@@ -1,7 +1,8 @@
 /** The limits of `metering`, asked and told in the gate's words. */
 
 import type { Allow } from '../decision/model.ts';
-import type { AdmitAsk, Limits } from '../metering/limits.ts';
+import type { AdmitAsk } from '../metering/admission.ts';
+import type { Limits } from '../metering/limits.ts';
 import type { FinishedListener, Limiter } from './ports.ts';
 
 export function limiterOver(limits: Pick<Limits, 'admit'>): Limiter {

@@ -24,6 +24,8 @@ export interface RateState {
   readonly remaining: number;
   /** Until more are admitted; at least 1. */
   readonly resetSeconds: number;
+  /** How long a window lasts: 60 but in tests. */
+  readonly windowSeconds: number;
 }
 
 /** What limits say of a request that the decision allows. */

@@ -13,15 +13,14 @@ const NAMES = {
 };
 /** Five headers with numbers of at most 16 digits. */
 const MAX_BYTES = 1024;
-const WINDOW_SECONDS = 60;
 
 /** On a denial: its headers are the answer's. */
 export function putRateHeaders(writer: Writer, rate: RateState): void {
   putAll(writer, rate, putHeader);
 }
 
-function putAll(writer: Writer, { limit, remaining, resetSeconds }: RateState, put: typeof putHeader): void {
-  put(writer, NAMES.policy, `"requests";q=${limit};w=${WINDOW_SECONDS}`);
+function putAll(writer: Writer, { limit, remaining, resetSeconds, windowSeconds }: RateState, put: typeof putHeader): void {
+  put(writer, NAMES.policy, `"requests";q=${limit};w=${windowSeconds}`);
   put(writer, NAMES.ratelimit, `"requests";r=${remaining};t=${resetSeconds}`);
   put(writer, NAMES.reset, `${resetSeconds}s`);
   put(writer, NAMES.remaining, String(remaining));

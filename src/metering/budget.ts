@@ -44,6 +44,12 @@ export class Budget {
     return this.held - this.reserved;
   }
 
+  /** Nothing would be lost if it were forgotten. */
+  get isIdle(): boolean {
+    const { held, changes, confirmed, reserved, waiting, uncertain } = this;
+    return held === 0 && changes === confirmed && reserved === 0 && waiting === 0 && !uncertain;
+  }
+
   /** What all processes together may still reserve at this quota, as the store saw it last. */
   left(quota: number): number {
     return this.used === undefined ? 0 : Math.max(0, quota - this.used);

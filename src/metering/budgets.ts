@@ -10,16 +10,18 @@
  * Invariant: at every grant, what is spent and what all processes hold together is at most the quota; and no process reserves more than
  * it holds. What is not needed is given back. A reservation that nobody settles expires, and what a lost process held is taken away.
  *
- * While the store is away each process goes on with what it holds and with its fair share of what was left at the store's last word,
- * and reports afterwards what it reserved so. A budget that the store never spoke of, or a share that is used up, is a fault.
+ * While the store is away each process goes on with what it holds. More than that is a fault: nobody can say what others spent.
  */
 
 import { Fault } from '../domain/errors.ts';
-import { Budget } from './budget.ts';
+import type { Budget } from './budget.ts';
+import { BudgetShelf, type PeriodOfTenant } from './budget-shelf.ts';
 import type { MeteringCounts } from './counts.ts';
 import type { TokenAnswer, TokenAsk, TokenStore } from './ports.ts';
 import { type Ended, Reservations } from './reservations.ts';
-import { runsLow, sliceOf, surplusOf } from './slices.ts';
+import { runsLow, runsShort, sliceOf, surplusOf } from './slices.ts';
+import { askFor, learn, type TokenBatch } from './token-batch.ts';
+import { TokenWaiters } from './token-waiters.ts';
 
 export interface BudgetsParts {
   readonly store: TokenStore;
@@ -34,33 +36,13 @@ export interface BudgetsParts {
   readonly onFault?: (error: unknown) => void;
 }
 
-export interface TokenWish {
-  readonly tenant: string;
-  readonly period: string;
-  readonly periodEndsMs: number;
+export interface TokenWish extends PeriodOfTenant {
   readonly quota: number;
   readonly amount: number;
   /** The reservation's number in this process. */
   readonly counter: number;
 }
 
-interface Waiter {
-  readonly budget: Budget;
-  readonly amount: number;
-  readonly counter: number;
-  readonly resolve: (reserved: boolean) => void;
-  readonly reject: (error: unknown) => void;
-  attempts: number;
-}
-
-interface Batch {
-  readonly asks: readonly TokenAsk[];
-  readonly budgets: readonly Budget[];
-}
-
-/** How long the store's word that there is too little counts: others may give back soon, unless it is all spent. */
-const REFUSES_MS = 200;
-const SPENT_REFUSES_MS = 2000;
 /** How often to ask whether others settled reservations of this process, when nothing else is asked. */
 const NEWS_MS = 1000;
 const REVIEW_MS = 1000;
@@ -68,21 +50,16 @@ const FORGET_MS = 60_000;
 /** Of a quota: below it every token is given back at once. */
 const SCARCE_SHARE = 0.1;
 const MAX_ASKS = 1000;
-const MAX_WAITING = 10_000;
-const MAX_ATTEMPTS = 4;
 
 export class Budgets {
   readonly #parts: BudgetsParts;
-  /** By tenant and period. */
-  readonly #budgets = new Map<string, Budget>();
-  /** By tenant: of the period asked for last. */
-  readonly #current = new Map<string, Budget>();
+  readonly #budgets: BudgetShelf;
   readonly #outstanding = new Reservations();
   /** Budgets that may have something to say to the store. */
   readonly #touched = new Set<Budget>();
   /** The same, but it may wait for a while, or for the next statement. */
   readonly #patient = new Set<Budget>();
-  #waiting: Waiter[] = [];
+  readonly #waiters = new TokenWaiters();
   #heard: number[] = [];
   #asking: Promise<void> | undefined;
   #alone = false;
@@ -95,6 +72,7 @@ export class Budgets {
 
   constructor(parts: BudgetsParts) {
     this.#parts = parts;
+    this.#budgets = new BudgetShelf(parts.maxBudgets);
     const now = parts.monotonicMs();
     this.#heardAtMs = now;
     this.#askedAtMs = now;
@@ -105,7 +83,7 @@ export class Budgets {
   reserve(wish: TokenWish, now = this.#parts.monotonicMs()): boolean | Promise<boolean> {
     const { amount, counter, quota } = wish;
     if (amount > quota) return false;
-    const budget = this.#budget(wish, now);
+    const budget = this.#budgets.find(wish, now);
     budget.quota = quota;
     budget.typical = amount;
     budget.askedAtMs = now;
@@ -137,7 +115,7 @@ export class Budgets {
   async stop(): Promise<void> {
     this.#stopping = true;
     await this.#asking;
-    for (const budget of this.#budgets.values()) this.#touched.add(budget);
+    for (const budget of this.#budgets.all()) this.#touched.add(budget);
     // As many rounds as it takes to say it all, and no more should the store be away.
     const rounds = Math.ceil(this.#budgets.size / MAX_ASKS);
     for (let round = 0; round < rounds && !this.#alone; round++) {
@@ -147,32 +125,12 @@ export class Budgets {
   }
 
   get stats() {
-    let held = 0;
-    let reserved = 0;
-    for (const budget of this.#budgets.values()) {
-      held += budget.held;
-      reserved += budget.reserved;
-    }
     return {
-      budgets: this.#budgets.size,
-      waiting: this.#waiting.length,
+      ...this.#budgets.sums,
+      waiting: this.#waiters.size,
       outstanding: this.#outstanding.size,
-      held,
-      reserved,
       alone: this.#alone,
     };
-  }
-
-  #budget({ tenant, period, periodEndsMs }: TokenWish, now: number): Budget {
-    const current = this.#current.get(tenant);
-    if (current !== undefined && current.period === period) return current;
-    const key = keyOf(tenant, period);
-    const known = this.#budgets.get(key);
-    if (known === undefined && this.#budgets.size >= this.#parts.maxBudgets) throw new Fault('too many token budgets are in use');
-    const budget = known ?? new Budget(tenant, period, periodEndsMs, now);
-    this.#budgets.set(key, budget);
-    this.#current.set(tenant, budget);
-    return budget;
   }
 
   /** Undefined when only the store can say. */
@@ -181,7 +139,7 @@ export class Budgets {
     const within = used === undefined || quota - used + spare >= amount;
     if (spare >= amount && within && !uncertain && !this.#silentTooLong(now)) {
       this.#reserve(budget, amount, counter, now);
-      if (runsLow(budget, now)) this.#touched.add(budget);
+      if (runsShort(budget, now)) (runsLow(budget, now) ? this.#touched : this.#patient).add(budget);
       return true;
     }
     if (this.#alone) return this.#tryAlone(budget, amount, counter, now);
@@ -189,15 +147,13 @@ export class Budgets {
   }
 
   #tryAlone(budget: Budget, amount: number, counter: number, now: number): boolean {
-    if (budget.used === undefined) throw new Fault('the store is away and never spoke of this token budget');
+    const { quota, used, spare } = budget;
     // Spent is spent, whoever else is away.
-    if (budget.quota - budget.spent < amount) return false;
-    const share = Math.floor(budget.left(budget.quota) / this.#holders);
-    const held = this.#silentTooLong(now) ? 0 : budget.held;
-    if (budget.reserved + amount - held > share)
-      throw new Fault('the store is away and the share of this token budget is used up');
+    if (used !== undefined && quota - budget.spent < amount) return false;
+    const within = used !== undefined && quota - used + spare >= amount;
+    if (spare < amount || !within || this.#silentTooLong(now))
+      throw new Fault('the store is away and what is held of this token budget is used up');
     this.#reserve(budget, amount, counter, now);
-    this.#touched.add(budget);
     return true;
   }
 
@@ -215,13 +171,9 @@ export class Budgets {
   }
 
   #wait(budget: Budget, amount: number, counter: number): Promise<boolean> {
-    if (this.#waiting.length >= MAX_WAITING) throw new Fault(`${MAX_WAITING} requests wait for their tokens already`);
-    return new Promise((resolve, reject) => {
-      budget.waiting += 1;
-      budget.waitingTokens += amount;
-      this.#waiting.push({ budget, amount, counter, resolve, reject, attempts: 0 });
-      this.#ask(false);
-    });
+    const answer = this.#waiters.add(budget, amount, counter);
+    this.#ask(false);
+    return answer;
   }
 
   #free({ budget, amount }: Ended, spent: number): void {
@@ -245,19 +197,12 @@ export class Budgets {
     this.#reviewedAtMs = now;
     for (const budget of this.#patient) this.#touched.add(budget);
     this.#patient.clear();
-    for (const budget of this.#budgets.values()) {
+    for (const budget of this.#budgets.all()) {
       if (budget.spare < 0 || surplusOf(budget, this.#slice(budget, now)) > 0) this.#touched.add(budget);
-      const empty =
-        budget.held === 0 &&
-        budget.changes === budget.confirmed &&
-        budget.reserved === 0 &&
-        budget.waiting === 0 &&
-        !budget.uncertain;
-      if (!empty || now - budget.askedAtMs < FORGET_MS) continue;
+      if (!budget.isIdle || now - budget.askedAtMs < FORGET_MS) continue;
       this.#touched.delete(budget);
       this.#patient.delete(budget);
-      this.#budgets.delete(keyOf(budget.tenant, budget.period));
-      if (this.#current.get(budget.tenant) === budget) this.#current.delete(budget.tenant);
+      this.#budgets.forget(budget);
     }
   }
 
@@ -270,7 +215,7 @@ export class Budgets {
     if (this.#asking !== undefined) return;
     this.#asking = this.#askStore(listen).finally(() => {
       this.#asking = undefined;
-      if (this.#waiting.length > 0) this.#ask(false);
+      if (this.#waiters.size > 0) this.#ask(false);
     });
   }
 
@@ -280,7 +225,7 @@ export class Budgets {
     const { store, holder, counts, monotonicMs, onFault } = this.#parts;
     if (this.#silentTooLong(monotonicMs())) this.#doubtAll();
     const batch = this.#collect(monotonicMs());
-    if (batch.asks.length === 0 && !listen && this.#waiting.length === 0) return;
+    if (batch.asks.length === 0 && !listen && this.#waiters.size === 0) return;
     const heard = this.#heard;
     this.#turn += 1;
     this.#askedAtMs = monotonicMs();
@@ -302,107 +247,53 @@ export class Budgets {
         this.#touched.add(budget);
       }
     }
-    this.#serveWaiting();
+    const now = monotonicMs();
+    this.#waiters.serve((budget, amount, counter) => this.#try(budget, amount, counter, now));
   }
 
   #doubtAll(): void {
-    for (const budget of this.#budgets.values()) {
+    for (const budget of this.#budgets.all()) {
       budget.uncertain = true;
       this.#touched.add(budget);
     }
   }
 
-  #collect(now: number): Batch {
+  #collect(now: number): TokenBatch {
     const asks: TokenAsk[] = [];
     const budgets: Budget[] = [];
-    const asked = new Set<Budget>();
-    for (const { budget } of this.#waiting) asked.add(budget);
-    for (const budget of this.#touched) asked.add(budget);
-    for (const budget of this.#patient) asked.add(budget);
+    // Those for whom somebody waits come first.
+    const candidates = this.#waiters.budgets();
+    for (const budget of this.#touched) candidates.add(budget);
+    for (const budget of this.#patient) candidates.add(budget);
     this.#touched.clear();
     this.#patient.clear();
-    for (const budget of asked) {
+    for (const budget of candidates) {
       if (asks.length >= MAX_ASKS) {
         this.#touched.add(budget);
         continue;
       }
-      const ask = this.#askFor(budget, now);
+      const ask = askFor(budget, this.#slice(budget, now), !this.#stopping, now);
       if (ask === undefined) continue;
       asks.push(ask);
       budgets.push(budget);
     }
+    // Where it is to be heard first what is held here, nothing is wished for yet.
+    this.#waiters.ask(new Set(budgets.filter(({ uncertain }) => !uncertain)));
     return { asks, budgets };
   }
 
-  #askFor(budget: Budget, now: number): TokenAsk | undefined {
-    const { tenant, period, quota } = budget;
-    let want = 0;
-    if (!budget.uncertain) {
-      const slice = this.#slice(budget, now);
-      // What was reserved without a hold, or what is too much. Nobody may reserve from what is on its way back.
-      budget.change(budget.spare < 0 ? -budget.spare : -surplusOf(budget, slice));
-      // Once more is needed, a whole slice is asked for; until then nothing.
-      const needs = budget.waiting > 0 || (!this.#stopping && runsLow(budget, now));
-      want = needs ? Math.max(0, budget.waitingTokens + slice - budget.spare) : 0;
-    }
-    const { changes, confirmed } = budget;
-    // Who waits is told the truth, also where enough is held and the quota was lowered meanwhile.
-    if (!budget.uncertain && budget.waiting === 0 && changes === confirmed && want === 0) return undefined;
-    return { tenant, period, quota, want, changes, confirmed };
-  }
-
-  #learn({ asks, budgets }: Batch, { grants, news, holders }: TokenAnswer): void {
+  #learn({ asks, budgets }: TokenBatch, { grants, news, holders }: TokenAnswer): void {
     const now = this.#parts.monotonicMs();
     this.#holders = Math.max(1, holders);
     for (const [i, ask] of asks.entries()) {
       const budget = budgets[i];
       const grant = grants[i];
       if (budget === undefined || grant === undefined) continue;
-      // What changed since the question was sent is yet to be told.
-      budget.held = grant.held + budget.changes - ask.changes;
-      budget.confirmed = ask.changes;
-      budget.used = grant.used;
-      budget.spent = grant.spent;
       this.#parts.counts.tokensLeased += grant.granted;
-      if (grant.granted < ask.want || grant.used >= budget.quota) {
-        budget.refusesUntilMs = now + (grant.spent >= budget.quota ? SPENT_REFUSES_MS : REFUSES_MS);
-      }
       if (budget.uncertain) this.#touched.add(budget);
-      budget.uncertain = false;
+      learn(budget, ask, grant, now);
     }
     this.#heard = news.map(({ id }) => id);
     for (const { counters, totals } of news) for (const [i, counter] of counters.entries()) this.settled(counter, totals[i] ?? 0);
   }
-
-  #serveWaiting(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    const now = this.#parts.monotonicMs();
-    for (const waiter of waiting) {
-      const { budget, amount, counter } = waiter;
-      try {
-        const reserved = this.#try(budget, amount, counter, now);
-        waiter.attempts += 1;
-        if (reserved === undefined && waiter.attempts < MAX_ATTEMPTS) {
-          this.#waiting.push(waiter);
-          continue;
-        }
-        leave(waiter);
-        if (reserved === undefined) waiter.reject(new Fault('the store did not say whether tokens are left'));
-        else waiter.resolve(reserved);
-      } catch (error) {
-        leave(waiter);
-        waiter.reject(error);
-      }
-    }
-  }
-}
-
-function keyOf(tenant: string, period: string): string {
-  return `${tenant} ${period}`;
-}
-
-function leave({ budget, amount }: Waiter): void {
-  budget.waiting -= 1;
-  budget.waitingTokens -= amount;
 }

@@ -5,11 +5,13 @@
  * `settle`. Rates come first: who passes a rate limit has used it, also when a quota then refuses.
  */
 
+import { type Admission, type AdmitAsk, mayspend, type RateRefusal } from './admission.ts';
 import { Budgets } from './budgets.ts';
 import { Calendar, type Moment } from './calendar.ts';
 import { newCounts } from './counts.ts';
 import type { MeteringStore } from './ports.ts';
-import { RateLeases, type RateState, type Taken } from './rate-leases.ts';
+import { RateLeases, type Taken } from './rate-leases.ts';
+import { type RateState, tighter } from './rate-state.ts';
 import { ReservationIds, type ReservationKind } from './reservation-ids.ts';
 import { type FinishedUsage, settlementOf } from './settlement.ts';
 import { Settler } from './settler.ts';
@@ -39,52 +41,6 @@ export interface LimitsParts {
   readonly maxSettlements?: number;
 }
 
-/** What a check asks of the limits. */
-export interface AdmitAsk {
-  readonly tenantId: string;
-  /** Requests per minute; undefined = no limit, here and below. */
-  readonly tenantRpm: number | undefined;
-  readonly keyId: string | undefined;
-  readonly keyRpm: number | undefined;
-  /** Whether the route spends tokens. */
-  readonly metered: boolean;
-  /** The largest limit that the body names, and how many answers it asks for. */
-  readonly askedTokens: number | undefined;
-  readonly askedChoices: number;
-  readonly maxTokensPerRequest: number | undefined;
-  readonly monthlyTokens: number | undefined;
-  /** IANA name; undefined = UTC. */
-  readonly timezone: string | undefined;
-  readonly createsCollection: boolean;
-  readonly removesCollection: boolean;
-  readonly maxCollections: number | undefined;
-}
-
-export type Admission =
-  | {
-      readonly kind: 'admitted';
-      /** By which the end of the request is recognised; undefined = nothing is to be settled. */
-      readonly reservation: string | undefined;
-      /** Of the tighter rate limit; undefined where none is in force. */
-      readonly rate: RateState | undefined;
-    }
-  | RateRefusal
-  | {
-      readonly kind: 'refused';
-      readonly code: 'insufficient_quota';
-      readonly detail: string;
-      /** RFC 3339; undefined = not by itself. */
-      readonly resetsAt: string | undefined;
-      readonly rate: RateState | undefined;
-    };
-
-interface RateRefusal {
-  readonly kind: 'refused';
-  readonly code: 'rate_limit_exceeded';
-  readonly detail: string;
-  readonly rate: RateState;
-}
-
 /** The tighter limit's state where there is one, or a refusal. */
 type RateOutcome = RateRefusal | { readonly kind: 'passed'; readonly rate: RateState | undefined };
 
@@ -100,8 +56,6 @@ const SETTLE_WITHIN_MINUTES = 24 * 60;
 const SETTLEMENT_KEEP_MS = 26 * 3_600_000;
 /** Clocks of processes differ. */
 const CLOCK_SKEW_MINUTES = 5;
-/** More than any quota that can be kept exactly. */
-const MAX_TOKENS = 2 ** 52;
 
 export class Limits {
   readonly #parts: LimitsParts;
@@ -311,17 +265,4 @@ export class Limits {
   #moment({ timezone }: AdmitAsk): Moment {
     return this.#calendar.at(timezone ?? UTC, this.#parts.now());
   }
-}
-
-/** What a request may spend: its own limit, else the estimate, within the tenant's maximum, for each answer that it asks for. */
-export function mayspend(ask: Pick<AdmitAsk, 'askedTokens' | 'askedChoices' | 'maxTokensPerRequest'>, estimate: number): number {
-  const each = Math.min(ask.askedTokens ?? estimate, ask.maxTokensPerRequest ?? Number.POSITIVE_INFINITY);
-  // At least one: nobody asks a model for nothing, and a quota that is used up refuses all.
-  return Math.min(MAX_TOKENS, Math.max(1, Math.ceil(each * Math.max(1, ask.askedChoices))));
-}
-
-function tighter(a: RateState | undefined, b: RateState | undefined): RateState | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  if (a.remaining !== b.remaining) return a.remaining < b.remaining ? a : b;
-  return a.limit <= b.limit ? a : b;
 }

@@ -12,14 +12,19 @@
  *
  * While the store is away each process goes on with its fair share of the limit, the limit divided by the processes last seen, and
  * reports afterwards what it admitted. In the window in which the store went away, processes that had used more than their share
- * before keep it: all together pass the limit by at most what they had used beyond their shares.
+ * before keep it; in that in which it comes back, whoever is back first may lease what others have not reported yet. In these two all
+ * together pass the limit by at most the shares of all processes but one.
  */
 
 import { Fault } from '../domain/errors.ts';
 import type { MeteringCounts } from './counts.ts';
 import type { RateAnswer, RateAsk, RateStore } from './ports.ts';
-import { RateSubject } from './rate-subject.ts';
-import { isExhausted, type RateWindow } from './rate-window.ts';
+import { RateNeeds } from './rate-needs.ts';
+import { type RateState, rateState, unknownRate } from './rate-state.ts';
+import type { RateSubject } from './rate-subject.ts';
+import { RateSubjects, type SubjectKind } from './rate-subjects.ts';
+import { isExhausted, learnGrant, type RateWindow, takeShare } from './rate-window.ts';
+import { rateSliceOf, SHORT_MS } from './slices.ts';
 import { type Interval, StoreClock } from './store-clock.ts';
 
 export interface RateParts {
@@ -36,34 +41,17 @@ export interface RateParts {
   readonly onFault?: (error: unknown) => void;
 }
 
-export type SubjectKind = 'tenant' | 'key';
-
-/** For the rate headers: what this process knows. */
-export interface RateState {
-  readonly limit: number;
-  readonly remaining: number;
-  /** Until the window ends, at least 1. */
-  readonly resetSeconds: number;
-}
-
 export type Taken =
   | { readonly kind: 'taken'; readonly state: RateState; readonly windows: readonly RateWindow[] }
   | { readonly kind: 'refused'; readonly state: RateState };
 
-/** How far ahead a slice is meant to last, and below how much more is asked for. */
-const SLICE_MS = 500;
-const LOW_MS = 250;
 /** How long before its border the next window's first slice is asked for. */
 const AHEAD_MS = 400;
-/** Of a limit, what may lie unused in all processes together when one is lost or a window ends. */
-const STRANDED_SHARE = 0.04;
 const MAX_ASKS = 1000;
 const MAX_ATTEMPTS = 4;
 const MAX_WAITING = 10_000;
 /** So often at least the store hears that this process lives, and this process what time it is there. */
 const BEAT_MS = 5000;
-/** How many subjects are looked at for one to forget. */
-const SECOND_CHANCES = 16;
 
 interface Waiter {
   readonly subject: RateSubject;
@@ -77,24 +65,22 @@ interface Waiter {
 export class RateLeases {
   readonly #parts: RateParts;
   readonly #clock = new StoreClock();
-  /** By id; in the order in which they came, or were last found in use. */
-  readonly #subjects = { tenant: new Map<string, RateSubject>(), key: new Map<string, RateSubject>() };
-  /** Subjects that need more soon. */
-  readonly #low = new Set<RateSubject>();
+  readonly #subjects: RateSubjects;
+  readonly #needs = new RateNeeds();
   #waiting: Waiter[] = [];
   #asking: Promise<void> | undefined;
   #alone = false;
   #holders = 1;
   #askedAtMs = Number.NEGATIVE_INFINITY;
-  #strandedForgotten = 0;
 
   constructor(parts: RateParts) {
     this.#parts = parts;
+    this.#subjects = new RateSubjects(parts.maxSubjects, (subject) => this.#needs.forget(subject));
   }
 
   /** Warm: the answer itself. Otherwise a promise, which never rejects. Throws a Fault when too many wait already. */
   take(kind: SubjectKind, id: string, limit: number, now = this.#parts.monotonicMs()): Taken | Promise<Taken> {
-    const subject = this.#subject(kind, id);
+    const subject = this.#subjects.find(kind, id, now);
     subject.limit = limit;
     subject.used = true;
     subject.demand.note();
@@ -119,7 +105,7 @@ export class RateLeases {
   tick(): Promise<void> {
     const now = this.#parts.monotonicMs();
     if (this.#clock.known && !this.#alone) this.#lookAhead(this.#clock.at(now), now);
-    if (this.#low.size > 0 || this.#alone || this.#beats(now)) this.#ask();
+    if (this.#needs.urgent || this.#alone || this.#beats(now)) this.#ask();
     return this.#asking ?? Promise.resolve();
   }
 
@@ -127,7 +113,7 @@ export class RateLeases {
   async stop(): Promise<void> {
     await this.#asking;
     const asks: RateAsk[] = [];
-    for (const { name, limit, windows } of this.#all()) {
+    for (const { name, limit, windows } of this.#subjects.all()) {
       for (const window of windows) {
         const report = window.unreported - window.left;
         if (report !== 0) asks.push({ subject: name, window: window.number, limit, want: 0, report });
@@ -147,25 +133,15 @@ export class RateLeases {
 
   get stats() {
     let held = 0;
-    let stranded = this.#strandedForgotten;
-    for (const subject of this.#all()) {
-      stranded += subject.takeStranded();
-      for (const { left } of subject.windows) held += left;
-    }
-    this.#strandedForgotten = 0;
-    this.#parts.counts.rateStranded += stranded;
+    for (const { windows } of this.#subjects.all()) for (const { left } of windows) held += left;
+    this.#parts.counts.rateStranded += this.#subjects.takeStranded();
     return {
-      subjects: this.#subjects.tenant.size + this.#subjects.key.size,
+      subjects: this.#subjects.size,
       waiting: this.#waiting.length,
       held,
       alone: this.#alone,
       holders: this.#holders,
     };
-  }
-
-  *#all(): Iterable<RateSubject> {
-    yield* this.#subjects.tenant.values();
-    yield* this.#subjects.key.values();
   }
 
   #beats(now: number): boolean {
@@ -193,59 +169,22 @@ export class RateLeases {
     }
     const [window] = windows;
     if (window === undefined) return undefined;
-    if (window.left < subject.demand.within(LOW_MS, now)) this.#low.add(subject);
+    if (window.left < subject.demand.within(SHORT_MS, now)) this.#needs.note(subject, window, now);
     return { kind: 'taken', state: this.#state(limit, window, interval), windows };
   }
 
   #takeAlone(subject: RateSubject, limit: number, now: number): Taken {
     const { windowMs } = this.#parts;
     const interval = this.#clock.known ? this.#clock.at(now) : { earliestMs: this.#parts.now(), latestMs: this.#parts.now() };
-    const window = subject.window(Math.floor(interval.latestMs / windowMs));
-    const leased = window.left >= 1;
-    if (!leased && window.admitted >= Math.floor(limit / this.#holders)) {
-      return { kind: 'refused', state: this.#state(limit, window, interval) };
-    }
-    if (leased) window.left -= 1;
-    else window.unreported += 1;
-    window.admitted += 1;
-    return { kind: 'taken', state: this.#state(limit, window, interval), windows: leased ? [window] : [] };
+    const first = subject.window(Math.floor(interval.earliestMs / windowMs));
+    const last = subject.window(Math.floor(interval.latestMs / windowMs));
+    const leased = takeShare(first === last ? [first] : [first, last], Math.floor(limit / this.#holders));
+    if (leased === undefined) return { kind: 'refused', state: this.#state(limit, first, interval) };
+    return { kind: 'taken', state: this.#state(limit, first, interval), windows: leased };
   }
 
   #state(limit: number, window: RateWindow, { earliestMs }: Interval): RateState {
-    const endMs = (window.number + 1) * this.#parts.windowMs;
-    const gone = Math.max(window.total - window.left, window.admitted);
-    return {
-      limit,
-      remaining: Math.max(0, limit - gone),
-      resetSeconds: Math.max(1, Math.ceil((endMs - earliestMs) / 1000)),
-    };
-  }
-
-  #subject(kind: SubjectKind, id: string): RateSubject {
-    const subjects = this.#subjects[kind];
-    const known = subjects.get(id);
-    if (known !== undefined) return known;
-    if (subjects.size >= this.#parts.maxSubjects) this.#forgetOne(subjects);
-    const made = new RateSubject(`${kind}:${id}`, this.#parts.monotonicMs());
-    subjects.set(id, made);
-    return made;
-  }
-
-  /** The oldest that was not in use lately. What it held of its windows is lost to everybody until they end. */
-  #forgetOne(subjects: Map<string, RateSubject>): void {
-    let chances = SECOND_CHANCES;
-    for (const [id, subject] of subjects) {
-      subjects.delete(id);
-      if (subject.used && chances-- > 0) {
-        subject.used = false;
-        subjects.set(id, subject);
-        continue;
-      }
-      this.#low.delete(subject);
-      this.#strandedForgotten += subject.takeStranded();
-      for (const { left } of subject.windows) this.#strandedForgotten += left;
-      return;
-    }
+    return rateState(limit, window, this.#parts.windowMs, earliestMs);
   }
 
   /** Before a border, the next window's first slice for whoever is being asked for. */
@@ -253,17 +192,11 @@ export class RateLeases {
     const { windowMs } = this.#parts;
     const next = Math.floor(latestMs / windowMs) + 1;
     if (next * windowMs - latestMs > AHEAD_MS) return;
-    for (const subject of this.#all()) {
-      const wanted = this.#slice(subject, now);
+    for (const subject of this.#subjects.all()) {
+      const wanted = rateSliceOf(subject, this.#holders, now);
       if (wanted > 0 && !isExhausted(subject.window(next), subject.limit) && subject.window(next).left < wanted)
-        this.#low.add(subject);
+        this.#needs.add(subject);
     }
-  }
-
-  /** Requests to ask for ahead of need; 0 for a limit too small to slice. */
-  #slice(subject: RateSubject, now: number): number {
-    const most = Math.floor((subject.limit * STRANDED_SHARE) / this.#holders);
-    return Math.min(most, Math.ceil(subject.demand.within(SLICE_MS, now)));
   }
 
   #ask(): void {
@@ -311,17 +244,16 @@ export class RateLeases {
     const last = Math.floor(latestMs / windowMs);
     const ahead = (last + 1) * windowMs - latestMs <= AHEAD_MS ? last + 1 : last;
     const waiters = Map.groupBy(this.#waiting, ({ subject }) => subject);
-    const subjects = new Set([...waiters.keys(), ...this.#low, ...(this.#alone ? this.#unreported() : [])]);
-    this.#low.clear();
+    const subjects = new Set([...waiters.keys(), ...this.#needs.take(), ...(this.#alone ? this.#subjects.unreported() : [])]);
     for (const subject of subjects) {
-      const slice = this.#slice(subject, now);
+      const slice = rateSliceOf(subject, this.#holders, now);
       const waits = waiters.get(subject)?.length ?? 0;
       for (let number = first; number <= ahead; number++) {
         const window = subject.window(number);
         const want = isExhausted(window, subject.limit) ? 0 : Math.max(0, slice + (number <= last ? waits : 0) - window.left);
         if (want === 0 && window.unreported === 0) continue;
         if (asks.length >= MAX_ASKS) {
-          this.#low.add(subject);
+          this.#needs.add(subject);
           break;
         }
         for (const waiter of waiters.get(subject) ?? []) waiter.asked = true;
@@ -332,21 +264,14 @@ export class RateLeases {
     return { asks, windows };
   }
 
-  #unreported(): RateSubject[] {
-    return [...this.#all()].filter(({ windows }) => windows.some(({ unreported }) => unreported > 0));
-  }
-
   #learn(asks: readonly RateAsk[], windows: readonly RateWindow[], answer: RateAnswer): void {
     this.#holders = Math.max(1, answer.holders);
     for (const [i, ask] of asks.entries()) {
       const window = windows[i];
       const grant = answer.grants[i];
       if (window === undefined || grant === undefined) continue;
-      window.left += grant.granted;
       this.#parts.counts.rateLeased += grant.granted;
-      window.total = grant.total;
-      window.unreported -= ask.report;
-      window.exhaustedAt = grant.granted < ask.want ? ask.limit : undefined;
+      learnGrant(window, ask, grant);
     }
   }
 
@@ -360,7 +285,7 @@ export class RateLeases {
       waiter.asked = false;
       if (taken !== undefined) waiter.resolve(taken);
       else if (waiter.attempts < MAX_ATTEMPTS) this.#waiting.push(waiter);
-      else waiter.resolve({ kind: 'refused', state: { limit: waiter.limit, remaining: 0, resetSeconds: 1 } });
+      else waiter.resolve({ kind: 'refused', state: unknownRate(waiter.limit, this.#parts.windowMs) });
     }
   }
 }

@@ -1,5 +1,7 @@
 /** What this process holds of one subject in one window. */
 
+import type { RateAsk, RateGrant } from './ports.ts';
+
 export interface RateWindow {
   readonly number: number;
   /** Leased and not used. */
@@ -20,4 +22,26 @@ export function newRateWindow(number: number): RateWindow {
 
 export function isExhausted(window: RateWindow, limit: number): boolean {
   return window.left < 1 && window.exhaustedAt !== undefined && limit <= window.exhaustedAt;
+}
+
+export function learnGrant(window: RateWindow, { want, limit, report }: RateAsk, { granted, total }: RateGrant): void {
+  window.left += granted;
+  window.total = total;
+  window.unreported -= report;
+  window.exhaustedAt = granted < want ? limit : undefined;
+}
+
+/**
+ * A share of each without the store, where a lease is left or less than that process's part of the limit was admitted.
+ * Answers those whose lease was used, or undefined when there is nothing left of one of them.
+ */
+export function takeShare(windows: readonly RateWindow[], part: number): RateWindow[] | undefined {
+  if (windows.some(({ left, admitted }) => left < 1 && admitted >= part)) return undefined;
+  const leased = windows.filter(({ left }) => left >= 1);
+  for (const window of windows) {
+    if (window.left >= 1) window.left -= 1;
+    else window.unreported += 1;
+    window.admitted += 1;
+  }
+  return leased;
 }

@@ -1,10 +1,16 @@
-/** How much of a budget a process asks for ahead of need, and how much of it keeps. */
+/** How much of a rate or a budget a process asks for ahead of need, and how much of it keeps. */
 
 import type { Budget } from './budget.ts';
+import type { RateSubject } from './rate-subject.ts';
 
-/** How far ahead a slice is meant to last, and below how much more is asked for. */
-const SLICE_MS = 500;
-const LOW_MS = 250;
+/** How far ahead a slice is meant to last. */
+const SLICE_MS = 2000;
+/** More is asked for when less is left than this needs; and when a statement leaves anyway, also where it is less than that. */
+export const LOW_MS = 500;
+export const SHORT_MS = 1250;
+/** Of a rate, what may lie unused in all processes together when one is lost or a window ends. */
+const STRANDED_SHARE = 0.04;
+
 /** Of a quota, what may lie unused in all processes together. */
 const SPARE_SHARE = 0.05;
 /** Of what is left of a budget, the same: towards its end slices become small, so that the last tokens are found where they are asked for. */
@@ -12,7 +18,13 @@ const LEFT_SHARE = 0.25;
 /** Whoever asked for nothing for so long keeps nothing. */
 const IDLE_MS = 10_000;
 
-/** 0 where there is too little to slice: then each check takes what it needs. */
+/** Requests; 0 for a limit too small to slice. */
+export function rateSliceOf(subject: RateSubject, holders: number, nowMs: number): number {
+  const most = Math.floor((subject.limit * STRANDED_SHARE) / holders);
+  return Math.min(most, Math.ceil(subject.demand.within(SLICE_MS, nowMs)));
+}
+
+/** Tokens; 0 where there is too little to slice: then each check takes what it needs. */
 export function sliceOf(budget: Budget, holders: number, nowMs: number): number {
   if (nowMs - budget.askedAtMs > IDLE_MS) return 0;
   const left = budget.left(budget.quota) + Math.max(0, budget.spare);
@@ -24,6 +36,11 @@ export function sliceOf(budget: Budget, holders: number, nowMs: number): number 
 /** Whether more will be needed before long. */
 export function runsLow(budget: Budget, nowMs: number): boolean {
   return budget.spare < Math.max(budget.typical, budget.demand.within(LOW_MS, nowMs));
+}
+
+/** Whether it is worth asking for more with the next statement. */
+export function runsShort(budget: Budget, nowMs: number): boolean {
+  return budget.spare < Math.max(budget.typical, budget.demand.within(SHORT_MS, nowMs));
 }
 
 /** What may be given back: more than is kept for a while, so that it does not go to and fro. */

@@ -268,21 +268,28 @@ describe('limits', () => {
 
   test('add their headers to the upstream’s answer and change nothing else of the allow', () => {
     fc.assert(
-      fc.property(count, count, fc.integer({ min: 1, max: 60 }), roles, (limit, remaining, resetSeconds, some) => {
-        const allow: Allow = { ...ALLOW, principal: { ...USER, roles: some } };
-        const plain = readAnswer(writer.allow(allow, { reservation: 'ab'.repeat(16), rate: undefined }, REQUEST_ID, []));
-        const rate = { limit, remaining, resetSeconds };
-        const limited = readAnswer(writer.allow(allow, { reservation: 'ab'.repeat(16), rate }, REQUEST_ID, []));
-        expect({ ...limited, added: {} }).toEqual({ ...plain, added: {} });
-        expect(plain.added).toEqual({});
-        expect(limited.added).toEqual({
-          'x-ratelimit-limit-requests': `${limit}`,
-          'x-ratelimit-remaining-requests': `${remaining}`,
-          'x-ratelimit-reset-requests': `${resetSeconds}s`,
-          ratelimit: `"requests";r=${remaining};t=${resetSeconds}`,
-          'ratelimit-policy': `"requests";q=${limit};w=60`,
-        });
-      }),
+      fc.property(
+        count,
+        count,
+        fc.integer({ min: 1, max: 60 }),
+        count,
+        roles,
+        (limit, remaining, resetSeconds, windowSeconds, some) => {
+          const allow: Allow = { ...ALLOW, principal: { ...USER, roles: some } };
+          const plain = readAnswer(writer.allow(allow, { reservation: 'ab'.repeat(16), rate: undefined }, REQUEST_ID, []));
+          const rate = { limit, remaining, resetSeconds, windowSeconds };
+          const limited = readAnswer(writer.allow(allow, { reservation: 'ab'.repeat(16), rate }, REQUEST_ID, []));
+          expect({ ...limited, added: {} }).toEqual({ ...plain, added: {} });
+          expect(plain.added).toEqual({});
+          expect(limited.added).toEqual({
+            'x-ratelimit-limit-requests': `${limit}`,
+            'x-ratelimit-remaining-requests': `${remaining}`,
+            'x-ratelimit-reset-requests': `${resetSeconds}s`,
+            ratelimit: `"requests";r=${remaining};t=${resetSeconds}`,
+            'ratelimit-policy': `"requests";q=${limit};w=${windowSeconds}`,
+          });
+        },
+      ),
     );
   });
 

@@ -223,7 +223,7 @@ test('a cold check waits for its look-ups and is decided as a warm one', async (
 });
 
 describe('limits', () => {
-  const RATE = { limit: 60, remaining: 7, resetSeconds: 12 };
+  const RATE = { limit: 60, remaining: 7, resetSeconds: 12, windowSeconds: 60 };
   const admitted: Admission = { kind: 'admitted', reservation: 'cd'.repeat(16), rate: RATE };
 
   test('are asked only of what the decision allows', () => {

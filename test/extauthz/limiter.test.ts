@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { compileTenant } from '../../src/decision/compile.ts';
 import type { Allow } from '../../src/decision/model.ts';
 import { limiterOver, settlingWith } from '../../src/extauthz/limiter.ts';
-import type { AdmitAsk } from '../../src/metering/limits.ts';
+import type { AdmitAsk } from '../../src/metering/admission.ts';
 import { ACME, OWNED_KEY, present, ROUTE_LINES, USER } from './support/little-world.ts';
 
 const line = (method: string, template: string) =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { mayspend } from '../../src/metering/limits.ts';
+import { mayspend } from '../../src/metering/admission.ts';
 import { usedOf } from './support/memory-store.ts';
 import { askOf, type Running, TTL_MS, World } from './support/world.ts';
 
@@ -42,6 +42,28 @@ describe('a check', () => {
     }
     const admission = limitsOf(world).admit(askOf(ask));
     expect(admission).toMatchObject({ kind: 'admitted', rate: { limit: 50_000 } });
+  });
+
+  test('of one of many tenants shares its statements with the others: at most 2 for 1,000 checks of rate and tokens', async () => {
+    const world = new World(1, () => 5);
+    const TENANTS = 50;
+    const ask = { ...tokens(1_000_000_000_000, 256), tenantRpm: 100_000_000 };
+    const second = async (perStep: number): Promise<void> => {
+      for (let step = 0; step < 10; step++) {
+        for (let i = 0; i < perStep; i++) world.admit(0, { ...ask, tenantId: `tenant-${i % TENANTS}` });
+        await world.live(100);
+      }
+    };
+    // Each begins at a time of its own.
+    for (let i = 0; i < TENANTS; i++) {
+      for (let n = 0; n < 5; n++) world.admit(0, { ...ask, tenantId: `tenant-${i}` });
+      await world.live(100);
+    }
+    for (let i = 0; i < 3; i++) await second(300);
+    const { statements } = limitsOf(world).stats;
+    for (let i = 0; i < 5; i++) await second(300);
+    expect(limitsOf(world).stats.statements - statements).toBeLessThanOrEqual(30);
+    expect([world.faults, world.refused.length]).toEqual([0, 0]);
   });
 
   test('shows the tighter of two rates, and gives the tenant back what the key refused', async () => {
@@ -172,22 +194,56 @@ describe('a monthly quota', () => {
     expect(limitsOf(world).stats.statements - settled).toBeLessThanOrEqual(5);
   });
 
-  test('goes on while the store is away with a share of what was left, and then is a fault', async () => {
+  test('goes on while the store is away with what is held, and then is a fault', async () => {
     const world = new World(2, () => 5);
     await world.live(200);
-    for (const process of [0, 1]) world.admit(process, tokens(1000, 10));
-    await world.live(5500);
+    for (let i = 0; i < 20; i++) {
+      for (const process of [0, 1]) world.admit(process, tokens(1_000_000, 10));
+      await world.live(100);
+    }
     world.storeUp = false;
     await world.live(5500);
-    for (let i = 0; i < 100; i++) world.admit(0, tokens(1000, 10));
+    const before = world.running.length;
+    const { held, reserved } = limitsOf(world).stats.budgets;
+    const holds = Math.floor((held - reserved) / 10);
+    expect(holds).toBeGreaterThan(0);
+    for (let i = 0; i < holds + 5; i++) world.admit(0, tokens(1_000_000, 10));
     await world.live(200);
-    const alone = world.running.length - 2;
-    expect(alone).toBeGreaterThanOrEqual(40);
-    expect(alone).toBeLessThanOrEqual(60);
-    expect(world.faults).toBe(100 - alone);
+    expect([world.running.length - before, world.faults, world.refused]).toEqual([holds, 5, []]);
     world.storeUp = true;
     await world.live(1000);
-    expect(usedOf(world.store.budget('acme', PERIOD))).toBeGreaterThanOrEqual(10 * (alone + 1));
+    world.admit(0, tokens(1_000_000, 10));
+    await world.live(100);
+    expect([world.running.length - before, world.faults]).toEqual([holds + 1, 5]);
+  });
+
+  test('that is spent refuses while the store is away too', async () => {
+    const world = new World(1, () => 5);
+    world.admit(0, tokens(100, 100));
+    await world.live(200);
+    world.end(0, first(world), { total: 95 });
+    await world.live(3000);
+    world.storeUp = false;
+    await world.live(5500);
+    world.admit(0, tokens(100, 6));
+    await world.live(200);
+    expect([world.refused, world.faults]).toEqual([['insufficient_quota'], 0]);
+  });
+
+  test('that has too little left refuses, and is no fault, however often others tell of what was spent while a check waits', async () => {
+    const world = new World(3, () => 200);
+    await world.live(1000);
+    for (let i = 0; i < 60; i++) world.admit(0, tokens(300, 5));
+    await world.live(2000);
+    const running = [...world.running];
+    expect(running.length).toBe(60);
+    for (const [i, request] of running.entries()) {
+      world.end(1 + (i % 2), request, { total: 5 });
+      world.admit(0, tokens(300, 50));
+      await world.live(100);
+    }
+    await world.live(3000);
+    expect([world.faults, world.refused.length, world.pending]).toEqual([0, 60, 0]);
   });
 
   test('that the store never spoke of is a fault while the store is away', async () => {

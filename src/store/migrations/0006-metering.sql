@@ -2,7 +2,8 @@
 -- process books what a request spent, once.
 --
 -- Locks are taken in one order everywhere, so that no two statements wait for each other: a holder's row, settlements, usage_daily,
--- rate_windows or token_budgets, token_holds, collection_counts, collection_reservations; within a table in the order of its key.
+-- usage_by_model, rate_windows or token_budgets, token_holds, collection_counts, collection_reservations; within a table in the order
+-- of its key.
 -- Functions, because each of their statements sees what was committed before it: a sum read after a lock was had is never an old one.
 
 -- Holders -----------------------------------------------------------------------------------------------------------------------
@@ -196,7 +197,22 @@ create table usage_daily (
   primary key (tenant_id, day, model, key_id, user_id)
 ) with (fillfactor = 70);
 
--- One request to book. Members as in the tables above.
+-- What usage_daily has, keys and users left out: totals, models and days are read here, however many keys there are.
+create table usage_by_model (
+  tenant_id text not null,
+  day date not null,
+  model text not null,
+  requests bigint not null default 0,
+  prompt_tokens bigint not null default 0,
+  completion_tokens bigint not null default 0,
+  cached_tokens bigint not null default 0,
+  total_tokens bigint not null default 0,
+  estimated_tokens bigint not null default 0,
+  primary key (tenant_id, day, model)
+) with (fillfactor = 50);
+create index usage_by_model_by_day on usage_by_model (day);
+
+-- What is to be booked: a request, or of an event several. Members as in the tables above.
 create type metering_entry as (
   -- Its place in the batch.
   n integer,
@@ -219,18 +235,33 @@ create type metering_entry as (
   -- False where another source counts the tenant's usage.
   books boolean,
   -- 1: it made a collection, -1: it removed one, null: it had nothing to do with any.
-  collections integer
+  collections integer,
+  -- How many requests it stands for; null = one.
+  requests bigint
 );
 
 -- Adds to usage and to what is spent. Whoever calls it has made sure that each entry comes once.
 create function metering_book(entries metering_entry[]) returns void language sql as $$
   insert into usage_daily as u (tenant_id, day, model, key_id, user_id, requests, prompt_tokens, completion_tokens, cached_tokens,
     total_tokens, estimated_tokens)
-  select e.tenant_id, e.day, e.model, e.key_id, e.user_id, count(*), sum(e.prompt_tokens), sum(e.completion_tokens),
+  select e.tenant_id, e.day, e.model, e.key_id, e.user_id, sum(coalesce(e.requests, 1)), sum(e.prompt_tokens), sum(e.completion_tokens),
     sum(e.cached_tokens), sum(e.total_tokens), sum(case when e.estimated then e.total_tokens else 0 end)
   from unnest(entries) e where e.books
   group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
   on conflict (tenant_id, day, model, key_id, user_id) do update set
+    requests = u.requests + excluded.requests,
+    prompt_tokens = u.prompt_tokens + excluded.prompt_tokens,
+    completion_tokens = u.completion_tokens + excluded.completion_tokens,
+    cached_tokens = u.cached_tokens + excluded.cached_tokens,
+    total_tokens = u.total_tokens + excluded.total_tokens,
+    estimated_tokens = u.estimated_tokens + excluded.estimated_tokens;
+  insert into usage_by_model as u (tenant_id, day, model, requests, prompt_tokens, completion_tokens, cached_tokens, total_tokens,
+    estimated_tokens)
+  select e.tenant_id, e.day, e.model, sum(coalesce(e.requests, 1)), sum(e.prompt_tokens), sum(e.completion_tokens),
+    sum(e.cached_tokens), sum(e.total_tokens), sum(case when e.estimated then e.total_tokens else 0 end)
+  from unnest(entries) e where e.books
+  group by 1, 2, 3 order by 1, 2, 3
+  on conflict (tenant_id, day, model) do update set
     requests = u.requests + excluded.requests,
     prompt_tokens = u.prompt_tokens + excluded.prompt_tokens,
     completion_tokens = u.completion_tokens + excluded.completion_tokens,

@@ -2,7 +2,8 @@
 
 import { newCounts } from '../../../src/metering/counts.ts';
 import type { RateAnswer, RateAsk, RateStore } from '../../../src/metering/ports.ts';
-import { RateLeases, type SubjectKind, type Taken } from '../../../src/metering/rate-leases.ts';
+import { RateLeases, type Taken } from '../../../src/metering/rate-leases.ts';
+import type { SubjectKind } from '../../../src/metering/rate-subjects.ts';
 
 export const WINDOW_MS = 1000;
 const KINDS: Readonly<Record<string, SubjectKind>> = { tenant: 'tenant', key: 'key' };

@@ -4,7 +4,8 @@
  */
 
 import { Fault } from '../../../src/domain/errors.ts';
-import { type Admission, type AdmitAsk, Limits } from '../../../src/metering/limits.ts';
+import type { Admission, AdmitAsk } from '../../../src/metering/admission.ts';
+import { Limits } from '../../../src/metering/limits.ts';
 import type { MeteringStore } from '../../../src/metering/ports.ts';
 import { ReservationIds } from '../../../src/metering/reservation-ids.ts';
 import type { FinishedUsage } from '../../../src/metering/settlement.ts';

@@ -1,0 +1,63 @@
+/** The budgets that this process has in use, by tenant and period. */
+
+import { Fault } from '../domain/errors.ts';
+import { Budget } from './budget.ts';
+
+export interface PeriodOfTenant {
+  readonly tenant: string;
+  readonly period: string;
+  /** Milliseconds since the epoch. */
+  readonly periodEndsMs: number;
+}
+
+export class BudgetShelf {
+  readonly #max: number;
+  readonly #budgets = new Map<string, Budget>();
+  /** By tenant: of the period asked for last. */
+  readonly #current = new Map<string, Budget>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get size(): number {
+    return this.#budgets.size;
+  }
+
+  /** Tokens of all together. */
+  get sums() {
+    let held = 0;
+    let reserved = 0;
+    for (const budget of this.#budgets.values()) {
+      held += budget.held;
+      reserved += budget.reserved;
+    }
+    return { budgets: this.#budgets.size, held, reserved };
+  }
+
+  all(): Iterable<Budget> {
+    return this.#budgets.values();
+  }
+
+  /** Makes it where there is none yet. Throws a Fault when too many are in use. */
+  find({ tenant, period, periodEndsMs }: PeriodOfTenant, now: number): Budget {
+    const current = this.#current.get(tenant);
+    if (current !== undefined && current.period === period) return current;
+    const key = keyOf(tenant, period);
+    const known = this.#budgets.get(key);
+    if (known === undefined && this.#budgets.size >= this.#max) throw new Fault('too many token budgets are in use');
+    const budget = known ?? new Budget(tenant, period, periodEndsMs, now);
+    this.#budgets.set(key, budget);
+    this.#current.set(tenant, budget);
+    return budget;
+  }
+
+  forget(budget: Budget): void {
+    this.#budgets.delete(keyOf(budget.tenant, budget.period));
+    if (this.#current.get(budget.tenant) === budget) this.#current.delete(budget.tenant);
+  }
+}
+
+function keyOf(tenant: string, period: string): string {
+  return `${tenant} ${period}`;
+}
