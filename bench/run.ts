@@ -5,13 +5,24 @@
 
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { directory } from './directory.ts';
 import { freshness } from './freshness.ts';
 import { gate } from './gate.ts';
 import { iam } from './iam.ts';
+import { limits } from './limits.ts';
 import { login } from './login.ts';
 import { population } from './population-flat.ts';
 
-const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = { gate, population, freshness, login, iam, fuzz };
+const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
+  gate,
+  limits,
+  population,
+  freshness,
+  login,
+  directory,
+  iam,
+  fuzz,
+};
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !(name in BENCHMARKS));

@@ -83,12 +83,37 @@ export type CreatedUser = {
   readonly directory_roles: readonly string[];
   readonly tenant_id: string;
   readonly status: 'active' | 'deactivated';
+  /** `ldap`: a user of a directory, which keeps its e-mail, name and password. */
+  readonly source: 'local' | 'ldap';
   readonly created_at: string;
   readonly updated_at: string;
   /** Sets a first password, once, within the hour. Shown here and never again. */
   readonly password_setup_token?: string;
   /** In place of the secret where an answer is given again. */
   readonly secret_available?: false;
+};
+
+export type DirectoryTest = {
+  /** In order, up to the first that failed. */
+  readonly steps: readonly {
+    readonly step: 'connect' | 'tls' | 'service_bind' | 'find_user' | 'user_bind' | 'attributes' | 'groups' | 'roles' | 'tenant';
+    readonly ok: boolean;
+    /** What happened. */
+    readonly detail: string;
+    /** What to change. */
+    readonly advice?: string;
+    /** What was found, without secrets. */
+    readonly data?: Readonly<Record<string, unknown>>;
+  }[];
+};
+
+export type DirectoryTestRequest = {
+  /** As a login would send it. */
+  readonly username: string;
+  /** Absent: everything but the person's own bind is tried. */
+  readonly password?: string;
+  /** `ldap.name`. Absent: the directory that a login with this name would ask first. */
+  readonly directory?: string;
 };
 
 export type ExplainRequest = {
@@ -738,6 +763,8 @@ export type User = {
   readonly directory_roles: readonly string[];
   readonly tenant_id: string;
   readonly status: 'active' | 'deactivated';
+  /** `ldap`: a user of a directory, which keeps its e-mail, name and password. */
+  readonly source: 'local' | 'ldap';
   readonly created_at: string;
   readonly updated_at: string;
 };
@@ -1486,6 +1513,16 @@ export interface Paths {
       readonly answers: {
         /** One page of users and keys; it may be empty while there are more. */
         readonly '200': WhoCan;
+      };
+    };
+  };
+  readonly '/v1/iam/directory/test': {
+    /** Try a directory login step by step. Nobody is logged in or made; a wrong password counts as a failed login. */
+    readonly POST: {
+      readonly body: DirectoryTestRequest;
+      readonly answers: {
+        /** The steps and how they ended. */
+        readonly '200': DirectoryTest;
       };
     };
   };

@@ -7,21 +7,24 @@
 
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type DirectoryRoom, openDirectoryRoom } from './admin/auth/directory-room.ts';
 import type { AuthParts } from './admin/auth/parts.ts';
 import { startUpkeep } from './admin/auth/upkeep.ts';
 import { type BootstrapOutcome, bootstrap } from './admin/bootstrap.ts';
 import type { Config, Secrets } from './config/config.ts';
+import { directorySettings } from './config/directories.ts';
 import { hostAndPort, listening } from './config/listening.ts';
 import { buildRouteTable, type RouteTable } from './decision/routes.ts';
+import { openDirectories } from './directory/directories.ts';
+import type { Directories } from './directory/model.ts';
 import { createGate } from './extauthz/gate.ts';
 import { limiterOver, settlingWith } from './extauthz/limiter.ts';
+import { createRandomPool } from './extauthz/random-pool.ts';
 import { startExtAuthz } from './extauthz/server.ts';
-import { authRoutes } from './http/auth/routes.ts';
+import { apiRoutes } from './http/api-routes.ts';
 import { trustProxies } from './http/client-address.ts';
 import { withDescription } from './http/description.ts';
 import { readiness, startHealthServer } from './http/health.ts';
-import { iamRoutes } from './http/iam/routes.ts';
-import { jwksRoute } from './http/jwks.ts';
 import { createHttp } from './http/server.ts';
 import { macUnder } from './identity/mac.ts';
 import type { Passwords } from './identity/passwords.ts';
@@ -180,7 +183,7 @@ export async function joinLive(
 
 /** Opens the doors. Rejects with one sentence naming the setting when an address cannot be had; then nothing stays started. */
 export async function startServer(parts: ServerParts): Promise<Server> {
-  const { config, store, passwords, telemetry } = parts;
+  const { config, secrets, store, passwords, telemetry } = parts;
   await using starting = new AsyncDisposableStack();
   const { keys, tokens, feed, live } = await joinLive(parts, starting);
 
@@ -191,12 +194,16 @@ export async function startServer(parts: ServerParts): Promise<Server> {
     maxStalenessMs: config.cache.maxStalenessMs,
     signingKeysReady: () => keys.published().length > 0,
   });
+  const directories = configuredDirectories(config, secrets);
+  if (parts.health) warnOfDirectories(directories, telemetry);
+  const random = createRandomPool();
   const admin: AuthParts = {
     db: store.db,
     feed,
     flush: () => live.forget(),
     now: Date.now,
-    random: (size) => randomBytes(size),
+    // A copy, so that nobody holds a view of bytes that are somebody else's.
+    random: (size) => random.take(size).slice(),
     passwords,
     tokens,
     secretKey: store.secretKey,
@@ -206,6 +213,7 @@ export async function startServer(parts: ServerParts): Promise<Server> {
       failuresPerAccount: config.login.failuresPerAccount,
       failuresPerAddress: config.login.failuresPerAddress,
     },
+    directory: directoryRoom(parts, directories),
   };
   starting.defer(
     startUpkeep(store.db, (error) => {
@@ -237,20 +245,17 @@ export async function startServer(parts: ServerParts): Promise<Server> {
       trusted: trustProxies(config.http.trustedProxies),
       log: telemetry.log.child({ part: 'http' }),
     },
-    withDescription([
-      ...authRoutes({
+    withDescription(
+      apiRoutes({
         ...admin,
         origins: config.http.origins.length === 0 ? undefined : config.http.origins,
         onLogin: telemetry.login,
-      }),
-      ...iamRoutes({
-        ...admin,
         live,
         routes: table,
         metering: { windowMs: config.limits.windowMs, metersItself: metersItself(config) },
+        keySet: tokens,
       }),
-      jwksRoute(tokens),
-    ]),
+    ),
   );
   const limits = await startLimits(parts, starting);
 
@@ -292,7 +297,12 @@ export async function startServer(parts: ServerParts): Promise<Server> {
     ? await listening(
         'admin.listen',
         config.admin.listen,
-        startHealthServer({ listen: config.admin.listen, ready, metrics: telemetry.metrics }),
+        startHealthServer({
+          listen: config.admin.listen,
+          ready,
+          warnings: directories?.problems ?? [],
+          metrics: telemetry.metrics,
+        }),
       )
     : undefined;
   if (health !== undefined) starting.defer(() => health.close());
@@ -362,6 +372,29 @@ async function startLimits(
   stack.defer(() => limits.stop());
   await limits.start();
   return limits;
+}
+
+/** Undefined where none is configured. Nothing is connected to before somebody logs in. */
+export function configuredDirectories(
+  config: Pick<Config, 'directories'>,
+  secrets: Pick<Secrets, 'directoryPasswords'>,
+): Directories | undefined {
+  const settings = directorySettings(config, secrets);
+  return settings.length === 0 ? undefined : openDirectories(settings);
+}
+
+/** Says in the log what may be wrong with their configuration and keeps nobody out. */
+export function warnOfDirectories(directories: Directories | undefined, { log }: Pick<Telemetry, 'log'>): void {
+  for (const problem of directories?.problems ?? []) log.warn({ part: 'directory' }, problem);
+}
+
+function directoryRoom(
+  { config, telemetry }: Pick<ServerParts, 'config' | 'telemetry'>,
+  directories: Directories | undefined,
+): DirectoryRoom | undefined {
+  if (directories === undefined) return undefined;
+  const names = config.directories.map(({ name }) => name);
+  return openDirectoryRoom({ directories, names, report: telemetry.directory });
 }
 
 /** The built-in routes and the configured ones, which `config` has checked. */

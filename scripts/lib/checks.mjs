@@ -37,6 +37,8 @@ export async function runTests(node, args) {
     console.log('\n── Envoy: the binary');
     // Without it the tests that need it fail, and say so.
     await run(node, ['scripts/fetch-envoy.ts']);
+    console.log('\n── Directories: the servers');
+    await run(node, ['scripts/install-directories.ts']);
   }
   console.log('\n── Vitest: tests');
   const folder = await mkdtemp(join(tmpdir(), 'postern-results-'));

@@ -32,7 +32,7 @@ const ROOMS: Readonly<Record<string, Room>> = {
   domain: { from: [], pure: true },
   decision: { from: ['domain'], pure: true },
   telemetry: { from: ['domain', 'decision'] },
-  config: { from: ['domain', 'decision', 'identity'] },
+  config: { from: ['domain', 'decision', 'identity', 'directory'] },
   demo: { from: [] },
   identity: middle('identity'),
   live: middle('live'),

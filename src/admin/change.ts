@@ -6,7 +6,7 @@
 import type { Knex } from 'knex';
 import { type ErrorCode, Refusal } from '../domain/errors.ts';
 import type { RequestId, TenantId } from '../domain/ids.ts';
-import { transaction } from '../store/database.ts';
+import { lastly, transaction } from '../store/database.ts';
 import { type AuditRow, insertAudit } from '../store/queries/audit.ts';
 import type { AdminParts, Caller } from './caller.ts';
 import { once } from './idempotency.ts';
@@ -22,7 +22,7 @@ export interface Actor {
   readonly requestId: RequestId | undefined;
 }
 
-export const AUDIT_TARGETS = ['user', 'role', 'policy', 'tenant', 'api_key', 'session', 'signing_key'] as const;
+export const AUDIT_TARGETS = ['user', 'role', 'policy', 'tenant', 'api_key', 'session', 'signing_key', 'directory'] as const;
 
 export interface AuditTarget {
   readonly type: (typeof AUDIT_TARGETS)[number];
@@ -89,7 +89,7 @@ export async function change<T>(
       draft = blank();
       return once(trx, caller, async () => {
         const value = await work(trx, draft, heldFor(caller));
-        await insertAudit(trx, rowOf(actor, entry.action, draft, draft.result));
+        lastly(trx, insertAudit(trx, rowOf(actor, entry.action, draft, draft.result)));
         return value;
       });
     });

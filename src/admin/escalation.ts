@@ -23,6 +23,7 @@ import type { StoredKey } from '../store/queries/api-keys.ts';
 import { enabledAllowPolicies, type NewPolicy } from '../store/queries/policies.ts';
 import { findRoles } from '../store/queries/roles.ts';
 import { findUser, type StoredUser } from '../store/queries/users.ts';
+import { sentTogether } from '../store/together.ts';
 import { type Caller, selfId } from './caller.ts';
 import type { Transaction } from './change.ts';
 import { recordOf } from './policies/record.ts';
@@ -97,8 +98,7 @@ async function worldOf(
   tenant: TenantId,
   names: readonly RoleName[],
 ): Promise<{ readonly own: TenantView; readonly global: PolicySet }> {
-  const roles = await findRoles(trx, tenant, names);
-  const policies = await enabledAllowPolicies(trx, tenant);
+  const [roles, policies] = await sentTogether([findRoles(trx, tenant, names), enabledAllowPolicies(trx, tenant)] as const);
   const own = compileTenant({
     id: tenant,
     status: 'active',

@@ -6,6 +6,7 @@ import { checkConfig } from './check-config.ts';
 import { demo } from './demo.ts';
 import { explainCommand } from './explain.ts';
 import { exportCommand } from './export.ts';
+import { ldapTestCommand } from './ldap-test.ts';
 import { migrateCommand } from './migrate.ts';
 import { disablePolicyCommand } from './policy-disable.ts';
 import { resetAdminCommand } from './reset-admin.ts';
@@ -97,6 +98,13 @@ export const COMMANDS: readonly Command[] = [
     summary: 'Checks that nobody removed, changed or added rows of the audit log; the anchor is a seal noted earlier.',
     options: { ...CONFIG, anchor: 'value' },
     run: verifyAuditCommand,
+  },
+  {
+    words: ['ldap', 'test'],
+    takes: '[--directory NAME] USERNAME',
+    summary: 'What a directory login goes through, step by step. Reads the password from the terminal or standard input.',
+    options: { ...CONFIG, directory: 'value' },
+    run: ldapTestCommand,
   },
   {
     words: ['rotate-signing-key'],

@@ -10,7 +10,7 @@
 import { listening } from '../config/listening.ts';
 import { removeStaleSocket } from '../extauthz/listen-address.ts';
 import { startHealthServer } from '../http/health.ts';
-import type { Store } from '../server.ts';
+import { configuredDirectories, type Store, warnOfDirectories } from '../server.ts';
 import { clusterMetrics } from '../telemetry/cluster.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { Loaded } from './configuration.ts';
@@ -18,7 +18,9 @@ import { type Ended, gatherCrew } from './crew.ts';
 
 /** Runs until told to stop; resolves with the exit code. */
 export async function serveWithWorkers(loaded: Loaded, store: Store, telemetry: Telemetry, stop: Promise<void>): Promise<number> {
-  const { config } = loaded;
+  const { config, secrets } = loaded;
+  const directories = configuredDirectories(config, secrets);
+  warnOfDirectories(directories, telemetry);
   const crew = gatherCrew(config.workers, { url: store.url, secretKey: store.secretKey }, telemetry);
   const health = await listening(
     'admin.listen',
@@ -26,6 +28,7 @@ export async function serveWithWorkers(loaded: Loaded, store: Store, telemetry: 
     startHealthServer({
       listen: config.admin.listen,
       ready: async () => crew.unready(),
+      warnings: directories?.problems ?? [],
       metrics: clusterMetrics(),
     }),
   );

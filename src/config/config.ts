@@ -1,6 +1,7 @@
 /** What the rooms are configured with: parsed, complete and frozen. Secrets are apart, so that a Config can be shown and logged. */
 
 import type { RouteLine } from '../decision/model.ts';
+import type { DirectorySettings } from '../directory/settings.ts';
 
 export interface TcpAddress {
   readonly kind: 'tcp';
@@ -18,6 +19,12 @@ export interface UnixAddress {
 export type ListenAddress = TcpAddress | UnixAddress;
 
 export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
+
+/** One directory, without the password of its service account. */
+export interface DirectoryConfig extends Omit<DirectorySettings, 'serviceAccount'> {
+  /** What the service account binds as. */
+  readonly bindDn: string | undefined;
+}
 
 export interface Config {
   readonly http: {
@@ -70,6 +77,8 @@ export interface Config {
     /** Tenants whose usage comes by events all the same. */
     readonly eventsTenants: readonly string[];
   };
+  /** Those that are enabled, in the order in which they are asked; names are unique. */
+  readonly directories: readonly DirectoryConfig[];
   readonly log: { readonly level: LogLevel };
 }
 
@@ -80,6 +89,8 @@ export interface Secrets {
   readonly secretKey: string | undefined;
   /** Undefined = made at the first start and shown once. */
   readonly bootstrapPassword: string | undefined;
+  /** Of the directories' service accounts, by the name of the directory. */
+  readonly directoryPasswords: Readonly<Record<string, string>>;
   /** PEM, there when `grpc.tls` is. */
   readonly grpcTls: { readonly cert: string; readonly key: string; readonly clientCa: string | undefined } | undefined;
 }

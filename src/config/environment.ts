@@ -1,10 +1,10 @@
 /** Reads the environment: `POSTERN_` and a setting's path in upper snake case; for secrets also with `_FILE`, naming a file. */
 
-import { readFileSync, statSync } from 'node:fs';
 import { ALL_KEYS, envName } from './keys.ts';
 import { didYouMean } from './nearest.ts';
 import type { Raw } from './parsers.ts';
 import type { Problem } from './problems.ts';
+import { readSecret, SECRET_FILE_EXPECTED } from './secret-file.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -25,7 +25,6 @@ const OTHERS: ReadonlySet<string> = new Set(['POSTERN_CONFIG', 'POSTERN_CREDENTI
 const SERVICE_LINK =
   /^POSTERN_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$/;
 const SERVICE_PORT = /^POSTERN_([A-Z0-9_]+_)?PORT$/;
-const MAX_SECRET_BYTES = 65_536;
 
 /** A variable that is set to nothing counts as not set. */
 export function readEnvironment(env: Environment): EnvContent {
@@ -54,7 +53,7 @@ export function readEnvironment(env: Environment): EnvContent {
     if (entries.has(path)) {
       report(fileName, path, `set this or ${name}, not both`);
     } else if (content === undefined) {
-      report(fileName, path, 'expected a readable file of at most 64 KiB');
+      report(fileName, path, SECRET_FILE_EXPECTED);
     } else {
       entries.set(path, { raw: { kind: 'text', text: content }, name: fileName });
     }
@@ -69,13 +68,4 @@ export function readEnvironment(env: Environment): EnvContent {
 
 function isServiceLink(name: string, text: string): boolean {
   return SERVICE_LINK.test(name) || (SERVICE_PORT.test(name) && /^(tcp|udp|sctp):\/\//.test(text));
-}
-
-/** Without the line end that editors add; undefined when it cannot be read. */
-function readSecret(file: string): string | undefined {
-  try {
-    return statSync(file).size > MAX_SECRET_BYTES ? undefined : readFileSync(file, 'utf8').replace(/\r?\n$/, '');
-  } catch {
-    return undefined;
-  }
 }

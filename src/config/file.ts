@@ -1,11 +1,23 @@
 /** Reads the YAML file into one entry per setting, each with its line. Knows which settings exist and nothing about their values. */
 
 import { readFileSync, statSync } from 'node:fs';
-import { type Document, isAlias, isCollection, isMap, isScalar, LineCounter, type Node, parseDocument, type YAMLMap } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isCollection,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  type YAMLMap,
+} from 'yaml';
 import { ALL_KEYS } from './keys.ts';
 import { didYouMean } from './nearest.ts';
 import type { Raw } from './parsers.ts';
 import type { Problem, Steps } from './problems.ts';
+import { readSecret, SECRET_FILE_EXPECTED } from './secret-file.ts';
 
 export interface FileEntry {
   readonly raw: Raw;
@@ -21,6 +33,10 @@ export interface FileContent {
 const MAX_BYTES = 1_048_576;
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,23}(\.[A-Za-z][A-Za-z0-9_-]{0,23}){0,4}$/;
 const PATHS: ReadonlySet<string> = new Set(ALL_KEYS.map((key) => key.path));
+/** Where a secret's own setting is told to be read from a file: `ldap.bind-password-file`. */
+const SECRET_FILES: ReadonlyMap<string, string> = new Map(
+  ALL_KEYS.filter((key) => key.secret).map((key) => [`${key.path}-file`, key.path]),
+);
 /** Every beginning of a path: `grpc`, `grpc.tls`. */
 const SECTIONS: ReadonlySet<string> = new Set(
   [...PATHS].flatMap((path) =>
@@ -107,18 +123,34 @@ class Walk {
   }
 
   #pair(key: unknown, path: string, node: Node | undefined): void {
-    if (SECTIONS.has(path)) {
+    // A setting that may be a map of settings or a list of such maps.
+    if (SECTIONS.has(path) && !(PATHS.has(path) && isSeq(node))) {
       if (isMap(node)) {
         this.map(node, `${path}.`);
       } else if (!isEmpty(node)) {
         this.report(key, path, 'expected a map of settings');
       }
+    } else if (SECRET_FILES.has(path)) {
+      this.#secretFile(key, path, node);
     } else if (!PATHS.has(path)) {
       this.report(key, path, `unknown key${didYouMean(path, [...PATHS, ...SECTIONS])}`);
     } else if (this.entries.has(path)) {
       this.report(key, path, `given twice: also in line ${this.entries.get(path)?.lineOf([])}`);
     } else if (node !== undefined && !isEmpty(node)) {
       this.#entry(key, path, node);
+    }
+  }
+
+  /** The content of the file that is named stands for the setting itself. */
+  #secretFile(key: unknown, path: string, node: Node | undefined): void {
+    const own = SECRET_FILES.get(path) ?? '';
+    const content = isScalar(node) && typeof node.value === 'string' ? readSecret(node.value) : undefined;
+    if (this.entries.has(own)) {
+      this.report(key, path, `set this or ${own}, not both`);
+    } else if (content === undefined) {
+      this.report(key, path, SECRET_FILE_EXPECTED);
+    } else {
+      this.entries.set(own, { raw: { kind: 'text', text: content }, lineOf: () => this.#lineOf(key) });
     }
   }
 

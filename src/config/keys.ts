@@ -4,6 +4,9 @@
  */
 
 import { passwordProblems } from '../identity/password-rules.ts';
+import { FILE_PATH, type Key, optional, secret, setting } from './key.ts';
+import { LDAP } from './ldap-keys.ts';
+import { ldapDirectories } from './ldap-list.ts';
 import {
   delay,
   duration,
@@ -14,7 +17,6 @@ import {
   network,
   oneOf,
   origin,
-  type Parser,
   retention,
   scalar,
   tcpAddress,
@@ -23,35 +25,6 @@ import {
 } from './parsers.ts';
 import { routeLines } from './routes.ts';
 
-export interface Key<T> {
-  readonly path: string;
-  readonly parse: Parser<T>;
-  /** As one would write it; undefined = without a value unless given. */
-  readonly defaultText: string | undefined;
-  readonly fallback: T;
-  /** Never shown, and may also come from the file that `POSTERN_…_FILE` names. */
-  readonly secret: boolean;
-  readonly help: string;
-}
-
-/** @param defaultText must parse: it goes the same way as a given value */
-function setting<T>(path: string, parse: Parser<T>, defaultText: string, help: string): Key<T> {
-  const parsed = parse({ kind: 'text', text: defaultText });
-  if (parsed.kind === 'flaws') {
-    throw new Error(`the default of ${path} is not one of its values`);
-  }
-  return { path, parse, defaultText, fallback: parsed.value, secret: false, help };
-}
-
-function optional<T>(path: string, parse: Parser<T>, help: string): Key<T | undefined> {
-  return { path, parse, defaultText: undefined, fallback: undefined, secret: false, help };
-}
-
-function secret(path: string, parse: Parser<string>, help: string): Key<string | undefined> {
-  return { ...optional(path, parse, help), secret: true };
-}
-
-const FILE_PATH = textLike('a file', /^[^\0]+$/);
 const IDENTIFIER = textLike('a text of 1 to 255 visible characters', /^[\x21-\x7e]{1,255}$/);
 const EMAIL = textLike('an e-mail address', /^[^\s@]{1,64}@[^\s@]{1,189}$/);
 const TENANT = textLike('the id of a tenant', /^[a-z0-9][a-z0-9-]{0,62}$/);
@@ -163,8 +136,13 @@ export const KEYS = {
     '[]',
     'Tenants whose usage comes by events, whatever usage.source says.',
   ),
+  // Secret because it may hold passwords.
+  ldapList: { ...optional('ldap', ldapDirectories, 'Several directories: a list of maps of the ldap settings.'), secret: true },
+  ...LDAP,
   logLevel: setting('log.level', oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), 'info', 'What is logged.'),
 } as const;
+
+export type { Key } from './key.ts';
 
 export type AnyKey = Omit<Key<unknown>, 'parse' | 'fallback'>;
 

@@ -1,12 +1,14 @@
 /** File and environment -> one frozen Config and the secrets, or the list of everything that is wrong. The environment wins. */
 
 import type { Config, ListenAddress, Secrets } from './config.ts';
+import { loadDirectories } from './directories.ts';
 import { type Environment, readEnvironment } from './environment.ts';
 import { readConfigFile } from './file.ts';
 import { deepFreeze } from './freeze.ts';
 import { KEYS, type Key } from './keys.ts';
+import { takeLdap } from './ldap-values.ts';
 import type { Flaw, Raw } from './parsers.ts';
-import { joinPath, type Problem } from './problems.ts';
+import { joinPath, type Problem, type Steps } from './problems.ts';
 import type { Setting } from './render.ts';
 import { readTlsFiles } from './tls-files.ts';
 
@@ -48,13 +50,18 @@ export function loadConfig(options: { readonly file?: string | undefined; readon
     }
     return parsed?.kind === 'value' ? parsed.value : key.fallback;
   };
-  const report = (path: string, message: string): void => {
-    problems.push({ where: find(path)?.locate({ at: [], expected: '' }), path, message });
+  const report = (path: string, message: string, at: Steps = []): void => {
+    problems.push({ where: find(path)?.locate({ at, expected: '' }), path: joinPath(path, at), message });
   };
+  const isGiven = (path: string): boolean => find(path) !== undefined;
 
-  const secrets = takeSecrets(take);
-  const config = takeConfig(take, secrets.databaseUrl === undefined ? 'embedded' : 'remote');
-  checkTogether(config, secrets, (path) => find(path) !== undefined, report);
+  const { directories, directoryPasswords } = loadDirectories(
+    { single: takeLdap(take), list: take(KEYS.ldapList), isGiven },
+    report,
+  );
+  const secrets = { ...takeSecrets(take), directoryPasswords };
+  const config = { ...takeConfig(take, secrets.databaseUrl === undefined ? 'embedded' : 'remote'), directories };
+  checkTogether(config, secrets, isGiven, report);
   const grpcTls = readTlsFiles(config.grpc.tls, report);
   if (problems.length > 0) {
     return { kind: 'invalid', problems };
@@ -67,7 +74,7 @@ function problemOf(path: string, secret: boolean, { at, expected, got }: Flaw, w
   return { where, path: joinPath(path, at), message };
 }
 
-function takeSecrets(take: Take): Omit<Secrets, 'grpcTls'> {
+function takeSecrets(take: Take): Omit<Secrets, 'grpcTls' | 'directoryPasswords'> {
   return {
     databaseUrl: take(KEYS.databaseUrl),
     secretKey: take(KEYS.secretKey),
@@ -75,7 +82,7 @@ function takeSecrets(take: Take): Omit<Secrets, 'grpcTls'> {
   };
 }
 
-function takeConfig(take: Take, database: 'embedded' | 'remote'): Config {
+function takeConfig(take: Take, database: 'embedded' | 'remote'): Omit<Config, 'directories'> {
   return {
     http: { listen: take(KEYS.httpListen), trustedProxies: take(KEYS.httpTrustedProxies), origins: take(KEYS.httpOrigins) },
     grpc: { listen: take(KEYS.grpcListen), tls: takeTls(take) },

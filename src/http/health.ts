@@ -63,6 +63,8 @@ export function readiness(parts: ReadinessParts): ReadinessCheck {
 export interface HealthParts {
   readonly listen: { readonly host: string; readonly port: number };
   readonly ready: ReadinessCheck;
+  /** What an operator should know and what keeps no replica from deciding; shown beside either answer. */
+  readonly warnings?: readonly string[];
   /** The metrics in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
   readonly metricsContentType?: string;
@@ -94,7 +96,11 @@ async function answerTo(parts: HealthParts, request: IncomingMessage): Promise<A
       return json(200, { status: 'ok' });
     case '/readyz': {
       const reasons = await parts.ready();
-      return reasons.length === 0 ? json(200, { status: 'ready' }) : json(503, { status: 'not ready', reasons });
+      const { warnings = [] } = parts;
+      const details = warnings.length === 0 ? {} : { warnings };
+      return reasons.length === 0
+        ? json(200, { status: 'ready', ...details })
+        : json(503, { status: 'not ready', reasons, ...details });
     }
     case '/metrics':
       return { status: 200, contentType: parts.metricsContentType ?? TEXT_FORMAT, body: await parts.metrics() };

@@ -92,6 +92,8 @@ interface Described<B extends TSchema, Q extends TSchema> {
 export interface PublicRoute<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
   /** It looks at a credential where there is one. */
   readonly takesCredential?: boolean;
+  /** Whether texts of this body may be such as cannot be kept, because the use case keeps none as it came. */
+  readonly takesAnyText?: (body: unknown) => boolean;
   readonly handler: (ask: Ask<Static<B>, Static<Q>>) => Promise<Answer>;
 }
 
@@ -125,7 +127,7 @@ export interface Route {
 
 /** A route that anybody may call; it authenticates by itself if at all. */
 export function publicRoute<B extends TSchema, Q extends TSchema>(route: PublicRoute<B, Q>): Route {
-  const read = reader(route);
+  const read = reader(route, route.takesAnyText);
   return {
     ...described(route),
     access: 'public',
@@ -164,7 +166,10 @@ function described<B extends TSchema, Q extends TSchema>(route: Described<B, Q>)
   };
 }
 
-function reader<B extends TSchema, Q extends TSchema>(route: Described<B, Q>) {
+function reader<B extends TSchema, Q extends TSchema>(
+  route: Described<B, Q>,
+  takesAnyText: (body: unknown) => boolean = () => false,
+) {
   const bodies = compileValidator(route.body);
   const queries = compileValidator(route.query);
   const types = properties(route.query);
@@ -174,7 +179,10 @@ function reader<B extends TSchema, Q extends TSchema>(route: Described<B, Q>) {
     const query = admittedQuery(queries(typedQuery(raw.query, types), true));
     if (raw.body === undefined && needsBody) throw new Refusal('invalid_json', 'The request needs a JSON body.');
     const body = raw.body === undefined ? {} : raw.body;
-    const bad = unstorable(body).map((path) => ({ path, message: 'Texts hold neither NUL nor lone surrogates.' }));
+    const bad = (takesAnyText(body) ? [] : unstorable(body)).map((path) => ({
+      path,
+      message: 'Texts hold neither NUL nor lone surrogates.',
+    }));
     if (bad.length > 0)
       throw new Refusal('invalid_field', 'The body holds text that cannot be kept.', { errors: bad.slice(0, 50) });
     return { ...circumstances, query, body: admittedBody(bodies(body, shortBody)) };

@@ -51,6 +51,8 @@ export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyI
     trustProxy: false,
     // While draining, what still arrives is answered like everything else.
     return503OnClosing: false,
+    // One for all: what is logged of a request names it.
+    childLoggerFactory: (logger: FastifyBaseLogger) => logger,
     logController: new LogController({ disableRequestLogging: true }),
     http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_TIMEOUT_MS },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
@@ -191,7 +193,7 @@ function refuseUnknown(routes: readonly Route[], request: FastifyRequest, reply:
 function sendProblem(cause: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = refusalOf(cause);
   const { status, headers, body } = problemOf(error, request.id);
-  if (!(error instanceof Refusal)) request.log.error({ err: error }, 'a request could not be answered');
+  if (!(error instanceof Refusal)) request.log.error({ err: error, reqId: request.id }, 'a request could not be answered');
   // Paths that cannot be decoded come here before any hook has run.
   reply.header('x-request-id', request.id);
   reply.status(status).headers(headers).type('application/problem+json').send(JSON.stringify(body));

@@ -75,19 +75,38 @@ export async function transaction<T>(db: Database, work: (trx: Knex.Transaction)
 
 const pools = new WeakMap<Knex, Pool>();
 
+const lasts = new WeakMap<Knex.Transaction, Promise<unknown>>();
+
+/**
+ * The last statement of a transaction: it and the COMMIT are sent together, and the transaction resolves when both are done. Call it
+ * once, without awaiting what it is given, and ask nothing of `trx` that hangs on its outcome.
+ */
+export function lastly(trx: Knex.Transaction, statement: Promise<unknown>): void {
+  lasts.set(trx, statement);
+  // Whoever waits for the transaction is told.
+  statement.catch(() => undefined);
+}
+
 /** A transaction whose connection is at hand for prepared statements too. */
 async function onOneConnection<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
   const pool = pools.get(knex);
   if (pool === undefined) return knex.transaction(work);
   const connection = await pool.acquire().promise;
+  let last: Promise<unknown> | undefined;
   try {
     return await knex.transaction(
-      (trx) => {
+      async (trx) => {
         runPreparedBy(trx, (statement) => runOn(connection, statement));
-        return work(trx);
+        const result = await work(trx);
+        last = lasts.get(trx);
+        return result;
       },
       { connection },
     );
+  } catch (error) {
+    // Why it could not be committed, where it was for that.
+    await last;
+    throw error;
   } finally {
     pool.release(connection);
   }

@@ -49,22 +49,32 @@ interface Use {
   readonly client: pg.PoolClient;
   /** Why this connection must not be used again; undefined while it may. */
   broken: string | undefined;
+  /** A transaction was asked for and no statement of it was sent yet. */
+  begins: boolean;
 }
 
 /** How knex begins a transaction. */
 const KNEX_BEGIN = 'BEGIN;';
 /**
- * How one begins here, in the same round trip: the server lets it sit idle, holding its locks, for ten seconds at most, should its owner
- * be stopped or cut off.
+ * How one begins here, on the way of its first statement: the server lets it sit idle, holding its locks, for ten seconds at most,
+ * should its owner be stopped or cut off.
  */
 const BEGIN = `begin; set local idle_in_transaction_session_timeout = '10s'`;
 const ROLLBACK = /^\s*rollback\s*;?\s*$/i;
+const ENDS = /^\s*(?:rollback|commit)\s*;?\s*$/i;
+const BEGUN = { command: 'BEGIN', rowCount: 0, oid: 0, fields: [], rows: [] };
 const NO_RESULT = { command: 'ROLLBACK', rowCount: 0, oid: 0, fields: [], rows: [] };
 const CLOSE_TIMEOUT_MS = 2000;
 const IDLE_TIMEOUT_MS = 30_000;
 
 export function createPool(options: PoolOptions): Pool {
-  const clients = new pg.Pool({ ...clientOptions(options), max: options.max, idleTimeoutMillis: IDLE_TIMEOUT_MS });
+  // Statements are written as they come, without waiting for the answers of those before; the server answers in order.
+  const clients = new pg.Pool({
+    ...clientOptions(options),
+    pipeline: true,
+    max: options.max,
+    idleTimeoutMillis: IDLE_TIMEOUT_MS,
+  });
   const open = new Set<pg.PoolClient>();
   const held = new Map<PooledConnection, Use>();
   let connections = 0;
@@ -82,7 +92,7 @@ export function createPool(options: PoolOptions): Pool {
     const client = await clients.connect().catch((error: unknown) => {
       throw connectionFault(error);
     });
-    const use: Use = { client, broken: undefined };
+    const use: Use = { client, broken: undefined, begins: false };
     const connection: PooledConnection = {
       __knexUid: `c${++connections}`,
       query<R extends pg.QueryResultRow>(statement: string | Statement, done: Done<R>) {
@@ -93,12 +103,27 @@ export function createPool(options: PoolOptions): Pool {
           queueMicrotask(() => (ROLLBACK.test(text) ? done(null, NO_RESULT) : done(new Fault(broken))));
           return;
         }
-        const begins = typeof statement !== 'string' && statement.text === KNEX_BEGIN;
-        send<R>(client, begins ? BEGIN : statement, options.queryTimeoutMs, (error, result) => {
-          if (error !== null && spoilsConnection(error.cause ?? error)) {
-            use.broken = error.message;
+        const text = typeof statement === 'string' ? statement : statement.text;
+        if (text === KNEX_BEGIN) {
+          use.begins = true;
+          queueMicrotask(() => done(null, BEGUN));
+          return;
+        }
+        if (use.begins) {
+          use.begins = false;
+          if (ENDS.test(text)) {
+            queueMicrotask(() => done(null, NO_RESULT));
+            return;
           }
-          done(error, result);
+          // Answered first. Should it fail, what follows may have been done by itself, and nobody may believe it part of anything.
+          send(client, BEGIN, options.queryTimeoutMs, (error) => {
+            if (error !== null) use.broken = `a transaction could not be begun: ${error.message}`;
+          });
+        }
+        send<R>(client, statement, options.queryTimeoutMs, (error, result) => {
+          if (error !== null && spoilsConnection(error.cause ?? error)) use.broken ??= error.message;
+          if (error === null && use.broken !== undefined) done(new Fault(use.broken));
+          else done(error, result);
         });
       },
     };
@@ -112,9 +137,12 @@ export function createPool(options: PoolOptions): Pool {
       return false;
     }
     held.delete(connection);
+    // Should its last holder still ask, it may be somebody else's by now.
+    const unfit = use.broken !== undefined;
+    use.broken ??= 'the connection was given back';
     const status = use.client.getTransactionStatus();
     // An open transaction means that its owner failed to end it; the server rolls it back when the connection goes.
-    use.client.release(use.broken !== undefined || status === 'T' || status === 'E');
+    use.client.release(unfit || status === 'T' || status === 'E');
     return true;
   }
 

@@ -22,6 +22,11 @@ export function runPreparedBy(q: Knex, run: Runner): void {
   runners.set(q, run);
 }
 
+/** Whether what is asked of `q` sees what its transaction did; a knex that nobody told us of is taken for one. */
+export function isTransaction(q: Knex): boolean {
+  return q.isTransaction === true || !runners.has(q);
+}
+
 /** Rows as they come. Fails like knex. */
 export async function runPrepared<R extends pg.QueryResultRow>(
   q: Knex,

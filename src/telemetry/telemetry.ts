@@ -3,6 +3,7 @@
 import { type CacheStats, watchCaches } from './cache-metrics.ts';
 import { type CheckObserver, checkObserver } from './check-observer.ts';
 import { DecisionLog } from './decision-log.ts';
+import { type DirectoryReport, directoryReports } from './directory-metrics.ts';
 import { type Log, type LogOptions, startLogging } from './log.ts';
 import { type AccessLogStats, type MeteringStats, watchAccessLog, watchMetering } from './metering-metrics.ts';
 import { type LoginOutcome, Metrics } from './metrics.ts';
@@ -27,6 +28,8 @@ export interface Telemetry {
   readonly observer: CheckObserver;
   readonly feedEvents: FeedReports;
   readonly login: (outcome: LoginOutcome) => void;
+  /** Told what each question to a directory came to. */
+  readonly directory: (report: DirectoryReport) => void;
   /** Takes up what exists only once the server is joined. Call it once. */
   readonly watch: (watched: Watched) => void;
   /** The same for limits, and what ends of requests they are told of. */
@@ -60,6 +63,7 @@ export function createTelemetry(options: LogOptions): Telemetry {
     observer: checkObserver(metrics.checks, decisions),
     feedEvents: feedReports(log.child({ part: 'change feed' }), metrics),
     login: (outcome) => metrics.login(outcome),
+    directory: directoryReports(metrics),
     watch: ({ live, feedAgeMs }) => {
       watchCaches(metrics, live);
       metrics.gauge(

@@ -136,6 +136,7 @@ describe('a failed login', () => {
       { email: 'dir@example.com', password: PASSWORD },
       { email: 'halted@example.com', password: 'wrong' },
       { username: 'ada', password: PASSWORD, auth_type: 'ldap' },
+      { username: 'ada\0\ud800', password: `${PASSWORD}\0`, auth_type: 'ldap' },
     ];
     const seen: unknown[] = [];
     for (const [index, attempt] of attempts.entries()) {

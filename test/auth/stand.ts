@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { AttemptGate } from '../../src/admin/auth/attempt-gate.ts';
+import type { DirectoryRoom } from '../../src/admin/auth/directory-room.ts';
 import type { AccessTokenParts, AuthParts, LoginSettings, PasswordVerifier } from '../../src/admin/auth/parts.ts';
 import { authRoutes } from '../../src/http/auth/routes.ts';
 import { trustProxies } from '../../src/http/client-address.ts';
@@ -27,6 +28,8 @@ export interface StandOptions {
   /** Put between the use cases and the real passwords. */
   readonly passwords?: (real: PasswordVerifier) => PasswordVerifier;
   readonly maxWaitingPasswords?: number;
+  /** Several servers may share one. */
+  readonly directory?: DirectoryRoom;
   /** Put between the use cases and the real access tokens. */
   readonly tokens?: (real: AccessTokenParts) => AccessTokenParts;
 }
@@ -121,6 +124,7 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
       failuresPerAddress: 100,
       ...options.login,
     },
+    directory: options.directory,
   };
   const attempts = new AttemptGate();
   const routes = [...authRoutes({ ...parts, origins: options.origins }, attempts), ...userRoutes(parts), jwksRoute(tokens)];

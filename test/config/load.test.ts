@@ -55,9 +55,16 @@ describe('the configuration', () => {
       login: { failuresPerAccount: 10, failuresPerAddress: 100 },
       limits: { windowMs: 60_000, tokenEstimate: 1024, reservationTtlMs: 600_000 },
       usage: { source: 'envoy', eventsTenants: [] },
+      directories: [],
       log: { level: 'info' },
     });
-    expect(secrets).toEqual({ databaseUrl: undefined, secretKey: undefined, bootstrapPassword: undefined, grpcTls: undefined });
+    expect(secrets).toEqual({
+      databaseUrl: undefined,
+      secretKey: undefined,
+      bootstrapPassword: undefined,
+      directoryPasswords: {},
+      grpcTls: undefined,
+    });
   });
 
   it('is read from one YAML file, nested or with dots in the keys', () => {

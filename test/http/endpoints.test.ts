@@ -1,18 +1,17 @@
 /** Every endpoint does what it is for, and answers as the description of the API says: the harness holds each answer against it. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { authRoutes } from '../../src/http/auth/routes.ts';
+import { describedRoutes } from '../../src/http/api-routes.ts';
 import { withDescription } from '../../src/http/description.ts';
-import { iamRoutes } from '../../src/http/iam/routes.ts';
-import { jwksRoute } from '../../src/http/jwks.ts';
 import type { Route } from '../../src/http/route.ts';
+import { nowhere } from './directories.ts';
 import { type Call, column, type Harness, type Reply, startHarness, text } from './harness.ts';
 import { usageEvent } from './isolation-probes.ts';
 import { type Kind, makeOne, newBody } from './resources.ts';
 
 let h: Harness;
 beforeAll(async () => {
-  h = await startHarness();
+  h = await startHarness({ directory: nowhere() });
 });
 afterAll(async () => {
   await h.close();
@@ -320,6 +319,12 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     ask: () => asRoot('POST', '/v1/iam/explain/who-can', { body: { permission: 'chat:write', resource: 'models/llama-3' } }),
     shows: () => ({ permission: 'chat:write', resource: 'models/llama-3' }),
   },
+  testDirectory: {
+    guarantee: 'a directory is tried, up to the step that fails',
+    status: 200,
+    ask: () => asRoot('POST', '/v1/iam/directory/test', { body: { username: 'alice', password: PASSWORD } }),
+    shows: () => ({ steps: [{ step: 'connect', ok: false, detail: expect.any(String) }] }),
+  },
   getKeySet: {
     guarantee: 'the public keys of access tokens are published',
     status: 200,
@@ -362,11 +367,8 @@ function get(kind: Kind, shows: () => object): Expectation {
   return { guarantee: 'it is shown', status: 200, ask: onOne(kind, 'GET'), shows };
 }
 
-/** As data: none of them runs here, so there is nothing behind them. */
 function described(): readonly Route[] {
-  const nothing = '{}';
-  const routes = [...authRoutes(JSON.parse(nothing)), ...iamRoutes(JSON.parse(nothing)), jwksRoute(JSON.parse(nothing))];
-  return withDescription(routes).filter(({ path }) => !path.startsWith('/docs'));
+  return withDescription(describedRoutes()).filter(({ path }) => !path.startsWith('/docs'));
 }
 
 describe.each(described())('$method $path', ({ operationId }) => {

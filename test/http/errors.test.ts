@@ -14,6 +14,7 @@ import { connectTo, type TestClient } from '../extauthz/support/client.ts';
 import { readAnswer } from '../extauthz/support/definition.ts';
 import { checkRequest, type RequestSpec } from '../extauthz/support/requests.ts';
 import { sendRaw } from '../support/http.ts';
+import { expired } from './directories.ts';
 import { type Harness, type Json, type Reply, startHarness, text } from './harness.ts';
 import { makeOne, newBody } from './resources.ts';
 
@@ -29,7 +30,7 @@ let envoy: TestClient;
 let admission: Admission = { kind: 'admitted', reservation: undefined, rate: undefined };
 
 beforeAll(async () => {
-  h = await startHarness();
+  h = await startHarness({ directory: expired() });
   const gate = createGate({
     routes: h.platformRoutes,
     resolver: h.live,
@@ -76,7 +77,7 @@ async function limited(refusal: Admission): Promise<Refused> {
   }
 }
 
-const RATE = { limit: 1, remaining: 0, resetSeconds: 30 };
+const RATE = { limit: 1, remaining: 0, resetSeconds: 30, windowSeconds: 60 };
 
 /** How each code comes about. `undefined`: nothing answers with it, which is tested below. */
 const CAUSES: Readonly<Record<ErrorCode, (() => Promise<Refused>) | undefined>> = {
@@ -121,7 +122,7 @@ const CAUSES: Readonly<Record<ErrorCode, (() => Promise<Refused>) | undefined>> 
       body: { email: 'strong@example.test', name: 'Strong', roles: ['admin'] },
     }),
   builtin_role: () => asRoot('DELETE', '/v1/iam/roles/developer'),
-  password_expired: undefined,
+  password_expired: () => h.api('POST', '/v1/auth/login', { body: { auth_type: 'ldap', username: 'ada', password: 'right' } }),
   not_found: () => asRoot('GET', `${USERS}/nobody`),
   method_not_allowed: () => asRoot('PATCH', USERS, {}),
   already_exists: async () => asRoot('POST', '/v1/iam/roles', { name: (await makeOne(h, 'roles')).id, permissions: [] }),

@@ -2,13 +2,12 @@
 
 import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
+import type { DirectoryRoom } from '../../src/admin/auth/directory-room.ts';
 import { buildRouteTable, type RouteTable } from '../../src/decision/routes.ts';
 import { makeId, parseRoleName, parseTenantId, type RoleName, type TenantId, type UserId } from '../../src/domain/ids.ts';
-import { authRoutes } from '../../src/http/auth/routes.ts';
+import { apiRoutes } from '../../src/http/api-routes.ts';
 import { trustProxies } from '../../src/http/client-address.ts';
 import { withDescription } from '../../src/http/description.ts';
-import { iamRoutes } from '../../src/http/iam/routes.ts';
-import { jwksRoute } from '../../src/http/jwks.ts';
 import type { Route } from '../../src/http/route.ts';
 import { createHttp } from '../../src/http/server.ts';
 import { Passwords } from '../../src/identity/passwords.ts';
@@ -79,6 +78,8 @@ export interface HarnessOptions {
   readonly trustedProxies?: readonly string[];
   /** Whose usage comes by events; all unless told. */
   readonly metersItself?: (tenant: string) => boolean;
+  /** None unless told. */
+  readonly directory?: DirectoryRoom;
 }
 
 const DAY_MS = 86_400_000;
@@ -126,11 +127,15 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     secretKey: SECRET_KEY,
     login: { refreshIdleMs: 7 * DAY_MS, refreshMs: 30 * DAY_MS, failuresPerAccount: 10, failuresPerAddress: 100 },
   };
-  const api = [
-    ...authRoutes({ ...parts, origins: undefined }),
-    ...iamRoutes({ ...parts, live, routes: built.table, metering: { windowMs: 60_000, metersItself } }),
-    jwksRoute(tokens),
-  ];
+  const api = apiRoutes({
+    ...parts,
+    origins: undefined,
+    live,
+    routes: built.table,
+    metering: { windowMs: 60_000, metersItself },
+    keySet: tokens,
+    directory: options.directory,
+  });
   const check = holdAgainstDescription(api);
   const doors = { live, now: Date.now, random, trusted: trustProxies(options.trustedProxies ?? []) };
   const routes = withDescription(api);

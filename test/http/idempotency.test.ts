@@ -63,7 +63,7 @@ describe('sending again', () => {
     ['tenants', 'activate', 'tenant.activate'],
     ['api-keys', 'rotate', 'api_key.rotate'],
   ] as const;
-  const ASKING = ['explain', 'explain/simulate', 'explain/who-can'];
+  const ASKING = ['explain', 'explain/simulate', 'explain/who-can', 'directory/test'];
 
   test('every POST is tried here, or changes nothing', () => {
     const posts = h.routes.filter((route) => route.method === 'POST' && route.path.startsWith('/v1/iam/'));

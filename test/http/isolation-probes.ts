@@ -75,6 +75,8 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
     'monthly_tokens_used name new_password old_password password path period permission permissions quotas rate_limit_rpm',
   ),
   ...plain('resource resource_constraints resources result scopes settings status time to'),
+  // A directory is the platform's own, and so are the names in it.
+  ...plain('directory username'),
   // An address is one user's on the whole platform, so whether it is taken can be asked; a list tells nothing of whose it is.
   email: 'plain',
 };
@@ -114,6 +116,7 @@ const BODIES: Readonly<Record<string, Json>> = {
   'POST /v1/iam/explain': CHAT,
   'POST /v1/iam/explain/simulate': CHAT,
   'POST /v1/iam/explain/who-can': { permission: 'chat:read' },
+  'POST /v1/iam/directory/test': { username: 'alice' },
   'POST /v1/auth/password': { old_password: 'not the password', new_password: 'another one that is long enough' },
 };
 

@@ -42,6 +42,7 @@ describe('making a user', () => {
       directory_roles: [],
       tenant_id: 'acme',
       status: 'active',
+      source: 'local',
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updated_at: expect.any(String),
       password_setup_token: expect.any(String),
@@ -210,6 +211,19 @@ describe('changing a user', () => {
     await h.db.knex.raw(`insert into user_roles (user_id, role_name, source) values (?, 'auditor', 'directory')`, [someone.id]);
     const reply = await h.api('PUT', `${USERS}/${someone.id}`, { as: boss.token, body: { roles: ['developer'] } });
     expect(reply.json).toMatchObject({ roles: ['developer'], directory_roles: ['auditor'] });
+  });
+
+  test('what the directory keeps is not written here: e-mail and name of its users are told so, and may be repeated', async () => {
+    const someone = await h.person('acme', [], 'ldap');
+    const path = `${USERS}/${someone.id}`;
+    const { json } = await h.api('GET', path, { as: boss.token });
+    const refused = await h.api('PUT', path, { as: boss.token, body: { email: 'other@example.test', name: 'Other' } });
+    expect([outcome(refused), refused.json['errors']]).toMatchObject([
+      '422 invalid_field',
+      [{ path: '/email' }, { path: '/name' }],
+    ]);
+    const body = { email: json['email'], name: json['name'], department: 'Research' };
+    expect((await h.api('PUT', path, { as: boss.token, body })).json).toMatchObject({ ...body, source: 'ldap' });
   });
 
   test('a role taken away counts at once', async () => {

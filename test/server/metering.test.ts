@@ -165,7 +165,10 @@ describe('a rate limit', () => {
     const answers: Answer[] = [];
     for (let i = 0; i < 4; i++) answers.push(await ask(key, CHAT, { model: 'm', messages }));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
-    for (const { headers } of answers) expect(headers['x-ratelimit-limit-requests']).toBe('3');
+    for (const { headers } of answers) {
+      expect(headers['x-ratelimit-limit-requests']).toBe('3');
+      expect(headers['ratelimit-policy']).toBe(`"requests";q=3;w=${365 * 86_400}`);
+    }
     expect(answers.map(({ headers }) => headers['x-ratelimit-remaining-requests'])).toEqual(['2', '1', '0', '0']);
     const [refused] = answers.slice(-1);
     expect(refused === undefined ? [] : problemOf(refused)).toEqual([429, 'rate_limit_exceeded']);

@@ -6,7 +6,14 @@ import { type AuditRow, insertAudit } from '../../store/queries/audit.ts';
 import type { Provenance } from './parts.ts';
 
 export interface AuthEvent {
-  readonly action: 'auth.login' | 'auth.logout' | 'auth.refresh_reuse' | 'auth.password_change' | 'auth.password_setup';
+  readonly action:
+    | 'auth.login'
+    | 'auth.logout'
+    /** Refused by the user's directory; one that succeeds is not written down. */
+    | 'auth.refresh'
+    | 'auth.refresh_reuse'
+    | 'auth.password_change'
+    | 'auth.password_setup';
   /** Undefined while nobody is proved: the actor is anonymous then, whatever name was given. */
   readonly actor: UserId | undefined;
   readonly tenant: TenantId | undefined;

@@ -15,6 +15,7 @@ import {
 } from '../../store/queries/credentials.ts';
 import { endSessionsOfUser } from '../../store/queries/sessions.ts';
 import type { Caller } from '../caller.ts';
+import { invalidField } from '../refusals.ts';
 import { record } from './audit.ts';
 import { checkPassword } from './check-password.ts';
 import { emailSubject } from './login.ts';
@@ -30,12 +31,14 @@ export interface PasswordChange {
 /**
  * The caller's own password. Wrong old passwords count like failed logins: a stolen access token is no way to guess faster. All other
  * sessions end.
- * @throws Refusal: `invalid_credential` for a wrong old password, `invalid_field` for a new one that is refused, `too_many_attempts`,
+ * @throws Refusal: `invalid_credential` for a wrong old password, `invalid_field` for a new one that is refused and for users whose password
+ *   is the directory's, `too_many_attempts`,
  *   `insufficient_permission` for keys
  */
 export async function changePassword(parts: LoginParts, caller: Caller, change: PasswordChange, from: Provenance): Promise<void> {
   const { userId, sessionId } = ownSession(caller);
   const found = await passwordUserById(parts.db.knex, userId);
+  if (found?.ofDirectory === true) throw invalidField('', 'Your password is kept by the directory: change it there.');
   refuseWeak(parts, change.newPassword, found);
   const attempt = attemptAt(subjectOf(userId, found), from.address);
   await attempting(parts, attempt, async () => {

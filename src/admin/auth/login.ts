@@ -1,21 +1,14 @@
 /** Logging in: a password becomes a session with its first pair of tokens. */
 
-import { makeId } from '../../domain/ids.ts';
-import { makeRefreshNonce, makeRefreshToken } from '../../identity/refresh.ts';
 import { transaction } from '../../store/database.ts';
 import { type PasswordUser, passwordUserByEmail, upgradeHash } from '../../store/queries/credentials.ts';
 import { beginSession } from '../../store/queries/sessions.ts';
-import { auditRow, record } from './audit.ts';
+import { record } from './audit.ts';
+import { beginningSession } from './begin.ts';
 import { checkPassword, type ProvedUser } from './check-password.ts';
-import {
-  type AuthParts,
-  invalidCredential,
-  type LoginParts,
-  makeJti,
-  type Provenance,
-  type TokenPair,
-  tenantSuspended,
-} from './parts.ts';
+import { directoryLogin, directorySubject } from './directory-login.ts';
+import { type AuthParts, invalidCredential, type LoginParts, type Provenance, type TokenPair, tenantSuspended } from './parts.ts';
+import { shownName } from './shown-name.ts';
 import { type Attempt, attemptAt, attempting, forgive } from './throttle.ts';
 
 export interface LoginRequest {
@@ -28,15 +21,16 @@ export interface LoginRequest {
   readonly cookie: boolean;
 }
 
-/** Longest e-mail address that SMTP carries (RFC 5321, section 4.5.3.1), plus room: no user has a longer one. */
-const MAX_NAME_LENGTH = 320;
-const MAX_USER_AGENT_LENGTH = 256;
-
 /**
  * @throws Refusal: `invalid_credential` for everything that proves nobody; `tenant_suspended` after a correct password;
- *   `too_many_attempts`; `unavailable` when too many passwords are being checked
+ *   `too_many_attempts`; `unavailable` when too many passwords are being checked; of a directory also `password_expired`, and a Fault when
+ *   it cannot be asked
  */
 export async function login(parts: LoginParts, request: LoginRequest, from: Provenance): Promise<TokenPair> {
+  const { account, password, cookie } = request;
+  if (account.kind === 'directory' && parts.directory !== undefined) {
+    return await directoryLogin(parts, parts.directory, { username: account.username, password, cookie }, from);
+  }
   const name = accountName(request);
   const attempt = attemptAt(name.subject, from.address);
   return await attempting(parts, attempt, async () => {
@@ -61,13 +55,14 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
 function failureReason(user: PasswordUser | undefined): string {
   if (user === undefined) return 'unknown_user';
   if (!user.active) return 'deactivated';
+  if (user.ofDirectory) return 'directory_user';
   return user.passwordHash === undefined ? 'no_password' : 'wrong_password';
 }
 
 interface AccountName {
   /** What failures are counted under. */
   readonly subject: string;
-  /** To look up; undefined when no user can have it. */
+  /** To look up; undefined when no user can have it: it is too long, or holds what cannot be kept. */
   readonly email: string | undefined;
   /** As the audit log shows it. */
   readonly shown: string;
@@ -75,12 +70,12 @@ interface AccountName {
 
 function accountName({ account }: LoginRequest): AccountName {
   const name = (account.kind === 'email' ? account.email : account.username).trim().toLowerCase();
-  const shown = name.slice(0, MAX_NAME_LENGTH).toWellFormed();
+  const shown = shownName(name);
   switch (account.kind) {
     case 'email':
-      return { subject: emailSubject(name), email: name.length <= MAX_NAME_LENGTH ? name : undefined, shown };
+      return { subject: emailSubject(name), email: name === shown ? name : undefined, shown };
     case 'directory':
-      return { subject: `directory:${name}`, email: undefined, shown };
+      return { subject: directorySubject(name), email: undefined, shown };
     default:
       return account satisfies never;
   }
@@ -113,39 +108,14 @@ async function begin(
     });
     throw tenantSuspended();
   }
-  const sessionId = makeId('ses', from.nowMs, parts.random(10));
-  const refresh = makeRefreshToken(parts.random);
-  const begun = await beginSession(parts.db.knex, {
-    session: {
-      id: sessionId,
-      userId: user.id,
-      lifetimeMs: parts.login.refreshMs,
-      cookie: request.cookie,
-      address: from.address,
-      userAgent: from.userAgent?.slice(0, MAX_USER_AGENT_LENGTH),
-    },
-    token: { digest: refresh.digest, nonce: makeRefreshNonce(parts.random) },
-    passwordVersion: user.passwordVersion,
-    forgiven: attempt,
-    audit: auditRow(from, {
-      action: 'auth.login',
-      actor: user.id,
-      tenant: user.tenantId,
-      target: { type: 'user', id: user.id },
-      result: 'success',
-      after: { session_id: sessionId },
-    }),
+  const { beginning, pair } = beginningSession(parts, from, user, {
+    attempt,
+    forgives: true,
+    cookie: request.cookie,
   });
-  if (!begun) return undefined;
+  if (!(await beginSession(parts.db.knex, beginning))) return undefined;
   await renewHash(parts, user, request.password);
-  const access = await parts.tokens.issue({
-    userId: user.id,
-    sessionId,
-    tenantId: user.tenantId,
-    nowMs: from.nowMs,
-    jti: makeJti(parts.random),
-  });
-  return { accessToken: access.token, expiresIn: access.expiresIn, refreshToken: refresh.text, cookie: request.cookie };
+  return await pair();
 }
 
 /** While the password is at hand, its hash is brought to today's parameters. A login does not fail for it: the next one tries again. */

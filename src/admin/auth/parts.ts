@@ -5,6 +5,7 @@ import type { RequestId, SessionId, TenantId, UserId } from '../../domain/ids.ts
 import type { VerifiedToken } from '../../live/ports.ts';
 import type { AdminParts, PasswordHasher } from '../caller.ts';
 import type { AttemptGate } from './attempt-gate.ts';
+import type { DirectoryRoom } from './directory-room.ts';
 
 /** Passwords, checked. `identity` has it. */
 export interface PasswordVerifier extends PasswordHasher {
@@ -47,6 +48,8 @@ export interface AuthParts extends Omit<AdminParts, 'passwords'> {
   /** What successors of refresh tokens are derived under. */
   readonly secretKey: string;
   readonly login: LoginSettings;
+  /** Undefined = no directory is configured. */
+  readonly directory?: DirectoryRoom | undefined;
 }
 
 /** For the use cases that check a password. */

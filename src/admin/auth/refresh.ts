@@ -4,13 +4,21 @@
  *
  * A second use within ten seconds, while nobody has used the successor, is a lost answer or a second tab: it gets the same successor,
  * derived again. Any other second use means that two parties hold the token, and nobody can tell which is the thief: the session ends.
+ *
+ * For a user of a directory the claim is made twice. The first finds that a successor would be made, and makes none; then, with nothing
+ * held, the directory is asked; the second makes it, together with the roles that the directory gives now. A directory that cannot be asked
+ * leaves the token as it was, and so does one that is asked for nothing because another use was faster.
  */
 
 import type { Knex } from 'knex';
+import type { DirectoryPerson } from '../../directory/model.ts';
 import { deriveSuccessor, isRefreshToken, makeRefreshNonce, refreshDigest } from '../../identity/refresh.ts';
 import { transaction } from '../../store/database.ts';
+import type { DirectoryIdentity } from '../../store/queries/directory-users.ts';
 import { endSession, lockSessionOfToken, type RefreshFacts, refreshFacts, succeedToken } from '../../store/queries/sessions.ts';
 import { record } from './audit.ts';
+import { endForDirectory, standing } from './directory-refresh.ts';
+import { refreshRoles } from './directory-user.ts';
 import {
   type AuthParts,
   applyHere,
@@ -39,6 +47,11 @@ export interface RefreshParts extends AuthParts {
  */
 export type RefreshClaims = Map<string, Promise<Outcome>>;
 
+type Claim =
+  | Outcome
+  /** Granted if the user's directory stands by it. */
+  | { readonly kind: 'ask'; readonly facts: RefreshFacts; readonly identity: DirectoryIdentity };
+
 type Outcome =
   | { readonly kind: 'granted'; readonly facts: RefreshFacts; readonly refreshToken: string }
   | { readonly kind: 'suspended' }
@@ -48,7 +61,10 @@ type Outcome =
 
 const GRACE_MS = 10_000;
 
-/** @throws Refusal: `invalid_credential`, or `tenant_suspended`, which leaves the token unused */
+/**
+ * @throws Refusal: `invalid_credential`; or `tenant_suspended`, or `unavailable` when too many ask the directory, which leave the token
+ *   unused. So does a Fault of the directory.
+ */
 export async function refresh(parts: RefreshParts, presented: PresentedToken, from: Provenance): Promise<TokenPair> {
   if (!isRefreshToken(presented.text)) throw invalidCredential();
   const outcome = await sharedClaim(parts, presented, from);
@@ -75,20 +91,55 @@ function sharedClaim(parts: RefreshParts, presented: PresentedToken, from: Prove
   const name = `${presented.via} ${digest.toString('hex')}`;
   const underWay = parts.claims.get(name);
   if (underWay !== undefined) return underWay;
-  const begun = transaction(parts.db, (trx) => claim(trx, parts, digest, presented, from)).finally(() =>
-    parts.claims.delete(name),
-  );
+  const begun = claimAsking(parts, digest, presented, from).finally(() => parts.claims.delete(name));
   parts.claims.set(name, begun);
   return begun;
 }
 
+async function claimAsking(parts: AuthParts, digest: Uint8Array, presented: PresentedToken, from: Provenance): Promise<Outcome> {
+  const first = await transaction(parts.db, (trx) => claim(trx, parts, digest, presented, from));
+  if (first.kind !== 'ask') return first;
+  const { facts, identity } = first;
+  const found = await standing(parts, identity, facts);
+  switch (found.kind) {
+    case 'stands':
+      return await claimVouched(parts, digest, presented, from, found.person);
+    case 'gone':
+      await endForDirectory(parts, facts, identity, found.reason, from);
+      await applyHere(parts);
+      return { kind: 'refused' };
+    default:
+      return found satisfies never;
+  }
+}
+
+/** The user's row is held before the session's, as everywhere. */
+async function claimVouched(
+  parts: AuthParts,
+  digest: Uint8Array,
+  presented: PresentedToken,
+  from: Provenance,
+  person: DirectoryPerson,
+): Promise<Outcome> {
+  const { outcome, changed } = await transaction(parts.db, async (trx) => {
+    const changed = await refreshRoles(trx, person, from);
+    const outcome =
+      changed === undefined ? ({ kind: 'refused' } as const) : await claim(trx, parts, digest, presented, from, person);
+    return { outcome, changed };
+  });
+  if (changed === true) await applyHere(parts);
+  return outcome.kind === 'ask' ? { kind: 'refused' } : outcome;
+}
+
+/** @param person whom the directory vouches for */
 async function claim(
   trx: Knex,
   parts: AuthParts,
   digest: Uint8Array,
   presented: PresentedToken,
   from: Provenance,
-): Promise<Outcome> {
+  person?: DirectoryPerson,
+): Promise<Claim> {
   if (!(await lockSessionOfToken(trx, digest))) return { kind: 'refused' };
   const facts = await refreshFacts(trx, digest, { idleMs: parts.login.refreshIdleMs, graceMs: GRACE_MS });
   if (facts === undefined || !cameItsWay(facts, presented)) return { kind: 'refused' };
@@ -98,6 +149,10 @@ async function claim(
   }
   if (!alive) return { kind: 'refused' };
   if (!facts.tenantActive) return { kind: 'suspended' };
+  // Who comes for a successor that is there already comes seconds after the directory was asked.
+  if (!facts.used && facts.identity !== undefined && !isOf(facts.identity, person)) {
+    return { kind: 'ask', facts, identity: facts.identity };
+  }
   const successor = deriveSuccessor(parts.secretKey, presented.text, facts.nonce);
   if (!facts.used) {
     await succeedToken(trx, digest, {
@@ -112,6 +167,10 @@ async function claim(
 /** A token born in a cookie that shows up elsewhere was taken out of the browser; it proves nobody there, and is not used up. */
 function cameItsWay(facts: RefreshFacts, presented: PresentedToken): boolean {
   return facts.cookie === (presented.via === 'cookie');
+}
+
+function isOf({ directory, stableId }: DirectoryIdentity, person: DirectoryPerson | undefined): boolean {
+  return person !== undefined && person.directory === directory && person.stableId === stableId;
 }
 
 async function endForReuse(trx: Knex, facts: RefreshFacts, from: Provenance): Promise<Outcome> {

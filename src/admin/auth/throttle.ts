@@ -20,6 +20,9 @@ import {
 import type { GatePlace } from './attempt-gate.ts';
 import type { AuthParts, LoginParts } from './parts.ts';
 
+/** What counting attempts needs. */
+export type ThrottleParts = Pick<LoginParts, 'db' | 'attempts' | 'login'>;
+
 /** How long failures count. */
 export const WINDOW_MS = 15 * 60 * 1000;
 
@@ -50,7 +53,7 @@ function network(address: string): string {
  * stays counted unless `work` forgives it.
  * @throws Refusal `too_many_attempts` when the account or the address has none left; then nothing is counted and nothing is done
  */
-export async function attempting<T>(parts: LoginParts, attempt: Attempt, work: () => Promise<T>): Promise<T> {
+export async function attempting<T>(parts: ThrottleParts, attempt: Attempt, work: () => Promise<T>): Promise<T> {
   const account = parts.attempts.open(`account:${hex(attempt.account)}`);
   const address = parts.attempts.open(`address:${hex(attempt.address)}`);
   try {
@@ -67,7 +70,7 @@ export async function attempting<T>(parts: LoginParts, attempt: Attempt, work: (
 }
 
 /** When the address is refused, or cannot be asked, the account gets its attempt back. */
-async function claimAddress({ db: { knex }, ...parts }: AuthParts, attempt: Attempt, place: GatePlace): Promise<boolean> {
+async function claimAddress({ db: { knex }, ...parts }: ThrottleParts, attempt: Attempt, place: GatePlace): Promise<boolean> {
   let claimed = false;
   try {
     claimed = await place.enter(() => claimAttempt(knex, 'address', attempt.address, window(parts, 'address')));
@@ -98,11 +101,14 @@ export async function forgive(trx: Knex, attempt: Attempt): Promise<void> {
 }
 
 /** The attempt was neither a success nor a failure: nobody could look at the password. */
-export async function giveBack(parts: AuthParts, attempt: Attempt): Promise<void> {
-  await transaction(parts.db, async (trx) => {
-    await returnAttempt(trx, 'account', attempt.account);
-    await returnAttempt(trx, 'address', attempt.address);
-  });
+export async function giveBack(parts: Pick<AuthParts, 'db'>, attempt: Attempt): Promise<void> {
+  await transaction(parts.db, (trx) => takeBack(trx, attempt));
+}
+
+/** The attempt was no failure; those before it stay counted. */
+export async function takeBack(trx: Knex, attempt: Attempt): Promise<void> {
+  await returnAttempt(trx, 'account', attempt.account);
+  await returnAttempt(trx, 'address', attempt.address);
 }
 
 /** A password was set by other proof: failures before it no longer count. */

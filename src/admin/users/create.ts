@@ -4,6 +4,7 @@ import { makeId } from '../../domain/ids.ts';
 import { makeOneTimeToken } from '../../identity/one-time.ts';
 import { putPasswordSetup } from '../../store/queries/credentials.ts';
 import { insertUser } from '../../store/queries/users.ts';
+import { sentTogether } from '../../store/together.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change } from '../change.ts';
 import { mayGiveRoles } from '../escalation.ts';
@@ -40,10 +41,10 @@ export async function createUser(parts: AdminParts, caller: Caller, request: New
     await mayGiveRoles(trx, caller, roles);
     await takePlace(trx, caller.tenant);
     const { name, department = null } = request;
-    const made = await withUniqueEmail(
-      insertUser(trx, { id, tenantId: caller.tenant, email, name, department, passwordHash, roles }),
-    );
-    if (setup !== undefined) await putPasswordSetup(trx, id, setup.digest);
+    const [made] = await sentTogether([
+      withUniqueEmail(insertUser(trx, { id, tenantId: caller.tenant, email, name, department, passwordHash, roles })),
+      setup === undefined ? undefined : putPasswordSetup(trx, id, setup.digest),
+    ] as const);
     audit.after = userResource(made);
     return userResource(made);
   });

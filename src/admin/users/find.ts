@@ -3,7 +3,8 @@
 import { Fault } from '../../domain/errors.ts';
 import { parseId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
-import { findUser, lockLocalHolders, lockUser, type StoredUser } from '../../store/queries/users.ts';
+import { findUser, holdsByHand, lockLocalHolders, lockUser, type StoredUser } from '../../store/queries/users.ts';
+import { sentTogether } from '../../store/together.ts';
 import type { Caller } from '../caller.ts';
 import type { Transaction } from '../change.ts';
 import { notFound } from '../refusals.ts';
@@ -29,10 +30,9 @@ export interface HeldUser {
  */
 export async function holdUser(trx: Transaction, caller: Caller, text: string): Promise<HeldUser> {
   const id = userIdOf(text);
-  const before = await existing(trx, caller.tenant, id);
-  const admins = isAdmin(before) ? await lockLocalHolders(trx, ADMIN) : undefined;
-  if (!(await lockUser(trx, caller.tenant, id, 'update'))) throw notFound('user');
-  const user = await existing(trx, caller.tenant, id);
+  const admins = (await holdsByHand(trx, caller.tenant, id, ADMIN)) ? await lockLocalHolders(trx, ADMIN) : undefined;
+  // Read after it is held, and sent along.
+  const [, user] = await sentTogether([lockUser(trx, caller.tenant, id, 'update'), existing(trx, caller.tenant, id)] as const);
   if (isAdmin(user) && admins === undefined) throw new Fault('the user became an administrator meanwhile');
   return { user, lastAdmin: admins !== undefined && admins.length === 1 && admins[0] === id };
 }

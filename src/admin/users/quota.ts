@@ -2,7 +2,7 @@
 
 import { Refusal } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
-import { findTenant, lockTenant, type StoredTenant } from '../../store/queries/tenants.ts';
+import { lockTenant, type StoredTenant, shareUnlimitedTenant } from '../../store/queries/tenants.ts';
 import { countActiveUsers } from '../../store/queries/users.ts';
 import type { Transaction } from '../change.ts';
 import { tenantGone } from '../refusals.ts';
@@ -20,14 +20,7 @@ export async function takePlace(trx: Transaction, tenant: TenantId): Promise<voi
 
 /** Those who find a limit are served one after the other, and nobody else waits. */
 async function holdLimited(trx: Transaction, tenant: TenantId): Promise<StoredTenant> {
-  if ((await findTenant(trx, tenant))?.quotas.max_users === undefined) {
-    const shared = existing(await lockTenant(trx, tenant, 'share'));
-    if (shared.quotas.max_users === undefined) return shared;
-  }
-  return existing(await lockTenant(trx, tenant, 'update'));
-}
-
-function existing(tenant: StoredTenant | undefined): StoredTenant {
-  if (tenant === undefined) throw tenantGone();
-  return tenant;
+  const held = (await shareUnlimitedTenant(trx, tenant)) ?? (await lockTenant(trx, tenant, 'update'));
+  if (held === undefined) throw tenantGone();
+  return held;
 }

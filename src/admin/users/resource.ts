@@ -11,6 +11,7 @@ export interface UserResource {
   readonly directory_roles: readonly string[];
   readonly tenant_id: string;
   readonly status: 'active' | 'deactivated';
+  readonly source: 'local' | 'ldap';
   readonly created_at: string;
   readonly updated_at: string;
 }
@@ -25,6 +26,7 @@ export function userResource(user: StoredUser): UserResource {
     directory_roles: user.directoryRoles,
     tenant_id: user.tenantId,
     status: user.status,
+    source: user.source,
     created_at: user.createdAt.toISOString(),
     updated_at: user.updatedAt.toISOString(),
   };

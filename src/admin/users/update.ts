@@ -1,11 +1,11 @@
 /** Changing what is written about a user, and the roles given by hand. */
 
 import { ADMIN } from '../../domain/roles.ts';
-import { setManualRoles, updateUser as writeUser } from '../../store/queries/users.ts';
+import { type StoredUser, setManualRoles, updateUser as writeUser } from '../../store/queries/users.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change } from '../change.ts';
 import { mayActOnUser, mayGiveRoles } from '../escalation.ts';
-import { lastAdminRefusal, notFound } from '../refusals.ts';
+import { lastAdminRefusal, notFound, throwIfInvalid } from '../refusals.ts';
 import { canonicalEmail, withUniqueEmail } from './email.ts';
 import { holdUser } from './find.ts';
 import { type UserResource, userResource } from './resource.ts';
@@ -25,6 +25,7 @@ export async function updateUser(parts: AdminParts, caller: Caller, id: string, 
     const { user, lastAdmin } = await holdUser(trx, caller, id);
     await mayActOnUser(trx, caller, user);
     held(userResource(user));
+    refuseKept(user, changes);
     if (changes.roles !== undefined) {
       const roles = await knownRoles(trx, user.tenantId, changes.roles, '/roles');
       await mayGiveRoles(
@@ -49,4 +50,15 @@ export async function updateUser(parts: AdminParts, caller: Caller, id: string, 
     audit.after = userResource(changed);
     return userResource(changed);
   });
+}
+
+/** E-mail and name of a directory's user are what the directory says, again at each login; repeating them is no change. */
+function refuseKept(user: StoredUser, changes: UserChanges): void {
+  if (user.source === 'local') return;
+  const email = changes.email === undefined || canonicalEmail(changes.email) === user.email;
+  const name = changes.name === undefined || changes.name === user.name;
+  throwIfInvalid([
+    ...(email ? [] : [{ path: '/email', message: 'The e-mail address of this user is kept by the directory.' }]),
+    ...(name ? [] : [{ path: '/name', message: 'The name of this user is kept by the directory.' }]),
+  ]);
 }

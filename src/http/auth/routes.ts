@@ -86,6 +86,11 @@ const ResetBody = component(
   Type.Object({ token: Type.String({ description: 'A `password_setup_token`.' }), new_password: Type.String(aPassword) }, CLOSED),
 );
 
+/** What a directory takes for a name it says itself. */
+function isOfDirectory(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && 'auth_type' in body && body.auth_type === 'ldap';
+}
+
 const LOGGED_OUT: Answers = { 204: { description: 'The session has ended.', headers: ['set-cookie'] } };
 
 /** @param attempts the logins under way in this process; its routes are made once */
@@ -99,8 +104,9 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
       summary: 'Log in with e-mail and password, or with a directory user name, for an access token and a refresh token.',
       body: LoginBody,
       query: NOTHING,
+      takesAnyText: isOfDirectory,
       answers: shows('The tokens.', resources.TokenPair, ['set-cookie']),
-      refusals: ['invalid_field', 'invalid_credential', 'tenant_suspended', 'too_many_attempts'],
+      refusals: ['invalid_field', 'invalid_credential', 'tenant_suspended', 'password_expired', 'too_many_attempts'],
       handler: (ask) => handleLogin(parts, ask),
     }),
     publicRoute({

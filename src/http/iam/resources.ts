@@ -34,6 +34,10 @@ const user = {
   directory_roles: Type.Array(text, { description: 'Given by the directory; read-only.' }),
   tenant_id: text,
   status: oneOf('active', 'deactivated'),
+  source: Type.Unsafe<'local' | 'ldap'>({
+    ...oneOf('local', 'ldap'),
+    description: '`ldap`: a user of a directory, which keeps its e-mail, name and password.',
+  }),
   created_at: instant,
   updated_at: instant,
 };

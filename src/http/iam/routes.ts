@@ -1,11 +1,13 @@
 /** All of /v1/iam. */
 
 import type { AdminParts } from '../../admin/caller.ts';
+import type { DirectoryTestParts } from '../../admin/directory/test.ts';
 import type { ExplainParts } from '../../admin/explain/question.ts';
 import type { MeteringParts } from '../../admin/usage/parts.ts';
 import type { Route } from '../route.ts';
 import { keyRoutes } from './api-keys.ts';
 import { auditRoutes } from './audit.ts';
+import { directoryRoutes } from './directory.ts';
 import { explainRoutes } from './explain.ts';
 import { policyRoutes } from './policies.ts';
 import { roleRoutes } from './roles.ts';
@@ -13,7 +15,7 @@ import { tenantRoutes } from './tenants.ts';
 import { usageRoutes } from './usage.ts';
 import { userRoutes } from './users.ts';
 
-export type IamParts = AdminParts & ExplainParts & MeteringParts;
+export type IamParts = AdminParts & ExplainParts & MeteringParts & DirectoryTestParts;
 
 export function iamRoutes(parts: IamParts): readonly Route[] {
   return [
@@ -25,5 +27,6 @@ export function iamRoutes(parts: IamParts): readonly Route[] {
     ...auditRoutes(parts),
     ...usageRoutes(parts),
     ...explainRoutes(parts),
+    ...directoryRoutes(parts),
   ];
 }

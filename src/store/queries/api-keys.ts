@@ -4,6 +4,7 @@ import type { Knex } from 'knex';
 import { Fault } from '../../domain/errors.ts';
 import { type KeyDigest, type KeyId, parseKeyDigest, type TenantId, type UserId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
+import { ASKED, readsPairs } from '../batched.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import { type KeyFilter, keyIdsInOrder } from './key-lists.ts';
 import { type Page, scopeBinding, scopeCondition, storedKey, storedTenant, storedUser, type TenantScope } from './rows.ts';
@@ -51,7 +52,6 @@ const COLUMNS = `id, tenant_id, user_id, description, prefix, last_four, scopes,
 const KEY = `select ${COLUMNS} from api_keys`;
 
 const STATEMENTS = {
-  find: { name: 'find_key', text: `${KEY} where tenant_id = $1 and id = $2` },
   lock: { name: 'lock_key', text: `${KEY} where tenant_id = $1 and id = $2 for update` },
   insert: {
     name: 'insert_key',
@@ -96,8 +96,16 @@ export async function listKeys(
   return rows.map(toKey);
 }
 
+const keyOfPair = readsPairs<KeyRow>({
+  one: { name: 'find_key', text: `${KEY} where tenant_id = $1 and id = $2` },
+  many: {
+    name: 'find_keys',
+    text: `select ${COLUMNS}, asked.asked_as from ${ASKED} join api_keys on tenant_id = asked.first and id = asked.second`,
+  },
+});
+
 export async function findKey(q: Knex, tenant: TenantId, id: KeyId): Promise<StoredKey | undefined> {
-  const [row] = await runPrepared<KeyRow>(q, STATEMENTS.find, [tenant, id]);
+  const row = await keyOfPair(q, tenant, id);
   return row && toKey(row);
 }
 

@@ -3,7 +3,7 @@
 import type { Knex } from 'knex';
 import { Fault } from '../../domain/errors.ts';
 import type { TenantId, UserId } from '../../domain/ids.ts';
-import { runPrepared } from '../prepared.ts';
+import { type Prepared, runPrepared } from '../prepared.ts';
 import { storedTenant, storedUser } from './rows.ts';
 
 export interface PasswordUser {
@@ -14,6 +14,8 @@ export interface PasswordUser {
   readonly active: boolean;
   /** False while the tenant is suspended, or deleted. */
   readonly tenantActive: boolean;
+  /** The password is kept by a directory. */
+  readonly ofDirectory: boolean;
   /** Undefined for a user who never set a password, and for users of a directory. */
   readonly passwordHash: string | undefined;
   /** Another one after each change of the password; hashing the same password anew is none. */
@@ -27,6 +29,7 @@ interface PasswordRow {
   readonly name: string;
   readonly active: boolean;
   readonly tenant_active: boolean;
+  readonly of_directory: boolean;
   readonly password_hash: string | null;
   readonly password_version: string;
 }
@@ -35,7 +38,7 @@ interface PasswordRow {
 export const PASSWORD_VERSION = `coalesce(cast(extract(epoch from password_changed_at) as text), '')`;
 
 const PASSWORD_USER = `select u.id, u.tenant_id, u.email, u.name, u.status = 'active' as active,
-    (t.status = 'active' and t.deleted_at is null) as tenant_active,
+    (t.status = 'active' and t.deleted_at is null) as tenant_active, u.source <> 'local' as of_directory,
     case when u.source = 'local' then u.password_hash end as password_hash, ${PASSWORD_VERSION} as password_version
   from users u join tenants t on t.id = u.tenant_id`;
 
@@ -48,6 +51,7 @@ function toPasswordUser(row: PasswordRow | undefined): PasswordUser | undefined 
     name: row.name,
     active: row.active,
     tenantActive: row.tenant_active,
+    ofDirectory: row.of_directory,
     passwordHash: row.password_hash ?? undefined,
     passwordVersion: row.password_version,
   };
@@ -94,16 +98,17 @@ export async function setPassword(q: Knex, id: UserId, to: string): Promise<bool
 /** How long a token that lets a password be set is good for. */
 export const PASSWORD_SETUP_MS = 60 * 60 * 1000;
 
+const PUT_PASSWORD_SETUP: Prepared = {
+  name: 'put_password_setup',
+  text: `with gone as (delete from one_time_tokens where user_id = $2)
+    insert into one_time_tokens (digest, user_id, purpose, expires_at)
+    values ($1, $2, 'password_setup', clock_timestamp() + $3::float8 * interval '1 millisecond')
+    returning floor(extract(epoch from expires_at) * 1000)::float8 as expires_ms`,
+};
+
 /** Keeps the digest of a one-time token; the ones given out before stop working. Answers when it expires, in milliseconds since the epoch. */
 export async function putPasswordSetup(q: Knex, userId: UserId, digest: Uint8Array): Promise<number> {
-  await discardPasswordSetups(q, userId);
-  const result = await q.raw<{ rows: { expires_ms: number }[] }>(
-    `insert into one_time_tokens (digest, user_id, purpose, expires_at)
-     values (:digest, :userId, 'password_setup', clock_timestamp() + :ttlMs * interval '1 millisecond')
-     returning floor(extract(epoch from expires_at) * 1000)::float8 as expires_ms`,
-    { digest, userId, ttlMs: PASSWORD_SETUP_MS },
-  );
-  const row = result.rows[0];
+  const [row] = await runPrepared<{ expires_ms: number }>(q, PUT_PASSWORD_SETUP, [digest, userId, PASSWORD_SETUP_MS]);
   if (row === undefined) throw new Fault('a one-time token was not stored');
   return row.expires_ms;
 }

@@ -65,6 +65,21 @@ export function forgivenBy(source: string, first: number): string {
     )`;
 }
 
+/**
+ * Parts of a `with` that take one attempt of an account and of an address back, if `source` has rows.
+ * @param first the place of the account's subject; the address's follows
+ */
+export function returnedBy(source: string, first: number): string {
+  return `account_returned as (
+      update login_failures set failures = failures - 1
+      where scope = 'account' and subject = $${first}::bytea and failures > 0 and exists (select from ${source}) returning 1
+    ), address_returned as (
+      update login_failures set failures = failures - 1
+      where scope = 'address' and subject = $${first + 1}::bytea and failures > 0 and exists (select from ${source})
+        and (select count(*) from account_returned) >= 0
+    )`;
+}
+
 const FORGIVE = { name: 'forgive_attempt', text: `with ${forgivenBy('(select) as once', 1)} select` };
 
 /** Forgets the account's failures and takes one attempt of the address back. */

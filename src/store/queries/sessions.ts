@@ -9,7 +9,8 @@ import { parseId, type SessionId, type TenantId, type UserId } from '../../domai
 import { runPrepared } from '../prepared.ts';
 import { type AuditRow, auditedBy, auditValues } from './audit.ts';
 import { PASSWORD_VERSION } from './credentials.ts';
-import { forgivenBy } from './login-failures.ts';
+import type { DirectoryIdentity } from './directory-users.ts';
+import { forgivenBy, returnedBy } from './login-failures.ts';
 import { type Page, storedTenant, storedUser } from './rows.ts';
 
 function storedSession(text: string): SessionId {
@@ -40,15 +41,17 @@ export interface NewRefreshToken {
 export interface Beginning {
   readonly session: NewSession;
   readonly token: Pick<NewRefreshToken, 'digest' | 'nonce'>;
-  /** Of the password that was checked. */
+  /** Of the password that was checked; empty for a user whose password is a directory's. */
   readonly passwordVersion: string;
-  /** Whose failures are forgotten, and who gets one attempt back. */
-  readonly forgiven: { readonly account: Uint8Array; readonly address: Uint8Array };
+  /** The attempt that this is: account and address get it back. */
+  readonly attempt: { readonly account: Uint8Array; readonly address: Uint8Array };
+  /** Also forgets the account's failures before it. */
+  readonly forgives: boolean;
   readonly audit: AuditRow;
 }
 
-const BEGIN = {
-  name: 'begin_session',
+const begins = (name: string, attemptReturned: typeof forgivenBy) => ({
+  name,
   text: `with held as (
       select id from users where id = $2 and status = 'active' and ${PASSWORD_VERSION} = $9::text for share
     ), begun as (
@@ -57,17 +60,20 @@ const BEGIN = {
       returning id
     ), first as (
       insert into refresh_tokens (digest, session_id, nonce, issued_at) select $7::bytea, id, $8::bytea, clock_timestamp() from begun
-    ), ${forgivenBy('begun', 10)}, ${auditedBy('begun', 12)}
+    ), ${attemptReturned('begun', 10)}, ${auditedBy('begun', 12)}
     select id from begun`,
-};
+});
+const BEGIN_FORGIVING = begins('begin_session', forgivenBy);
+const BEGIN = begins('begin_session_returning', returnedBy);
 
 /**
- * Begins a session with its first refresh token, forgives the failures before it and writes it down: all in one statement, because
+ * Begins a session with its first refresh token, takes the attempt back and writes it down: all in one statement, because
  * next to the hash of the password the round trips are what a login costs.
  * @returns false when a reset of the password or a deactivation was faster: then nothing is written
  */
-export async function beginSession(q: Knex, { session, token, passwordVersion, forgiven, audit }: Beginning): Promise<boolean> {
-  const rows = await runPrepared(q, BEGIN, [
+export async function beginSession(q: Knex, beginning: Beginning): Promise<boolean> {
+  const { session, token, passwordVersion, attempt, forgives, audit } = beginning;
+  const rows = await runPrepared(q, forgives ? BEGIN_FORGIVING : BEGIN, [
     session.id,
     session.userId,
     session.lifetimeMs,
@@ -77,8 +83,8 @@ export async function beginSession(q: Knex, { session, token, passwordVersion, f
     token.digest,
     token.nonce,
     passwordVersion,
-    forgiven.account,
-    forgiven.address,
+    attempt.account,
+    attempt.address,
     ...auditValues(audit),
   ]);
   return rows.length === 1;
@@ -116,6 +122,8 @@ export interface RefreshFacts {
   readonly withinLifetimes: boolean;
   readonly userActive: boolean;
   readonly tenantActive: boolean;
+  /** Who the user is in its directory; undefined for local ones. */
+  readonly identity: DirectoryIdentity | undefined;
 }
 
 interface RefreshRow {
@@ -131,6 +139,8 @@ interface RefreshRow {
   readonly within_lifetimes: boolean;
   readonly user_active: boolean;
   readonly tenant_active: boolean;
+  readonly directory: string | null;
+  readonly directory_id: string | null;
 }
 
 /** Call it with the session's row locked, in a statement of its own: only then does it see what the last holder of the lock did. */
@@ -147,7 +157,8 @@ export async function refreshFacts(
        s.ended_at is not null as session_ended,
        (s.expires_at > c.now and coalesce(n.issued_at, r.issued_at) > c.now - :idleMs * interval '1 millisecond') as within_lifetimes,
        u.status = 'active' as user_active,
-       (t.status = 'active' and t.deleted_at is null) as tenant_active
+       (t.status = 'active' and t.deleted_at is null) as tenant_active,
+       u.directory, u.directory_id
      from refresh_tokens r
      join sessions s on s.id = r.session_id
      join users u on u.id = s.user_id
@@ -172,6 +183,8 @@ export async function refreshFacts(
     withinLifetimes: row.within_lifetimes,
     userActive: row.user_active,
     tenantActive: row.tenant_active,
+    identity:
+      row.directory === null || row.directory_id === null ? undefined : { directory: row.directory, stableId: row.directory_id },
   };
 }
 

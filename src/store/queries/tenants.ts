@@ -31,6 +31,10 @@ const TENANT = 'select id, name, status, settings, quotas, created_at, updated_a
 const STATEMENTS = {
   find: { name: 'find_tenant', text: `${TENANT} where id = $1 and deleted_at is null` },
   lock: { name: 'lock_tenant', text: `${TENANT} where id = $1 and deleted_at is null for update` },
+  shareUnlimited: {
+    name: 'share_tenant_without_max_users',
+    text: `${TENANT} where id = $1 and deleted_at is null and quotas -> 'max_users' is null for share`,
+  },
   share: { name: 'share_tenant', text: `${TENANT} where id = $1 and deleted_at is null for share` },
 } as const satisfies Readonly<Record<string, Prepared>>;
 
@@ -66,6 +70,12 @@ export async function findTenant(q: Knex, id: TenantId): Promise<StoredTenant | 
  */
 export async function lockTenant(q: Knex, id: TenantId, mode: 'update' | 'share'): Promise<StoredTenant | undefined> {
   const [row] = await runPrepared<TenantRow>(q, mode === 'update' ? STATEMENTS.lock : STATEMENTS.share, [id]);
+  return row && toTenant(row);
+}
+
+/** Like `lockTenant` with `share`, but undefined where the number of its users is limited. */
+export async function shareUnlimitedTenant(q: Knex, id: TenantId): Promise<StoredTenant | undefined> {
+  const [row] = await runPrepared<TenantRow>(q, STATEMENTS.shareUnlimited, [id]);
   return row && toTenant(row);
 }
 

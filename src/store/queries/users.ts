@@ -3,7 +3,9 @@
 import type { Knex } from 'knex';
 import { Fault } from '../../domain/errors.ts';
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import { ASKED, readsPairs } from '../batched.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
+import { sentTogether } from '../together.ts';
 import { type Page, scopeBinding, scopeCondition, storedRole, storedTenant, storedUser, type TenantScope } from './rows.ts';
 import {
   type Asking,
@@ -55,7 +57,10 @@ const COLUMNS = `u.id, u.tenant_id, u.email, u.name, u.department, u.status, u.s
 const USER = `select ${COLUMNS} from users u`;
 
 const STATEMENTS = {
-  find: { name: 'find_user', text: `${USER} where u.tenant_id = $1 and u.id = $2` },
+  holdsByHand: {
+    name: 'user_holds_by_hand',
+    text: `select from user_roles where tenant_id = $1 and user_id = $2 and role_name = $3 and source = 'manual'`,
+  },
   lock: { name: 'lock_user', text: 'select from users where tenant_id = $1 and id = $2 for update' },
   share: { name: 'share_user', text: 'select from users where tenant_id = $1 and id = $2 for share' },
   insert: {
@@ -143,9 +148,22 @@ function isUser<R extends Partial<UserRow>>(row: R): row is R & UserRow {
   return typeof row.id === 'string';
 }
 
+const userOfPair = readsPairs<UserRow>({
+  one: { name: 'find_user', text: `${USER} where u.tenant_id = $1 and u.id = $2` },
+  many: {
+    name: 'find_users',
+    text: `select ${COLUMNS}, asked.asked_as from ${ASKED} join users u on u.tenant_id = asked.first and u.id = asked.second`,
+  },
+});
+
 export async function findUser(q: Knex, tenant: TenantId, id: UserId): Promise<StoredUser | undefined> {
-  const [row] = await runPrepared<UserRow>(q, STATEMENTS.find, [tenant, id]);
+  const row = await userOfPair(q, tenant, id);
   return row && toUser(row);
+}
+
+/** Whether the user was given the role by hand; false for a user that is not there. */
+export async function holdsByHand(q: Knex, tenant: TenantId, id: UserId, role: RoleName): Promise<boolean> {
+  return (await runPrepared(q, STATEMENTS.holdsByHand, [tenant, id, role])).length > 0;
 }
 
 /** Holds the user's row until the transaction ends: `update` against everybody, `share` against its deletion and change alone. */
@@ -182,9 +200,12 @@ export interface NewUser {
 /** Answers with the user as it is kept. Fails with a broken `users_email_key` when the e-mail is taken. */
 export async function insertUser(q: Knex, user: NewUser): Promise<StoredUser> {
   const { id, tenantId, email, name, department, passwordHash, roles = [] } = user;
-  const [row] = await runPrepared<UserRow>(q, STATEMENTS.insert, [id, tenantId, email, name, department, passwordHash, roles]);
+  const values = [id, tenantId, email, name, department, passwordHash, roles];
+  const [[row]] = await sentTogether([
+    runPrepared<UserRow>(q, STATEMENTS.insert, values),
+    roles.length === 0 ? undefined : runPrepared(q, STATEMENTS.addRoles, [id, roles]),
+  ] as const);
   if (row === undefined) throw new Fault('a user was written and not given back');
-  if (roles.length > 0) await runPrepared(q, STATEMENTS.addRoles, [id, roles]);
   return { ...toUser(row), roles: [...new Set(roles)].sort((left, right) => (left < right ? -1 : 1)) };
 }
 

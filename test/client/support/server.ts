@@ -3,10 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { bootstrap } from '../../../src/admin/bootstrap.ts';
 import { buildRouteTable } from '../../../src/decision/routes.ts';
-import { authRoutes } from '../../../src/http/auth/routes.ts';
+import { apiRoutes } from '../../../src/http/api-routes.ts';
 import { trustProxies } from '../../../src/http/client-address.ts';
-import { iamRoutes } from '../../../src/http/iam/routes.ts';
-import { jwksRoute } from '../../../src/http/jwks.ts';
 import { createHttp } from '../../../src/http/server.ts';
 import { Passwords } from '../../../src/identity/passwords.ts';
 import { rotationTimes } from '../../../src/identity/signing-key-plan.ts';
@@ -87,11 +85,17 @@ export async function startTestServer(): Promise<TestServer> {
     secretKey: SECRET_KEY,
     login: { refreshIdleMs: 7 * DAY_MS, refreshMs: 30 * DAY_MS, failuresPerAccount: 1000, failuresPerAddress: 1000 },
   };
-  const http = createHttp({ live, now, random, trusted: trustProxies([]) }, [
-    ...authRoutes({ ...parts, origins: undefined }),
-    ...iamRoutes({ ...parts, live, routes: table.table, metering: { windowMs: 60_000, metersItself: () => true } }),
-    jwksRoute(tokens),
-  ]);
+  const http = createHttp(
+    { live, now, random, trusted: trustProxies([]) },
+    apiRoutes({
+      ...parts,
+      origins: undefined,
+      live,
+      routes: table.table,
+      metering: { windowMs: 60_000, metersItself: () => true },
+      keySet: tokens,
+    }),
+  );
   const url = await http.listen({ host: '127.0.0.1', port: 0 });
   return {
     url,

@@ -1,0 +1,95 @@
+/** A directory that takes connections and never answers: when those who need it are told so, and what the others notice. */
+
+import { startRecorder } from '../test/directory/servers/recorder.ts';
+import type { DirectoryServer } from '../test/directory/servers/server.ts';
+import type { ServerUnderTest, World } from './server-under-test.ts';
+import { median, printTable, quantile } from './stack.ts';
+
+const TIMEOUT_MS = 1_000;
+const LATE_GOAL_MS = 100;
+const LOCAL_LOGINS = 200;
+const LOCAL_AT_ONCE = 4;
+const HANGING = 32;
+const TURNS = 3;
+
+export interface Hanging {
+  /** Local logins, milliseconds each. */
+  readonly alone: readonly number[];
+  readonly beside: readonly number[];
+  /** Of those who waited for the directory: milliseconds after `ldap.timeout`. */
+  readonly late: readonly number[];
+}
+
+/** @param settings of the server, with the directory's; its address and time-out are set here */
+export async function besideHanging(world: World, slapd: DirectoryServer, settings: NodeJS.ProcessEnv): Promise<Hanging> {
+  const recorder = await startRecorder(slapd.port, { silentAfter: 0 });
+  const server = await world.start({
+    settings: { ...settings, POSTERN_LDAP_URL: `ldap://127.0.0.1:${recorder.port}`, POSTERN_LDAP_TIMEOUT: `${TIMEOUT_MS}ms` },
+  });
+  const [alone, beside, late]: number[][] = [[], [], []];
+  try {
+    await localLogins(world, server);
+    for (let turn = 0; turn < TURNS; turn++) {
+      alone?.push(...(await localLogins(world, server)));
+      const stop = new AbortController();
+      const waiting = Array.from({ length: HANGING }, () => waitAgainAndAgain(server, stop.signal));
+      beside?.push(...(await localLogins(world, server)));
+      stop.abort();
+      late?.push(...(await Promise.all(waiting)).flat());
+    }
+  } finally {
+    await server.stop();
+    await recorder.close();
+  }
+  const hanging = { alone: alone ?? [], beside: beside ?? [], late: late ?? [] };
+  print(hanging);
+  return hanging;
+}
+
+function print({ alone, beside, late }: Hanging): void {
+  const row = (what: string, values: readonly number[]) => ({
+    [`${TURNS} turns`]: what,
+    'median ms': median(values).toFixed(1),
+    'p99 ms': quantile(values, 0.99).toFixed(1),
+    'most ms': Math.max(...values).toFixed(1),
+  });
+  printTable(`A directory that hangs: ${LOCAL_LOGINS} local logins, ${HANGING} people waiting for it all the time`, [
+    row('local logins, nobody waits', alone),
+    row('local logins beside them', beside),
+    row(`503 after ldap.timeout (${TIMEOUT_MS} ms) by`, late),
+  ]);
+  console.log(`\nGoal: answered within ${LATE_GOAL_MS} ms after the time-out.`);
+}
+
+/** With the local administrator's password. */
+async function localLogins(world: World, server: ServerUnderTest): Promise<number[]> {
+  const latenciesMs: number[] = [];
+  let begun = 0;
+  const client = async (): Promise<void> => {
+    while (begun < LOCAL_LOGINS) {
+      begun++;
+      const from = performance.now();
+      const token: unknown = await world.administratorToken(server);
+      if (typeof token !== 'string') throw new Error('a local login was refused');
+      latenciesMs.push(performance.now() - from);
+    }
+  };
+  await Promise.all(Array.from({ length: LOCAL_AT_ONCE }, client));
+  return latenciesMs;
+}
+
+async function waitAgainAndAgain(server: ServerUnderTest, stop: AbortSignal): Promise<number[]> {
+  const late: number[] = [];
+  while (!stop.aborted) {
+    const from = performance.now();
+    const response = await fetch(`http://${server.http}/v1/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ auth_type: 'ldap', username: 'somebody', password: 'some password' }),
+    });
+    await response.text();
+    if (response.status !== 503) throw new Error(`a login at a directory that hangs answered ${response.status}`);
+    late.push(performance.now() - from - TIMEOUT_MS);
+  }
+  return late;
+}

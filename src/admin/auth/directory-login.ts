@@ -1,0 +1,257 @@
+/**
+ * Logging in by a corporate directory: it is asked first, with nothing held; then one transaction makes or updates the user and begins the
+ * session. Every failure answers alike, after the same time and the same work as a wrong local password; why, the audit and the metrics know.
+ */
+
+import { LookedAtFault } from '../../directory/faults.ts';
+import type { DirectoryAnswer, DirectoryPerson, DirectoryReason } from '../../directory/model.ts';
+import { Fault, Refusal } from '../../domain/errors.ts';
+import type { TenantId, UserId } from '../../domain/ids.ts';
+import { transaction } from '../../store/database.ts';
+import { findDirectoryUser } from '../../store/queries/directory-users.ts';
+import { beginSession } from '../../store/queries/sessions.ts';
+import { type AuthEvent, record } from './audit.ts';
+import { type BeginningSession, beginningSession, type Entrant } from './begin.ts';
+import { asking, type DirectoryRoom } from './directory-room.ts';
+import { type Admission, admit, identityOf, inDirectory, isSettled, type TurnedAway } from './directory-user.ts';
+import { applyHere, invalidCredential, type LoginParts, type Provenance, type TokenPair, tenantSuspended } from './parts.ts';
+import { MAX_NAME_LENGTH, shownName } from './shown-name.ts';
+import { type Attempt, attemptAt, attempting, giveBack, takeBack } from './throttle.ts';
+
+export interface DirectoryLogin {
+  /** As it was typed; the directory's room reads it. */
+  readonly username: string;
+  readonly password: string;
+  readonly cookie: boolean;
+}
+
+/** Refused before anybody looked at a password: how long these take says nothing of how long a look takes. */
+const NOT_LOOKED_AT: ReadonlySet<DirectoryReason> = new Set([
+  'unknown_user',
+  'ambiguous_user',
+  'invalid_username',
+  'empty_password',
+]);
+
+/**
+ * @throws Refusal: `invalid_credential` for everything that proves nobody, or nobody who may come in; `password_expired` and
+ *   `tenant_suspended` after a correct password; `too_many_attempts`; `unavailable` when too many are asking. Fault when the directory
+ *   cannot be asked, or the store.
+ */
+export async function directoryLogin(
+  parts: LoginParts,
+  room: DirectoryRoom,
+  login: DirectoryLogin,
+  from: Provenance,
+): Promise<TokenPair> {
+  const attempt = attemptAt(directorySubject(login.username), from.address);
+  return await attempting(parts, attempt, async () => {
+    const startedMs = performance.now();
+    const answer = await authenticate(parts, room, login, attempt, startedMs);
+    switch (answer.kind) {
+      case 'proved':
+        return await enter(parts, room, { ...login, attempt, startedMs }, answer.person, from);
+      case 'password_expired':
+        room.report({ operation: 'login', directory: answer.directory, outcome: 'password_expired' });
+        throw await passwordExpired(parts, login, attempt, answer, from);
+      case 'refused': {
+        const { directory, reason } = answer;
+        room.report({ operation: 'login', directory, outcome: reason });
+        await equalWork(parts, room, login, startedMs);
+        await fail(parts, login, from, { reason, ...(directory === undefined ? {} : { directory }) });
+        throw invalidCredential();
+      }
+      default:
+        return answer satisfies never;
+    }
+  });
+}
+
+/**
+ * What failures are counted under: the bare name, however it is spelt. A directory takes `ALICE`, `CORP\alice` and `alice@corp.example`
+ * for one person, and counts her failures together before it locks her out. As two names of two people may look alike here, a success of
+ * one forgets no failure of the other: it takes back its own attempt alone.
+ */
+export function directorySubject(username: string): string {
+  const typed = username.slice(0, MAX_NAME_LENGTH).trim();
+  const bare = typed.replace(/^[^\\]*\\/, '').replace(/@[^@]*$/, '');
+  const plain = (bare === '' ? typed : bare)
+    .normalize('NFKD')
+    .replaceAll(/\p{M}+/gu, '')
+    .toLowerCase();
+  return `directory:${plain.replaceAll(/\s+/g, ' ').trim()}`;
+}
+
+async function authenticate(
+  parts: LoginParts,
+  room: DirectoryRoom,
+  { username, password }: DirectoryLogin,
+  attempt: Attempt,
+  startedMs: number,
+): Promise<DirectoryAnswer> {
+  if (username.length > MAX_NAME_LENGTH) return { kind: 'refused', reason: 'invalid_username' };
+  try {
+    const answer = await asking(room, 'login', undefined, () => room.directories.authenticate(username, password));
+    if (answer.kind !== 'refused' || !NOT_LOOKED_AT.has(answer.reason)) room.pace.note(performance.now() - startedMs);
+    return answer;
+  } catch (error) {
+    if (!(error instanceof LookedAtFault)) await giveBack(parts, attempt);
+    throw error;
+  }
+}
+
+/** What a wrong local password costs, and as long as a directory takes to look at one. */
+async function equalWork(parts: LoginParts, room: DirectoryRoom, { password }: DirectoryLogin, startedMs: number): Promise<void> {
+  await room.pace.heldBack(startedMs);
+  // That the queue is full must not undo what the directory has counted.
+  await parts.passwords.verify(undefined, password).catch(() => undefined);
+}
+
+interface Entering extends DirectoryLogin {
+  readonly attempt: Attempt;
+  readonly startedMs: number;
+}
+
+async function enter(
+  parts: LoginParts,
+  room: DirectoryRoom,
+  login: Entering,
+  person: DirectoryPerson,
+  from: Provenance,
+): Promise<TokenPair> {
+  const entered = (await enterSettled(parts, login, person, from)) ?? (await enterChanged(parts, login, person, from));
+  switch (entered.kind) {
+    case 'begun': {
+      if (entered.changed) await applyHere(parts);
+      room.report({ operation: 'login', directory: person.directory, outcome: 'success' });
+      return await entered.session.pair();
+    }
+    case 'turned_away': {
+      room.report({ operation: 'login', directory: person.directory, outcome: entered.why });
+      if (entered.why === 'tenant_suspended') throw await suspended(parts, login, person, entered, from);
+      await equalWork(parts, room, login, login.startedMs);
+      await fail(parts, login, from, { code: entered.why, ...inDirectory(person) }, entered);
+      throw invalidCredential();
+    }
+    default:
+      return entered satisfies never;
+  }
+}
+
+type Entered =
+  | { readonly kind: 'begun'; readonly session: BeginningSession; readonly changed: boolean }
+  | Extract<Admission, { readonly kind: 'turned_away' }>;
+
+/** Nearly always nothing changed since the last login: then it is one look and one statement, like a local one. */
+async function enterSettled(
+  parts: LoginParts,
+  login: Entering,
+  person: DirectoryPerson,
+  from: Provenance,
+): Promise<Entered | undefined> {
+  const user = await findDirectoryUser(parts.db.knex, identityOf(person));
+  if (user === undefined || !isSettled(user, person)) return undefined;
+  const session = beginning(parts, login, user, person, from);
+  return (await beginSession(parts.db.knex, session.beginning)) ? { kind: 'begun', session, changed: false } : undefined;
+}
+
+async function enterChanged(parts: LoginParts, login: Entering, person: DirectoryPerson, from: Provenance): Promise<Entered> {
+  try {
+    return await transaction(parts.db, async (trx): Promise<Entered> => {
+      const admission = await admit(trx, parts, person, from);
+      if (admission.kind === 'turned_away') return admission;
+      const session = beginning(parts, login, admission.user, person, from);
+      if (!(await beginSession(trx, session.beginning))) throw new Fault('a user who is held may not begin a session');
+      return { kind: 'begun', session, changed: admission.changed };
+    });
+  } catch (error) {
+    const why = error instanceof Refusal ? refusedWith(error) : undefined;
+    if (why === undefined) throw error;
+    return { kind: 'turned_away', why, id: undefined, tenant: person.tenantId };
+  }
+}
+
+function refusedWith({ code }: Refusal): TurnedAway | undefined {
+  switch (code) {
+    case 'already_exists':
+    case 'quota_exceeded':
+      return code;
+    // The tenant was deleted between being read and being held.
+    case 'tenant_mismatch':
+      return 'unknown_tenant';
+    default:
+      return undefined;
+  }
+}
+
+function beginning(
+  parts: LoginParts,
+  { attempt, cookie }: Entering,
+  user: Pick<Entrant, 'id' | 'tenantId'>,
+  { directory }: DirectoryPerson,
+  from: Provenance,
+): BeginningSession {
+  const entrant = { id: user.id, tenantId: user.tenantId, passwordVersion: '' };
+  return beginningSession(parts, from, entrant, { attempt, forgives: false, cookie, details: { directory } });
+}
+
+/** Written down by the name that was typed: whose name it is, only a right password tells. */
+async function fail(
+  parts: LoginParts,
+  { username }: DirectoryLogin,
+  from: Provenance,
+  after: NonNullable<AuthEvent['after']>,
+  known: { readonly id?: UserId | undefined; readonly tenant?: TenantId | undefined } = {},
+): Promise<void> {
+  await record(parts.db.knex, from, {
+    action: 'auth.login',
+    actor: undefined,
+    tenant: known.tenant,
+    target: { type: 'user', id: known.id ?? shownName(username) },
+    result: 'failure',
+    after: { ...after, username: shownName(username) },
+  });
+}
+
+async function suspended(
+  parts: LoginParts,
+  { username, attempt }: Entering,
+  person: DirectoryPerson,
+  { id, tenant }: Extract<Admission, { readonly kind: 'turned_away' }>,
+  from: Provenance,
+): Promise<Refusal> {
+  await transaction(parts.db, async (trx) => {
+    await takeBack(trx, attempt);
+    await record(trx, from, {
+      action: 'auth.login',
+      actor: id,
+      tenant,
+      target: { type: 'user', id: id ?? shownName(username) },
+      result: 'refused',
+      after: { code: 'tenant_suspended', ...inDirectory(person) },
+    });
+  });
+  return tenantSuspended();
+}
+
+async function passwordExpired(
+  parts: LoginParts,
+  { username }: DirectoryLogin,
+  attempt: Attempt,
+  answer: Extract<DirectoryAnswer, { readonly kind: 'password_expired' }>,
+  from: Provenance,
+): Promise<Refusal> {
+  const user = answer.person && (await findDirectoryUser(parts.db.knex, identityOf(answer.person)));
+  await transaction(parts.db, async (trx) => {
+    await takeBack(trx, attempt);
+    await record(trx, from, {
+      action: 'auth.login',
+      actor: user?.id,
+      tenant: user?.tenantId,
+      target: { type: 'user', id: user?.id ?? shownName(username) },
+      result: 'refused',
+      after: { code: 'password_expired', reason: answer.reason, directory: answer.directory, username: shownName(username) },
+    });
+  });
+  return new Refusal('password_expired', 'The password has expired in the directory. Change it there, then log in.');
+}

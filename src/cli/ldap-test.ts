@@ -1,0 +1,48 @@
+/** `postern ldap test`: what a login of one person goes through, step by step, with what to change where it fails. */
+
+import { directorySettings } from '../config/directories.ts';
+import { openDirectories } from '../directory/directories.ts';
+import type { TestStep } from '../directory/model.ts';
+import { type Arguments, UsageError } from './arguments.ts';
+import { loadOrRefuse } from './configuration.ts';
+import { readPassword } from './password-input.ts';
+
+/** Needs no database and changes nothing. The exit code is 0 when every step succeeds, 1 when one does not. */
+export async function ldapTestCommand(args: Arguments): Promise<number> {
+  const [username, ...more] = args.words;
+  if (username === undefined || more.length > 0)
+    throw new UsageError('ldap test takes one name: that of the person who would log in.');
+  const { config, secrets } = loadOrRefuse(args);
+  if (config.directories.length === 0)
+    throw new Error('No directory is configured: set ldap.enabled, ldap.url and ldap.base-dn.');
+  const directories = openDirectories(directorySettings(config, secrets));
+  const directory = args.value('directory');
+  const password = await readPassword(
+    process.stdin,
+    process.stderr,
+    `Password of ${username} (empty = all but the person's bind): `,
+  );
+  const steps = await directories.test({
+    username,
+    ...(password === '' ? {} : { password }),
+    ...(directory === undefined ? {} : { directory }),
+  });
+  const warnings = directories.problems.map((problem) => `warning  ${problem}\n`);
+  process.stdout.write([...warnings, ...steps.map(shown)].join(''));
+  return steps.every(({ ok }) => ok) ? 0 : 1;
+}
+
+function shown({ step, ok, detail, advice, data }: TestStep): string {
+  const lines = [
+    `${ok ? 'ok' : 'FAILED'}`.padEnd(8) + step.padEnd(14) + detail,
+    ...Object.entries(data ?? {}).flatMap(([name, value]) => values(name, value)),
+    ...(advice === undefined ? [] : [`        -> ${advice}`]),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function values(name: string, value: unknown): readonly string[] {
+  if (value === undefined) return [];
+  const all: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return all.map((one) => `${' '.repeat(22)}${name}: ${String(one)}`);
+}

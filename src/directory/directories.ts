@@ -1,0 +1,104 @@
+/** The one door to all configured directories. */
+
+import { Fault } from '../domain/errors.ts';
+import { Deadline } from './deadline.ts';
+import { type Directory, makeDirectory } from './directory.ts';
+import { LookedAtFault } from './faults.ts';
+import { logIn } from './login.ts';
+import { lookUp } from './lookup.ts';
+import type { Directories, DirectoryAnswer } from './model.ts';
+import { problemsOf } from './problems.ts';
+import type { DirectorySettings } from './settings.ts';
+import { testDirectory } from './test-steps.ts';
+import { makeTurns, type Turns } from './turns.ts';
+import { directoriesFor, isName } from './user-name.ts';
+
+export interface DirectoryLimits {
+  /** Connections to one directory at a time. */
+  readonly maxConnections: number;
+  /** Logins and look-ups that wait for one. */
+  readonly maxWaiting: number;
+}
+
+const LIMITS: DirectoryLimits = { maxConnections: 64, maxWaiting: 1000 };
+
+/** @param settings names are unique @throws Error when a configured CA is none */
+export function openDirectories(settings: readonly DirectorySettings[], limits: DirectoryLimits = LIMITS): Directories {
+  const all = settings.map((one) => ({
+    directory: makeDirectory(one),
+    domains: one.domains,
+    turns: makeTurns(limits.maxConnections, limits.maxWaiting),
+  }));
+  const byName = new Map(all.map((one) => [one.directory.settings.name, one]));
+
+  return {
+    problems: settings.flatMap(problemsOf),
+    authenticate: async (username, password) => {
+      if (password === '') return { kind: 'refused', reason: 'empty_password' };
+      if (!isName(username)) return { kind: 'refused', reason: 'invalid_username' };
+      if (!isPassword(password)) return { kind: 'refused', reason: 'wrong_password' };
+      return ask(directoriesFor(username, all), username, password);
+    },
+    lookup: async (name, stableId) => {
+      const one = byName.get(name);
+      if (one === undefined) throw new Fault(`no directory ${name} is configured`);
+      const { directory, turns } = one;
+      using deadline = new Deadline(directory.settings.timeoutMs);
+      return await deadline.within(turns.take(deadline, () => lookUp(directory, stableId, deadline)));
+    },
+    test: async (question) => {
+      const candidates =
+        question.directory === undefined ? directoriesFor(question.username, all) : [byName.get(question.directory)];
+      const [first] = candidates;
+      if (first === undefined) {
+        const advice = `Configured are: ${[...byName.keys()].join(', ') || 'none'}.`;
+        return [{ step: 'connect', ok: false, detail: `no directory ${question.directory ?? ''} is configured`, advice }];
+      }
+      using deadline = new Deadline(first.directory.settings.timeoutMs);
+      return await testDirectory(first.directory, question, deadline);
+    },
+  };
+}
+
+/** More than any directory takes is not sent to one. */
+function isPassword(password: string): boolean {
+  return password.length <= 1024 && password.isWellFormed();
+}
+
+/**
+ * In order, until one knows the name. All of them together get the time of the most patient, each its share of what is left. One that is out of order does not keep a
+ * person of another from logging in; and that nobody else knows the name is not known to be so while one has not answered.
+ */
+async function ask(
+  candidates: readonly { readonly directory: Directory; readonly turns: Turns }[],
+  username: string,
+  password: string,
+): Promise<DirectoryAnswer> {
+  using whole = new Deadline(Math.max(...candidates.map(({ directory }) => directory.settings.timeoutMs), 1));
+  let answer: DirectoryAnswer = { kind: 'refused', reason: 'unknown_user' };
+  let fault: Fault | undefined;
+  for (const [index, { directory, turns }] of candidates.entries()) {
+    const shareMs = Math.max(1, whole.remainingMs() / (candidates.length - index));
+    using deadline = new Deadline(Math.min(directory.settings.timeoutMs, shareMs));
+    try {
+      const login = turns.take(deadline, () => logIn(directory, { username, password }, deadline));
+      const asked = await deadline.within(login);
+      if (!asked.elsewhere) return asked.answer;
+      answer = preferred(answer, asked.answer);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      fault ??= error;
+    }
+  }
+  if (fault === undefined) return answer;
+  throw wasLookedAt(answer) ? new LookedAtFault(fault.message, { cause: fault }) : fault;
+}
+
+function wasLookedAt(answer: DirectoryAnswer): boolean {
+  return answer.kind === 'refused' && answer.reason !== 'unknown_user' && answer.reason !== 'invalid_username';
+}
+
+/** Of several refusals the one that says more. */
+function preferred(held: DirectoryAnswer, next: DirectoryAnswer): DirectoryAnswer {
+  return held.kind === 'refused' && held.reason !== 'unknown_user' ? held : next;
+}

@@ -1,0 +1,173 @@
+/** Distinguished names as text (RFC 4514): escaping, reading, and the one form in which they are compared. */
+
+export interface NamePart {
+  /** Lower case; its short name where it has one. */
+  readonly type: string;
+  readonly value: string;
+}
+
+/** From the entry upwards; more than one part where a level is named by several attributes. */
+export type Dn = readonly (readonly NamePart[])[];
+
+const TYPE = /^(?:[A-Za-z][A-Za-z0-9-]*|(?:[oO][iI][dD]\.)?\d+(?:\.\d+)*)$/;
+const HEX_PAIR = /^[0-9a-fA-F]{2}$/;
+/** RFC 4514, section 2.4: these stand for themselves only after a backslash. */
+const SPECIAL = '"+,;<>\\';
+const PLAIN = /^[A-Za-z0-9._-]+$/;
+const ESCAPABLE = `${SPECIAL} #=`;
+
+/** Other names of the attributes that names are made of (RFC 4519). */
+const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
+  ['2.5.4.3', 'cn'],
+  ['commonname', 'cn'],
+  ['2.5.4.4', 'sn'],
+  ['surname', 'sn'],
+  ['2.5.4.6', 'c'],
+  ['countryname', 'c'],
+  ['2.5.4.7', 'l'],
+  ['localityname', 'l'],
+  ['2.5.4.8', 'st'],
+  ['stateorprovincename', 'st'],
+  ['2.5.4.9', 'street'],
+  ['streetaddress', 'street'],
+  ['2.5.4.10', 'o'],
+  ['organizationname', 'o'],
+  ['2.5.4.11', 'ou'],
+  ['organizationalunitname', 'ou'],
+  ['0.9.2342.19200300.100.1.1', 'uid'],
+  ['userid', 'uid'],
+  ['0.9.2342.19200300.100.1.25', 'dc'],
+  ['domaincomponent', 'dc'],
+]);
+
+/** The value as it stands in a DN: one value, whatever it holds (RFC 4514, section 2.4). */
+export function escapeDnValue(value: string): string {
+  if (PLAIN.test(value)) return value;
+  const last = value.length - 1;
+  return [...value.matchAll(/[\s\S]/g)]
+    .map(({ 0: char, index }) => {
+      const code = char.charCodeAt(0);
+      if (code < 0x20 || code === 0x7f) return `\\${code.toString(16).padStart(2, '0')}`;
+      const atEdge = (char === ' ' && (index === 0 || index === last)) || (char === '#' && index === 0);
+      return atEdge || char === '=' || SPECIAL.includes(char) ? `\\${char}` : char;
+    })
+    .join('');
+}
+
+/** Undefined for text that is no DN. The empty text is the empty DN: the root. */
+export function parseDn(text: string): Dn | undefined {
+  if (text.trim() === '') return [];
+  const reader = new Reader(text);
+  const levels: NamePart[][] = [[]];
+  for (;;) {
+    const part = reader.part();
+    if (part === undefined) return undefined;
+    levels.at(-1)?.push(part);
+    const separator = reader.take();
+    if (separator === undefined) return levels;
+    if (separator === ',') levels.push([]);
+  }
+}
+
+/**
+ * The form in which two DNs of one entry are the same text: types by their short names, values in Unicode's compatible form, in lower
+ * case and without needless spaces (the caseIgnoreMatch of RFC 4517, as directories compare names), escapes written one way, the parts
+ * of a level sorted. Undefined for text that is no DN.
+ */
+export function normaliseDn(text: string): string | undefined {
+  return parseDn(text)
+    ?.map((level) =>
+      level
+        .map(({ type, value }) => `${type}=${escapeDnValue(fold(value))}`)
+        .toSorted()
+        .join('+'),
+    )
+    .join(',');
+}
+
+/** As directories compare names of people and groups: neither case nor the number of spaces matters. */
+export function fold(value: string): string {
+  return value.normalize('NFKC').toLowerCase().normalize('NFKC').replace(/\s+/g, ' ').trim();
+}
+
+class Reader {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** The next character, which is then behind; undefined at the end. */
+  take(): string | undefined {
+    const char = this.#text[this.#at];
+    this.#at += 1;
+    return char;
+  }
+
+  /** `type=value`, up to the separator. */
+  part(): NamePart | undefined {
+    const equals = this.#text.indexOf('=', this.#at);
+    const type = this.#text.slice(this.#at, Math.max(equals, this.#at)).trim();
+    if (equals < 0 || !TYPE.test(type)) return undefined;
+    this.#at = equals + 1;
+    const value = this.#value();
+    const plain = type.toLowerCase().replace(/^oid\./, '');
+    return value === undefined ? undefined : { type: SHORT_NAMES.get(plain) ?? plain, value };
+  }
+
+  #value(): string | undefined {
+    while (this.#text[this.#at] === ' ') this.#at += 1;
+    if (this.#text[this.#at] === '#') return this.#encoded();
+    const bytes: Buffer[] = [];
+    /** How many of the pieces belong to the value: spaces at its end do only when they are escaped. */
+    let significant = 0;
+    for (;;) {
+      const char = this.#text[this.#at];
+      if (char === undefined || char === ',' || char === '+') break;
+      const piece = char === '\\' ? this.#escaped() : SPECIAL.includes(char) || char === '\0' ? undefined : this.#plain();
+      if (piece === undefined) return undefined;
+      bytes.push(piece);
+      if (char !== ' ') significant = bytes.length;
+    }
+    return utf8(Buffer.concat(bytes.slice(0, significant)));
+  }
+
+  #plain(): Buffer | undefined {
+    const point = this.#text.codePointAt(this.#at);
+    if (point === undefined) return undefined;
+    const char = String.fromCodePoint(point);
+    this.#at += char.length;
+    return char.isWellFormed() ? Buffer.from(char) : undefined;
+  }
+
+  /** A backslash and a special character, or two hexadecimal digits: one byte. */
+  #escaped(): Buffer | undefined {
+    const pair = this.#text.slice(this.#at + 1, this.#at + 3);
+    const char = pair[0] ?? '';
+    const isHex = HEX_PAIR.test(pair);
+    if (!isHex && (char === '' || !ESCAPABLE.includes(char))) return undefined;
+    this.#at += isHex ? 3 : 2;
+    return isHex ? Buffer.from(pair, 'hex') : Buffer.from(char);
+  }
+
+  /** `#` and the value's BER in hexadecimal. A string is read; anything else stays as it is. */
+  #encoded(): string | undefined {
+    const digits = /^#((?:[0-9a-fA-F]{2})+) *(?=[,+]|$)/.exec(this.#text.slice(this.#at));
+    if (digits?.[1] === undefined) return undefined;
+    this.#at += digits[0].length;
+    const ber = Buffer.from(digits[1], 'hex');
+    const isString = [0x04, 0x0c, 0x13, 0x16].includes(ber[0] ?? 0) && ber[1] === ber.length - 2 && ber.length < 130;
+    return (isString ? utf8(ber.subarray(2)) : undefined) ?? `#${digits[1].toLowerCase()}`;
+  }
+}
+
+const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function utf8(bytes: Buffer): string | undefined {
+  try {
+    return DECODER.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

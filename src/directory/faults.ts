@@ -1,0 +1,20 @@
+import { Fault } from '../domain/errors.ts';
+
+/** The directory answered, and with a result code (RFC 4511, appendix A) that leaves the question open. */
+export class DirectoryFault extends Fault {
+  readonly code: number;
+
+  constructor(message: string, code: number) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** One directory cannot be asked, and another has looked at the password and counts it: the attempt was one. */
+export class LookedAtFault extends Fault {}
+
+/** What went wrong, in the words of the socket or of the server. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}

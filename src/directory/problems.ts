@@ -1,0 +1,29 @@
+/** What an administrator should know about the configuration of directories that nothing refuses. */
+
+import { BlockList, isIP } from 'node:net';
+import type { DirectorySettings } from './settings.ts';
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+export function problemsOf(settings: DirectorySettings): readonly string[] {
+  const clear = settings.urls.filter(({ secure, host }) => !secure && !settings.startTls && !isLoopback(host));
+  const inClear = clear.map(
+    ({ text }) =>
+      `The directory ${settings.name} is asked at ${text} in clear: whoever is on the way reads the passwords. Use ldaps://, or set ldap.start-tls.`,
+  );
+  const alone =
+    settings.serviceAccount === undefined
+      ? [
+          `The directory ${settings.name} has no service account: what it does not show to strangers cannot be seen when a token is refreshed, and the refresh is refused. Set ldap.bind-dn and ldap.bind-password.`,
+        ]
+      : [];
+  return [...inClear, ...alone];
+}
+
+export function isLoopback(host: string): boolean {
+  const version = isIP(host);
+  if (version === 0) return /^(?:.+\.)?localhost\.?$/i.test(host);
+  return LOOPBACK.check(host, version === 6 ? 'ipv6' : 'ipv4');
+}

@@ -1,0 +1,96 @@
+/** The way to a server: TCP, and TLS over it. What this gives is either plain on purpose or TLS whose certificate names the host. */
+
+import { connect, isIP, type Socket } from 'node:net';
+import { checkServerIdentity, connect as connectTls, type SecureContext, TLSSocket } from 'node:tls';
+import { Fault } from '../domain/errors.ts';
+import type { Deadline } from './deadline.ts';
+import { reasonOf } from './faults.ts';
+import type { DirectoryUrl } from './settings.ts';
+import { askForTls } from './start-tls.ts';
+
+/** How far it came, for who wants to know; see `TestStep`. */
+export type Observer = (stage: 'connect' | 'tls', detail: string, data?: Readonly<Record<string, unknown>>) => void;
+
+export interface Route {
+  readonly url: DirectoryUrl;
+  readonly startTls: boolean;
+  /** Whose certificates are believed; undefined where TLS is not used. */
+  readonly trust: SecureContext | undefined;
+}
+
+/** A failure after TCP stood: a matter of TLS. */
+export class TlsFault extends Fault {}
+
+/** @throws Fault; a TlsFault when TLS is why */
+export async function openSocket(route: Route, deadline: Deadline, observe: Observer): Promise<Socket> {
+  const { url } = route;
+  const socket = connect({ host: url.host, port: url.port });
+  const cancel = deadline.onPassing(() => socket.destroy(deadline.fault()));
+  try {
+    await event(socket, 'connect');
+    socket.setNoDelay(true);
+    observe('connect', `connected to ${url.text}`, { address: socket.remoteAddress, port: socket.remotePort });
+    if (!url.secure && !route.startTls) return socket;
+    return await secured(route, socket, deadline, observe);
+  } catch (error) {
+    socket.destroy();
+    if (error instanceof TlsFault) throw error;
+    throw new Fault(`${url.text}: ${reasonOf(error)}`);
+  } finally {
+    cancel();
+  }
+}
+
+async function secured(route: Route, plain: Socket, deadline: Deadline, observe: Observer): Promise<TLSSocket> {
+  const { url } = route;
+  try {
+    if (!url.secure) await askForTls(plain);
+    const socket = connectTls({
+      socket: plain,
+      host: url.host,
+      ...(isIP(url.host) === 0 ? { servername: url.host } : {}),
+      ...(route.trust === undefined ? {} : { secureContext: route.trust }),
+      rejectUnauthorized: true,
+      checkServerIdentity: (_, certificate) => checkServerIdentity(url.host, certificate),
+    });
+    const cancel = deadline.onPassing(() => socket.destroy(deadline.fault()));
+    try {
+      await event(socket, 'secureConnect');
+    } finally {
+      cancel();
+    }
+    if (!isVerified(socket)) throw new Error('the connection is not protected');
+    const { subject, issuer, valid_to: validTo } = socket.getPeerCertificate();
+    observe('tls', `${socket.getProtocol()}, certificate of ${url.host} verified`, {
+      protocol: socket.getProtocol(),
+      subject: subject?.CN,
+      issuer: issuer?.CN,
+      validTo,
+    });
+    return socket;
+  } catch (error) {
+    plain.destroy();
+    throw new TlsFault(`${url.text}: ${reasonOf(error)}`);
+  }
+}
+
+/** Whether what is written to the socket is read by nobody but the host of the URL. */
+export function isVerified(socket: Socket): boolean {
+  return socket instanceof TLSSocket && socket.encrypted && socket.authorized && !socket.destroyed;
+}
+
+/** Waits for it; rejects when the socket fails or closes first. */
+function event(socket: Socket, name: 'connect' | 'secureConnect'): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settle = (act: () => void): void => {
+      socket.off(name, arrived).off('error', failed).off('close', closed);
+      // Whatever fails between here and the next listener shows when the socket is used.
+      socket.on('error', () => undefined);
+      act();
+    };
+    const arrived = (): void => settle(resolve);
+    const failed = (error: Error): void => settle(() => reject(error));
+    const closed = (): void => settle(() => reject(new Error('the server closed the connection')));
+    socket.on(name, arrived).on('error', failed).on('close', closed);
+  });
+}

@@ -1,0 +1,62 @@
+/**
+ * StartTLS (RFC 4511, section 4.14) on a bare socket. The client library does not see the connection before TLS has begun: whatever
+ * somebody slipped in front of it in clear would still lie in the library's buffer and be read as if the server had said it.
+ */
+
+import type { Socket } from 'node:net';
+import { Fault } from '../domain/errors.ts';
+
+/** ExtendedRequest 1 with the name 1.3.6.1.4.1.1466.20037. */
+const REQUEST = Buffer.concat([Buffer.from('301d02010177188016', 'hex'), Buffer.from('1.3.6.1.4.1.1466.20037')]);
+const EXTENDED_RESPONSE = 0x78;
+const MAX_ANSWER_BYTES = 4096;
+
+/** Resolves when the server has agreed and sent nothing beyond. The caller's deadline destroys the socket, which ends the wait. */
+export function askForTls(socket: Socket): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let held = Buffer.alloc(0);
+    const done = (fault?: Fault): void => {
+      socket.off('data', read).off('error', failed).off('close', closed);
+      socket.pause();
+      fault === undefined ? resolve() : reject(fault);
+    };
+    const failed = (error: Error): void => done(new Fault(`StartTLS: ${error.message}`));
+    const closed = (): void => done(new Fault('StartTLS: the server closed the connection'));
+    const read = (data: Buffer): void => {
+      held = Buffer.concat([held, data]);
+      const verdict = readAnswer(held);
+      if (verdict !== 'incomplete') done(verdict === 'agreed' ? undefined : new Fault(`StartTLS: ${verdict}`));
+    };
+    socket.on('data', read).on('error', failed).on('close', closed);
+    socket.write(REQUEST);
+  });
+}
+
+/** `agreed`, `incomplete`, or the sentence that says what is wrong. */
+function readAnswer(bytes: Buffer): string {
+  if (bytes.length > 0 && bytes[0] !== 0x30) return 'the server sent something else';
+  const message = element(bytes, 0);
+  if (message === undefined) return bytes.length > MAX_ANSWER_BYTES ? 'the server sent something else' : 'incomplete';
+  if (message.end > bytes.length) return message.end > MAX_ANSWER_BYTES ? 'the server sent something else' : 'incomplete';
+  if (message.end < bytes.length) return 'the server sent more than its answer before TLS began';
+  const id = element(bytes, message.start);
+  const response = id && element(bytes, id.end);
+  const code = response && element(bytes, response.start);
+  if (response?.tag !== EXTENDED_RESPONSE || code?.tag !== 0x0a || code.end !== code.start + 1 || code.end > bytes.length) {
+    return 'the server sent something else';
+  }
+  const result = bytes[code.start];
+  return result === 0 ? 'agreed' : `the server refused it with code ${result}`;
+}
+
+/** Tag, and where the content starts and ends. Undefined when the header is not all there yet. */
+function element(bytes: Buffer, at: number): { readonly tag: number; readonly start: number; readonly end: number } | undefined {
+  const [tag, length] = [bytes[at], bytes[at + 1]];
+  if (tag === undefined || length === undefined) return undefined;
+  if (length < 0x80) return { tag, start: at + 2, end: at + 2 + length };
+  const count = length & 0x7f;
+  if (count === 0 || count > 4) return { tag: -1, start: at, end: bytes.length };
+  return at + 2 + count > bytes.length
+    ? undefined
+    : { tag, start: at + 2 + count, end: at + 2 + count + bytes.readUIntBE(at + 2, count) };
+}

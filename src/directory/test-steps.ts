@@ -1,0 +1,245 @@
+/** A login taken apart: each step by the code that a login runs, with what it found and, where it fails, what to change. */
+
+import { accountState } from './account-state.ts';
+import { adviceFor } from './advice.ts';
+import { bindOutcome } from './bind-outcome.ts';
+import type { Connection } from './connection.ts';
+import type { Deadline } from './deadline.ts';
+import { bindService, type Directory, personOf } from './directory.ts';
+import type { Entry } from './entry.ts';
+import { reasonOf } from './faults.ts';
+import { boundUser, type Found, searchUser } from './find-user.ts';
+import { stableIdOf } from './ids.ts';
+import { readBound } from './login.ts';
+import type { TestQuestion, TestStep } from './model.ts';
+import { profileOf } from './person.ts';
+import { TlsFault } from './socket.ts';
+import type { TypeTraits } from './types.ts';
+import { fillPattern, isExact, isName, type TypedName, typedName } from './user-name.ts';
+
+type Step = TestStep['step'];
+
+/** A step has failed and has said so: nothing follows. */
+class Stopped extends Error {}
+
+/** Never rejects. Ends with the first step that fails. */
+export async function testDirectory(
+  directory: Directory,
+  question: TestQuestion,
+  deadline: Deadline,
+): Promise<readonly TestStep[]> {
+  const protocol = new Protocol();
+  const opened: Connection[] = [];
+  const run = async (): Promise<void> => {
+    const c = await open(directory, deadline, protocol);
+    opened.push(c);
+    await walk(c, directory, question, protocol);
+  };
+  try {
+    await deadline.within(run());
+  } catch (error) {
+    if (!(error instanceof Stopped)) protocol.failed(protocol.next, error);
+  } finally {
+    for (const c of opened) c.close();
+  }
+  return protocol.steps;
+}
+
+class Protocol {
+  readonly steps: TestStep[] = [];
+  /** What is being tried, for a failure that comes from anywhere. */
+  next: Step = 'connect';
+
+  done(step: Step, detail: string, data?: TestStep['data']): void {
+    this.steps.push({ step, ok: true, detail, ...(data === undefined ? {} : { data }) });
+  }
+
+  failed(step: Step, error: unknown): void {
+    const detail = typeof error === 'string' ? error : reasonOf(error);
+    this.steps.push({ step, ok: false, detail, advice: adviceFor(step, detail) });
+  }
+
+  stop(step: Step, detail: string, advice = adviceFor(step, detail)): never {
+    this.steps.push({ step, ok: false, detail, advice });
+    throw new Stopped();
+  }
+
+  async try<T>(step: Step, work: () => Promise<T>): Promise<T> {
+    this.next = step;
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof Stopped) throw error;
+      this.failed(error instanceof TlsFault ? 'tls' : step, error);
+      throw new Stopped();
+    }
+  }
+}
+
+async function open(directory: Directory, deadline: Deadline, protocol: Protocol): Promise<Connection> {
+  const { settings, servers } = directory;
+  let isBinding = false;
+  const greet = async (c: Connection): Promise<void> => {
+    if (settings.serviceAccount === undefined) return;
+    isBinding = true;
+    await bindService(c, settings);
+    protocol.done('service_bind', `bound as ${settings.serviceAccount.dn}`);
+  };
+  const observe = (step: 'connect' | 'tls', detail: string, data?: TestStep['data']): void => {
+    protocol.next = step === 'connect' ? 'tls' : 'service_bind';
+    protocol.done(step, detail, data);
+  };
+  try {
+    return await servers.open(deadline, greet, observe);
+  } catch (error) {
+    const step = isBinding ? 'service_bind' : error instanceof TlsFault ? 'tls' : 'connect';
+    protocol.failed(step, error);
+    throw new Stopped();
+  }
+}
+
+async function walk(c: Connection, directory: Directory, question: TestQuestion, protocol: Protocol): Promise<void> {
+  const { settings } = directory;
+  if (!isName(question.username)) protocol.stop('find_user', 'this cannot be a name', 'Give a name of 1 to 256 characters.');
+  const user = typedName(question.username, settings.domains);
+  if (!isExact(user.name)) {
+    protocol.stop(
+      'find_user',
+      'a name with blanks around it or control characters in it is nobody’s',
+      'Give the name without them.',
+    );
+  }
+  const { password } = question;
+  const { entry, traits } =
+    settings.userDnPattern === undefined
+      ? await findThenBind(c, directory, { user, password }, protocol)
+      : await byPattern(c, directory, { user, password, pattern: settings.userDnPattern }, protocol);
+  await readPerson(c, directory, traits, { entry, user }, protocol);
+}
+
+interface Tried {
+  readonly user: TypedName;
+  readonly password: string | undefined;
+}
+
+interface Known {
+  readonly entry: Entry;
+  readonly traits: TypeTraits;
+}
+
+async function findThenBind(c: Connection, directory: Directory, { user, password }: Tried, protocol: Protocol): Promise<Known> {
+  const known = await protocol.try('find_user', async () => {
+    const traits = await directory.typeOf(c);
+    return { entry: theOne(await searchUser(c, directory.settings, traits, user), user, protocol), traits };
+  });
+  protocol.done('find_user', `found ${known.entry.dn}`, { dn: known.entry.dn, type: known.traits.type });
+  if (password !== undefined) await bindUser(c, known.entry.dn, password, protocol);
+  return known;
+}
+
+async function byPattern(
+  c: Connection,
+  directory: Directory,
+  { user, password, pattern }: Tried & { readonly pattern: string },
+  protocol: Protocol,
+): Promise<Known> {
+  const name = fillPattern(pattern, user.name);
+  if (name === undefined) {
+    protocol.stop(
+      'user_bind',
+      `this name does not fit into ${pattern}`,
+      'Give the name alone, or set ldap.domain to the part that people add to it.',
+    );
+  }
+  if (password !== undefined) await bindUser(c, name, password, protocol);
+  const known = await protocol.try('find_user', async () => {
+    if (password !== undefined) {
+      const { found, traits } = await readBound(c, directory, name);
+      return { entry: theOne(found, user, protocol), traits };
+    }
+    const traits = await directory.typeOf(c);
+    return {
+      entry: theOne(await boundUser(c, directory.settings, traits, { name, authorization: undefined }), user, protocol),
+      traits,
+    };
+  });
+  protocol.done('find_user', `found ${known.entry.dn}`, { dn: known.entry.dn, type: known.traits.type });
+  return known;
+}
+
+function theOne(found: Found, user: TypedName, protocol: Protocol): Entry {
+  if (found.kind === 'one') return found.entry;
+  return protocol.stop(
+    'find_user',
+    found.kind === 'none' ? `nobody is found by ${user.typed}` : `several entries are found by ${user.typed}`,
+  );
+}
+
+async function bindUser(c: Connection, name: string, password: string, protocol: Protocol): Promise<void> {
+  if (password === '') protocol.stop('user_bind', 'an empty password is never sent', 'Give the password of the person.');
+  const result = await protocol.try('user_bind', () => c.bind(name, password));
+  const outcome = bindOutcome(result);
+  const said = result.code === 0 ? '' : ` (code ${result.code}${result.text === '' ? '' : `: ${result.text}`})`;
+  switch (outcome.kind) {
+    case 'proved':
+      return protocol.done('user_bind', `bound as ${name}`);
+    case 'password_expired':
+      return protocol.stop(
+        'user_bind',
+        `the password is right, but ${outcome.reason === 'expired' ? 'has expired' : 'must be changed first'}${said}`,
+        'The person must change the password in the directory.',
+      );
+    case 'refused':
+      return protocol.stop(
+        'user_bind',
+        `the directory refuses ${name}: ${outcome.reason}${said}`,
+        REFUSALS[outcome.reason] ?? 'Check the account in the directory.',
+      );
+    case 'fault':
+      return protocol.stop('user_bind', outcome.detail, adviceFor('service_bind', outcome.detail));
+    default:
+      return outcome satisfies never;
+  }
+}
+
+const REFUSALS: Readonly<Record<string, string>> = {
+  wrong_password: 'Check name and password; where names are bound by a pattern, check ldap.user-dn-pattern too.',
+  unknown_user: 'Check the name and ldap.user-dn-pattern.',
+  invalid_username: 'Correct ldap.user-dn-pattern: what it gives is no name that the server takes.',
+  disabled: 'The account is disabled in the directory.',
+  expired: 'The account has expired in the directory.',
+  locked: 'The account is locked in the directory: unlock it there, or wait.',
+};
+
+async function readPerson(
+  c: Connection,
+  directory: Directory,
+  traits: TypeTraits,
+  { entry, user }: { readonly entry: Entry; readonly user: TypedName },
+  protocol: Protocol,
+): Promise<void> {
+  const { settings } = directory;
+  const profile = profileOf(entry, settings, traits, user.name);
+  const id = stableIdOf(entry);
+  if (id === undefined) protocol.stop('attributes', `${entry.dn} shows no objectGUID, entryUUID, ipaUniqueID or nsUniqueId`);
+  const state = accountState(entry, Date.now());
+  const email =
+    profile.email === undefined ? ', without an e-mail address: correct ldap.attribute-mapping.email if there should be one' : '';
+  protocol.done('attributes', `${profile.username}${email}`, { id, ...profile, state });
+  const person = await protocol.try('groups', async () => {
+    await bindService(c, settings);
+    return personOf(c, directory, traits, { entry, typed: user.name });
+  });
+  protocol.done('groups', `${person.groups.length} groups, direct and nested`, { groups: person.groups });
+  const roles = person.roles.length === 0 ? 'no group gives a role' : person.roles.join(', ');
+  protocol.steps.push({
+    step: 'roles',
+    ok: true,
+    detail: roles,
+    data: { roles: person.roles },
+    ...(person.roles.length === 0
+      ? { advice: 'Name one of the groups above in ldap.group-role-mapping, with the role that it gives.' }
+      : {}),
+  });
+  protocol.done('tenant', person.tenantId, { tenant_id: person.tenantId });
+}

@@ -1,0 +1,34 @@
+/** Logins by directories and refreshes of their sessions, as metrics: by directory and by what they came to. */
+
+import type { Metrics } from './metrics.ts';
+
+export interface DirectoryReport {
+  readonly operation: 'login' | 'refresh' | 'test';
+  /** Undefined where none was asked, or none knew the name. */
+  readonly directory: string | undefined;
+  /** One of a few words. */
+  readonly outcome: string;
+}
+
+const NAMES = {
+  login: { name: 'postern_directory_logins_total', help: 'Logins by a directory, by directory and outcome.' },
+  refresh: { name: 'postern_directory_refreshes_total', help: 'Refreshes that asked a directory, by directory and outcome.' },
+  test: { name: 'postern_directory_tests_total', help: 'Tries of a directory, by directory and outcome.' },
+} as const;
+
+/** Begins to count, and answers with who counts. */
+export function directoryReports(metrics: Metrics): (report: DirectoryReport) => void {
+  const counts = { login: new Map<string, number>(), refresh: new Map<string, number>(), test: new Map<string, number>() };
+  for (const operation of ['login', 'refresh', 'test'] as const) {
+    metrics.counters(NAMES[operation], ['directory', 'outcome'], () =>
+      [...counts[operation]].map(([key, value]) => {
+        const [outcome = '', directory = ''] = key.split('\n');
+        return { labels: { directory, outcome }, value };
+      }),
+    );
+  }
+  return ({ operation, directory = '', outcome }) => {
+    const key = `${outcome}\n${directory}`;
+    counts[operation].set(key, (counts[operation].get(key) ?? 0) + 1);
+  };
+}

@@ -1,0 +1,101 @@
+/** The program as it is run, with directories in its configuration: one process, and several. */
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../server/support/eventually.ts';
+import { freeAddress, isReady, logLines, metric, openStand, type Running, type Stand } from '../server/support/postern.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { send } from '../support/http.ts';
+import { type DirectoryWorld, describeWithSlapd, LDAP_PASSWORD, startDirectoryWorld, WRONG } from './directory-world.ts';
+
+await describeWithSlapd('the program with directories', () => {
+  let world: DirectoryWorld;
+  let database: FreshDatabase;
+  let stand: Stand;
+  let configuration: string;
+
+  beforeAll(async () => {
+    world = await startDirectoryWorld();
+    database = await freshDatabase();
+    stand = await openStand();
+    configuration = join(stand.folder, 'postern.yaml');
+    const { server } = world;
+    await writeFile(
+      configuration,
+      `ldap:
+  - name: corp
+    enabled: true
+    url: ${server.url}
+    base-dn: ${server.suffix}
+    bind-dn: ${server.service.dn}
+    bind-password: ${server.service.password}
+    group-search-base: ${server.groups}
+    group-role-mapping:
+      "cn=developers,${server.groups}": developer
+  # Of names @far.example alone, so nobody here ever asks it.
+  - name: far
+    enabled: true
+    url: ldap://ldap.far.example
+    domain: far.example
+    base-dn: dc=far,dc=example
+`,
+    );
+    await world.add('ada');
+    await world.join('developers', 'ada');
+  });
+  afterAll(async () => {
+    await stand.close();
+    await database.close();
+    await world.stop();
+  });
+
+  interface Served extends Running {
+    readonly http: string;
+    readonly admin: string;
+  }
+
+  /** On ports that are known beforehand, as several workers share them. */
+  async function serve(workers: string): Promise<Served> {
+    const [http, grpc, admin] = [await freeAddress(), await freeAddress(), await freeAddress()];
+    const running = stand.start(['serve'], {
+      POSTERN_CONFIG: configuration,
+      POSTERN_DATABASE_URL: database.url,
+      POSTERN_SECRET_KEY: 'a secret key of tests that is long enough',
+      POSTERN_BOOTSTRAP_PASSWORD: 'a lake of tin whistles',
+      POSTERN_HTTP_LISTEN: http,
+      POSTERN_GRPC_LISTEN: grpc,
+      POSTERN_ADMIN_LISTEN: admin,
+      POSTERN_WORKERS: workers,
+    });
+    await eventually('it is ready', () => isReady(admin));
+    return { ...running, http, admin };
+  }
+
+  async function login({ http }: Served, password: string): Promise<number> {
+    const body = JSON.stringify({ auth_type: 'ldap', username: 'ada', password });
+    const headers = { 'content-type': 'application/json' };
+    return (await send(`http://${http}`, { method: 'POST', path: '/v1/auth/login', headers, body })).status;
+  }
+
+  test.each([
+    ['one process', '1'],
+    ['two workers', '2'],
+  ])(
+    '%s: people of a directory are let in and counted, and what is doubtful in its configuration is told',
+    async (_title, workers) => {
+      const server = await serve(workers);
+      expect([await login(server, LDAP_PASSWORD), await login(server, WRONG)]).toEqual([200, 401]);
+      const counted = (outcome: string): Promise<number> =>
+        metric(server.admin, `postern_directory_logins_total{directory="corp",outcome="${outcome}"`);
+      expect([await counted('success'), await counted('wrong_password')]).toEqual([1, 1]);
+      const { body } = await send(`http://${server.admin}`, { path: '/readyz' });
+      const { status, warnings }: { status: string; warnings: readonly string[] } = JSON.parse(body);
+      expect([status, warnings]).toEqual(['ready', expect.arrayContaining([expect.stringContaining('far')])]);
+      const { stdout } = await server.stop();
+      const logged = logLines(stdout).filter((line) => line['part'] === 'directory');
+      expect(logged.map((line) => line['msg'])).toEqual(warnings);
+      expect(stdout).not.toContain(world.server.service.password);
+    },
+  );
+});

@@ -1,0 +1,56 @@
+/** What a server wrote about the requests that it got while something was going on. */
+
+import { setTimeout as wait } from 'node:timers/promises';
+import { Client } from 'ldapts';
+import { tlsFor } from './client.ts';
+import type { DirectoryServer } from './server.ts';
+
+const LOG_LIMIT_MS = 10_000;
+const POLL_MS = 10;
+
+let marks = 0;
+
+/**
+ * The lines about connections that were made after one of this function's own and before another one of its own. Empty when there were
+ * none. Nobody else may be asking the server meanwhile.
+ */
+export async function logOf(server: DirectoryServer, work: () => Promise<void>): Promise<string> {
+  const before = await mark(server);
+  await work();
+  const after = await mark(server);
+  const lines = (await server.log()).split('\n');
+  const [first, last] = [lineOf(lines, before), lineOf(lines, after)];
+  const between = server.kind === 'active-directory' ? questions(lines.slice(first, last)) : numbered(lines, first, last);
+  return between.join('\n');
+}
+
+/** One bind with a name that nobody has: what came earlier is in the log when the name is. */
+async function mark(server: DirectoryServer): Promise<string> {
+  marks++;
+  const name = `mark-${process.pid}-${marks}`;
+  const client = new Client({ url: server.secureUrl, tlsOptions: await tlsFor(server) });
+  await client.bind(`cn=${name},${server.suffix}`, 'no password').catch(() => undefined);
+  await client.unbind();
+  const limit = performance.now() + LOG_LIMIT_MS;
+  while (!(await server.log()).includes(name)) {
+    if (performance.now() > limit) throw new Error(`the log of ${server.title} does not show ${name}`);
+    await wait(POLL_MS);
+  }
+  return name;
+}
+
+function lineOf(lines: readonly string[], name: string): number {
+  return lines.findIndex((line) => line.includes(name));
+}
+
+/** OpenLDAP and 389 Directory Server count their connections. */
+function numbered(lines: readonly string[], first: number, last: number): string[] {
+  const numberOf = (line: string | undefined): number => Number(/ conn=(\d+) /.exec(line ?? '')?.[1]);
+  const [from, to] = [numberOf(lines[first]), numberOf(lines[last])];
+  return lines.filter((line) => numberOf(line) > from && numberOf(line) < to);
+}
+
+/** Samba writes a line or more about every bind and every search. */
+function questions(lines: readonly string[]): string[] {
+  return lines.filter((line) => /LDAP Query: |Auth: \[LDAP/.test(line) && !line.includes(`mark-${process.pid}-`));
+}

@@ -1,0 +1,33 @@
+/** What the tests know of a running directory server, whatever its kind. */
+
+import type { Places } from './people.ts';
+
+export type DirectoryKind = 'openldap' | '389ds' | 'freeipa' | 'active-directory';
+
+export interface Account {
+  readonly dn: string;
+  readonly password: string;
+}
+
+/** Where it is and how it is spoken to; can be sent to another process. */
+export interface DirectoryPlace extends Places {
+  readonly kind: DirectoryKind;
+  /** Product and how it is set up, for tables. */
+  readonly title: string;
+  readonly host: string;
+  readonly port: number;
+  /** `ldap://…`, and `ldaps://…`. */
+  readonly url: string;
+  readonly secureUrl: string;
+  readonly caFile: string;
+  /** May read people and groups, nothing more. */
+  readonly service: Account;
+  /** May change everything. */
+  readonly manager: Account;
+}
+
+export interface DirectoryServer extends DirectoryPlace {
+  /** What the server itself wrote about the requests that it got. */
+  log(): Promise<string>;
+  stop(): Promise<void>;
+}

@@ -1,0 +1,122 @@
+/** The walk over groups where no server here can be made to answer so: pieces of attributes, and trees without end. */
+
+import { AndFilter, ExtensibleFilter, OrFilter } from 'ldapts';
+import { describe, expect, it } from 'vitest';
+import type { Connection, Question } from '../../../src/directory/connection.ts';
+import type { Entry } from '../../../src/directory/entry.ts';
+import { groupsOf } from '../../../src/directory/groups.ts';
+import type { DirectorySettings } from '../../../src/directory/settings.ts';
+import { TYPES } from '../../../src/directory/types.ts';
+import { Fault } from '../../../src/domain/errors.ts';
+import { entryOf } from './entries.ts';
+import { settingsWith, urlOf } from './fake-settings.ts';
+
+/** A connection that answers searches by the function, and remembers them. */
+function answering(answer: (question: Question) => readonly Entry[]) {
+  const asked: Question[] = [];
+  const search = async (question: Question): Promise<readonly Entry[]> => {
+    asked.push(question);
+    return answer(question);
+  };
+  const never = (): never => {
+    throw new Error('not asked here');
+  };
+  const c: Connection = { url: urlOf('ldap://localhost:1'), search, searchAll: search, bind: never, whoAmI: never, close: never };
+  return { c, asked };
+}
+
+const walk = (c: Connection, changes: Partial<DirectorySettings> = {}, type: keyof typeof TYPES = 'openldap') => ({
+  c,
+  settings: settingsWith(changes),
+  traits: TYPES[type],
+  username: 'alice',
+});
+const group = (number: number): string => `cn=g${number},dc=x`;
+
+describe('an attribute that comes in pieces', () => {
+  const first = entryOf({ 'memberOf;range=0-1': [group(0), group(1)] });
+
+  it('is read to its end', async () => {
+    const { c, asked } = answering(({ attributes }) =>
+      attributes[0] === 'memberOf;range=2-*'
+        ? [entryOf({ 'memberOf;range=2-3': [group(2), group(3)] })]
+        : [entryOf({ 'memberOf;range=4-*': [group(4)] })],
+    );
+    const groups = await groupsOf(walk(c, { nestedGroups: false }), first);
+    expect(groups).toEqual([0, 1, 2, 3, 4].map(group));
+    expect(asked.map(({ attributes }) => attributes[0])).toEqual(['memberOf;range=2-*', 'memberOf;range=4-*']);
+  });
+
+  it('is a fault when its rest is not there, and when it does not end: part of the groups is none of them', async () => {
+    const gone = answering(() => []);
+    await expect(groupsOf(walk(gone.c, { nestedGroups: false }), first)).rejects.toThrow(Fault);
+    const endless = answering(({ attributes }) => {
+      const from = Number(/=(\d+)/.exec(attributes[0] ?? '')?.[1]);
+      return [entryOf({ [`memberOf;range=${from}-${from + 99}`]: Array.from({ length: 100 }, (_, i) => group(from + i)) })];
+    });
+    await expect(groupsOf(walk(endless.c, { nestedGroups: false }), first)).rejects.toThrow(/do not end/);
+  });
+});
+
+describe('groups in groups', () => {
+  it('are followed through the configured search, many at a time, and a circle ends where it began', async () => {
+    const above = new Map([
+      ['uid=alice,dc=x', [group(1), group(2)]],
+      [group(1), [group(3)]],
+      [group(2), [group(3), group(1)]],
+      [group(3), [group(1), group(3)]],
+    ]);
+    const { c, asked } = answering(({ filter }) =>
+      [...above].flatMap(([dn, dns]) => (String(filter).includes(`(member=${dn})`) ? dns.map((one) => entryOf({}, one)) : [])),
+    );
+    const groups = await groupsOf(walk(c, { groupSearchFilter: '(member={0})' }), entryOf({}));
+    expect(groups).toEqual([1, 2, 3].map(group));
+    expect(asked.map(({ filter }) => filter)).toEqual([
+      '(member=uid=alice,dc=x)',
+      `(|(member=${group(1)})(member=${group(2)}))`,
+      `(member=${group(3)})`,
+    ]);
+  });
+
+  it('are followed through memberOf where no search is configured, each entry read once', async () => {
+    const { c, asked } = answering(({ base }) => [entryOf({ memberOf: base === group(1) ? [group(2)] : [group(1)] }, base)]);
+    expect(await groupsOf(walk(c), entryOf({ memberOf: group(1) }))).toEqual([1, 2].map(group));
+    expect(asked.map(({ base }) => base)).toEqual([group(1), group(2)]);
+  });
+
+  it('are not asked for where memberOf holds them already, or where they do not count', async () => {
+    const { c, asked } = answering(() => []);
+    await groupsOf(walk(c, {}, '389ds'), entryOf({ memberOf: group(1) }));
+    await groupsOf(walk(c, { nestedGroups: false }), entryOf({ memberOf: group(1) }));
+    expect(asked).toEqual([]);
+  });
+
+  it('without end are a fault, deep or many', async () => {
+    const deeper = answering(({ base }) => [entryOf({ memberOf: group(Number(/\d+/.exec(base)?.[0]) + 1) }, base)]);
+    await expect(groupsOf(walk(deeper.c), entryOf({ memberOf: group(1) }))).rejects.toThrow(/deep/);
+    const { c } = answering(() => []);
+    const many = entryOf({ memberOf: Array.from({ length: 10_001 }, (_, i) => group(i)) });
+    await expect(groupsOf(walk(c, { nestedGroups: false }), many)).rejects.toThrow(/more than 10000/);
+  });
+});
+
+it('Active Directory is asked for what is above the person and above the primary group, by its own rule', async () => {
+  const primary = 'CN=Domain Users,CN=Users,DC=x';
+  const { c, asked } = answering(({ filter }) =>
+    filter instanceof AndFilter ? [entryOf({}, 'CN=All,DC=x')] : [entryOf({}, primary)],
+  );
+  const objectSid = Buffer.from('010500000000000515000000a065cf7e784b9b5fe77c87704f040000', 'hex');
+  const person = entryOf({ objectSid, primaryGroupID: '513', memberOf: 'CN=A\\, B,DC=x' });
+  expect(await groupsOf(walk(c, {}, 'active-directory'), person)).toEqual([
+    'cn=a\\, b,dc=x',
+    'cn=all,dc=x',
+    'cn=domain users,cn=users,dc=x',
+  ]);
+  const [, chain] = asked;
+  const either = chain?.filter instanceof AndFilter ? chain.filter.filters.find((one) => one instanceof OrFilter) : undefined;
+  const filters = either?.filters ?? [];
+  expect(filters.map((one) => (one instanceof ExtensibleFilter ? [one.rule, one.matchType, one.value] : []))).toEqual([
+    ['1.2.840.113556.1.4.1941', 'member', 'uid=alice,dc=x'],
+    ['1.2.840.113556.1.4.1941', 'member', primary],
+  ]);
+});

@@ -1,0 +1,44 @@
+/** Directories for tests of the HTTP door. */
+
+import { type DirectoryRoom, openDirectoryRoom } from '../../src/admin/auth/directory-room.ts';
+import { openDirectories } from '../../src/directory/directories.ts';
+import { DEFAULT_TENANT } from '../../src/domain/ids.ts';
+
+/** One named `corp` whose server is not there: nothing ever listens on port 1 of loopback. */
+export function nowhere(): DirectoryRoom {
+  const settings = {
+    name: 'corp',
+    type: 'openldap',
+    urls: [{ text: 'ldap://127.0.0.1:1', secure: false, host: '127.0.0.1', port: 1 }],
+    startTls: false,
+    ca: undefined,
+    baseDn: 'dc=example,dc=com',
+    userDnPattern: undefined,
+    serviceAccount: undefined,
+    userSearchBase: undefined,
+    userSearchFilter: undefined,
+    groupSearchBase: undefined,
+    groupSearchFilter: undefined,
+    nestedGroups: false,
+    attributes: {},
+    groupRoles: new Map(),
+    tenantId: DEFAULT_TENANT,
+    groupTenants: new Map(),
+    domains: [],
+    timeoutMs: 1000,
+  } as const;
+  return openDirectoryRoom({ directories: openDirectories([settings]), names: ['corp'] });
+}
+
+/** One that takes every password, and says that it has expired. */
+export function expired(): DirectoryRoom {
+  return openDirectoryRoom({
+    names: ['corp'],
+    directories: {
+      authenticate: async () => ({ kind: 'password_expired', reason: 'expired', directory: 'corp' }),
+      lookup: async () => ({ kind: 'gone', reason: 'expired' }),
+      test: async () => [],
+      problems: [],
+    },
+  });
+}
