@@ -29,12 +29,17 @@ export interface Speed {
 }
 
 const KINDS: Readonly<Record<DirectoryWork | 'http', string>> = {
-  bind: 'connect, bind, "who am I" by ldapts alone',
-  pattern: 'the directory room, bound by pattern, memberOf',
-  flat: 'the directory room, searched first, groups searched once',
-  search: 'the directory room, searched first, nested groups searched',
-  http: 'POST /v1/auth/login, searched first, nested groups searched',
+  bind: 'connect, bind, "who am I" by ldapts alone, ldaps',
+  pattern: 'the directory room, bound by pattern, memberOf, ldaps',
+  flat: 'the directory room, searched first, groups searched once, ldaps',
+  search: 'the directory room, searched first, nested groups searched, ldaps',
+  http: 'POST /v1/auth/login, searched first, nested groups searched, ldaps',
+  plainBind: 'ldapts alone, without TLS',
+  plainSearch: 'the directory room, nested groups searched, without TLS',
 };
+const NAMES = ['bind', 'pattern', 'flat', 'search', 'http', 'plainBind', 'plainSearch'] as const;
+/** Those without TLS are measured by binds without it. */
+const beside = (name: (typeof NAMES)[number]): 'bind' | 'plainBind' => (name.startsWith('plain') ? 'plainBind' : 'bind');
 
 export async function directory(): Promise<void> {
   const missing = (await findParts(['openldap'])).get('openldap');
@@ -62,26 +67,28 @@ async function speedOfLogins(world: World, slapd: DirectoryServer, settings: Nod
 }
 
 async function measure(rounds: Rounds, server: ServerUnderTest): Promise<object> {
-  const run: Readonly<Record<keyof typeof KINDS, (count: number) => Promise<Speed>>> = {
-    bind: (count) => rounds.run({ work: 'bind', count, inFlight: IN_FLIGHT }),
-    pattern: (count) => rounds.run({ work: 'pattern', count, inFlight: IN_FLIGHT }),
-    flat: (count) => rounds.run({ work: 'flat', count, inFlight: IN_FLIGHT }),
-    search: (count) => rounds.run({ work: 'search', count, inFlight: IN_FLIGHT }),
-    http: (count) => logins(server, count),
+  const run = (name: (typeof NAMES)[number]): Promise<Speed> =>
+    name === 'http' ? logins(server, LOGINS) : rounds.run({ work: name, count: LOGINS, inFlight: IN_FLIGHT });
+  const speeds: Record<keyof typeof KINDS, Speed[]> = {
+    bind: [],
+    pattern: [],
+    flat: [],
+    search: [],
+    http: [],
+    plainBind: [],
+    plainSearch: [],
   };
-  const speeds: Record<keyof typeof KINDS, Speed[]> = { bind: [], pattern: [], flat: [], search: [], http: [] };
-  const names = ['bind', 'pattern', 'flat', 'search', 'http'] as const;
-  for (const name of names) await run[name](LOGINS);
+  for (const name of NAMES) await run(name);
   for (let round = 0; round < ROUNDS; round++) {
-    for (let i = 0; i < names.length; i++) {
-      const name = names[(i + round) % names.length] ?? 'bind';
-      speeds[name].push(await run[name](LOGINS));
+    for (let i = 0; i < NAMES.length; i++) {
+      const name = NAMES[(i + round) % NAMES.length] ?? 'bind';
+      speeds[name].push(await run(name));
     }
   }
   // Each beside the binds of its own round, so that a slow moment of the machine meets both.
   const ratioOf = (name: keyof typeof KINDS): number =>
-    median(speeds[name].map((speed, i) => speed.perSecond / (speeds.bind[i]?.perSecond ?? Number.NaN)));
-  const rows = names.map((name) => {
+    median(speeds[name].map((speed, i) => speed.perSecond / (speeds[beside(name)][i]?.perSecond ?? Number.NaN)));
+  const rows = NAMES.map((name) => {
     const all = speeds[name].flatMap((speed) => speed.latenciesMs);
     return {
       name,
@@ -131,7 +138,8 @@ function ldapSettings(slapd: DirectoryServer): NodeJS.ProcessEnv {
   const { groupSearchBase, groupSearchFilter } = settingsFor(slapd);
   return {
     POSTERN_LDAP_ENABLED: 'true',
-    POSTERN_LDAP_URL: slapd.url,
+    POSTERN_LDAP_URL: slapd.secureUrl,
+    POSTERN_LDAP_CA_FILE: slapd.caFile,
     POSTERN_LDAP_BASE_DN: slapd.suffix,
     POSTERN_LDAP_BIND_DN: slapd.service.dn,
     POSTERN_LDAP_BIND_PASSWORD: slapd.service.password,

@@ -5,7 +5,7 @@ import type { TenantId, UserId } from '../src/domain/ids.ts';
 import { openDatabase } from '../src/store/database.ts';
 import { type KeyFilter, keyIdsInOrder } from '../src/store/queries/key-lists.ts';
 import type { TenantScope } from '../src/store/queries/rows.ts';
-import { firstLooks, idsAmongNext, idsByText, idsInOrder, type UserFilter } from '../src/store/queries/user-lists.ts';
+import { allMarks, firstLooks, idsAmongNext, idsByText, idsInOrder, type UserFilter } from '../src/store/queries/user-lists.ts';
 import { BIG, UNUSED_ROLE } from './iam-population.ts';
 
 const DAY_MS = 86_400_000;
@@ -61,7 +61,11 @@ export async function explainLists(url: string, file: string): Promise<number> {
     for (const [name, filter] of USERS) await explain(`users of ${whose}: ${name}`, idsInOrder(scope, filter, PAGE));
     for (const [name, filter] of SEARCHES) {
       await explain(`users of ${whose}: ${name}, among the next`, idsAmongNext(scope, filter, PAGE, firstLooks(filter)));
-      if (filter.q !== 'engineering') await explain(`users of ${whose}: ${name}, by text`, idsByText(scope, filter, PAGE));
+      if (filter.q !== 'engineering')
+        await explain(
+          `users of ${whose}: ${name}, by text`,
+          idsByText(scope, filter, PAGE, { ...allMarks(scope, filter), tenant: null }),
+        );
     }
     for (const [name, filter] of KEYS) await explain(`keys of ${whose}: ${name}`, keyIdsInOrder(scope, filter, PAGE, new Date()));
   }

@@ -1,7 +1,8 @@
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
-import { type Database, openDatabase, transaction } from '../../src/store/database.ts';
+import { type Database, lastly, openDatabase, transaction } from '../../src/store/database.ts';
+import { runPrepared } from '../../src/store/prepared.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { seedTenant } from './seed.ts';
 
@@ -109,6 +110,34 @@ describe('a database that cannot be asked is a fault', () => {
       await trx.raw('select 1 / 0').catch(() => undefined);
     });
     await expect(swallowed).rejects.toBeInstanceOf(Fault);
+  });
+});
+
+describe('the last statement of a transaction', () => {
+  const named = async (id: string): Promise<unknown> => (await fresh.db.knex('tenants').where({ id }).first('name'))?.name;
+  const rename = { name: 'rename_tenant', text: 'update tenants set name = $2 where id = $1' };
+
+  test('is in it, and is done when it resolves', async () => {
+    await transaction(fresh.db, async (trx) => lastly(trx, runPrepared(trx, rename, ['b', 'done last'])));
+    expect(await named('b')).toBe('done last');
+  });
+
+  test('takes everything with it when it fails, and why is told', async () => {
+    const work = transaction(fresh.db, async (trx) => {
+      await trx('tenants').where({ id: 'b' }).update({ name: 'lost' });
+      lastly(trx, runPrepared(trx, { name: 'fails', text: 'select 1 / $1::int' }, [0]));
+    });
+    await expect(work).rejects.toMatchObject({ code: '22012' });
+    expect(await named('b')).toBe('done last');
+  });
+
+  test('that the server never got to see is not reported as done', async () => {
+    const unsent = new Error('it could not even be sent');
+    const work = transaction(fresh.db, async (trx) => {
+      await trx('tenants').where({ id: 'b' }).update({ name: 'half' });
+      lastly(trx, Promise.reject(unsent));
+    });
+    await expect(work).rejects.toBe(unsent);
   });
 });
 

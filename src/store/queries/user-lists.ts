@@ -36,7 +36,21 @@ export interface Seen {
   readonly found: number;
   /** Whether those looked at are at least a tenth of the users around them. */
   readonly dense: boolean;
+  readonly marks: Marks;
 }
+
+/**
+ * By what the index of text tells users apart beside their text: each null where no such filter is, or where at least a tenth of the
+ * newest users have it, so that asking for it costs the index more than it spares.
+ */
+export interface Marks {
+  readonly tenant: string | null;
+  readonly status: string | null;
+  readonly role: string | null;
+}
+
+/** Users that are looked at to learn what is common. */
+const SAMPLE = 200;
 
 /**
  * How many it then looks at in all, when among the first were enough that this many promise a page: the square root of a page is about
@@ -73,21 +87,33 @@ export function idsAmongNext(scope: TenantScope, filter: UserFilter, page: Page,
       select count(*) as number, max(id) as last from (${next}) next where (select cardinality(ids) from found) < :take
     )
     select ids, cardinality(ids) = :take or looked.number < :looks as enough,
+      (select jsonb_build_object(
+          'tenant', case when count(*) filter (where s.tenant_id = :tenantMark) < :common then cast(:tenantMark as text) end,
+          'status', case when count(*) filter (where s.status = :statusMark) < :common then cast(:statusMark as text) end,
+          'role', case when count(*) filter (where s.role_names @> array[cast(:roleMark as text)]) < :common then cast(:roleMark as text) end)
+        from (select tenant_id, status, role_names from users order by id desc limit :sample) s) as marks,
       (select count(*) from (select from users u where ${around} and u.id <= looked.last limit :around) passed) < :around as dense
     from found cross join looked`;
-  return { sql, bindings: { ...bindingsOf(scope, filter, page), looks, around: 10 * looks } };
+  const { tenant: tenantMark, status: statusMark, role: roleMark } = allMarks(scope, filter);
+  const sampled = { tenantMark, statusMark, roleMark, sample: SAMPLE, common: SAMPLE / 10 };
+  return { sql, bindings: { ...bindingsOf(scope, filter, page), ...sampled, looks, around: 10 * looks } };
 }
 
-/** Gives `id`, in order. */
-export function idsByText(scope: TenantScope, filter: UserFilter, page: Page): Asking {
+export function allMarks(scope: TenantScope, { status, role }: UserFilter): Marks {
+  return { tenant: scopeBinding(scope).tenant ?? null, status: status ?? null, role: role ?? null };
+}
+
+/** Gives `id`, in order. @param marks those that narrow the search; what is found is the same with any of them */
+export function idsByText(scope: TenantScope, filter: UserFilter, page: Page, marks: Marks): Asking {
   const conditions = [...conditionsOf(scope, filter, page), ...roleCondition(filter), ...textCondition(filter)];
   const sql = `with found as materialized (
       select u.id from users u
       where user_lexemes(u.tenant_id, u.status, u.role_names, u.search_text)
-            @@ user_query(cast(:tenant as text), cast(:status as text), cast(:role as text), lower(:q)) and ${conditions.join(' and ')}
+            @@ user_query(cast(:tenantMark as text), cast(:statusMark as text), cast(:roleMark as text), lower(:q)) and ${conditions.join(' and ')}
     )
     select id from found order by id limit :take`;
-  return { sql, bindings: { tenant: null, status: null, role: null, ...bindingsOf(scope, filter, page) } };
+  const { tenant: tenantMark, status: statusMark, role: roleMark } = marks;
+  return { sql, bindings: { ...bindingsOf(scope, filter, page), tenantMark, statusMark, roleMark } };
 }
 
 /** @param columns of `users u`, where no role is asked for */

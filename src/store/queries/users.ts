@@ -113,7 +113,7 @@ export async function listUsers(q: Knex, scope: TenantScope, filter: UserFilter,
   if (first.enough) return first.users;
   const looks = moreLooks(filter, first, page.take);
   const more = looks === undefined ? first : await usersAmongNext(q, scope, filter, page, looks);
-  return more.enough ? more.users : usersOf(q, scope, idsByText(scope, filter, page));
+  return more.enough ? more.users : usersOf(q, scope, idsByText(scope, filter, page, first.marks));
 }
 
 async function usersOf(q: Knex, scope: TenantScope, { sql, bindings }: Asking): Promise<readonly StoredUser[]> {
@@ -133,15 +133,15 @@ async function usersAmongNext(q: Knex, scope: TenantScope, filter: UserFilter, p
   const { sql, bindings } = idsAmongNext(scope, filter, page, looks);
   // One statement, so that nobody goes between being found and being read.
   const { rows } = await q.raw<{ rows: (Partial<UserRow> & Seen)[] }>(
-    `select page.enough, page.dense, cardinality(page.ids) as found, shown.* from (${sql}) page
+    `select page.enough, page.dense, page.marks, cardinality(page.ids) as found, shown.* from (${sql}) page
      left join lateral (${USER} where ${scopeCondition(scope, 'u.tenant_id')} and page.enough and u.id = any(page.ids)) shown on true
      order by shown.id`,
     bindings,
   );
   const [first] = rows;
   if (first === undefined) throw new Fault('a search saw nothing at all');
-  const { enough, found, dense } = first;
-  return { enough, found, dense, users: rows.filter(isUser).map(toUser) };
+  const { enough, found, dense, marks } = first;
+  return { enough, found, dense, marks, users: rows.filter(isUser).map(toUser) };
 }
 
 function isUser<R extends Partial<UserRow>>(row: R): row is R & UserRow {
