@@ -1,7 +1,7 @@
 /** What every benchmark needs: processes pinned to one core each, the load generator, and a table. */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,8 +25,12 @@ export interface LoadOptions {
   readonly warm?: number;
 }
 
+/** A folder that is removed when this process ends. PostgreSQL, which does not run as root, may go through it. */
 export function scratch(): string {
-  return mkdtempSync(join(tmpdir(), 'postern-bench-'));
+  const directory = mkdtempSync(join(tmpdir(), 'postern-bench-'));
+  chmodSync(directory, 0o711);
+  process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
+  return directory;
 }
 
 /** Builds the load generator once a run. Needs Go; says so when it is missing. */

@@ -864,7 +864,7 @@ export interface Paths {
   readonly '/v1/auth/refresh': {
     /** Exchange a refresh token, from the body or the cookie, for the next pair of tokens. */
     readonly POST: {
-      readonly body: RefreshToken;
+      readonly body?: RefreshToken | undefined;
       readonly answers: {
         /** The next tokens. */
         readonly '200': TokenPair;

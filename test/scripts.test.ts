@@ -2,9 +2,13 @@
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 
+const SCRIPTS = fileURLToPath(new URL('../scripts', import.meta.url));
 const RUN = fileURLToPath(new URL('../scripts/run.mjs', import.meta.url));
 const CHILD = new URL('../scripts/lib/child.mjs', import.meta.url).href;
 const CHECKS = new URL('../scripts/lib/checks.mjs', import.meta.url).href;
@@ -64,6 +68,55 @@ it('two SIGINTs in one moment, as npm and a terminal send them, reach the comman
   const [code] = await once(child, 'close');
   expect(output).toBe('up\ninterrupted 1\n');
   expect(code).toBe(1);
+});
+
+it('npm ends with the script that installs by it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'postern-scripts-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await cp(SCRIPTS, join(folder, 'scripts'), { recursive: true });
+  await writeFile(join(folder, 'package-lock.json'), '{}');
+  const npm = join(folder, 'npm.cjs');
+  await writeFile(npm, `require('node:fs').writeFileSync('pid', String(process.pid)); setInterval(() => {}, 1000);`);
+  const child = spawn(process.execPath, [join(folder, 'scripts/run.mjs'), 'demo'], {
+    env: { ...process.env, npm_execpath: npm },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    said += chunk.toString();
+  });
+  const pid = await vi.waitFor(async () => {
+    const text = await readFile(join(folder, 'pid'), 'utf8');
+    expect(text).not.toBe('');
+    return Number(text);
+  }, 20_000);
+  child.kill('SIGTERM');
+  const [code] = await once(child, 'close');
+  expect([code, said]).toEqual([1, 'The dependencies were not installed: npm ci was stopped (SIGTERM).\n']);
+  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+});
+
+it('a command that npm runs gets the signal that npm gets, and npm ends after it, with its exit code', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'postern-scripts-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await cp(join(SCRIPTS, '../package.json'), join(folder, 'package.json'));
+  await mkdir(join(folder, 'scripts'));
+  const program = `
+    process.on('SIGTERM', () => setTimeout(() => { console.log('drained'); process.exit(0); }, 100));
+    setInterval(() => {}, 1000);
+    console.log('up');`;
+  await writeFile(join(folder, 'scripts/run.mjs'), program);
+  const child = spawn('npm', ['run', '--silent', 'postern', '--', 'serve', '--config', 'a file.yaml'], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+    if (output === 'up\n') child.kill('SIGTERM');
+  });
+  const [code] = await once(child, 'close');
+  expect([code, output]).toEqual([0, 'up\ndrained\n']);
 });
 
 it.each([

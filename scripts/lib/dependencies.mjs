@@ -7,6 +7,7 @@ import { CannotRun } from './problem.mjs';
 import { MODULES, ROOT } from './root.mjs';
 
 const KEPT_OUTPUT_CHARS = 16_384;
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 export async function ensureDependencies() {
   const [lock, installed] = await Promise.all([
@@ -56,9 +57,18 @@ function npm(args) {
     };
     child.stdout.on('data', keep);
     child.stderr.on('data', keep);
-    child.once('error', () =>
-      reject(new CannotRun('The dependencies are missing and npm is not on the PATH: install Node.js with npm.')),
-    );
-    child.once('close', (code) => resolve({ code, output }));
+    // Left behind, it would go on writing into node_modules, and into the way of the next one.
+    const passOn = (signal) => child.kill(signal);
+    for (const signal of SIGNALS) process.on(signal, passOn);
+    const done = () => SIGNALS.forEach((signal) => void process.off(signal, passOn));
+    child.once('error', () => {
+      done();
+      reject(new CannotRun('The dependencies are missing and npm is not on the PATH: install Node.js with npm.'));
+    });
+    child.once('close', (code, signal) => {
+      done();
+      if (signal === null) resolve({ code, output });
+      else reject(new CannotRun(`The dependencies were not installed: npm ci was stopped (${signal}).`));
+    });
   });
 }

@@ -6,7 +6,7 @@
  * other (the name is taken, by the first request) is what asking twice is bound to bring.
  */
 
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { ERRORS, Refusal } from '../domain/errors.ts';
 import { type AnswerId, claimAnswer, findAnswer, type KeptAnswer, keepAnswer } from '../store/queries/idempotency.ts';
 import type { Caller } from './caller.ts';
@@ -19,15 +19,19 @@ export interface IdempotentRequest {
   readonly key: string;
   /** Without the query. */
   readonly path: string;
-  /** SHA-256 of query and body. */
+  /** Of query and body, see `fingerprintOf`. */
   readonly fingerprint: Buffer;
   /** Whether the answer is the one of an earlier request; set once the change is through. */
   replayed: boolean;
 }
 
-/** @param content query and body */
-export function fingerprintOf(content: unknown): Buffer {
-  return createHash('sha256').update(canonicalJson(content)).digest();
+/**
+ * HMAC-SHA-256 under the request's key, which is kept nowhere itself: a body may hold a password, and whoever reads what is kept shall not
+ * be able to try passwords on it.
+ * @param content query and body
+ */
+export function fingerprintOf(key: string, content: unknown): Buffer {
+  return createHmac('sha256', key).update(canonicalJson(content)).digest();
 }
 
 /**

@@ -15,7 +15,8 @@ export interface Arguments {
   readonly words: readonly string[];
 }
 
-export function parseArguments(argv: readonly string[], names: OptionNames): Arguments {
+/** @param readsWords whether there may be words beside the options */
+export function parseArguments(argv: readonly string[], names: OptionNames, readsWords = false): Arguments {
   const options = Object.fromEntries(
     Object.entries(names).map(([name, kind]) => [name, { type: kind === 'value' ? ('string' as const) : ('boolean' as const) }]),
   );
@@ -23,9 +24,11 @@ export function parseArguments(argv: readonly string[], names: OptionNames): Arg
   try {
     parsed = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
+    throw new UsageError(`${firstSentence(error instanceof Error ? error.message : String(error))}.`);
   }
   const { values, positionals } = parsed;
+  // They are not repeated: one of them may be a password.
+  if (positionals.length > 0 && !readsWords) throw new UsageError('It takes options, and no words beside them.');
   return {
     value: (name) => {
       const value = values[name];
@@ -34,4 +37,9 @@ export function parseArguments(argv: readonly string[], names: OptionNames): Arg
     flag: (name) => values[name] === true,
     words: positionals,
   };
+}
+
+/** Node goes on with advice that fits no option of ours. */
+function firstSentence(text: string): string {
+  return text.replace(/\.?(?:\s*\n|\.\s|$)[\s\S]*$/, '');
 }

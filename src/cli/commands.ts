@@ -20,6 +20,8 @@ export interface Command {
   readonly takes: string;
   readonly summary: string;
   readonly options: OptionNames;
+  /** It looks at the words beside its options itself; of any other command they are refused. */
+  readonly readsWords?: boolean;
   /** Resolves with the exit code. */
   readonly run: (args: Arguments) => Promise<number>;
 }
@@ -60,6 +62,7 @@ export const COMMANDS: readonly Command[] = [
     takes: 'NAME [--tenant T]',
     summary: 'Switches a policy off: the way back in when one locked its author out.',
     options: { ...CONFIG, tenant: 'value' },
+    readsWords: true,
     run: disablePolicyCommand,
   },
   {
@@ -83,6 +86,7 @@ export const COMMANDS: readonly Command[] = [
       force: 'flag',
       yes: 'flag',
     },
+    readsWords: true,
     run: applyCommand,
   },
   {
@@ -90,6 +94,7 @@ export const COMMANDS: readonly Command[] = [
     takes: '[--tenant T] [--without-users]',
     summary: 'Writes such a file from what is in the database, without any secret.',
     options: { ...CONFIG, tenant: 'value', 'without-users': 'flag' },
+    readsWords: true,
     run: exportCommand,
   },
   {
@@ -104,6 +109,7 @@ export const COMMANDS: readonly Command[] = [
     takes: '[--directory NAME] USERNAME',
     summary: 'What a directory login goes through, step by step. Reads the password from the terminal or standard input.',
     options: { ...CONFIG, directory: 'value' },
+    readsWords: true,
     run: ldapTestCommand,
   },
   {
@@ -115,9 +121,10 @@ export const COMMANDS: readonly Command[] = [
   },
 ];
 
-export function usage(): string {
-  const lines = COMMANDS.map(
+export function usage(commands: readonly Command[] = COMMANDS): string {
+  const lines = commands.map(
     ({ words, takes, summary }) => `  postern ${[...words, takes].join(' ').trimEnd()}\n      ${summary}\n`,
   );
-  return `Postern: access control for AI platforms.\n\n${lines.join('')}\nAll take --config FILE (or POSTERN_CONFIG).\n`;
+  const heading = commands === COMMANDS ? 'Postern: access control for AI platforms.\n\n' : '';
+  return `${heading}${lines.join('')}\n${commands.length === 1 ? 'Takes' : 'All take'} --config FILE (or POSTERN_CONFIG).\n`;
 }

@@ -122,7 +122,7 @@ function demoAddresses({ config }: Loaded, listen: string): readonly DemoAddress
     ...(grpc.kind === 'tcp'
       ? [{ what: "Postern's gRPC side", setting: 'POSTERN_GRPC_LISTEN', host: grpc.host, port: grpc.port }]
       : []),
-    { what: 'health and metrics', setting: 'POSTERN_ADMIN_LISTEN', ...config.admin.listen },
+    { what: "Postern's admin side", setting: 'POSTERN_ADMIN_LISTEN', ...config.admin.listen },
   ];
 }
 

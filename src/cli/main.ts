@@ -1,7 +1,8 @@
 /** Which command runs, and how its failure is told: one clear sentence, and an exit code. */
 
+import manifest from '../../package.json' with { type: 'json' };
 import { parseArguments, UsageError } from './arguments.ts';
-import { COMMANDS, usage } from './commands.ts';
+import { COMMANDS, type Command, usage } from './commands.ts';
 import { ConfigProblems } from './configuration.ts';
 import { failure } from './failure.ts';
 import { boundHeapGrowth } from './heap.ts';
@@ -16,19 +17,8 @@ export async function main(argv: readonly string[]): Promise<number> {
   // A reader that goes away (`| head`) is no reason to stop deciding.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   try {
-    const found = COMMANDS.find(({ words }) => words.every((word, i) => argv[i] === word));
-    if (found === undefined) {
-      const asked = argv[0];
-      const helped = asked === undefined || asked === 'help' || asked === '--help' || asked === '-h';
-      (helped ? process.stdout : process.stderr).write(helped ? usage() : `There is no command ${asked}.\n\n${usage()}`);
-      return helped ? OK : REFUSED;
-    }
-    return await found.run(parseArguments(argv.slice(found.words.length), found.options));
+    return await run(argv);
   } catch (error) {
-    if (error instanceof UsageError) {
-      process.stderr.write(`${error.message}\n\n${usage()}`);
-      return REFUSED;
-    }
     if (error instanceof ConfigProblems) {
       process.stderr.write(`${error.message}\n`);
       return REFUSED;
@@ -36,4 +26,41 @@ export async function main(argv: readonly string[]): Promise<number> {
     process.stderr.write(`${failure(error)}\n`);
     return FAILED;
   }
+}
+
+async function run(argv: readonly string[]): Promise<number> {
+  const [first] = argv;
+  if (first === undefined || first === 'help' || asksForHelp(first)) return shown(usage());
+  if (first === '--version' || first === 'version') return shown(`${manifest.version}\n`);
+  const command = COMMANDS.find(({ words }) => words.every((word, i) => argv[i] === word));
+  if (command === undefined) {
+    const begunSo = COMMANDS.filter(({ words }) => words[0] === first);
+    if (begunSo.length > 0 && argv.some(asksForHelp)) return shown(usage(begunSo));
+    return refused(
+      `There is no command ${argv.slice(0, begunSo.length > 0 ? 2 : 1).join(' ')}.`,
+      begunSo.length > 0 ? begunSo : COMMANDS,
+    );
+  }
+  const given = argv.slice(command.words.length);
+  if (given.some(asksForHelp)) return shown(usage([command]));
+  try {
+    return await command.run(parseArguments(given, command.options, command.readsWords));
+  } catch (error) {
+    if (error instanceof UsageError) return refused(error.message, [command]);
+    throw error;
+  }
+}
+
+function asksForHelp(word: string): boolean {
+  return word === '--help' || word === '-h';
+}
+
+function shown(text: string): number {
+  process.stdout.write(text);
+  return OK;
+}
+
+function refused(why: string, commands: readonly Command[]): number {
+  process.stderr.write(`${why}\n\n${usage(commands)}`);
+  return REFUSED;
 }

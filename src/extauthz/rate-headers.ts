@@ -1,8 +1,9 @@
 /** What a client is told of its request rate: the headers that OpenAI's clients read, and those of the IETF draft (RateLimit, RateLimit-Policy). */
 
+import { fillAscii } from './fill.ts';
 import { headerName, putHeader, putResponseHeader } from './header-options.ts';
 import type { RateState } from './ports.ts';
-import { beginWriting, finishWriting, putBytes, putVarint, type Writer } from './wire-write.ts';
+import { beginWriting, finishWriting, type Writer } from './wire-write.ts';
 
 const NAMES = {
   limit: headerName('x-ratelimit-limit-requests'),
@@ -33,13 +34,75 @@ function putAll(writer: Writer, { limit, remaining, resetSeconds, windowSeconds 
  */
 export function withRateHeaders(answer: Buffer, okAt: number, rate: RateState): Buffer {
   const { length, at } = readLength(answer, okAt + 1);
-  const writer = beginWriting(MAX_BYTES + answer.length);
-  putBytes(writer, answer.subarray(at));
-  const before = writer.at;
-  putAll(writer, rate, putResponseHeader);
-  putVarint(writer, length + before - writer.at);
-  putBytes(writer, answer.subarray(0, okAt + 1));
+  const remaining = String(rate.remaining);
+  const { bytes, first, second } = preparedFor(rate, remaining.length);
+  const whole = length + bytes.length;
+  const fieldsAt = okAt + 1 + varintSize(whole);
+  const extended = Buffer.allocUnsafe(fieldsAt + bytes.length + answer.length - at);
+  extended.set(answer.subarray(0, okAt + 1));
+  writeVarint(extended, whole, okAt + 1);
+  extended.set(bytes, fieldsAt);
+  fillAscii(extended, remaining, fieldsAt + first, fieldsAt + second, -1);
+  extended.set(answer.subarray(at), fieldsAt + bytes.length);
+  return extended;
+}
+
+/** The five headers of answers that tell the same but for what remains, of which the number of digits is given. */
+interface Prepared {
+  readonly bytes: Uint8Array;
+  /** Where what remains is to be put. */
+  readonly first: number;
+  readonly second: number;
+}
+
+/** All that is told of one limit in one second, by the number of digits of what remains. */
+interface Second {
+  readonly resetSeconds: number;
+  readonly windowSeconds: number;
+  readonly byDigits: (Prepared | undefined)[];
+}
+
+const MAX_LIMITS = 4096;
+const seconds = new Map<number, Second>();
+
+function preparedFor(rate: RateState, digits: number): Prepared {
+  const { limit, resetSeconds, windowSeconds } = rate;
+  let second = seconds.get(limit);
+  if (second === undefined || second.resetSeconds !== resetSeconds || second.windowSeconds !== windowSeconds) {
+    if (seconds.size >= MAX_LIMITS) seconds.clear();
+    second = { resetSeconds, windowSeconds, byDigits: [] };
+    seconds.set(limit, second);
+  }
+  second.byDigits[digits] ??= prepare(rate, digits);
+  return second.byDigits[digits];
+}
+
+/** Written twice with different digits: where they differ are the places. */
+function prepare(rate: RateState, digits: number): Prepared {
+  const bytes = written(rate, Number('1'.repeat(digits)));
+  const other = written(rate, Number('2'.repeat(digits)));
+  const first = bytes.findIndex((byte, i) => byte !== other[i]);
+  const second = bytes.findIndex((byte, i) => i >= first + digits && byte !== other[i]);
+  return { bytes, first, second };
+}
+
+function written(rate: RateState, remaining: number): Buffer {
+  const writer = beginWriting(MAX_BYTES);
+  putAll(writer, { ...rate, remaining }, putResponseHeader);
   return finishWriting(writer);
+}
+
+function varintSize(value: number): number {
+  let size = 1;
+  for (let rest = value >>> 7; rest > 0; rest >>>= 7) size++;
+  return size;
+}
+
+function writeVarint(bytes: Buffer, value: number, start: number): void {
+  let at = start;
+  let rest = value;
+  for (; rest >= 0x80; rest >>>= 7) bytes[at++] = (rest & 0x7f) | 0x80;
+  bytes[at] = rest;
 }
 
 /** A varint that this server wrote, and where it ends. */

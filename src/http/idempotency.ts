@@ -28,7 +28,7 @@ export function readIdempotentRequest(route: Pick<Route, 'method' | 'path'>, ask
   return {
     key,
     path: route.path.replace(/:(\w+)/g, (_colon, name: string) => encodeURIComponent(ask.param(name))),
-    fingerprint: fingerprintOf([ask.query, ask.body ?? {}]),
+    fingerprint: fingerprintOf(key, [ask.query, ask.body ?? {}]),
     replayed: false,
   };
 }

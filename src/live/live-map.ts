@@ -41,6 +41,8 @@ export const LOADS_PER_FILL = 3;
 
 export interface LiveMapParts<Key extends string, Stored, Value> {
   readonly capacity: number;
+  /** How much of the capacity a record takes, at least 1; undefined = each takes 1. */
+  readonly places?: (record: Stored) => number;
   readonly load: (key: Key) => Promise<Loaded<Stored | undefined>>;
   /** Makes the frozen value that decisions see. Runs once per load. */
   readonly compile: (record: Stored, key: Key) => Value;
@@ -85,6 +87,7 @@ export class LiveMap<Key extends string, Stored, Value extends object> {
     this.#parts = parts;
     this.#entries = new LRUCache({
       max: parts.capacity,
+      ...(parts.places === undefined ? {} : { maxSize: parts.capacity }),
       dispose: (entry) => {
         entry.current = false;
       },
@@ -186,7 +189,10 @@ export class LiveMap<Key extends string, Stored, Value extends object> {
     } else {
       const value = this.#parts.compile(record, key);
       this.#absent.delete(key);
-      this.#entries.set(key, { value, loadedAtMs, current: true });
+      const { places, capacity } = this.#parts;
+      // What takes more than there is has it to itself.
+      const size = places === undefined ? {} : { size: Math.min(capacity, places(record)) };
+      this.#entries.set(key, { value, loadedAtMs, current: true }, size);
     }
   }
 }

@@ -17,7 +17,7 @@ import { LiveMap, MAX_TOMBSTONES, type MapStats } from './live-map.ts';
 import { DEPTH, type Found, GLOBAL, lookUp, type Maps, type Missing, type Subject } from './lookup.ts';
 import type { Change, ChangeListener, FeedClock, LiveSource, TokenVerifier } from './ports.ts';
 import { INVALID, MISSING, type Resolution } from './resolution.ts';
-import { liveKey, liveSession, liveUser } from './values.ts';
+import { liveKey, liveSession, liveUser, placesOfKey } from './values.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
 
 export type { Resolution } from './resolution.ts';
@@ -214,6 +214,7 @@ function makeMaps(
     keys: new LiveMap({
       ...common,
       capacity,
+      places: placesOfKey,
       load: (digest) => source.key(digest),
       compile: (record) => liveKey(record, interner),
     }),

@@ -94,7 +94,7 @@ async function onOneConnection<T>(knex: Knex, work: (trx: Knex.Transaction) => P
   const connection = await pool.acquire().promise;
   let last: Promise<unknown> | undefined;
   try {
-    return await knex.transaction(
+    const result = await knex.transaction(
       async (trx) => {
         runPreparedBy(trx, (statement) => runOn(connection, statement));
         const result = await work(trx);
@@ -103,6 +103,9 @@ async function onOneConnection<T>(knex: Knex, work: (trx: Knex.Transaction) => P
       },
       { connection },
     );
+    // What the server never got to see did not keep it from committing the rest, and is told all the same.
+    await last;
+    return result;
   } catch (error) {
     // Why it could not be committed, where it was for that.
     await last;

@@ -365,6 +365,19 @@ await describeWithSlapd('logging in by a directory', () => {
       await slowed.close();
     });
 
+    test('ends also for spellings that differ by what a directory overlooks: what follows a NUL, what nobody sees', async () => {
+      const slowed = await startStand(database.url, { directory: world.room(), login: { failuresPerAccount: 3 } });
+      const hidden = (mark: string): string => `${name.slice(0, 1)}${mark}${name.slice(1)}`;
+      const spelt = [`${name}\0x`, hidden('\u00ad'), hidden('\u200d'), hidden('\ufeff'), `${name}\0y`, `\u0001${name}`];
+      const replies: string[] = [];
+      for (const one of spelt) replies.push(code(await login(one, WRONG, slowed)));
+      expect(replies).toEqual([
+        ...Array.from({ length: 3 }, () => '401 invalid_credential'),
+        ...Array.from({ length: 3 }, () => '429 too_many_attempts'),
+      ]);
+      await slowed.close();
+    });
+
     test('is not helped by a success of another whose name looks alike', async () => {
       const alike = `${name.slice(0, 1)}\u0301${name.slice(1)}`;
       await world.add(alike);

@@ -139,8 +139,14 @@ describe('a refresh', () => {
       expectRefused(await refresh(token));
   });
 
-  test('without a token, or with one that is no text, is 422', async () => {
-    for (const body of [{}, { refresh_token: null }, { refresh_token: 7 }, { refresh_token: 'x', scope: '*' }]) {
+  test('without a token, in body or cookie, proves nobody', async () => {
+    expectRefused(await stand.post('/v1/auth/refresh', {}));
+    expectRefused(await stand.post('/v1/auth/refresh', undefined));
+    expectRefused(await stand.post('/v1/auth/refresh', {}, { cookie: 'postern_refresh=' }));
+  });
+
+  test('with one that is no text, or with what is no member, is 422', async () => {
+    for (const body of [{ refresh_token: null }, { refresh_token: 7 }, { refresh_token: 'x', scope: '*' }]) {
       const reply = await stand.post('/v1/auth/refresh', body);
       expect([reply.status, reply.json['code']]).toEqual([422, 'invalid_field']);
     }

@@ -361,7 +361,7 @@ describe('with the refresh token in a cookie', () => {
     const { client, net, ends } = stand(COOKIE, page().fetch);
     expect(await failure(me(client))).toMatchObject({ code: 'missing_credential' });
     expect(await failure(me(client))).toMatchObject({ code: 'missing_credential' });
-    expect(net.seen).toEqual(['POST /v1/auth/refresh 422', `GET ${ME} 401`, `GET ${ME} 401`]);
+    expect(net.seen).toEqual(['POST /v1/auth/refresh 401', `GET ${ME} 401`, `GET ${ME} 401`]);
     expect(await client.resume()).toBe(false);
     expect(ends).toEqual([]);
   });

@@ -19,6 +19,17 @@ const get = (path: string, tenant?: string) =>
   h.api('GET', `/v1/iam/${path}`, { as: h.root.token, ...(tenant === undefined ? {} : { tenant }) });
 const cursorOf = async (path: string) => text((await get(path)).json, 'next_cursor');
 
+/** Of the first tenant's list without filters. */
+function forged(list: string, position: unknown): string {
+  const binding = JSON.stringify([list, 'default', {}]);
+  const json = JSON.stringify(position);
+  const check = createHash('sha256')
+    .update(JSON.stringify([binding, json]))
+    .digest()
+    .subarray(0, 12);
+  return Buffer.concat([check, Buffer.from(json)]).toString('base64url');
+}
+
 test.each(KINDS)('pages of %s show once each row that is there all the while, whatever comes and goes', async (kind: Kind) => {
   const idOf = kind === 'roles' || kind === 'policies' ? 'name' : 'id';
   const before = column(await get(`${kind}?limit=200`), idOf);
@@ -85,16 +96,25 @@ describe('a cursor', () => {
     ['a lone surrogate', ['\ud800']],
     ['no list', { length: 1 }],
   ])('of a position that is %s is refused, though its check is right', async (_name, position) => {
-    const binding = JSON.stringify(['users', 'default', {}]);
-    const forge = (value: unknown) => {
-      const json = JSON.stringify(value);
-      const check = createHash('sha256')
-        .update(JSON.stringify([binding, json]))
-        .digest()
-        .subarray(0, 12);
-      return Buffer.concat([check, Buffer.from(json)]).toString('base64url');
-    };
-    expect(outcome(await get(`users?cursor=${forge([h.root.id])}`))).toBe('200');
-    expect(outcome(await get(`users?cursor=${forge(position)}`))).toBe('400 invalid_parameter');
+    expect(outcome(await get(`users?cursor=${forged('users', [h.root.id])}`))).toBe('200');
+    expect(outcome(await get(`users?cursor=${forged('users', position)}`))).toBe('400 invalid_parameter');
   });
+
+  test.each([
+    ['half of it', ['1']],
+    ['no number', ['1', 'x']],
+    ['a negative number', ['-1', '1']],
+  ])('of a position in the audit log that is %s is refused, though its check is right', async (_name, position) => {
+    expect(outcome(await get(`audit?cursor=${forged('audit', ['9999999999999999', '1'])}`))).toBe('200');
+    expect(outcome(await get(`audit?cursor=${forged('audit', position)}`))).toBe('400 invalid_parameter');
+  });
+
+  test.each(['users', 'roles', 'policies', 'tenants', 'api-keys', 'usage'])(
+    'of a position that no row of %s can have is no fault of the server',
+    async (list) => {
+      for (const position of [[''], ['\u{10ffff}'], ['x', 'y'], ['x'.repeat(500)]]) {
+        expect((await get(`${list}?cursor=${forged(list, position)}`)).status, JSON.stringify(position)).toBeLessThan(500);
+      }
+    },
+  );
 });

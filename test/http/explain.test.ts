@@ -130,6 +130,31 @@ describe('who may ask', () => {
     expect(await decided({ credential: key.key }, key.key)).toBe('403 insufficient_permission');
   });
 
+  test('what a platform administrator may do in another tenant is told to platform administrators alone', async () => {
+    const admin = await h.person('acme', ['admin']);
+    const made = await h.api('POST', '/v1/iam/policies', {
+      as: h.root.token,
+      tenant: 'globex',
+      body: { name: 'globex-secret', effect: 'deny', actions: ['rag:*'], resources: ['*'] },
+    });
+    expect(outcome(made)).toBe('201');
+    for (const tenant_id of ['globex', 'no-such-tenant']) {
+      const reply = await explain({ subject: admin.id, tenant_id });
+      expect(outcome(reply)).toBe('403 tenant_mismatch');
+      expect(reply.text).not.toContain('globex-secret');
+      const simulated = await h.api('POST', '/v1/iam/explain/simulate', {
+        as: boss.token,
+        body: { ...CHAT, subject: admin.id, tenant_id },
+      });
+      expect(outcome(simulated)).toBe('403 tenant_mismatch');
+      expect(await decided({ credential: admin.token, tenant_id })).toBe('403 tenant_mismatch');
+    }
+    expect(await decided({ subject: admin.id, tenant_id: 'acme' })).toBe('allow');
+    expect(await decided({ subject: admin.id, tenant_id: 'NO' })).toBe('invalid_tenant');
+    expect((await explain({ subject: admin.id, tenant_id: 'globex' }, h.root.token)).text).toContain('globex-secret');
+    expect((await explain({ subject: admin.id, tenant_id: 'globex' }, admin.token)).text).toContain('globex-secret');
+  });
+
   test("another tenant's subject or credential is as good as unknown, but for platform administrators", async () => {
     expect(await decided({ subject: stranger.id })).toBe('404 not_found');
     expect(await decided({ credential: stranger.token })).toBe('invalid_credential');

@@ -1,7 +1,9 @@
 /** Idempotency-Key: a request that is sent again is not done again. */
 
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { tidyUp } from '../../src/admin/auth/upkeep.ts';
+import { canonicalJson } from '../../src/admin/canonical-json.ts';
 import { sendRaw } from '../support/http.ts';
 import { type Harness, type Json, outcome, type Person, type Reply, rows, startHarness, text } from './harness.ts';
 import { usageEvent } from './isolation-probes.ts';
@@ -304,6 +306,19 @@ describe('at the same time', () => {
     await blocker.rollback();
     const second = await post('roles', role());
     expect([outcome(second), replayed(second)]).toEqual(['201', undefined]);
+  });
+
+  test('what is kept of a request helps nobody who does not know its key to guess a password in it', async () => {
+    const body = { ...newBody('users'), password: 'a lake of tin whistles' };
+    expect(outcome(await post('users', body))).toBe('201');
+    const { rows: kept } = await h.db.knex.raw<{ rows: { fingerprint: Buffer }[] }>(
+      'select fingerprint from idempotent_answers order by answered_at desc limit 1',
+    );
+    const plain = createHash('sha256')
+      .update(canonicalJson([{}, body]))
+      .digest('hex');
+    expect(kept.map(({ fingerprint }) => fingerprint.toString('hex'))).not.toContain(plain);
+    expect(outcome(await post('users', { ...body, password: 'a lake of zinc whistles' }))).toBe('422 idempotency_mismatch');
   });
 
   test('an answer lost after the commit is found again: the change and its answer are in one transaction', async () => {

@@ -2,6 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Remembered } from '../../src/live/remembered.ts';
 import { Tombstones } from '../../src/live/tombstones.ts';
+import { digest, keyId } from './support/ids.ts';
+import { ModelStore } from './support/model-store.ts';
+import { aKey, aLive, initialState, NOW, OWNED, owned } from './support/world.ts';
 
 describe('tombstones', () => {
   test('a key remembers its newest change, whatever the order of delivery', () => {
@@ -44,6 +47,31 @@ describe('tombstones', () => {
         }
       }),
     );
+  });
+});
+
+describe('keys with much to say', () => {
+  test('take the place of many, so that whoever makes them cannot fill the memory, and each is known all the same', async () => {
+    const scopes = Array.from({ length: 1000 }, (_, n) => `chat:action-${n}`);
+    const keys = Array.from({ length: 200 }, (_, n) => aKey({ id: keyId(n), digest: digest(n), userId: undefined, scopes }));
+    const state = initialState();
+    const store = new ModelStore({ ...state, keys: new Map(keys.map((key) => [key.digest, key])) });
+    const { live } = aLive(store, { maxCredentials: 1000 });
+    for (const { digest } of keys) {
+      expect((await live.resolve({ kind: 'api_key', digest }, undefined, NOW)).identity.kind).toBe('proved');
+    }
+    const { size } = live.stats().maps.keys;
+    expect(size).toBeGreaterThan(10);
+    expect(size).toBeLessThan(100);
+  });
+
+  test('are known too where there is no place for as much', async () => {
+    const scopes = Array.from({ length: 1000 }, (_, n) => `chat:action-${n}`);
+    const state = initialState();
+    const store = new ModelStore({ ...state, keys: new Map([[OWNED, aKey({ scopes })]]) });
+    const { live } = aLive(store, { maxCredentials: 2 });
+    expect((await live.resolve(owned, undefined, NOW)).identity.kind).toBe('proved');
+    expect(live.stats().maps.keys.size).toBe(1);
   });
 });
 

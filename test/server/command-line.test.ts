@@ -4,6 +4,7 @@ import { access, writeFile } from 'node:fs/promises';
 import { createServer, type Server as TcpServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { ADMIN, call, decider, done, login, makeKey, makeUser, SECRET_KEY, tryLogin } from './support/client.ts';
 import { becomes } from './support/eventually.ts';
@@ -34,7 +35,9 @@ describe('usage', () => {
   it.each([
     { args: ['sreve'], says: /^There is no command sreve\.$/m },
     { args: ['policy'], says: /^There is no command policy\.$/m },
-    { args: ['serve', '--prot', '80'], says: /--prot/ },
+    { args: ['serve', '--prot', '80'], says: /^Unknown option '--prot'\.$/m },
+    { args: ['serve', 'a-password'], says: /^It takes options, and no words beside them\.$/m },
+    { args: ['policy', 'enable', 'x'], says: /^There is no command policy enable\.$/m },
     { args: ['policy', 'disable'], says: /^Give the name of one policy\.$/m },
     { args: ['explain', '--method', 'GET'], says: /^--method and --path are needed\.$/m },
   ])('$args is refused with what there is, and nothing is started', async ({ args, says }) => {
@@ -42,7 +45,8 @@ describe('usage', () => {
     expect(code).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).toMatch(says);
-    expect(stderr).toContain('postern serve');
+    expect(stderr).toContain(`postern ${args[0] === 'sreve' ? 'serve' : args[0]}`);
+    expect(stderr).not.toContain('a-password');
     expect(await exists(join(stand.folder, 'data'))).toBe(false);
   });
 
@@ -61,6 +65,21 @@ describe('usage', () => {
     ]) {
       expect(stdout).toContain(`postern ${command}`);
     }
+  });
+
+  it.each([[['ldap', 'test', '--help']], [['ldap', '--help']], [['ldap', 'test', 'alice', '-h']]])(
+    '%j shows that command alone',
+    async (args) => {
+      const { code, stdout, stderr } = await stand.run(args);
+      expect([code, stderr]).toEqual([0, '']);
+      expect(stdout).toMatch(/^ {2}postern ldap test \[--directory NAME\] USERNAME$/m);
+      expect(stdout).not.toContain('postern serve');
+    },
+  );
+
+  it('tells its version', async () => {
+    const { code, stdout } = await stand.run(['--version']);
+    expect([code, stdout]).toEqual([0, `${manifest.version}\n`]);
   });
 });
 

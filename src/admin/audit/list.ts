@@ -21,7 +21,7 @@ export async function listAuditPage(
     'audit',
     query,
     (page) => {
-      if (page.after?.every((digits) => DIGITS.test(digits)) === false) throw badCursor();
+      if (page.after !== undefined && !isPosition(page.after)) throw badCursor();
       return listAudit(parts.db.knex, scopeOf(caller), filter, page);
     },
     positionOf,
@@ -34,6 +34,11 @@ export function positionOf(row: StoredAudit): readonly [string, string] {
 }
 
 const DIGITS = /^\d{1,16}$/;
+
+/** As `positionOf` makes them: a cursor that somebody made up may say anything. */
+function isPosition(after: readonly string[]): boolean {
+  return after.length === 2 && after.every((digits) => DIGITS.test(digits));
+}
 
 function badCursor(): Refusal {
   return new Refusal('invalid_parameter', 'The cursor does not belong to this list.', { param: 'cursor' });

@@ -69,15 +69,19 @@ export async function directoryLogin(
 
 /**
  * What failures are counted under: the bare name, however it is spelt. A directory takes `ALICE`, `CORP\alice` and `alice@corp.example`
- * for one person, and counts her failures together before it locks her out. As two names of two people may look alike here, a success of
- * one forgets no failure of the other: it takes back its own attempt alone.
+ * for one person, and counts her failures together before it locks her out; some overlook what follows a NUL, or characters that nobody
+ * sees. As two names of two people may look alike here, a success of one forgets no failure of the other: it takes back its own attempt
+ * alone.
  */
 export function directorySubject(username: string): string {
-  const typed = username.slice(0, MAX_NAME_LENGTH).trim();
+  const typed = username
+    .slice(0, MAX_NAME_LENGTH)
+    .replace(/(?<=.)\0.*$/s, '')
+    .trim();
   const bare = typed.replace(/^[^\\]*\\/, '').replace(/@[^@]*$/, '');
   const plain = (bare === '' ? typed : bare)
     .normalize('NFKD')
-    .replaceAll(/\p{M}+/gu, '')
+    .replaceAll(/[\p{M}\p{Cc}\p{Default_Ignorable_Code_Point}]+/gu, '')
     .toLowerCase();
   return `directory:${plain.replaceAll(/\s+/g, ' ').trim()}`;
 }

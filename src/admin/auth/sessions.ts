@@ -2,13 +2,12 @@
 
 import { parseId, type SessionId } from '../../domain/ids.ts';
 import {
-  endSession,
-  endSessionsOfUser,
   findActiveSession,
   listActiveSessions,
   lockActiveSession,
   type StoredSession,
-} from '../../store/queries/sessions.ts';
+} from '../../store/queries/active-sessions.ts';
+import { endSession, endSessionsOfUser } from '../../store/queries/sessions.ts';
 import type { Caller } from '../caller.ts';
 import { change } from '../change.ts';
 import { type List, type ListQuery, paged } from '../list.ts';

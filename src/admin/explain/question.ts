@@ -2,7 +2,9 @@
 
 import type { CheckInput, HeaderValue, Identity } from '../../decision/model.ts';
 import type { RouteTable } from '../../decision/routes.ts';
+import { effectiveTenant } from '../../decision/tenant.ts';
 import type { CredentialForm } from '../../domain/credential.ts';
+import { Refusal } from '../../domain/errors.ts';
 import { type KeyDigest, parseId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { readCredential } from '../../identity/credential.ts';
 import { readTokenForm } from '../../identity/token-form.ts';
@@ -54,7 +56,7 @@ export interface Asked extends Resolution {
 
 /**
  * @throws Refusal of the decision about the caller; `invalid_field`; `not_found` for a subject that is not there or of a tenant that the
- * caller may not act in
+ * caller may not act in; `tenant_mismatch` for a platform administrator in such a tenant
  */
 export async function resolveQuestion(parts: ExplainParts, asker: Asker, request: ExplainRequest): Promise<Asked> {
   if (request.subject !== undefined && request.credential !== undefined) {
@@ -66,6 +68,7 @@ export async function resolveQuestion(parts: ExplainParts, asker: Asker, request
     request.subject === undefined
       ? await ofCredential(parts, asker, request.credential, request.tenant_id, nowMs)
       : await ofSubject(parts, asker, request.subject, request.tenant_id, nowMs);
+  refuseForeignWorld(asker, identity, request.tenant_id);
   return { identity, snapshot, input: inputOf(asker, request), nowMs };
 }
 
@@ -123,6 +126,21 @@ function mayAsk(asker: Asker, aboutOneself: (caller: Caller) => boolean): void {
 /** The tenant whose subjects may be asked about; undefined = every one. */
 function onlyTenantOf(asker: Asker): TenantId | undefined {
   return asker.kind === 'operator' || isPlatformAdmin(asker.caller) ? undefined : asker.caller.principal.tenantId;
+}
+
+/**
+ * A platform administrator may act in every tenant, and what is decided about one there tells of that tenant's policies, and whether there
+ * is such a tenant: that is told to none but those who may act there too.
+ */
+function refuseForeignWorld(asker: Asker, identity: Identity, tenant: HeaderValue): void {
+  const home = onlyTenantOf(asker);
+  if (home === undefined || identity.kind !== 'proved') return;
+  const choice = effectiveTenant(identity.principal, tenant);
+  if (choice.kind === 'tenant' && choice.id !== home) {
+    throw new Refusal('tenant_mismatch', 'The credential does not belong to the tenant that tenant_id names.', {
+      param: 'tenant_id',
+    });
+  }
 }
 
 function askedAt(asker: Asker): number {

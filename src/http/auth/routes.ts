@@ -69,7 +69,6 @@ const RefreshBody = component(
   'RefreshToken',
   Type.Object(refreshToken, {
     ...CLOSED,
-    ...asksAlso({ minProperties: 1 }),
     description: 'A browser whose refresh token travels in a cookie sends an empty object, or no body.',
   }),
 );
@@ -237,9 +236,8 @@ async function handleRefresh(
   ask: Ask<Static<typeof RefreshBody>, unknown>,
 ): Promise<Answer> {
   const presented = bodyToken(ask.body) ?? cookieToken(parts, ask);
-  if (presented !== undefined) return tokenAnswer(parts, await refresh(parts, presented, provenance(ask)));
-  if (readCookie(ask.header('cookie')) !== undefined) throw invalidCredential();
-  throw badMember('refresh_token', 'This member is required.');
+  if (presented === undefined) throw invalidCredential();
+  return tokenAnswer(parts, await refresh(parts, presented, provenance(ask)));
 }
 
 /** A refresh token decides alone where the body names one. A browser sends its cookie with its access token: either may be past its time. */

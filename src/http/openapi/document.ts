@@ -110,8 +110,8 @@ function describeRoute(components: Components, route: Route): Json {
 
 /** A route without members of a body takes none, or an empty object. */
 function requestBody(components: Components, route: Route): Json {
-  const { properties, required, asksAlso } = plain(route.bodySchema);
-  const asksForSome = (Array.isArray(required) && required.length > 0) || (isObject(asksAlso) && 'minProperties' in asksAlso);
+  const { properties, required } = plain(route.bodySchema);
+  const asksForSome = Array.isArray(required) && required.length > 0;
   if (!isObject(properties) || Object.keys(properties).length === 0) return {};
   return {
     requestBody: {

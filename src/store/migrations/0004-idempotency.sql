@@ -3,7 +3,7 @@
 create table idempotent_answers (
   -- SHA-256 of tenant, principal, path and key
   id bytea primary key,
-  -- SHA-256 of query and body: the same key with another request is a mistake of the client's
+  -- HMAC-SHA-256 of query and body under the key: the same key with another request is a mistake of the client's
   fingerprint bytea not null,
   -- JSON as it was answered, but for secrets, which are kept nowhere
   answer text not null,

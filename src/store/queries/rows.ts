@@ -9,6 +9,7 @@ import {
   parseRoleName,
   parseTenantId,
   type RoleName,
+  type SessionId,
   type TenantId,
   type UserId,
 } from '../../domain/ids.ts';
@@ -47,6 +48,7 @@ function stored<T>(kind: string, parsed: T | undefined): T {
 
 export const storedTenant = (text: string): TenantId => stored('tenant id', parseTenantId(text));
 export const storedUser = (text: string): UserId => stored('user id', parseId('usr', text));
+export const storedSession = (text: string): SessionId => stored('session id', parseId('ses', text));
 export const storedKey = (text: string): KeyId => stored('key id', parseId('key', text));
 export const storedRole = (text: string): RoleName => stored('role name', parseRoleName(text));
 export const storedPolicy = (text: string): PolicyName => stored('policy name', parsePolicyName(text));

@@ -70,7 +70,12 @@ function settings({ cwd, env }: ToolOptions) {
 }
 
 export function startDaemon(command: string, args: readonly string[], options: ToolOptions = {}): Daemon {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options.owner, ...settings(options) });
+  // So that it ends with this process, however that ends.
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', command, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...options.owner,
+    ...settings(options),
+  });
   children.add(child);
   let output = '';
   const keep = (text: string): void => {
