@@ -12,6 +12,7 @@ import type { AdminParts, Caller } from './caller.ts';
 import { once } from './idempotency.ts';
 import { masked } from './mask.ts';
 import { entityTag, requireMet } from './preconditions.ts';
+import { refusedByStore } from './refusals.ts';
 
 /** Who a change is written down for. Use cases of a caller are given the caller; login, bootstrap and the command line make their own. */
 export interface Actor {
@@ -93,7 +94,8 @@ export async function change<T>(
         return value;
       });
     });
-  } catch (error) {
+  } catch (cause) {
+    const error = refusedByStore(cause);
     if (error instanceof Refusal && AUDITED.has(error.code)) {
       const refused = { ...draft, before: undefined, after: { code: error.code, detail: error.message } };
       await transaction(parts.db, (trx) => insertAudit(trx, rowOf(actor, entry.action, refused, 'refused')));

@@ -3,6 +3,7 @@
 import type { Parsed } from '../decision/validate.ts';
 import { Refusal } from '../domain/errors.ts';
 import type { FieldError } from '../domain/problem.ts';
+import { brokenConstraint } from '../store/faults.ts';
 
 /** The same words for what never was, what is gone and what belongs to another tenant. */
 export function notFound(what: string): Refusal {
@@ -12,6 +13,12 @@ export function notFound(what: string): Refusal {
 /** The effective tenant was there when the caller was let in, and is deleted since: told as it would be from now on. */
 export function tenantGone(): Refusal {
   return new Refusal('tenant_mismatch', 'There is no such tenant.');
+}
+
+/** The error itself, but for what the store refuses of any change: then the refusal that says so. */
+export function refusedByStore(error: unknown): unknown {
+  if (brokenConstraint(error) !== 'rules_size') return error;
+  return new Refusal('quota_exceeded', 'The roles and policies of a tenant may take 4 MiB together, and would take more.');
 }
 
 /** @param errors at least one */

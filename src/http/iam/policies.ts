@@ -113,7 +113,7 @@ export function policyRoutes(parts: AdminParts): readonly Route[] {
       body: newPolicy,
       query: forced,
       answers: makes('The policy.', Policy),
-      refusals: ['escalation', 'already_exists', 'would_lock_out'],
+      refusals: ['escalation', 'already_exists', 'would_lock_out', 'quota_exceeded'],
       handler: async ({ caller, body, query }) => {
         const policy = await createPolicy(parts, caller, body, query.force === true);
         return { status: 201, body: policy, headers: { location: `${POLICIES}/${policy.name}` } };
@@ -140,7 +140,7 @@ export function policyRoutes(parts: AdminParts): readonly Route[] {
       body: changes,
       query: forced,
       answers: shows('The policy as it is now.', Policy, TAGGED),
-      refusals: ['not_found', 'escalation', 'would_lock_out', 'precondition_failed'],
+      refusals: ['not_found', 'escalation', 'would_lock_out', 'quota_exceeded', 'precondition_failed'],
       handler: async ({ caller, param, body, query }) => ({
         status: 200,
         body: await updatePolicy(parts, caller, param('name'), body, query.force === true),

@@ -70,7 +70,7 @@ export function roleRoutes(parts: AdminParts): readonly Route[] {
       body: newRole,
       query: NOTHING,
       answers: makes('The role.', Role),
-      refusals: ['escalation', 'already_exists'],
+      refusals: ['escalation', 'already_exists', 'quota_exceeded'],
       handler: async ({ caller, body }) => {
         const role = await createRole(parts, caller, body);
         return { status: 201, body: role, headers: { location: `${ROLES}/${role.name}` } };
@@ -97,7 +97,7 @@ export function roleRoutes(parts: AdminParts): readonly Route[] {
       body: changes,
       query: NOTHING,
       answers: shows('The role as it is now.', Role, TAGGED),
-      refusals: ['not_found', 'builtin_role', 'escalation', 'precondition_failed'],
+      refusals: ['not_found', 'builtin_role', 'escalation', 'quota_exceeded', 'precondition_failed'],
       handler: async ({ caller, param, body }) => ({ status: 200, body: await updateRole(parts, caller, param('name'), body) }),
     }),
     callerRoute({
