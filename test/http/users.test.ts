@@ -226,6 +226,18 @@ describe('changing a user', () => {
     expect((await h.api('PUT', path, { as: boss.token, body })).json).toMatchObject({ ...body, source: 'ldap' });
   });
 
+  test('another role ends the one-time token that is out; a change without one does not', async () => {
+    const reset = (token: string) =>
+      h.api('POST', '/v1/auth/password/reset', { body: { token, new_password: 'a long enough password 17' } });
+    const [kept, lost] = [await create({ roles: ['analyst'] }), await create({ email: `lost-${email}`, roles: ['analyst'] })];
+    const change = (made: typeof kept, body: object) =>
+      h.api('PUT', `${USERS}/${text(made.json, 'id')}`, { as: h.root.token, tenant: 'acme', body });
+    expect(outcome(await change(kept, { name: 'Renamed', roles: ['analyst'] }))).toBe('200');
+    expect(outcome(await change(lost, { roles: ['analyst', 'developer'] }))).toBe('200');
+    expect(outcome(await reset(text(kept.json, 'password_setup_token')))).toBe('204');
+    expect(outcome(await reset(text(lost.json, 'password_setup_token')))).toBe('401 invalid_credential');
+  });
+
   test('a role taken away counts at once', async () => {
     const someone = await h.person('acme', ['tenant-admin']);
     expect(outcome(await h.api('GET', USERS, { as: someone.token }))).toBe('200');

@@ -73,6 +73,8 @@ async function change(to: Writing, before: StoredUser, after: Parts): Promise<vo
   const { id, tenantId } = before;
   await updateUser(trx, { id, tenantId, email: before.email, name: after.name, department: after.department });
   await setManualRoles(trx, id, after.roles);
+  // Like in the API: who had the token made may not be allowed to make one for a user with these roles.
+  if (after.roles.some((role) => !before.roles.includes(role))) await discardPasswordSetups(trx, id);
   if (after.status !== before.status) {
     await setUserStatus(trx, tenantId, id, after.status);
     if (after.status === 'deactivated') {

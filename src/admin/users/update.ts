@@ -1,6 +1,7 @@
 /** Changing what is written about a user, and the roles given by hand. */
 
 import { ADMIN } from '../../domain/roles.ts';
+import { discardPasswordSetups } from '../../store/queries/credentials.ts';
 import { type StoredUser, setManualRoles, updateUser as writeUser } from '../../store/queries/users.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change } from '../change.ts';
@@ -28,13 +29,12 @@ export async function updateUser(parts: AdminParts, caller: Caller, id: string, 
     refuseKept(user, changes);
     if (changes.roles !== undefined) {
       const roles = await knownRoles(trx, user.tenantId, changes.roles, '/roles');
-      await mayGiveRoles(
-        trx,
-        caller,
-        roles.filter((role) => !user.roles.includes(role)),
-      );
+      const gained = roles.filter((role) => !user.roles.includes(role));
+      await mayGiveRoles(trx, caller, gained);
       if (lastAdmin && !roles.includes(ADMIN)) throw lastAdminRefusal();
       await setManualRoles(trx, user.id, roles);
+      // Whoever had it made may not have been allowed to make one for a user with these roles.
+      if (gained.length > 0) await discardPasswordSetups(trx, user.id);
     }
     const changed = await withUniqueEmail(
       writeUser(trx, {
