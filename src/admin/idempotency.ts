@@ -12,6 +12,7 @@ import { type AnswerId, claimAnswer, findAnswer, type KeptAnswer, keepAnswer } f
 import type { Caller } from './caller.ts';
 import { canonicalJson } from './canonical-json.ts';
 import type { Transaction } from './change.ts';
+import { refusedByStore } from './refusals.ts';
 
 /** One request under an Idempotency-Key. */
 export interface IdempotentRequest {
@@ -79,7 +80,8 @@ async function rehearse(trx: Transaction, work: () => Promise<unknown>): Promise
   await trx.raw('savepoint rehearsal');
   try {
     await work();
-  } catch (error) {
+  } catch (cause) {
+    const error = refusedByStore(cause);
     if (!(error instanceof Refusal) || ERRORS[error.code].type === 'permission_error') throw error;
   }
   await trx.raw('rollback to savepoint rehearsal');

@@ -2,7 +2,7 @@
 
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { StoreAddress } from '../server.ts';
+import type { StoreAddress } from '../server/store.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { isReport, type Order } from './worker-messages.ts';
 

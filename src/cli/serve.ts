@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { Passwords } from '../identity/passwords.ts';
-import { openStore, prepareStore, startServer } from '../server.ts';
+import { openStore, prepareStore } from '../server/store.ts';
+import { startServer } from '../server.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
 import type { Arguments } from './arguments.ts';
 import { loadOrRefuse } from './configuration.ts';

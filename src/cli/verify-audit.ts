@@ -1,6 +1,6 @@
 /** `postern verify-audit`: whether the audit log is as it was written. Servers may run meanwhile. */
 
-import { auditMac } from '../server.ts';
+import { auditMac } from '../server/audit.ts';
 import { type Anchor, type Verification, verifyAudit } from '../store/audit-verify.ts';
 import { checkSecretKey } from '../store/meta.ts';
 import { pendingMigrations } from '../store/migrate.ts';

@@ -1,6 +1,6 @@
 /** For commands that work on the database and end: opens it, and closes it whatever happens. */
 
-import { openStore, type Store } from '../server.ts';
+import { openStore, type Store } from '../server/store.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
 import type { Arguments } from './arguments.ts';
 import { type Loaded, loadOrRefuse } from './configuration.ts';

@@ -1,6 +1,6 @@
 /** What the first process and its workers tell each other. */
 
-import type { StoreAddress } from '../server.ts';
+import type { StoreAddress } from '../server/store.ts';
 
 /** From the first process. */
 export type Order = { readonly kind: 'start'; readonly store: StoreAddress } | { readonly kind: 'drain' };

@@ -1,7 +1,8 @@
 /** One of several processes behind the same ports: a whole server with a cache of its own, kept true by the change feed like any replica. */
 
 import { Passwords } from '../identity/passwords.ts';
-import { openStore, type Server, type StoreAddress, startServer } from '../server.ts';
+import { openStore, type StoreAddress } from '../server/store.ts';
+import { type Server, startServer } from '../server.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { Loaded } from './configuration.ts';
 import { stopSignal } from './signals.ts';

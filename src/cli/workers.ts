@@ -10,7 +10,8 @@
 import { listening } from '../config/listening.ts';
 import { removeStaleSocket } from '../extauthz/listen-address.ts';
 import { startHealthServer } from '../http/health.ts';
-import { configuredDirectories, type Store, warnOfDirectories } from '../server.ts';
+import { configuredDirectories, warnOfDirectories } from '../server/directories.ts';
+import type { Store } from '../server/store.ts';
 import { clusterMetrics } from '../telemetry/cluster.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { Loaded } from './configuration.ts';

@@ -42,6 +42,24 @@ test('are bounded together: what would pass 4 MiB is refused and leaves no trace
   expect(await make(9)).toBe('201');
 });
 
+test('do not keep the answer of a request from being given again when they are full', async () => {
+  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'full', name: 'Full' } });
+  const { token } = await h.person('full', ['tenant-admin']);
+  const make = (i: number, headers: Record<string, string> = {}) =>
+    h.api('POST', '/v1/iam/policies', {
+      as: token,
+      headers,
+      body: { name: `big-${i}`, effect: 'deny', actions: ['chat:write'], resources: many(i) },
+    });
+  for (let i = 0; i < 8; i++) expect(outcome(await make(i))).toBe('201');
+  expect(outcome(await make(8, { 'idempotency-key': 'the ninth' }))).toBe('201');
+  expect(outcome(await h.api('DELETE', '/v1/iam/policies/big-8', { as: token }))).toBe('204');
+  expect(outcome(await make(9))).toBe('201');
+  expect(outcome(await make(8))).toBe('409 quota_exceeded');
+  const again = await make(8, { 'idempotency-key': 'the ninth' });
+  expect([outcome(again), again.headers['idempotency-replayed']]).toEqual(['201', 'true']);
+});
+
 test('take nothing from another tenant', async () => {
   await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'frugal', name: 'Frugal' } });
   const other = await h.person('frugal', ['tenant-admin']);

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
-import { metersItself } from '../../src/server.ts';
+import { metersItself } from '../../src/server/limits.ts';
 
 function told(env: Readonly<Record<string, string>>, tenant: string): boolean {
   const result = loadConfig({ env });

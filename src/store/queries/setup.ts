@@ -4,8 +4,8 @@ import type { Knex } from 'knex';
 import { Fault } from '../../domain/errors.ts';
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
-import { storedRole, storedTenant, storedUser } from './rows.ts';
-import type { NewUser, StoredUser } from './users.ts';
+import { storedTenant, storedUser } from './rows.ts';
+import { type NewUser, type StoredUser, toUser, USER, type UserRow } from './users.ts';
 
 /** Set-ups are applied one after the other; each sees what the one before it did. */
 const SETUP_LOCK = 726_543_496;
@@ -45,41 +45,6 @@ export async function holdUsers(trx: Knex, emails: readonly string[], tenants: r
      order by id for update`,
     { emails, tenants },
   );
-}
-
-interface UserRow {
-  readonly id: string;
-  readonly tenant_id: string;
-  readonly email: string | null;
-  readonly name: string;
-  readonly department: string | null;
-  readonly status: 'active' | 'deactivated';
-  readonly source: 'local' | 'ldap';
-  readonly roles: readonly string[];
-  readonly directory_roles: readonly string[];
-  readonly created_at: Date;
-  readonly updated_at: Date;
-}
-
-const USER = `select u.id, u.tenant_id, u.email, u.name, u.department, u.status, u.source, u.created_at, u.updated_at,
-    array(select role_name from user_roles where user_id = u.id and source = 'manual' order by role_name collate "C") as roles,
-    array(select role_name from user_roles where user_id = u.id and source = 'directory' order by role_name collate "C") as directory_roles
-  from users u`;
-
-function toUser(row: UserRow): StoredUser {
-  return {
-    id: storedUser(row.id),
-    tenantId: storedTenant(row.tenant_id),
-    email: row.email,
-    name: row.name,
-    department: row.department,
-    status: row.status,
-    source: row.source,
-    roles: row.roles.map(storedRole),
-    directoryRoles: row.directory_roles.map(storedRole),
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
 }
 
 /** The users of these addresses wherever they are, and all local users with an address of these tenants, by address. */

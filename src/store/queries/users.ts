@@ -36,7 +36,8 @@ export interface StoredUser {
   readonly updatedAt: Date;
 }
 
-interface UserRow {
+/** A user as its statement gives it. */
+export interface UserRow {
   readonly id: string;
   readonly tenant_id: string;
   readonly email: string | null;
@@ -54,7 +55,8 @@ const COLUMNS = `u.id, u.tenant_id, u.email, u.name, u.department, u.status, u.s
     array(select role_name from user_roles where user_id = u.id and source = 'manual' order by role_name collate "C") as roles,
     array(select role_name from user_roles where user_id = u.id and source = 'directory' order by role_name collate "C") as directory_roles`;
 
-const USER = `select ${COLUMNS} from users u`;
+/** Users as UserRow; what follows narrows `u`. */
+export const USER = `select ${COLUMNS} from users u`;
 
 const STATEMENTS = {
   holdsByHand: {
@@ -90,7 +92,7 @@ const STATEMENTS = {
   },
 } as const satisfies Readonly<Record<string, Prepared>>;
 
-function toUser(row: UserRow): StoredUser {
+export function toUser(row: UserRow): StoredUser {
   return {
     id: storedUser(row.id),
     tenantId: storedTenant(row.tenant_id),

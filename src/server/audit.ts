@@ -1,0 +1,27 @@
+/** The sealing of the audit log, told to the log of the process. */
+
+import { macUnder } from '../identity/mac.ts';
+import type { Mac } from '../store/audit-chain.ts';
+import { AuditSealer } from '../store/audit-sealer.ts';
+import type { Joining } from './joining.ts';
+import type { Store } from './store.ts';
+
+/** What the audit log is sealed under. */
+export function auditMac(store: Pick<Store, 'secretKey'>): Mac {
+  return macUnder(store.secretKey, 'audit-chain');
+}
+
+export function auditSealer({ config, store, telemetry }: Joining): AuditSealer {
+  const log = telemetry.log.child({ part: 'audit' });
+  return new AuditSealer({
+    db: store.db,
+    mac: auditMac(store),
+    keepMs: config.audit.retentionMs,
+    events: {
+      onError: (err) => log.warn({ err }, 'the audit log could not be sealed'),
+      onBroken: (what) => log.error({ what }, 'the chain of the audit log is broken: run postern verify-audit'),
+      onAnchor: (anchor) => log.info({ anchor }, 'the newest seal of the audit log'),
+      onRemoved: (rows) => log.info({ rows }, 'audit rows older than audit.retention were removed'),
+    },
+  });
+}

@@ -1,0 +1,32 @@
+/** The configured directories, and who asks them. */
+
+import { type DirectoryRoom, openDirectoryRoom } from '../admin/auth/directory-room.ts';
+import type { Config, Secrets } from '../config/config.ts';
+import { directorySettings } from '../config/directories.ts';
+import { openDirectories } from '../directory/directories.ts';
+import type { Directories } from '../directory/model.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
+import type { Joining } from './joining.ts';
+
+/** Undefined where none is configured. Nothing is connected to before somebody logs in. */
+export function configuredDirectories(
+  config: Pick<Config, 'directories'>,
+  secrets: Pick<Secrets, 'directoryPasswords'>,
+): Directories | undefined {
+  const settings = directorySettings(config, secrets);
+  return settings.length === 0 ? undefined : openDirectories(settings);
+}
+
+/** Says in the log what may be wrong with their configuration and keeps nobody out. */
+export function warnOfDirectories(directories: Directories | undefined, { log }: Pick<Telemetry, 'log'>): void {
+  for (const problem of directories?.problems ?? []) log.warn({ part: 'directory' }, problem);
+}
+
+export function directoryRoom(
+  { config, telemetry }: Pick<Joining, 'config' | 'telemetry'>,
+  directories: Directories | undefined,
+): DirectoryRoom | undefined {
+  if (directories === undefined) return undefined;
+  const names = config.directories.map(({ name }) => name);
+  return openDirectoryRoom({ directories, names, report: telemetry.directory });
+}
