@@ -5,11 +5,13 @@ import type { TenantId, UserId } from '../src/domain/ids.ts';
 import { openDatabase } from '../src/store/database.ts';
 import { type KeyFilter, keyIdsInOrder } from '../src/store/queries/key-lists.ts';
 import type { TenantScope } from '../src/store/queries/rows.ts';
-import { allMarks, firstLooks, idsAmongNext, idsByText, idsInOrder, type UserFilter } from '../src/store/queries/user-lists.ts';
+import { idsInOrder, type UserFilter } from '../src/store/queries/user-lists.ts';
+import { allMarks, firstLooks, idBehind, idsAmongNext, idsByText } from '../src/store/queries/user-search.ts';
 import { BIG, UNUSED_ROLE } from './iam-population.ts';
 
 const DAY_MS = 86_400_000;
 const PAGE = { after: undefined, take: 51 };
+const NEAR = 30_000;
 
 interface Statement {
   readonly sql: string;
@@ -28,6 +30,7 @@ const USERS: readonly (readonly [name: string, filter: UserFilter])[] = [
 const SEARCHES: readonly (readonly [name: string, filter: UserFilter])[] = [
   ['q that 1 in 8 has', { q: 'engineering' }],
   ['q that 1 in 50 has', { q: 'smith' }],
+  ['q that 1 in 250 has', { q: '123' }],
   ['q that ten have', { q: 'zbigniew' }],
   ['q that nobody has', { q: 'nobody at all' }],
   ['q and role', { q: 'smith', role: 'auditor' }],
@@ -60,12 +63,16 @@ export async function explainLists(url: string, file: string): Promise<number> {
   for (const [whose, scope] of scopes) {
     for (const [name, filter] of USERS) await explain(`users of ${whose}: ${name}`, idsInOrder(scope, filter, PAGE));
     for (const [name, filter] of SEARCHES) {
-      await explain(`users of ${whose}: ${name}, among the next`, idsAmongNext(scope, filter, PAGE, firstLooks(filter)));
-      if (filter.q !== 'engineering')
-        await explain(
-          `users of ${whose}: ${name}, by text`,
-          idsByText(scope, filter, PAGE, { ...allMarks(scope, filter), tenant: null }),
-        );
+      const among = filter.role === undefined ? 'users' : 'holders';
+      const looks = firstLooks(filter, among);
+      await explain(`users of ${whose}: ${name}, among the next`, idsAmongNext(scope, filter, PAGE, among, looks));
+      if (filter.q === 'engineering') continue;
+      const marks = { ...allMarks(scope, filter), tenant: null };
+      await explain(`users of ${whose}: ${name}, by text`, idsByText(scope, filter, PAGE, { marks, upTo: null }));
+      if (filter.q !== '123') continue;
+      const { sql, bindings } = idBehind(PAGE, NEAR);
+      const upTo = (await db.knex.raw<{ rows: { id: string }[] }>(sql, bindings)).rows[0]?.id ?? null;
+      await explain(`users of ${whose}: ${name}, by text among ${NEAR}`, idsByText(scope, filter, PAGE, { marks, upTo }));
     }
     for (const [name, filter] of KEYS) await explain(`keys of ${whose}: ${name}`, keyIdsInOrder(scope, filter, PAGE, new Date()));
   }

@@ -20,7 +20,7 @@ import type { PolicySet } from '../decision/policies.ts';
 import type { RoleName, TenantId } from '../domain/ids.ts';
 import type { ResourceConstraints } from '../domain/records.ts';
 import type { StoredKey } from '../store/queries/api-keys.ts';
-import { enabledAllowPolicies, type NewPolicy } from '../store/queries/policies.ts';
+import { enabledAllowPolicies, type NewPolicy, type StoredPolicy } from '../store/queries/policies.ts';
 import { findRoles } from '../store/queries/roles.ts';
 import { findUser, type StoredUser } from '../store/queries/users.ts';
 import { sentTogether } from '../store/together.ts';
@@ -57,11 +57,19 @@ export async function mayGiveRoles(trx: Transaction, caller: Caller, roles: read
   for (const role of roles) refuseLacking(caller, powerOfRole(role, own, global), `The role ${role} gives what you lack:`);
 }
 
-/** Changing a user in any way. Nobody is stronger than oneself. */
-export async function mayActOnUser(trx: Transaction, caller: Caller, user: StoredUser): Promise<void> {
+/**
+ * Changing a user in any way. Nobody is stronger than oneself.
+ * @param allowPolicies the enabled allow policies of the user's tenant and the global ones, where they are at hand
+ */
+export async function mayActOnUser(
+  trx: Transaction,
+  caller: Caller,
+  user: StoredUser,
+  allowPolicies?: readonly StoredPolicy[],
+): Promise<void> {
   if (user.id === selfId(caller)) return;
   const roles = [...user.roles, ...user.directoryRoles];
-  const { own, global } = await worldOf(trx, user.tenantId, roles);
+  const { own, global } = await worldOf(trx, user.tenantId, roles, allowPolicies);
   refuseLacking(caller, powerOfUser(roles, own, global), 'The user is stronger than you: you lack');
 }
 
@@ -97,8 +105,12 @@ async function worldOf(
   trx: Transaction,
   tenant: TenantId,
   names: readonly RoleName[],
+  allowPolicies?: readonly StoredPolicy[],
 ): Promise<{ readonly own: TenantView; readonly global: PolicySet }> {
-  const [roles, policies] = await sentTogether([findRoles(trx, tenant, names), enabledAllowPolicies(trx, tenant)] as const);
+  const [roles, policies] = await sentTogether([
+    findRoles(trx, tenant, names),
+    allowPolicies ?? enabledAllowPolicies(trx, tenant),
+  ] as const);
   const own = compileTenant({
     id: tenant,
     status: 'active',

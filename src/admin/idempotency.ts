@@ -8,6 +8,7 @@
 
 import { createHash, createHmac } from 'node:crypto';
 import { ERRORS, Refusal } from '../domain/errors.ts';
+import { settled } from '../store/database.ts';
 import { type AnswerId, claimAnswer, findAnswer, type KeptAnswer, keepAnswer } from '../store/queries/idempotency.ts';
 import type { Caller } from './caller.ts';
 import { canonicalJson } from './canonical-json.ts';
@@ -80,8 +81,15 @@ async function rehearse(trx: Transaction, work: () => Promise<unknown>): Promise
   await trx.raw('savepoint rehearsal');
   try {
     await work();
+    await settled(trx);
   } catch (cause) {
-    const error = refusedByStore(cause);
+    // What failed first is what the rest failed for.
+    const error = refusedByStore(
+      await settled(trx).then(
+        () => cause,
+        (first: unknown) => first,
+      ),
+    );
     if (!(error instanceof Refusal) || ERRORS[error.code].type === 'permission_error') throw error;
   }
   await trx.raw('rollback to savepoint rehearsal');

@@ -12,7 +12,8 @@ import { brokenConstraint } from '../store/faults.ts';
 import { insertKey, listKeys, type NewKey, rotateKey, updateKey } from '../store/queries/api-keys.ts';
 import { findPolicy, insertPolicy, reservePolicyName } from '../store/queries/policies.ts';
 import { findTenant, insertTenant } from '../store/queries/tenants.ts';
-import { insertUser, listUsers, type StoredUser, setManualRoles } from '../store/queries/users.ts';
+import { listUsers } from '../store/queries/user-pages.ts';
+import { insertUser, type StoredUser, setManualRoles } from '../store/queries/users.ts';
 
 export interface DemoAccess {
   /** The whole key, to be shown once. */

@@ -7,6 +7,7 @@ import { Fault } from '../domain/errors.ts';
 import { isRetryable, statementError } from './faults.ts';
 import { clientOptions, createPool, type Pool, type Row, runOn, type Statement } from './pool.ts';
 import { runPreparedBy } from './prepared.ts';
+import { sentTogether } from './together.ts';
 import { makeTurns, type Turns } from './turns.ts';
 
 export interface DatabaseOptions {
@@ -75,40 +76,56 @@ export async function transaction<T>(db: Database, work: (trx: Knex.Transaction)
 
 const pools = new WeakMap<Knex, Pool>();
 
-const lasts = new WeakMap<Knex.Transaction, Promise<unknown>>();
+const lasts = new WeakMap<Knex.Transaction, Promise<unknown>[]>();
 
 /**
- * The last statement of a transaction: it and the COMMIT are sent together, and the transaction resolves when both are done. Call it
- * once, without awaiting what it is given, and ask nothing of `trx` that hangs on its outcome.
+ * One of the last statements of a transaction: they and the COMMIT are sent together, and the transaction resolves when all are done,
+ * or rejects with the error of the first that failed. Call it without awaiting what it is given, and ask nothing of `trx` that hangs on
+ * its outcome.
  */
 export function lastly(trx: Knex.Transaction, statement: Promise<unknown>): void {
-  lasts.set(trx, statement);
+  const last = lasts.get(trx) ?? [];
+  last.push(statement);
+  lasts.set(trx, last);
   // Whoever waits for the transaction is told.
   statement.catch(() => undefined);
+}
+
+/** Waits for what was sent as the last of a transaction, which goes on after all. Rejects with the error of the first that failed. */
+export async function settled(trx: Knex.Transaction): Promise<void> {
+  const last = lasts.get(trx) ?? [];
+  lasts.delete(trx);
+  await sentTogether(last);
 }
 
 /** A transaction whose connection is at hand for prepared statements too. */
 async function onOneConnection<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
   const pool = pools.get(knex);
-  if (pool === undefined) return knex.transaction(work);
+  if (pool === undefined) {
+    return knex.transaction(async (trx) => {
+      const result = await work(trx);
+      await settled(trx);
+      return result;
+    });
+  }
   const connection = await pool.acquire().promise;
-  let last: Promise<unknown> | undefined;
+  let begun: Knex.Transaction | undefined;
+  const last = async () => begun && settled(begun);
   try {
     const result = await knex.transaction(
-      async (trx) => {
+      (trx) => {
+        begun = trx;
         runPreparedBy(trx, (statement) => runOn(connection, statement));
-        const result = await work(trx);
-        last = lasts.get(trx);
-        return result;
+        return work(trx);
       },
       { connection },
     );
     // What the server never got to see did not keep it from committing the rest, and is told all the same.
-    await last;
+    await last();
     return result;
   } catch (error) {
-    // Why it could not be committed, where it was for that.
-    await last;
+    // Why it could not be committed, or why what came after failed, where it was for that.
+    await last();
     throw error;
   } finally {
     pool.release(connection);

@@ -10,8 +10,11 @@ const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5000;
 
 export interface NotificationEvents {
-  /** Something may have changed: a notification came, or some may have been missed before this connection was made. */
-  onChange(): void;
+  /**
+   * Something may have changed: a notification came, or some may have been missed before this connection was made.
+   * @param seq the change that it was about; undefined where that cannot be told
+   */
+  onChange(seq: number | undefined): void;
   onError(error: Fault): void;
 }
 
@@ -41,12 +44,12 @@ export function listenForChanges(db: Database, events: NotificationEvents): () =
     };
     mine.on('error', lose);
     mine.on('end', () => lose(new Error('the connection for notifications ended')));
-    mine.on('notification', () => events.onChange());
+    mine.on('notification', ({ payload }) => events.onChange(seqIn(payload)));
     try {
       await mine.connect();
       await mine.query('listen postern_changes');
       backoffMs = FIRST_BACKOFF_MS;
-      events.onChange();
+      events.onChange(undefined);
     } catch (error) {
       lose(error);
     }
@@ -60,4 +63,9 @@ export function listenForChanges(db: Database, events: NotificationEvents): () =
     }
     await connecting;
   };
+}
+
+function seqIn(payload: string | undefined): number | undefined {
+  const seq = Number(payload ?? '');
+  return Number.isSafeInteger(seq) && seq > 0 ? seq : undefined;
 }

@@ -42,14 +42,18 @@ export async function tellsTimeline(db: Database): Promise<boolean> {
 
 export async function readPage(db: Database, { after, limit, withTimeline }: FeedQuestion): Promise<FeedPage> {
   const rows = await db.query({
-    name: withTimeline ? 'feed_page_timeline' : 'feed_page',
+    name: `feed_page_${limit}${withTimeline ? '_timeline' : ''}`,
+    // What is compared with is put where the planner does not look: else it would plan anew each time, for as long as the reading takes.
     text: `
-      select s.epoch, s.pruned_through, feed_position() as position, ${withTimeline ? TIMELINE : 'null'} as timeline,
+      select s.epoch, s.pruned_through, greatest((select max(seq) from changes), s.pruned_through) as position,
+        ${withTimeline ? TIMELINE : 'null'} as timeline,
         c.seq, c.kind, c.key, (extract(epoch from clock_timestamp() - c.at) * 1000)::float8 as age_ms
       from feed_state s
-      left join lateral (select seq, kind, key, at from changes where seq > $1 order by seq limit $2) c on true
+      left join lateral (
+        select seq, kind, key, at from changes where seq > (select $1::bigint) order by seq limit ${limit}
+      ) c on true
       order by c.seq`,
-    values: [after, limit],
+    values: [after],
   });
   const [first] = rows;
   if (first === undefined) {

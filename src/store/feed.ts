@@ -62,6 +62,8 @@ export class ChangeFeed implements FeedClock {
   #waiting: Waiters | undefined;
   #reading: Promise<void> | undefined;
   #wanted = 0;
+  /** The last change that a notification was about. */
+  #announced = 0;
   #state: 'new' | 'reading' | 'stopped' = 'new';
   #timers: NodeJS.Timeout[] = [];
   #stopListening: (() => Promise<void>) | undefined;
@@ -107,7 +109,7 @@ export class ChangeFeed implements FeedClock {
     ];
     if (this.#options.notifications) {
       this.#stopListening = listenForChanges(this.#options.db, {
-        onChange: () => this.#wake(),
+        onChange: (seq) => this.#announce(seq),
         onError: (error) => this.#options.events.onError?.(error),
       });
     }
@@ -147,6 +149,21 @@ export class ChangeFeed implements FeedClock {
     await this.#db.close();
   }
 
+  /** A change is committed: to be read, unless it was. */
+  #announce(seq: number | undefined): void {
+    if (seq === undefined) {
+      this.#wake();
+      return;
+    }
+    this.#announced = Math.max(this.#announced, seq);
+    // A read under way may show it.
+    if (this.#isBehind()) this.#reading ??= this.#readWhileWanted();
+  }
+
+  #isBehind(): boolean {
+    return this.#place !== undefined && this.#place.last < this.#announced;
+  }
+
   #wake(): void {
     this.#wanted++;
     this.#reading ??= this.#readWhileWanted();
@@ -155,8 +172,9 @@ export class ChangeFeed implements FeedClock {
   async #readWhileWanted(): Promise<void> {
     // So that all who call in this moment share the read.
     await undefined;
-    while (this.#wanted > 0 && this.#state === 'reading') {
+    while ((this.#wanted > 0 || this.#isBehind()) && this.#state === 'reading') {
       this.#wanted = 0;
+      const announced = this.#announced;
       const waiting = this.#waiting;
       this.#waiting = undefined;
       // Whoever asked may have stopped waiting, and an error without a listener would end the process.
@@ -169,6 +187,8 @@ export class ChangeFeed implements FeedClock {
         this.#options.events.onError?.(fault);
         waiting?.reject(fault);
       }
+      // A look that began after it was announced shows it, or it is not to be seen here: then looking again and again would not help.
+      if (this.#announced === announced) this.#announced = 0;
     }
     // In the same breath as the last look at #wanted, so that no wake-up falls in between.
     this.#reading = undefined;

@@ -4,6 +4,7 @@
  * is over its time loses its connection, and its caller gets a Fault: nobody knows whether it was done.
  */
 
+import type { Writable } from 'node:stream';
 import pg from 'pg';
 import { Fault } from '../domain/errors.ts';
 import { connectionFault, spoilsConnection, statementError } from './faults.ts';
@@ -223,6 +224,7 @@ function send<R extends pg.QueryResultRow>(
     late = true;
     client.connection.stream.destroy();
   }, timeoutMs);
+  gatherWrites(client.connection.stream);
   const config = { text, ...(name === undefined ? {} : { name }), ...(values === undefined ? {} : { values: [...values] }) };
   client.query<R>(config, (error: Error | undefined, result) => {
     clearTimeout(timer);
@@ -234,6 +236,19 @@ function send<R extends pg.QueryResultRow>(
     } else {
       done(null, result);
     }
+  });
+}
+
+const gathering = new WeakSet<Writable>();
+
+/** What is written until the work at hand is done goes out by one system call. */
+function gatherWrites(stream: Writable): void {
+  if (gathering.has(stream)) return;
+  gathering.add(stream);
+  stream.cork();
+  process.nextTick(() => {
+    gathering.delete(stream);
+    stream.uncork();
   });
 }
 

@@ -1,7 +1,7 @@
-import { createServer } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createServer, Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
-import { type Database, lastly, openDatabase, transaction } from '../../src/store/database.ts';
+import { type Database, lastly, openDatabase, settled, transaction } from '../../src/store/database.ts';
 import { runPrepared } from '../../src/store/prepared.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { seedTenant } from './seed.ts';
@@ -138,6 +138,49 @@ describe('the last statement of a transaction', () => {
       lastly(trx, Promise.reject(unsent));
     });
     await expect(work).rejects.toBe(unsent);
+  });
+
+  test('may be several: the first that fails is told, not what failed for it, and nothing is kept', async () => {
+    const work = transaction(fresh.db, async (trx) => {
+      lastly(trx, runPrepared(trx, rename, ['b', 'first of several']));
+      lastly(trx, runPrepared(trx, { name: 'fails', text: 'select 1 / $1::int' }, [0]));
+      lastly(trx, runPrepared(trx, rename, ['b', 'last of several']));
+    });
+    await expect(work).rejects.toMatchObject({ code: '22012' });
+    expect(await named('b')).toBe('half');
+  });
+
+  test('is told, too, when a statement that is waited for fails after it', async () => {
+    const work = transaction(fresh.db, async (trx) => {
+      lastly(trx, runPrepared(trx, { name: 'fails', text: 'select 1 / $1::int' }, [0]));
+      await trx('tenants').where({ id: 'b' }).update({ name: 'lost' });
+    });
+    await expect(work).rejects.toMatchObject({ code: '22012' });
+    expect(await named('b')).toBe('half');
+  });
+
+  test('can be waited for and undone, and the transaction goes on', async () => {
+    await transaction(fresh.db, async (trx) => {
+      await trx.raw('savepoint here');
+      lastly(trx, runPrepared(trx, { name: 'fails', text: 'select 1 / $1::int' }, [0]));
+      await expect(settled(trx)).rejects.toMatchObject({ code: '22012' });
+      await trx.raw('rollback to savepoint here');
+      lastly(trx, runPrepared(trx, rename, ['b', 'went on']));
+    });
+    expect(await named('b')).toBe('went on');
+  });
+
+  test('goes to the server by one call with all that is sent in the same breath', async () => {
+    const written: number[] = [];
+    await withDatabase({ url: fresh.url, poolMax: 1 }, async (db) => {
+      await db.query(select);
+      const write = vi.spyOn(Socket.prototype, '_writev');
+      await transaction(db, async (trx) => lastly(trx, runPrepared(trx, rename, ['b', 'by one call'])));
+      written.push(write.mock.calls.length);
+      write.mockRestore();
+    });
+    // The transaction's beginning, the statement and the COMMIT.
+    expect(written).toEqual([1]);
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { makeId } from '../../src/domain/ids.ts';
+import { transaction } from '../../src/store/database.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { digestOf, seedKey, seedTenant, seedUser } from './seed.ts';
 
@@ -134,6 +135,32 @@ describe('every row that a replica caches tells the feed', () => {
     const before = await epoch();
     await run('truncate policy_roles');
     expect(await epoch()).not.toEqual(before);
+  });
+
+  test('a user made with roles by one line, and every transaction anew', async () => {
+    const lines = async () =>
+      (await fresh.db.query({ text: 'select kind from changes where seq > $1', values: [mark] })).map(({ kind }) => kind);
+    const user = await seedUser(fresh.db, 'acme');
+    await forget();
+    const give = (role: string) => run('insert into user_roles (user_id, role_name) values ($1, $2)', user, role);
+    await transaction(fresh.db, async (trx) => {
+      await trx.raw('update users set status = status where id = ?', [user]);
+      for (const role of ['analyst', 'auditor']) await trx('user_roles').insert({ user_id: user, role_name: role });
+    });
+    expect(await lines()).toEqual(['user']);
+    await give('viewer');
+    expect(await lines()).toEqual(['user', 'user']);
+  });
+
+  test('what follows a part of the transaction that was rolled back', async () => {
+    await transaction(fresh.db, async (trx) => {
+      await trx.raw('set constraints all immediate');
+      await trx.raw('savepoint here');
+      await trx.raw("update tenants set name = 'x' where id = 'acme'");
+      await trx.raw('rollback to savepoint here');
+      await trx.raw("update tenants set name = 'y' where id = 'acme'");
+    });
+    expect(await told()).toEqual(new Set(['tenant acme']));
   });
 
   test('a transaction that is rolled back tells nothing', async () => {

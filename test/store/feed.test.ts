@@ -96,6 +96,28 @@ describe('what is committed reaches the caches', () => {
     await expect.poll(() => seen.keys, { timeout: 10_000 }).toEqual(['tenant a']);
   });
 
+  test('but what was read before its notification came is not looked for again', async () => {
+    await seedTenant(fresh.db, 'before');
+    await startFeed({ notifications: true });
+    await listening();
+    await expect.poll(() => seen.lagsMs.length, { timeout: 10_000 }).toBe(1);
+    for (let i = 0; i < 10; i++) await fresh.db.query({ text: "select pg_notify('postern_changes', '1')" });
+    await seedTenant(fresh.db, 'a');
+    await expect.poll(() => seen.keys, { timeout: 10_000 }).toEqual(['tenant a']);
+    expect(seen.lagsMs).toHaveLength(2);
+  });
+
+  test('and a notification about what is not to be seen makes it look once, not for ever', async () => {
+    await startFeed({ notifications: true });
+    await listening();
+    await expect.poll(() => seen.lagsMs.length, { timeout: 10_000 }).toBe(1);
+    await fresh.db.query({ text: "select pg_notify('postern_changes', '9007199254740000')" });
+    await expect.poll(() => seen.lagsMs.length, { timeout: 10_000 }).toBe(2);
+    await seedTenant(fresh.db, 'a');
+    await expect.poll(() => seen.keys, { timeout: 10_000 }).toEqual(['tenant a']);
+    expect(seen.lagsMs).toHaveLength(3);
+  });
+
   test('by polling alone where notifications are not passed on', async () => {
     await startFeed({ pollIntervalMs: 20 });
     await seedTenant(fresh.db, 'a');

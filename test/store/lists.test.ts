@@ -7,8 +7,10 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { makeId, type TenantId, type UserId } from '../../src/domain/ids.ts';
 import { type KeyFilter, type KeyStatus, listKeys } from '../../src/store/queries/api-keys.ts';
 import type { TenantScope } from '../../src/store/queries/rows.ts';
-import { allMarks, idsByText } from '../../src/store/queries/user-lists.ts';
-import { listUsers, setManualRoles, setUserStatus, type UserFilter } from '../../src/store/queries/users.ts';
+import type { UserFilter } from '../../src/store/queries/user-lists.ts';
+import { listUsers } from '../../src/store/queries/user-pages.ts';
+import { allMarks, idsByText } from '../../src/store/queries/user-search.ts';
+import { setManualRoles, setUserStatus } from '../../src/store/queries/users.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { digestOf, roleName, seedKey, tenantId } from './seed.ts';
 
@@ -162,6 +164,7 @@ describe('users', () => {
   }
 
   const chosenMarks = fc.record({ tenant: fc.boolean(), status: fc.boolean(), role: fc.boolean() });
+  const bounds = fc.option(fc.oneof(fc.nat({ max: 399 }), fc.constantFrom('', 'usr_', 'zzz')));
 
   test('every filter and any of them together shows exactly who it describes, page by page in the order of making', async () => {
     await fc.assert(
@@ -170,7 +173,8 @@ describe('users', () => {
         rarelyByEmail,
         fc.integer({ min: 1, max: 200 }),
         chosenMarks,
-        async (scope, { email, ...rest }, size, chosen) => {
+        bounds,
+        async (scope, { email, ...rest }, size, chosen, bound) => {
           const filter = email === undefined ? rest : { ...rest, email };
           const all = allMarks(scope, filter);
           const marks = {
@@ -178,11 +182,12 @@ describe('users', () => {
             status: chosen.status ? all.status : null,
             role: chosen.role ? all.role : null,
           };
+          const upTo = typeof bound === 'number' ? (people[bound]?.id ?? null) : bound;
           const found = await pages(size, (page) => listUsers(fresh.db.knex, scope, filter, page));
           expect(found).toEqual(naive(scope, filter));
           if (filter.q === undefined) return;
           const byText = await pages(size, async (page) => {
-            const { sql, bindings } = idsByText(scope, filter, page, marks);
+            const { sql, bindings } = idsByText(scope, filter, page, { marks, upTo });
             return (await fresh.db.knex.raw<{ rows: { id: string }[] }>(sql, bindings)).rows;
           });
           expect(byText, 'by the index of text alone').toEqual(naive(scope, filter));
@@ -445,7 +450,7 @@ test('a database that had users and keys before is listed like one that is new',
   for (const filter of filters) {
     expect((await listUsers(old.db.knex, everywhere, filter, page)).map((user) => user.id)).toEqual([id]);
     if (filter.q === undefined) continue;
-    const { sql, bindings } = idsByText(everywhere, filter, page, allMarks(everywhere, filter));
+    const { sql, bindings } = idsByText(everywhere, filter, page, { marks: allMarks(everywhere, filter), upTo: null });
     expect((await old.db.knex.raw<{ rows: unknown[] }>(sql, bindings)).rows).toEqual([{ id }]);
   }
   expect(await listUsers(old.db.knex, everywhere, { role: 'auditor', status: 'active' }, page)).toEqual([]);

@@ -3,9 +3,12 @@
 import { parseConstraints, validateConstraints, validatePatterns } from '../../decision/validate.ts';
 import { makeId, parseId, type UserId } from '../../domain/ids.ts';
 import { makeApiKey } from '../../identity/api-keys.ts';
+import { lastly } from '../../store/database.ts';
 import { insertKey } from '../../store/queries/api-keys.ts';
 import { lockTenant } from '../../store/queries/tenants.ts';
+import { databaseTime } from '../../store/queries/time.ts';
 import { findUser, lockUser } from '../../store/queries/users.ts';
+import { sentTogether } from '../../store/together.ts';
 import { authorize, isAuthorized } from '../authorize.ts';
 import { type AdminParts, type Caller, selfId } from '../caller.ts';
 import { change, type Transaction } from '../change.ts';
@@ -34,20 +37,19 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
   const secret = makeApiKey(parts.random);
   const key = await change(parts, caller, { action: 'api_key.create', target: { type: 'api_key', id } }, async (trx, audit) => {
     mayGive(caller, { permissions: request.scopes, constraints });
-    const tenant = await lockTenant(trx, caller.tenant, 'share');
+    const [tenant, at] = await sentTogether([lockTenant(trx, caller.tenant, 'share'), databaseTime(trx)] as const);
     if (tenant === undefined) throw tenantGone();
     await mayOwn(trx, caller, owner);
     const expiresAt = permittedExpiry(tenant, requestedExpiry(request, caller.nowMs));
     await refuseOutliving(trx, caller, expiresAt);
     const { description, scopes, rate_limit_rpm: rateLimitRpm = null } = request;
-    const made = await insertKey(
-      trx,
-      { id, tenantId: caller.tenant, userId: owner, description, scopes, constraints, rateLimitRpm, expiresAt },
-      secret,
-      caller.principal.id,
-    );
-    audit.after = keyResource(made, caller.nowMs);
-    return keyResource(made, caller.nowMs);
+    const key = { id, tenantId: caller.tenant, userId: owner, description, scopes, constraints, rateLimitRpm, expiresAt };
+    lastly(trx, insertKey(trx, key, secret, caller.principal.id, at));
+    const { prefix, lastFour } = secret;
+    const unused = { revokedAt: null, lastUsedAt: null, createdAt: at.date, updatedAt: at.date };
+    const made = keyResource({ ...key, prefix, lastFour, ...unused }, caller.nowMs);
+    audit.after = made;
+    return made;
   });
   return { ...key, ...disclosed(caller, { key: secret.text }) };
 }

@@ -4,9 +4,12 @@ import { parseConstraints, validateConstraints, validatePatterns } from '../../d
 import { Refusal } from '../../domain/errors.ts';
 import { parseRoleName, type RoleName } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
+import { lastly } from '../../store/database.ts';
 import { brokenConstraint } from '../../store/faults.ts';
-import { insertRole, type StoredRole } from '../../store/queries/roles.ts';
+import { insertRole, type NewRole } from '../../store/queries/roles.ts';
 import { lockTenant } from '../../store/queries/tenants.ts';
+import { type DatabaseTime, databaseTime } from '../../store/queries/time.ts';
+import { sentTogether } from '../../store/together.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change, type Transaction } from '../change.ts';
 import { mayGive } from '../escalation.ts';
@@ -25,11 +28,14 @@ export async function createRole(parts: AdminParts, caller: Caller, request: New
   const { name, constraints } = readNewRole(request);
   return change(parts, caller, { action: 'role.create', target: { type: 'role', id: name } }, async (trx, audit) => {
     mayGive(caller, { permissions: request.permissions, constraints });
-    if ((await lockTenant(trx, caller.tenant, 'share')) === undefined) throw tenantGone();
+    const [tenant, at] = await sentTogether([lockTenant(trx, caller.tenant, 'share'), databaseTime(trx)] as const);
+    if (tenant === undefined) throw tenantGone();
     const { description = '', permissions } = request;
-    const made = await insertUnlessTaken(trx, { tenantId: caller.tenant, name, description, permissions, constraints });
-    audit.after = roleResource(made);
-    return roleResource(made);
+    const role: NewRole = { tenantId: caller.tenant, name, description, permissions, constraints };
+    lastly(trx, insertUnlessTaken(trx, role, at));
+    const made = roleResource({ ...role, createdAt: at.date, updatedAt: at.date });
+    audit.after = made;
+    return made;
   });
 }
 
@@ -37,7 +43,7 @@ export async function createRole(parts: AdminParts, caller: Caller, request: New
  * What can be told of a new role from its request alone.
  * @throws Refusal `invalid_field`, `already_exists` for the name of a built-in role
  */
-export function readNewRole(request: NewRoleRequest): Pick<StoredRole, 'name' | 'constraints'> {
+export function readNewRole(request: NewRoleRequest): Pick<NewRole, 'name' | 'constraints'> {
   const name = newRoleName(request.name);
   throwIfInvalid([
     ...validatePatterns(request.permissions, '/permissions'),
@@ -54,9 +60,9 @@ function newRoleName(text: string): RoleName {
   return name;
 }
 
-async function insertUnlessTaken(trx: Transaction, role: Omit<StoredRole, 'createdAt' | 'updatedAt'>): Promise<StoredRole> {
+async function insertUnlessTaken(trx: Transaction, role: NewRole, at: DatabaseTime): Promise<void> {
   try {
-    return await insertRole(trx, role);
+    await insertRole(trx, role, at);
   } catch (error) {
     throw brokenConstraint(error) === 'roles_pkey' ? taken() : error;
   }

@@ -2,7 +2,8 @@
 
 import { makeId } from '../../domain/ids.ts';
 import { makeOneTimeToken } from '../../identity/one-time.ts';
-import { putPasswordSetup } from '../../store/queries/credentials.ts';
+import { lastly } from '../../store/database.ts';
+import { databaseTime } from '../../store/queries/time.ts';
 import { insertUser } from '../../store/queries/users.ts';
 import { sentTogether } from '../../store/together.ts';
 import type { AdminParts, Caller } from '../caller.ts';
@@ -13,7 +14,7 @@ import { throwIfInvalid } from '../refusals.ts';
 import { canonicalEmail, withUniqueEmail } from './email.ts';
 import { takePlace } from './quota.ts';
 import { type UserResource, userResource } from './resource.ts';
-import { knownRoles } from './roles.ts';
+import { knownRoles, sortedRoles } from './roles.ts';
 
 export interface NewUserRequest {
   readonly email: string;
@@ -30,6 +31,9 @@ export interface CreatedUser extends UserResource {
   readonly secret_available?: false;
 }
 
+/** What every user begins with. */
+const NEW = { status: 'active', source: 'local', directoryRoles: [] } as const;
+
 /** @throws Refusal `invalid_field`, `escalation`, `already_exists`, `quota_exceeded` */
 export async function createUser(parts: AdminParts, caller: Caller, request: NewUserRequest): Promise<CreatedUser> {
   const email = canonicalEmail(request.email);
@@ -38,15 +42,17 @@ export async function createUser(parts: AdminParts, caller: Caller, request: New
   const id = makeId('usr', caller.nowMs, parts.random(10));
   const user = await change(parts, caller, { action: 'user.create', target: { type: 'user', id } }, async (trx, audit) => {
     const roles = await knownRoles(trx, caller.tenant, request.roles ?? [], '/roles');
-    await mayGiveRoles(trx, caller, roles);
-    await takePlace(trx, caller.tenant);
-    const { name, department = null } = request;
-    const [made] = await sentTogether([
-      withUniqueEmail(insertUser(trx, { id, tenantId: caller.tenant, email, name, department, passwordHash, roles })),
-      setup === undefined ? undefined : putPasswordSetup(trx, id, setup.digest),
+    const [at] = await sentTogether([
+      databaseTime(trx),
+      mayGiveRoles(trx, caller, roles),
+      takePlace(trx, caller.tenant),
     ] as const);
-    audit.after = userResource(made);
-    return userResource(made);
+    const { name, department = null } = request;
+    const user = { id, tenantId: caller.tenant, email, name, department };
+    lastly(trx, withUniqueEmail(insertUser(trx, { ...user, passwordHash, roles, passwordSetup: setup?.digest }, at)));
+    const made = userResource({ ...user, ...NEW, roles: sortedRoles(roles), createdAt: at.date, updatedAt: at.date });
+    audit.after = made;
+    return made;
   });
   return { ...user, ...(setup === undefined ? {} : disclosed(caller, { password_setup_token: setup.text })) };
 }

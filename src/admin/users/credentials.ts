@@ -27,8 +27,8 @@ export async function resetPassword(parts: AdminParts, caller: Caller, id: strin
     caller,
     { action: 'user.password_reset', target: { type: 'user', id } },
     async (trx, audit, held) => {
-      const { user } = await holdUser(trx, caller, id);
-      await mayActOnUser(trx, caller, user);
+      const { user, allowPolicies } = await holdUser(trx, caller, id);
+      await mayActOnUser(trx, caller, user, allowPolicies);
       if (user.source !== 'local') throw invalidField('', 'The password of this user is kept by the directory.');
       held(userResource(user));
       const expires = new Date(await putPasswordSetup(trx, user.id, setup.digest));
@@ -43,8 +43,8 @@ export async function resetPassword(parts: AdminParts, caller: Caller, id: strin
 /** @throws Refusal `not_found`, `escalation` */
 export async function endUserSessions(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
   return change(parts, caller, { action: 'user.end_sessions', target: { type: 'user', id } }, async (trx, audit, held) => {
-    const { user } = await holdUser(trx, caller, id);
-    await mayActOnUser(trx, caller, user);
+    const { user, allowPolicies } = await holdUser(trx, caller, id);
+    await mayActOnUser(trx, caller, user, allowPolicies);
     held(userResource(user));
     audit.after = { ended_sessions: await endSessionsOfUser(trx, user.id) };
     return userResource(user);

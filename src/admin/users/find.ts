@@ -3,7 +3,9 @@
 import { Fault } from '../../domain/errors.ts';
 import { parseId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
-import { findUser, holdsByHand, lockLocalHolders, lockUser, type StoredUser } from '../../store/queries/users.ts';
+import { enabledAllowPolicies, type StoredPolicy } from '../../store/queries/policies.ts';
+import { type DatabaseTime, databaseTime } from '../../store/queries/time.ts';
+import { findUser, lockLocalHolders, lockUser, lockUserUnlessHolder, type StoredUser } from '../../store/queries/users.ts';
 import { sentTogether } from '../../store/together.ts';
 import type { Caller } from '../caller.ts';
 import type { Transaction } from '../change.ts';
@@ -16,11 +18,15 @@ export function userIdOf(text: string): UserId {
   return id;
 }
 
-/** A user held for a change, with the administrators who hold `admin` where the user is one of them. */
+/** A user held for a change, with what was read along. */
 export interface HeldUser {
   readonly user: StoredUser;
   /** True when no other active local user holds `admin`. */
   readonly lastAdmin: boolean;
+  /** The enabled allow policies of the user's tenant and the global ones. */
+  readonly allowPolicies: readonly StoredPolicy[];
+  /** When the user was held. */
+  readonly at: DatabaseTime;
 }
 
 /**
@@ -30,11 +36,30 @@ export interface HeldUser {
  */
 export async function holdUser(trx: Transaction, caller: Caller, text: string): Promise<HeldUser> {
   const id = userIdOf(text);
-  const admins = (await holdsByHand(trx, caller.tenant, id, ADMIN)) ? await lockLocalHolders(trx, ADMIN) : undefined;
-  // Read after it is held, and sent along.
-  const [, user] = await sentTogether([lockUser(trx, caller.tenant, id, 'update'), existing(trx, caller.tenant, id)] as const);
-  if (isAdmin(user) && admins === undefined) throw new Fault('the user became an administrator meanwhile');
-  return { user, lastAdmin: admins !== undefined && admins.length === 1 && admins[0] === id };
+  const held = await read(trx, caller.tenant, id, lockUserUnlessHolder(trx, caller.tenant, id, ADMIN));
+  if (held.locked) {
+    if (isAdmin(held.user)) throw new Fault('the user became an administrator meanwhile');
+    return { ...held, lastAdmin: false };
+  }
+  const admins = await lockLocalHolders(trx, ADMIN);
+  const admin = await read(trx, caller.tenant, id, lockUser(trx, caller.tenant, id, 'update'));
+  return { ...admin, lastAdmin: isAdmin(admin.user) && admins.length === 1 && admins[0] === id };
+}
+
+/** All is read after the lock is asked for, and sent along with it. @throws Refusal `not_found` */
+async function read(
+  trx: Transaction,
+  tenant: TenantId,
+  id: UserId,
+  lock: Promise<boolean>,
+): Promise<Omit<HeldUser, 'lastAdmin'> & { readonly locked: boolean }> {
+  const [locked, user, allowPolicies, at] = await sentTogether([
+    lock,
+    existing(trx, tenant, id),
+    enabledAllowPolicies(trx, tenant),
+    databaseTime(trx),
+  ] as const);
+  return { locked, user, allowPolicies, at };
 }
 
 async function existing(trx: Transaction, tenant: TenantId, id: UserId): Promise<StoredUser> {

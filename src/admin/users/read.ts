@@ -1,6 +1,8 @@
 /** Reading users. */
 
-import { findUser, listUsers, type UserFilter } from '../../store/queries/users.ts';
+import type { UserFilter } from '../../store/queries/user-lists.ts';
+import { listUsers } from '../../store/queries/user-pages.ts';
+import { findUser } from '../../store/queries/users.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list.ts';
 import { notFound } from '../refusals.ts';

@@ -6,6 +6,11 @@ import { findRoles, lockRoles } from '../../store/queries/roles.ts';
 import type { Transaction } from '../change.ts';
 import { throwIfInvalid } from '../refusals.ts';
 
+/** Each once, in the order in which the database gives them. */
+export function sortedRoles(roles: readonly RoleName[]): readonly RoleName[] {
+  return [...new Set(roles)].sort((left, right) => (left < right ? -1 : 1));
+}
+
 /**
  * Reads role names of the user's tenant and holds those roles, so that none is changed or deleted while it is being given.
  * @param path JSON pointer of the list

@@ -1,16 +1,17 @@
 /** Changing what is written about a user, and the roles given by hand. */
 
 import { ADMIN } from '../../domain/roles.ts';
+import { lastly } from '../../store/database.ts';
 import { discardPasswordSetups } from '../../store/queries/credentials.ts';
 import { type StoredUser, setManualRoles, updateUser as writeUser } from '../../store/queries/users.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change } from '../change.ts';
 import { mayActOnUser, mayGiveRoles } from '../escalation.ts';
-import { lastAdminRefusal, notFound, throwIfInvalid } from '../refusals.ts';
+import { lastAdminRefusal, throwIfInvalid } from '../refusals.ts';
 import { canonicalEmail, withUniqueEmail } from './email.ts';
 import { holdUser } from './find.ts';
 import { type UserResource, userResource } from './resource.ts';
-import { knownRoles } from './roles.ts';
+import { knownRoles, sortedRoles } from './roles.ts';
 
 /** Absent members stay as they are. */
 export interface UserChanges {
@@ -23,29 +24,30 @@ export interface UserChanges {
 /** @throws Refusal `not_found`, `invalid_field`, `escalation`, `last_admin`, `already_exists` */
 export async function updateUser(parts: AdminParts, caller: Caller, id: string, changes: UserChanges): Promise<UserResource> {
   return change(parts, caller, { action: 'user.update', target: { type: 'user', id } }, async (trx, audit, held) => {
-    const { user, lastAdmin } = await holdUser(trx, caller, id);
-    await mayActOnUser(trx, caller, user);
+    const { user, lastAdmin, allowPolicies, at } = await holdUser(trx, caller, id);
+    await mayActOnUser(trx, caller, user, allowPolicies);
     held(userResource(user));
     refuseKept(user, changes);
+    let given = user.roles;
     if (changes.roles !== undefined) {
       const roles = await knownRoles(trx, user.tenantId, changes.roles, '/roles');
       const gained = roles.filter((role) => !user.roles.includes(role));
       await mayGiveRoles(trx, caller, gained);
       if (lastAdmin && !roles.includes(ADMIN)) throw lastAdminRefusal();
       await setManualRoles(trx, user.id, roles);
+      given = sortedRoles(roles);
       // Whoever had it made may not have been allowed to make one for a user with these roles.
       if (gained.length > 0) await discardPasswordSetups(trx, user.id);
     }
-    const changed = await withUniqueEmail(
-      writeUser(trx, {
-        id: user.id,
-        tenantId: user.tenantId,
-        email: changes.email === undefined ? user.email : canonicalEmail(changes.email),
-        name: changes.name ?? user.name,
-        department: changes.department === undefined ? user.department : changes.department,
-      }),
-    );
-    if (changed === undefined) throw notFound('user');
+    const changed: StoredUser = {
+      ...user,
+      email: changes.email === undefined ? user.email : canonicalEmail(changes.email),
+      name: changes.name ?? user.name,
+      department: changes.department === undefined ? user.department : changes.department,
+      roles: given,
+      updatedAt: at.date,
+    };
+    lastly(trx, withUniqueEmail(writeUser(trx, changed, at)));
     audit.before = userResource(user);
     audit.after = userResource(changed);
     return userResource(changed);

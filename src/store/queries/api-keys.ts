@@ -1,13 +1,13 @@
 /** API keys: their digests and what they may do. The key itself is nowhere here. */
 
 import type { Knex } from 'knex';
-import { Fault } from '../../domain/errors.ts';
 import { type KeyDigest, type KeyId, parseKeyDigest, type TenantId, type UserId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
 import { ASKED, readsPairs } from '../batched.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import { type KeyFilter, keyIdsInOrder } from './key-lists.ts';
 import { type Page, scopeBinding, scopeCondition, storedKey, storedTenant, storedUser, type TenantScope } from './rows.ts';
+import type { DatabaseTime } from './time.ts';
 
 export type { KeyFilter, KeyStatus } from './key-lists.ts';
 
@@ -56,8 +56,9 @@ const STATEMENTS = {
   insert: {
     name: 'insert_key',
     text: `insert into api_keys (id, tenant_id, user_id, description, scopes, resource_constraints, rate_limit_rpm, expires_at,
-        digest, prefix, last_four, created_by)
-      values ($1, $2, $3, $4, $5::text[], $6::jsonb, $7, $8, decode($9, 'hex'), $10, $11, $12) returning ${COLUMNS}`,
+        digest, prefix, last_four, created_by, created_at, updated_at)
+      select $1, $2, $3, $4, $5::text[], $6::jsonb, $7, $8, decode($9, 'hex'), $10, $11, $12, at, at
+      from (select coalesce($13::timestamptz, clock_timestamp()) as at) made`,
   },
 } as const satisfies Readonly<Record<string, Prepared>>;
 
@@ -126,14 +127,12 @@ export type NewKey = Pick<
   'id' | 'tenantId' | 'userId' | 'description' | 'scopes' | 'constraints' | 'rateLimitRpm' | 'expiresAt'
 >;
 
-/** Answers with the key as it is kept. */
-export async function insertKey(q: Knex, key: NewKey, secret: KeySecret, createdBy: string): Promise<StoredKey> {
+/** @param at when; now, unless told */
+export async function insertKey(q: Knex, key: NewKey, secret: KeySecret, createdBy: string, at?: DatabaseTime): Promise<void> {
   const { id, tenantId, userId = null, description, scopes, constraints, rateLimitRpm, expiresAt } = key;
   const { digest, prefix, lastFour } = secret;
   const values = [id, tenantId, userId, description, scopes, JSON.stringify(constraints), rateLimitRpm, expiresAt];
-  const [row] = await runPrepared<KeyRow>(q, STATEMENTS.insert, [...values, digest, prefix, lastFour, createdBy]);
-  if (row === undefined) throw new Fault('a key was written and not given back');
-  return toKey(row);
+  await runPrepared(q, STATEMENTS.insert, [...values, digest, prefix, lastFour, createdBy, at?.text ?? null]);
 }
 
 /** Its tenant and owner never change. */

@@ -1,12 +1,12 @@
 /** Custom roles of one tenant. The built-in ones are code, not rows. */
 
 import type { Knex } from 'knex';
-import { Fault } from '../../domain/errors.ts';
 import type { RoleName, TenantId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import { type Page, scopeBinding, scopeCondition, storedRole, storedTenant, type TenantScope } from './rows.ts';
+import type { DatabaseTime } from './time.ts';
 
 export interface StoredRole {
   readonly name: RoleName;
@@ -17,6 +17,8 @@ export interface StoredRole {
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
+
+export type NewRole = Omit<StoredRole, 'createdAt' | 'updatedAt'>;
 
 interface RoleRow {
   readonly name: string;
@@ -37,8 +39,8 @@ const STATEMENTS = {
   findAll: { name: 'find_roles', text: `${ROLE} where tenant_id = $1 and name = any($2::text[]) order by name collate "C"` },
   insert: {
     name: 'insert_role',
-    text: `insert into roles (tenant_id, name, description, permissions, resource_constraints)
-      values ($1, $2, $3, $4::text[], $5::jsonb) returning ${COLUMNS}`,
+    text: `insert into roles (tenant_id, name, description, permissions, resource_constraints, created_at, updated_at)
+      select $1, $2, $3, $4::text[], $5::jsonb, at, at from (select coalesce($6::timestamptz, clock_timestamp()) as at) made`,
   },
   update: {
     name: 'update_role',
@@ -97,14 +99,12 @@ export async function lockRoles(q: Knex, tenant: TenantId, names: readonly RoleN
   );
 }
 
-/** Answers with the role as it is kept. Fails with a broken `roles_pkey` when the name is taken. */
-export async function insertRole(q: Knex, role: Omit<StoredRole, 'createdAt' | 'updatedAt'>): Promise<StoredRole> {
-  const [row] = await runPrepared<RoleRow>(q, STATEMENTS.insert, valuesOf(role));
-  if (row === undefined) throw new Fault('a role was written and not given back');
-  return toRole(row);
+/** Fails with a broken `roles_pkey` when the name is taken. @param at when; now, unless told */
+export async function insertRole(q: Knex, role: NewRole, at?: DatabaseTime): Promise<void> {
+  await runPrepared(q, STATEMENTS.insert, [...valuesOf(role), at?.text ?? null]);
 }
 
-export async function updateRole(q: Knex, role: Omit<StoredRole, 'createdAt' | 'updatedAt'>): Promise<void> {
+export async function updateRole(q: Knex, role: NewRole): Promise<void> {
   await runPrepared(q, STATEMENTS.update, valuesOf(role));
 }
 
@@ -112,6 +112,6 @@ export async function deleteRole(q: Knex, tenant: TenantId, name: RoleName): Pro
   await q.raw('delete from roles where tenant_id = :tenant and name = :name', { tenant, name });
 }
 
-function valuesOf(role: Omit<StoredRole, 'createdAt' | 'updatedAt'>): readonly unknown[] {
+function valuesOf(role: NewRole): readonly unknown[] {
   return [role.tenantId, role.name, role.description, role.permissions, JSON.stringify(role.constraints)];
 }

@@ -1,24 +1,12 @@
 /** Users and the roles they were given. Every look-up names the tenant, so another tenant's user is as missing as one that never was. */
 
 import type { Knex } from 'knex';
-import { Fault } from '../../domain/errors.ts';
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import { ASKED, readsPairs } from '../batched.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
-import { sentTogether } from '../together.ts';
-import { type Page, scopeBinding, scopeCondition, storedRole, storedTenant, storedUser, type TenantScope } from './rows.ts';
-import {
-  type Asking,
-  firstLooks,
-  idsAmongNext,
-  idsByText,
-  idsInOrder,
-  moreLooks,
-  type Seen,
-  type UserFilter,
-} from './user-lists.ts';
-
-export type { UserFilter } from './user-lists.ts';
+import { PASSWORD_SETUP_MS } from './credentials.ts';
+import { scopeBinding, scopeCondition, storedRole, storedTenant, storedUser, type TenantScope } from './rows.ts';
+import type { DatabaseTime } from './time.ts';
 
 export interface StoredUser {
   readonly id: UserId;
@@ -59,29 +47,33 @@ const COLUMNS = `u.id, u.tenant_id, u.email, u.name, u.department, u.status, u.s
 export const USER = `select ${COLUMNS} from users u`;
 
 const STATEMENTS = {
-  holdsByHand: {
-    name: 'user_holds_by_hand',
-    text: `select from user_roles where tenant_id = $1 and user_id = $2 and role_name = $3 and source = 'manual'`,
+  lockUnlessHolder: {
+    name: 'lock_user_unless_holder',
+    text: `select from users u where tenant_id = $1 and id = $2
+      and not exists (select from user_roles r where r.user_id = u.id and r.role_name = $3 and r.source = 'manual') for update of u`,
   },
   lock: { name: 'lock_user', text: 'select from users where tenant_id = $1 and id = $2 for update' },
   share: { name: 'share_user', text: 'select from users where tenant_id = $1 and id = $2 for share' },
   insert: {
     name: 'insert_user',
     // The names of the roles are those that are given next: then the row need not be written again for them.
-    text: `insert into users as u (id, tenant_id, email, name, department, password_hash, password_changed_at, role_names)
-      values ($1, $2, $3, $4, $5, $6, case when $6::text is null then null else now() end,
-        array(select distinct name from unnest($7::text[]) name order by name))
-      returning ${COLUMNS}`,
+    text: `with made as (
+        insert into users (id, tenant_id, email, name, department, password_hash, password_changed_at, role_names, created_at, updated_at)
+        select $1, $2, $3, $4, $5, $6, case when $6::text is null then null else at end,
+          array(select distinct name from unnest($7::text[]) name order by name), at, at
+        from (select coalesce($8::timestamptz, clock_timestamp()) as at) now
+        returning id, tenant_id, status
+      ), setup as (
+        insert into one_time_tokens (digest, user_id, purpose, expires_at)
+        select $9, id, 'password_setup', clock_timestamp() + $10::float8 * interval '1 millisecond' from made where $9::bytea is not null
+      )
+      insert into user_roles (user_id, role_name, source, tenant_id, status)
+      select id, role, 'manual', tenant_id, status from made cross join unnest($7::text[]) role on conflict do nothing`,
   },
   update: {
     name: 'update_user',
-    text: `update users u set email = $3, name = $4, department = $5, updated_at = clock_timestamp()
-      where u.tenant_id = $1 and u.id = $2 returning ${COLUMNS}`,
-  },
-  addRoles: {
-    name: 'add_roles',
-    text: `insert into user_roles (user_id, role_name, source, tenant_id, status)
-      select u.id, role, 'manual', u.tenant_id, u.status from users u cross join unnest($2::text[]) role where u.id = $1 on conflict do nothing`,
+    text: `update users u set email = $3, name = $4, department = $5, updated_at = coalesce($6::timestamptz, clock_timestamp())
+      where u.tenant_id = $1 and u.id = $2`,
   },
   giveRoles: {
     name: 'give_roles',
@@ -108,48 +100,6 @@ export function toUser(row: UserRow): StoredUser {
   };
 }
 
-/** In the order in which they were made. */
-export async function listUsers(q: Knex, scope: TenantScope, filter: UserFilter, page: Page): Promise<readonly StoredUser[]> {
-  if (filter.q === undefined || filter.email !== undefined) return usersOf(q, scope, idsInOrder(scope, filter, page));
-  const first = await usersAmongNext(q, scope, filter, page, firstLooks(filter));
-  if (first.enough) return first.users;
-  const looks = moreLooks(filter, first, page.take);
-  const more = looks === undefined ? first : await usersAmongNext(q, scope, filter, page, looks);
-  return more.enough ? more.users : usersOf(q, scope, idsByText(scope, filter, page, first.marks));
-}
-
-async function usersOf(q: Knex, scope: TenantScope, { sql, bindings }: Asking): Promise<readonly StoredUser[]> {
-  const { rows } = await q.raw<{ rows: UserRow[] }>(
-    `${USER} where ${scopeCondition(scope, 'u.tenant_id')} and u.id = any(array(${sql})) order by u.id`,
-    bindings,
-  );
-  return rows.map(toUser);
-}
-
-interface Looked extends Seen {
-  /** The page, when that is enough. */
-  readonly users: readonly StoredUser[];
-}
-
-async function usersAmongNext(q: Knex, scope: TenantScope, filter: UserFilter, page: Page, looks: number): Promise<Looked> {
-  const { sql, bindings } = idsAmongNext(scope, filter, page, looks);
-  // One statement, so that nobody goes between being found and being read.
-  const { rows } = await q.raw<{ rows: (Partial<UserRow> & Seen)[] }>(
-    `select page.enough, page.dense, page.marks, cardinality(page.ids) as found, shown.* from (${sql}) page
-     left join lateral (${USER} where ${scopeCondition(scope, 'u.tenant_id')} and page.enough and u.id = any(page.ids)) shown on true
-     order by shown.id`,
-    bindings,
-  );
-  const [first] = rows;
-  if (first === undefined) throw new Fault('a search saw nothing at all');
-  const { enough, found, dense, marks } = first;
-  return { enough, found, dense, marks, users: rows.filter(isUser).map(toUser) };
-}
-
-function isUser<R extends Partial<UserRow>>(row: R): row is R & UserRow {
-  return typeof row.id === 'string';
-}
-
 const userOfPair = readsPairs<UserRow>({
   one: { name: 'find_user', text: `${USER} where u.tenant_id = $1 and u.id = $2` },
   many: {
@@ -163,15 +113,15 @@ export async function findUser(q: Knex, tenant: TenantId, id: UserId): Promise<S
   return row && toUser(row);
 }
 
-/** Whether the user was given the role by hand; false for a user that is not there. */
-export async function holdsByHand(q: Knex, tenant: TenantId, id: UserId, role: RoleName): Promise<boolean> {
-  return (await runPrepared(q, STATEMENTS.holdsByHand, [tenant, id, role])).length > 0;
-}
-
 /** Holds the user's row until the transaction ends: `update` against everybody, `share` against its deletion and change alone. */
 export async function lockUser(q: Knex, tenant: TenantId, id: UserId, mode: 'update' | 'share'): Promise<boolean> {
   const rows = await runPrepared(q, mode === 'update' ? STATEMENTS.lock : STATEMENTS.share, [tenant, id]);
   return rows.length === 1;
+}
+
+/** Holds the user's row against everybody, unless the user was given the role by hand; false then, and where there is no such user. */
+export async function lockUserUnlessHolder(q: Knex, tenant: TenantId, id: UserId, role: RoleName): Promise<boolean> {
+  return (await runPrepared(q, STATEMENTS.lockUnlessHolder, [tenant, id, role])).length === 1;
 }
 
 /**
@@ -197,28 +147,25 @@ export interface NewUser {
   readonly passwordHash: string | null;
   /** Given by hand; known to the user's tenant. */
   readonly roles?: readonly RoleName[];
+  /** The digest of a one-time token, for an hour. */
+  readonly passwordSetup?: Uint8Array | undefined;
 }
 
-/** Answers with the user as it is kept. Fails with a broken `users_email_key` when the e-mail is taken. */
-export async function insertUser(q: Knex, user: NewUser): Promise<StoredUser> {
-  const { id, tenantId, email, name, department, passwordHash, roles = [] } = user;
-  const values = [id, tenantId, email, name, department, passwordHash, roles];
-  const [[row]] = await sentTogether([
-    runPrepared<UserRow>(q, STATEMENTS.insert, values),
-    roles.length === 0 ? undefined : runPrepared(q, STATEMENTS.addRoles, [id, roles]),
-  ] as const);
-  if (row === undefined) throw new Fault('a user was written and not given back');
-  return { ...toUser(row), roles: [...new Set(roles)].sort((left, right) => (left < right ? -1 : 1)) };
+/** Writes a local, active user. Fails with a broken `users_email_key` when the e-mail is taken. @param at when; now, unless told */
+export async function insertUser(q: Knex, user: NewUser, at?: DatabaseTime): Promise<void> {
+  const { id, tenantId, email, name, department, passwordHash, roles = [], passwordSetup = null } = user;
+  const values = [id, tenantId, email, name, department, passwordHash, roles, at?.text ?? null, passwordSetup, PASSWORD_SETUP_MS];
+  await runPrepared(q, STATEMENTS.insert, values);
 }
 
-/** Replaces what a person wrote about the user, and answers with the user as it then is. Fails with a broken `users_email_key` when the e-mail is taken. */
+/** Replaces what a person wrote about the user. Fails with a broken `users_email_key` when the e-mail is taken. @param at when; now, unless told */
 export async function updateUser(
   q: Knex,
   user: Pick<StoredUser, 'id' | 'tenantId' | 'email' | 'name' | 'department'>,
-): Promise<StoredUser | undefined> {
+  at?: DatabaseTime,
+): Promise<void> {
   const { id, tenantId, email, name, department } = user;
-  const [row] = await runPrepared<UserRow>(q, STATEMENTS.update, [tenantId, id, email, name, department]);
-  return row && toUser(row);
+  await runPrepared(q, STATEMENTS.update, [tenantId, id, email, name, department, at?.text ?? null]);
 }
 
 export async function setUserStatus(q: Knex, tenant: TenantId, id: UserId, status: StoredUser['status']): Promise<void> {
