@@ -18,7 +18,8 @@ const LOGINS = Number(process.env['BENCH_CALLS'] ?? 120);
 /** Logins under way at once: enough to keep the server's core busy while some of them wait for PostgreSQL. */
 const IN_FLIGHT = 24;
 /** So that the server runs compiled code when it is measured. */
-const WARM_LOGINS = 200;
+/** As many as it takes until what a login runs is compiled for good. */
+const WARM_LOGINS = 1000;
 const PASSWORD = 'the password of a benchmark';
 /** As many as a benchmark fails and more. */
 const UNLIMITED = { POSTERN_LOGIN_FAILURES_PER_ACCOUNT: '1000000', POSTERN_LOGIN_FAILURES_PER_ADDRESS: '1000000' };

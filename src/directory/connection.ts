@@ -44,6 +44,8 @@ const PAGE_SIZE = 500;
  */
 const MAX_RECEIVED_BYTES = 4 * 1024 * 1024;
 const WHO_AM_I = '1.3.6.1.4.1.4203.1.11.3';
+/** UnbindRequest (RFC 4511, section 4.3) under the highest message id, which no operation here comes to. */
+const UNBIND = Buffer.from('300802047fffffff4200', 'hex');
 const UNBIND_MS = 200;
 const SIZE_LIMIT_EXCEEDED = 4;
 const NO_SUCH_OBJECT = 32;
@@ -52,7 +54,7 @@ const NO_SUCH_OBJECT = 32;
 export async function connectTo(
   route: Route,
   { opening, whole }: { readonly opening: Deadline; readonly whole: Deadline },
-  observe: Observer,
+  observe?: Observer,
 ): Promise<Connection> {
   const socket = await openSocket(route, opening, observe);
   return wrap(route, socket, whole);
@@ -135,9 +137,9 @@ function wrap({ url, startTls }: Route, socket: Socket, deadline: Deadline): Con
       const timer = setTimeout(() => socket.destroy(), UNBIND_MS);
       timer.unref();
       socket.once('close', () => clearTimeout(timer));
-      // Before the first operation the library does not have the socket yet.
-      if (!given) socket.destroy();
-      client.unbind().catch(() => socket.destroy());
+      // Past the library, which would make an error of every good-bye. What it still waits for fails when the socket closes.
+      if (socket.writable) socket.write(UNBIND);
+      socket.destroySoon();
     },
   };
 }

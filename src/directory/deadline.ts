@@ -9,13 +9,15 @@ export class Deadline implements Disposable {
   readonly #timer: NodeJS.Timeout;
   #passed = false;
 
-  constructor(timeoutMs: number) {
+  /** @param elapsedMs how much of the time is over already */
+  constructor(timeoutMs: number, elapsedMs = 0) {
+    const leftMs = Math.max(0, timeoutMs - elapsedMs);
     this.timeoutMs = timeoutMs;
-    this.#endsAt = performance.now() + timeoutMs;
+    this.#endsAt = performance.now() + leftMs;
     this.#timer = setTimeout(() => {
       this.#passed = true;
       for (const wake of [...this.#waiting]) wake();
-    }, timeoutMs);
+    }, leftMs);
   }
 
   get passed(): boolean {

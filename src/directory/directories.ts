@@ -33,11 +33,11 @@ export function openDirectories(settings: readonly DirectorySettings[], limits: 
 
   return {
     problems: settings.flatMap(problemsOf),
-    authenticate: async (username, password) => {
+    authenticate: async (username, password, elapsedMs = 0) => {
       if (password === '') return { kind: 'refused', reason: 'empty_password' };
       if (!isName(username)) return { kind: 'refused', reason: 'invalid_username' };
       if (!isPassword(password)) return { kind: 'refused', reason: 'wrong_password' };
-      return ask(directoriesFor(username, all), username, password);
+      return ask(directoriesFor(username, all), { username, password, elapsedMs });
     },
     lookup: async (name, stableId) => {
       const one = byName.get(name);
@@ -65,21 +65,29 @@ function isPassword(password: string): boolean {
   return password.length <= 1024 && password.isWellFormed();
 }
 
+interface Login {
+  readonly username: string;
+  readonly password: string;
+  readonly elapsedMs: number;
+}
+
 /**
  * In order, until one knows the name. All of them together get the time of the most patient, each its share of what is left. One that is out of order does not keep a
  * person of another from logging in; and that nobody else knows the name is not known to be so while one has not answered.
  */
 async function ask(
   candidates: readonly { readonly directory: Directory; readonly turns: Turns }[],
-  username: string,
-  password: string,
+  { username, password, elapsedMs }: Login,
 ): Promise<DirectoryAnswer> {
-  using whole = new Deadline(Math.max(...candidates.map(({ directory }) => directory.settings.timeoutMs), 1));
+  using whole = new Deadline(Math.max(...candidates.map(({ directory }) => directory.settings.timeoutMs), 1), elapsedMs);
   let answer: DirectoryAnswer = { kind: 'refused', reason: 'unknown_user' };
   let fault: Fault | undefined;
   for (const [index, { directory, turns }] of candidates.entries()) {
-    const shareMs = Math.max(1, whole.remainingMs() / (candidates.length - index));
-    using deadline = new Deadline(Math.min(directory.settings.timeoutMs, shareMs));
+    const { timeoutMs } = directory.settings;
+    const left = candidates.length - index;
+    const shareMs = Math.min(timeoutMs, Math.max(1, whole.remainingMs() / left));
+    // The last one has all that is left of its own time; it is told of as it was configured.
+    using deadline = left === 1 ? new Deadline(timeoutMs, timeoutMs - shareMs) : new Deadline(shareMs);
     try {
       const login = turns.take(deadline, () => logIn(directory, { username, password }, deadline));
       const asked = await deadline.within(login);

@@ -14,6 +14,9 @@ const HEX_PAIR = /^[0-9a-fA-F]{2}$/;
 /** RFC 4514, section 2.4: these stand for themselves only after a backslash. */
 const SPECIAL = '"+,;<>\\';
 const PLAIN = /^[A-Za-z0-9._-]+$/;
+const ASCII = /^\p{ASCII}*$/u;
+/** Characters of a value that stand for themselves. */
+const RUN = /[^"+,;<>\\\0]+/y;
 const ESCAPABLE = `${SPECIAL} #=`;
 
 /** Other names of the attributes that names are made of (RFC 4519). */
@@ -87,7 +90,9 @@ export function normaliseDn(text: string): string | undefined {
 
 /** As directories compare names of people and groups: neither case nor the number of spaces matters. */
 export function fold(value: string): string {
-  return value.normalize('NFKC').toLowerCase().normalize('NFKC').replace(/\s+/g, ' ').trim();
+  // In ASCII nothing has another compatible form.
+  const folded = ASCII.test(value) ? value.toLowerCase() : value.normalize('NFKC').toLowerCase().normalize('NFKC');
+  return folded.replace(/\s+/g, ' ').trim();
 }
 
 class Reader {
@@ -120,25 +125,32 @@ class Reader {
     while (this.#text[this.#at] === ' ') this.#at += 1;
     if (this.#text[this.#at] === '#') return this.#encoded();
     const bytes: Buffer[] = [];
-    /** How many of the pieces belong to the value: spaces at its end do only when they are escaped. */
-    let significant = 0;
     for (;;) {
       const char = this.#text[this.#at];
       if (char === undefined || char === ',' || char === '+') break;
-      const piece = char === '\\' ? this.#escaped() : SPECIAL.includes(char) || char === '\0' ? undefined : this.#plain();
+      const run = char === '\\' ? undefined : this.#run();
+      // Nearly always that is the whole value.
+      if (run !== undefined && bytes.length === 0 && this.#ends()) return run;
+      const piece = char === '\\' ? this.#escaped() : run === undefined ? undefined : Buffer.from(run);
       if (piece === undefined) return undefined;
       bytes.push(piece);
-      if (char !== ' ') significant = bytes.length;
     }
-    return utf8(Buffer.concat(bytes.slice(0, significant)));
+    return utf8(Buffer.concat(bytes));
   }
 
-  #plain(): Buffer | undefined {
-    const point = this.#text.codePointAt(this.#at);
-    if (point === undefined) return undefined;
-    const char = String.fromCodePoint(point);
-    this.#at += char.length;
-    return char.isWellFormed() ? Buffer.from(char) : undefined;
+  /** As many characters as stand for themselves. Spaces at the end of the value do not belong to it: there they must be escaped. */
+  #run(): string | undefined {
+    RUN.lastIndex = this.#at;
+    const run = RUN.exec(this.#text)?.[0];
+    if (run?.isWellFormed() !== true) return undefined;
+    this.#at += run.length;
+    return this.#ends() ? run.replace(/ +$/, '') : run;
+  }
+
+  /** Whether the value is over. */
+  #ends(): boolean {
+    const char = this.#text[this.#at];
+    return char === undefined || char === ',' || char === '+';
   }
 
   /** A backslash and a special character, or two hexadecimal digits: one byte. */

@@ -24,7 +24,7 @@ export function serversOf(settings: DirectorySettings, trust: SecureContext | un
   const isShunned = (url: DirectoryUrl): boolean => (shunnedUntil.get(url) ?? 0) > performance.now();
 
   return {
-    open: async (deadline, greet, observe = () => undefined) => {
+    open: async (deadline, greet, observe) => {
       const urls = [...settings.urls.filter((url) => !isShunned(url)), ...settings.urls.filter(isShunned)];
       const faults: unknown[] = [];
       for (const [index, url] of urls.entries()) {
@@ -64,7 +64,7 @@ interface Attempt {
   readonly deadline: Deadline;
   readonly share: Deadline;
   readonly greet: Greeting;
-  readonly observe: Observer;
+  readonly observe: Observer | undefined;
 }
 
 async function begin(route: Parameters<typeof connectTo>[0], { deadline, share, greet, observe }: Attempt): Promise<Connection> {

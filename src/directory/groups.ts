@@ -7,6 +7,7 @@ import { AndFilter, EqualityFilter, ExtensibleFilter, OrFilter } from 'ldapts';
 import { Fault } from '../domain/errors.ts';
 import type { Connection } from './connection.ts';
 import { type Entry, numberOf } from './entry.ts';
+import { DirectoryFault } from './faults.ts';
 import { fillFilter } from './filter.ts';
 import { GroupSet } from './group-set.ts';
 import type { DirectorySettings } from './settings.ts';
@@ -21,6 +22,8 @@ const MAX_DEPTH = 32;
 const USUAL_FILTER = '(|(member={0})(uniqueMember={0})(memberUid={1}))';
 /** Groups asked about in one search. */
 const CHUNK = 50;
+/** Codes by which a server says that an answer is larger than it gives: sizeLimitExceeded, adminLimitExceeded. */
+const OVER_A_LIMIT = [4, 11];
 /** Groups read at a time over the one connection. */
 const PARALLEL = 16;
 
@@ -36,16 +39,20 @@ interface Walk {
 export async function groupsOf(walk: Walk, person: Entry): Promise<readonly string[]> {
   const { settings, traits } = walk;
   const found = new GroupSet();
-  const named = await allValues(walk.c, person, attributesOf(traits, settings).groups);
-  found.add(named);
-  const searched = await searchGroups(walk, [person.dn]);
-  found.add(searched);
+  const named = found.add(await allValues(walk.c, person, attributesOf(traits, settings).groups));
+  const isWalked = settings.nestedGroups && traits.type !== 'active-directory';
+  if (isWalked && groupFilter(settings, traits)?.includes('{0}') === true) {
+    // The person is asked about together with the groups that are known already: nearly always that one search finds all.
+    await walkUp(found, [person.dn, ...named], { maxLevels: MAX_DEPTH + 1, above: (level) => searchGroups(walk, level) });
+    return found.list();
+  }
+  const searched = found.add(await searchGroups(walk, [person.dn]));
   if (traits.type === 'active-directory') {
     const primary = await primaryGroup(walk, person);
     found.add(primary);
     if (settings.nestedGroups) found.add(await inChain(walk, [person.dn, ...primary]));
-  } else if (settings.nestedGroups) {
-    await walkUp(walk, found, [...named, ...searched]);
+  } else if (isWalked && traits.nesting === 'walk') {
+    await walkUp(found, [...named, ...searched], { maxLevels: MAX_DEPTH, above: (level) => groupsOfGroups(walk, level) });
   }
   return found.list();
 }
@@ -64,31 +71,47 @@ export function needsReading(settings: DirectorySettings, traits: TypeTraits, pe
   return settings.nestedGroups && traits.nesting === 'walk' && person.texts(groups).length > 0;
 }
 
+interface Steps {
+  readonly maxLevels: number;
+  /** The groups that those of one level are in. */
+  readonly above: (level: readonly string[]) => Promise<readonly string[]>;
+}
+
 /** Level by level, each group once, so that a circle of groups ends where it began. */
-async function walkUp(walk: Walk, found: GroupSet, start: readonly string[]): Promise<void> {
-  const filter = groupFilter(walk.settings, walk.traits);
-  const bySearch = filter?.includes('{0}') === true;
-  if (!bySearch && walk.traits.nesting === 'in-member-of') return;
-  let level: readonly string[] = start;
+async function walkUp(found: GroupSet, start: readonly string[], { maxLevels, above }: Steps): Promise<void> {
+  let level = start;
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth >= MAX_DEPTH) throw new Fault(`groups are nested more than ${MAX_DEPTH} deep`);
-    level = found.add(bySearch ? await searchGroups(walk, level) : await groupsOfGroups(walk, level));
+    if (depth >= maxLevels) throw new Fault(`groups are nested more than ${MAX_DEPTH} deep`);
+    level = found.add(await above(level));
   }
 }
 
-/** The configured search, for a person or for groups. */
-async function searchGroups({ c, settings, traits, username }: Walk, members: readonly string[]): Promise<readonly string[]> {
-  const template = groupFilter(settings, traits);
+/** The configured search, for a person and for groups. */
+async function searchGroups(walk: Walk, members: readonly string[]): Promise<readonly string[]> {
+  const template = groupFilter(walk.settings, walk.traits);
   if (template === undefined) return [];
-  const base = settings.groupSearchBase ?? settings.baseDn;
   const dns: string[] = [];
   for (let at = 0; at < members.length; at += CHUNK) {
-    const filters = members.slice(at, at + CHUNK).map((dn) => fillFilter(template, [dn, username]));
-    const filter = filters.length === 1 ? (filters[0] ?? '') : `(|${filters.join('')})`;
-    const entries = await c.searchAll({ base, scope: 'sub', filter, attributes: ['1.1'] }, MAX_ENTRIES);
-    dns.push(...entries.map(({ dn }) => dn));
+    dns.push(...(await searchTogether(walk, template, members.slice(at, at + CHUNK))));
   }
   return dns;
+}
+
+/** In one search, unless all of them together are in more groups than the server gives at a time: then half by half. */
+async function searchTogether(walk: Walk, template: string, members: readonly string[]): Promise<readonly string[]> {
+  const { c, settings, username } = walk;
+  const filters = members.map((dn) => fillFilter(template, [dn, username]));
+  const filter = filters.length === 1 ? (filters[0] ?? '') : `(|${filters.join('')})`;
+  const base = settings.groupSearchBase ?? settings.baseDn;
+  try {
+    const entries = await c.searchAll({ base, scope: 'sub', filter, attributes: ['1.1'] }, MAX_ENTRIES);
+    return entries.map(({ dn }) => dn);
+  } catch (error) {
+    if (members.length === 1 || !(error instanceof DirectoryFault) || !OVER_A_LIMIT.includes(error.code)) throw error;
+  }
+  const half = Math.ceil(members.length / 2);
+  const first = await searchTogether(walk, template, members.slice(0, half));
+  return [...first, ...(await searchTogether(walk, template, members.slice(half)))];
 }
 
 /** Where no search is configured: what the groups' own entries say that they are in. */

@@ -75,8 +75,11 @@ export interface TestQuestion {
 
 /** One facade over the list of configured directories. */
 export interface Directories {
-  /** Rejects with Fault when a directory is down, slow, or its TLS is not to be trusted. An empty name or password opens no connection. */
-  authenticate(username: string, password: string): Promise<DirectoryAnswer>;
+  /**
+   * Rejects with Fault when a directory is down, slow, or its TLS is not to be trusted. An empty name or password opens no connection.
+   * @param elapsedMs for how long the person has waited: the time-out is for the whole wait; 0 unless told
+   */
+  authenticate(username: string, password: string, elapsedMs?: number): Promise<DirectoryAnswer>;
   /** What the directory says now of a person it proved earlier. Rejects with Fault like `authenticate`; so does a name that is not configured. */
   lookup(directory: string, stableId: string): Promise<LookupAnswer>;
   /** What a login goes through, step by step, up to the first that fails. Never rejects. */

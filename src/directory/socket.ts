@@ -1,7 +1,7 @@
 /** The way to a server: TCP, and TLS over it. What this gives is either plain on purpose or TLS whose certificate names the host. */
 
 import { connect, isIP, type Socket } from 'node:net';
-import { checkServerIdentity, connect as connectTls, type SecureContext, TLSSocket } from 'node:tls';
+import { type ConnectionOptions, checkServerIdentity, connect as connectTls, type SecureContext, TLSSocket } from 'node:tls';
 import { Fault } from '../domain/errors.ts';
 import type { Deadline } from './deadline.ts';
 import { reasonOf } from './faults.ts';
@@ -22,18 +22,18 @@ export interface Route {
 export class TlsFault extends Fault {}
 
 /** @throws Fault; a TlsFault when TLS is why */
-export async function openSocket(route: Route, deadline: Deadline, observe: Observer): Promise<Socket> {
-  const { url } = route;
-  const socket = connect({ host: url.host, port: url.port });
-  const cancel = deadline.onPassing(() => socket.destroy(deadline.fault()));
+export async function openSocket(route: Route, deadline: Deadline, observe?: Observer): Promise<Socket> {
+  const { url, startTls } = route;
+  const address = { host: url.host, port: url.port, noDelay: true };
+  const opened = url.secure ? connectTls({ ...address, ...protection(route) }) : connect(address);
+  const cancel = deadline.onPassing(() => opened.destroy(deadline.fault()));
   try {
-    await event(socket, 'connect');
-    socket.setNoDelay(true);
-    observe('connect', `connected to ${url.text}`, { address: socket.remoteAddress, port: socket.remotePort });
-    if (!url.secure && !route.startTls) return socket;
-    return await secured(route, socket, deadline, observe);
+    await event(opened, 'connect');
+    observe?.('connect', `connected to ${url.text}`, { address: opened.remoteAddress, port: opened.remotePort });
+    if (opened instanceof TLSSocket) return await secured(url, opened, observe);
+    return startTls ? await upgraded(route, opened, deadline, observe) : opened;
   } catch (error) {
-    socket.destroy();
+    opened.destroy();
     if (error instanceof TlsFault) throw error;
     throw new Fault(`${url.text}: ${reasonOf(error)}`);
   } finally {
@@ -41,25 +41,41 @@ export async function openSocket(route: Route, deadline: Deadline, observe: Obse
   }
 }
 
-async function secured(route: Route, plain: Socket, deadline: Deadline, observe: Observer): Promise<TLSSocket> {
-  const { url } = route;
+/** What a certificate must be like: by an authority that is trusted, and naming the host of the URL. */
+function protection({ url, trust }: Route): ConnectionOptions {
+  return {
+    ...(isIP(url.host) === 0 ? { servername: url.host } : {}),
+    ...(trust === undefined ? {} : { secureContext: trust }),
+    rejectUnauthorized: true,
+    checkServerIdentity: (_, certificate) => checkServerIdentity(url.host, certificate),
+  };
+}
+
+/** StartTLS, and TLS from then on. */
+async function upgraded(route: Route, plain: Socket, deadline: Deadline, observe: Observer | undefined): Promise<TLSSocket> {
   try {
-    if (!url.secure) await askForTls(plain);
-    const socket = connectTls({
-      socket: plain,
-      host: url.host,
-      ...(isIP(url.host) === 0 ? { servername: url.host } : {}),
-      ...(route.trust === undefined ? {} : { secureContext: route.trust }),
-      rejectUnauthorized: true,
-      checkServerIdentity: (_, certificate) => checkServerIdentity(url.host, certificate),
-    });
-    const cancel = deadline.onPassing(() => socket.destroy(deadline.fault()));
-    try {
-      await event(socket, 'secureConnect');
-    } finally {
-      cancel();
-    }
+    await askForTls(plain);
+  } catch (error) {
+    throw new TlsFault(`${route.url.text}: ${reasonOf(error)}`);
+  }
+  const socket = connectTls({ socket: plain, host: route.url.host, ...protection(route) });
+  const cancel = deadline.onPassing(() => socket.destroy(deadline.fault()));
+  try {
+    return await secured(route.url, socket, observe);
+  } finally {
+    cancel();
+  }
+}
+
+async function secured(url: DirectoryUrl, socket: TLSSocket, observe: Observer | undefined): Promise<TLSSocket> {
+  try {
+    await event(socket, 'secureConnect');
     if (!isVerified(socket)) throw new Error('the connection is not protected');
+  } catch (error) {
+    throw new TlsFault(`${url.text}: ${reasonOf(error)}`);
+  }
+  // Reading the certificate once more costs a tenth of what TLS costs, so it is read only for who wants to see it.
+  if (observe !== undefined) {
     const { subject, issuer, valid_to: validTo } = socket.getPeerCertificate();
     observe('tls', `${socket.getProtocol()}, certificate of ${url.host} verified`, {
       protocol: socket.getProtocol(),
@@ -67,11 +83,8 @@ async function secured(route: Route, plain: Socket, deadline: Deadline, observe:
       issuer: issuer?.CN,
       validTo,
     });
-    return socket;
-  } catch (error) {
-    plain.destroy();
-    throw new TlsFault(`${url.text}: ${reasonOf(error)}`);
   }
+  return socket;
 }
 
 /** Whether what is written to the socket is read by nobody but the host of the URL. */

@@ -104,16 +104,40 @@ test('no more wait than the bound, and the others are told at once that it is fu
   expect(gate.size).toBe(0);
 });
 
+test('whoever was refused while another held a slot for a moment, and gave it back, asks again', async () => {
+  const gate = new AttemptGate();
+  const { claim, forgive } = counter(1);
+  const [first, second] = [gate.open('a'), gate.open('a')];
+  const elsewhere = Promise.withResolvers<void>();
+  const together = first.enterBy(
+    (async () => {
+      await claim();
+      // The other place had none left: what this one took is given back.
+      await elsewhere.promise;
+      forgive();
+      return false;
+    })(),
+  );
+  const outcome = second.enter(claim);
+  await settled();
+  elsewhere.resolve();
+  expect(await together).toBe(false);
+  expect(await outcome).toBe(true);
+  first.leave();
+  second.leave();
+  expect(gate.size).toBe(0);
+});
+
 test('every attempt ends, and correct ones alone are never refused, however they overlap', async () => {
-  const attempt = fc.record({ right: fc.boolean(), steps: fc.nat({ max: 5 }) });
+  const attempt = fc.record({ right: fc.boolean(), steps: fc.nat({ max: 5 }), together: fc.boolean() });
   await fc.assert(
     fc.asyncProperty(fc.array(attempt, { maxLength: 40 }), fc.integer({ min: 1, max: 5 }), async (attempts, limit) => {
       const gate = new AttemptGate();
       const { claim, forgive } = counter(limit);
-      const run = async ({ right, steps }: { right: boolean; steps: number }): Promise<string> => {
+      const run = async ({ right, steps, together }: { right: boolean; steps: number; together: boolean }): Promise<string> => {
         const place = gate.open('a');
         try {
-          if (!(await place.enter(claim))) return 'refused';
+          if (!(together && (await place.enterBy(claim()))) && !(await place.enter(claim))) return 'refused';
           for (let i = 0; i < steps; i++) await settled();
           if (right) forgive();
           return right ? 'in' : 'wrong';

@@ -1,6 +1,7 @@
 /** Logging in by a corporate directory: a real slapd, a real database, a real socket. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Fault } from '../../src/domain/errors.ts';
 import type { UserId } from '../../src/domain/ids.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import {
@@ -88,6 +89,14 @@ await describeWithSlapd('logging in by a directory', () => {
     const [user, ...others] = await usersOfDirectory();
     if (user === undefined || others.length > 0) throw new Error('not exactly one user of the directory');
     return user;
+  }
+
+  /** Statements that wait for rows that somebody else holds. */
+  async function waitingForRows(): Promise<number> {
+    const { rows } = await database.db.knex.raw<{ rows: { count: number }[] }>(
+      `select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return rows[0]?.count ?? 0;
   }
 
   /** `after` of the newest audit row of an action. */
@@ -393,11 +402,55 @@ await describeWithSlapd('logging in by a directory', () => {
       await addPerson(database.db, { email: 'ada@example.com' });
       world.setWire('gone');
       expect(code(await login(name))).toBe('503 unavailable');
-      expect(await failuresOf()).toBe(0);
+      await expect.poll(failuresOf).toBe(0);
       expect(world.reports).toMatchObject([{ operation: 'login', outcome: 'unavailable' }]);
       expect((await stand.post(LOGIN, { email: 'ada@example.com', password: PASSWORD })).status).toBe(200);
       world.setWire('open');
       expect(code(await login(name))).toBe('200');
+    });
+
+    test('is told before the attempt is given back: nobody waits longer for that', async () => {
+      const impatient = await startStand(database.url, { directory: world.room({ timeoutMs: 500 }) });
+      world.setWire('hanging');
+      const waiting = login(name, LDAP_PASSWORD, impatient);
+      await expect.poll(() => world.connections()).toBe(1);
+      const trx = await database.db.knex.transaction();
+      try {
+        await trx('login_failures').forUpdate();
+        expect(code(await waiting)).toBe('503 unavailable');
+        expect(await failuresOf()).toBe(1);
+      } finally {
+        await trx.commit();
+      }
+      await expect.poll(failuresOf).toBe(0);
+      await impatient.close();
+    });
+
+    test('has the less time the longer somebody has waited already', async () => {
+      const elapsed: number[] = [];
+      const room = world.room();
+      const directories: typeof room.directories = {
+        ...room.directories,
+        authenticate: async (_username, _password, elapsedMs = 0) => {
+          elapsed.push(elapsedMs);
+          throw new Fault('asked, and that is enough');
+        },
+      };
+      const counting = await startStand(database.url, { directory: { ...room, directories } });
+      expect(code(await login(name, LDAP_PASSWORD, counting))).toBe('503 unavailable');
+      await expect.poll(failuresOf).toBe(0);
+      const trx = await database.db.knex.transaction();
+      await trx('login_failures').forUpdate();
+      const waiting = login(name, LDAP_PASSWORD, counting);
+      await expect.poll(waitingForRows).toBeGreaterThan(0);
+      const fromMs = performance.now();
+      await trx.commit();
+      const heldMs = performance.now() - fromMs;
+      expect(code(await waiting)).toBe('503 unavailable');
+      expect(elapsed).toHaveLength(2);
+      expect(elapsed[1]).toBeGreaterThan(heldMs);
+      await expect.poll(failuresOf).toBe(0);
+      await counting.close();
     });
 
     test('beside one that has looked at the password is 503, and the attempt stays counted', async () => {

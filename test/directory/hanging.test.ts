@@ -64,6 +64,16 @@ describe.skipIf(missing !== undefined)(`a directory that hangs${missing === unde
     }
   });
 
+  test('who has waited before is not made to wait the whole time again', async () => {
+    const recorder = await startRecorder(server.port, { silentAfter: 0 });
+    try {
+      const directories = openDirectories([settings(recorder, { timeoutMs: 3_600_000 })]);
+      await expect(directories.authenticate('alice', PASSWORD, 3_599_900)).rejects.toThrow('did not answer');
+    } finally {
+      await recorder.close();
+    }
+  });
+
   test('of two servers the one that hangs leaves time for the other', async () => {
     const recorder = await startRecorder(server.port, { silentAfter: 0 });
     try {

@@ -133,6 +133,15 @@ describe.skipIf(missing !== undefined)(`TLS to a directory${missing === undefine
     });
   });
 
+  test('ends with a good-bye to the server', async () => {
+    await recording(good, { scheme: 'ldap', startTls: false }, {}, async (recorder, pattern) => {
+      await through(good, recorder, { scheme: 'ldap', startTls: false }, pattern).authenticate('alice', PASSWORD);
+      await expect.poll(() => recorder.open()).toBe(0);
+      // LDAPMessage with an UnbindRequest (RFC 4511, section 4.3).
+      expect(recorder.sent().subarray(-10).toString('hex')).toMatch(/^30080204[0-7][0-9a-f]{7}4200$/);
+    });
+  });
+
   test.each([
     ['StartTLS', STARTTLS],
     ['StartTLS to an address', { ...STARTTLS, host: '127.0.0.1' }],

@@ -25,6 +25,11 @@ interface Place {
 export interface GatePlace {
   /** Asks for a slot with `claim`, again each time that an attempt ended meanwhile. False = refused with none under way. */
   enter(claim: () => Promise<boolean>): Promise<boolean>;
+  /**
+   * Enters by a slot that is being asked for together with others' places, if `ask` says that it was granted. False = not by this one;
+   * whatever it took is given back by then.
+   */
+  enterBy(ask: Promise<boolean>): Promise<boolean>;
   /** The attempt ended, whatever its outcome. Must be called once, entered or not. */
   leave(): void;
 }
@@ -42,15 +47,22 @@ export class AttemptGate {
     this.#places.set(name, place);
     place.users++;
     let entered = false;
+    const enter = (): true => {
+      entered = true;
+      place.underWay++;
+      return true;
+    };
     return {
+      enterBy: async (ask) => {
+        if (await asked(place, () => ask)) return enter();
+        // It may have held a slot for a moment: whoever was refused meanwhile asks again.
+        place.ended++;
+        return false;
+      },
       enter: async (claim) => {
         for (;;) {
           const { ended } = place;
-          if (await asked(place, claim)) {
-            entered = true;
-            place.underWay++;
-            return true;
-          }
+          if (await asked(place, claim)) return enter();
           // Who was let in may hear of it later than who was refused because of that.
           if (place.underWay === 0) await Promise.allSettled(place.asks);
           if (place.ended !== ended) continue;

@@ -8,6 +8,7 @@ import type { DirectoryAnswer, DirectoryPerson, DirectoryReason } from '../../di
 import { Fault, Refusal } from '../../domain/errors.ts';
 import type { TenantId, UserId } from '../../domain/ids.ts';
 import { transaction } from '../../store/database.ts';
+import { returnAttempt } from '../../store/queries/directory-attempts.ts';
 import { findDirectoryUser } from '../../store/queries/directory-users.ts';
 import { beginSession } from '../../store/queries/sessions.ts';
 import { type AuthEvent, record } from './audit.ts';
@@ -16,7 +17,7 @@ import { asking, type DirectoryRoom } from './directory-room.ts';
 import { type Admission, admit, identityOf, inDirectory, isSettled, type TurnedAway } from './directory-user.ts';
 import { applyHere, invalidCredential, type LoginParts, type Provenance, type TokenPair, tenantSuspended } from './parts.ts';
 import { MAX_NAME_LENGTH, shownName } from './shown-name.ts';
-import { type Attempt, attemptAt, attempting, giveBack, takeBack } from './throttle.ts';
+import { type Attempt, attemptAt, attempting, takeBack } from './throttle.ts';
 
 export interface DirectoryLogin {
   /** As it was typed; the directory's room reads it. */
@@ -44,26 +45,38 @@ export async function directoryLogin(
   login: DirectoryLogin,
   from: Provenance,
 ): Promise<TokenPair> {
+  const arrivedMs = performance.now();
   const attempt = attemptAt(directorySubject(login.username), from.address);
-  return await attempting(parts, attempt, async () => {
-    const startedMs = performance.now();
-    const answer = await authenticate(parts, room, login, attempt, startedMs);
-    switch (answer.kind) {
-      case 'proved':
-        return await enter(parts, room, { ...login, attempt, startedMs }, answer.person, from);
-      case 'password_expired':
-        room.report({ operation: 'login', directory: answer.directory, outcome: 'password_expired' });
-        throw await passwordExpired(parts, login, attempt, answer, from);
-      case 'refused': {
-        const { directory, reason } = answer;
-        room.report({ operation: 'login', directory, outcome: reason });
-        await equalWork(parts, room, login, startedMs);
-        await fail(parts, login, from, { reason, ...(directory === undefined ? {} : { directory }) });
-        throw invalidCredential();
+  const attempted = (tell: Tell): Promise<TokenPair> =>
+    attempting(parts, attempt, async () => {
+      const startedMs = performance.now();
+      const answer = await authenticate(parts, room, login, { attempt, arrivedMs, startedMs, tell });
+      switch (answer.kind) {
+        case 'proved':
+          return await enter(parts, room, { ...login, attempt, startedMs }, answer.person, from);
+        case 'password_expired':
+          room.report({ operation: 'login', directory: answer.directory, outcome: 'password_expired' });
+          throw await passwordExpired(parts, login, attempt, answer, from);
+        case 'refused': {
+          const { directory, reason } = answer;
+          room.report({ operation: 'login', directory, outcome: reason });
+          await equalWork(parts, room, login, startedMs);
+          await fail(parts, login, from, { reason, ...(directory === undefined ? {} : { directory }) });
+          throw invalidCredential();
+        }
+        default:
+          return answer satisfies never;
       }
-      default:
-        return answer satisfies never;
-    }
+    });
+  return await failingEarly(attempted);
+}
+
+type Tell = (error: unknown) => void;
+
+/** The outcome of `work`, or before it ends the failure that it tells of. */
+function failingEarly<T>(work: (tell: Tell) => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    work(reject).then(resolve, reject);
   });
 }
 
@@ -86,20 +99,32 @@ export function directorySubject(username: string): string {
   return `directory:${plain.replaceAll(/\s+/g, ' ').trim()}`;
 }
 
+interface Asking {
+  readonly attempt: Attempt;
+  /** Since when the person waits; when the directory's part began. */
+  readonly arrivedMs: number;
+  readonly startedMs: number;
+  readonly tell: Tell;
+}
+
 async function authenticate(
   parts: LoginParts,
   room: DirectoryRoom,
   { username, password }: DirectoryLogin,
-  attempt: Attempt,
-  startedMs: number,
+  { attempt, arrivedMs, startedMs, tell }: Asking,
 ): Promise<DirectoryAnswer> {
   if (username.length > MAX_NAME_LENGTH) return { kind: 'refused', reason: 'invalid_username' };
   try {
-    const answer = await asking(room, 'login', undefined, () => room.directories.authenticate(username, password));
+    const ask = () => room.directories.authenticate(username, password, performance.now() - arrivedMs);
+    const answer = await asking(room, 'login', undefined, ask);
     if (answer.kind !== 'refused' || !NOT_LOOKED_AT.has(answer.reason)) room.pace.note(performance.now() - startedMs);
     return answer;
   } catch (error) {
-    if (!(error instanceof LookedAtFault)) await giveBack(parts, attempt);
+    if (error instanceof LookedAtFault) throw error;
+    // Whoever waited for the time-out has waited long enough. Until the attempt is given back it is under way, so that the next one at
+    // the account waits for that rather than being refused.
+    tell(error);
+    await returnAttempt(parts.db.knex, attempt);
     throw error;
   }
 }

@@ -2,6 +2,7 @@
 
 import { transaction } from '../../store/database.ts';
 import { type PasswordUser, passwordUserByEmail, upgradeHash } from '../../store/queries/credentials.ts';
+import { type Claimed, claimLogin } from '../../store/queries/login-failures.ts';
 import { beginSession } from '../../store/queries/sessions.ts';
 import { record } from './audit.ts';
 import { beginningSession } from './begin.ts';
@@ -9,7 +10,7 @@ import { checkPassword, type ProvedUser } from './check-password.ts';
 import { directoryLogin, directorySubject } from './directory-login.ts';
 import { type AuthParts, invalidCredential, type LoginParts, type Provenance, type TokenPair, tenantSuspended } from './parts.ts';
 import { shownName } from './shown-name.ts';
-import { type Attempt, attemptAt, attempting, forgive } from './throttle.ts';
+import { type Attempt, attemptAt, attempting, type ClaimBoth, forgive } from './throttle.ts';
 
 export interface LoginRequest {
   /** A directory's user name proves nobody while no directory is configured, at the same cost as a wrong password. */
@@ -33,13 +34,21 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
   }
   const name = accountName(request);
   const attempt = attemptAt(name.subject, from.address);
-  return await attempting(parts, attempt, async () => {
-    const { user, proved } = await checkPassword(parts, attempt, request.password, async () =>
-      name.email === undefined ? undefined : passwordUserByEmail(parts.db.knex, name.email),
-    );
+  const { knex } = parts.db;
+  let found: (Claimed & { readonly user: PasswordUser | undefined }) | undefined;
+  const claimBoth: ClaimBoth = async (of, windows) => {
+    found = await claimLogin(knex, of, windows, name.email);
+    return found;
+  };
+  const find = async (): Promise<PasswordUser | undefined> => {
+    if (found?.account === true && found.address) return found.user;
+    return name.email === undefined ? undefined : passwordUserByEmail(knex, name.email);
+  };
+  const work = async (): Promise<TokenPair> => {
+    const { user, proved } = await checkPassword(parts, attempt, request.password, find);
     const pair = proved === undefined ? undefined : await begin(parts, request, from, proved, attempt);
     if (pair !== undefined) return pair;
-    await record(parts.db.knex, from, {
+    await record(knex, from, {
       action: 'auth.login',
       actor: undefined,
       tenant: user?.tenantId,
@@ -48,7 +57,8 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
       after: { reason: failureReason(user) },
     });
     throw invalidCredential();
-  });
+  };
+  return await attempting(parts, attempt, work, claimBoth);
 }
 
 /** For the audit log alone: the answer is the same for all. */

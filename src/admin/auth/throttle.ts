@@ -9,7 +9,10 @@ import { parseAddress } from '../../decision/address.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { transaction } from '../../store/database.ts';
 import {
+  type AttemptWindows,
+  type Claimed,
   claimAttempt,
+  claimAttempts,
   clearFailures,
   type FailureScope,
   type FailureWindow,
@@ -48,16 +51,29 @@ function network(address: string): string {
   return parsed.family === 4 ? `4:${parsed.a}` : `6:${parsed.a}:${parsed.b}`;
 }
 
+/** Counts an attempt of both, the account first; where that had none left, the address is not asked. */
+export type ClaimBoth = (attempt: Attempt, windows: AttemptWindows) => Promise<Claimed>;
+
 /**
  * Runs one attempt. It is counted as a failure before its password is looked at, so that many at once are no way round the limit, and
  * stays counted unless `work` forgives it.
+ * @param claimBoth how both are counted at once, where more is read along
  * @throws Refusal `too_many_attempts` when the account or the address has none left; then nothing is counted and nothing is done
  */
-export async function attempting<T>(parts: ThrottleParts, attempt: Attempt, work: () => Promise<T>): Promise<T> {
+export async function attempting<T>(
+  parts: ThrottleParts,
+  attempt: Attempt,
+  work: () => Promise<T>,
+  claimBoth: ClaimBoth = (of, windows) => claimAttempts(parts.db.knex, of, windows),
+): Promise<T> {
   const account = parts.attempts.open(`account:${hex(attempt.account)}`);
   const address = parts.attempts.open(`address:${hex(attempt.address)}`);
   try {
     const { knex } = parts.db;
+    // Mostly both have one left. Where one has not, they are asked one after the other, each as often as it takes.
+    const ask = claimBothOrNone(parts, attempt, claimBoth);
+    const entered = await Promise.all([account.enterBy(ask), address.enterBy(ask)]);
+    if (entered.every((each) => each)) return await work();
     if (!(await account.enter(() => claimAttempt(knex, 'account', attempt.account, window(parts, 'account'))))) {
       throw await tooMany(knex, 'account', attempt.account);
     }
@@ -67,6 +83,12 @@ export async function attempting<T>(parts: ThrottleParts, attempt: Attempt, work
     address.leave();
     account.leave();
   }
+}
+
+async function claimBothOrNone(parts: ThrottleParts, attempt: Attempt, claimBoth: ClaimBoth): Promise<boolean> {
+  const claimed = await claimBoth(attempt, { account: window(parts, 'account'), address: window(parts, 'address') });
+  if (claimed.account && !claimed.address) await returnAttempt(parts.db.knex, 'account', attempt.account);
+  return claimed.account && claimed.address;
 }
 
 /** When the address is refused, or cannot be asked, the account gets its attempt back. */

@@ -22,7 +22,8 @@ export interface PasswordUser {
   readonly passwordVersion: string;
 }
 
-interface PasswordRow {
+/** A user as `PASSWORD_USER` gives it. */
+export interface PasswordRow {
   readonly id: string;
   readonly tenant_id: string;
   readonly email: string | null;
@@ -37,13 +38,13 @@ interface PasswordRow {
 /** SQL for `passwordVersion`. */
 export const PASSWORD_VERSION = `coalesce(cast(extract(epoch from password_changed_at) as text), '')`;
 
-const PASSWORD_USER = `select u.id, u.tenant_id, u.email, u.name, u.status = 'active' as active,
+/** Users as PasswordRow; what follows narrows `u` and `t`. */
+export const PASSWORD_USER = `select u.id, u.tenant_id, u.email, u.name, u.status = 'active' as active,
     (t.status = 'active' and t.deleted_at is null) as tenant_active, u.source <> 'local' as of_directory,
     case when u.source = 'local' then u.password_hash end as password_hash, ${PASSWORD_VERSION} as password_version
   from users u join tenants t on t.id = u.tenant_id`;
 
-function toPasswordUser(row: PasswordRow | undefined): PasswordUser | undefined {
-  if (row === undefined) return undefined;
+export function toPasswordUser(row: PasswordRow): PasswordUser {
   return {
     id: storedUser(row.id),
     tenantId: storedTenant(row.tenant_id),
@@ -62,12 +63,13 @@ const BY_EMAIL = { name: 'password_user_by_email', text: `${PASSWORD_USER} where
 /** By e-mail, which is unique across the platform and stored in lower case. */
 export async function passwordUserByEmail(q: Knex, email: string): Promise<PasswordUser | undefined> {
   const [row] = await runPrepared<PasswordRow>(q, BY_EMAIL, [email]);
-  return toPasswordUser(row);
+  return row && toPasswordUser(row);
 }
 
 export async function passwordUserById(q: Knex, id: UserId): Promise<PasswordUser | undefined> {
   const result = await q.raw<{ rows: PasswordRow[] }>(`${PASSWORD_USER} where u.id = :id`, { id });
-  return toPasswordUser(result.rows[0]);
+  const [row] = result.rows;
+  return row && toPasswordUser(row);
 }
 
 /** Replaces a hash by another of the same password; nothing happens when the password was changed meanwhile. */

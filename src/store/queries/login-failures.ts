@@ -5,7 +5,9 @@
  */
 
 import type { Knex } from 'knex';
+import type pg from 'pg';
 import { runPrepared } from '../prepared.ts';
+import { PASSWORD_USER, type PasswordRow, type PasswordUser, toPasswordUser } from './credentials.ts';
 
 export type FailureScope = 'account' | 'address';
 
@@ -15,21 +17,88 @@ export interface FailureWindow {
   readonly windowMs: number;
 }
 
-const CLAIM = {
-  name: 'claim_attempt',
-  text: `insert into login_failures as f (scope, subject, window_start, failures)
-    select $1::text, $2::bytea, clock_timestamp(), 1 where $3::integer > 0
+/**
+ * Counts one attempt and gives a row, if the subject has one left.
+ * @param scope SQL of the scope
+ * @param first the place of the subject; that of the window's limit and that of its length in milliseconds follow
+ * @param condition SQL that must be true as well
+ */
+function claimed(scope: string, first: number, condition = 'true'): string {
+  const limit = `$${first + 1}::integer`;
+  const over = `f.window_start + $${first + 2}::float8 * interval '1 millisecond' <= excluded.window_start`;
+  return `insert into login_failures as f (scope, subject, window_start, failures)
+    select ${scope}, $${first}::bytea, clock_timestamp(), 1 where ${limit} > 0 and ${condition}
     on conflict (scope, subject) do update set
-      failures = case when f.window_start + $4::float8 * interval '1 millisecond' <= excluded.window_start then 1 else f.failures + 1 end,
-      window_start = case when f.window_start + $4::float8 * interval '1 millisecond' <= excluded.window_start
-        then excluded.window_start else f.window_start end
-    where f.failures < $3::integer or f.window_start + $4::float8 * interval '1 millisecond' <= excluded.window_start
-    returning 1`,
+      failures = case when ${over} then 1 else f.failures + 1 end,
+      window_start = case when ${over} then excluded.window_start else f.window_start end
+    where f.failures < ${limit} or ${over}
+    returning 1`;
+}
+
+const CLAIM = { name: 'claim_attempt', text: claimed('$4::text', 1) };
+
+/**
+ * Parts of a `with` that count one attempt of an account and, if it had one left, of an address: `account` and `address` have a row each
+ * where there was one left. The account first, as everywhere.
+ */
+const BOTH = `account as (${claimed("'account'", 1)}), address as (${claimed("'address'", 4, 'exists (select from account)')})`;
+const CLAIMED = 'exists (select from account) as account, exists (select from address) as address';
+
+const CLAIM_BOTH = { name: 'claim_attempts', text: `with ${BOTH} select ${CLAIMED}` };
+const CLAIM_LOGIN = {
+  name: 'claim_login',
+  text: `with ${BOTH} select ${CLAIMED}, found.*
+    from (select) as once left join lateral (${PASSWORD_USER} where u.email = $7::text and exists (select from address)) found on true`,
 };
 
 /** Counts one attempt; true when the subject still had one left. The first attempt after its window's end begins a new window. */
 export async function claimAttempt(q: Knex, scope: FailureScope, subject: Uint8Array, window: FailureWindow): Promise<boolean> {
-  return (await runPrepared(q, CLAIM, [scope, subject, window.limit, window.windowMs])).length === 1;
+  return (await runPrepared(q, CLAIM, [subject, window.limit, window.windowMs, scope])).length === 1;
+}
+
+/** What an attempt is counted under. */
+export interface AttemptSubjects {
+  readonly account: Uint8Array;
+  readonly address: Uint8Array;
+}
+
+export type AttemptWindows = Readonly<Record<FailureScope, FailureWindow>>;
+
+/** Whether each had an attempt left. Where the account had none, the address was not asked. */
+export interface Claimed {
+  readonly account: boolean;
+  readonly address: boolean;
+}
+
+const NOT_CLAIMED: Claimed = { account: false, address: false };
+
+/** Counts one attempt of an account and of an address. */
+export async function claimAttempts(q: Knex, subjects: AttemptSubjects, windows: AttemptWindows): Promise<Claimed> {
+  const [row] = await runPrepared<Claimed & pg.QueryResultRow>(q, CLAIM_BOTH, valuesOf(subjects, windows));
+  return row ?? NOT_CLAIMED;
+}
+
+/** Like `claimAttempts`, and looks up whose password it is about when both had one left. @param email undefined: nobody's */
+export async function claimLogin(
+  q: Knex,
+  subjects: AttemptSubjects,
+  windows: AttemptWindows,
+  email: string | undefined,
+): Promise<Claimed & { readonly user: PasswordUser | undefined }> {
+  const [row] = await runPrepared<Claimed & { readonly [K in keyof PasswordRow]: PasswordRow[K] | null }>(q, CLAIM_LOGIN, [
+    ...valuesOf(subjects, windows),
+    email ?? null,
+  ]);
+  const { account, address } = row ?? NOT_CLAIMED;
+  return { account, address, user: isFound(row) ? toPasswordUser(row) : undefined };
+}
+
+function isFound<R extends { readonly id: unknown }>(row: R | undefined): row is R & PasswordRow {
+  return typeof row?.id === 'string';
+}
+
+function valuesOf({ account, address }: AttemptSubjects, windows: AttemptWindows): readonly unknown[] {
+  return [account, windows.account.limit, windows.account.windowMs, address, windows.address.limit, windows.address.windowMs];
 }
 
 /** Milliseconds until the subject's window ends; 0 when it has none. */

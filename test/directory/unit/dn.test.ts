@@ -113,6 +113,16 @@ it('the normal form is its own normal form, for any names', () => {
   );
 });
 
+it('a value is the same written plainly, partly or wholly as bytes', () => {
+  const hex = (part: string): string => part && Buffer.from(part).toString('hex').replace(/../g, '\\$&');
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' }), (one, other) => {
+      const whole = parseDn(`cn=${hex(one + other)}`);
+      expect(parseDn(`cn=${hex(one)}${escapeDnValue(other)}`)).toEqual(whole);
+    }),
+  );
+});
+
 it('any text is read or refused, never thrown at', () => {
   fc.assert(
     fc.property(

@@ -4,6 +4,7 @@ import { AndFilter, ExtensibleFilter, OrFilter } from 'ldapts';
 import { describe, expect, it } from 'vitest';
 import type { Connection, Question } from '../../../src/directory/connection.ts';
 import type { Entry } from '../../../src/directory/entry.ts';
+import { DirectoryFault } from '../../../src/directory/faults.ts';
 import { groupsOf } from '../../../src/directory/groups.ts';
 import type { DirectorySettings } from '../../../src/directory/settings.ts';
 import { TYPES } from '../../../src/directory/types.ts';
@@ -76,6 +77,45 @@ describe('groups in groups', () => {
       `(|(member=${group(1)})(member=${group(2)}))`,
       `(member=${group(3)})`,
     ]);
+  });
+
+  it('are searched together with those that the entry names, which is all where nothing is nested', async () => {
+    const { c, asked } = answering(() => [entryOf({}, group(1)), entryOf({}, group(2))]);
+    const groups = await groupsOf(walk(c, { groupSearchFilter: '(member={0})' }), entryOf({ memberOf: [group(1), group(2)] }));
+    expect(groups).toEqual([1, 2].map(group));
+    expect(asked.map(({ filter }) => filter)).toEqual([`(|(member=uid=alice,dc=x)(member=${group(1)})(member=${group(2)}))`]);
+  });
+
+  it('that are too many for one answer are searched in parts, and when one part is still too large it is a fault', async () => {
+    const named = entryOf({ memberOf: [1, 2, 3].map(group) });
+    const settings = { groupSearchFilter: '(member={0})' };
+    const members = ({ filter }: Question): number => String(filter).split('member=').length - 1;
+    const limited = answering((question) => {
+      if (members(question) > 1) throw new DirectoryFault('too many', 4);
+      return String(question.filter).includes(group(3)) ? [entryOf({}, group(4))] : [];
+    });
+    expect(await groupsOf(walk(limited.c, settings), named)).toEqual([1, 2, 3, 4].map(group));
+    for (const code of [4, 11]) {
+      const { c } = answering(() => {
+        throw new DirectoryFault('too many', code);
+      });
+      await expect(groupsOf(walk(c, settings), named)).rejects.toThrow('too many');
+    }
+    const refusing = answering(() => {
+      throw new DirectoryFault('busy', 51);
+    });
+    await expect(groupsOf(walk(refusing.c, settings), named)).rejects.toThrow('busy');
+    expect(refusing.asked).toHaveLength(1);
+  });
+
+  it('are followed 32 deep by the search, and no deeper', async () => {
+    const chain = (length: number) =>
+      answering(({ filter }) => {
+        const above = Number(/cn=g(\d+)/.exec(String(filter))?.[1] ?? 0) + 1;
+        return above > length ? [] : [entryOf({}, group(above))];
+      });
+    expect(await groupsOf(walk(chain(32).c, { groupSearchFilter: '(member={0})' }), entryOf({}))).toHaveLength(32);
+    await expect(groupsOf(walk(chain(33).c, { groupSearchFilter: '(member={0})' }), entryOf({}))).rejects.toThrow(/32 deep/);
   });
 
   it('are followed through memberOf where no search is configured, each entry read once', async () => {
