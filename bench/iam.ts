@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { LISTS, type ListCase } from './iam-lists.ts';
 import type { HttpLoadResult, Job, LoadRequest } from './iam-load.ts';
 import { explainLists } from './iam-plans.ts';
-import { addCallers, BIG, populateIam } from './iam-population.ts';
+import { addCallers, BIG, populateIam, removeWritten } from './iam-population.ts';
 import { userOf } from './population.ts';
 import { openWorld, type ServerUnderTest } from './server-under-test.ts';
 import { LOAD_CORE, median, memory, printTable, processorMs, type Row, scratch, writeResult } from './stack.ts';
@@ -29,7 +29,10 @@ export async function iam(): Promise<void> {
   const directory = process.env['BENCH_IAM_DATA'] ?? scratch();
   await using world = await openWorld(directory, async (client) => {
     const { rows } = await client.query('select from users limit 1');
-    if (rows.length > 0) return;
+    if (rows.length > 0) {
+      await removeWritten(client);
+      return;
+    }
     const started = performance.now();
     await populateIam(client, { users: USERS, keys: KEYS });
     await addCallers(client, CALLERS);

@@ -10,11 +10,11 @@ import type { TenantId, UserId } from '../../domain/ids.ts';
 import { transaction } from '../../store/database.ts';
 import { returnAttempt } from '../../store/queries/directory-attempts.ts';
 import { findDirectoryUser } from '../../store/queries/directory-users.ts';
-import { beginSession } from '../../store/queries/sessions.ts';
+import { beginSession, beginSettledSession } from '../../store/queries/sessions.ts';
 import { type AuthEvent, record } from './audit.ts';
-import { type BeginningSession, beginningSession, type Entrant } from './begin.ts';
+import { type BeginningSession, beginningSession } from './begin.ts';
 import { asking, type DirectoryRoom } from './directory-room.ts';
-import { type Admission, admit, identityOf, inDirectory, isSettled, type TurnedAway } from './directory-user.ts';
+import { type Admission, admit, identityOf, inDirectory, settledUser, type TurnedAway } from './directory-user.ts';
 import { applyHere, invalidCredential, type LoginParts, type Provenance, type TokenPair, tenantSuspended } from './parts.ts';
 import { MAX_NAME_LENGTH, shownName } from './shown-name.ts';
 import { type Attempt, attemptAt, attempting, takeBack } from './throttle.ts';
@@ -153,7 +153,7 @@ async function enter(
     case 'begun': {
       if (entered.changed) await applyHere(parts);
       room.report({ operation: 'login', directory: person.directory, outcome: 'success' });
-      return await entered.session.pair();
+      return await entered.session.pair(entered.id);
     }
     case 'turned_away': {
       room.report({ operation: 'login', directory: person.directory, outcome: entered.why });
@@ -168,20 +168,19 @@ async function enter(
 }
 
 type Entered =
-  | { readonly kind: 'begun'; readonly session: BeginningSession; readonly changed: boolean }
+  | { readonly kind: 'begun'; readonly id: UserId; readonly session: BeginningSession; readonly changed: boolean }
   | Extract<Admission, { readonly kind: 'turned_away' }>;
 
-/** Nearly always nothing changed since the last login: then it is one look and one statement, like a local one. */
+/** Nearly always nothing changed since the last login: then it is one statement, like a local one. */
 async function enterSettled(
   parts: LoginParts,
   login: Entering,
   person: DirectoryPerson,
   from: Provenance,
 ): Promise<Entered | undefined> {
-  const user = await findDirectoryUser(parts.db.knex, identityOf(person));
-  if (user === undefined || !isSettled(user, person)) return undefined;
-  const session = beginning(parts, login, user, person, from);
-  return (await beginSession(parts.db.knex, session.beginning)) ? { kind: 'begun', session, changed: false } : undefined;
+  const session = beginning(parts, login, person, from);
+  const id = await beginSettledSession(parts.db.knex, settledUser(person), session.beginning);
+  return id === undefined ? undefined : { kind: 'begun', id, session, changed: false };
 }
 
 async function enterChanged(parts: LoginParts, login: Entering, person: DirectoryPerson, from: Provenance): Promise<Entered> {
@@ -189,9 +188,11 @@ async function enterChanged(parts: LoginParts, login: Entering, person: Director
     return await transaction(parts.db, async (trx): Promise<Entered> => {
       const admission = await admit(trx, parts, person, from);
       if (admission.kind === 'turned_away') return admission;
-      const session = beginning(parts, login, admission.user, person, from);
-      if (!(await beginSession(trx, session.beginning))) throw new Fault('a user who is held may not begin a session');
-      return { kind: 'begun', session, changed: admission.changed };
+      const session = beginning(parts, login, person, from);
+      const { id } = admission.user;
+      const begun = await beginSession(trx, { id, passwordVersion: '' }, session.beginning);
+      if (!begun) throw new Fault('a user who is held may not begin a session');
+      return { kind: 'begun', id, session, changed: admission.changed };
     });
   } catch (error) {
     const why = error instanceof Refusal ? refusedWith(error) : undefined;
@@ -216,12 +217,10 @@ function refusedWith({ code }: Refusal): TurnedAway | undefined {
 function beginning(
   parts: LoginParts,
   { attempt, cookie }: Entering,
-  user: Pick<Entrant, 'id' | 'tenantId'>,
-  { directory }: DirectoryPerson,
+  { directory, tenantId }: DirectoryPerson,
   from: Provenance,
 ): BeginningSession {
-  const entrant = { id: user.id, tenantId: user.tenantId, passwordVersion: '' };
-  return beginningSession(parts, from, entrant, { attempt, forgives: false, cookie, details: { directory } });
+  return beginningSession(parts, from, tenantId, { attempt, forgives: false, cookie, details: { directory } });
 }
 
 /** Written down by the name that was typed: whose name it is, only a right password tells. */

@@ -19,12 +19,14 @@ import {
   updateDirectoryUser,
 } from '../../store/queries/directory-users.ts';
 import { findRoles, lockRoles } from '../../store/queries/roles.ts';
+import type { SettledUser } from '../../store/queries/sessions.ts';
 import { findTenant } from '../../store/queries/tenants.ts';
 import { findUser } from '../../store/queries/users.ts';
 import type { Transaction } from '../change.ts';
 import { withUniqueEmail } from '../users/email.ts';
 import { takePlace } from '../users/quota.ts';
 import { type UserResource, userResource } from '../users/resource.ts';
+import { sortedRoles } from '../users/roles.ts';
 import type { AuthParts, Provenance } from './parts.ts';
 import { kept } from './shown-name.ts';
 
@@ -76,12 +78,10 @@ export function identityOf({ directory, stableId }: DirectoryPerson): DirectoryI
   return { directory, stableId };
 }
 
-/** Whether nothing has to be written for this person to come in: as in nearly all logins. */
-export function isSettled(user: DirectoryUser, person: DirectoryPerson): boolean {
-  const { email, name } = profileOf(person);
-  return (
-    turnedAway(user, person) === undefined && user.email === email && user.name === name && sameRoles(user.roles, person.roles)
-  );
+/** The user for whom nothing has to be written when this person comes in. */
+export function settledUser(person: DirectoryPerson): SettledUser {
+  const { tenantId, roles } = person;
+  return { identity: identityOf(person), tenantId, ...profileOf(person), roles: sortedRoles(roles) };
 }
 
 /** For a user who is there already. */

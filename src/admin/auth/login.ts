@@ -118,14 +118,14 @@ async function begin(
     });
     throw tenantSuspended();
   }
-  const { beginning, pair } = beginningSession(parts, from, user, {
+  const { beginning, pair } = beginningSession(parts, from, user.tenantId, {
     attempt,
     forgives: true,
     cookie: request.cookie,
   });
-  if (!(await beginSession(parts.db.knex, beginning))) return undefined;
+  if (!(await beginSession(parts.db.knex, user, beginning))) return undefined;
   await renewHash(parts, user, request.password);
-  return await pair();
+  return await pair(user.id);
 }
 
 /** While the password is at hand, its hash is brought to today's parameters. A login does not fail for it: the next one tries again. */

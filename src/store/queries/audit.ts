@@ -19,15 +19,20 @@ export interface AuditRow {
 }
 
 const COLUMNS = 'actor_type, actor_id, tenant_id, address, action, target_type, target_id, result, before, after, request_id';
+const ACTOR_ID = 1;
+const TARGET_ID = 6;
 const TYPES = ['text', 'text', 'text', 'text', 'text', 'text', 'text', 'text', 'jsonb', 'jsonb', 'text'];
 
 /**
  * Parts of a `with` that write an audit row for each row of `source` and put it down to be sealed: for a statement that writes what the
  * audit row tells. Nobody else may write to the log: a row that is not put down shows as a forgery.
  * @param first the place of the first of `auditValues`
+ * @param user SQL of who did it to itself, for rows that leave actor and target to the statement
  */
-export function auditedBy(source: string, first: number): string {
-  const values = TYPES.map((type, i) => `$${first + i}::${type}`).join(', ');
+export function auditedBy(source: string, first: number, user?: string): string {
+  const own = (i: number): boolean => user !== undefined && (i === ACTOR_ID || i === TARGET_ID);
+  const value = (type: string, i: number): string => `$${first + i}::${type}`;
+  const values = TYPES.map((type, i) => (own(i) ? `coalesce(${value(type, i)}, ${user})` : value(type, i))).join(', ');
   return `written as (insert into audit_log (${COLUMNS}) select ${values} from ${source} returning id),
     unsealed as (insert into audit_unsealed (id) select id from written)`;
 }

@@ -4,7 +4,7 @@
  */
 
 import type { Knex } from 'knex';
-import type { SessionId, TenantId, UserId } from '../../domain/ids.ts';
+import type { RoleName, SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import { runPrepared } from '../prepared.ts';
 import { type AuditRow, auditedBy, auditValues } from './audit.ts';
 import { PASSWORD_VERSION } from './credentials.ts';
@@ -14,7 +14,6 @@ import { storedSession, storedTenant, storedUser } from './rows.ts';
 
 export interface NewSession {
   readonly id: SessionId;
-  readonly userId: UserId;
   /** From now to the session's absolute end. */
   readonly lifetimeMs: number;
   /** True when its refresh tokens travel in a cookie, and only there. */
@@ -30,57 +29,88 @@ export interface NewRefreshToken {
   readonly nonce: Uint8Array;
 }
 
-/** What a correct login comes with. */
+/** What a correct login comes with, whoever it is. */
 export interface Beginning {
   readonly session: NewSession;
   readonly token: Pick<NewRefreshToken, 'digest' | 'nonce'>;
-  /** Of the password that was checked; empty for a user whose password is a directory's. */
-  readonly passwordVersion: string;
   /** The attempt that this is: account and address get it back. */
   readonly attempt: { readonly account: Uint8Array; readonly address: Uint8Array };
   /** Also forgets the account's failures before it. */
   readonly forgives: boolean;
+  /** Without actor and target: both are whose session it is. */
   readonly audit: AuditRow;
 }
 
-const begins = (name: string, attemptReturned: typeof forgivenBy) => ({
+/** @param held a statement that gives the user's id, and holds its row; its values begin with `$21` */
+const begins = (name: string, held: string, attemptReturned: typeof forgivenBy) => ({
   name,
-  text: `with held as (
-      select id from users where id = $2 and status = 'active' and ${PASSWORD_VERSION} = $9::text for share
-    ), begun as (
+  text: `with held as (${held}), begun as (
       insert into sessions (id, user_id, expires_at, cookie, address, user_agent)
-      select $1::text, id, clock_timestamp() + $3::float8 * interval '1 millisecond', $4::boolean, $5::text, $6::text from held
-      returning id
+      select $1::text, id, clock_timestamp() + $2::float8 * interval '1 millisecond', $3::boolean, $4::text, $5::text from held
+      returning id, user_id
     ), first as (
-      insert into refresh_tokens (digest, session_id, nonce, issued_at) select $7::bytea, id, $8::bytea, clock_timestamp() from begun
-    ), ${attemptReturned('begun', 10)}, ${auditedBy('begun', 12)}
-    select id from begun`,
+      insert into refresh_tokens (digest, session_id, nonce, issued_at) select $6::bytea, id, $7::bytea, clock_timestamp() from begun
+    ), ${attemptReturned('begun', 8)}, ${auditedBy('begun', 10, 'begun.user_id')}
+    select user_id from begun`,
 });
-const BEGIN_FORGIVING = begins('begin_session', forgivenBy);
-const BEGIN = begins('begin_session_returning', returnedBy);
+
+const PROVED = `select id from users where id = $21::text and status = 'active' and ${PASSWORD_VERSION} = $22::text for share`;
+const SETTLED = `select u.id from users u join tenants t on t.id = u.tenant_id
+  where u.directory = $21::text and u.directory_id = $22::text and u.tenant_id = $23::text
+    and u.status = 'active' and t.status = 'active' and t.deleted_at is null
+    and u.email is not distinct from $24::text and u.name = $25::text
+    and array(select role_name from user_roles where user_id = u.id and source = 'directory' order by role_name collate "C") = $26::text[]
+  for share of u`;
+const BEGIN_FORGIVING = begins('begin_session', PROVED, forgivenBy);
+const BEGIN = begins('begin_session_returning', PROVED, returnedBy);
+const BEGIN_SETTLED = begins('begin_settled_session', SETTLED, returnedBy);
+
+function valuesOf({ session, token, attempt, audit }: Beginning): readonly unknown[] {
+  const { id, lifetimeMs, cookie, address = null, userAgent = null } = session;
+  return [
+    ...[id, lifetimeMs, cookie, address, userAgent],
+    ...[token.digest, token.nonce, attempt.account, attempt.address],
+    ...auditValues(audit),
+  ];
+}
+
+/** Whose session begins. */
+export interface Proved {
+  readonly id: UserId;
+  /** Of the password that was checked; empty for a user whose password is a directory's. */
+  readonly passwordVersion: string;
+}
 
 /**
  * Begins a session with its first refresh token, takes the attempt back and writes it down: all in one statement, because
  * next to the hash of the password the round trips are what a login costs.
  * @returns false when a reset of the password or a deactivation was faster: then nothing is written
  */
-export async function beginSession(q: Knex, beginning: Beginning): Promise<boolean> {
-  const { session, token, passwordVersion, attempt, forgives, audit } = beginning;
-  const rows = await runPrepared(q, forgives ? BEGIN_FORGIVING : BEGIN, [
-    session.id,
-    session.userId,
-    session.lifetimeMs,
-    session.cookie,
-    session.address ?? null,
-    session.userAgent ?? null,
-    token.digest,
-    token.nonce,
-    passwordVersion,
-    attempt.account,
-    attempt.address,
-    ...auditValues(audit),
-  ]);
+export async function beginSession(q: Knex, { id, passwordVersion }: Proved, beginning: Beginning): Promise<boolean> {
+  const rows = await runPrepared(q, beginning.forgives ? BEGIN_FORGIVING : BEGIN, [...valuesOf(beginning), id, passwordVersion]);
   return rows.length === 1;
+}
+
+/** A user of a directory as the directory says. */
+export interface SettledUser {
+  readonly identity: DirectoryIdentity;
+  readonly tenantId: TenantId;
+  readonly email: string | null;
+  readonly name: string;
+  /** Given by the directory; each once, sorted. */
+  readonly roles: readonly RoleName[];
+}
+
+/**
+ * Like `beginSession`, for a user of a directory who is known, may come in, and is kept exactly as the directory says, so that nothing
+ * else has to be written: as in nearly all logins. The account's failures before it stay counted.
+ * @returns whose session it is; undefined when anything is otherwise: then nothing is written
+ */
+export async function beginSettledSession(q: Knex, user: SettledUser, beginning: Beginning): Promise<UserId | undefined> {
+  const { identity, tenantId, email, name, roles } = user;
+  const values = [...valuesOf(beginning), identity.directory, identity.stableId, tenantId, email, name, roles];
+  const [row] = await runPrepared<{ user_id: string }>(q, BEGIN_SETTLED, values);
+  return row && storedUser(row.user_id);
 }
 
 async function insertRefreshToken(q: Knex, token: NewRefreshToken): Promise<void> {
