@@ -3,9 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { Client } from 'ldapts';
 import { openDirectories } from '../src/directory/directories.ts';
-import { PASSWORD, PEOPLE, uidDn } from '../test/directory/servers/people.ts';
+import { PASSWORD, type Person, uidDn } from '../test/directory/servers/people.ts';
 import type { DirectoryPlace } from '../test/directory/servers/server.ts';
 import { directoryUrl, settingsFor } from '../test/directory/settings.ts';
+import { atOnce } from './directory-people.ts';
+import { quantile } from './stack.ts';
 
 export type DirectoryWork = 'bind' | 'pattern' | 'flat' | 'search' | 'plainBind' | 'plainSearch';
 
@@ -18,7 +20,6 @@ export interface DirectoryTask {
 const WHO_AM_I = '1.3.6.1.4.1.4203.1.11.3';
 
 const place = JSON.parse(process.argv[2] ?? '') as DirectoryPlace;
-const { alice } = PEOPLE;
 const settings = settingsFor(place);
 const ca = readFileSync(place.caFile, 'utf8');
 const searching = openDirectories([settings]);
@@ -34,25 +35,25 @@ const byPattern = openDirectories([
   },
 ]);
 
-const WORK: Readonly<Record<DirectoryWork, () => Promise<void>>> = {
-  bind: () => bindAlone(new Client({ url: place.secureUrl, tlsOptions: { ca } })),
-  plainBind: () => bindAlone(new Client({ url: place.url })),
-  async plainSearch() {
-    proved((await searchingPlain.authenticate(alice.login, PASSWORD)).kind);
+const WORK: Readonly<Record<DirectoryWork, (one: Person) => Promise<void>>> = {
+  bind: (one) => bindAlone(new Client({ url: place.secureUrl, tlsOptions: { ca } }), one),
+  plainBind: (one) => bindAlone(new Client({ url: place.url }), one),
+  async plainSearch({ login }) {
+    proved((await searchingPlain.authenticate(login, PASSWORD)).kind);
   },
-  async pattern() {
-    proved((await byPattern.authenticate(alice.login, PASSWORD)).kind);
+  async pattern({ login }) {
+    proved((await byPattern.authenticate(login, PASSWORD)).kind);
   },
-  async flat() {
-    proved((await flat.authenticate(alice.login, PASSWORD)).kind);
+  async flat({ login }) {
+    proved((await flat.authenticate(login, PASSWORD)).kind);
   },
-  async search() {
-    proved((await searching.authenticate(alice.login, PASSWORD)).kind);
+  async search({ login }) {
+    proved((await searching.authenticate(login, PASSWORD)).kind);
   },
 };
 
-async function bindAlone(client: Client): Promise<void> {
-  await client.bind(uidDn(place, alice), PASSWORD);
+async function bindAlone(client: Client, one: Person): Promise<void> {
+  await client.bind(uidDn(place, one), PASSWORD);
   await client.exop(WHO_AM_I);
   await client.unbind();
 }
@@ -65,14 +66,15 @@ process.on('message', async ({ work, count, inFlight }: DirectoryTask) => {
   const latenciesMs: number[] = [];
   let begun = 0;
   const started = performance.now();
-  const client = async (): Promise<void> => {
+  const client = async (one: Person): Promise<void> => {
     while (begun < count) {
       begun++;
       const from = performance.now();
-      await WORK[work]();
+      await WORK[work](one);
       latenciesMs.push(performance.now() - from);
     }
   };
-  await Promise.all(Array.from({ length: inFlight }, client));
-  process.send?.({ perSecond: (count / (performance.now() - started)) * 1000, latenciesMs });
+  await Promise.all(atOnce(inFlight).map(client));
+  const perSecond = (count / (performance.now() - started)) * 1000;
+  process.send?.({ perSecond, p50Ms: quantile(latenciesMs, 0.5), p99Ms: quantile(latenciesMs, 0.99) });
 });

@@ -5,20 +5,23 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { Agent, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { findParts } from '../test/directory/servers/packages.ts';
-import { groupDn, PASSWORD, PEOPLE } from '../test/directory/servers/people.ts';
+import { groupDn, PASSWORD } from '../test/directory/servers/people.ts';
 import type { DirectoryServer } from '../test/directory/servers/server.ts';
 import { startSlapd } from '../test/directory/servers/slapd.ts';
 import { GROUP_ROLES, settingsFor } from '../test/directory/settings.ts';
 import { besideHanging } from './directory-hanging.ts';
+import { atOnce } from './directory-people.ts';
 import type { DirectoryTask, DirectoryWork } from './directory-rounds.ts';
+import { runHttpLoad } from './http-load.ts';
 import { openWorld, type ServerUnderTest, type World } from './server-under-test.ts';
-import { median, printTable, quantile, SERVER_CORE, scratch, writeResult } from './stack.ts';
+import { median, printTable, SERVER_CORE, scratch, writeResult } from './stack.ts';
 
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 15);
 const LOGINS = Number(process.env['BENCH_CALLS'] ?? 400);
+/** As many as it takes until what a login runs is compiled for good. */
+const WARM_LOGINS = 1000;
 const IN_FLIGHT = 8;
 const GOAL = 0.5;
 const UNLIMITED = { POSTERN_LOGIN_FAILURES_PER_ACCOUNT: '1000000', POSTERN_LOGIN_FAILURES_PER_ADDRESS: '1000000' };
@@ -26,7 +29,8 @@ const UNLIMITED = { POSTERN_LOGIN_FAILURES_PER_ACCOUNT: '1000000', POSTERN_LOGIN
 /** One round of one kind. */
 export interface Speed {
   readonly perSecond: number;
-  readonly latenciesMs: readonly number[];
+  readonly p50Ms: number;
+  readonly p99Ms: number;
 }
 
 const KINDS: Readonly<Record<DirectoryWork | 'http', string>> = {
@@ -68,8 +72,8 @@ async function speedOfLogins(world: World, slapd: DirectoryServer, settings: Nod
 }
 
 async function measure(rounds: Rounds, server: ServerUnderTest): Promise<object> {
-  const run = (name: (typeof NAMES)[number]): Promise<Speed> =>
-    name === 'http' ? logins(server, LOGINS) : rounds.run({ work: name, count: LOGINS, inFlight: IN_FLIGHT });
+  const run = async (name: (typeof NAMES)[number], count = LOGINS): Promise<Speed> =>
+    name === 'http' ? logins(server, count) : rounds.run({ work: name, count, inFlight: IN_FLIGHT });
   const speeds: Record<keyof typeof KINDS, Speed[]> = {
     bind: [],
     pattern: [],
@@ -79,7 +83,7 @@ async function measure(rounds: Rounds, server: ServerUnderTest): Promise<object>
     plainBind: [],
     plainSearch: [],
   };
-  for (const name of NAMES) await run(name);
+  for (const name of NAMES) await run(name, WARM_LOGINS);
   for (let round = 0; round < ROUNDS; round++) {
     for (let i = 0; i < NAMES.length; i++) {
       const name = NAMES[(i + round) % NAMES.length] ?? 'bind';
@@ -90,13 +94,12 @@ async function measure(rounds: Rounds, server: ServerUnderTest): Promise<object>
   const ratioOf = (name: keyof typeof KINDS): number =>
     median(speeds[name].map((speed, i) => speed.perSecond / (speeds[beside(name)][i]?.perSecond ?? Number.NaN)));
   const rows = NAMES.map((name) => {
-    const all = speeds[name].flatMap((speed) => speed.latenciesMs);
     return {
       name,
       perSecond: median(speeds[name].map((speed) => speed.perSecond)),
       ratio: ratioOf(name),
-      p50Ms: quantile(all, 0.5),
-      p99Ms: quantile(all, 0.99),
+      p50Ms: median(speeds[name].map((speed) => speed.p50Ms)),
+      p99Ms: median(speeds[name].map((speed) => speed.p99Ms)),
     };
   });
   printTable(
@@ -152,42 +155,14 @@ function ldapSettings(slapd: DirectoryServer): NodeJS.ProcessEnv {
   };
 }
 
-async function logins(server: ServerUnderTest, count: number): Promise<Speed> {
-  // What this process spends, the two cores do not have for the logins.
-  using connections = keptOpen();
-  const body = JSON.stringify({ auth_type: 'ldap', username: PEOPLE.alice.login, password: PASSWORD });
-  const latenciesMs: number[] = [];
-  let begun = 0;
-  const started = performance.now();
-  const client = async (): Promise<void> => {
-    while (begun < count) {
-      begun++;
-      const from = performance.now();
-      const { status, text } = await post(connections.agent, server, body);
-      if (status !== 200) throw new Error(`a directory login answered ${status}: ${text}`);
-      latenciesMs.push(performance.now() - from);
-    }
-  };
-  await Promise.all(Array.from({ length: IN_FLIGHT }, client));
-  return { perSecond: (count / (performance.now() - started)) * 1000, latenciesMs };
-}
-
-function keptOpen(): Disposable & { readonly agent: Agent } {
-  const agent = new Agent({ keepAlive: true, maxSockets: IN_FLIGHT });
-  return { agent, [Symbol.dispose]: () => agent.destroy() };
-}
-
-async function post(
-  agent: Agent,
-  server: ServerUnderTest,
-  body: string,
-): Promise<{ readonly status: number; readonly text: string }> {
-  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-  const asked = request(`http://${server.http}/v1/auth/login`, { method: 'POST', agent, headers });
-  asked.end(body);
-  const [answer]: IncomingMessage[] = await once(asked, 'response');
-  if (answer === undefined) throw new Error('no answer');
-  let text = '';
-  for await (const chunk of answer.setEncoding('utf8')) text += chunk;
-  return { status: answer.statusCode ?? 0, text };
+function logins(server: ServerUnderTest, calls: number): Speed {
+  const requests = atOnce(IN_FLIGHT).map(({ login }) => ({
+    method: 'POST',
+    path: '/v1/auth/login',
+    body: JSON.stringify({ auth_type: 'ldap', username: login, password: PASSWORD }),
+  }));
+  const result = runHttpLoad({ address: server.http, connections: IN_FLIGHT, warm: IN_FLIGHT, calls, requests, from: 0 });
+  if (Object.keys(result.statuses).join() !== '200')
+    throw new Error(`directory logins answered ${JSON.stringify(result.statuses)}`);
+  return result;
 }

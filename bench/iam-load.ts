@@ -11,7 +11,7 @@ import { quantile } from './stack.ts';
 export interface LoadRequest {
   readonly method: string;
   readonly path: string;
-  readonly token: string;
+  readonly token?: string;
   readonly tenant?: string;
   /** JSON text. `{n}` in it, and in the path, becomes a number that is never used again. */
   readonly body?: string;
@@ -45,7 +45,7 @@ function encode({ method, path, token, tenant, body }: LoadRequest, n: number): 
   const lines = [
     `${method} ${path.replaceAll(NUMBER, String(n))} HTTP/1.1`,
     'host: bench',
-    `authorization: Bearer ${token}`,
+    ...(token === undefined ? [] : [`authorization: Bearer ${token}`]),
     ...(tenant === undefined ? [] : [`x-tenant-id: ${tenant}`]),
     ...(json === undefined ? [] : ['content-type: application/json', `content-length: ${Buffer.byteLength(json)}`]),
   ];

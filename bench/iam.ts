@@ -5,16 +5,16 @@
  * BENCH_IAM_USERS and BENCH_IAM_KEYS make the population smaller; BENCH_IAM_DATA keeps it in a folder for the next run.
  */
 
-import { execFileSync } from 'node:child_process';
 import { readdirSync, readlinkSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
+import { runHttpLoad } from './http-load.ts';
 import { LISTS, type ListCase } from './iam-lists.ts';
-import type { HttpLoadResult, Job, LoadRequest } from './iam-load.ts';
+import type { HttpLoadResult, LoadRequest } from './iam-load.ts';
 import { explainLists } from './iam-plans.ts';
 import { addCallers, BIG, populateIam, removeWritten } from './iam-population.ts';
 import { userOf } from './population.ts';
 import { openWorld, type ServerUnderTest } from './server-under-test.ts';
-import { LOAD_CORE, median, memory, printTable, processorMs, type Row, scratch, writeResult } from './stack.ts';
+import { median, memory, printTable, processorMs, type Row, scratch, writeResult } from './stack.ts';
 
 const USERS = Number(process.env['BENCH_IAM_USERS'] ?? 1_000_000);
 const KEYS = Number(process.env['BENCH_IAM_KEYS'] ?? 250_000);
@@ -51,7 +51,7 @@ export async function iam(): Promise<void> {
   let from = (Date.now() % 1e9) * 1000;
   const load = (requests: readonly LoadRequest[], calls: number, connections: number, warm: number): HttpLoadResult => {
     from += calls + warm;
-    return runLoad({ address: server.http, connections, warm, calls, requests, from });
+    return runHttpLoad({ address: server.http, connections, warm, calls, requests, from });
   };
 
   const meter = meterOf(server, directory);
@@ -229,15 +229,6 @@ function measureList(list: ListCase, token: string, load: Loader, meter: Meter):
     'processor ms each': ((serverUs + postgresUs) / 1000).toFixed(1),
     answers: answers([result]),
   };
-}
-
-function runLoad(job: Job): HttpLoadResult {
-  const script = join(import.meta.dirname, 'iam-load.ts');
-  const output = execFileSync('taskset', ['-c', LOAD_CORE, process.execPath, script], {
-    input: JSON.stringify(job),
-    encoding: 'utf8',
-  });
-  return JSON.parse(output) as HttpLoadResult;
 }
 
 function answers(results: readonly HttpLoadResult[]): string {
