@@ -100,7 +100,7 @@ function readCursor(binding: string, cursor: string): readonly string[] {
 
 const MAX_POSITION_VALUES = 2;
 
-/** Anybody can compute the check, so what it covers is read as strictly as any other input. */
+/** Anybody can compute the check, so what it covers is read as strictly as all input. */
 function positionIn(text: string): readonly string[] {
   const values = parsed(text);
   if (!Array.isArray(values) || values.length < 1 || values.length > MAX_POSITION_VALUES) throw badCursor();

@@ -21,7 +21,7 @@ import { checkPassword } from './check-password.ts';
 import { emailSubject } from './login.ts';
 import { ownSession } from './own-session.ts';
 import { type AuthParts, applyHere, invalidCredential, type LoginParts, type Provenance } from './parts.ts';
-import { attemptAt, attempting, forgetAccount, forgive, giveBack } from './throttle.ts';
+import { attemptAt, attempting, forgetAccount, forgive, takeBack } from './throttle.ts';
 
 export interface PasswordChange {
   readonly oldPassword: string;
@@ -54,7 +54,7 @@ export async function changePassword(parts: LoginParts, caller: Caller, change: 
       throw wrongPassword();
     }
     const hash = await parts.passwords.hash(change.newPassword).catch(async (error: unknown) => {
-      await giveBack(parts, attempt);
+      await takeBack(parts.db.knex, attempt);
       throw error;
     });
     await transaction(parts.db, async (trx) => {

@@ -2,7 +2,7 @@
 
 import type { PasswordUser } from '../../store/queries/credentials.ts';
 import type { AuthParts } from './parts.ts';
-import { type Attempt, giveBack } from './throttle.ts';
+import { type Attempt, takeBack } from './throttle.ts';
 
 /** A user whose password was right and who is active. */
 export interface ProvedUser extends PasswordUser {
@@ -28,7 +28,7 @@ export async function checkPassword(
     if (!right || user === undefined || hash === undefined || !user.active) return { user, proved: undefined };
     return { user, proved: { ...user, passwordHash: hash } };
   } catch (error) {
-    await giveBack(parts, attempt);
+    await takeBack(parts.db.knex, attempt);
     throw error;
   }
 }

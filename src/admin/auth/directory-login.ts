@@ -8,7 +8,6 @@ import type { DirectoryAnswer, DirectoryPerson, DirectoryReason } from '../../di
 import { Fault, Refusal } from '../../domain/errors.ts';
 import type { TenantId, UserId } from '../../domain/ids.ts';
 import { transaction } from '../../store/database.ts';
-import { returnAttempt } from '../../store/queries/directory-attempts.ts';
 import { findDirectoryUser } from '../../store/queries/directory-users.ts';
 import { beginSession, beginSettledSession } from '../../store/queries/sessions.ts';
 import { type AuthEvent, record } from './audit.ts';
@@ -124,7 +123,7 @@ async function authenticate(
     // Whoever waited for the time-out has waited long enough. Until the attempt is given back it is under way, so that the next one at
     // the account waits for that rather than being refused.
     tell(error);
-    await returnAttempt(parts.db.knex, attempt);
+    await takeBack(parts.db.knex, attempt);
     throw error;
   }
 }

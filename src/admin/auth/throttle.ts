@@ -7,8 +7,8 @@ import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { parseAddress } from '../../decision/address.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { transaction } from '../../store/database.ts';
 import {
+  type Attempt,
   type AttemptWindows,
   type Claimed,
   claimAttempt,
@@ -18,22 +18,19 @@ import {
   type FailureWindow,
   forgiveAttempt,
   returnAttempt,
+  returnAttempts,
   windowLeftMs,
 } from '../../store/queries/login-failures.ts';
 import type { GatePlace } from './attempt-gate.ts';
 import type { AuthParts, LoginParts } from './parts.ts';
+
+export type { Attempt } from '../../store/queries/login-failures.ts';
 
 /** What counting attempts needs. */
 export type ThrottleParts = Pick<LoginParts, 'db' | 'attempts' | 'login'>;
 
 /** How long failures count. */
 export const WINDOW_MS = 15 * 60 * 1000;
-
-/** One attempt at an account, counted as a failure until it is told otherwise. */
-export interface Attempt {
-  readonly account: Uint8Array;
-  readonly address: Uint8Array;
-}
 
 /** @param account what names the account: kind and name, such as `email:ada@example.com` */
 export function attemptAt(account: string, address: string | undefined): Attempt {
@@ -122,15 +119,9 @@ export async function forgive(trx: Knex, attempt: Attempt): Promise<void> {
   await forgiveAttempt(trx, attempt.account, attempt.address);
 }
 
-/** The attempt was neither a success nor a failure: nobody could look at the password. */
-export async function giveBack(parts: Pick<AuthParts, 'db'>, attempt: Attempt): Promise<void> {
-  await transaction(parts.db, (trx) => takeBack(trx, attempt));
-}
-
-/** The attempt was no failure; those before it stay counted. */
-export async function takeBack(trx: Knex, attempt: Attempt): Promise<void> {
-  await returnAttempt(trx, 'account', attempt.account);
-  await returnAttempt(trx, 'address', attempt.address);
+/** The attempt was no failure, or nobody could look at the password; those before it stay counted. */
+export async function takeBack(q: Knex, attempt: Attempt): Promise<void> {
+  await returnAttempts(q, attempt);
 }
 
 /** A password was set by other proof: failures before it no longer count. */

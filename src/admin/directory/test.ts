@@ -9,7 +9,7 @@ import type { AttemptGate } from '../auth/attempt-gate.ts';
 import { directorySubject } from '../auth/directory-login.ts';
 import { asking, type DirectoryRoom } from '../auth/directory-room.ts';
 import type { LoginSettings } from '../auth/parts.ts';
-import { type Attempt, attemptAt, attempting, giveBack } from '../auth/throttle.ts';
+import { type Attempt, attemptAt, attempting, takeBack } from '../auth/throttle.ts';
 import { authorize } from '../authorize.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { actorOf } from '../change.ts';
@@ -64,7 +64,7 @@ async function asked(
   try {
     return await asking(room, 'test', request.directory, () => room.directories.test(request));
   } catch (error) {
-    await giveBack(parts, attempt);
+    await takeBack(parts.db.knex, attempt);
     throw error;
   }
 }
@@ -72,7 +72,7 @@ async function asked(
 /** The person's own bind is what a directory counts: a wrong one stays counted, and none was no attempt. */
 async function settle(parts: DirectoryTestParts, attempt: Attempt, steps: readonly TestStep[]): Promise<void> {
   const bind = steps.find(({ step }) => step === 'user_bind');
-  if (bind === undefined || bind.ok) await giveBack(parts, attempt);
+  if (bind === undefined || bind.ok) await takeBack(parts.db.knex, attempt);
 }
 
 async function write(

@@ -76,32 +76,6 @@ drop trigger user_roles_collect_new on user_roles;
 create trigger user_roles_collect_new after insert on user_roles referencing new table as new_rows
   for each statement execute function user_roles_collect_new();
 
-create or replace function user_roles_collect() returns trigger language plpgsql as $$
-declare
-  touched text[];
-begin
-  if tg_op = 'DELETE' then
-    touched := array(select distinct user_id from old_rows);
-  else
-    touched := array(
-      select n.user_id from new_rows n where not exists (select from old_rows o where o.user_id = n.user_id and o.role_name = n.role_name)
-      union
-      select o.user_id from old_rows o where not exists (select from new_rows n where n.user_id = o.user_id and n.role_name = o.role_name));
-  end if;
-  if touched <> '{}' then
-    -- What another transaction takes away is waited for, and counted by the next statement.
-    perform from users u where u.id = any(touched) order by u.id for no key update;
-    update users u set role_names = held.names
-    from (
-      select one.id, array(select distinct r.role_name from user_roles r where r.user_id = one.id order by 1) as names
-      from unnest(touched) one (id)
-    ) held
-    where u.id = held.id and u.role_names <> held.names;
-  end if;
-  return null;
-end
-$$;
-
 -- The index of text ----------------------------------------------------------------------------------------------------------------
 
 -- Entries of some hundred users wait in a list, which searches read as well, and are then sorted into the index together: half the work

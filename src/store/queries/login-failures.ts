@@ -58,8 +58,8 @@ export async function claimAttempt(q: Knex, scope: FailureScope, subject: Uint8A
   return (await runPrepared(q, CLAIM, [subject, window.limit, window.windowMs, scope])).length === 1;
 }
 
-/** What an attempt is counted under. */
-export interface AttemptSubjects {
+/** One attempt: what it is counted under. */
+export interface Attempt {
   readonly account: Uint8Array;
   readonly address: Uint8Array;
 }
@@ -75,20 +75,20 @@ export interface Claimed {
 const NOT_CLAIMED: Claimed = { account: false, address: false };
 
 /** Counts one attempt of an account and of an address. */
-export async function claimAttempts(q: Knex, subjects: AttemptSubjects, windows: AttemptWindows): Promise<Claimed> {
-  const [row] = await runPrepared<Claimed & pg.QueryResultRow>(q, CLAIM_BOTH, valuesOf(subjects, windows));
+export async function claimAttempts(q: Knex, attempt: Attempt, windows: AttemptWindows): Promise<Claimed> {
+  const [row] = await runPrepared<Claimed & pg.QueryResultRow>(q, CLAIM_BOTH, valuesOf(attempt, windows));
   return row ?? NOT_CLAIMED;
 }
 
 /** Like `claimAttempts`, and looks up whose password it is about when both had one left. @param email undefined: nobody's */
 export async function claimLogin(
   q: Knex,
-  subjects: AttemptSubjects,
+  attempt: Attempt,
   windows: AttemptWindows,
   email: string | undefined,
 ): Promise<Claimed & { readonly user: PasswordUser | undefined }> {
   const [row] = await runPrepared<Claimed & { readonly [K in keyof PasswordRow]: PasswordRow[K] | null }>(q, CLAIM_LOGIN, [
-    ...valuesOf(subjects, windows),
+    ...valuesOf(attempt, windows),
     email ?? null,
   ]);
   const { account, address } = row ?? NOT_CLAIMED;
@@ -99,7 +99,7 @@ function isFound<R extends { readonly id: unknown }>(row: R | undefined): row is
   return typeof row?.id === 'string';
 }
 
-function valuesOf({ account, address }: AttemptSubjects, windows: AttemptWindows): readonly unknown[] {
+function valuesOf({ account, address }: Attempt, windows: AttemptWindows): readonly unknown[] {
   return [account, windows.account.limit, windows.account.windowMs, address, windows.address.limit, windows.address.windowMs];
 }
 
@@ -113,7 +113,7 @@ export async function windowLeftMs(q: Knex, scope: FailureScope, subject: Uint8A
   return Math.max(0, result.rows[0]?.left_ms ?? 0);
 }
 
-/** Takes one attempt back: it was no failure after all. */
+/** Takes the attempt of one of its subjects back. */
 export async function returnAttempt(q: Knex, scope: FailureScope, subject: Uint8Array): Promise<void> {
   await q.raw('update login_failures set failures = failures - 1 where scope = :scope and subject = :subject and failures > 0', {
     scope,
@@ -149,6 +149,16 @@ export function returnedBy(source: string, first: number): string {
       where scope = 'address' and subject = $${first + 1}::bytea and failures > 0 and exists (select from ${source})
         and (select count(*) from account_returned) >= 0
     )`;
+}
+
+const RETURN = { name: 'return_attempts', text: `with ${returnedBy('(select) as once', 1)} select` };
+
+/**
+ * Takes one attempt of the account and one of the address back: it was no failure after all. One statement, because all who come from one
+ * address share its row, and hold it until they are done.
+ */
+export async function returnAttempts(q: Knex, { account, address }: Attempt): Promise<void> {
+  await runPrepared(q, RETURN, [account, address]);
 }
 
 const FORGIVE = { name: 'forgive_attempt', text: `with ${forgivenBy('(select) as once', 1)} select` };

@@ -9,7 +9,7 @@ import { runPrepared } from '../prepared.ts';
 import { type AuditRow, auditedBy, auditValues } from './audit.ts';
 import { PASSWORD_VERSION } from './credentials.ts';
 import type { DirectoryIdentity } from './directory-users.ts';
-import { forgivenBy, returnedBy } from './login-failures.ts';
+import { type Attempt, forgivenBy, returnedBy } from './login-failures.ts';
 import { storedSession, storedTenant, storedUser } from './rows.ts';
 
 export interface NewSession {
@@ -34,7 +34,7 @@ export interface Beginning {
   readonly session: NewSession;
   readonly token: Pick<NewRefreshToken, 'digest' | 'nonce'>;
   /** The attempt that this is: account and address get it back. */
-  readonly attempt: { readonly account: Uint8Array; readonly address: Uint8Array };
+  readonly attempt: Attempt;
   /** Also forgets the account's failures before it. */
   readonly forgives: boolean;
   /** Without actor and target: both are whose session it is. */
@@ -266,7 +266,7 @@ export async function sessionOwner(
 }
 
 /**
- * Sessions that are over for more than a day, the longest first: any of their tokens is refused, known or not. The time is the
+ * Sessions that are over for more than a day, the longest first: their tokens are refused, known or not. The time is the
  * statement's, which an index can be searched by.
  */
 const OVER = `select id from sessions where coalesce(ended_at, expires_at) < statement_timestamp() - interval '1 day'
