@@ -112,11 +112,12 @@ describe('a sealer that cannot go on', () => {
     await first.seal();
     const release = await holdHead();
     await write(db, {}, {});
-    const stuck = first.seal();
+    // Listened to from the start: it may fail before the statement that ends its connection has answered.
+    const stuck = expect(first.seal()).rejects.toThrow(/cannot be used/);
     const [pid] = await waitingForLocks(1);
     expect(await second.seal()).toBe(0);
     await db.query({ text: 'select pg_terminate_backend($1)', values: [pid] });
-    await expect(stuck).rejects.toThrow(/cannot be used/);
+    await stuck;
     await release();
     expect(await second.seal()).toBe(2);
     expect(await first.seal()).toBe(0);
