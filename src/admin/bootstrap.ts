@@ -1,9 +1,8 @@
 /** The first administrator, made when there is none; and the way back in for an operator who lost the password. */
 
-import type { Knex } from 'knex';
 import { Refusal } from '../domain/errors.ts';
 import { DEFAULT_TENANT, makeId } from '../domain/ids.ts';
-import { type Database, transaction } from '../store/database.ts';
+import type { Database } from '../store/database.ts';
 import {
   ensureDefaultTenant,
   hasLocalAdministrator,
@@ -15,6 +14,8 @@ import {
 import { insertAudit } from '../store/queries/audit.ts';
 import { discardPasswordSetups } from '../store/queries/credentials.ts';
 import { endSessionsOfUser } from '../store/queries/sessions.ts';
+import type { Queryable } from '../store/queryable.ts';
+import { transaction } from '../store/transaction.ts';
 import { emailSubject } from './auth/login.ts';
 import { forgetAccount } from './auth/throttle.ts';
 import type { PasswordHasher } from './caller.ts';
@@ -105,7 +106,7 @@ function makePassword(random: BootstrapParts['random']): string {
 
 async function raise(
   parts: BootstrapParts,
-  trx: Knex,
+  trx: Queryable,
   email: string,
   hash: string,
   action: 'user.bootstrap' | 'user.reset_admin',

@@ -3,11 +3,10 @@
  * revoked a key sees it refused at once.
  */
 
-import type { Knex } from 'knex';
 import { type ErrorCode, Refusal } from '../domain/errors.ts';
 import type { RequestId, TenantId } from '../domain/ids.ts';
-import { lastly, transaction } from '../store/database.ts';
 import { type AuditRow, insertAudit } from '../store/queries/audit.ts';
+import { type Transaction, transaction } from '../store/transaction.ts';
 import type { AdminParts, Caller } from './caller.ts';
 import { once } from './idempotency.ts';
 import { masked } from './mask.ts';
@@ -55,8 +54,6 @@ export interface AuditDraft {
  */
 export type Held = (resource: object) => void;
 
-export type Transaction = Knex.Transaction;
-
 type ChangeParts = Pick<AdminParts, 'db' | 'feed' | 'flush'>;
 
 /** Refusals that say something about who tried: they leave an audit row of their own. */
@@ -90,7 +87,7 @@ export async function change<T>(
       draft = blank();
       return once(trx, caller, async () => {
         const value = await work(trx, draft, heldFor(caller));
-        lastly(trx, insertAudit(trx, rowOf(actor, entry.action, draft, draft.result)));
+        trx.lastly(insertAudit(trx, rowOf(actor, entry.action, draft, draft.result)));
         return value;
       });
     });

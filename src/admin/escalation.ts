@@ -24,8 +24,8 @@ import { enabledAllowPolicies, type NewPolicy, type StoredPolicy } from '../stor
 import { findRoles } from '../store/queries/roles.ts';
 import { findUser, type StoredUser } from '../store/queries/users.ts';
 import { sentTogether } from '../store/together.ts';
+import type { Transaction } from '../store/transaction.ts';
 import { type Caller, selfId } from './caller.ts';
-import type { Transaction } from './change.ts';
 import { recordOf } from './policies/record.ts';
 import { escalation } from './refusals.ts';
 

@@ -8,11 +8,10 @@
 
 import { createHash, createHmac } from 'node:crypto';
 import { ERRORS, Refusal } from '../domain/errors.ts';
-import { settled } from '../store/database.ts';
 import { type AnswerId, claimAnswer, findAnswer, type KeptAnswer, keepAnswer } from '../store/queries/idempotency.ts';
+import type { Transaction } from '../store/transaction.ts';
 import type { Caller } from './caller.ts';
 import { canonicalJson } from './canonical-json.ts';
-import type { Transaction } from './change.ts';
 import { refusedByStore } from './refusals.ts';
 
 /** One request under an Idempotency-Key. */
@@ -81,11 +80,11 @@ async function rehearse(trx: Transaction, work: () => Promise<unknown>): Promise
   await trx.raw('savepoint rehearsal');
   try {
     await work();
-    await settled(trx);
+    await trx.settled();
   } catch (cause) {
     // What failed first is what the rest failed for.
     const error = refusedByStore(
-      await settled(trx).then(
+      await trx.settled().then(
         () => cause,
         (first: unknown) => first,
       ),

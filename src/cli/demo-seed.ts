@@ -4,7 +4,7 @@
  */
 
 import type { AdminParts } from '../admin/caller.ts';
-import { type Actor, type AuditEntry, change, type Transaction } from '../admin/change.ts';
+import { type Actor, type AuditEntry, change } from '../admin/change.ts';
 import { Refusal } from '../domain/errors.ts';
 import { makeId, parsePolicyName, parseRoleName, parseTenantId, type TenantId } from '../domain/ids.ts';
 import { makeApiKey } from '../identity/api-keys.ts';
@@ -14,6 +14,7 @@ import { findPolicy, insertPolicy, reservePolicyName } from '../store/queries/po
 import { findTenant, insertTenant } from '../store/queries/tenants.ts';
 import { listUsers } from '../store/queries/user-pages.ts';
 import { insertUser, type StoredUser, setManualRoles } from '../store/queries/users.ts';
+import type { Transaction } from '../store/transaction.ts';
 
 export interface DemoAccess {
   /** The whole key, to be shown once. */

@@ -1,9 +1,8 @@
 /** One step of the sealer: a batch of rows, or of what is too old, in one transaction under the chain's lock. */
 
 import { setImmediate as breath } from 'node:timers/promises';
-import type { Knex } from 'knex';
 import { headMac, type Mac, rowDigest, sameBytes, sealHash, type UnsignedSeal, ZEROS } from './audit-chain.ts';
-import { type Database, transaction } from './database.ts';
+import type { Database } from './database.ts';
 import { insertAudit } from './queries/audit.ts';
 import {
   chainHead,
@@ -18,6 +17,8 @@ import {
   type WaitingRow,
   waitingRows,
 } from './queries/audit-seals.ts';
+import type { Queryable } from './queryable.ts';
+import { transaction } from './transaction.ts';
 
 /** One server seals at a time. Any number does, as long as nothing else in the same database uses it for an advisory lock. */
 export const CHAIN_LOCK = 726543484;
@@ -101,7 +102,7 @@ export function removeBatch(db: Database, mac: Mac, keepMs: number): Promise<Ste
   });
 }
 
-function alone(db: Database, work: (trx: Knex) => Promise<Step>): Promise<Step> {
+function alone(db: Database, work: (trx: Queryable) => Promise<Step>): Promise<Step> {
   return transaction(db, async (trx) => {
     const { rows } = await trx.raw<{ rows: { held: boolean }[] }>('select pg_try_advisory_xact_lock(:lock) as held', {
       lock: CHAIN_LOCK,
@@ -131,7 +132,7 @@ interface Place {
  * Where the chain goes on. The signed head is believed rather than the last seal that is there: if seals were cut off, the gap stays
  * visible. Without a head that we signed the chain begins anew, which shows just as well.
  */
-async function findPlace(trx: Knex, mac: Mac): Promise<Place> {
+async function findPlace(trx: Queryable, mac: Mac): Promise<Place> {
   const head = await chainHead(trx);
   const last = await lastSeal(trx);
   if (head === undefined && last === undefined) return { head: undefined, next: 1, previous: ZEROS, restarted: false };
@@ -141,7 +142,7 @@ async function findPlace(trx: Knex, mac: Mac): Promise<Place> {
   return { head: { seq: head.seq, hash: head.hash }, next, previous: head.hash, restarted: false };
 }
 
-async function append(trx: Knex, mac: Mac, seal: UnsignedSeal): Promise<SealedTo> {
+async function append(trx: Queryable, mac: Mac, seal: UnsignedSeal): Promise<SealedTo> {
   const hash = sealHash(mac, seal);
   await insertSeal(trx, { ...seal, hash });
   await putChainHead(trx, { seq: seal.seq, hash, mac: headMac(mac, seal.seq, hash) });

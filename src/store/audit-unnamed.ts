@@ -1,7 +1,7 @@
 /** Rows of the audit log that no seal names and that do not wait for one: Postern did not write them. */
 
-import type { Knex } from 'knex';
 import { idsIn, sealedIds } from './queries/audit-seals.ts';
+import type { Queryable } from './queryable.ts';
 
 /** What is wrong with the audit log. */
 export interface Break {
@@ -20,7 +20,7 @@ const WINDOW = 64 * 1_048_576;
  * The first row that no seal names and that does not wait for one, or that two seals name.
  * @param start seals up to this one prove nothing
  */
-export async function unnamedRow(trx: Knex, start: number): Promise<Break | undefined> {
+export async function unnamedRow(trx: Queryable, start: number): Promise<Break | undefined> {
   const unlimited = { after: Number.MIN_SAFE_INTEGER, before: Number.MAX_SAFE_INTEGER };
   for (let [next] = await idsIn(trx, 'audit_log', unlimited, 1); next !== undefined; ) {
     const before = next + WINDOW;
@@ -31,7 +31,7 @@ export async function unnamedRow(trx: Knex, start: number): Promise<Break | unde
   return undefined;
 }
 
-async function unnamedIn(trx: Knex, start: number, from: number, before: number): Promise<Break | undefined> {
+async function unnamedIn(trx: Queryable, start: number, from: number, before: number): Promise<Break | undefined> {
   const named = new Uint8Array(WINDOW / 8);
   const has = (id: number): boolean => ((named[(id - from) >> 3] ?? 0) & (1 << ((id - from) & 7))) !== 0;
   const add = (id: number): void => {
@@ -54,7 +54,7 @@ async function unnamedIn(trx: Knex, start: number, from: number, before: number)
 }
 
 async function* idPages(
-  trx: Knex,
+  trx: Queryable,
   table: 'audit_log' | 'audit_unsealed',
   from: number,
   before: number,

@@ -3,7 +3,6 @@
  * hand, and there is no row that Postern did not write. Reads one snapshot in pages, so it can run beside servers and needs little memory.
  */
 
-import type { Knex } from 'knex';
 import {
   digestAt,
   headMac,
@@ -20,6 +19,7 @@ import {
 import { type Break, unnamedRow } from './audit-unnamed.ts';
 import type { Database } from './database.ts';
 import { chainHead, lastRemoval, rowsToCheck, sealsAfter, waitingState } from './queries/audit-seals.ts';
+import type { Queryable } from './queryable.ts';
 
 /** A seal known from elsewhere: the chain must pass through it. */
 export interface Anchor {
@@ -66,7 +66,7 @@ export async function verifyAudit(db: Database, mac: Mac, anchor?: Anchor): Prom
 }
 
 /** As `verifyAudit`, in a transaction that nobody else's commits show in. */
-export async function verifyWithin(trx: Knex, mac: Mac, anchor?: Anchor): Promise<Verification> {
+export async function verifyWithin(trx: Queryable, mac: Mac, anchor?: Anchor): Promise<Verification> {
   const walk = new Walk(trx, mac, anchor);
   const waiting = await waitingState(trx);
   const broken =
@@ -84,7 +84,7 @@ interface Found {
 
 /** One walk along the chain. */
 class Walk {
-  readonly #trx: Knex;
+  readonly #trx: Queryable;
   readonly #mac: Mac;
   readonly #anchor: Anchor | undefined;
   #rows = 0;
@@ -98,7 +98,7 @@ class Walk {
   #anchored = false;
   #start = 0;
 
-  constructor(trx: Knex, mac: Mac, anchor: Anchor | undefined) {
+  constructor(trx: Queryable, mac: Mac, anchor: Anchor | undefined) {
     this.#trx = trx;
     this.#mac = mac;
     this.#anchor = anchor;

@@ -6,10 +6,10 @@
  * transaction every look-up is a statement of its own.
  */
 
-import type { Knex } from 'knex';
 import type pg from 'pg';
 import { Fault } from '../domain/errors.ts';
 import { isTransaction, type Prepared, runPrepared } from './prepared.ts';
+import type { Queryable } from './queryable.ts';
 
 /** How a row is found by two texts. */
 export interface PairStatements {
@@ -19,7 +19,7 @@ export interface PairStatements {
   readonly many: Prepared;
 }
 
-export type PairReader<R> = (q: Knex, first: string, second: string) => Promise<R | undefined>;
+export type PairReader<R> = (q: Queryable, first: string, second: string) => Promise<R | undefined>;
 
 interface Numbered {
   /** Counted from 1. */
@@ -51,7 +51,7 @@ export const ASKED = 'unnest($1::text[], $2::text[]) with ordinality as asked(fi
  * @returns a reader; it fails like knex, and with a Fault when too many wait
  */
 export function readsPairs<R extends pg.QueryResultRow>(statements: PairStatements): PairReader<R> {
-  const lanes = new WeakMap<Knex, Lane<R>>();
+  const lanes = new WeakMap<Queryable, Lane<R>>();
   return async (q, first, second) => {
     if (isTransaction(q)) {
       const [row] = await runPrepared<R>(q, statements.one, [first, second]);
@@ -67,7 +67,7 @@ export function readsPairs<R extends pg.QueryResultRow>(statements: PairStatemen
   };
 }
 
-function serve<R extends pg.QueryResultRow>(q: Knex, lane: Lane<R>, statements: PairStatements): void {
+function serve<R extends pg.QueryResultRow>(q: Queryable, lane: Lane<R>, statements: PairStatements): void {
   while (lane.waiting.length > 0 && lane.underWay < MAX_UNDER_WAY) {
     const asked = lane.waiting.splice(0, MAX_AT_ONCE);
     lane.underWay += 1;
@@ -80,7 +80,7 @@ function serve<R extends pg.QueryResultRow>(q: Knex, lane: Lane<R>, statements: 
 
 /** Never rejects. */
 async function answer<R extends pg.QueryResultRow>(
-  q: Knex,
+  q: Queryable,
   asked: readonly Waiting<R>[],
   { one, many }: PairStatements,
 ): Promise<void> {

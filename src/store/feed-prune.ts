@@ -1,7 +1,7 @@
 /** Keeps the change feed short. */
 
 import type { Database } from './database.ts';
-import { transaction } from './database.ts';
+import { transaction } from './transaction.ts';
 
 /** One server prunes at a time. Any number does, as long as nothing else in the same database uses it for an advisory lock. */
 const LOCK = 726543483;

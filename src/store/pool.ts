@@ -29,9 +29,11 @@ export type Row = Readonly<Record<string, unknown>>;
 
 type Done<R extends pg.QueryResultRow> = (error: Error | null, result?: pg.QueryResult<R>) => void;
 
-/** What knex gets to work with: the one method of a pg client that it calls. */
+/** What knex gets to work with: the one method of a pg client that it calls; and how a transaction begins. */
 export interface PooledConnection {
   readonly __knexUid: string;
+  /** What is asked from now on is in a transaction, which begins with its first statement, on the way of it. */
+  begin(): void;
   query<R extends pg.QueryResultRow = Row>(statement: string | Statement, done: Done<R>): void;
 }
 
@@ -54,16 +56,10 @@ interface Use {
   begins: boolean;
 }
 
-/** How knex begins a transaction. */
-const KNEX_BEGIN = 'BEGIN;';
-/**
- * How one begins here, on the way of its first statement: the server lets it sit idle, holding its locks, for ten seconds at most,
- * should its owner be stopped or cut off.
- */
+/** The server lets a transaction sit idle, holding its locks, for ten seconds at most, should its owner be stopped or cut off. */
 const BEGIN = `begin; set local idle_in_transaction_session_timeout = '10s'`;
 const ROLLBACK = /^\s*rollback\s*;?\s*$/i;
 const ENDS = /^\s*(?:rollback|commit)\s*;?\s*$/i;
-const BEGUN = { command: 'BEGIN', rowCount: 0, oid: 0, fields: [], rows: [] };
 const NO_RESULT = { command: 'ROLLBACK', rowCount: 0, oid: 0, fields: [], rows: [] };
 const CLOSE_TIMEOUT_MS = 2000;
 const IDLE_TIMEOUT_MS = 30_000;
@@ -96,6 +92,9 @@ export function createPool(options: PoolOptions): Pool {
     const use: Use = { client, broken: undefined, begins: false };
     const connection: PooledConnection = {
       __knexUid: `c${++connections}`,
+      begin: () => {
+        use.begins = true;
+      },
       query<R extends pg.QueryResultRow>(statement: string | Statement, done: Done<R>) {
         const { broken } = use;
         if (broken !== undefined) {
@@ -105,11 +104,6 @@ export function createPool(options: PoolOptions): Pool {
           return;
         }
         const text = typeof statement === 'string' ? statement : statement.text;
-        if (text === KNEX_BEGIN) {
-          use.begins = true;
-          queueMicrotask(() => done(null, BEGUN));
-          return;
-        }
         if (use.begins) {
           use.begins = false;
           if (ENDS.test(text)) {

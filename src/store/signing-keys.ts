@@ -1,10 +1,11 @@
 /** The signing keys' table. */
 
-import type { Knex } from 'knex';
 import { Fault } from '../domain/errors.ts';
 import type { PublicJwk, SigningKeyChange, SigningKeyStore, StoredSigningKey } from '../identity/ports.ts';
-import { type Database, transaction } from './database.ts';
+import type { Database } from './database.ts';
 import { insertAudit } from './queries/audit.ts';
+import type { Queryable } from './queryable.ts';
+import { transaction } from './transaction.ts';
 
 /** Held to the end of the transaction: whoever decides on the ring sees what the one before decided. Unlike the other locks of the schema. */
 const RING_LOCK = 726543490;
@@ -34,7 +35,7 @@ export function signingKeyStore(db: Database): SigningKeyStore {
 }
 
 /** What servers do to the keys by themselves is written down like everything else. */
-async function recordUpkeep(trx: Knex, planned: SigningKeyChange | undefined): Promise<void> {
+async function recordUpkeep(trx: Queryable, planned: SigningKeyChange | undefined): Promise<void> {
   if (planned === undefined || planned.insert.length + planned.retire.length + planned.remove.length === 0) return;
   await insertAudit(trx, {
     actorType: 'system',
@@ -57,7 +58,7 @@ async function recordUpkeep(trx: Knex, planned: SigningKeyChange | undefined): P
 
 /** As `SigningKeyStore.change`, inside a transaction. */
 export async function changeSigningKeys(
-  trx: Knex,
+  trx: Queryable,
   plan: Parameters<SigningKeyStore['change']>[0],
 ): Promise<readonly StoredSigningKey[]> {
   await trx.raw('select pg_advisory_xact_lock(?)', [RING_LOCK]);
@@ -74,14 +75,14 @@ export async function changeSigningKeys(
   return loadKeys(trx);
 }
 
-async function loadKeys(q: Knex): Promise<readonly StoredSigningKey[]> {
+async function loadKeys(q: Queryable): Promise<readonly StoredSigningKey[]> {
   const { rows } = await q.raw<{ rows: KeyRow[] }>(
     'select kid, public_jwk, private_sealed, signs_from, retired_at from signing_keys order by signs_from, kid',
   );
   return rows.map(keyOf);
 }
 
-async function insertKey(q: Knex, key: StoredSigningKey): Promise<void> {
+async function insertKey(q: Queryable, key: StoredSigningKey): Promise<void> {
   await q.raw(
     `insert into signing_keys (kid, public_jwk, private_sealed, signs_from, retired_at)
      values (:kid, :publicJwk, :privateSealed, :signsFrom, :retiredAt)`,

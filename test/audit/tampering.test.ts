@@ -2,9 +2,9 @@
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Transaction } from '../../src/admin/change.ts';
 import { verifyWithin } from '../../src/store/audit-verify.ts';
 import { insertAudit } from '../../src/store/queries/audit.ts';
+import type { Queryable } from '../../src/store/queryable.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { entry, ids, mac, sealerOf, verdict, verify, write } from './support.ts';
 
@@ -43,7 +43,7 @@ async function found(...statements: readonly string[]): Promise<string | undefin
   });
 }
 
-async function foundAfter(tampering: (trx: Transaction) => Promise<boolean>): Promise<string | undefined> {
+async function foundAfter(tampering: (trx: Queryable) => Promise<boolean>): Promise<string | undefined> {
   const trx = await fresh.db.knex.transaction();
   try {
     if (!(await tampering(trx))) return undefined;

@@ -4,9 +4,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import { startUpkeep, tidyUp } from '../../src/admin/auth/upkeep.ts';
 import type { UserId } from '../../src/domain/ids.ts';
 import { makeOneTimeToken } from '../../src/identity/one-time.ts';
-import { transaction } from '../../src/store/database.ts';
 import { putPasswordSetup } from '../../src/store/queries/credentials.ts';
 import { takesUpkeep } from '../../src/store/queries/upkeep.ts';
+import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { addPerson, clear, PASSWORD } from './people.ts';
 import { bearer, type Reply, refreshTokenOf, type Stand, startStand } from './stand.ts';

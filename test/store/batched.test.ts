@@ -5,9 +5,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { makeId, type UserId } from '../../src/domain/ids.ts';
 import { ASKED, readsPairs } from '../../src/store/batched.ts';
-import { transaction } from '../../src/store/database.ts';
 import { runPreparedBy } from '../../src/store/prepared.ts';
 import { findUser } from '../../src/store/queries/users.ts';
+import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { seedTenant, tenantId } from './seed.ts';
 
@@ -61,14 +61,11 @@ test('who asks after a change sees it, also while others are being answered', as
 test('in a transaction a look-up sees what the transaction did, and nobody else does', async () => {
   const [home = tenantId('acme')] = TENANTS;
   await transaction(fresh.db, async (trx) => {
-    await trx('users')
-      .where({ id: idOf(2) })
-      .update({ name: 'Not yet' });
+    const rename = (name: string) => trx.raw('update users set name = ? where id = ?', [name, idOf(2)]);
+    await rename('Not yet');
     expect((await findUser(trx, home, idOf(2)))?.name).toBe('Not yet');
     expect((await findUser(fresh.db.knex, home, idOf(2)))?.name).toBe('Person 2');
-    await trx('users')
-      .where({ id: idOf(2) })
-      .update({ name: 'Person 2' });
+    await rename('Person 2');
   });
 });
 

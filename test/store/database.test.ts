@@ -1,8 +1,9 @@
 import { createServer, Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
-import { type Database, lastly, openDatabase, settled, transaction } from '../../src/store/database.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
 import { runPrepared } from '../../src/store/prepared.ts';
+import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { seedTenant } from './seed.ts';
 
@@ -37,7 +38,7 @@ describe('a database that cannot be asked is a fault', () => {
     withDatabase({ url }, async (db) => {
       await expect(db.query(select)).rejects.toBeInstanceOf(Fault);
       await expect(db.knex.select(1)).rejects.toBeInstanceOf(Fault);
-      await expect(transaction(db, async (trx) => trx.select(1))).rejects.toBeInstanceOf(Fault);
+      await expect(transaction(db, async (trx) => trx.raw('select 1'))).rejects.toBeInstanceOf(Fault);
     }),
   );
 
@@ -93,7 +94,7 @@ describe('a database that cannot be asked is a fault', () => {
       create table doubtful (x int);
       create function cut() returns trigger language plpgsql as $$ begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$;
       create constraint trigger doubtful_cut after insert on doubtful deferrable initially deferred for each row execute function cut();`);
-    await expect(transaction(fresh.db, async (trx) => trx('doubtful').insert({ x: 1 }))).rejects.toBeInstanceOf(Fault);
+    await expect(transaction(fresh.db, async (trx) => trx.raw('insert into doubtful values (1)'))).rejects.toBeInstanceOf(Fault);
   });
 
   test('a transaction whose owner is stopped does not hold its locks for longer than ten seconds', () =>
@@ -106,7 +107,7 @@ describe('a database that cannot be asked is a fault', () => {
 
   test('a transaction in which a statement failed unnoticed is not reported as done', async () => {
     const swallowed = transaction(fresh.db, async (trx) => {
-      await trx('tenants').where({ id: 'a' }).update({ name: 'lost' });
+      await trx.raw('update tenants set name = ? where id = ?', ['lost', 'a']);
       await trx.raw('select 1 / 0').catch(() => undefined);
     });
     await expect(swallowed).rejects.toBeInstanceOf(Fault);
@@ -118,14 +119,14 @@ describe('the last statement of a transaction', () => {
   const rename = { name: 'rename_tenant', text: 'update tenants set name = $2 where id = $1' };
 
   test('is in it, and is done when it resolves', async () => {
-    await transaction(fresh.db, async (trx) => lastly(trx, runPrepared(trx, rename, ['b', 'done last'])));
+    await transaction(fresh.db, async (trx) => trx.lastly(runPrepared(trx, rename, ['b', 'done last'])));
     expect(await named('b')).toBe('done last');
   });
 
   test('takes everything with it when it fails, and why is told', async () => {
     const work = transaction(fresh.db, async (trx) => {
-      await trx('tenants').where({ id: 'b' }).update({ name: 'lost' });
-      lastly(trx, runPrepared(trx, { name: 'fails', text: 'select 1 / $1::int' }, [0]));
+      await trx.raw('update tenants set name = ? where id = ?', ['lost', 'b']);
+      trx.lastly(runPrepared(trx, { name: 'fails', text: 'select 1 / $1::int' }, [0]));
     });
     await expect(work).rejects.toMatchObject({ code: '22012' });
     expect(await named('b')).toBe('done last');
@@ -134,17 +135,17 @@ describe('the last statement of a transaction', () => {
   test('that the server never got to see is not reported as done', async () => {
     const unsent = new Error('it could not even be sent');
     const work = transaction(fresh.db, async (trx) => {
-      await trx('tenants').where({ id: 'b' }).update({ name: 'half' });
-      lastly(trx, Promise.reject(unsent));
+      await trx.raw('update tenants set name = ? where id = ?', ['half', 'b']);
+      trx.lastly(Promise.reject(unsent));
     });
     await expect(work).rejects.toBe(unsent);
   });
 
   test('may be several: the first that fails is told, not what failed for it, and nothing is kept', async () => {
     const work = transaction(fresh.db, async (trx) => {
-      lastly(trx, runPrepared(trx, rename, ['b', 'first of several']));
-      lastly(trx, runPrepared(trx, { name: 'fails', text: 'select 1 / $1::int' }, [0]));
-      lastly(trx, runPrepared(trx, rename, ['b', 'last of several']));
+      trx.lastly(runPrepared(trx, rename, ['b', 'first of several']));
+      trx.lastly(runPrepared(trx, { name: 'fails', text: 'select 1 / $1::int' }, [0]));
+      trx.lastly(runPrepared(trx, rename, ['b', 'last of several']));
     });
     await expect(work).rejects.toMatchObject({ code: '22012' });
     expect(await named('b')).toBe('half');
@@ -152,8 +153,8 @@ describe('the last statement of a transaction', () => {
 
   test('is told, too, when a statement that is waited for fails after it', async () => {
     const work = transaction(fresh.db, async (trx) => {
-      lastly(trx, runPrepared(trx, { name: 'fails', text: 'select 1 / $1::int' }, [0]));
-      await trx('tenants').where({ id: 'b' }).update({ name: 'lost' });
+      trx.lastly(runPrepared(trx, { name: 'fails', text: 'select 1 / $1::int' }, [0]));
+      await trx.raw('update tenants set name = ? where id = ?', ['lost', 'b']);
     });
     await expect(work).rejects.toMatchObject({ code: '22012' });
     expect(await named('b')).toBe('half');
@@ -162,10 +163,10 @@ describe('the last statement of a transaction', () => {
   test('can be waited for and undone, and the transaction goes on', async () => {
     await transaction(fresh.db, async (trx) => {
       await trx.raw('savepoint here');
-      lastly(trx, runPrepared(trx, { name: 'fails', text: 'select 1 / $1::int' }, [0]));
-      await expect(settled(trx)).rejects.toMatchObject({ code: '22012' });
+      trx.lastly(runPrepared(trx, { name: 'fails', text: 'select 1 / $1::int' }, [0]));
+      await expect(trx.settled()).rejects.toMatchObject({ code: '22012' });
       await trx.raw('rollback to savepoint here');
-      lastly(trx, runPrepared(trx, rename, ['b', 'went on']));
+      trx.lastly(runPrepared(trx, rename, ['b', 'went on']));
     });
     expect(await named('b')).toBe('went on');
   });
@@ -175,7 +176,7 @@ describe('the last statement of a transaction', () => {
     await withDatabase({ url: fresh.url, poolMax: 1 }, async (db) => {
       await db.query(select);
       const write = vi.spyOn(Socket.prototype, '_writev');
-      await transaction(db, async (trx) => lastly(trx, runPrepared(trx, rename, ['b', 'by one call'])));
+      await transaction(db, async (trx) => trx.lastly(runPrepared(trx, rename, ['b', 'by one call'])));
       written.push(write.mock.calls.length);
       write.mockRestore();
     });
@@ -206,12 +207,12 @@ describe('a transaction', () => {
     const change = (first: string, second: string) =>
       transaction(fresh.db, async (trx) => {
         await trx.raw("set local deadlock_timeout = '20ms'");
-        await trx('tenants').where({ id: first }).update({ name: 'x' });
+        await trx.raw('update tenants set name = ? where id = ?', ['x', first]);
         if (++entered === 2) {
           both.resolve();
         }
         await both.promise;
-        await trx('tenants').where({ id: second }).update({ name: 'x' });
+        await trx.raw('update tenants set name = ? where id = ?', ['x', second]);
       });
     await Promise.all([change('a', 'b'), change('b', 'a')]);
     expect(entered).toBe(3);
@@ -220,12 +221,29 @@ describe('a transaction', () => {
   test('passes on what its work rejects with, and keeps nothing of it', async () => {
     const failure = new Error('no');
     const work = transaction(fresh.db, async (trx) => {
-      await trx('tenants').insert({ id: 'c', name: 'c' });
+      await trx.raw(`insert into tenants (id, name) values ('c', 'c')`);
       throw failure;
     });
     await expect(work).rejects.toBe(failure);
     expect(await fresh.db.knex('tenants').where({ id: 'c' })).toEqual([]);
   });
+
+  test('is asked in vain when it is over, also when its connection is another’s by then', () =>
+    withDatabase({ url: fresh.url, poolMax: 1 }, async (db) => {
+      const over = await transaction(db, async (trx) => trx.raw('select 1').then(() => trx));
+      await transaction(db, async () => {
+        await expect(over.raw(`update tenants set name = 'x' where id = 'a'`)).rejects.toBeInstanceOf(Fault);
+        await expect(runPrepared(over, { name: 'late', text: 'select 1' }, [])).rejects.toBeInstanceOf(Fault);
+      });
+    }));
+
+  test('whose work asks nothing asks the database nothing', () =>
+    withDatabase({ url: fresh.url, poolMax: 1 }, async (db) => {
+      const [own] = await db.query({ text: 'select pg_backend_pid() as pid' });
+      expect(await transaction(db, () => Promise.resolve('nothing'))).toBe('nothing');
+      const last = { text: 'select query from pg_stat_activity where pid = $1', values: [own?.['pid']] };
+      expect(await fresh.db.query(last)).toEqual([{ query: 'select pg_backend_pid() as pid' }]);
+    }));
 });
 
 test('closing ends every connection, one in use by a forgotten transaction too', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { makeId } from '../../src/domain/ids.ts';
-import { transaction } from '../../src/store/database.ts';
+import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { digestOf, seedKey, seedTenant, seedUser } from './seed.ts';
 
@@ -145,7 +145,8 @@ describe('every row that a replica caches tells the feed', () => {
     const give = (role: string) => run('insert into user_roles (user_id, role_name) values ($1, $2)', user, role);
     await transaction(fresh.db, async (trx) => {
       await trx.raw('update users set status = status where id = ?', [user]);
-      for (const role of ['analyst', 'auditor']) await trx('user_roles').insert({ user_id: user, role_name: role });
+      await trx.raw(`insert into user_roles (user_id, role_name) values (:user, 'analyst')`, { user });
+      await trx.raw(`insert into user_roles (user_id, role_name) values (:user, 'auditor')`, { user });
     });
     expect(await lines()).toEqual(['user']);
     await give('viewer');

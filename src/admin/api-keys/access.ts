@@ -2,9 +2,9 @@
 
 import { type KeyId, parseId } from '../../domain/ids.ts';
 import { findKey, lockKey, type StoredKey } from '../../store/queries/api-keys.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import { authorize } from '../authorize.ts';
 import { type AdminParts, type Caller, selfId } from '../caller.ts';
-import type { Transaction } from '../change.ts';
 import { notFound } from '../refusals.ts';
 
 /** @throws Refusal of the decision; `not_found` */

@@ -3,15 +3,15 @@
 import { parseConstraints, validateConstraints, validatePatterns } from '../../decision/validate.ts';
 import { makeId, parseId, type UserId } from '../../domain/ids.ts';
 import { makeApiKey } from '../../identity/api-keys.ts';
-import { lastly } from '../../store/database.ts';
 import { insertKey } from '../../store/queries/api-keys.ts';
 import { lockTenant } from '../../store/queries/tenants.ts';
 import { databaseTime } from '../../store/queries/time.ts';
 import { findUser, lockUser } from '../../store/queries/users.ts';
 import { sentTogether } from '../../store/together.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import { authorize, isAuthorized } from '../authorize.ts';
 import { type AdminParts, type Caller, selfId } from '../caller.ts';
-import { change, type Transaction } from '../change.ts';
+import { change } from '../change.ts';
 import { mayActOnUser, mayGive } from '../escalation.ts';
 import { disclosed } from '../idempotency.ts';
 import { invalidField, tenantGone, throwIfInvalid, valid } from '../refusals.ts';
@@ -44,7 +44,7 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
     await refuseOutliving(trx, caller, expiresAt);
     const { description, scopes, rate_limit_rpm: rateLimitRpm = null } = request;
     const key = { id, tenantId: caller.tenant, userId: owner, description, scopes, constraints, rateLimitRpm, expiresAt };
-    lastly(trx, insertKey(trx, key, secret, caller.principal.id, at));
+    trx.lastly(insertKey(trx, key, secret, caller.principal.id, at));
     const { prefix, lastFour } = secret;
     const unused = { revokedAt: null, lastUsedAt: null, createdAt: at.date, updatedAt: at.date };
     const made = keyResource({ ...key, prefix, lastFour, ...unused }, caller.nowMs);

@@ -2,8 +2,8 @@
 
 import { findKey } from '../../store/queries/api-keys.ts';
 import type { StoredTenant } from '../../store/queries/tenants.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller.ts';
-import type { Transaction } from '../change.ts';
 import { escalation, invalidField } from '../refusals.ts';
 
 export interface ExpiryRequest {

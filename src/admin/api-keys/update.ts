@@ -11,8 +11,9 @@ import {
   updateKey as writeKey,
 } from '../../store/queries/api-keys.ts';
 import { lockTenant } from '../../store/queries/tenants.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller.ts';
-import { type AuditDraft, change, type Transaction } from '../change.ts';
+import { type AuditDraft, change } from '../change.ts';
 import { mayActOnKey, mayChangeKey, mayGive, mayWiden } from '../escalation.ts';
 import { disclosed } from '../idempotency.ts';
 import { notFound, tenantGone, throwIfInvalid, valid } from '../refusals.ts';

@@ -1,8 +1,8 @@
 /** Audit rows of logging in. They are written without `change`: nothing that a replica caches hangs on a failed login. */
 
-import type { Knex } from 'knex';
 import type { SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import { type AuditRow, insertAudit } from '../../store/queries/audit.ts';
+import type { Queryable } from '../../store/queryable.ts';
 import type { Provenance } from './parts.ts';
 
 export interface AuthEvent {
@@ -24,7 +24,7 @@ export interface AuthEvent {
 }
 
 /** One statement, so it needs no transaction where nothing else is written. */
-export async function record(trx: Knex, from: Provenance, event: AuthEvent): Promise<void> {
+export async function record(trx: Queryable, from: Provenance, event: AuthEvent): Promise<void> {
   await insertAudit(trx, auditRow(from, event));
 }
 

@@ -3,7 +3,6 @@
 import { Refusal } from '../../domain/errors.ts';
 import type { UserId } from '../../domain/ids.ts';
 import { isOneTimeToken, oneTimeDigest } from '../../identity/one-time.ts';
-import { transaction } from '../../store/database.ts';
 import {
   discardPasswordSetups,
   type PasswordUser,
@@ -14,6 +13,7 @@ import {
   usePasswordSetup,
 } from '../../store/queries/credentials.ts';
 import { endSessionsOfUser } from '../../store/queries/sessions.ts';
+import { transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller.ts';
 import { invalidField } from '../refusals.ts';
 import { record } from './audit.ts';

@@ -2,10 +2,10 @@
 
 import type { DirectoryPerson, LookupAnswer } from '../../directory/model.ts';
 import { Fault } from '../../domain/errors.ts';
-import { transaction } from '../../store/database.ts';
 import type { DirectoryIdentity } from '../../store/queries/directory-users.ts';
 import { endSession, endSessionsOfUser, type RefreshFacts } from '../../store/queries/sessions.ts';
 import { lockUser } from '../../store/queries/users.ts';
+import { transaction } from '../../store/transaction.ts';
 import { record } from './audit.ts';
 import { asking } from './directory-room.ts';
 import type { AuthParts, Provenance } from './parts.ts';

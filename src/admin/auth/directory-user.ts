@@ -3,7 +3,6 @@
  * by the directory's name and the id that it never changes; an e-mail address makes nobody somebody else.
  */
 
-import type { Knex } from 'knex';
 import type { DirectoryPerson } from '../../directory/model.ts';
 import { Fault, type Refusal } from '../../domain/errors.ts';
 import { makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
@@ -22,7 +21,8 @@ import { findRoles, lockRoles } from '../../store/queries/roles.ts';
 import type { SettledUser } from '../../store/queries/sessions.ts';
 import { findTenant } from '../../store/queries/tenants.ts';
 import { findUser } from '../../store/queries/users.ts';
-import type { Transaction } from '../change.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import { withUniqueEmail } from '../users/email.ts';
 import { takePlace } from '../users/quota.ts';
 import { type UserResource, userResource } from '../users/resource.ts';
@@ -185,7 +185,7 @@ function sameRoles(one: readonly RoleName[], other: readonly RoleName[]): boolea
   return names.size === new Set(other).size && other.every((name) => names.has(name));
 }
 
-async function resource(trx: Knex, tenant: TenantId, id: UserId): Promise<UserResource> {
+async function resource(trx: Queryable, tenant: TenantId, id: UserId): Promise<UserResource> {
   const user = await findUser(trx, tenant, id);
   if (user === undefined) throw new Fault('a user that is held is not there');
   return userResource(user);

@@ -1,9 +1,9 @@
 /** Logging in: a password becomes a session with its first pair of tokens. */
 
-import { transaction } from '../../store/database.ts';
 import { type PasswordUser, passwordUserByEmail, upgradeHash } from '../../store/queries/credentials.ts';
 import { type Claimed, claimLogin } from '../../store/queries/login-failures.ts';
 import { beginSession } from '../../store/queries/sessions.ts';
+import { transaction } from '../../store/transaction.ts';
 import { record } from './audit.ts';
 import { beginningSession } from './begin.ts';
 import { checkPassword, type ProvedUser } from './check-password.ts';

@@ -3,8 +3,8 @@
 import { Refusal } from '../../domain/errors.ts';
 import type { SessionId } from '../../domain/ids.ts';
 import { isRefreshToken, refreshDigest } from '../../identity/refresh.ts';
-import { transaction } from '../../store/database.ts';
 import { endSession, sessionOfToken, sessionOwner } from '../../store/queries/sessions.ts';
+import { transaction } from '../../store/transaction.ts';
 import { record } from './audit.ts';
 import { type AuthParts, applyHere, invalidCredential, type Provenance } from './parts.ts';
 import type { PresentedToken } from './refresh.ts';

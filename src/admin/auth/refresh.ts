@@ -10,12 +10,12 @@
  * leaves the token as it was, and so does one that is asked for nothing because another use was faster.
  */
 
-import type { Knex } from 'knex';
 import type { DirectoryPerson } from '../../directory/model.ts';
 import { deriveSuccessor, isRefreshToken, makeRefreshNonce, refreshDigest } from '../../identity/refresh.ts';
-import { transaction } from '../../store/database.ts';
 import type { DirectoryIdentity } from '../../store/queries/directory-users.ts';
 import { endSession, lockSessionOfToken, type RefreshFacts, refreshFacts, succeedToken } from '../../store/queries/sessions.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import { transaction } from '../../store/transaction.ts';
 import { record } from './audit.ts';
 import { endForDirectory, standing } from './directory-refresh.ts';
 import { refreshRoles } from './directory-user.ts';
@@ -133,7 +133,7 @@ async function claimVouched(
 
 /** @param person whom the directory vouches for */
 async function claim(
-  trx: Knex,
+  trx: Queryable,
   parts: AuthParts,
   digest: Uint8Array,
   presented: PresentedToken,
@@ -173,7 +173,7 @@ function isOf({ directory, stableId }: DirectoryIdentity, person: DirectoryPerso
   return person !== undefined && person.directory === directory && person.stableId === stableId;
 }
 
-async function endForReuse(trx: Knex, facts: RefreshFacts, from: Provenance): Promise<Outcome> {
+async function endForReuse(trx: Queryable, facts: RefreshFacts, from: Provenance): Promise<Outcome> {
   if (!(await endSession(trx, facts.sessionId))) return { kind: 'refused' };
   await record(trx, from, {
     action: 'auth.refresh_reuse',

@@ -4,7 +4,6 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { Knex } from 'knex';
 import { parseAddress } from '../../decision/address.ts';
 import { Refusal } from '../../domain/errors.ts';
 import {
@@ -21,6 +20,7 @@ import {
   returnAttempts,
   windowLeftMs,
 } from '../../store/queries/login-failures.ts';
+import type { Queryable } from '../../store/queryable.ts';
 import type { GatePlace } from './attempt-gate.ts';
 import type { AuthParts, LoginParts } from './parts.ts';
 
@@ -107,7 +107,7 @@ function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
 
-async function tooMany(q: Knex, scope: FailureScope, subject: Uint8Array): Promise<Refusal> {
+async function tooMany(q: Queryable, scope: FailureScope, subject: Uint8Array): Promise<Refusal> {
   const leftMs = await windowLeftMs(q, scope, subject, WINDOW_MS);
   return new Refusal('too_many_attempts', 'Too many failed attempts. Wait before trying again.', {
     retryAfter: Math.max(1, Math.ceil(leftMs / 1000)),
@@ -115,16 +115,16 @@ async function tooMany(q: Knex, scope: FailureScope, subject: Uint8Array): Promi
 }
 
 /** The attempt succeeded: the account starts afresh, the address gets this one back. */
-export async function forgive(trx: Knex, attempt: Attempt): Promise<void> {
+export async function forgive(trx: Queryable, attempt: Attempt): Promise<void> {
   await forgiveAttempt(trx, attempt.account, attempt.address);
 }
 
 /** The attempt was no failure, or nobody could look at the password; those before it stay counted. */
-export async function takeBack(q: Knex, attempt: Attempt): Promise<void> {
+export async function takeBack(q: Queryable, attempt: Attempt): Promise<void> {
   await returnAttempts(q, attempt);
 }
 
 /** A password was set by other proof: failures before it no longer count. */
-export async function forgetAccount(trx: Knex, account: string): Promise<void> {
+export async function forgetAccount(trx: Queryable, account: string): Promise<void> {
   await clearFailures(trx, 'account', digest(account));
 }

@@ -4,14 +4,15 @@
  * decides anything any more; it would only grow.
  */
 
-import type { Knex } from 'knex';
-import { type Database, transaction } from '../../store/database.ts';
+import type { Database } from '../../store/database.ts';
 import { prunePasswordSetups } from '../../store/queries/credentials.ts';
 import { pruneAnswers } from '../../store/queries/idempotency.ts';
 import { pruneWindows } from '../../store/queries/login-failures.ts';
 import { pruneSessions } from '../../store/queries/sessions.ts';
 import { takesUpkeep } from '../../store/queries/upkeep.ts';
 import { pruneEvents } from '../../store/queries/usage-events.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import { transaction } from '../../store/transaction.ts';
 import { WINDOW_MS } from './throttle.ts';
 
 /** Small, so that no batch holds the change feed up: each session that goes is a line in it. */
@@ -21,7 +22,7 @@ const ROWS = 5_000;
 const MAX_BATCHES = 200;
 const EVERY_MS = 300_000;
 
-const CHORES: readonly ((trx: Knex) => Promise<number>)[] = [
+const CHORES: readonly ((trx: Queryable) => Promise<number>)[] = [
   (trx) => pruneSessions(trx, { sessions: SESSIONS, tokens: ROWS }),
   (trx) => prunePasswordSetups(trx, ROWS),
   (trx) => pruneWindows(trx, WINDOW_MS, ROWS),

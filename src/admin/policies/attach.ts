@@ -2,8 +2,9 @@
 
 import { parseRoleName, type RoleName, type TenantId } from '../../domain/ids.ts';
 import { lockRoles } from '../../store/queries/roles.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller.ts';
-import { change, type Transaction } from '../change.ts';
+import { change } from '../change.ts';
 import { existingRole } from './read.ts';
 import { policyResource } from './resource.ts';
 import { attachableRoles } from './rules.ts';

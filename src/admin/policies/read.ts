@@ -1,10 +1,10 @@
 /** Reading policies: the tenant's own and the global ones in one list, by name. */
 
-import type { Knex } from 'knex';
 import { type PolicyName, parsePolicyName, parseRoleName, type RoleName, type TenantId } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import { findPolicy, listPolicies, policiesOfRole } from '../../store/queries/policies.ts';
 import { findRole } from '../../store/queries/roles.ts';
+import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list.ts';
 import { notFound } from '../refusals.ts';
@@ -47,7 +47,7 @@ export async function listRolePoliciesPage(
 }
 
 /** @throws Refusal `not_found` */
-export async function existingRole(q: Knex, tenant: TenantId, text: string): Promise<RoleName> {
+export async function existingRole(q: Queryable, tenant: TenantId, text: string): Promise<RoleName> {
   const name = parseRoleName(text);
   if (name === undefined) throw notFound('role');
   if (!isBuiltinRole(name) && (await findRole(q, tenant, name)) === undefined) throw notFound('role');

@@ -10,8 +10,9 @@ import {
   setAttachedRoles,
   updatePolicy as writePolicy,
 } from '../../store/queries/policies.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import { type AdminParts, type Caller, isPlatformAdmin } from '../caller.ts';
-import { type AuditDraft, change, type Transaction } from '../change.ts';
+import { type AuditDraft, change } from '../change.ts';
 import { mayWritePolicy } from '../escalation.ts';
 import { escalation, invalidField, notFound, throwIfInvalid, valid } from '../refusals.ts';
 import type { NewPolicyRequest } from './create.ts';

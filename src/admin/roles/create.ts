@@ -4,14 +4,14 @@ import { parseConstraints, validateConstraints, validatePatterns } from '../../d
 import { Refusal } from '../../domain/errors.ts';
 import { parseRoleName, type RoleName } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
-import { lastly } from '../../store/database.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import { insertRole, type NewRole } from '../../store/queries/roles.ts';
 import { lockTenant } from '../../store/queries/tenants.ts';
 import { type DatabaseTime, databaseTime } from '../../store/queries/time.ts';
 import { sentTogether } from '../../store/together.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller.ts';
-import { change, type Transaction } from '../change.ts';
+import { change } from '../change.ts';
 import { mayGive } from '../escalation.ts';
 import { invalidField, tenantGone, throwIfInvalid, valid } from '../refusals.ts';
 import { type RoleResource, roleResource } from './resource.ts';
@@ -32,7 +32,7 @@ export async function createRole(parts: AdminParts, caller: Caller, request: New
     if (tenant === undefined) throw tenantGone();
     const { description = '', permissions } = request;
     const role: NewRole = { tenantId: caller.tenant, name, description, permissions, constraints };
-    lastly(trx, insertUnlessTaken(trx, role, at));
+    trx.lastly(insertUnlessTaken(trx, role, at));
     const made = roleResource({ ...role, createdAt: at.date, updatedAt: at.date });
     audit.after = made;
     return made;

@@ -12,8 +12,9 @@ import {
   updateRole as writeRole,
 } from '../../store/queries/roles.ts';
 import { isRoleGiven, takeRoleFromAll } from '../../store/queries/users.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller.ts';
-import { change, type Transaction } from '../change.ts';
+import { change } from '../change.ts';
 import { mayWiden } from '../escalation.ts';
 import { notFound, throwIfInvalid, valid } from '../refusals.ts';
 import { roleNameOf } from './read.ts';

@@ -3,9 +3,10 @@
  * then it is done whole, in one transaction, or not at all.
  */
 
-import { type Database, transaction } from '../../store/database.ts';
+import type { Database } from '../../store/database.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import { lockSetup } from '../../store/queries/setup.ts';
+import { transaction } from '../../store/transaction.ts';
 import { type Actor, change } from '../change.ts';
 import { type Plan, planSetup, type SetupOptions } from './plan.ts';
 import type { Setup } from './setup.ts';

@@ -5,7 +5,7 @@ import type { Database } from '../../store/database.ts';
 import type { StoredPolicy } from '../../store/queries/policies.ts';
 import { countOtherUsers, localUsers } from '../../store/queries/setup.ts';
 import { findTenant, type StoredTenant } from '../../store/queries/tenants.ts';
-import type { Transaction } from '../change.ts';
+import type { Queryable } from '../../store/queryable.ts';
 import { notFound } from '../refusals.ts';
 import { policyView, roleView, tenantView, userView, type View } from './view.ts';
 import { allTenants, globalPoliciesOf, policiesOf, rolesOf } from './world.ts';
@@ -33,7 +33,7 @@ const USERS_AT_ONCE = 1000;
  * @throws Refusal `not_found`
  */
 export async function exportSetup(db: Database, options: ExportOptions, take: (part: ExportPart) => void): Promise<void> {
-  const read = async (trx: Transaction): Promise<void> => {
+  const read = async (trx: Queryable): Promise<void> => {
     if (options.tenant === undefined) {
       take({ kind: 'global policies', policies: (await globalPoliciesOf(trx)).map(namedPolicy) });
     }
@@ -42,7 +42,7 @@ export async function exportSetup(db: Database, options: ExportOptions, take: (p
   await db.knex.transaction(read, { isolationLevel: 'repeatable read', readOnly: true });
 }
 
-async function tenantsOf(trx: Transaction, id: TenantId | undefined): Promise<readonly StoredTenant[]> {
+async function tenantsOf(trx: Queryable, id: TenantId | undefined): Promise<readonly StoredTenant[]> {
   if (id === undefined) return allTenants(trx);
   const tenant = await findTenant(trx, id);
   if (tenant === undefined) throw notFound('tenant');
@@ -50,7 +50,7 @@ async function tenantsOf(trx: Transaction, id: TenantId | undefined): Promise<re
 }
 
 async function exportTenant(
-  trx: Transaction,
+  trx: Queryable,
   tenant: StoredTenant,
   { users }: ExportOptions,
   take: (part: ExportPart) => void,

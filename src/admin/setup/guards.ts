@@ -9,7 +9,7 @@ import type { NewPolicy, StoredPolicy } from '../../store/queries/policies.ts';
 import { localAdministrators, roleHolders } from '../../store/queries/setup.ts';
 import { hasActiveKeys, hasUsers, type StoredTenant } from '../../store/queries/tenants.ts';
 import { countActiveUsers } from '../../store/queries/users.ts';
-import type { Transaction } from '../change.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import { recordOf } from '../policies/record.ts';
 import { lastAdminRefusal } from '../refusals.ts';
 import { type PolicyStep, policiesAfter } from './policies.ts';

@@ -4,7 +4,7 @@ import { DEFAULT_TENANT, type TenantId } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import { type NewPolicy, policyOwners } from '../../store/queries/policies.ts';
 import type { StoredUser } from '../../store/queries/users.ts';
-import type { Transaction } from '../change.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import { refuseBrokenRules, type TenantPlan } from './guards.ts';
 import { type PolicyStep, policiesAfter, policySteps } from './policies.ts';
 import { NO_SUCH_ROLE, type SetupError } from './read.ts';

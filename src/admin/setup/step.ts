@@ -3,7 +3,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { TenantId } from '../../domain/ids.ts';
 import type { NewSetupUser } from '../../store/queries/setup.ts';
-import type { AuditTarget, Transaction } from '../change.ts';
+import type { Transaction } from '../../store/transaction.ts';
+import type { AuditTarget } from '../change.ts';
 import type { MemberChange } from './difference.ts';
 
 export interface Step {

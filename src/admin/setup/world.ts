@@ -8,7 +8,7 @@ import type { Page } from '../../store/queries/rows.ts';
 import { deletedTenants, holdGlobalPolicies, holdTenants, holdUsers, usersForSetup } from '../../store/queries/setup.ts';
 import { findTenant, listTenants, type StoredTenant } from '../../store/queries/tenants.ts';
 import { lockLocalHolders, type StoredUser } from '../../store/queries/users.ts';
-import type { Transaction } from '../change.ts';
+import type { Queryable } from '../../store/queryable.ts';
 import type { Setup } from './setup.ts';
 
 export interface TenantWorld {
@@ -37,7 +37,7 @@ export interface PruneOptions {
 }
 
 /** @param hold keeps all of it as it is until the transaction ends */
-export async function readWorld(trx: Transaction, setup: Setup, options: PruneOptions, hold: boolean): Promise<World> {
+export async function readWorld(trx: Queryable, setup: Setup, options: PruneOptions, hold: boolean): Promise<World> {
   const ids = setup.tenants.map((tenant) => tenant.id);
   const emails = setup.tenants.flatMap((tenant) => (tenant.users ?? []).map((user) => user.email));
   const pruned = options.prune ? setup.tenants.filter((tenant) => tenant.users !== undefined).map((tenant) => tenant.id) : [];
@@ -67,14 +67,14 @@ export async function readWorld(trx: Transaction, setup: Setup, options: PruneOp
   };
 }
 
-export function allTenants(trx: Transaction): Promise<readonly StoredTenant[]> {
+export function allTenants(trx: Queryable): Promise<readonly StoredTenant[]> {
   return every(
     (page) => listTenants(trx, page),
     (tenant) => [tenant.id],
   );
 }
 
-export function rolesOf(trx: Transaction, tenant: TenantId): Promise<readonly StoredRole[]> {
+export function rolesOf(trx: Queryable, tenant: TenantId): Promise<readonly StoredRole[]> {
   return every(
     (page) => listRoles(trx, { kind: 'one', tenant }, page),
     (role) => [role.name, role.tenantId],
@@ -82,7 +82,7 @@ export function rolesOf(trx: Transaction, tenant: TenantId): Promise<readonly St
 }
 
 /** The tenant's own and the global ones. */
-export function policiesOf(trx: Transaction, tenant: TenantId): Promise<readonly StoredPolicy[]> {
+export function policiesOf(trx: Queryable, tenant: TenantId): Promise<readonly StoredPolicy[]> {
   return every(
     (page) => listPolicies(trx, { kind: 'one', tenant }, page),
     (policy) => [policy.name, policy.tenantId ?? ''],
@@ -107,6 +107,6 @@ async function every<Row>(
 }
 
 /** They are in the list of every tenant, whether or not it exists. */
-export async function globalPoliciesOf(trx: Transaction): Promise<readonly StoredPolicy[]> {
+export async function globalPoliciesOf(trx: Queryable): Promise<readonly StoredPolicy[]> {
   return (await policiesOf(trx, DEFAULT_TENANT)).filter((policy) => policy.tenantId === undefined);
 }

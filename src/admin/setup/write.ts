@@ -4,7 +4,7 @@ import { makeOneTimeToken } from '../../identity/one-time.ts';
 import { type AuditRow, insertAudits } from '../../store/queries/audit.ts';
 import { putPasswordSetup } from '../../store/queries/credentials.ts';
 import { insertUsers, type NewSetupUser } from '../../store/queries/setup.ts';
-import type { Transaction } from '../change.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import { masked } from '../mask.ts';
 import { userResource } from '../users/resource.ts';
 import { inOrder, type PlannedStep, type StepAudit, type Writing } from './step.ts';

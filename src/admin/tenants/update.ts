@@ -11,8 +11,9 @@ import {
   type StoredTenant,
   updateTenant as writeTenant,
 } from '../../store/queries/tenants.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller.ts';
-import { type AuditDraft, change, type Transaction } from '../change.ts';
+import { type AuditDraft, change } from '../change.ts';
 import { notFound, throwIfInvalid } from '../refusals.ts';
 import { mergeQuotas, mergeSettings, type QuotasRequest, type SettingsRequest, settingsErrors } from './merge.ts';
 import { tenantIdOf } from './read.ts';

@@ -3,8 +3,9 @@
 import type { TenantId } from '../../domain/ids.ts';
 import { type LimitsState, readLimits, setCollections, setSpent } from '../../store/queries/limits.ts';
 import { findTenant, lockTenant, type StoredTenant } from '../../store/queries/tenants.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import { type AdminParts, type Caller, isPlatformAdmin } from '../caller.ts';
-import { change, type Transaction } from '../change.ts';
+import { change } from '../change.ts';
 import { notFound } from '../refusals.ts';
 import { tenantIdOf } from '../tenants/read.ts';
 import type { MeteringParts } from './parts.ts';

@@ -2,7 +2,6 @@
 
 import { makeId } from '../../domain/ids.ts';
 import { makeOneTimeToken } from '../../identity/one-time.ts';
-import { lastly } from '../../store/database.ts';
 import { databaseTime } from '../../store/queries/time.ts';
 import { insertUser } from '../../store/queries/users.ts';
 import { sentTogether } from '../../store/together.ts';
@@ -49,7 +48,7 @@ export async function createUser(parts: AdminParts, caller: Caller, request: New
     ] as const);
     const { name, department = null } = request;
     const user = { id, tenantId: caller.tenant, email, name, department };
-    lastly(trx, withUniqueEmail(insertUser(trx, { ...user, passwordHash, roles, passwordSetup: setup?.digest }, at)));
+    trx.lastly(withUniqueEmail(insertUser(trx, { ...user, passwordHash, roles, passwordSetup: setup?.digest }, at)));
     const made = userResource({ ...user, ...NEW, roles: sortedRoles(roles), createdAt: at.date, updatedAt: at.date });
     audit.after = made;
     return made;

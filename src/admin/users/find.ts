@@ -7,8 +7,8 @@ import { enabledAllowPolicies, type StoredPolicy } from '../../store/queries/pol
 import { type DatabaseTime, databaseTime } from '../../store/queries/time.ts';
 import { findUser, lockLocalHolders, lockUser, lockUserUnlessHolder, type StoredUser } from '../../store/queries/users.ts';
 import { sentTogether } from '../../store/together.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller.ts';
-import type { Transaction } from '../change.ts';
 import { notFound } from '../refusals.ts';
 
 /** @throws Refusal `not_found` for any text that cannot be an id */

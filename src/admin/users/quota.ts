@@ -4,7 +4,7 @@ import { Refusal } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
 import { lockTenant, type StoredTenant, shareUnlimitedTenant } from '../../store/queries/tenants.ts';
 import { countActiveUsers } from '../../store/queries/users.ts';
-import type { Transaction } from '../change.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import { tenantGone } from '../refusals.ts';
 
 /**

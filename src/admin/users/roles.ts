@@ -3,7 +3,7 @@
 import { parseRoleName, type RoleName, type TenantId } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import { findRoles, lockRoles } from '../../store/queries/roles.ts';
-import type { Transaction } from '../change.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import { throwIfInvalid } from '../refusals.ts';
 
 /** Each once, in the order in which the database gives them. */

@@ -3,8 +3,9 @@
 import { discardPasswordSetups } from '../../store/queries/credentials.ts';
 import { endSessionsOfUser } from '../../store/queries/sessions.ts';
 import { findUser, type StoredUser, setUserStatus } from '../../store/queries/users.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller.ts';
-import { change, type Transaction } from '../change.ts';
+import { change } from '../change.ts';
 import { mayActOnUser } from '../escalation.ts';
 import { lastAdminRefusal, notFound } from '../refusals.ts';
 import { holdUser } from './find.ts';

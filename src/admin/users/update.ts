@@ -1,7 +1,6 @@
 /** Changing what is written about a user, and the roles given by hand. */
 
 import { ADMIN } from '../../domain/roles.ts';
-import { lastly } from '../../store/database.ts';
 import { discardPasswordSetups } from '../../store/queries/credentials.ts';
 import { type StoredUser, setManualRoles, updateUser as writeUser } from '../../store/queries/users.ts';
 import type { AdminParts, Caller } from '../caller.ts';
@@ -47,7 +46,7 @@ export async function updateUser(parts: AdminParts, caller: Caller, id: string, 
       roles: given,
       updatedAt: at.date,
     };
-    lastly(trx, withUniqueEmail(writeUser(trx, changed, at)));
+    trx.lastly(withUniqueEmail(writeUser(trx, changed, at)));
     audit.before = userResource(user);
     audit.after = userResource(changed);
     return userResource(changed);

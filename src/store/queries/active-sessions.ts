@@ -1,7 +1,7 @@
 /** The sessions of a user that can still prove it, as the user sees them. All times are the database's clock. */
 
-import type { Knex } from 'knex';
 import type { SessionId, UserId } from '../../domain/ids.ts';
+import type { Queryable } from '../queryable.ts';
 import { type Page, storedSession } from './rows.ts';
 
 /** A session as its user sees it. */
@@ -34,7 +34,12 @@ const ACTIVE = `ended_at is null and expires_at > clock_timestamp()
   and last_used_at > clock_timestamp() - :idleMs * interval '1 millisecond'`;
 
 /** The active sessions of a user, the newest first. */
-export async function listActiveSessions(q: Knex, userId: UserId, idleMs: number, page: Page): Promise<readonly StoredSession[]> {
+export async function listActiveSessions(
+  q: Queryable,
+  userId: UserId,
+  idleMs: number,
+  page: Page,
+): Promise<readonly StoredSession[]> {
   const { rows } = await q.raw<{ rows: SessionRow[] }>(
     `${SESSION} where user_id = :userId and ${ACTIVE} and (cast(:after as text) is null or id < :after) order by id desc limit :take`,
     { userId, idleMs, after: page.after?.[0] ?? null, take: page.take },
@@ -44,7 +49,7 @@ export async function listActiveSessions(q: Knex, userId: UserId, idleMs: number
 
 /** One active session of a user; undefined when there is none of that id, whosever it is. */
 export async function findActiveSession(
-  q: Knex,
+  q: Queryable,
   userId: UserId,
   id: SessionId,
   idleMs: number,
@@ -54,7 +59,7 @@ export async function findActiveSession(
 
 /** The same, held until the transaction ends. */
 export async function lockActiveSession(
-  q: Knex,
+  q: Queryable,
   userId: UserId,
   id: SessionId,
   idleMs: number,
@@ -63,7 +68,7 @@ export async function lockActiveSession(
 }
 
 async function activeSession(
-  q: Knex,
+  q: Queryable,
   named: { readonly userId: UserId; readonly id: SessionId; readonly idleMs: number },
   lock: '' | 'for no key update',
 ): Promise<StoredSession | undefined> {

@@ -1,10 +1,10 @@
 /** API keys: their digests and what they may do. The key itself is nowhere here. */
 
-import type { Knex } from 'knex';
 import { type KeyDigest, type KeyId, parseKeyDigest, type TenantId, type UserId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
 import { ASKED, readsPairs } from '../batched.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
+import type { Queryable } from '../queryable.ts';
 import { type KeyFilter, keyIdsInOrder } from './key-lists.ts';
 import { type Page, scopeBinding, scopeCondition, storedKey, storedTenant, storedUser, type TenantScope } from './rows.ts';
 import type { DatabaseTime } from './time.ts';
@@ -83,7 +83,7 @@ function toKey(row: KeyRow): StoredKey {
 
 /** In the order in which they were made. */
 export async function listKeys(
-  q: Knex,
+  q: Queryable,
   scope: TenantScope,
   filter: KeyFilter,
   page: Page,
@@ -105,13 +105,13 @@ const keyOfPair = readsPairs<KeyRow>({
   },
 });
 
-export async function findKey(q: Knex, tenant: TenantId, id: KeyId): Promise<StoredKey | undefined> {
+export async function findKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<StoredKey | undefined> {
   const row = await keyOfPair(q, tenant, id);
   return row && toKey(row);
 }
 
 /** Holds the key until the transaction ends and answers it as it then is. */
-export async function lockKey(q: Knex, tenant: TenantId, id: KeyId): Promise<StoredKey | undefined> {
+export async function lockKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<StoredKey | undefined> {
   const [row] = await runPrepared<KeyRow>(q, STATEMENTS.lock, [tenant, id]);
   return row && toKey(row);
 }
@@ -128,7 +128,13 @@ export type NewKey = Pick<
 >;
 
 /** @param at when; now, unless told */
-export async function insertKey(q: Knex, key: NewKey, secret: KeySecret, createdBy: string, at?: DatabaseTime): Promise<void> {
+export async function insertKey(
+  q: Queryable,
+  key: NewKey,
+  secret: KeySecret,
+  createdBy: string,
+  at?: DatabaseTime,
+): Promise<void> {
   const { id, tenantId, userId = null, description, scopes, constraints, rateLimitRpm, expiresAt } = key;
   const { digest, prefix, lastFour } = secret;
   const values = [id, tenantId, userId, description, scopes, JSON.stringify(constraints), rateLimitRpm, expiresAt];
@@ -136,7 +142,7 @@ export async function insertKey(q: Knex, key: NewKey, secret: KeySecret, created
 }
 
 /** Its tenant and owner never change. */
-export async function updateKey(q: Knex, key: NewKey): Promise<void> {
+export async function updateKey(q: Queryable, key: NewKey): Promise<void> {
   await q.raw(
     `update api_keys set description = :description, scopes = cast(:scopes as text[]), resource_constraints = cast(:constraints as jsonb),
        rate_limit_rpm = :rateLimitRpm, expires_at = :expiresAt, updated_at = clock_timestamp()
@@ -147,7 +153,7 @@ export async function updateKey(q: Knex, key: NewKey): Promise<void> {
 
 /** Gives the key a new secret; the old one works until `previousUntil`, or not at all when that is null. */
 export async function rotateKey(
-  q: Knex,
+  q: Queryable,
   tenant: TenantId,
   id: KeyId,
   secret: KeySecret,
@@ -163,7 +169,7 @@ export async function rotateKey(
 }
 
 /** The digest that a rotation left behind stops as well. */
-export async function revokeKey(q: Knex, tenant: TenantId, id: KeyId): Promise<void> {
+export async function revokeKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<void> {
   await q.raw(
     `update api_keys set revoked_at = clock_timestamp(), updated_at = clock_timestamp()
      where tenant_id = :tenant and id = :id and revoked_at is null`,
@@ -172,7 +178,7 @@ export async function revokeKey(q: Knex, tenant: TenantId, id: KeyId): Promise<v
 }
 
 /** For an owner who is deleted. Answers which keys were revoked. */
-export async function revokeKeysOfUser(q: Knex, tenant: TenantId, userId: UserId): Promise<readonly KeyId[]> {
+export async function revokeKeysOfUser(q: Queryable, tenant: TenantId, userId: UserId): Promise<readonly KeyId[]> {
   const { rows } = await q.raw<{ rows: { id: string }[] }>(
     `update api_keys set revoked_at = clock_timestamp(), updated_at = clock_timestamp()
      where tenant_id = :tenant and user_id = :userId and revoked_at is null returning id`,
@@ -195,7 +201,7 @@ function bindings(key: NewKey) {
 }
 
 /** What an explanation needs to look at a key as if it had been shown. */
-export async function keyDigest(q: Knex, scope: TenantScope, id: KeyId): Promise<KeyDigest | undefined> {
+export async function keyDigest(q: Queryable, scope: TenantScope, id: KeyId): Promise<KeyDigest | undefined> {
   const { rows } = await q.raw<{ rows: { digest: string }[] }>(
     `select encode(digest, 'hex') as digest from api_keys where ${scopeCondition(scope, 'tenant_id')} and id = :id`,
     { ...scopeBinding(scope), id },

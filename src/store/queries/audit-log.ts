@@ -1,6 +1,6 @@
 /** Reading the audit log, newest first. */
 
-import type { Knex } from 'knex';
+import type { Queryable } from '../queryable.ts';
 import type { AuditRow } from './audit.ts';
 import { type Page, scopeBinding, scopeCondition, type TenantScope } from './rows.ts';
 
@@ -57,7 +57,12 @@ const COLUMNS = `id, time, cast(extract(epoch from time) * 1000000 as bigint) as
   after, request_id as "requestId"`;
 
 /** @param page its position is `timeMicros` and `id` of the row before, both as digits */
-export async function listAudit(q: Knex, scope: TenantScope, filter: AuditFilter, page: Page): Promise<readonly StoredAudit[]> {
+export async function listAudit(
+  q: Queryable,
+  scope: TenantScope,
+  filter: AuditFilter,
+  page: Page,
+): Promise<readonly StoredAudit[]> {
   const conditions = [
     scopeCondition(scope, 'tenant_id'),
     ...(page.after === undefined

@@ -1,8 +1,8 @@
 /** The audit log's seals, the queue of rows that wait for one, and rows as the chain reads them. */
 
-import type { Knex } from 'knex';
 import { Fault } from '../../domain/errors.ts';
 import type { ChainRow, RemovalSeal, RowsSeal, Seal } from '../audit-chain.ts';
+import type { Queryable } from '../queryable.ts';
 
 /** The newest seal as `audit_chain` has it. */
 export interface ChainHead {
@@ -32,7 +32,7 @@ export interface WaitingRow {
 }
 
 /** The first of those that wait, by id. */
-export async function waitingRows(q: Knex, take: number): Promise<readonly WaitingRow[]> {
+export async function waitingRows(q: Queryable, take: number): Promise<readonly WaitingRow[]> {
   const { rows } = await q.raw<{ rows: (ChainRow & { readonly there: boolean })[] }>(
     bounded(
       `select u.id, a.id is not null as there, ${CHAIN_ROW}
@@ -43,13 +43,13 @@ export async function waitingRows(q: Knex, take: number): Promise<readonly Waiti
   return rows.map((row) => ({ id: row.id, row: row.there ? row : undefined }));
 }
 
-export async function anyWaiting(q: Knex): Promise<boolean> {
+export async function anyWaiting(q: Queryable): Promise<boolean> {
   const { rows } = await q.raw<{ rows: { waiting: boolean }[] }>('select exists (select from audit_unsealed) as waiting');
   return rows[0]?.waiting === true;
 }
 
 /** How many wait, and the first of them whose row is gone. */
-export async function waitingState(q: Knex): Promise<{ readonly count: number; readonly gone: number | undefined }> {
+export async function waitingState(q: Queryable): Promise<{ readonly count: number; readonly gone: number | undefined }> {
   const { rows } = await q.raw<{ rows: { count: number; gone: number | null }[] }>(
     `select count(*) as count, min(u.id) filter (where a.id is null) as gone
      from audit_unsealed u left join audit_log a on a.id = u.id`,
@@ -57,12 +57,12 @@ export async function waitingState(q: Knex): Promise<{ readonly count: number; r
   return { count: rows[0]?.count ?? 0, gone: rows[0]?.gone ?? undefined };
 }
 
-export async function noLongerWaiting(q: Knex, ids: readonly number[]): Promise<void> {
+export async function noLongerWaiting(q: Queryable, ids: readonly number[]): Promise<void> {
   await q.raw('delete from audit_unsealed where id = any(cast(:ids as bigint[]))', { ids });
 }
 
 /** Of the rows with these ids, in order of id, those after `after` that fit into one answer; empty when there are no more. */
-export async function rowsToCheck(q: Knex, ids: readonly number[], after: number): Promise<readonly ChainRow[]> {
+export async function rowsToCheck(q: Queryable, ids: readonly number[], after: number): Promise<readonly ChainRow[]> {
   const { rows } = await q.raw<{ rows: ChainRow[] }>(
     bounded(`select a.id, ${CHAIN_ROW} from audit_log a where a.id = any(cast(:ids as bigint[])) and a.id > :after`),
     { ids, after },
@@ -70,12 +70,12 @@ export async function rowsToCheck(q: Knex, ids: readonly number[], after: number
   return rows;
 }
 
-export async function chainHead(q: Knex): Promise<ChainHead | undefined> {
+export async function chainHead(q: Queryable): Promise<ChainHead | undefined> {
   const { rows } = await q.raw<{ rows: ChainHead[] }>('select seq, hash, mac from audit_chain');
   return rows[0];
 }
 
-export async function putChainHead(q: Knex, head: ChainHead): Promise<void> {
+export async function putChainHead(q: Queryable, head: ChainHead): Promise<void> {
   await q.raw(
     `insert into audit_chain (seq, hash, mac) values (:seq, :hash, :mac)
      on conflict (only_row) do update set seq = excluded.seq, hash = excluded.hash, mac = excluded.mac`,
@@ -84,14 +84,14 @@ export async function putChainHead(q: Knex, head: ChainHead): Promise<void> {
 }
 
 /** What a seal made now says about when it was made: the database's clock, with all its digits. */
-export async function sealingTime(q: Knex): Promise<string> {
+export async function sealingTime(q: Queryable): Promise<string> {
   const { rows } = await q.raw<{ rows: { now: string }[] }>('select cast(extract(epoch from clock_timestamp()) as text) as now');
   const now = rows[0]?.now;
   if (now === undefined) throw new Fault('the database did not tell the time');
   return now;
 }
 
-export async function insertSeal(q: Knex, seal: Seal): Promise<void> {
+export async function insertSeal(q: Queryable, seal: Seal): Promise<void> {
   await q.raw(
     `insert into audit_seals (seq, kind, sealed_at, row_ids, row_digests, removed_through, removed_hash, removed_rows, previous_hash, hash)
      values (:seq, :kind, timestamptz 'epoch' + cast(:sealedAt || ' seconds' as interval), cast(:ids as bigint[]), :digests,
@@ -148,24 +148,24 @@ function toSeal(row: SealRow): Seal {
 }
 
 /** In the order of the chain. */
-export async function sealsAfter(q: Knex, seq: number, take: number): Promise<readonly Seal[]> {
+export async function sealsAfter(q: Queryable, seq: number, take: number): Promise<readonly Seal[]> {
   const { rows } = await q.raw<{ rows: SealRow[] }>(`${SEAL} where seq > :seq order by seq limit :take`, { seq, take });
   return rows.map(toSeal);
 }
 
-export async function lastSeal(q: Knex): Promise<Seal | undefined> {
+export async function lastSeal(q: Queryable): Promise<Seal | undefined> {
   const { rows } = await q.raw<{ rows: SealRow[] }>(`${SEAL} order by seq desc limit 1`);
   return rows[0] && toSeal(rows[0]);
 }
 
-export async function lastRemoval(q: Knex): Promise<Seal | undefined> {
+export async function lastRemoval(q: Queryable): Promise<Seal | undefined> {
   const { rows } = await q.raw<{ rows: SealRow[] }>(`${SEAL} where kind = 'removal' order by seq desc limit 1`);
   return rows[0] && toSeal(rows[0]);
 }
 
 /** The oldest seals that were made longer ago than `ageMs`, with how many rows each names. */
 export async function expiredSeals(
-  q: Knex,
+  q: Queryable,
   ageMs: number,
   take: number,
 ): Promise<readonly { readonly seq: number; readonly hash: Uint8Array; readonly rows: number }[]> {
@@ -180,7 +180,7 @@ export async function expiredSeals(
 }
 
 /** Deletes the seals up to one and the rows that they name; answers how many rows there were. */
-export async function deleteSealed(q: Knex, through: number): Promise<number> {
+export async function deleteSealed(q: Queryable, through: number): Promise<number> {
   const { rows } = await q.raw<{ rows: { gone: number }[] }>(
     `with seals as (delete from audit_seals where seq <= :through returning row_ids),
        gone as (delete from audit_log where id in (select unnest(row_ids) from seals) returning id)
@@ -192,7 +192,7 @@ export async function deleteSealed(q: Knex, through: number): Promise<number> {
 
 /** Ids that any seal names and that lie in a range, page by page of seals. An id that two seals name comes twice. */
 export async function sealedIds(
-  q: Knex,
+  q: Queryable,
   range: { readonly from: number; readonly before: number },
   page: { readonly after: number; readonly take: number },
 ): Promise<{ readonly ids: readonly number[]; readonly last: number | undefined }> {
@@ -206,7 +206,7 @@ export async function sealedIds(
 
 /** Ids of a table in a range, ascending. */
 export async function idsIn(
-  q: Knex,
+  q: Queryable,
   table: 'audit_log' | 'audit_unsealed',
   range: { readonly after: number; readonly before: number },
   take: number,

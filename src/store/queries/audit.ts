@@ -1,7 +1,7 @@
 /** Rows of the audit log: written once, never changed. */
 
-import type { Knex } from 'knex';
 import { runPrepared } from '../prepared.ts';
+import type { Queryable } from '../queryable.ts';
 
 export interface AuditRow {
   readonly actorType: 'user' | 'api_key' | 'system' | 'anonymous';
@@ -56,12 +56,12 @@ export function auditValues(row: AuditRow): readonly unknown[] {
 const INSERT = { name: 'insert_audit', text: `with ${auditedBy('(select) as once', 1)} select` };
 
 /** Writes a row and puts it down to be sealed. */
-export async function insertAudit(trx: Knex, row: AuditRow): Promise<void> {
+export async function insertAudit(trx: Queryable, row: AuditRow): Promise<void> {
   await runPrepared(trx, INSERT, auditValues(row));
 }
 
 /** Writes many rows like `insertAudit`, in one statement. */
-export async function insertAudits(trx: Knex, rows: readonly AuditRow[]): Promise<void> {
+export async function insertAudits(trx: Queryable, rows: readonly AuditRow[]): Promise<void> {
   await trx.raw(
     `with written as (
        insert into audit_log (${COLUMNS})

@@ -1,9 +1,9 @@
 /** What proves a local user: the password's hash and the one-time tokens that let one be set. Never a password itself. */
 
-import type { Knex } from 'knex';
 import { Fault } from '../../domain/errors.ts';
 import type { TenantId, UserId } from '../../domain/ids.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
+import type { Queryable } from '../queryable.ts';
 import { storedTenant, storedUser } from './rows.ts';
 
 export interface PasswordUser {
@@ -61,24 +61,24 @@ export function toPasswordUser(row: PasswordRow): PasswordUser {
 const BY_EMAIL = { name: 'password_user_by_email', text: `${PASSWORD_USER} where u.email = $1` };
 
 /** By e-mail, which is unique across the platform and stored in lower case. */
-export async function passwordUserByEmail(q: Knex, email: string): Promise<PasswordUser | undefined> {
+export async function passwordUserByEmail(q: Queryable, email: string): Promise<PasswordUser | undefined> {
   const [row] = await runPrepared<PasswordRow>(q, BY_EMAIL, [email]);
   return row && toPasswordUser(row);
 }
 
-export async function passwordUserById(q: Knex, id: UserId): Promise<PasswordUser | undefined> {
+export async function passwordUserById(q: Queryable, id: UserId): Promise<PasswordUser | undefined> {
   const result = await q.raw<{ rows: PasswordRow[] }>(`${PASSWORD_USER} where u.id = :id`, { id });
   const [row] = result.rows;
   return row && toPasswordUser(row);
 }
 
 /** Replaces a hash by another of the same password; nothing happens when the password was changed meanwhile. */
-export async function upgradeHash(q: Knex, id: UserId, from: string, to: string): Promise<void> {
+export async function upgradeHash(q: Queryable, id: UserId, from: string, to: string): Promise<void> {
   await q.raw('update users set password_hash = :to where id = :id and password_hash = :from', { id, from, to });
 }
 
 /** Changes a password; false when the one that was checked is no longer the user's, or the user is deactivated. */
-export async function replacePassword(q: Knex, id: UserId, version: string, to: string): Promise<boolean> {
+export async function replacePassword(q: Queryable, id: UserId, version: string, to: string): Promise<boolean> {
   const result = await q.raw<{ rowCount: number }>(
     `update users set password_hash = :to, password_changed_at = clock_timestamp(), updated_at = clock_timestamp()
      where id = :id and ${PASSWORD_VERSION} = :version and status = 'active'`,
@@ -88,7 +88,7 @@ export async function replacePassword(q: Knex, id: UserId, version: string, to: 
 }
 
 /** Sets a local, active user's password, whatever it was; false when there is no such user. */
-export async function setPassword(q: Knex, id: UserId, to: string): Promise<boolean> {
+export async function setPassword(q: Queryable, id: UserId, to: string): Promise<boolean> {
   const result = await q.raw<{ rowCount: number }>(
     `update users set password_hash = :to, password_changed_at = clock_timestamp(), updated_at = clock_timestamp()
      where id = :id and source = 'local' and status = 'active'`,
@@ -109,18 +109,18 @@ const PUT_PASSWORD_SETUP: Prepared = {
 };
 
 /** Keeps the digest of a one-time token; the ones given out before stop working. Answers when it expires, in milliseconds since the epoch. */
-export async function putPasswordSetup(q: Knex, userId: UserId, digest: Uint8Array): Promise<number> {
+export async function putPasswordSetup(q: Queryable, userId: UserId, digest: Uint8Array): Promise<number> {
   const [row] = await runPrepared<{ expires_ms: number }>(q, PUT_PASSWORD_SETUP, [digest, userId, PASSWORD_SETUP_MS]);
   if (row === undefined) throw new Fault('a one-time token was not stored');
   return row.expires_ms;
 }
 
-export async function discardPasswordSetups(q: Knex, userId: UserId): Promise<void> {
+export async function discardPasswordSetups(q: Queryable, userId: UserId): Promise<void> {
   await q.raw('delete from one_time_tokens where user_id = :userId', { userId });
 }
 
 /** Takes away a batch of one-time tokens past their time; answers how many. */
-export async function prunePasswordSetups(q: Knex, batch: number): Promise<number> {
+export async function prunePasswordSetups(q: Queryable, batch: number): Promise<number> {
   const { rowCount } = await q.raw<{ rowCount: number }>(
     `delete from one_time_tokens where digest in
        (select digest from one_time_tokens where expires_at < statement_timestamp() order by expires_at limit :batch)`,
@@ -132,14 +132,14 @@ export async function prunePasswordSetups(q: Knex, batch: number): Promise<numbe
 const USABLE = `digest = :digest and purpose = 'password_setup' and used_at is null and expires_at > clock_timestamp()`;
 
 /** Whom a one-time token that still works lets set a password. */
-export async function passwordSetupUser(q: Knex, digest: Uint8Array): Promise<UserId | undefined> {
+export async function passwordSetupUser(q: Queryable, digest: Uint8Array): Promise<UserId | undefined> {
   const result = await q.raw<{ rows: { user_id: string }[] }>(`select user_id from one_time_tokens where ${USABLE}`, { digest });
   const row = result.rows[0];
   return row && storedUser(row.user_id);
 }
 
 /** Uses a one-time token up; false when somebody was faster. */
-export async function usePasswordSetup(q: Knex, digest: Uint8Array): Promise<boolean> {
+export async function usePasswordSetup(q: Queryable, digest: Uint8Array): Promise<boolean> {
   const result = await q.raw<{ rowCount: number }>(`delete from one_time_tokens where ${USABLE}`, { digest });
   return result.rowCount === 1;
 }

@@ -3,9 +3,9 @@
  * makes anybody somebody.
  */
 
-import type { Knex } from 'knex';
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
+import type { Queryable } from '../queryable.ts';
 import { storedRole, storedTenant, storedUser } from './rows.ts';
 
 /** Who somebody is in a directory. */
@@ -73,7 +73,10 @@ const STATEMENTS = {
   },
 } as const satisfies Readonly<Record<string, Prepared>>;
 
-export async function findDirectoryUser(q: Knex, { directory, stableId }: DirectoryIdentity): Promise<DirectoryUser | undefined> {
+export async function findDirectoryUser(
+  q: Queryable,
+  { directory, stableId }: DirectoryIdentity,
+): Promise<DirectoryUser | undefined> {
   const [row] = await runPrepared<DirectoryRow>(q, STATEMENTS.find, [directory, stableId]);
   return (
     row && {
@@ -89,13 +92,13 @@ export async function findDirectoryUser(q: Knex, { directory, stableId }: Direct
 }
 
 /** The same, with the row held until the transaction ends. What is read is as the last holder left it. */
-export async function holdDirectoryUser(trx: Knex, identity: DirectoryIdentity): Promise<DirectoryUser | undefined> {
+export async function holdDirectoryUser(trx: Queryable, identity: DirectoryIdentity): Promise<DirectoryUser | undefined> {
   const held = await runPrepared(trx, STATEMENTS.hold, [identity.directory, identity.stableId]);
   return held.length === 0 ? undefined : findDirectoryUser(trx, identity);
 }
 
 /** Who makes the user of an identity that has none takes this first, so that of two first logins at once one makes it. */
-export async function lockDirectoryIdentity(trx: Knex, { directory, stableId }: DirectoryIdentity): Promise<void> {
+export async function lockDirectoryIdentity(trx: Queryable, { directory, stableId }: DirectoryIdentity): Promise<void> {
   await runPrepared(trx, STATEMENTS.lock, [directory, stableId]);
 }
 
@@ -110,7 +113,7 @@ export interface NewDirectoryUser {
 }
 
 /** Fails with a broken `users_email_key` when the e-mail is taken. */
-export async function insertDirectoryUser(trx: Knex, user: NewDirectoryUser): Promise<void> {
+export async function insertDirectoryUser(trx: Queryable, user: NewDirectoryUser): Promise<void> {
   const { id, tenantId, email, name, identity, roles } = user;
   await runPrepared(trx, STATEMENTS.insert, [id, tenantId, email, name, identity.directory, identity.stableId, roles]);
   await giveDirectoryRoles(trx, id, roles);
@@ -118,13 +121,13 @@ export async function insertDirectoryUser(trx: Knex, user: NewDirectoryUser): Pr
 
 /** Writes what the directory says of a user. Fails with a broken `users_email_key` when the e-mail is taken. */
 export async function updateDirectoryUser(
-  trx: Knex,
+  trx: Queryable,
   user: Pick<DirectoryUser, 'id' | 'tenantId' | 'email' | 'name'>,
 ): Promise<void> {
   await runPrepared(trx, STATEMENTS.update, [user.tenantId, user.id, user.email, user.name]);
 }
 
 /** Makes the roles given by the directory exactly these; those given by hand stay. The user's row must be held, the roles known. */
-export async function giveDirectoryRoles(trx: Knex, id: UserId, roles: readonly RoleName[]): Promise<void> {
+export async function giveDirectoryRoles(trx: Queryable, id: UserId, roles: readonly RoleName[]): Promise<void> {
   await runPrepared(trx, STATEMENTS.giveRoles, [id, roles]);
 }

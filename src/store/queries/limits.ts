@@ -1,8 +1,8 @@
 /** What a tenant's limits stand at. */
 
-import type { Knex } from 'knex';
 import { Fault } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
+import type { Queryable } from '../queryable.ts';
 
 export interface LimitsState {
   /** Granted to all processes in the rate window of now; what they lease ahead of need is in it. */
@@ -19,7 +19,7 @@ export interface LimitsState {
 }
 
 /** @param period the calendar month in the tenant's time zone: `2026-11` */
-export async function readLimits(q: Knex, tenant: TenantId, period: string, windowMs: number): Promise<LimitsState> {
+export async function readLimits(q: Queryable, tenant: TenantId, period: string, windowMs: number): Promise<LimitsState> {
   const { rows } = await q.raw<{ rows: LimitsState[] }>(
     `with now_window as materialized (
        select cast(floor(extract(epoch from clock_timestamp()) * 1000 / :windowMs) as bigint) as number
@@ -42,7 +42,7 @@ export async function readLimits(q: Knex, tenant: TenantId, period: string, wind
 }
 
 /** Sets what is spent, as whoever counted it found it. What is booked afterwards is added. */
-export async function setSpent(trx: Knex, tenant: TenantId, period: string, spent: number): Promise<void> {
+export async function setSpent(trx: Queryable, tenant: TenantId, period: string, spent: number): Promise<void> {
   await trx.raw(
     `insert into token_budgets (tenant_id, period, spent) values (:tenant, :period, :spent)
      on conflict (tenant_id, period) do update set spent = excluded.spent`,
@@ -51,7 +51,7 @@ export async function setSpent(trx: Knex, tenant: TenantId, period: string, spen
 }
 
 /** Sets how many collections there are. Creations under way are counted when they are answered. */
-export async function setCollections(trx: Knex, tenant: TenantId, count: number): Promise<void> {
+export async function setCollections(trx: Queryable, tenant: TenantId, count: number): Promise<void> {
   await trx.raw(
     `insert into collection_counts (tenant_id, count) values (:tenant, :count)
      on conflict (tenant_id) do update set count = excluded.count`,

@@ -4,9 +4,9 @@
  * thousand guesses at once get no further than a thousand in a row.
  */
 
-import type { Knex } from 'knex';
 import type pg from 'pg';
 import { runPrepared } from '../prepared.ts';
+import type { Queryable } from '../queryable.ts';
 import { PASSWORD_USER, type PasswordRow, type PasswordUser, toPasswordUser } from './credentials.ts';
 
 export type FailureScope = 'account' | 'address';
@@ -54,7 +54,12 @@ const CLAIM_LOGIN = {
 };
 
 /** Counts one attempt; true when the subject still had one left. The first attempt after its window's end begins a new window. */
-export async function claimAttempt(q: Knex, scope: FailureScope, subject: Uint8Array, window: FailureWindow): Promise<boolean> {
+export async function claimAttempt(
+  q: Queryable,
+  scope: FailureScope,
+  subject: Uint8Array,
+  window: FailureWindow,
+): Promise<boolean> {
   return (await runPrepared(q, CLAIM, [subject, window.limit, window.windowMs, scope])).length === 1;
 }
 
@@ -75,14 +80,14 @@ export interface Claimed {
 const NOT_CLAIMED: Claimed = { account: false, address: false };
 
 /** Counts one attempt of an account and of an address. */
-export async function claimAttempts(q: Knex, attempt: Attempt, windows: AttemptWindows): Promise<Claimed> {
+export async function claimAttempts(q: Queryable, attempt: Attempt, windows: AttemptWindows): Promise<Claimed> {
   const [row] = await runPrepared<Claimed & pg.QueryResultRow>(q, CLAIM_BOTH, valuesOf(attempt, windows));
   return row ?? NOT_CLAIMED;
 }
 
 /** Like `claimAttempts`, and looks up whose password it is about when both had one left. @param email undefined: nobody's */
 export async function claimLogin(
-  q: Knex,
+  q: Queryable,
   attempt: Attempt,
   windows: AttemptWindows,
   email: string | undefined,
@@ -104,7 +109,7 @@ function valuesOf({ account, address }: Attempt, windows: AttemptWindows): reado
 }
 
 /** Milliseconds until the subject's window ends; 0 when it has none. */
-export async function windowLeftMs(q: Knex, scope: FailureScope, subject: Uint8Array, windowMs: number): Promise<number> {
+export async function windowLeftMs(q: Queryable, scope: FailureScope, subject: Uint8Array, windowMs: number): Promise<number> {
   const result = await q.raw<{ rows: { left_ms: number }[] }>(
     `select ceil(extract(epoch from window_start - clock_timestamp()) * 1000 + :windowMs)::float8 as left_ms
      from login_failures where scope = :scope and subject = :subject`,
@@ -114,7 +119,7 @@ export async function windowLeftMs(q: Knex, scope: FailureScope, subject: Uint8A
 }
 
 /** Takes the attempt of one of its subjects back. */
-export async function returnAttempt(q: Knex, scope: FailureScope, subject: Uint8Array): Promise<void> {
+export async function returnAttempt(q: Queryable, scope: FailureScope, subject: Uint8Array): Promise<void> {
   await q.raw('update login_failures set failures = failures - 1 where scope = :scope and subject = :subject and failures > 0', {
     scope,
     subject,
@@ -157,24 +162,24 @@ const RETURN = { name: 'return_attempts', text: `with ${returnedBy('(select) as 
  * Takes one attempt of the account and one of the address back: it was no failure after all. One statement, because all who come from one
  * address share its row, and hold it until they are done.
  */
-export async function returnAttempts(q: Knex, { account, address }: Attempt): Promise<void> {
+export async function returnAttempts(q: Queryable, { account, address }: Attempt): Promise<void> {
   await runPrepared(q, RETURN, [account, address]);
 }
 
 const FORGIVE = { name: 'forgive_attempt', text: `with ${forgivenBy('(select) as once', 1)} select` };
 
 /** Forgets the account's failures and takes one attempt of the address back. */
-export async function forgiveAttempt(q: Knex, account: Uint8Array, address: Uint8Array): Promise<void> {
+export async function forgiveAttempt(q: Queryable, account: Uint8Array, address: Uint8Array): Promise<void> {
   await runPrepared(q, FORGIVE, [account, address]);
 }
 
 /** Forgets the subject's failures. */
-export async function clearFailures(q: Knex, scope: FailureScope, subject: Uint8Array): Promise<void> {
+export async function clearFailures(q: Queryable, scope: FailureScope, subject: Uint8Array): Promise<void> {
   await q.raw('delete from login_failures where scope = :scope and subject = :subject', { scope, subject });
 }
 
 /** Takes away a batch of windows that ended and answers how many; rows that an attempt holds are left to it. */
-export async function pruneWindows(q: Knex, windowMs: number, batch: number): Promise<number> {
+export async function pruneWindows(q: Queryable, windowMs: number, batch: number): Promise<number> {
   const { rowCount } = await q.raw<{ rowCount: number }>(
     `delete from login_failures where (scope, subject) in (
        select scope, subject from login_failures

@@ -1,9 +1,9 @@
 /** Policies of one tenant and the global ones, which are in force in every tenant. */
 
-import type { Knex } from 'knex';
 import type { PolicyName, RoleName, TenantId } from '../../domain/ids.ts';
 import type { Conditions } from '../../domain/records.ts';
 import { runPrepared } from '../prepared.ts';
+import type { Queryable } from '../queryable.ts';
 import { type Page, scopeBinding, storedPolicy, storedRole, storedTenant, type TenantScope } from './rows.ts';
 
 /** The row's own number; it never leaves the store's and the use cases' hands. */
@@ -74,7 +74,7 @@ function toPolicy(row: PolicyRow): StoredPolicy {
 }
 
 /** A tenant's policies together with the global ones; by name, then tenant. */
-export async function listPolicies(q: Knex, scope: TenantScope, page: Page): Promise<readonly StoredPolicy[]> {
+export async function listPolicies(q: Queryable, scope: TenantScope, page: Page): Promise<readonly StoredPolicy[]> {
   const [name = '', after = ''] = page.after ?? [];
   if (scope.kind === 'every') {
     const order = `p.name collate "C", coalesce(p.tenant_id, '') collate "C"`;
@@ -101,7 +101,7 @@ export async function listPolicies(q: Knex, scope: TenantScope, page: Page): Pro
 }
 
 /** Among a tenant's own and the global ones; a name is only one of them. */
-export async function findPolicy(q: Knex, tenant: TenantId, name: PolicyName): Promise<StoredPolicy | undefined> {
+export async function findPolicy(q: Queryable, tenant: TenantId, name: PolicyName): Promise<StoredPolicy | undefined> {
   const { rows } = await q.raw<{ rows: PolicyRow[] }>(
     `${POLICY} where ${VISIBLE} and p.name = :name order by p.tenant_id nulls first limit 1`,
     { tenant, name },
@@ -110,7 +110,7 @@ export async function findPolicy(q: Knex, tenant: TenantId, name: PolicyName): P
 }
 
 /** Holds the row until the transaction ends. */
-export async function lockPolicy(q: Knex, tenant: TenantId, name: PolicyName): Promise<void> {
+export async function lockPolicy(q: Queryable, tenant: TenantId, name: PolicyName): Promise<void> {
   await q.raw(`select from policies p where ${VISIBLE} and p.name = :name for update`, { tenant, name });
 }
 
@@ -118,12 +118,12 @@ export async function lockPolicy(q: Knex, tenant: TenantId, name: PolicyName): P
  * Serves the makers of policies of one name one after the other, whatever their tenants, until the transaction ends: no index can
  * hold a name unique across a tenant and the global ones.
  */
-export async function reservePolicyName(q: Knex, name: PolicyName): Promise<void> {
+export async function reservePolicyName(q: Queryable, name: PolicyName): Promise<void> {
   await q.raw('select pg_advisory_xact_lock(726543481, hashtext(:name))', { name });
 }
 
 /** Whether the name is taken for this owner: by its own or a global policy; for a global one, by any policy at all. */
-export async function isPolicyNameTaken(q: Knex, tenant: TenantId | undefined, name: PolicyName): Promise<boolean> {
+export async function isPolicyNameTaken(q: Queryable, tenant: TenantId | undefined, name: PolicyName): Promise<boolean> {
   const { rows } = await q.raw<{ rows: unknown[] }>(
     `select from policies p where p.name = :name ${tenant === undefined ? '' : `and ${VISIBLE}`} limit 1`,
     tenant === undefined ? { name } : { name, tenant },
@@ -132,13 +132,18 @@ export async function isPolicyNameTaken(q: Knex, tenant: TenantId | undefined, n
 }
 
 /** The enabled allow policies that bind somebody in a tenant: its own and the global ones, conditional ones too. */
-export async function enabledAllowPolicies(q: Knex, tenant: TenantId): Promise<readonly StoredPolicy[]> {
+export async function enabledAllowPolicies(q: Queryable, tenant: TenantId): Promise<readonly StoredPolicy[]> {
   const rows = await runPrepared<PolicyRow>(q, ENABLED_ALLOWS, [tenant]);
   return rows.map(toPolicy);
 }
 
 /** The policies of a tenant and the global ones that are attached to a role, by name. */
-export async function policiesOfRole(q: Knex, tenant: TenantId, role: RoleName, page: Page): Promise<readonly StoredPolicy[]> {
+export async function policiesOfRole(
+  q: Queryable,
+  tenant: TenantId,
+  role: RoleName,
+  page: Page,
+): Promise<readonly StoredPolicy[]> {
   const { rows } = await q.raw<{ rows: PolicyRow[] }>(
     `${POLICY} join policy_roles r on r.policy_id = p.id
      where ${VISIBLE} and r.role_name = :role and p.name collate "C" > :after
@@ -151,7 +156,7 @@ export async function policiesOfRole(q: Knex, tenant: TenantId, role: RoleName, 
 export type NewPolicy = Omit<StoredPolicy, 'number' | 'createdAt' | 'updatedAt'>;
 
 /** Its roles are attached apart. Fails with a broken `policies_by_name` when the name is taken. */
-export async function insertPolicy(q: Knex, policy: NewPolicy): Promise<PolicyNumber> {
+export async function insertPolicy(q: Queryable, policy: NewPolicy): Promise<PolicyNumber> {
   const { rows } = await q.raw<{ rows: { number: string }[] }>(
     `insert into policies (tenant_id, name, description, effect, actions, resources, conditions, applies_to, enabled)
      values (:tenant, :name, :description, :effect, cast(:actions as text[]), cast(:resources as text[]), cast(:conditions as jsonb), :appliesTo, :enabled)
@@ -162,7 +167,7 @@ export async function insertPolicy(q: Knex, policy: NewPolicy): Promise<PolicyNu
 }
 
 /** Its name and its owner never change. */
-export async function updatePolicy(q: Knex, number: PolicyNumber, policy: NewPolicy): Promise<void> {
+export async function updatePolicy(q: Queryable, number: PolicyNumber, policy: NewPolicy): Promise<void> {
   await q.raw(
     `update policies set description = :description, effect = :effect, actions = cast(:actions as text[]), resources = cast(:resources as text[]),
        conditions = cast(:conditions as jsonb), applies_to = :appliesTo, enabled = :enabled, updated_at = clock_timestamp()
@@ -172,7 +177,7 @@ export async function updatePolicy(q: Knex, number: PolicyNumber, policy: NewPol
 }
 
 /** Makes the attached roles exactly these. */
-export async function setAttachedRoles(q: Knex, number: PolicyNumber, roles: readonly RoleName[]): Promise<void> {
+export async function setAttachedRoles(q: Queryable, number: PolicyNumber, roles: readonly RoleName[]): Promise<void> {
   await q.raw('delete from policy_roles where policy_id = :number and role_name <> all(cast(:roles as text[]))', {
     number,
     roles,
@@ -183,12 +188,12 @@ export async function setAttachedRoles(q: Knex, number: PolicyNumber, roles: rea
   );
 }
 
-export async function deletePolicy(q: Knex, number: PolicyNumber): Promise<void> {
+export async function deletePolicy(q: Queryable, number: PolicyNumber): Promise<void> {
   await q.raw('delete from policies where id = :number', { number });
 }
 
 /** Whether any policy of the tenant is attached to a role. Global ones attach to built-in roles alone. */
-export async function isRoleAttached(q: Knex, tenant: TenantId, role: RoleName): Promise<boolean> {
+export async function isRoleAttached(q: Queryable, tenant: TenantId, role: RoleName): Promise<boolean> {
   const { rows } = await q.raw<{ rows: unknown[] }>(
     `select from policy_roles r join policies p on p.id = r.policy_id where coalesce(p.tenant_id, '') = :tenant and r.role_name = :role limit 1`,
     { tenant, role },
@@ -196,7 +201,7 @@ export async function isRoleAttached(q: Knex, tenant: TenantId, role: RoleName):
   return rows.length > 0;
 }
 
-export async function detachRoleFromAll(q: Knex, tenant: TenantId, role: RoleName): Promise<void> {
+export async function detachRoleFromAll(q: Queryable, tenant: TenantId, role: RoleName): Promise<void> {
   await q.raw(
     `delete from policy_roles r using policies p where p.id = r.policy_id and coalesce(p.tenant_id, '') = :tenant and r.role_name = :role`,
     { tenant, role },
@@ -218,7 +223,7 @@ function bindings(policy: NewPolicy) {
 }
 
 /** Who has a policy of that name: tenants, and undefined for a global one. */
-export async function policyOwners(q: Knex, name: PolicyName): Promise<readonly (TenantId | undefined)[]> {
+export async function policyOwners(q: Queryable, name: PolicyName): Promise<readonly (TenantId | undefined)[]> {
   const { rows } = await q.raw<{ rows: { tenant_id: TenantId | null }[] }>(
     'select tenant_id from policies where name = :name order by tenant_id limit 1000',
     { name },
@@ -227,7 +232,11 @@ export async function policyOwners(q: Knex, name: PolicyName): Promise<readonly 
 }
 
 /** One owner's policy, held until the transaction ends; undefined as owner = global. */
-export async function findPolicyOf(q: Knex, owner: TenantId | undefined, name: PolicyName): Promise<StoredPolicy | undefined> {
+export async function findPolicyOf(
+  q: Queryable,
+  owner: TenantId | undefined,
+  name: PolicyName,
+): Promise<StoredPolicy | undefined> {
   await q.raw('select from policies where tenant_id is not distinct from :owner and name = :name for update', {
     owner: owner ?? null,
     name,

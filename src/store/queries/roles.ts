@@ -1,10 +1,10 @@
 /** Custom roles of one tenant. The built-in ones are code, not rows. */
 
-import type { Knex } from 'knex';
 import type { RoleName, TenantId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
+import type { Queryable } from '../queryable.ts';
 import { type Page, scopeBinding, scopeCondition, storedRole, storedTenant, type TenantScope } from './rows.ts';
 import type { DatabaseTime } from './time.ts';
 
@@ -62,7 +62,7 @@ function toRole(row: RoleRow): StoredRole {
 }
 
 /** By name, then tenant. */
-export async function listRoles(q: Knex, scope: TenantScope, page: Page): Promise<readonly StoredRole[]> {
+export async function listRoles(q: Queryable, scope: TenantScope, page: Page): Promise<readonly StoredRole[]> {
   // In one tenant a name is one role's.
   const order = scope.kind === 'one' ? 'name collate "C"' : 'name collate "C", tenant_id collate "C"';
   const [name = '', tenant = ''] = page.after ?? [];
@@ -74,13 +74,13 @@ export async function listRoles(q: Knex, scope: TenantScope, page: Page): Promis
   return rows.map(toRole);
 }
 
-export async function findRole(q: Knex, tenant: TenantId, name: RoleName): Promise<StoredRole | undefined> {
+export async function findRole(q: Queryable, tenant: TenantId, name: RoleName): Promise<StoredRole | undefined> {
   const [row] = await runPrepared<RoleRow>(q, STATEMENTS.find, [tenant, name]);
   return row && toRole(row);
 }
 
 /** Those of the names that are custom roles of the tenant. */
-export async function findRoles(q: Knex, tenant: TenantId, names: readonly RoleName[]): Promise<readonly StoredRole[]> {
+export async function findRoles(q: Queryable, tenant: TenantId, names: readonly RoleName[]): Promise<readonly StoredRole[]> {
   const custom = names.filter((name) => !isBuiltinRole(name));
   if (custom.length === 0) return [];
   const rows = await runPrepared<RoleRow>(q, STATEMENTS.findAll, [tenant, custom]);
@@ -88,7 +88,12 @@ export async function findRoles(q: Knex, tenant: TenantId, names: readonly RoleN
 }
 
 /** Holds the rows until the transaction ends: `update` to change a role, `share` to rely on it. */
-export async function lockRoles(q: Knex, tenant: TenantId, names: readonly RoleName[], mode: 'update' | 'share'): Promise<void> {
+export async function lockRoles(
+  q: Queryable,
+  tenant: TenantId,
+  names: readonly RoleName[],
+  mode: 'update' | 'share',
+): Promise<void> {
   if (names.length === 0) return;
   await q.raw(
     `select from roles where tenant_id = :tenant and name = any(cast(:names as text[])) order by name collate "C" for ${mode}`,
@@ -100,15 +105,15 @@ export async function lockRoles(q: Knex, tenant: TenantId, names: readonly RoleN
 }
 
 /** Fails with a broken `roles_pkey` when the name is taken. @param at when; now, unless told */
-export async function insertRole(q: Knex, role: NewRole, at?: DatabaseTime): Promise<void> {
+export async function insertRole(q: Queryable, role: NewRole, at?: DatabaseTime): Promise<void> {
   await runPrepared(q, STATEMENTS.insert, [...valuesOf(role), at?.text ?? null]);
 }
 
-export async function updateRole(q: Knex, role: NewRole): Promise<void> {
+export async function updateRole(q: Queryable, role: NewRole): Promise<void> {
   await runPrepared(q, STATEMENTS.update, valuesOf(role));
 }
 
-export async function deleteRole(q: Knex, tenant: TenantId, name: RoleName): Promise<void> {
+export async function deleteRole(q: Queryable, tenant: TenantId, name: RoleName): Promise<void> {
   await q.raw('delete from roles where tenant_id = :tenant and name = :name', { tenant, name });
 }
 

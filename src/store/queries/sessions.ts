@@ -3,9 +3,9 @@
  * changes a session's tokens holds the session's row first, so two uses of one token never overlap.
  */
 
-import type { Knex } from 'knex';
 import type { RoleName, SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import { runPrepared } from '../prepared.ts';
+import type { Queryable } from '../queryable.ts';
 import { type AuditRow, auditedBy, auditValues } from './audit.ts';
 import { PASSWORD_VERSION } from './credentials.ts';
 import type { DirectoryIdentity } from './directory-users.ts';
@@ -86,7 +86,7 @@ export interface Proved {
  * next to the hash of the password the round trips are what a login costs.
  * @returns false when a reset of the password or a deactivation was faster: then nothing is written
  */
-export async function beginSession(q: Knex, { id, passwordVersion }: Proved, beginning: Beginning): Promise<boolean> {
+export async function beginSession(q: Queryable, { id, passwordVersion }: Proved, beginning: Beginning): Promise<boolean> {
   const rows = await runPrepared(q, beginning.forgives ? BEGIN_FORGIVING : BEGIN, [...valuesOf(beginning), id, passwordVersion]);
   return rows.length === 1;
 }
@@ -106,14 +106,14 @@ export interface SettledUser {
  * else has to be written: as in nearly all logins. The account's failures before it stay counted.
  * @returns whose session it is; undefined when anything is otherwise: then nothing is written
  */
-export async function beginSettledSession(q: Knex, user: SettledUser, beginning: Beginning): Promise<UserId | undefined> {
+export async function beginSettledSession(q: Queryable, user: SettledUser, beginning: Beginning): Promise<UserId | undefined> {
   const { identity, tenantId, email, name, roles } = user;
   const values = [...valuesOf(beginning), identity.directory, identity.stableId, tenantId, email, name, roles];
   const [row] = await runPrepared<{ user_id: string }>(q, BEGIN_SETTLED, values);
   return row && storedUser(row.user_id);
 }
 
-async function insertRefreshToken(q: Knex, token: NewRefreshToken): Promise<void> {
+async function insertRefreshToken(q: Queryable, token: NewRefreshToken): Promise<void> {
   await q.raw(
     `insert into refresh_tokens (digest, session_id, nonce, issued_at) values (:digest, :sessionId, :nonce, clock_timestamp())`,
     { digest: token.digest, sessionId: token.sessionId, nonce: token.nonce },
@@ -121,7 +121,7 @@ async function insertRefreshToken(q: Knex, token: NewRefreshToken): Promise<void
 }
 
 /** Locks the session that a refresh token belongs to until the transaction ends; false when the token is unknown. */
-export async function lockSessionOfToken(q: Knex, digest: Uint8Array): Promise<boolean> {
+export async function lockSessionOfToken(q: Queryable, digest: Uint8Array): Promise<boolean> {
   const result = await q.raw<{ rows: unknown[] }>(
     `select s.id from sessions s join refresh_tokens r on r.session_id = s.id where r.digest = :digest for no key update of s`,
     { digest },
@@ -168,7 +168,7 @@ interface RefreshRow {
 
 /** Call it with the session's row locked, in a statement of its own: only then does it see what the last holder of the lock did. */
 export async function refreshFacts(
-  q: Knex,
+  q: Queryable,
   digest: Uint8Array,
   times: { readonly idleMs: number; readonly graceMs: number },
 ): Promise<RefreshFacts | undefined> {
@@ -212,7 +212,7 @@ export async function refreshFacts(
 }
 
 /** Uses a token up: its successor takes over, and the session was last used now. */
-export async function succeedToken(q: Knex, digest: Uint8Array, successor: NewRefreshToken): Promise<void> {
+export async function succeedToken(q: Queryable, digest: Uint8Array, successor: NewRefreshToken): Promise<void> {
   await insertRefreshToken(q, successor);
   await q.raw('update refresh_tokens set used_at = clock_timestamp(), successor_digest = :successor where digest = :digest', {
     digest,
@@ -222,7 +222,7 @@ export async function succeedToken(q: Knex, digest: Uint8Array, successor: NewRe
 }
 
 /** Ends one session; true when it had not ended before. */
-export async function endSession(q: Knex, id: SessionId): Promise<boolean> {
+export async function endSession(q: Queryable, id: SessionId): Promise<boolean> {
   const result = await q.raw<{ rowCount: number }>(
     'update sessions set ended_at = clock_timestamp() where id = :id and ended_at is null',
     { id },
@@ -231,7 +231,7 @@ export async function endSession(q: Knex, id: SessionId): Promise<boolean> {
 }
 
 /** Ends all sessions of a user but `except`; answers how many. */
-export async function endSessionsOfUser(q: Knex, userId: UserId, except?: SessionId): Promise<number> {
+export async function endSessionsOfUser(q: Queryable, userId: UserId, except?: SessionId): Promise<number> {
   const result = await q.raw<{ rowCount: number }>(
     'update sessions set ended_at = clock_timestamp() where user_id = :userId and ended_at is null and id <> :except',
     { userId, except: except ?? '' },
@@ -241,7 +241,7 @@ export async function endSessionsOfUser(q: Knex, userId: UserId, except?: Sessio
 
 /** The session that a refresh token belongs to, used or not. */
 export async function sessionOfToken(
-  q: Knex,
+  q: Queryable,
   digest: Uint8Array,
 ): Promise<{ readonly id: SessionId; readonly cookie: boolean } | undefined> {
   const result = await q.raw<{ rows: { id: string; cookie: boolean }[] }>(
@@ -254,7 +254,7 @@ export async function sessionOfToken(
 
 /** Whose session it is, and of which tenant; undefined when there is no such session. */
 export async function sessionOwner(
-  q: Knex,
+  q: Queryable,
   id: SessionId,
 ): Promise<{ readonly userId: UserId; readonly tenantId: TenantId } | undefined> {
   const result = await q.raw<{ rows: { user_id: string; tenant_id: string }[] }>(
@@ -277,7 +277,10 @@ const OVER = `select id from sessions where coalesce(ended_at, expires_at) < sta
  * tokens of a session that lives all stay: a stolen one is known for what it is however old it is.
  * @returns how many rows are gone
  */
-export async function pruneSessions(q: Knex, batch: { readonly sessions: number; readonly tokens: number }): Promise<number> {
+export async function pruneSessions(
+  q: Queryable,
+  batch: { readonly sessions: number; readonly tokens: number },
+): Promise<number> {
   const { rowCount: tokens } = await q.raw<{ rowCount: number }>(
     `delete from refresh_tokens where digest in
        (select r.digest from refresh_tokens r where r.session_id in (${OVER}) limit :tokens)`,

@@ -1,21 +1,21 @@
 /** What applying and exporting a whole set-up reads and holds at once, where other queries look at one thing of one tenant. */
 
-import type { Knex } from 'knex';
 import { Fault } from '../../domain/errors.ts';
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
+import type { Queryable } from '../queryable.ts';
 import { storedTenant, storedUser } from './rows.ts';
 import { type NewUser, type StoredUser, toUser, USER, type UserRow } from './users.ts';
 
 /** Set-ups are applied one after the other; each sees what the one before it did. */
 const SETUP_LOCK = 726_543_496;
 
-export async function lockSetup(trx: Knex): Promise<void> {
+export async function lockSetup(trx: Queryable): Promise<void> {
   await trx.raw('select pg_advisory_xact_lock(?)', [SETUP_LOCK]);
 }
 
 /** Of these ids the ones that were a tenant's which is deleted. */
-export async function deletedTenants(q: Knex, ids: readonly TenantId[]): Promise<ReadonlySet<TenantId>> {
+export async function deletedTenants(q: Queryable, ids: readonly TenantId[]): Promise<ReadonlySet<TenantId>> {
   const { rows } = await q.raw<{ rows: { id: string }[] }>(
     'select id from tenants where id = any(cast(:ids as text[])) and deleted_at is not null',
     { ids },
@@ -24,7 +24,7 @@ export async function deletedTenants(q: Knex, ids: readonly TenantId[]): Promise
 }
 
 /** Holds these tenants and all their roles and policies until the transaction ends: nobody adds to them or changes them meanwhile. */
-export async function holdTenants(trx: Knex, ids: readonly TenantId[]): Promise<void> {
+export async function holdTenants(trx: Queryable, ids: readonly TenantId[]): Promise<void> {
   await trx.raw('select from tenants where id = any(cast(:ids as text[])) order by id collate "C" for update', { ids });
   await trx.raw(
     'select from roles where tenant_id = any(cast(:ids as text[])) order by tenant_id collate "C", name collate "C" for update',
@@ -33,12 +33,12 @@ export async function holdTenants(trx: Knex, ids: readonly TenantId[]): Promise<
   await trx.raw('select from policies where tenant_id = any(cast(:ids as text[])) order by id for update', { ids });
 }
 
-export async function holdGlobalPolicies(trx: Knex): Promise<void> {
+export async function holdGlobalPolicies(trx: Queryable): Promise<void> {
   await trx.raw('select from policies where tenant_id is null order by id for update');
 }
 
 /** Holds the users of these addresses, and all local users with an address of these tenants. */
-export async function holdUsers(trx: Knex, emails: readonly string[], tenants: readonly TenantId[]): Promise<void> {
+export async function holdUsers(trx: Queryable, emails: readonly string[], tenants: readonly TenantId[]): Promise<void> {
   await trx.raw(
     `select from users
      where email = any(cast(:emails as text[])) or (source = 'local' and email is not null and tenant_id = any(cast(:tenants as text[])))
@@ -49,7 +49,7 @@ export async function holdUsers(trx: Knex, emails: readonly string[], tenants: r
 
 /** The users of these addresses wherever they are, and all local users with an address of these tenants, by address. */
 export async function usersForSetup(
-  q: Knex,
+  q: Queryable,
   emails: readonly string[],
   tenants: readonly TenantId[],
 ): Promise<readonly StoredUser[]> {
@@ -69,7 +69,7 @@ export interface NewSetupUser extends Omit<NewUser, 'email' | 'passwordHash'> {
 }
 
 /** Makes many users at once, without passwords. Fails with a broken `users_email_key` when an address is taken. */
-export async function insertUsers(trx: Knex, users: readonly NewSetupUser[]): Promise<readonly StoredUser[]> {
+export async function insertUsers(trx: Queryable, users: readonly NewSetupUser[]): Promise<readonly StoredUser[]> {
   const { rows } = await trx.raw<{ rows: { id: string; created_at: Date; updated_at: Date }[] }>(
     `insert into users (id, tenant_id, email, name, department, status)
      select id, tenant_id, email, name, department, status from jsonb_to_recordset(cast(:users as jsonb))
@@ -91,7 +91,7 @@ export async function insertUsers(trx: Knex, users: readonly NewSetupUser[]): Pr
 }
 
 /** A tenant's local users with an address, by address, as many at a time as one step takes. To be read inside one transaction. */
-export async function* localUsers(trx: Knex, tenant: TenantId, atOnce: number): AsyncGenerator<readonly StoredUser[]> {
+export async function* localUsers(trx: Queryable, tenant: TenantId, atOnce: number): AsyncGenerator<readonly StoredUser[]> {
   await trx.raw(
     `declare local_users no scroll cursor for
      ${USER} where u.tenant_id = :tenant and u.source = 'local' and u.email is not null order by u.email collate "C"`,
@@ -106,7 +106,7 @@ export async function* localUsers(trx: Knex, tenant: TenantId, atOnce: number): 
 }
 
 /** How many of a tenant's users a set-up file has no place for: the directory's, and those without an address. */
-export async function countOtherUsers(q: Knex, tenant: TenantId): Promise<number> {
+export async function countOtherUsers(q: Queryable, tenant: TenantId): Promise<number> {
   const { rows } = await q.raw<{ rows: { n: number }[] }>(
     `select count(*)::int as n from users where tenant_id = :tenant and (source <> 'local' or email is null)`,
     { tenant },
@@ -121,7 +121,7 @@ export interface Administrator {
 }
 
 /** The active local users who hold `admin` by hand. */
-export async function localAdministrators(q: Knex): Promise<readonly Administrator[]> {
+export async function localAdministrators(q: Queryable): Promise<readonly Administrator[]> {
   const { rows } = await q.raw<{ rows: { id: string; tenant_id: string; tenant_active: boolean }[] }>(
     `select u.id, u.tenant_id, t.status = 'active' as tenant_active
      from users u join user_roles r on r.user_id = u.id join tenants t on t.id = u.tenant_id
@@ -138,7 +138,7 @@ export interface RoleHolder {
 }
 
 /** Who has a role of a tenant, by hand or from the directory. */
-export async function roleHolders(q: Knex, tenant: TenantId, role: string): Promise<readonly RoleHolder[]> {
+export async function roleHolders(q: Queryable, tenant: TenantId, role: string): Promise<readonly RoleHolder[]> {
   const { rows } = await q.raw<{ rows: { id: string; email: string | null; by_hand: boolean }[] }>(
     `select u.id, u.email, r.source = 'manual' as by_hand from user_roles r join users u on u.id = r.user_id
      where u.tenant_id = :tenant and r.role_name = :role order by u.email collate "C", u.id`,

@@ -1,9 +1,9 @@
 /** Tenants. A deleted one keeps its row, so that its id is never used again; to every query here but the maker's it is missing. */
 
-import type { Knex } from 'knex';
 import type { TenantId } from '../../domain/ids.ts';
 import type { TenantQuotas, TenantSettings } from '../../domain/records.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
+import type { Queryable } from '../queryable.ts';
 import { type Page, storedTenant } from './rows.ts';
 
 export interface StoredTenant {
@@ -51,7 +51,7 @@ function toTenant(row: TenantRow): StoredTenant {
 }
 
 /** All tenants, by id: for platform administrators. */
-export async function listTenants(q: Knex, page: Page): Promise<readonly StoredTenant[]> {
+export async function listTenants(q: Queryable, page: Page): Promise<readonly StoredTenant[]> {
   const { rows } = await q.raw<{ rows: TenantRow[] }>(
     `${TENANT} where deleted_at is null and id collate "C" > :after order by id collate "C" limit :take`,
     { after: page.after?.[0] ?? '', take: page.take },
@@ -59,7 +59,7 @@ export async function listTenants(q: Knex, page: Page): Promise<readonly StoredT
   return rows.map(toTenant);
 }
 
-export async function findTenant(q: Knex, id: TenantId): Promise<StoredTenant | undefined> {
+export async function findTenant(q: Queryable, id: TenantId): Promise<StoredTenant | undefined> {
   const [row] = await runPrepared<TenantRow>(q, STATEMENTS.find, [id]);
   return row && toTenant(row);
 }
@@ -68,19 +68,22 @@ export async function findTenant(q: Knex, id: TenantId): Promise<StoredTenant | 
  * Holds a tenant until the transaction ends and answers it as it then is. `share`: rows may be added to it and it cannot go; `update`:
  * nobody else adds any.
  */
-export async function lockTenant(q: Knex, id: TenantId, mode: 'update' | 'share'): Promise<StoredTenant | undefined> {
+export async function lockTenant(q: Queryable, id: TenantId, mode: 'update' | 'share'): Promise<StoredTenant | undefined> {
   const [row] = await runPrepared<TenantRow>(q, mode === 'update' ? STATEMENTS.lock : STATEMENTS.share, [id]);
   return row && toTenant(row);
 }
 
 /** Like `lockTenant` with `share`, but undefined where the number of its users is limited. */
-export async function shareUnlimitedTenant(q: Knex, id: TenantId): Promise<StoredTenant | undefined> {
+export async function shareUnlimitedTenant(q: Queryable, id: TenantId): Promise<StoredTenant | undefined> {
   const [row] = await runPrepared<TenantRow>(q, STATEMENTS.shareUnlimited, [id]);
   return row && toTenant(row);
 }
 
 /** Fails with a broken `tenants_pkey` when the id is or ever was in use. */
-export async function insertTenant(q: Knex, tenant: Pick<StoredTenant, 'id' | 'name' | 'settings' | 'quotas'>): Promise<void> {
+export async function insertTenant(
+  q: Queryable,
+  tenant: Pick<StoredTenant, 'id' | 'name' | 'settings' | 'quotas'>,
+): Promise<void> {
   await q.raw(
     'insert into tenants (id, name, settings, quotas) values (:id, :name, cast(:settings as jsonb), cast(:quotas as jsonb))',
     {
@@ -92,7 +95,7 @@ export async function insertTenant(q: Knex, tenant: Pick<StoredTenant, 'id' | 'n
   );
 }
 
-export async function updateTenant(q: Knex, tenant: Omit<StoredTenant, 'createdAt' | 'updatedAt'>): Promise<void> {
+export async function updateTenant(q: Queryable, tenant: Omit<StoredTenant, 'createdAt' | 'updatedAt'>): Promise<void> {
   await q.raw(
     `update tenants set name = :name, status = :status, settings = cast(:settings as jsonb), quotas = cast(:quotas as jsonb),
        updated_at = clock_timestamp()
@@ -108,18 +111,18 @@ export async function updateTenant(q: Knex, tenant: Omit<StoredTenant, 'createdA
 }
 
 /** Marks it deleted; what it still has of roles and policies goes. */
-export async function deleteTenant(q: Knex, id: TenantId): Promise<void> {
+export async function deleteTenant(q: Queryable, id: TenantId): Promise<void> {
   await q.raw(`delete from policies where coalesce(tenant_id, '') = :id`, { id });
   await q.raw('delete from roles where tenant_id = :id', { id });
   await q.raw('update tenants set deleted_at = clock_timestamp(), updated_at = clock_timestamp() where id = :id', { id });
 }
 
-export async function hasUsers(q: Knex, id: TenantId): Promise<boolean> {
+export async function hasUsers(q: Queryable, id: TenantId): Promise<boolean> {
   const { rows } = await q.raw<{ rows: unknown[] }>('select from users where tenant_id = :id limit 1', { id });
   return rows.length > 0;
 }
 
-export async function hasActiveKeys(q: Knex, id: TenantId, now: Date): Promise<boolean> {
+export async function hasActiveKeys(q: Queryable, id: TenantId, now: Date): Promise<boolean> {
   const { rows } = await q.raw<{ rows: unknown[] }>(
     `select from api_keys where tenant_id = :id and not revoked and expiry_month >= expiry_month_of(:now)
        and revoked_at is null and (expires_at is null or expires_at > :now) limit 1`,

@@ -1,7 +1,7 @@
 /** Usage that platforms tell of themselves: each event is booked once, by its id. */
 
-import type { Knex } from 'knex';
 import type { TenantId } from '../../domain/ids.ts';
+import type { Queryable } from '../queryable.ts';
 
 /** How long ago an event may have happened that is sent now; afterwards its id need not be remembered. */
 export const MAX_EVENT_AGE_DAYS = 35;
@@ -30,7 +30,7 @@ export interface UsageEvent {
  * @param events no two of one id
  * @returns the ids of those that are new
  */
-export async function takeEvents(trx: Knex, tenant: TenantId, events: readonly UsageEvent[]): Promise<ReadonlySet<string>> {
+export async function takeEvents(trx: Queryable, tenant: TenantId, events: readonly UsageEvent[]): Promise<ReadonlySet<string>> {
   const { rows } = await trx.raw<{ rows: { id: string }[] }>(
     // In one order, so that two batches with the same events do not wait for each other.
     `insert into usage_events (tenant_id, id, time)
@@ -42,7 +42,7 @@ export async function takeEvents(trx: Knex, tenant: TenantId, events: readonly U
 }
 
 /** Adds them to usage and to what is spent of their period's tokens. */
-export async function bookEvents(trx: Knex, tenant: TenantId, events: readonly UsageEvent[]): Promise<void> {
+export async function bookEvents(trx: Queryable, tenant: TenantId, events: readonly UsageEvent[]): Promise<void> {
   const entries = events.map((event) => ({
     tenant_id: tenant,
     day: event.day,
@@ -66,7 +66,7 @@ export async function bookEvents(trx: Knex, tenant: TenantId, events: readonly U
 }
 
 /** Deletes ids that nobody can send again, the oldest first; answers how many. A day longer than that: clocks differ. */
-export async function pruneEvents(q: Knex, batch: number): Promise<number> {
+export async function pruneEvents(q: Queryable, batch: number): Promise<number> {
   const { rowCount } = await q.raw<{ rowCount: number }>(
     `delete from usage_events where (tenant_id, id) in (
        select tenant_id, id from usage_events where time < clock_timestamp() - interval '${MAX_EVENT_AGE_DAYS + 1} days'

@@ -1,7 +1,7 @@
 /** What was used in one calendar month: sums, and the same by model, key, user or day. */
 
-import type { Knex } from 'knex';
 import { Fault } from '../../domain/errors.ts';
+import type { Queryable } from '../queryable.ts';
 import { type Page, scopeBinding, scopeCondition, type TenantScope } from './rows.ts';
 
 export interface UsageSums {
@@ -44,7 +44,7 @@ const SOURCES: Readonly<Record<UsageGroup, { readonly rows: string; readonly mem
 };
 
 /** Of no tenant but those of the scope. */
-export async function sumUsage(q: Knex, scope: TenantScope, month: UsageMonth): Promise<UsageSums> {
+export async function sumUsage(q: Queryable, scope: TenantScope, month: UsageMonth): Promise<UsageSums> {
   const { rows } = await q.raw<{ rows: UsageSums[] }>(
     `select ${SUMS} from ${BY_DAY} and ${scopeCondition(scope, 'tenant_id')}`,
     bindingsOf(scope, month),
@@ -56,7 +56,7 @@ export async function sumUsage(q: Knex, scope: TenantScope, month: UsageMonth): 
 
 /** In the order of their members. */
 export async function listUsage(
-  q: Knex,
+  q: Queryable,
   scope: TenantScope,
   month: UsageMonth,
   group: UsageGroup,

@@ -1,9 +1,9 @@
 /** Pages of users, of any filter, and by text. */
 
-import type { Knex } from 'knex';
 import type pg from 'pg';
 import { Fault } from '../../domain/errors.ts';
 import { runPrepared } from '../prepared.ts';
+import type { Queryable } from '../queryable.ts';
 import { type Page, scopeCondition, type TenantScope } from './rows.ts';
 import { type Asking, idsInOrder, type UserFilter } from './user-lists.ts';
 import {
@@ -21,12 +21,17 @@ import {
 import { type StoredUser, toUser, USER, type UserRow } from './users.ts';
 
 /** In the order in which they were made. */
-export async function listUsers(q: Knex, scope: TenantScope, filter: UserFilter, page: Page): Promise<readonly StoredUser[]> {
+export async function listUsers(
+  q: Queryable,
+  scope: TenantScope,
+  filter: UserFilter,
+  page: Page,
+): Promise<readonly StoredUser[]> {
   if (filter.q === undefined || filter.email !== undefined) return usersOf(q, scope, idsInOrder(scope, filter, page));
   return search(q, scope, filter, page);
 }
 
-async function search(q: Knex, scope: TenantScope, filter: UserFilter, page: Page): Promise<readonly StoredUser[]> {
+async function search(q: Queryable, scope: TenantScope, filter: UserFilter, page: Page): Promise<readonly StoredUser[]> {
   const { role } = filter;
   const first = await look(q, scope, filter, page, role === undefined ? 'users' : 'holders');
   if (first.users !== undefined) return first.users;
@@ -44,7 +49,7 @@ function justBefore(id: string, after: Page['after']): Page['after'] {
   return after?.[0]?.startsWith(cut) ? after : [cut];
 }
 
-async function usersOf(q: Knex, scope: TenantScope, asking: Asking): Promise<readonly StoredUser[]> {
+async function usersOf(q: Queryable, scope: TenantScope, asking: Asking): Promise<readonly StoredUser[]> {
   const { sql, bindings } = shown(scope, asking);
   const { rows } = await q.raw<{ rows: UserRow[] }>(sql, bindings);
   return rows.map(toUser);
@@ -66,13 +71,20 @@ interface Seen {
 }
 
 /** Looks at the first, and on where that promises a page. */
-async function look(q: Knex, scope: TenantScope, filter: UserFilter, page: Page, among: Among): Promise<Seen> {
+async function look(q: Queryable, scope: TenantScope, filter: UserFilter, page: Page, among: Among): Promise<Seen> {
   const first = await lookAt(q, scope, filter, page, among, firstLooks(filter, among));
   const more = first.users === undefined ? moreLooks(first.looks, first.found, page.take) : undefined;
   return more === undefined ? first : lookAt(q, scope, filter, page, among, more);
 }
 
-async function lookAt(q: Knex, scope: TenantScope, filter: UserFilter, page: Page, among: Among, looks: number): Promise<Seen> {
+async function lookAt(
+  q: Queryable,
+  scope: TenantScope,
+  filter: UserFilter,
+  page: Page,
+  among: Among,
+  looks: number,
+): Promise<Seen> {
   const { sql, bindings } = idsAmongNext(scope, filter, page, among, looks);
   // One statement, so that nobody goes between being found and being read.
   const { rows } = await q.raw<{ rows: (Partial<UserRow> & Omit<Seen, 'users'> & { readonly enough: boolean })[] }>(
@@ -89,7 +101,7 @@ async function lookAt(q: Knex, scope: TenantScope, filter: UserFilter, page: Pag
   return { looks, found, start, users: enough ? rows.filter(isUser).map(toUser) : undefined };
 }
 
-async function rareMarksOf(q: Knex, scope: TenantScope, filter: UserFilter): Promise<Marks> {
+async function rareMarksOf(q: Queryable, scope: TenantScope, filter: UserFilter): Promise<Marks> {
   const all = allMarks(scope, filter);
   if (!hasAny(all)) return all;
   const [rare] = await runAsking<Marks>(q, 'rare_marks', rareMarks(scope, filter));
@@ -102,7 +114,7 @@ function hasAny(marks: Marks): boolean {
 }
 
 async function usersByText(
-  q: Knex,
+  q: Queryable,
   scope: TenantScope,
   filter: UserFilter,
   page: Page,
@@ -119,7 +131,7 @@ async function usersByText(
 }
 
 /** Prepared: planning takes longer than what it plans. */
-function runAsking<R extends pg.QueryResultRow>(q: Knex, name: string, { sql, bindings }: Asking): Promise<readonly R[]> {
+function runAsking<R extends pg.QueryResultRow>(q: Queryable, name: string, { sql, bindings }: Asking): Promise<readonly R[]> {
   const used: string[] = [];
   const text = sql.replace(/(?<!:):(\w+)/g, (_, binding: string) => {
     if (!used.includes(binding)) used.push(binding);

@@ -1,9 +1,9 @@
 /** Users and the roles they were given. Every look-up names the tenant, so another tenant's user is as missing as one that never was. */
 
-import type { Knex } from 'knex';
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import { ASKED, readsPairs } from '../batched.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
+import type { Queryable } from '../queryable.ts';
 import { PASSWORD_SETUP_MS } from './credentials.ts';
 import { scopeBinding, scopeCondition, storedRole, storedTenant, storedUser, type TenantScope } from './rows.ts';
 import type { DatabaseTime } from './time.ts';
@@ -108,19 +108,19 @@ const userOfPair = readsPairs<UserRow>({
   },
 });
 
-export async function findUser(q: Knex, tenant: TenantId, id: UserId): Promise<StoredUser | undefined> {
+export async function findUser(q: Queryable, tenant: TenantId, id: UserId): Promise<StoredUser | undefined> {
   const row = await userOfPair(q, tenant, id);
   return row && toUser(row);
 }
 
 /** Holds the user's row until the transaction ends: `update` against everybody, `share` against its deletion and change alone. */
-export async function lockUser(q: Knex, tenant: TenantId, id: UserId, mode: 'update' | 'share'): Promise<boolean> {
+export async function lockUser(q: Queryable, tenant: TenantId, id: UserId, mode: 'update' | 'share'): Promise<boolean> {
   const rows = await runPrepared(q, mode === 'update' ? STATEMENTS.lock : STATEMENTS.share, [tenant, id]);
   return rows.length === 1;
 }
 
 /** Holds the user's row against everybody, unless the user was given the role by hand; false then, and where there is no such user. */
-export async function lockUserUnlessHolder(q: Knex, tenant: TenantId, id: UserId, role: RoleName): Promise<boolean> {
+export async function lockUserUnlessHolder(q: Queryable, tenant: TenantId, id: UserId, role: RoleName): Promise<boolean> {
   return (await runPrepared(q, STATEMENTS.lockUnlessHolder, [tenant, id, role])).length === 1;
 }
 
@@ -128,7 +128,7 @@ export async function lockUserUnlessHolder(q: Knex, tenant: TenantId, id: UserId
  * Holds every active local holder of a role across the platform, in a stable order, and answers who they are. Two who take the role
  * from each other at once are served one after the other, and the second sees what the first did.
  */
-export async function lockLocalHolders(q: Knex, role: RoleName): Promise<readonly UserId[]> {
+export async function lockLocalHolders(q: Queryable, role: RoleName): Promise<readonly UserId[]> {
   const { rows } = await q.raw<{ rows: { id: string }[] }>(
     `select u.id from users u join user_roles r on r.user_id = u.id
      where r.role_name = :role and r.source = 'manual' and u.source = 'local' and u.status = 'active'
@@ -152,7 +152,7 @@ export interface NewUser {
 }
 
 /** Writes a local, active user. Fails with a broken `users_email_key` when the e-mail is taken. @param at when; now, unless told */
-export async function insertUser(q: Knex, user: NewUser, at?: DatabaseTime): Promise<void> {
+export async function insertUser(q: Queryable, user: NewUser, at?: DatabaseTime): Promise<void> {
   const { id, tenantId, email, name, department, passwordHash, roles = [], passwordSetup = null } = user;
   const values = [id, tenantId, email, name, department, passwordHash, roles, at?.text ?? null, passwordSetup, PASSWORD_SETUP_MS];
   await runPrepared(q, STATEMENTS.insert, values);
@@ -160,7 +160,7 @@ export async function insertUser(q: Knex, user: NewUser, at?: DatabaseTime): Pro
 
 /** Replaces what a person wrote about the user. Fails with a broken `users_email_key` when the e-mail is taken. @param at when; now, unless told */
 export async function updateUser(
-  q: Knex,
+  q: Queryable,
   user: Pick<StoredUser, 'id' | 'tenantId' | 'email' | 'name' | 'department'>,
   at?: DatabaseTime,
 ): Promise<void> {
@@ -168,7 +168,7 @@ export async function updateUser(
   await runPrepared(q, STATEMENTS.update, [tenantId, id, email, name, department, at?.text ?? null]);
 }
 
-export async function setUserStatus(q: Knex, tenant: TenantId, id: UserId, status: StoredUser['status']): Promise<void> {
+export async function setUserStatus(q: Queryable, tenant: TenantId, id: UserId, status: StoredUser['status']): Promise<void> {
   await q.raw('update users set status = :status, updated_at = clock_timestamp() where tenant_id = :tenant and id = :id', {
     tenant,
     id,
@@ -177,17 +177,17 @@ export async function setUserStatus(q: Knex, tenant: TenantId, id: UserId, statu
 }
 
 /** Makes the roles given by hand exactly these; those of the directory stay. The user's tenant must have been checked. */
-export async function setManualRoles(q: Knex, id: UserId, roles: readonly RoleName[]): Promise<void> {
+export async function setManualRoles(q: Queryable, id: UserId, roles: readonly RoleName[]): Promise<void> {
   await runPrepared(q, STATEMENTS.giveRoles, [id, roles]);
 }
 
 /** Sessions, one-time tokens and given roles go with the row; keys stay, and are revoked apart. */
-export async function deleteUser(q: Knex, tenant: TenantId, id: UserId): Promise<void> {
+export async function deleteUser(q: Queryable, tenant: TenantId, id: UserId): Promise<void> {
   await q.raw('delete from users where tenant_id = :tenant and id = :id', { tenant, id });
 }
 
 /** Call it with the tenant's row locked, so that nobody is added meanwhile. */
-export async function countActiveUsers(q: Knex, tenant: TenantId): Promise<number> {
+export async function countActiveUsers(q: Queryable, tenant: TenantId): Promise<number> {
   const { rows } = await q.raw<{ rows: { n: number }[] }>(
     `select count(*)::int as n from users where tenant_id = :tenant and status = 'active'`,
     { tenant },
@@ -196,7 +196,7 @@ export async function countActiveUsers(q: Knex, tenant: TenantId): Promise<numbe
 }
 
 /** Whether a role is given to anybody in a tenant, by hand or by the directory. */
-export async function isRoleGiven(q: Knex, tenant: TenantId, role: RoleName): Promise<boolean> {
+export async function isRoleGiven(q: Queryable, tenant: TenantId, role: RoleName): Promise<boolean> {
   const { rows } = await q.raw<{ rows: unknown[] }>(
     'select from user_roles where tenant_id = :tenant and role_name = :role limit 1',
     { tenant, role },
@@ -205,11 +205,11 @@ export async function isRoleGiven(q: Knex, tenant: TenantId, role: RoleName): Pr
 }
 
 /** Takes a role from everybody in a tenant. */
-export async function takeRoleFromAll(q: Knex, tenant: TenantId, role: RoleName): Promise<void> {
+export async function takeRoleFromAll(q: Queryable, tenant: TenantId, role: RoleName): Promise<void> {
   await q.raw('delete from user_roles where tenant_id = :tenant and role_name = :role', { tenant, role });
 }
 
-export async function userExists(q: Knex, scope: TenantScope, id: UserId): Promise<boolean> {
+export async function userExists(q: Queryable, scope: TenantScope, id: UserId): Promise<boolean> {
   const { rows } = await q.raw<{ rows: unknown[] }>(
     `select from users u where ${scopeCondition(scope, 'u.tenant_id')} and u.id = :id`,
     { ...scopeBinding(scope), id },

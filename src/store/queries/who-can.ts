@@ -3,9 +3,9 @@
  * their ids, so that a tenant of any size costs a page the same. Rows that it passes over may be no candidates.
  */
 
-import type { Knex } from 'knex';
 import type { KeyId, PolicyName, RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
+import type { Queryable } from '../queryable.ts';
 import { storedKey, storedPolicy, storedRole, storedTenant, storedUser } from './rows.ts';
 
 export interface CandidateUser {
@@ -75,7 +75,7 @@ const MAX_ROLES = 50;
 
 /** Candidates are the active users of a tenant who hold one of the roles; `any`: all active users. */
 export function scanUsers(
-  q: Knex,
+  q: Queryable,
   tenant: TenantId,
   roles: 'any' | readonly RoleName[],
   after: string,
@@ -85,7 +85,7 @@ export function scanUsers(
   return roles.length > MAX_ROLES ? scanAmongMany(q, tenant, roles, after, take) : scanHolders(q, tenant, roles, after, take);
 }
 
-async function scanEverybody(q: Knex, tenant: TenantId, after: string, take: number): Promise<Scanned<CandidateUser>> {
+async function scanEverybody(q: Queryable, tenant: TenantId, after: string, take: number): Promise<Scanned<CandidateUser>> {
   const { rows } = await q.raw<{ rows: UserRow[] }>(
     `select u.id, u.tenant_id, u.email, u.name, ${rolesOf('u.id')} as roles
      from users u where u.tenant_id = :tenant and u.status = 'active' and u.id > :after order by u.id limit :take`,
@@ -96,7 +96,7 @@ async function scanEverybody(q: Knex, tenant: TenantId, after: string, take: num
 
 /** Each role's holders are in order, so the first of all are among the first of each. */
 async function scanHolders(
-  q: Knex,
+  q: Queryable,
   tenant: TenantId,
   roles: readonly RoleName[],
   after: string,
@@ -119,7 +119,7 @@ async function scanHolders(
 }
 
 async function scanAmongMany(
-  q: Knex,
+  q: Queryable,
   tenant: TenantId,
   roles: readonly RoleName[],
   after: string,
@@ -139,7 +139,7 @@ async function scanAmongMany(
 
 /** Active holders of a role who belong to other tenants than this one, active ones too. */
 export async function scanHoldersElsewhere(
-  q: Knex,
+  q: Queryable,
   role: RoleName,
   tenant: TenantId,
   after: string,
@@ -182,7 +182,7 @@ function toKey(row: KeyRow): CandidateKey | undefined {
 
 /** Candidates are the keys that stand, of an owner who is active, with one of these scopes. */
 export async function scanKeys(
-  q: Knex,
+  q: Queryable,
   tenant: TenantId,
   scopes: readonly string[],
   now: Date,
@@ -205,7 +205,7 @@ export async function scanKeys(
 
 /** Of these names those that policies in force in a tenant have, disabled ones too, and whether each is a global one's. */
 export async function policiesNamed(
-  q: Knex,
+  q: Queryable,
   tenant: TenantId,
   names: readonly string[],
 ): Promise<ReadonlyMap<PolicyName, 'global' | 'tenant'>> {

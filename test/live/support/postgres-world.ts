@@ -1,9 +1,9 @@
 /** The conformance suite's world on PostgreSQL, written by plain statements. */
 
-import type { Knex } from 'knex';
-import { transaction } from '../../../src/store/database.ts';
 import { readPage } from '../../../src/store/feed-read.ts';
 import { PostgresLiveSource } from '../../../src/store/live-source.ts';
+import type { Transaction } from '../../../src/store/transaction.ts';
+import { transaction } from '../../../src/store/transaction.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { type LoadedKind, SESSION_END_MS, type SourceWorld } from '../source-conformance.ts';
 import { digest, keyId, sessionId, tenantId, userId } from './ids.ts';
@@ -13,32 +13,23 @@ const session = sessionId(1);
 const tenant = tenantId('home');
 const end = (version: number): Date => new Date(SESSION_END_MS + version);
 
-const WRITES: { readonly [Kind in LoadedKind]: (trx: Knex.Transaction, version: number) => Promise<unknown> } = {
-  key: (trx, version) =>
-    trx('api_keys')
-      .where({ id: keyId(1) })
-      .update({ scopes: [`chat:v${version}`] }),
+const WRITES: { readonly [Kind in LoadedKind]: (trx: Transaction, version: number) => Promise<unknown> } = {
+  key: (trx, version) => trx.raw('update api_keys set scopes = array[?] where id = ?', [`chat:v${version}`, keyId(1)]),
   user: async (trx, version) => {
-    await trx('user_roles').where({ user_id: user }).delete();
-    await trx('user_roles').insert({ user_id: user, role_name: `role-${version}` });
+    await trx.raw('delete from user_roles where user_id = ?', [user]);
+    await trx.raw('insert into user_roles (user_id, role_name) values (?, ?)', [user, `role-${version}`]);
   },
-  session: (trx, version) =>
-    trx('sessions')
-      .where({ id: session })
-      .update({ expires_at: end(version) }),
+  session: (trx, version) => trx.raw('update sessions set expires_at = ? where id = ?', [end(version), session]),
   tenant: async (trx, version) => {
-    await trx('roles').where({ tenant_id: tenant }).delete();
-    await trx('roles').insert({ tenant_id: tenant, name: `role-${version}`, permissions: ['chat:*'] });
+    await trx.raw('delete from roles where tenant_id = ?', [tenant]);
+    await trx.raw(`insert into roles (tenant_id, name, permissions) values (?, ?, '{chat:*}')`, [tenant, `role-${version}`]);
   },
   global: async (trx, version) => {
-    await trx('policies').whereNull('tenant_id').delete();
-    await trx('policies').insert({
-      name: `policy-${version}`,
-      effect: 'deny',
-      actions: ['*'],
-      resources: ['*'],
-      applies_to: 'everyone',
-    });
+    await trx.raw('delete from policies where tenant_id is null');
+    await trx.raw(
+      `insert into policies (name, effect, actions, resources, applies_to) values (?, 'deny', '{*}', '{*}', 'everyone')`,
+      [`policy-${version}`],
+    );
   },
 };
 
