@@ -22,8 +22,8 @@ import { transaction } from './transaction.ts';
 
 /** One server seals at a time. Any number does, as long as nothing else in the same database uses it for an advisory lock. */
 export const CHAIN_LOCK = 726543484;
-/** Rows of one seal. */
-const BATCH = 100;
+/** Rows of one seal at most: what a busy server writes in a second. */
+const BATCH = 500;
 /** Rows whose digests are made in one go: the thread that makes them also decides. */
 const AT_ONCE = 20;
 /** Of one removal. */
@@ -38,7 +38,7 @@ export interface SealedTo {
 export interface Step {
   /** Rows sealed, or removed. */
   readonly rows: number;
-  /** False when nothing is left to do, or another server is at it. */
+  /** Whether more waited already than one step does. */
   readonly more: boolean;
   /** The newest seal after this step; undefined when another server is at it. */
   readonly head: SealedTo | undefined;
@@ -52,14 +52,14 @@ const NOT_OURS: Step = { rows: 0, more: false, head: undefined, restarted: false
 export function sealBatch(db: Database, mac: Mac): Promise<Step> {
   return alone(db, async (trx) => {
     const place = await findPlace(trx, mac);
-    const waiting = await waitingRows(trx, BATCH);
+    const { rows: waiting, more } = await waitingRows(trx, BATCH);
     if (waiting.length === 0) return { rows: 0, more: false, head: place.head, restarted: false };
     const ids = waiting.map(({ id }) => id);
     const digests = await digestsOf(waiting);
     const sealedAt = await sealingTime(trx);
     const head = await append(trx, mac, { kind: 'rows', seq: place.next, sealedAt, previousHash: place.previous, ids, digests });
     await noLongerWaiting(trx, ids);
-    return { rows: ids.length, more: true, head, restarted: place.restarted };
+    return { rows: ids.length, more, head, restarted: place.restarted };
   });
 }
 

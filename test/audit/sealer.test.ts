@@ -44,7 +44,24 @@ test('seals in batches of bounded size, all that was written and nothing twice',
   const sealer = sealerOf(db);
   expect(await sealer.seal()).toBe(1050);
   expect(await sealer.seal()).toBe(0);
-  expect(await verify(db)).toMatchObject({ broken: undefined, rows: 1050, seals: 11, unsealed: 0 });
+  expect(await verify(db)).toMatchObject({ broken: undefined, rows: 1050, seals: 3, unsealed: 0 });
+  await sealer.stop();
+});
+
+test('what is written while it seals waits for its next turn', async () => {
+  const { db } = fresh;
+  const sealer = sealerOf(db);
+  await write(db, {});
+  let sealing = true;
+  const writers = Array.from({ length: 4 }, async () => {
+    while (sealing) await write(db, {});
+  });
+  for (let turn = 1; turn <= 5; turn++) {
+    await sealer.seal();
+    expect((await verify(db)).seals).toBeLessThanOrEqual(turn);
+  }
+  sealing = false;
+  await Promise.all(writers);
   await sealer.stop();
 });
 

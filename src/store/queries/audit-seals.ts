@@ -20,7 +20,7 @@ const CHAIN_ROW = `cast(extract(epoch from a.time) as text) as time, a.actor_typ
 /** Cuts what `inner` selects, by `id`, where its texts get too large. */
 function bounded(inner: string): string {
   return `select * from (
-    select rows.*, sum(text_bytes) over (order by id) - text_bytes as bytes_before
+    select rows.*, sum(text_bytes) over (order by id) - text_bytes as bytes_before, count(*) over () as found
     from (select *, coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0) as text_bytes from (${inner}) sized) rows
   ) measured where bytes_before < ${MAX_TEXT_BYTES} order by id`;
 }
@@ -31,16 +31,26 @@ export interface WaitingRow {
   readonly row: ChainRow | undefined;
 }
 
+export interface WaitingRows {
+  readonly rows: readonly WaitingRow[];
+  /** Whether more waited than one answer holds. */
+  readonly more: boolean;
+}
+
 /** The first of those that wait, by id. */
-export async function waitingRows(q: Queryable, take: number): Promise<readonly WaitingRow[]> {
-  const { rows } = await q.raw<{ rows: (ChainRow & { readonly there: boolean })[] }>(
+export async function waitingRows(q: Queryable, take: number): Promise<WaitingRows> {
+  const { rows } = await q.raw<{ rows: (ChainRow & { readonly there: boolean; readonly found: number })[] }>(
     bounded(
       `select u.id, a.id is not null as there, ${CHAIN_ROW}
        from (select id from audit_unsealed order by id limit :take) u left join audit_log a on a.id = u.id`,
     ),
     { take },
   );
-  return rows.map((row) => ({ id: row.id, row: row.there ? row : undefined }));
+  const found = rows[0]?.found ?? 0;
+  return {
+    rows: rows.map((row) => ({ id: row.id, row: row.there ? row : undefined })),
+    more: found === take || found > rows.length,
+  };
 }
 
 export async function anyWaiting(q: Queryable): Promise<boolean> {
