@@ -97,6 +97,30 @@ describe('every row that a replica caches tells the feed', () => {
     expect(await told()).toEqual(new Set([`session ${session}`, `user ${user}`]));
   });
 
+  test('no user whose id nobody knew, with its first roles; but one that is made anew, or only seemed to be made', async () => {
+    const [made, kept] = [makeId('usr', 1, new Uint8Array(10)), makeId('usr', 2, new Uint8Array(10))];
+    const make = (id: string) => `insert into users (id, tenant_id, name) values ('${id}', 'acme', 'Somebody')`;
+    const give = (id: string) => `insert into user_roles (user_id, role_name) values ('${id}', 'analyst')`;
+    const remove = (id: string) => `delete from users where id = '${id}'`;
+    const inOne = (...statements: readonly string[]) =>
+      transaction(fresh.db, async (trx) => {
+        for (const statement of statements) await trx.raw(statement);
+      });
+    await forget();
+    await inOne(make(made), give(made));
+    expect(await told()).toEqual(new Set([]));
+    await inOne(remove(made), make(made), give(made));
+    expect(await told()).toEqual(new Set([`user ${made}`]));
+    await run(make(kept));
+    await forget();
+    await inOne('savepoint here', remove(kept), make(kept), 'rollback to savepoint here', give(kept));
+    expect(await told()).toEqual(new Set([`user ${kept}`]));
+    await run(`delete from user_roles where user_id = '${kept}'`);
+    await forget();
+    await inOne(`${make(kept)} on conflict do nothing`, give(kept));
+    expect(await told()).toEqual(new Set([`user ${kept}`]));
+  });
+
   test('a tenant when it, its roles, its policies or what they are attached to change', async () => {
     for (const change of [
       "update tenants set settings = '{}' where id = 'acme'",
