@@ -5,20 +5,21 @@ import { headMac, type Mac, rowDigest, sameBytes, sealHash, type UnsignedSeal, Z
 import type { Database } from './database.ts';
 import { insertAudit } from './queries/audit.ts';
 import {
-  chainHead,
+  type ChainEnd,
+  chainEnd,
   deleteSealed,
   expiredSeals,
   insertSeal,
   lastRemoval,
-  lastSeal,
   noLongerWaiting,
   putChainHead,
   sealingTime,
+  takeChain,
   type WaitingRow,
   waitingRows,
 } from './queries/audit-seals.ts';
-import type { Queryable } from './queryable.ts';
-import { transaction } from './transaction.ts';
+import { sentTogether } from './together.ts';
+import { type Transaction, transaction } from './transaction.ts';
 
 /** One server seals at a time. Any number does, as long as nothing else in the same database uses it for an advisory lock. */
 export const CHAIN_LOCK = 726543484;
@@ -50,23 +51,20 @@ const NOT_OURS: Step = { rows: 0, more: false, head: undefined, restarted: false
 
 /** Seals the rows that have waited longest. */
 export function sealBatch(db: Database, mac: Mac): Promise<Step> {
-  return alone(db, async (trx) => {
-    const place = await findPlace(trx, mac);
-    const { rows: waiting, more } = await waitingRows(trx, BATCH);
+  return alone(db, mac, async (trx, place) => {
+    const [{ rows: waiting, more }, sealedAt] = await sentTogether([waitingRows(trx, BATCH), sealingTime(trx)] as const);
     if (waiting.length === 0) return { rows: 0, more: false, head: place.head, restarted: false };
     const ids = waiting.map(({ id }) => id);
     const digests = await digestsOf(waiting);
-    const sealedAt = await sealingTime(trx);
-    const head = await append(trx, mac, { kind: 'rows', seq: place.next, sealedAt, previousHash: place.previous, ids, digests });
-    await noLongerWaiting(trx, ids);
+    const head = append(trx, mac, { kind: 'rows', seq: place.next, sealedAt, previousHash: place.previous, ids, digests });
+    trx.lastly(noLongerWaiting(trx, ids));
     return { rows: ids.length, more, head, restarted: place.restarted };
   });
 }
 
 /** Removes the oldest seals that were made longer ago than `keepMs`, with their rows, and puts a seal on top that says so. */
 export function removeBatch(db: Database, mac: Mac, keepMs: number): Promise<Step> {
-  return alone(db, async (trx) => {
-    const place = await findPlace(trx, mac);
+  return alone(db, mac, async (trx, place) => {
     const expired = withinBounds(await expiredSeals(trx, keepMs, MAX_REMOVED_SEALS));
     const through = expired.at(-1);
     // Without rows there is only the trace of removals before: it may stay until something else goes.
@@ -76,7 +74,7 @@ export function removeBatch(db: Database, mac: Mac, keepMs: number): Promise<Ste
     const before = await lastRemoval(trx);
     const rows = await deleteSealed(trx, through.seq);
     const sealedAt = await sealingTime(trx);
-    const head = await append(trx, mac, {
+    const head = append(trx, mac, {
       kind: 'removal',
       seq: place.next,
       sealedAt,
@@ -102,12 +100,10 @@ export function removeBatch(db: Database, mac: Mac, keepMs: number): Promise<Ste
   });
 }
 
-function alone(db: Database, work: (trx: Queryable) => Promise<Step>): Promise<Step> {
+function alone(db: Database, mac: Mac, work: (trx: Transaction, place: Place) => Promise<Step>): Promise<Step> {
   return transaction(db, async (trx) => {
-    const { rows } = await trx.raw<{ rows: { held: boolean }[] }>('select pg_try_advisory_xact_lock(:lock) as held', {
-      lock: CHAIN_LOCK,
-    });
-    return rows[0]?.held === true ? await work(trx) : NOT_OURS;
+    const [held, end] = await sentTogether([takeChain(trx, CHAIN_LOCK), chainEnd(trx)] as const);
+    return held ? await work(trx, placeAfter(end, mac)) : NOT_OURS;
   });
 }
 
@@ -132,20 +128,18 @@ interface Place {
  * Where the chain goes on. The signed head is believed rather than the last seal that is there: if seals were cut off, the gap stays
  * visible. Without a head that we signed the chain begins anew, which shows just as well.
  */
-async function findPlace(trx: Queryable, mac: Mac): Promise<Place> {
-  const head = await chainHead(trx);
-  const last = await lastSeal(trx);
-  if (head === undefined && last === undefined) return { head: undefined, next: 1, previous: ZEROS, restarted: false };
+function placeAfter({ head, lastSeal }: ChainEnd, mac: Mac): Place {
+  if (head === undefined && lastSeal === undefined) return { head: undefined, next: 1, previous: ZEROS, restarted: false };
   const signed = head !== undefined && sameBytes(head.mac, headMac(mac, head.seq, head.hash));
-  const next = Math.max(last?.seq ?? 0, signed ? head.seq : 0) + 1;
+  const next = Math.max(lastSeal ?? 0, signed ? head.seq : 0) + 1;
   if (!signed) return { head: undefined, next, previous: ZEROS, restarted: true };
   return { head: { seq: head.seq, hash: head.hash }, next, previous: head.hash, restarted: false };
 }
 
-async function append(trx: Queryable, mac: Mac, seal: UnsignedSeal): Promise<SealedTo> {
+function append(trx: Transaction, mac: Mac, seal: UnsignedSeal): SealedTo {
   const hash = sealHash(mac, seal);
-  await insertSeal(trx, { ...seal, hash });
-  await putChainHead(trx, { seq: seal.seq, hash, mac: headMac(mac, seal.seq, hash) });
+  trx.lastly(insertSeal(trx, { ...seal, hash }));
+  trx.lastly(putChainHead(trx, { seq: seal.seq, hash, mac: headMac(mac, seal.seq, hash) }));
   return { seq: seal.seq, hash };
 }
 

@@ -2,6 +2,7 @@
 
 import { Fault } from '../../domain/errors.ts';
 import type { ChainRow, RemovalSeal, RowsSeal, Seal } from '../audit-chain.ts';
+import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
 
 /** The newest seal as `audit_chain` has it. */
@@ -37,15 +38,48 @@ export interface WaitingRows {
   readonly more: boolean;
 }
 
+/** What is asked each second. */
+const STATEMENTS = {
+  anyWaiting: { name: 'audit_any_waiting', text: 'select exists (select from audit_unsealed) as waiting' },
+  takeChain: {
+    name: 'audit_take_chain',
+    text: 'select pg_try_advisory_xact_lock($1) as held',
+  },
+  chainEnd: {
+    name: 'audit_chain_end',
+    text: `select c.seq, c.hash, c.mac, (select max(seq) from audit_seals) as last_seal
+      from (select) as once left join audit_chain c on true`,
+  },
+  waiting: {
+    name: 'audit_waiting',
+    text: bounded(
+      `select u.id, a.id is not null as there, ${CHAIN_ROW}
+       from (select id from audit_unsealed order by id limit $1) u left join audit_log a on a.id = u.id`,
+    ),
+  },
+  time: { name: 'audit_sealing_time', text: 'select cast(extract(epoch from clock_timestamp()) as text) as now' },
+  insertSeal: {
+    name: 'audit_insert_seal',
+    text: `insert into audit_seals (seq, kind, sealed_at, row_ids, row_digests, removed_through, removed_hash, removed_rows, previous_hash, hash)
+      values ($1, $2, timestamptz 'epoch' + cast($3::text || ' seconds' as interval), $4::bigint[], $5, $6, $7, $8, $9, $10)`,
+  },
+  putHead: {
+    name: 'audit_put_chain_head',
+    text: `insert into audit_chain (seq, hash, mac) values ($1, $2, $3)
+      on conflict (only_row) do update set seq = excluded.seq, hash = excluded.hash, mac = excluded.mac`,
+  },
+  noLongerWaiting: { name: 'audit_no_longer_waiting', text: 'delete from audit_unsealed where id = any($1::bigint[])' },
+} as const satisfies Readonly<Record<string, Prepared>>;
+
+/** Keeps the chain until the transaction ends; false when another keeps it. @param lock one number for all servers */
+export async function takeChain(trx: Queryable, lock: number): Promise<boolean> {
+  const [row] = await runPrepared<{ held: boolean }>(trx, STATEMENTS.takeChain, [lock]);
+  return row?.held === true;
+}
+
 /** The first of those that wait, by id. */
 export async function waitingRows(q: Queryable, take: number): Promise<WaitingRows> {
-  const { rows } = await q.raw<{ rows: (ChainRow & { readonly there: boolean; readonly found: number })[] }>(
-    bounded(
-      `select u.id, a.id is not null as there, ${CHAIN_ROW}
-       from (select id from audit_unsealed order by id limit :take) u left join audit_log a on a.id = u.id`,
-    ),
-    { take },
-  );
+  const rows = await runPrepared<ChainRow & { readonly there: boolean; readonly found: number }>(q, STATEMENTS.waiting, [take]);
   const found = rows[0]?.found ?? 0;
   return {
     rows: rows.map((row) => ({ id: row.id, row: row.there ? row : undefined })),
@@ -54,8 +88,8 @@ export async function waitingRows(q: Queryable, take: number): Promise<WaitingRo
 }
 
 export async function anyWaiting(q: Queryable): Promise<boolean> {
-  const { rows } = await q.raw<{ rows: { waiting: boolean }[] }>('select exists (select from audit_unsealed) as waiting');
-  return rows[0]?.waiting === true;
+  const [row] = await runPrepared<{ waiting: boolean }>(q, STATEMENTS.anyWaiting, []);
+  return row?.waiting === true;
 }
 
 /** How many wait, and the first of them whose row is gone. */
@@ -68,7 +102,7 @@ export async function waitingState(q: Queryable): Promise<{ readonly count: numb
 }
 
 export async function noLongerWaiting(q: Queryable, ids: readonly number[]): Promise<void> {
-  await q.raw('delete from audit_unsealed where id = any(cast(:ids as bigint[]))', { ids });
+  await runPrepared(q, STATEMENTS.noLongerWaiting, [ids]);
 }
 
 /** Of the rows with these ids, in order of id, those after `after` that fit into one answer; empty when there are no more. */
@@ -85,36 +119,43 @@ export async function chainHead(q: Queryable): Promise<ChainHead | undefined> {
   return rows[0];
 }
 
-export async function putChainHead(q: Queryable, head: ChainHead): Promise<void> {
-  await q.raw(
-    `insert into audit_chain (seq, hash, mac) values (:seq, :hash, :mac)
-     on conflict (only_row) do update set seq = excluded.seq, hash = excluded.hash, mac = excluded.mac`,
-    { ...head },
-  );
+/** Where the chain ends: by its head, and by the seals that are there; undefined where there is none. */
+export interface ChainEnd {
+  readonly head: ChainHead | undefined;
+  readonly lastSeal: number | undefined;
+}
+
+interface ChainEndRow {
+  readonly seq: number | null;
+  readonly hash: Uint8Array | null;
+  readonly mac: Uint8Array | null;
+  readonly last_seal: number | null;
+}
+
+export async function chainEnd(q: Queryable): Promise<ChainEnd> {
+  const [row] = await runPrepared<ChainEndRow>(q, STATEMENTS.chainEnd, []);
+  const { seq = null, hash = null, mac = null, last_seal = null } = row ?? {};
+  const head = seq === null || hash === null || mac === null ? undefined : { seq, hash, mac };
+  return { head, lastSeal: last_seal ?? undefined };
+}
+
+export async function putChainHead(q: Queryable, { seq, hash, mac }: ChainHead): Promise<void> {
+  await runPrepared(q, STATEMENTS.putHead, [seq, hash, mac]);
 }
 
 /** What a seal made now says about when it was made: the database's clock, with all its digits. */
 export async function sealingTime(q: Queryable): Promise<string> {
-  const { rows } = await q.raw<{ rows: { now: string }[] }>('select cast(extract(epoch from clock_timestamp()) as text) as now');
-  const now = rows[0]?.now;
+  const [row] = await runPrepared<{ now: string }>(q, STATEMENTS.time, []);
+  const now = row?.now;
   if (now === undefined) throw new Fault('the database did not tell the time');
   return now;
 }
 
 export async function insertSeal(q: Queryable, seal: Seal): Promise<void> {
-  await q.raw(
-    `insert into audit_seals (seq, kind, sealed_at, row_ids, row_digests, removed_through, removed_hash, removed_rows, previous_hash, hash)
-     values (:seq, :kind, timestamptz 'epoch' + cast(:sealedAt || ' seconds' as interval), cast(:ids as bigint[]), :digests,
-       :through, :throughHash, :rows, :previousHash, :hash)`,
-    {
-      ids: [],
-      digests: Buffer.alloc(0),
-      through: null,
-      throughHash: null,
-      rows: null,
-      ...seal,
-    },
-  );
+  const { kind, seq, sealedAt, previousHash, hash } = seal;
+  const { ids, digests } = kind === 'rows' ? seal : { ids: [], digests: Buffer.alloc(0) };
+  const removed = kind === 'removal' ? [seal.through, seal.throughHash, seal.rows] : [null, null, null];
+  await runPrepared(q, STATEMENTS.insertSeal, [seq, kind, sealedAt, ids, digests, ...removed, previousHash, hash]);
 }
 
 interface SealRow {
@@ -161,11 +202,6 @@ function toSeal(row: SealRow): Seal {
 export async function sealsAfter(q: Queryable, seq: number, take: number): Promise<readonly Seal[]> {
   const { rows } = await q.raw<{ rows: SealRow[] }>(`${SEAL} where seq > :seq order by seq limit :take`, { seq, take });
   return rows.map(toSeal);
-}
-
-export async function lastSeal(q: Queryable): Promise<Seal | undefined> {
-  const { rows } = await q.raw<{ rows: SealRow[] }>(`${SEAL} order by seq desc limit 1`);
-  return rows[0] && toSeal(rows[0]);
 }
 
 export async function lastRemoval(q: Queryable): Promise<Seal | undefined> {
