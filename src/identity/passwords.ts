@@ -6,6 +6,7 @@
 import { availableParallelism } from 'node:os';
 import { hash, type Options, parseOptions, verify } from '@node-rs/argon2';
 import { Fault, Refusal } from '../domain/errors.ts';
+import { letHashingGiveWay } from './hashing-threads.ts';
 import { MAX_PASSWORD_LENGTH, type PasswordOwner, passwordProblems } from './password-rules.ts';
 import { makeWorkQueue, type WorkQueue } from './work-queue.ts';
 
@@ -37,6 +38,7 @@ export class Passwords {
     // One processor stays free for checks; more than four would only wait for the thread pool.
     const maxRunning = options.maxRunning ?? Math.min(Math.max(availableParallelism() - 1, 1), 4);
     const dummy = await hash(crypto.randomUUID(), PARAMETERS);
+    letHashingGiveWay();
     return new Passwords(makeWorkQueue(maxRunning, options.maxWaiting ?? MAX_WAITING), dummy);
   }
 

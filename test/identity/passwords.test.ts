@@ -1,6 +1,8 @@
+import { getPriority } from 'node:os';
 import { hash as argon2 } from '@node-rs/argon2';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Fault, Refusal } from '../../src/domain/errors.ts';
+import { poolThreads } from '../../src/identity/hashing-threads.ts';
 import { Passwords } from '../../src/identity/passwords.ts';
 
 const PASSWORD = 'a winter morning in Uppsala';
@@ -62,5 +64,14 @@ describe('the password queue', () => {
     const small = await Passwords.start({ maxRunning: 1, maxWaiting: 0 });
     await expect(small.verify('not a hash', PASSWORD)).rejects.toBeInstanceOf(Fault);
     expect(await small.verify(stored, PASSWORD)).toBe(true);
+  });
+});
+
+// Other systems give no thread a priority of its own.
+describe.runIf(process.platform === 'linux')('the threads that hash', () => {
+  it('give way to the one that decides, where both want one processor', () => {
+    const threads = poolThreads();
+    expect(threads.length).toBeGreaterThan(0);
+    expect(threads.filter((thread) => getPriority(thread) <= getPriority())).toEqual([]);
   });
 });
