@@ -41,10 +41,7 @@ export interface WaitingRows {
 /** What is asked each second. */
 const STATEMENTS = {
   anyWaiting: { name: 'audit_any_waiting', text: 'select exists (select from audit_unsealed) as waiting' },
-  takeChain: {
-    name: 'audit_take_chain',
-    text: 'select pg_try_advisory_xact_lock($1) as held',
-  },
+  takeChain: { name: 'audit_take_chain', text: 'select pg_try_advisory_xact_lock($1) as held' },
   chainEnd: {
     name: 'audit_chain_end',
     text: `select c.seq, c.hash, c.mac, (select max(seq) from audit_seals) as last_seal
