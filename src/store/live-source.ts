@@ -8,13 +8,14 @@ import type { Database } from './database.ts';
 import type { Row } from './pool.ts';
 import { keyRecord, policyRecords, sessionRecord, tenantRecord, userRecord } from './rows.ts';
 
+/** Lists of POLICY_MEMBERS and ROLE_MEMBERS: half the work of objects that name each member again. */
 const POLICIES = `
-  select coalesce(json_agg(json_build_object(
-    'name', p.name, 'effect', p.effect, 'actions', p.actions, 'resources', p.resources, 'conditions', p.conditions,
-    'applies_to', p.applies_to, 'enabled', p.enabled,
-    'attached_roles', array(select r.role_name from policy_roles r where r.policy_id = p.id order by r.role_name)
-  ) order by p.name), '[]')
+  select coalesce(json_agg(json_build_array(
+    p.name, p.effect, p.actions, p.resources, p.conditions, p.applies_to, p.enabled,
+    array(select r.role_name from policy_roles r where r.policy_id = p.id order by r.role_name)
+  )), '[]')
   from policies p`;
+const ROLES = `select coalesce(json_agg(json_build_array(r.name, r.permissions, r.resource_constraints)), '[]') from roles r`;
 
 /** Each gives one row even when there is nothing, so that the position is always known; then `id` is null. */
 export const STATEMENTS = {
@@ -46,10 +47,8 @@ export const STATEMENTS = {
     name: 'live_tenant',
     text: `
       select feed_position() as as_of, t.id, t.status, t.settings, t.quotas,
-        (select coalesce(json_agg(json_build_object(
-           'name', r.name, 'permissions', r.permissions, 'resource_constraints', r.resource_constraints
-         ) order by r.name), '[]') from roles r where r.tenant_id = t.id) as roles,
-        (${POLICIES} where coalesce(p.tenant_id, '') = t.id) as policies
+        (${ROLES} where r.tenant_id = $1) as roles,
+        (${POLICIES} where coalesce(p.tenant_id, '') = $1) as policies
       from (select) one left join tenants t on t.id = $1 and t.deleted_at is null`,
   },
   globalPolicies: {

@@ -58,13 +58,32 @@ export function tenantRecord(row: Row): TenantRecord {
     status: oneOf(row, 'status', ['active', 'suspended']),
     settings: settings(object(row['settings'], 'settings')),
     quotas: quotas(object(row['quotas'], 'quotas')),
-    roles: list(row['roles'], 'roles').map((role) => roleRecord(object(role, 'roles'))),
+    roles: list(row['roles'], 'roles').map((role) => roleRecord(named(ROLE_MEMBERS, role, 'roles'))),
     policies: policyRecords(row['policies']),
   };
 }
 
 export function policyRecords(value: unknown): readonly PolicyRecord[] {
-  return list(value, 'policies').map((policy) => policyRecord(object(policy, 'policies')));
+  return list(value, 'policies').map((policy) => policyRecord(named(POLICY_MEMBERS, policy, 'policies')));
+}
+
+/** What the lists of the live cache's statements hold, in their order. */
+const ROLE_MEMBERS = ['name', 'permissions', 'resource_constraints'] as const;
+const POLICY_MEMBERS = [
+  'name',
+  'effect',
+  'actions',
+  'resources',
+  'conditions',
+  'applies_to',
+  'enabled',
+  'attached_roles',
+] as const;
+
+function named(members: readonly string[], value: unknown, name: string): Row {
+  const values = list(value, name);
+  if (values.length !== members.length) throw damaged(name);
+  return Object.fromEntries(members.map((member, i) => [member, values[i]]));
 }
 
 function roleRecord(row: Row): RoleRecord {
