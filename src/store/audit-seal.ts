@@ -39,7 +39,7 @@ export interface SealedTo {
 export interface Step {
   /** Rows sealed, or removed. */
   readonly rows: number;
-  /** Whether more waited already than one step does. */
+  /** Whether another step has something to do: more waits already than one does. */
   readonly more: boolean;
   /** The newest seal after this step; undefined when another server is at it. */
   readonly head: SealedTo | undefined;

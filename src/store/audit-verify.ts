@@ -18,7 +18,7 @@ import {
 } from './audit-chain.ts';
 import { type Break, unnamedRow } from './audit-unnamed.ts';
 import type { Database } from './database.ts';
-import { chainHead, lastRemoval, rowsToCheck, sealsAfter, waitingState } from './queries/audit-seals.ts';
+import { chainEnd, lastRemoval, rowsToCheck, sealsAfter, waitingState } from './queries/audit-seals.ts';
 import type { Queryable } from './queryable.ts';
 
 /** A seal known from elsewhere: the chain must pass through it. */
@@ -216,7 +216,7 @@ class Walk {
   }
 
   async #atHead(): Promise<Break | undefined> {
-    const head = await chainHead(this.#trx);
+    const { head } = await chainEnd(this.#trx);
     if (head === undefined) {
       return this.#seq === 0 ? undefined : { row: undefined, what: 'the record of the newest seal was removed' };
     }

@@ -52,8 +52,8 @@ interface Use {
   readonly client: pg.PoolClient;
   /** Why this connection must not be used again; undefined while it may. */
   broken: string | undefined;
-  /** A transaction was asked for and no statement of it was sent yet. */
-  begins: boolean;
+  /** Of its transaction: none was asked for; nothing of it was sent yet; it is under way; its end was sent. */
+  stage: 'none' | 'begins' | 'begun' | 'over';
 }
 
 /** The server lets a transaction sit idle, holding its locks, for ten seconds at most, should its owner be stopped or cut off. */
@@ -89,24 +89,25 @@ export function createPool(options: PoolOptions): Pool {
     const client = await clients.connect().catch((error: unknown) => {
       throw connectionFault(error);
     });
-    const use: Use = { client, broken: undefined, begins: false };
+    const use: Use = { client, broken: undefined, stage: 'none' };
     const connection: PooledConnection = {
       __knexUid: `c${++connections}`,
       begin: () => {
-        use.begins = true;
+        use.stage = 'begins';
       },
       query<R extends pg.QueryResultRow>(statement: string | Statement, done: Done<R>) {
-        const { broken } = use;
-        if (broken !== undefined) {
-          const text = typeof statement === 'string' ? statement : statement.text;
+        const text = typeof statement === 'string' ? statement : statement.text;
+        // What came behind a transaction's end would be done by itself, and its caller believe it part of the transaction.
+        const refusal = use.broken ?? (use.stage === 'over' ? 'the transaction is over' : undefined);
+        if (refusal !== undefined) {
           // A transaction goes with its connection. Failing to say so would only hide the error that began it.
-          queueMicrotask(() => (ROLLBACK.test(text) ? done(null, NO_RESULT) : done(new Fault(broken))));
+          queueMicrotask(() => (ROLLBACK.test(text) ? done(null, NO_RESULT) : done(new Fault(refusal))));
           return;
         }
-        const text = typeof statement === 'string' ? statement : statement.text;
-        if (use.begins) {
-          use.begins = false;
-          if (ENDS.test(text)) {
+        const { stage } = use;
+        if (stage !== 'none') use.stage = ENDS.test(text) ? 'over' : 'begun';
+        if (stage === 'begins') {
+          if (use.stage === 'over') {
             queueMicrotask(() => done(null, NO_RESULT));
             return;
           }

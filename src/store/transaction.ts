@@ -90,7 +90,7 @@ async function once<T>({ knex, pool }: Database, work: (trx: Transaction) => Pro
     await trx.settled();
     return result;
   } catch (error) {
-    // Where it was not begun, or the connection is gone, there is nothing to roll back; and failing to would only hide the error.
+    // Where it was not begun, is over, or the connection is gone, there is nothing to roll back; failing to would only hide the error.
     await runOn(connection, { text: 'ROLLBACK' }).catch(() => undefined);
     // Why it could not be committed, or why what came after failed, where it was for that.
     await trx.settled();

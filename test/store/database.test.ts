@@ -237,6 +237,18 @@ describe('a transaction', () => {
       });
     }));
 
+  test('is asked in vain while its end is under way, when nothing can be part of it any more', async () => {
+    const late = Promise.withResolvers<unknown>();
+    await transaction(fresh.db, async (trx) => {
+      await trx.raw(`update tenants set name = 'kept' where id = 'a'`);
+      setImmediate(() =>
+        late.resolve(trx.raw(`update tenants set name = 'late' where id = 'a'`).catch((error: unknown) => error)),
+      );
+    });
+    expect(await late.promise).toBeInstanceOf(Fault);
+    expect((await fresh.db.knex('tenants').where({ id: 'a' }).first('name'))?.name).toBe('kept');
+  });
+
   test('whose work asks nothing asks the database nothing', () =>
     withDatabase({ url: fresh.url, poolMax: 1 }, async (db) => {
       const [own] = await db.query({ text: 'select pg_backend_pid() as pid' });

@@ -111,11 +111,6 @@ export async function rowsToCheck(q: Queryable, ids: readonly number[], after: n
   return rows;
 }
 
-export async function chainHead(q: Queryable): Promise<ChainHead | undefined> {
-  const { rows } = await q.raw<{ rows: ChainHead[] }>('select seq, hash, mac from audit_chain');
-  return rows[0];
-}
-
 /** Where the chain ends: by its head, and by the seals that are there; undefined where there is none. */
 export interface ChainEnd {
   readonly head: ChainHead | undefined;
