@@ -3,11 +3,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TenantId } from '../../src/domain/ids.ts';
+import { type Asking, hidingValues } from '../../src/store/asking.ts';
 import type { Database } from '../../src/store/database.ts';
 import type { Page, TenantScope } from '../../src/store/queries/rows.ts';
 import type { UserFilter } from '../../src/store/queries/user-lists.ts';
 import { listUsers } from '../../src/store/queries/user-pages.ts';
-import { allMarks, idBehind, idsByText } from '../../src/store/queries/user-search.ts';
+import { allMarks, idBehind, idsAmongNext, idsByText } from '../../src/store/queries/user-search.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { tenantId } from './seed.ts';
 
@@ -104,6 +105,12 @@ async function behind(page: Page, near: number): Promise<string | null> {
   return (await db.knex.raw<{ rows: { id: string }[] }>(sql, bindings)).rows[0]?.id ?? null;
 }
 
+/** Made once for all values, as for those that are asked often. */
+async function planOf(asking: Asking): Promise<string> {
+  const { rows } = await db.knex.raw<{ rows: { 'QUERY PLAN': string }[] }>(`explain ${hidingValues(asking)}`, asking.bindings);
+  return rows.map((row) => row['QUERY PLAN']).join('\n');
+}
+
 const matchesNaive = () =>
   fc.assert(
     fc.asyncProperty(scopes, filters, pages, async (scope, filter, page) => {
@@ -152,13 +159,19 @@ describe.sequential('a search among thousands', () => {
     const filter = { q: 'twothousandth', status: 'active', role: 'common' } as const;
     for (const upTo of [null, people[4000]?.id ?? '']) {
       const marks = allMarks(scope, filter);
-      const { sql, bindings } = idsByText(scope, filter, { after: [people[10]?.id ?? ''], take: 51 }, { marks, upTo });
-      // As for values that are not known yet.
-      const hidden = sql.replace(/:(\w+)/g, (_, name: string) => `(select :${name}${name === 'take' ? '::bigint' : '::text'})`);
-      const { rows } = await db.knex.raw<{ rows: { 'QUERY PLAN': string }[] }>(`explain ${hidden}`, bindings);
-      const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+      const plan = await planOf(idsByText(scope, filter, { after: [people[10]?.id ?? ''], take: 51 }, { marks, upTo }));
       expect(new Set(plan.match(/users_\w+/g))).toEqual(new Set(['users_by_lexeme', ...(upTo === null ? [] : ['users_pkey'])]));
       expect(plan).not.toContain('Seq Scan');
+    }
+  });
+
+  test('looks through the next in the order of an index, whatever the tenant: a plan that is kept sorts nobody', async () => {
+    for (const scope of [every, { kind: 'one', tenant: LARGE }] as const) {
+      for (const status of [{}, { status: 'active' }] as const) {
+        const filter = { q: 'fiftieth', ...status };
+        const plan = await planOf(idsAmongNext(scope, filter, { after: [people[10]?.id ?? ''], take: 51 }, 'users', 1000));
+        expect(plan).not.toMatch(/Sort|Seq Scan/);
+      }
     }
   });
 });

@@ -2,6 +2,7 @@
 
 import { type KeyDigest, type KeyId, parseKeyDigest, type TenantId, type UserId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
+import { runAsking } from '../asking.ts';
 import { ASKED, readsPairs } from '../batched.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
@@ -90,11 +91,8 @@ export async function listKeys(
   now: Date,
 ): Promise<readonly StoredKey[]> {
   const { sql, bindings } = keyIdsInOrder(scope, filter, page, now);
-  const { rows } = await q.raw<{ rows: KeyRow[] }>(
-    `${KEY} where ${scopeCondition(scope, 'tenant_id')} and id = any(array(${sql})) order by id`,
-    bindings,
-  );
-  return rows.map(toKey);
+  const shown = `${KEY} where ${scopeCondition(scope, 'tenant_id')} and id = any(array(${sql})) order by id`;
+  return (await runAsking<KeyRow>(q, { sql: shown, bindings })).map(toKey);
 }
 
 const keyOfPair = readsPairs<KeyRow>({

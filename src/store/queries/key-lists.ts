@@ -3,9 +3,11 @@
  *
  * Status and expiry are one interval of `expires_at`, and the store keeps the keys of each month of expiry in the order of the list. So a
  * page is put together from the first keys of each month in the interval; only in the months at its ends is there anything to leave out.
+ * All that this asks of a key is in the index.
  */
 
 import type { UserId } from '../../domain/ids.ts';
+import type { Asking } from '../asking.ts';
 import { type Page, scopeBinding, scopeCondition, type TenantScope } from './rows.ts';
 
 export type KeyStatus = 'active' | 'expired' | 'revoked';
@@ -16,16 +18,10 @@ export interface KeyFilter {
   readonly expiresBefore?: Date;
 }
 
-/** A statement with named bindings. */
-export interface KeysAsking {
-  readonly sql: string;
-  readonly bindings: Readonly<Record<string, string | number | Date>>;
-}
-
 const STATUS_CONDITIONS: Readonly<Record<KeyStatus, string>> = {
-  active: 'k.revoked_at is null and (k.expires_at is null or k.expires_at > :now)',
-  expired: 'k.revoked_at is null and k.expires_at <= :now',
-  revoked: 'k.revoked_at is not null',
+  active: 'not k.revoked and (k.expires_at is null or k.expires_at > :now)',
+  expired: 'not k.revoked and k.expires_at <= :now',
+  revoked: 'k.revoked',
 };
 
 /** The months that hold every key of a status, as `api_keys.expiry_month` counts them; what never expires is after all. */
@@ -36,7 +32,7 @@ const STATUS_MONTHS: Readonly<Record<KeyStatus, readonly string[]>> = {
 };
 
 /** A statement that gives `id`, in order. */
-export function keyIdsInOrder(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): KeysAsking {
+export function keyIdsInOrder(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): Asking {
   const after = page.after?.[0];
   const whose = [scopeCondition(scope, 'k.tenant_id'), ...(filter.userId === undefined ? [] : ['k.user_id = :userId'])];
   const conditions = [
@@ -56,7 +52,7 @@ export function keyIdsInOrder(scope: TenantScope, filter: KeyFilter, page: Page,
       ...(after === undefined ? {} : { after }),
       ...(filter.userId === undefined ? {} : { userId: filter.userId }),
       ...(filter.expiresBefore === undefined ? {} : { expiresBefore: filter.expiresBefore }),
-      now,
+      ...(filter.status === undefined ? {} : { now }),
       take: page.take,
     },
   };

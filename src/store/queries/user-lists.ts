@@ -3,6 +3,7 @@
  * list, but for a search by text, which user-search.ts does.
  */
 
+import type { Asking } from '../asking.ts';
 import { type Page, scopeBinding, scopeCondition, type TenantScope } from './rows.ts';
 
 export interface UserFilter {
@@ -12,12 +13,6 @@ export interface UserFilter {
   readonly email?: string;
   /** Any part of name, e-mail or department, whatever its case. */
   readonly q?: string;
-}
-
-/** A statement with named bindings. */
-export interface Asking {
-  readonly sql: string;
-  readonly bindings: Readonly<Record<string, string | number | null>>;
 }
 
 /** A binding. */
@@ -59,7 +54,8 @@ export function conditionsOf(scope: TenantScope, filter: UserFilter, page: Page)
   return [
     scopeCondition(scope, 'u.tenant_id'),
     ...(page.after === undefined ? [] : ['u.id > :after']),
-    ...(filter.status === undefined ? [] : ['u.status = :status']),
+    // In the text, for the plan depends on it: nearly all are active.
+    ...(filter.status === undefined ? [] : [`u.status = '${filter.status}'`]),
     ...(filter.email === undefined ? [] : ['u.email = :email']),
   ];
 }
@@ -69,7 +65,7 @@ export function roleCondition(filter: UserFilter): readonly string[] {
 }
 
 export function textCondition(filter: UserFilter): readonly string[] {
-  return filter.q === undefined ? [] : ['position(lower(:q) in u.search_text) > 0'];
+  return filter.q === undefined ? [] : ['position((select lower(:q)) in u.search_text) > 0'];
 }
 
 export function bindingsOf(scope: TenantScope, filter: UserFilter, page: Page): Asking['bindings'] {

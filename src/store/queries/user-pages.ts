@@ -1,22 +1,22 @@
 /** Pages of users, of any filter, and by text. */
 
-import type pg from 'pg';
 import { Fault } from '../../domain/errors.ts';
-import { runPrepared } from '../prepared.ts';
+import { type Asking, runAsking } from '../asking.ts';
 import type { Queryable } from '../queryable.ts';
 import { type Page, scopeCondition, type TenantScope } from './rows.ts';
-import { type Asking, idsInOrder, type UserFilter } from './user-lists.ts';
+import { idsInOrder, type UserFilter } from './user-lists.ts';
 import {
   type Among,
-  allMarks,
   firstLooks,
   idBehind,
   idsAmongNext,
   idsByText,
   type Marks,
+  type MarksRow,
   moreLooks,
   nearby,
   rareMarks,
+  toMarks,
 } from './user-search.ts';
 import { type StoredUser, toUser, USER, type UserRow } from './users.ts';
 
@@ -35,12 +35,11 @@ async function search(q: Queryable, scope: TenantScope, filter: UserFilter, page
   const { role } = filter;
   const first = await look(q, scope, filter, page, role === undefined ? 'users' : 'holders');
   if (first.users !== undefined) return first.users;
-  const marks = await rareMarksOf(q, scope, filter);
-  if (role === undefined || marks.role !== null) return usersByText(q, scope, filter, page, first, marks);
+  if (role === undefined || first.marks.role !== null) return usersByText(q, scope, filter, page, first);
   // A role that many hold: users are dearer to find by it than to look through, from its first holder on.
   const rest = { ...page, after: first.start === null ? page.after : justBefore(first.start, page.after) };
   const again = await look(q, scope, filter, rest, 'users');
-  return again.users ?? usersByText(q, scope, filter, rest, again, marks);
+  return again.users ?? usersByText(q, scope, filter, rest, again);
 }
 
 /** A position that only few come between and the id, but never before the one given: an id cut short sorts just before it. */
@@ -50,9 +49,7 @@ function justBefore(id: string, after: Page['after']): Page['after'] {
 }
 
 async function usersOf(q: Queryable, scope: TenantScope, asking: Asking): Promise<readonly StoredUser[]> {
-  const { sql, bindings } = shown(scope, asking);
-  const { rows } = await q.raw<{ rows: UserRow[] }>(sql, bindings);
-  return rows.map(toUser);
+  return (await runAsking<UserRow>(q, shown(scope, asking))).map(toUser);
 }
 
 /** Whose ids a statement gives, in the order of ids. */
@@ -66,8 +63,16 @@ interface Seen {
   readonly found: number;
   /** Who was looked at first; null where nobody was. */
   readonly start: string | null;
+  /** Of the filter, for the index of text. */
+  readonly marks: Marks;
   /** The page; undefined where what was found does not fill it and more may follow. */
   readonly users: readonly StoredUser[] | undefined;
+}
+
+interface SeenRow extends MarksRow, Partial<UserRow> {
+  readonly enough: boolean;
+  readonly found: number;
+  readonly start: string | null;
 }
 
 /** Looks at the first, and on where that promises a page. */
@@ -87,30 +92,19 @@ async function lookAt(
 ): Promise<Seen> {
   const { sql, bindings } = idsAmongNext(scope, filter, page, among, looks);
   // One statement, so that nobody goes between being found and being read.
-  const { rows } = await q.raw<{ rows: (Partial<UserRow> & Omit<Seen, 'users'> & { readonly enough: boolean })[] }>(
-    `select page.enough, cardinality(page.ids) as found, page.start, shown.* from (${sql}) page
+  const rows = await runAsking<SeenRow>(q, {
+    sql: `select page.enough, cardinality(page.ids) as found, page.start, marks.*, shown.* from (${sql}) page
+     cross join lateral (${rareMarks(scope, filter, 'not page.enough')}) marks
      left join lateral (
        ${USER} where ${scopeCondition(scope, 'u.tenant_id')} and u.id = any(case when page.enough then page.ids else '{}' end)
      ) shown on true
      order by shown.id`,
     bindings,
-  );
+  });
   const [first] = rows;
   if (first === undefined) throw new Fault('a search saw nothing at all');
   const { found, start, enough } = first;
-  return { looks, found, start, users: enough ? rows.filter(isUser).map(toUser) : undefined };
-}
-
-async function rareMarksOf(q: Queryable, scope: TenantScope, filter: UserFilter): Promise<Marks> {
-  const all = allMarks(scope, filter);
-  if (!hasAny(all)) return all;
-  const [rare] = await runAsking<Marks>(q, 'rare_marks', rareMarks(scope, filter));
-  if (rare === undefined) throw new Fault('nothing is known of the newest users');
-  return rare;
-}
-
-function hasAny(marks: Marks): boolean {
-  return Object.values(marks).some((mark) => mark !== null);
+  return { looks, found, start, marks: toMarks(first), users: enough ? rows.filter(isUser).map(toUser) : undefined };
 }
 
 async function usersByText(
@@ -118,30 +112,13 @@ async function usersByText(
   scope: TenantScope,
   filter: UserFilter,
   page: Page,
-  { looks, found }: Seen,
-  marks: Marks,
+  { looks, found, marks }: Seen,
 ): Promise<readonly StoredUser[]> {
   // Who has a rare mark lies far apart.
-  const near = hasAny(marks) ? undefined : nearby(filter, looks, found, page.take);
-  const [behind] = near === undefined ? [] : await runAsking<{ id: string }>(q, 'id_behind', idBehind(page, near));
-  const upTo = behind?.id ?? null;
-  const parts = [scope.kind, filter.status && 'status', filter.role && 'role', upTo && 'near'].filter(Boolean);
-  const asking = shown(scope, idsByText(scope, filter, page, { marks, upTo }));
-  return (await runAsking<UserRow>(q, `search_${parts.join('_')}`, asking)).map(toUser);
-}
-
-/** Prepared: planning takes longer than what it plans. */
-function runAsking<R extends pg.QueryResultRow>(q: Queryable, name: string, { sql, bindings }: Asking): Promise<readonly R[]> {
-  const used: string[] = [];
-  const text = sql.replace(/(?<!:):(\w+)/g, (_, binding: string) => {
-    if (!used.includes(binding)) used.push(binding);
-    return `$${used.indexOf(binding) + 1}`;
-  });
-  return runPrepared<R>(
-    q,
-    { name, text },
-    used.map((binding) => bindings[binding]),
-  );
+  const hasMark = Object.values(marks).some((mark) => mark !== null);
+  const near = hasMark ? undefined : nearby(filter, looks, found, page.take);
+  const [behind] = near === undefined ? [] : await runAsking<{ id: string }>(q, idBehind(page, near));
+  return usersOf(q, scope, idsByText(scope, filter, page, { marks, upTo: behind?.id ?? null }));
 }
 
 function isUser<R extends Partial<UserRow>>(row: R): row is R & UserRow {

@@ -8,9 +8,9 @@
  * The figures are such that no way is much dearer than the cheapest at a million users.
  */
 
+import type { Asking } from '../asking.ts';
 import { type Page, scopeBinding, type TenantScope } from './rows.ts';
 import {
-  type Asking,
   bindingsOf,
   conditionsOf,
   holdersInOrder,
@@ -96,14 +96,33 @@ export function allMarks(scope: TenantScope, { status, role }: UserFilter): Mark
   return { tenant: scopeBinding(scope).tenant ?? null, status: status ?? null, role: role ?? null };
 }
 
-/** Gives Marks, in one row. */
-export function rareMarks(scope: TenantScope, filter: UserFilter): Asking {
-  const rare = (condition: string, binding: string): string =>
-    `case when count(*) filter (where ${condition}) < :common then cast(${binding} as text) end`;
-  const sql = `select ${rare('tenant_id = :tenant', ':tenant')} as tenant, ${rare('status = :status', ':status')} as status,
-      ${rare('role_names @> array[cast(:role as text)]', ':role')} as role
-    from (select tenant_id, status, role_names from users order by id desc limit :sample) newest`;
-  return { sql, bindings: { ...allMarks(scope, filter), sample: SAMPLE, common: SAMPLE / 10 } };
+const NO_MARK = 'cast(null as text)';
+
+/** What `rareMarks` gives. */
+export interface MarksRow {
+  readonly tenant_mark: string | null;
+  readonly status_mark: string | null;
+  readonly role_mark: string | null;
+}
+
+export function toMarks(row: MarksRow): Marks {
+  return { tenant: row.tenant_mark, status: row.status_mark, role: row.role_mark };
+}
+
+/** Gives MarksRow, in one row. @param when a condition; where it does not hold nobody is looked at, and what it gives means nothing */
+export function rareMarks(scope: TenantScope, filter: UserFilter, when: string): string {
+  const marks = allMarks(scope, filter);
+  const rare = (name: keyof Marks, condition: string): string => {
+    const mark = `case when count(*) filter (where ${condition}) < ${SAMPLE / 10} then cast(:${name} as text) end`;
+    return `${marks[name] === null ? NO_MARK : mark} as ${name}_mark`;
+  };
+  const columns = [
+    rare('tenant', 'tenant_id = :tenant'),
+    rare('status', 'status = :status'),
+    rare('role', 'role_names @> array[cast(:role as text)]'),
+  ].join(', ');
+  if (Object.values(marks).every((mark) => mark === null)) return `select ${columns}`;
+  return `select ${columns} from (select tenant_id, status, role_names from users where ${when} order by id desc limit ${SAMPLE}) newest`;
 }
 
 /**

@@ -39,9 +39,15 @@ export interface UserRow {
   readonly updated_at: Date;
 }
 
+/** A local user has no roles of a directory, so all that the row names were given by hand. */
 const COLUMNS = `u.id, u.tenant_id, u.email, u.name, u.department, u.status, u.source, u.created_at, u.updated_at,
-    array(select role_name from user_roles where user_id = u.id and source = 'manual' order by role_name collate "C") as roles,
-    array(select role_name from user_roles where user_id = u.id and source = 'directory' order by role_name collate "C") as directory_roles`;
+    case when u.source = 'local' then array(select role_name from unnest(u.role_names) role_name order by role_name collate "C")
+      else ${rolesBy('manual')} end as roles,
+    case when u.source = 'local' then '{}' else ${rolesBy('directory')} end as directory_roles`;
+
+function rolesBy(source: 'manual' | 'directory'): string {
+  return `array(select role_name from user_roles where user_id = u.id and source = '${source}' order by role_name collate "C")`;
+}
 
 /** Users as UserRow; what follows narrows `u`. */
 export const USER = `select ${COLUMNS} from users u`;
