@@ -4,10 +4,8 @@ import { parseConstraints, validateConstraints, validatePatterns } from '../../d
 import { makeId, parseId, type UserId } from '../../domain/ids.ts';
 import { makeApiKey } from '../../identity/api-keys.ts';
 import { insertKey } from '../../store/queries/api-keys.ts';
-import { lockTenant } from '../../store/queries/tenants.ts';
-import { databaseTime } from '../../store/queries/time.ts';
+import { shareTenantNow } from '../../store/queries/tenants.ts';
 import { findUser, lockUser } from '../../store/queries/users.ts';
-import { sentTogether } from '../../store/together.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { authorize, isAuthorized } from '../authorize.ts';
 import { type AdminParts, type Caller, selfId } from '../caller.ts';
@@ -37,8 +35,9 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
   const secret = makeApiKey(parts.random);
   const key = await change(parts, caller, { action: 'api_key.create', target: { type: 'api_key', id } }, async (trx, audit) => {
     mayGive(caller, { permissions: request.scopes, constraints });
-    const [tenant, at] = await sentTogether([lockTenant(trx, caller.tenant, 'share'), databaseTime(trx)] as const);
-    if (tenant === undefined) throw tenantGone();
+    const held = await shareTenantNow(trx, caller.tenant);
+    if (held === undefined) throw tenantGone();
+    const { tenant, at } = held;
     await mayOwn(trx, caller, owner);
     const expiresAt = permittedExpiry(tenant, requestedExpiry(request, caller.nowMs));
     await refuseOutliving(trx, caller, expiresAt);

@@ -6,9 +6,8 @@ import { parseRoleName, type RoleName } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import { insertRole, type NewRole } from '../../store/queries/roles.ts';
-import { lockTenant } from '../../store/queries/tenants.ts';
-import { type DatabaseTime, databaseTime } from '../../store/queries/time.ts';
-import { sentTogether } from '../../store/together.ts';
+import { shareTenantNow } from '../../store/queries/tenants.ts';
+import type { DatabaseTime } from '../../store/queries/time.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change } from '../change.ts';
@@ -28,8 +27,9 @@ export async function createRole(parts: AdminParts, caller: Caller, request: New
   const { name, constraints } = readNewRole(request);
   return change(parts, caller, { action: 'role.create', target: { type: 'role', id: name } }, async (trx, audit) => {
     mayGive(caller, { permissions: request.permissions, constraints });
-    const [tenant, at] = await sentTogether([lockTenant(trx, caller.tenant, 'share'), databaseTime(trx)] as const);
-    if (tenant === undefined) throw tenantGone();
+    const held = await shareTenantNow(trx, caller.tenant);
+    if (held === undefined) throw tenantGone();
+    const { at } = held;
     const { description = '', permissions } = request;
     const role: NewRole = { tenantId: caller.tenant, name, description, permissions, constraints };
     trx.lastly(insertUnlessTaken(trx, role, at));

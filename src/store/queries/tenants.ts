@@ -5,6 +5,7 @@ import type { TenantQuotas, TenantSettings } from '../../domain/records.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
 import { type Page, storedTenant } from './rows.ts';
+import type { DatabaseTime } from './time.ts';
 
 export interface StoredTenant {
   readonly id: TenantId;
@@ -26,7 +27,9 @@ interface TenantRow {
   readonly updated_at: Date;
 }
 
-const TENANT = 'select id, name, status, settings, quotas, created_at, updated_at from tenants';
+const COLUMNS = 'id, name, status, settings, quotas, created_at, updated_at';
+
+const TENANT = `select ${COLUMNS} from tenants`;
 
 const STATEMENTS = {
   find: { name: 'find_tenant', text: `${TENANT} where id = $1 and deleted_at is null` },
@@ -36,6 +39,11 @@ const STATEMENTS = {
     text: `${TENANT} where id = $1 and deleted_at is null and quotas -> 'max_users' is null for share`,
   },
   share: { name: 'share_tenant', text: `${TENANT} where id = $1 and deleted_at is null for share` },
+  shareNow: {
+    name: 'share_tenant_now',
+    text: `select ${COLUMNS}, now::text as now_text, now as now_date from tenants cross join clock_timestamp() now
+      where id = $1 and deleted_at is null for share of tenants`,
+  },
 } as const satisfies Readonly<Record<string, Prepared>>;
 
 function toTenant(row: TenantRow): StoredTenant {
@@ -71,6 +79,15 @@ export async function findTenant(q: Queryable, id: TenantId): Promise<StoredTena
 export async function lockTenant(q: Queryable, id: TenantId, mode: 'update' | 'share'): Promise<StoredTenant | undefined> {
   const [row] = await runPrepared<TenantRow>(q, mode === 'update' ? STATEMENTS.lock : STATEMENTS.share, [id]);
   return row && toTenant(row);
+}
+
+/** Like `lockTenant` with `share`, and says what time it is: for what is added to the tenant. */
+export async function shareTenantNow(
+  q: Queryable,
+  id: TenantId,
+): Promise<{ readonly tenant: StoredTenant; readonly at: DatabaseTime } | undefined> {
+  const [row] = await runPrepared<TenantRow & { now_text: string; now_date: Date }>(q, STATEMENTS.shareNow, [id]);
+  return row && { tenant: toTenant(row), at: { text: row.now_text, date: row.now_date } };
 }
 
 /** Like `lockTenant` with `share`, but undefined where the number of its users is limited. */
