@@ -26,7 +26,7 @@ export type Among = 'holders' | 'users';
 /** How many are looked through to begin with: holders lie apart, and users of one status too, so that each is dearer to look at. */
 export function firstLooks({ status }: UserFilter, among: Among): number {
   if (among === 'holders') return 150;
-  return status === undefined ? 1000 : 500;
+  return status === undefined ? 600 : 300;
 }
 
 /**
