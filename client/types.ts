@@ -93,6 +93,37 @@ export type CreatedUser = {
   readonly secret_available?: false;
 };
 
+export type DecisionTotals = {
+  readonly allow: number;
+  readonly deny: number;
+  /** Answered 503, because it could not be decided. */
+  readonly fault: number;
+};
+
+export type Decisions = {
+  readonly from: string;
+  readonly to: string;
+  /** `*` for all tenants together, and for requests of whom nobody was known. */
+  readonly tenant_id: string;
+  readonly total: DecisionTotals;
+  /** One row for each minute, code and route that anything was decided in, the oldest first. */
+  readonly data: readonly DecisionsOfMinute[];
+  readonly has_more: boolean;
+  /** The `cursor` of the next page; null on the last. */
+  readonly next_cursor: string | null;
+};
+
+export type DecisionsOfMinute = {
+  /** Its start. */
+  readonly minute: string;
+  readonly outcome: 'allow' | 'deny' | 'fault';
+  /** `allow`, `public`, or the code of the error. */
+  readonly code: string;
+  /** A line of the route table; null where none was matched, or needed. */
+  readonly route: string | null;
+  readonly count: number;
+};
+
 export type DirectoryTest = {
   /** In order, up to the first that failed. */
   readonly steps: readonly {
@@ -1477,6 +1508,27 @@ export interface Paths {
       readonly answers: {
         /** The limits as they are now. */
         readonly '200': Limits;
+      };
+    };
+  };
+  readonly '/v1/iam/decisions': {
+    /** Show how many requests were allowed and denied, by minute, code and route, for the last 3 days. */
+    readonly GET: {
+      readonly query?: {
+        /** Rows of one page; 50 unless told. */
+        readonly limit?: number | undefined;
+        /** next_cursor of the page before. */
+        readonly cursor?: string | undefined;
+        /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
+        readonly tenant_id?: string | undefined;
+        /** From the minute that it is in; an hour before `to` unless told. */
+        readonly from?: string | undefined;
+        /** Up to then, a minute that begins then left out; now unless told. */
+        readonly to?: string | undefined;
+      } | undefined;
+      readonly answers: {
+        /** The totals, and one page of what they are made of. */
+        readonly '200': Decisions;
       };
     };
   };

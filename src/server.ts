@@ -28,6 +28,7 @@ import { configuredDirectories, directoryRoom, warnOfDirectories } from './serve
 import type { Joining } from './server/joining.ts';
 import { metersItself, startLimits } from './server/limits.ts';
 import { joinLive } from './server/live-rooms.ts';
+import { DecisionCounts } from './store/decision-counts.ts';
 import { KeyUses } from './store/last-use.ts';
 
 /** How long running checks may take to finish when the server is told to stop. */
@@ -107,6 +108,15 @@ export async function startServer(parts: ServerParts): Promise<Server> {
   // Stopped after the doors, so that the uses of the last requests are written too.
   starting.defer(() => uses.stop());
   const resolver = notingUses(live, uses);
+  const counts = new DecisionCounts({
+    db: store.db,
+    tally: telemetry.tally,
+    onError: (error) => {
+      telemetry.log.warn({ part: 'decision counts', err: error }, 'what was decided could not be counted in the database');
+    },
+  });
+  // Stopped after the doors, so that the last decisions are counted too.
+  starting.defer(() => counts.stop());
 
   const http = createHttp(
     {

@@ -3,15 +3,17 @@
 import type { CheckMeter } from './check-meter.ts';
 import { type CheckOutcome, routeOf } from './check-outcome.ts';
 import type { DecisionLog } from './decision-log.ts';
+import type { DecisionTally } from './decision-tally.ts';
 
 export interface CheckObserver {
   observe(outcome: CheckOutcome): void;
 }
 
-export function checkObserver(meter: CheckMeter, decisions: DecisionLog): CheckObserver {
+export function checkObserver(meter: CheckMeter, tally: DecisionTally, decisions: DecisionLog): CheckObserver {
   return {
     observe: (outcome) => {
       meter.record(outcome.code, routeOf(outcome.decision), outcome.tookMs);
+      tally.count(outcome);
       decisions.offer(outcome);
     },
   };

@@ -20,7 +20,8 @@ export interface CheckOutcome {
 
 export type OutcomeKind = 'allow' | 'deny' | 'fault';
 
-export function outcomeKind(code: CheckCode): OutcomeKind {
+/** Also of a code that was kept as text. */
+export function outcomeKind(code: string): OutcomeKind {
   return code === 'allow' || code === 'public' ? 'allow' : code === 'unavailable' ? 'fault' : 'deny';
 }
 

@@ -3,6 +3,7 @@
 import { type CacheStats, watchCaches } from './cache-metrics.ts';
 import { type CheckObserver, checkObserver } from './check-observer.ts';
 import { DecisionLog } from './decision-log.ts';
+import { DecisionTally } from './decision-tally.ts';
 import { type DirectoryReport, directoryReports } from './directory-metrics.ts';
 import { type Log, type LogOptions, startLogging } from './log.ts';
 import { type AccessLogStats, type MeteringStats, watchAccessLog, watchMetering } from './metering-metrics.ts';
@@ -26,6 +27,8 @@ export interface Telemetry {
   readonly log: Log;
   /** For the gate. */
   readonly observer: CheckObserver;
+  /** What the gate decided, until somebody keeps it. */
+  readonly tally: DecisionTally;
   readonly feedEvents: FeedReports;
   readonly login: (outcome: LoginOutcome) => void;
   /** Told what each question to a directory came to. */
@@ -50,6 +53,11 @@ export function createTelemetry(options: LogOptions): Telemetry {
     write: (members) => decisionLines.info(members, 'decision'),
     monotonicMs: () => performance.now(),
   });
+  const tally = new DecisionTally({ now: Date.now });
+  metrics.counter(
+    { name: 'postern_decision_counts_dropped_total', help: 'Decisions that /v1/iam/decisions does not show: no room.' },
+    () => tally.dropped,
+  );
   metrics.counter(
     {
       name: 'postern_decision_log_dropped_total',
@@ -60,7 +68,8 @@ export function createTelemetry(options: LogOptions): Telemetry {
   metrics.counter({ name: 'postern_log_dropped_total', help: 'Log lines that standard output did not take in time.' }, dropped);
   return {
     log,
-    observer: checkObserver(metrics.checks, decisions),
+    observer: checkObserver(metrics.checks, tally, decisions),
+    tally,
     feedEvents: feedReports(log.child({ part: 'change feed' }), metrics),
     login: (outcome) => metrics.login(outcome),
     directory: directoryReports(metrics),

@@ -280,6 +280,12 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
       has_more: false,
     }),
   },
+  getDecisions: {
+    guarantee: 'what was decided lately is shown',
+    status: 200,
+    ask: () => asRoot('GET', '/v1/iam/decisions'),
+    shows: () => ({ tenant_id: 'default', total: { allow: 0, deny: 0, fault: 0 }, data: [], has_more: false }),
+  },
   recordUsage: {
     guarantee: 'events are counted',
     status: 200,

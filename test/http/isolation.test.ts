@@ -58,6 +58,11 @@ async function furnish(tenant: string) {
   await post('/v1/iam/policies', { ...policy, name: `spare-policy-of-${tenant}` });
   const events = ['llama-3', 'llama-4'].map((model) => ({ ...usageEvent(), model, user_id: user }));
   await post('/v1/iam/usage/events', { events: [...events, { ...usageEvent(), id: `event-of-${tenant}` }] });
+  await h.db.query({
+    text: `insert into decision_counts (tenant_id, minute, code, route, decisions)
+      select $1, date_trunc('minute', now()), code, 'GET /v1/models', 1 from unnest(array['allow', 'denied_by_policy']) code`,
+    values: [tenant],
+  });
   const { rows: sessions } = await h.db.knex.raw<{ rows: { id: string }[] }>('select id from sessions where user_id = ?', [
     admin.id,
   ]);

@@ -4,6 +4,7 @@ import { Fault } from '../../src/domain/errors.ts';
 import { checkObserver } from '../../src/telemetry/check-observer.ts';
 import type { CheckCode, CheckOutcome } from '../../src/telemetry/check-outcome.ts';
 import { DecisionLog, type DecisionLogParts } from '../../src/telemetry/decision-log.ts';
+import { DecisionTally } from '../../src/telemetry/decision-tally.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 
 const outcome = (code: CheckCode, extra: Partial<CheckOutcome> = {}): CheckOutcome => ({
@@ -98,7 +99,7 @@ describe('the decision log', () => {
 describe('metrics', () => {
   it('count every check by outcome and code, by route, and by how long it took', async () => {
     const metrics = new Metrics();
-    const observer = checkObserver(metrics.checks, logOf().log);
+    const observer = checkObserver(metrics.checks, new DecisionTally({ now: () => 0 }), logOf().log);
     const [route] = BUILTIN_ROUTES;
     const denied = { kind: 'deny', code: 'insufficient_permission', detail: 'x' } as const;
     for (const tookMs of [0.02, 0.02, 0.7, 1e6, 0]) {

@@ -1,11 +1,12 @@
 /**
  * Takes away what requests leave behind: sessions that are over with their refresh tokens, one-time tokens past their time, counted
- * failures of windows that ended, answers kept under an Idempotency-Key, ids of usage events that nobody can send again. None of it
- * decides anything any more; it would only grow.
+ * failures of windows that ended, answers kept under an Idempotency-Key, ids of usage events that nobody can send again, counts of
+ * decisions that nobody looks back at. None of it decides anything any more; it would only grow.
  */
 
 import type { Database } from '../../store/database.ts';
 import { prunePasswordSetups } from '../../store/queries/credentials.ts';
+import { pruneDecisions } from '../../store/queries/decision-counts.ts';
 import { pruneAnswers } from '../../store/queries/idempotency.ts';
 import { pruneWindows } from '../../store/queries/login-failures.ts';
 import { pruneSessions } from '../../store/queries/sessions.ts';
@@ -28,6 +29,7 @@ const CHORES: readonly ((trx: Queryable) => Promise<number>)[] = [
   (trx) => pruneWindows(trx, WINDOW_MS, ROWS),
   (trx) => pruneAnswers(trx, ROWS),
   (trx) => pruneEvents(trx, ROWS),
+  (trx) => pruneDecisions(trx, ROWS),
 ];
 
 /**

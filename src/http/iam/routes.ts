@@ -7,6 +7,7 @@ import type { MeteringParts } from '../../admin/usage/parts.ts';
 import type { Route } from '../route.ts';
 import { keyRoutes } from './api-keys.ts';
 import { auditRoutes } from './audit.ts';
+import { decisionRoutes } from './decisions.ts';
 import { directoryRoutes } from './directory.ts';
 import { explainRoutes } from './explain.ts';
 import { policyRoutes } from './policies.ts';
@@ -26,6 +27,7 @@ export function iamRoutes(parts: IamParts): readonly Route[] {
     ...keyRoutes(parts),
     ...auditRoutes(parts),
     ...usageRoutes(parts),
+    ...decisionRoutes(parts),
     ...explainRoutes(parts),
     ...directoryRoutes(parts),
   ];

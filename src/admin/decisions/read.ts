@@ -1,0 +1,107 @@
+/** What was decided lately, by the minute: how many requests came to each code on each route. */
+
+import { Refusal } from '../../domain/errors.ts';
+import {
+  type DecisionPosition,
+  type DecisionRow,
+  type DecisionSum,
+  listDecisions,
+  type Span,
+  sumDecisions,
+} from '../../store/queries/decision-counts.ts';
+import { type OutcomeKind, outcomeKind } from '../../telemetry/check-outcome.ts';
+import type { AdminParts, Caller } from '../caller.ts';
+import { type ListQuery, paged, scopeOf } from '../list.ts';
+
+export interface DecisionsQuery extends ListQuery {
+  /** RFC 3339: from the minute that it is in. Undefined = an hour before `to`. */
+  readonly from?: string;
+  /** RFC 3339: up to then, a minute that begins then left out. Undefined = now. */
+  readonly to?: string;
+}
+
+export interface DecisionsOfMinute {
+  readonly minute: string;
+  readonly outcome: OutcomeKind;
+  readonly code: string;
+  /** Method and path of the route table; null where none was matched, or needed. */
+  readonly route: string | null;
+  readonly count: number;
+}
+
+export interface DecisionsResource {
+  readonly from: string;
+  readonly to: string;
+  /** `*` for all tenants together, and for those whom nobody knows. */
+  readonly tenant_id: string;
+  readonly total: Readonly<Record<OutcomeKind, number>>;
+  readonly data: readonly DecisionsOfMinute[];
+  readonly has_more: boolean;
+  readonly next_cursor: string | null;
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** @throws Refusal `invalid_parameter` for an instant that does not exist, and a cursor that is none or another list's */
+export async function readDecisions(
+  parts: Pick<AdminParts, 'db'>,
+  caller: Caller,
+  query: DecisionsQuery,
+): Promise<DecisionsResource> {
+  const { knex } = parts.db;
+  const scope = scopeOf(caller);
+  const span = spanOf(query, caller.nowMs);
+  const [list, sums] = await Promise.all([
+    paged<DecisionRow, DecisionsOfMinute>(
+      caller,
+      'decisions',
+      query,
+      async ({ after, take }) => listDecisions(knex, scope, span, { after: after && positionIn(after), take }),
+      ({ minute, code, route }) => [minute.toISOString(), `${code} ${route}`],
+      shown,
+    ),
+    sumDecisions(knex, scope, span),
+  ]);
+  return {
+    from: span.from.toISOString(),
+    to: span.to.toISOString(),
+    tenant_id: caller.everyTenant ? '*' : caller.tenant,
+    total: totalOf(sums),
+    data: list.data,
+    has_more: list.has_more,
+    next_cursor: list.next_cursor,
+  };
+}
+
+function spanOf({ from, to }: DecisionsQuery, nowMs: number): Span {
+  const toMs = to === undefined ? nowMs : instant('to', to);
+  const fromMs = from === undefined ? toMs - HOUR_MS : instant('from', from);
+  return { from: new Date(Math.floor(fromMs / MINUTE_MS) * MINUTE_MS), to: new Date(toMs) };
+}
+
+function instant(param: 'from' | 'to', text: string): number {
+  const ms = Date.parse(text);
+  if (Number.isNaN(ms)) throw new Refusal('invalid_parameter', `${param} is no instant.`, { param });
+  return ms;
+}
+
+const MINUTE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:00\.000Z$/;
+
+/** As a row's position is written: a cursor that somebody made up may say anything. */
+function positionIn([minute = '', what]: readonly string[]): DecisionPosition {
+  if (what === undefined || !MINUTE.test(minute) || Number.isNaN(Date.parse(minute))) {
+    throw new Refusal('invalid_parameter', 'The cursor does not belong to this list.', { param: 'cursor' });
+  }
+  return { minute: new Date(minute), what };
+}
+
+function shown({ minute, code, route, count }: DecisionRow): DecisionsOfMinute {
+  return { minute: minute.toISOString(), outcome: outcomeKind(code), code, route: route === '' ? null : route, count };
+}
+
+function totalOf(sums: readonly DecisionSum[]): DecisionsResource['total'] {
+  const total = { allow: 0, deny: 0, fault: 0 };
+  for (const { code, count } of sums) total[outcomeKind(code)] += count;
+  return total;
+}

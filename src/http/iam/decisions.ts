@@ -1,0 +1,78 @@
+/** What was decided lately: /v1/iam/decisions. */
+
+import { Type } from 'typebox';
+import type { AdminParts } from '../../admin/caller.ts';
+import { readDecisions } from '../../admin/decisions/read.ts';
+import { KEPT_DAYS } from '../../store/queries/decision-counts.ts';
+import { component, shows } from '../answers.ts';
+import { callerRoute, NOTHING, type Route } from '../route.ts';
+import { nullable } from '../validation.ts';
+import { closed, oneOf, page, tenantFilter } from './schemas.ts';
+
+const instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
+
+const filters = Type.Object(
+  {
+    ...page,
+    ...tenantFilter,
+    from: instant('From the minute that it is in; an hour before `to` unless told.'),
+    to: instant('Up to then, a minute that begins then left out; now unless told.'),
+  },
+  closed,
+);
+
+const count = Type.Integer({ minimum: 0 });
+
+const Decisions = component(
+  'Decisions',
+  Type.Object({
+    from: Type.String({ format: 'date-time' }),
+    to: Type.String({ format: 'date-time' }),
+    tenant_id: Type.String({ description: '`*` for all tenants together, and for requests of whom nobody was known.' }),
+    total: component(
+      'DecisionTotals',
+      Type.Object({
+        allow: count,
+        deny: count,
+        fault: Type.Integer({ minimum: 0, description: 'Answered 503, because it could not be decided.' }),
+      }),
+    ),
+    data: Type.Array(
+      component(
+        'DecisionsOfMinute',
+        Type.Object({
+          minute: Type.String({ format: 'date-time', description: 'Its start.', examples: ['2026-11-21T09:00:00.000Z'] }),
+          outcome: oneOf('allow', 'deny', 'fault'),
+          code: Type.String({ description: '`allow`, `public`, or the code of the error.', examples: ['denied_by_policy'] }),
+          route: nullable(
+            Type.String({
+              description: 'A line of the route table; null where none was matched, or needed.',
+              examples: ['POST /v1/chat/completions'],
+            }),
+          ),
+          count,
+        }),
+      ),
+      { description: 'One row for each minute, code and route that anything was decided in, the oldest first.' },
+    ),
+    has_more: Type.Boolean(),
+    next_cursor: nullable(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),
+  }),
+);
+
+export function decisionRoutes(parts: AdminParts): readonly Route[] {
+  return [
+    callerRoute({
+      method: 'GET',
+      path: '/v1/iam/decisions',
+      operationId: 'getDecisions',
+      summary: `Show how many requests were allowed and denied, by minute, code and route, for the last ${KEPT_DAYS} days.`,
+      permission: 'usage:read',
+      body: NOTHING,
+      query: filters,
+      answers: shows('The totals, and one page of what they are made of.', Decisions),
+      refusals: [],
+      handler: async ({ caller, query }) => ({ status: 200, body: await readDecisions(parts, caller, query) }),
+    }),
+  ];
+}

@@ -1,0 +1,130 @@
+/** GET /v1/iam/decisions: whose decisions are told, of which minutes, and in pages. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Harness, type Json, outcome, type Person, rows, startHarness } from './harness.ts';
+
+const DECISIONS = '/v1/iam/decisions';
+const CHAT = 'POST /v1/chat/completions';
+
+let h: Harness;
+let auditor: Person;
+let nobody: Person;
+
+/** As a server writes it down. */
+async function count(tenant: string, minute: string, code: string, route: string, decisions: number): Promise<void> {
+  await h.db.query({
+    text: 'insert into decision_counts (tenant_id, minute, code, route, decisions) values ($1, $2, $3, $4, $5)',
+    values: [tenant, `2026-11-21T${minute}:00Z`, code, route, decisions],
+  });
+}
+
+beforeAll(async () => {
+  h = await startHarness();
+  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  auditor = await h.person('acme', ['auditor']);
+  nobody = await h.person('acme', ['developer']);
+  await count('acme', '09:00', 'allow', CHAT, 40);
+  await count('acme', '09:00', 'denied_by_policy', CHAT, 2);
+  await count('acme', '09:01', 'allow', 'GET /v1/models', 7);
+  await count('acme', '09:01', 'unavailable', '', 1);
+  await count('acme', '10:00', 'allow', CHAT, 1000);
+  await count('globex', '09:00', 'allow', CHAT, 500);
+  await count('', '09:00', 'missing_credential', CHAT, 3);
+  await count('', '09:00', 'public', '', 5);
+});
+afterAll(async () => {
+  await h?.close();
+});
+
+const ask = (query: string, as = auditor.token) => h.api('GET', `${DECISIONS}?${query}`, { as });
+const NINE = 'from=2026-11-21T09:00:00Z&to=2026-11-21T10:00:00Z';
+
+describe('what was decided', () => {
+  test('is shown by minute, code and route, with the totals, from one instant to another, of the tenant alone', async () => {
+    const row = (minute: string, kind: string, code: string, route: string | null, number: number) => ({
+      ...{ minute: `2026-11-21T${minute}:00.000Z`, outcome: kind, code, route },
+      count: number,
+    });
+    expect((await ask(NINE)).json).toEqual({
+      from: '2026-11-21T09:00:00.000Z',
+      to: '2026-11-21T10:00:00.000Z',
+      tenant_id: 'acme',
+      total: { allow: 47, deny: 2, fault: 1 },
+      data: [
+        row('09:00', 'allow', 'allow', CHAT, 40),
+        row('09:00', 'deny', 'denied_by_policy', CHAT, 2),
+        row('09:01', 'allow', 'allow', 'GET /v1/models', 7),
+        row('09:01', 'fault', 'unavailable', null, 1),
+      ],
+      has_more: false,
+      next_cursor: null,
+    });
+  });
+
+  test('begins with the minute that `from` is in, and ends before a minute that begins with `to`', async () => {
+    const { json } = await ask('from=2026-11-21T09:01:59Z&to=2026-11-21T10:00:00.001Z');
+    expect(json['total']).toEqual({ allow: 1007, deny: 0, fault: 1 });
+    expect(json['from']).toBe('2026-11-21T09:01:00.000Z');
+  });
+
+  test('is of the last hour unless told', async () => {
+    const { json } = await ask('');
+    const span = Date.parse(String(json['to'])) - Date.parse(String(json['from']));
+    expect(span).toBeGreaterThanOrEqual(3_600_000);
+    expect(span).toBeLessThan(3_660_000);
+    expect(json).toMatchObject({ total: { allow: 0, deny: 0, fault: 0 }, data: [] });
+  });
+
+  test('is shown of another tenant, of all, and of requests of nobody known, to platform administrators alone', async () => {
+    const root = h.root.token;
+    expect((await ask(`${NINE}&tenant_id=globex`, root)).json).toMatchObject({ tenant_id: 'globex', total: { allow: 500 } });
+    expect((await ask(`${NINE}&tenant_id=*`, root)).json).toMatchObject({
+      tenant_id: '*',
+      total: { allow: 552, deny: 5, fault: 1 },
+    });
+    for (const tenant of ['globex', 'no-such-tenant', '*']) {
+      expect(outcome(await ask(`${NINE}&tenant_id=${tenant}`)), tenant).toBe('403 tenant_mismatch');
+    }
+  });
+
+  test('is nothing for whoever may not read usage', async () => {
+    expect(outcome(await ask(NINE, nobody.token))).toBe('403 insufficient_permission');
+  });
+
+  test.each([
+    ['from=yesterday', 'from'],
+    ['to=2026-11-21', 'to'],
+    ['from=2026-02-30T25:00:00Z', 'from'],
+    ['period=2026-11', 'period'],
+    ['limit=0', 'limit'],
+    ['cursor=x', 'cursor'],
+  ])('is not asked for with %s', async (query, param) => {
+    const reply = await ask(query);
+    expect([outcome(reply), reply.json['error']]).toMatchObject(['400 invalid_parameter', { param }]);
+  });
+});
+
+describe('pages', () => {
+  test('show every row once, in order, while others are counted', async () => {
+    const seen: Json[] = [];
+    let cursor = '';
+    do {
+      const reply = await ask(`${NINE}&limit=1${cursor}`);
+      seen.push(...rows(reply));
+      expect(reply.json['total'], 'on every page').toMatchObject({ deny: 2, fault: 1 });
+      cursor = reply.json['has_more'] === true ? `&cursor=${String(reply.json['next_cursor'])}` : '';
+      if (seen.length === 2) await count('acme', '09:00', 'allow', 'GET /v1/models', 1);
+    } while (cursor !== '');
+    expect(seen.map((row) => row['count'])).toEqual([40, 2, 7, 1]);
+  });
+
+  test('of another time, or of another tenant, a cursor does not lead into', async () => {
+    const cursor = String((await ask(`${NINE}&limit=1`)).json['next_cursor']);
+    for (const [query, as] of [
+      ['from=2026-11-21T08:00:00Z', auditor.token],
+      [`${NINE}&tenant_id=globex`, h.root.token],
+    ] as const) {
+      expect(outcome(await ask(`${query}&cursor=${cursor}`, as))).toBe('400 invalid_parameter');
+    }
+  });
+});

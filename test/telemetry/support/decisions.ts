@@ -1,0 +1,33 @@
+/** Decisions as the gate comes to them. */
+
+import { compileTenant } from '../../../src/decision/compile.ts';
+import type { Allow, Deny, RouteLine } from '../../../src/decision/model.ts';
+import { TENANT_KEY } from '../../extauthz/support/little-world.ts';
+import { tenantId } from '../../store/seed.ts';
+
+export function allowed(tenant: string, route: RouteLine): Allow {
+  const id = tenantId(tenant);
+  return {
+    kind: 'allow',
+    route,
+    principal: { ...TENANT_KEY, tenantId: tenantId(tenant) },
+    tenant: compileTenant({ id, status: 'active', settings: {}, quotas: {}, roles: [], policies: [] }),
+    resources: [],
+    model: undefined,
+    maxTokens: undefined,
+    defaultModel: undefined,
+    askedTokens: undefined,
+    askedChoices: 1,
+  };
+}
+
+/** @param tenant of whoever asked; undefined = nobody known */
+export function denied(code: Deny['code'], tenant: string | undefined, route: RouteLine | undefined): Deny {
+  return {
+    kind: 'deny',
+    code,
+    detail: 'Because a test says so.',
+    ...(route === undefined ? {} : { route }),
+    ...(tenant === undefined ? {} : { principal: { ...TENANT_KEY, tenantId: tenantId(tenant) } }),
+  };
+}
