@@ -4,7 +4,7 @@
  */
 
 import { availableParallelism } from 'node:os';
-import { hash, type Options, parseOptions, verify } from '@node-rs/argon2';
+import { hash, type Options, verify } from '@node-rs/argon2';
 import { Fault, Refusal } from '../domain/errors.ts';
 import { letHashingGiveWay } from './hashing-threads.ts';
 import { MAX_PASSWORD_LENGTH, type PasswordOwner, passwordProblems } from './password-rules.ts';
@@ -12,7 +12,10 @@ import { makeWorkQueue, type WorkQueue } from './work-queue.ts';
 
 /** m=19456 KiB, t=2, p=1: the least that OWASP's password storage guide advises for argon2id, which is this library's default kind. */
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32 } as const satisfies Options;
-const ARGON2ID = '$argon2id$v=19$';
+/** A hash in the PHC string format with these parameters: a salt, and the hash in base64 without padding. */
+const TODAYS = new RegExp(
+  `^\\$argon2id\\$v=19\\$m=${PARAMETERS.memoryCost},t=${PARAMETERS.timeCost},p=${PARAMETERS.parallelism}\\$[^$]+\\$[^$]{${Math.ceil((PARAMETERS.outputLen * 4) / 3)}}$`,
+);
 const MAX_WAITING = 64;
 const RETRY_AFTER_SECONDS = 1;
 /** UTF-8 bytes of UTF-16 units: no password that was ever set has more of either. */
@@ -60,16 +63,7 @@ export class Passwords {
 
   /** True when the hash was made with other parameters than today's: hash again while the password is at hand. */
   needsRehash(stored: string): boolean {
-    if (!stored.startsWith(ARGON2ID)) {
-      return true;
-    }
-    const { memoryCost, timeCost, parallelism, outputLen } = parseOptions(stored);
-    return (
-      memoryCost !== PARAMETERS.memoryCost ||
-      timeCost !== PARAMETERS.timeCost ||
-      parallelism !== PARAMETERS.parallelism ||
-      outputLen !== PARAMETERS.outputLen
-    );
+    return !TODAYS.test(stored);
   }
 
   /** What is wrong with a new password, in sentences for its author; empty when it is good. */

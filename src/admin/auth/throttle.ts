@@ -3,7 +3,7 @@
  * accounts that do not exist alike, so that being slowed tells nothing about who exists.
  */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { parseAddress } from '../../decision/address.ts';
 import { Refusal } from '../../domain/errors.ts';
 import {
@@ -38,7 +38,7 @@ export function attemptAt(account: string, address: string | undefined): Attempt
 }
 
 function digest(text: string): Uint8Array {
-  return createHash('sha256').update(text).digest();
+  return hash('sha256', text, 'buffer');
 }
 
 /** An IPv6 host has a whole /64 to guess from, so that is what counts as its address. */
