@@ -58,14 +58,15 @@ export async function iam(): Promise<void> {
   const meter = meterOf(server, directory);
   // Until what they run is compiled.
   for (const { requests } of kinds) load(requests, 2000, CONNECTIONS, 0);
-  const rows: Row[] = kinds.map((kind) => measureKind(kind, load, meter));
+  const rows: Row[] = [];
+  for (const kind of kinds) rows.push(await measureKind(kind, load, meter));
   printTable(
     `IAM with ${USERS} users: ${CONNECTIONS} connections, medians of the quietest ${ROUNDS} rounds; us of processor time`,
     rows,
   );
 
   const lists: Row[] = [];
-  for (const list of LISTS) lists.push(measureList(list, list.everywhere ? root : (administrators[0] ?? ''), load, meter));
+  for (const list of LISTS) lists.push(await measureList(list, list.everywhere ? root : (administrators[0] ?? ''), load, meter));
   printTable(`Lists with ${USERS} users and ${KEYS} keys, one request at a time`, lists);
   const plans = await explainLists(world.url, join(import.meta.dirname, 'results/iam-plans.txt'));
   console.log(`\n${plans} plans written to bench/results/iam-plans.txt. Resident memory: ${memory(server.pid).now} MB.`);
@@ -200,9 +201,9 @@ function postgresOf(directory: string): readonly (readonly [pid: number, ms: num
     });
 }
 
-function measureKind({ name, write, goal, requests }: Kind, load: Loader, meter: Meter): Row {
+async function measureKind({ name, write, goal, requests }: Kind, load: Loader, meter: Meter): Promise<Row> {
   const calls = write ? CALLS / 4 : CALLS;
-  const rounds = quietRounds(ROUNDS, () => {
+  const rounds = await quietRounds(ROUNDS, () => {
     const used = meter(calls + WARM);
     return { load: load(requests, calls, CONNECTIONS, WARM), used: used() };
   });
@@ -227,9 +228,9 @@ function percent(share: number): string {
 
 type Loader = (requests: readonly LoadRequest[], calls: number, connections: number, warm: number) => HttpLoadResult;
 
-function measureList(list: ListCase, token: string, load: Loader, meter: Meter): Row {
+async function measureList(list: ListCase, token: string, load: Loader, meter: Meter): Promise<Row> {
   const tenant = list.everywhere ? {} : { tenant: BIG };
-  const [round] = quietRounds(1, () => {
+  const [round] = await quietRounds(1, () => {
     const used = meter(LIST_CALLS + 20);
     return { load: load([{ method: 'GET', path: list.path, token, ...tenant }], LIST_CALLS, 1, 20), used: used() };
   });

@@ -123,12 +123,12 @@ export interface Round<T> {
 }
 
 /** The quietest of so many rounds and more, until there are enough in which the machine was quiet; in the order in which they ran. */
-export function quietRounds<T>(wanted: number, run: () => T): readonly Round<T>[] {
+export async function quietRounds<T>(wanted: number, run: () => T | Promise<T>): Promise<readonly Round<T>[]> {
   const rounds: Round<T>[] = [];
   const quiet = (): number => rounds.filter(({ stolen }) => stolen < QUIET).length;
   while (quiet() < wanted && rounds.length < wanted * TRIES) {
     const before = processorTimes();
-    const result = run();
+    const result = await run();
     const after = processorTimes();
     rounds.push({ result, stolen: (after.stolen - before.stolen) / Math.max(1, after.all - before.all) });
   }
