@@ -23,6 +23,8 @@ const TEXTS: readonly (readonly [text: string, has: (i: number) => boolean])[] =
   ['threehundredth', (i) => i % 300 === 11],
   ['twothousandth', (i) => i % 2000 === 1999],
   ['latecomer', (i) => i > USERS * 0.9],
+  // What means something to the index of text.
+  ["o'neil\\ & co:*", (i) => i % 1700 === 1613],
 ];
 const ROLES: readonly (readonly [role: string, has: (i: number) => boolean])[] = [
   ['common', () => true],
@@ -76,7 +78,21 @@ const every: TenantScope = { kind: 'every' };
 const scopes = fc.constantFrom<TenantScope>(every, { kind: 'one', tenant: LARGE }, { kind: 'one', tenant: SMALL });
 const filters = fc.record(
   {
-    q: fc.constantFrom(...TEXTS.map(([text]) => text), 'FIFTIETH three', 'two', 'tw', 'w', 'late', 'nobody at all', 'qx'),
+    q: fc.constantFrom(
+      ...TEXTS.map(([text]) => text),
+      'FIFTIETH three',
+      'two',
+      'tw',
+      'w',
+      'late',
+      'nobody at all',
+      'qx',
+      "o'n",
+      'neil\\ &',
+      ' & ',
+      ':*',
+      "'\\",
+    ),
     role: fc.constantFrom(...ROLES.map(([role]) => role), 'nobody'),
     status: fc.constantFrom('active' as const, 'deactivated' as const),
   },

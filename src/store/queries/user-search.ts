@@ -49,7 +49,9 @@ const ONE_LEXEME = 3;
 export function nearby({ q = '' }: UserFilter, first: number, found: number, take: number): number | undefined {
   if (found === 0) return undefined;
   const near = Math.ceil((first * take * 1.5) / found);
-  return near <= 2 * MAX_NEAR || q.length === ONE_LEXEME ? Math.min(near, MAX_NEAR) : undefined;
+  // One alone may be there by chance.
+  const isTold = found > 1 && near <= 2 * MAX_NEAR;
+  return isTold || q.length === ONE_LEXEME ? Math.min(near, MAX_NEAR) : undefined;
 }
 
 /**
