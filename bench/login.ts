@@ -17,8 +17,8 @@ const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 15);
 const LOGINS = Number(process.env['BENCH_CALLS'] ?? 120);
 /** Logins under way at once: enough to keep the server's core busy while some of them wait for PostgreSQL. */
 const IN_FLIGHT = 24;
-/** As many as it takes until what a login runs is compiled for good. */
-const WARM_LOGINS = 2500;
+/** As many as it takes until what a login runs is compiled for good: the compiler waits for thousands of calls of each function. */
+const WARM_LOGINS = 6000;
 const PASSWORD = 'the password of a benchmark';
 /** As many as a benchmark fails and more. */
 const UNLIMITED = { POSTERN_LOGIN_FAILURES_PER_ACCOUNT: '1000000', POSTERN_LOGIN_FAILURES_PER_ADDRESS: '1000000' };

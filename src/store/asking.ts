@@ -10,7 +10,7 @@ import type { Queryable } from './queryable.ts';
 
 type Value = string | number | Date | null;
 
-/** A statement with `:name` for its values. There are only so many texts: no value is ever written into one. */
+/** A statement with `:name` for its values. There are only so many texts: no value is written into one but of a closed set. */
 export interface Asking {
   readonly sql: string;
   readonly bindings: Readonly<Record<string, Value>>;

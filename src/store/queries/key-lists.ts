@@ -3,7 +3,7 @@
  *
  * Status and expiry are one interval of `expires_at`, and the store keeps the keys of each month of expiry in the order of the list. So a
  * page is put together from the first keys of each month in the interval; only in the months at its ends is there anything to leave out.
- * All that this asks of a key is in the index.
+ * All that this asks of a tenant's keys is in the index.
  */
 
 import type { UserId } from '../../domain/ids.ts';
