@@ -6,6 +6,7 @@
 import type { DecisionCount } from '../telemetry/decision-tally.ts';
 import type { Database } from './database.ts';
 import { statementError } from './faults.ts';
+import { type Flushing, startFlushing } from './flushing.ts';
 
 /** What is counted until it is written. */
 export interface Tally {
@@ -38,29 +39,22 @@ const ADD = {
 
 export class DecisionCounts {
   readonly #options: Required<DecisionCountsOptions>;
-  readonly #timer: NodeJS.Timeout;
-  #flushing: Promise<void> | undefined;
+  readonly #flushing: Flushing;
   #failing = false;
 
   constructor(options: DecisionCountsOptions) {
     this.#options = { batchSize: 2000, flushIntervalMs: 5000, onError: () => undefined, ...options };
-    this.#timer = setInterval(() => void this.flush(), this.#options.flushIntervalMs);
-    this.#timer.unref();
+    this.#flushing = startFlushing(() => this.#write(), this.#options.flushIntervalMs);
   }
 
   /** Writes what was counted. Never rejects: what could not be written is counted again. */
   flush(): Promise<void> {
-    this.#flushing ??= this.#write().finally(() => {
-      this.#flushing = undefined;
-    });
-    return this.#flushing;
+    return this.#flushing.flush();
   }
 
   /** Writes what is counted now, and nothing after it; for the end of the process. */
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#flushing;
-    await this.flush();
+  stop(): Promise<void> {
+    return this.#flushing.stop();
   }
 
   async #write(): Promise<void> {

@@ -12,6 +12,7 @@
 import type { KeyId } from '../domain/ids.ts';
 import type { Database } from './database.ts';
 import { statementError } from './faults.ts';
+import { type Flushing, startFlushing } from './flushing.ts';
 
 export interface KeyUsesOptions {
   readonly db: Pick<Database, 'query'>;
@@ -54,8 +55,7 @@ export class KeyUses {
   readonly #onError: (error: Error) => void;
   /** The use last told of each key, milliseconds since the epoch. */
   readonly #waiting = new Map<KeyId, number>();
-  readonly #timer: NodeJS.Timeout;
-  #flushing: Promise<void> | undefined;
+  readonly #flushing: Flushing;
   #failing = false;
   #dropped = 0;
 
@@ -65,8 +65,7 @@ export class KeyUses {
     this.#maxKeys = maxKeys;
     this.#batchSize = batchSize;
     this.#onError = onError;
-    this.#timer = setInterval(() => void this.flush(), flushIntervalMs);
-    this.#timer.unref();
+    this.#flushing = startFlushing(() => this.#write(), flushIntervalMs);
   }
 
   /** Uses that found no room to wait. */
@@ -91,17 +90,12 @@ export class KeyUses {
 
   /** Writes what waits. Never rejects: what could not be written goes on waiting. */
   flush(): Promise<void> {
-    this.#flushing ??= this.#write().finally(() => {
-      this.#flushing = undefined;
-    });
-    return this.#flushing;
+    return this.#flushing.flush();
   }
 
   /** Writes what is noted now, and nothing after it; for the end of the process. */
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#flushing;
-    await this.flush();
+  stop(): Promise<void> {
+    return this.#flushing.stop();
   }
 
   async #write(): Promise<void> {
