@@ -112,7 +112,7 @@ export class DecisionTally {
   }
 }
 
-/** Whom it was decided for: of a denial, who asked. */
+/** Whom it was decided for, also where a limit then refused it; of a denial, who asked. */
 function tenantOf(decision: Decision | undefined): string {
   switch (decision?.kind) {
     case 'allow':
