@@ -126,6 +126,7 @@ argsfile ${folder}/slapd.args
 ${options.withoutTls === true ? '' : `TLSCACertificateFile ${files.ca}\nTLSCertificateFile ${files.certificate}\nTLSCertificateKeyFile ${files.key}`}
 ${options.allowUnauthenticated === true ? 'allow bind_anon_dn' : ''}
 sizelimit 500
+${options.quiet === true ? 'loglevel none' : ''}
 threads 4
 
 database mdb
