@@ -3,6 +3,7 @@
  * session. Every failure answers alike, after the same time and the same work as a wrong local password; why, the audit and the metrics know.
  */
 
+import { setImmediate as allTold } from 'node:timers/promises';
 import { LookedAtFault } from '../../directory/faults.ts';
 import type { DirectoryAnswer, DirectoryPerson, DirectoryReason } from '../../directory/model.ts';
 import { Fault, Refusal } from '../../domain/errors.ts';
@@ -123,6 +124,8 @@ async function authenticate(
     // Whoever waited for the time-out has waited long enough. Until the attempt is given back it is under way, so that the next one at
     // the account waits for that rather than being refused.
     tell(error);
+    // Others may have waited for the same time-out: they are all told before the store has work with any of them.
+    await allTold();
     await takeBack(parts.db.knex, attempt);
     throw error;
   }
