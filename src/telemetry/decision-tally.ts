@@ -59,6 +59,7 @@ export class DecisionTally {
   count({ code, decision }: Pick<CheckOutcome, 'code' | 'decision'>): void {
     const minute = Math.floor(this.#now() / MINUTE_MS);
     if (minute !== this.#minute) {
+      // A minute that is over waits like what could not be kept.
       this.putBack(this.#read());
       this.#minute = minute;
     }
