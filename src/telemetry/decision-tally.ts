@@ -1,8 +1,6 @@
 /**
  * Counts decisions by the minute, tenant, code and route until somebody takes the counts to keep them. For the path of every check: it
  * adds one to a number. The counters are bounded: a decision that would need one more is not counted here, and that is counted.
- *
- * A counter stays as long as it is used, so that ten thousand busy tenants do not leave as many maps to the garbage every few seconds.
  */
 
 import type { Decision, RouteLine } from '../decision/model.ts';
@@ -23,7 +21,7 @@ export interface DecisionCount {
 export interface DecisionTallyOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Counters at most, and counts that wait to be taken; 20000 of each unless told. */
+  /** Counters, at most; 20000 unless told. */
   readonly maxCounters?: number;
 }
 
@@ -39,11 +37,11 @@ const MINUTE_MS = 60_000;
 export class DecisionTally {
   readonly #now: () => number;
   readonly #maxCounters: number;
-  readonly #tenants = new Map<string, ByRoute>();
   #minute = 0;
-  #counters = 0;
+  #tenants = new Map<string, ByRoute>();
   /** Of minutes that are over, and those that were put back. */
   #waiting: DecisionCount[] = [];
+  #counters = 0;
   #dropped = 0;
 
   constructor({ now, maxCounters = 20_000 }: DecisionTallyOptions) {
@@ -58,11 +56,7 @@ export class DecisionTally {
 
   count({ code, decision }: Pick<CheckOutcome, 'code' | 'decision'>): void {
     const minute = Math.floor(this.#now() / MINUTE_MS);
-    if (minute !== this.#minute) {
-      // A minute that is over waits like what could not be kept.
-      this.putBack(this.#read());
-      this.#minute = minute;
-    }
+    if (minute !== this.#minute) this.#begin(minute);
     const counter = this.#find(tenantOf(decision), routeOf(decision), code);
     if (counter === undefined) this.#dropped++;
     else counter.decisions++;
@@ -70,15 +64,18 @@ export class DecisionTally {
 
   /** Hands out what was counted since the last time. */
   take(): readonly DecisionCount[] {
-    const counts = [...this.#waiting, ...this.#read()];
+    this.#begin(this.#minute);
+    const counts = this.#waiting;
     this.#waiting = [];
+    this.#counters = 0;
     return counts;
   }
 
   /** Counts that could not be kept; they are handed out again. */
   putBack(counts: readonly DecisionCount[]): void {
-    const room = Math.max(0, this.#maxCounters - this.#waiting.length);
-    for (const count of counts.slice(0, room)) this.#waiting.push(count);
+    const room = Math.max(0, this.#maxCounters - this.#counters);
+    this.#waiting.push(...counts.slice(0, room));
+    this.#counters += Math.min(room, counts.length);
     for (const { decisions } of counts.slice(room)) this.#dropped += decisions;
   }
 
@@ -100,30 +97,18 @@ export class DecisionTally {
     return counter;
   }
 
-  /** What was counted in this minute since the last time. Counters begin anew; those that counted nothing meanwhile are given up. */
-  #read(): readonly DecisionCount[] {
-    const counts: DecisionCount[] = [];
+  /** Another minute, or the rest of this one. */
+  #begin(minute: number): void {
     for (const [tenant, routes] of this.#tenants) {
       for (const [route, counters] of routes) {
         const line = route === undefined ? '' : `${route.method} ${route.template}`;
-        const used = counters.filter(({ decisions }) => decisions > 0);
-        for (const counter of used) {
-          counts.push({
-            minuteMs: this.#minute * MINUTE_MS,
-            tenant,
-            code: counter.code,
-            route: line,
-            decisions: counter.decisions,
-          });
-          counter.decisions = 0;
+        for (const { code, decisions } of counters) {
+          this.#waiting.push({ minuteMs: this.#minute * MINUTE_MS, tenant, code, route: line, decisions });
         }
-        this.#counters -= counters.length - used.length;
-        if (used.length === 0) routes.delete(route);
-        else if (used.length < counters.length) routes.set(route, used);
       }
-      if (routes.size === 0) this.#tenants.delete(tenant);
     }
-    return counts;
+    this.#tenants = new Map();
+    this.#minute = minute;
   }
 }
 
