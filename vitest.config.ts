@@ -8,5 +8,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // As long as a slow machine may need: who polls waits for an event, and no longer.
+    expect: { poll: { timeout: 20_000 } },
   },
 });

@@ -29,7 +29,7 @@ export function serversOf(settings: DirectorySettings, trust: SecureContext | un
       const faults: unknown[] = [];
       for (const [index, url] of urls.entries()) {
         if (deadline.passed) break;
-        using share = new Deadline(deadline.remainingMs() / (urls.length - index));
+        using share = shareOf(deadline, urls.length - index);
         const attempt = begin({ url, startTls: settings.startTls, trust }, { deadline, share, greet, observe });
         try {
           const connection = await share.within(attempt);
@@ -50,6 +50,13 @@ export function serversOf(settings: DirectorySettings, trust: SecureContext | un
       throw faults.every((fault) => fault instanceof TlsFault) ? new TlsFault(message) : new Fault(message);
     },
   };
+}
+
+/** @param left servers that are still to be asked, this one included */
+function shareOf(whole: Deadline, left: number): Deadline {
+  const leftMs = whole.remainingMs();
+  // The last one has all that is left; that the time is over is told of it as it was configured, whichever of the two notices first.
+  return left === 1 ? new Deadline(whole.timeoutMs, whole.timeoutMs - leftMs) : new Deadline(leftMs / left);
 }
 
 /** Codes that say something of the one server: in trouble, busy, going down. */

@@ -133,7 +133,8 @@ describe('a sealer that cannot go on', () => {
     const stuck = expect(first.seal()).rejects.toThrow(/cannot be used/);
     const [pid] = await waitingForLocks(1);
     expect(await second.seal()).toBe(0);
-    await db.query({ text: 'select pg_terminate_backend($1)', values: [pid] });
+    // Until it is gone: it says that it ends before it lets go of its turn.
+    await db.query({ text: 'select pg_terminate_backend($1, 1500)', values: [pid] });
     await stuck;
     await release();
     expect(await second.seal()).toBe(2);

@@ -4,9 +4,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../server/support/eventually.ts';
-import { freeAddress, isReady, logLines, metric, openStand, type Running, type Stand } from '../server/support/postern.ts';
+import { isReady, logLines, metric, openStand, type Running, type Stand } from '../server/support/postern.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { send } from '../support/http.ts';
+import { freeAddress } from '../support/ports.ts';
 import { type DirectoryWorld, describeWithSlapd, LDAP_PASSWORD, startDirectoryWorld, WRONG } from './directory-world.ts';
 
 await describeWithSlapd('the program with directories', () => {

@@ -178,7 +178,7 @@ describe('the key set', () => {
     const after = await vi.waitUntil(async () => {
       const reply = await get({ 'if-none-match': String(before.headers['etag']) });
       return reply.status === 200 && reply;
-    });
+    }, 20_000);
     expect(after.headers['etag']).not.toBe(before.headers['etag']);
   });
 });

@@ -117,7 +117,7 @@ test('a server does so every five minutes, and stops when it does', async () => 
   const stop = startUpkeep(stand.db, (error) => faults.push(error));
   await leftBehind(3, 1, `ended_at = now() - interval '25 hours'`);
   vi.advanceTimersByTime(300_000);
-  await vi.waitUntil(async () => (await counted('sessions')) === 0);
+  await expect.poll(() => counted('sessions')).toBe(0);
   await stop();
   await leftBehind(3, 1, `ended_at = now() - interval '25 hours'`);
   vi.advanceTimersByTime(3_600_000);

@@ -194,7 +194,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     },
     async cutDatabase() {
       await outside.knex.raw(`alter database ${database} with allow_connections false`);
-      await outside.knex.raw('select pg_terminate_backend(pid) from pg_stat_activity where datname = ?', [database]);
+      // Until each is gone: nobody may be given a connection that does not know yet that it was cut.
+      await outside.knex.raw('select pg_terminate_backend(pid, 1500) from pg_stat_activity where datname = ?', [database]);
     },
     async restoreDatabase() {
       await outside.knex.raw(`alter database ${database} with allow_connections true`);

@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { freeAddress } from '../support/ports.ts';
 import { ADMIN, call, decider, done, login, makeKey, makeUser, SECRET_KEY, tryLogin } from './support/client.ts';
 import { becomes } from './support/eventually.ts';
-import { type Finished, freeAddress, openStand, type Server, type Stand } from './support/postern.ts';
+import { type Finished, openStand, type Server, type Stand } from './support/postern.ts';
 import { postmasterOf } from './support/postgres.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });

@@ -7,9 +7,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connectTo, statusOf } from '../extauthz/support/client.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { freeAddress } from '../support/ports.ts';
 import { ADMIN, call, type Decider, decider, login, makeKey, SECRET_KEY } from './support/client.ts';
 import { becomes, eventually } from './support/eventually.ts';
-import { freeAddress, isReady, metric, openStand, type Running, readiness, type Stand } from './support/postern.ts';
+import { isReady, metric, openStand, type Running, readiness, type Stand } from './support/postern.ts';
 import { childrenOf, isRunning } from './support/processes.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });

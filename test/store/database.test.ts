@@ -62,16 +62,16 @@ describe('a database that cannot be asked is a fault', () => {
   });
 
   test('an answer takes too long; the connection is given up and the next one works', () =>
-    withDatabase({ url: fresh.url, poolMax: 1, queryTimeoutMs: 100 }, async (db) => {
-      await expect(db.query({ text: 'select pg_sleep(60)' })).rejects.toThrow('the database did not answer within 100 ms');
+    withDatabase({ url: fresh.url, poolMax: 1, queryTimeoutMs: 1000 }, async (db) => {
+      await expect(db.query({ text: 'select pg_sleep(60)' })).rejects.toThrow('the database did not answer within 1000 ms');
       expect(await db.query(select)).toEqual([{ one: 1 }]);
       const late = transaction(db, async (trx) => trx.raw('select pg_sleep(60)'));
-      await expect(late).rejects.toThrow('the database did not answer within 100 ms');
+      await expect(late).rejects.toThrow('the database did not answer within 1000 ms');
       expect(await db.query(select)).toEqual([{ one: 1 }]);
     }));
 
   test('all connections are taken for too long', () =>
-    withDatabase({ url: fresh.url, poolMax: 1, acquireTimeoutMs: 100 }, async (db) => {
+    withDatabase({ url: fresh.url, poolMax: 1, acquireTimeoutMs: 1000 }, async (db) => {
       await transaction(db, async () => {
         await expect(db.query(select)).rejects.toBeInstanceOf(Fault);
       });
@@ -265,6 +265,6 @@ test('closing ends every connection, one in use by a forgotten transaction too',
   const [free] = await db.query({ text: 'select pg_backend_pid() as pid' });
   await db.close();
   const alive = { text: 'select pid from pg_stat_activity where pid = any($1)', values: [[held.rows[0]?.pid, free?.['pid']]] };
-  await expect.poll(() => fresh.db.query(alive)).toEqual([]);
+  await expect.poll(() => fresh.db.query(alive), { timeout: 10_000 }).toEqual([]);
   await expect(db.query(select)).rejects.toBeInstanceOf(Fault);
 });

@@ -284,12 +284,16 @@ describe('users', () => {
     await take(first, 'first-hat');
     const second = take(knex, 'second-hat').then(() => undefined);
     // Until the second one waits for the first.
-    await vi.waitUntil(async () => {
-      const { rows } = await knex.raw<{ rows: unknown[] }>(
-        `select from pg_locks where not granted and locktype = 'transactionid'`,
-      );
-      return rows.length > 0;
-    });
+    await vi.waitUntil(
+      async () => {
+        const { rows } = await knex.raw<{ rows: unknown[] }>(
+          `select from pg_locks join pg_stat_activity using (pid)
+           where not granted and locktype = 'transactionid' and datname = current_database()`,
+        );
+        return rows.length > 0;
+      },
+      { timeout: 10_000 },
+    );
     await first.commit();
     await second;
     expect(await knex('users').where({ id }).select('role_names')).toEqual([{ role_names: [] }]);

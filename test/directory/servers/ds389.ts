@@ -6,12 +6,13 @@
 import { chown, copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Attribute, Change, Client } from 'ldapts';
+import { freePort } from '../../support/ports.ts';
 import { makeCertificates, type ServerFiles } from './certificates.ts';
 import { fillDse, type Paths, pathsIn } from './dse.ts';
 import { type Flavour, groupEntries, makeUuid, personEntries, salted } from './entries.ts';
 import { type Entry, writable } from './ldif.ts';
 import { type AccountState, PEOPLE, type Person, type Places, SERVICE_PASSWORD, uidDn } from './people.ts';
-import { freePorts, makeFolder, type Owner, removeFolder, startDaemon, tool, untilListening } from './processes.ts';
+import { makeFolder, type Owner, removeFolder, startDaemon, tool, untilListening } from './processes.ts';
 import type { DirectoryServer } from './server.ts';
 
 const MANAGER = { dn: 'cn=Directory Manager', password: 'Manager-Pass1' };
@@ -93,7 +94,7 @@ async function start(folder: string, options: Ds389Options): Promise<DirectorySe
   const { places } = kind;
   const owner = await packageUser();
   const paths = pathsIn(folder);
-  const [port = 0, securePort = 0] = await freePorts(2);
+  const [port, securePort] = [await freePort(), await freePort()];
   await Promise.all(
     [paths.schema, join(paths.database, 'userroot'), paths.logs, paths.run].map((path) => mkdir(path, { recursive: true })),
   );

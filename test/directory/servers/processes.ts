@@ -3,7 +3,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -108,10 +108,13 @@ export function startDaemon(command: string, args: readonly string[], options: T
 /** Resolves when the daemon takes connections there. Rejects with what it wrote when it ends instead. */
 export async function untilListening(daemon: Daemon, host: string, port: number): Promise<void> {
   const limit = performance.now() + READY_LIMIT_MS;
-  while (!(await accepts(host, port))) {
+  for (;;) {
+    const accepted = await accepts(host, port);
+    // When it has ended, whoever takes connections there is somebody else.
     if (daemon.hasEnded() || performance.now() > limit) {
       throw new Error(`nothing listens on ${host}:${port}: ${daemon.output().slice(-4_000)}`);
     }
+    if (accepted) return;
     await wait(POLL_MS);
   }
 }
@@ -125,22 +128,4 @@ function accepts(host: string, port: number): Promise<boolean> {
     };
     socket.once('connect', () => end(true)).once('error', () => end(false));
   });
-}
-
-/** Ports of loopback that were free a moment ago, all different. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<number>((resolve, reject) => {
-          server.once('error', reject).listen(0, '127.0.0.1', () => {
-            const address = server.address();
-            resolve(typeof address === 'object' && address !== null ? address.port : 0);
-          });
-        }),
-    ),
-  );
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

@@ -3,11 +3,12 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'ldapts';
+import { freePort } from '../../support/ports.ts';
 import { makeCertificates, type ServerFiles } from './certificates.ts';
 import { crowdEntries, type Flavour, groupEntries, personEntries } from './entries.ts';
 import { type Entry, ldif, writable } from './ldif.ts';
 import { type AccountState, type Places, SERVICE_PASSWORD } from './people.ts';
-import { freePorts, makeFolder, removeFolder, startDaemon, tool, untilListening } from './processes.ts';
+import { makeFolder, removeFolder, startDaemon, tool, untilListening } from './processes.ts';
 import type { DirectoryServer } from './server.ts';
 
 const SUFFIX = 'dc=example,dc=com';
@@ -64,7 +65,7 @@ export async function startSlapd(options: SlapdOptions = {}): Promise<DirectoryS
 }
 
 async function start(folder: string, options: SlapdOptions): Promise<DirectoryServer> {
-  const [port = 0, securePort = 0] = await freePorts(2);
+  const [port, securePort] = [await freePort(), await freePort()];
   const files = options.certificates ?? (await makeCertificates(folder));
   const config = join(folder, 'slapd.conf');
   await mkdir(join(folder, 'db'));

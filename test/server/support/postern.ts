@@ -2,7 +2,6 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -207,17 +206,4 @@ export async function metric(admin: string, start: string): Promise<number> {
   const { body } = await send(`http://${admin}`, { path: '/metrics' });
   const lines = body.split('\n').filter((line) => line.startsWith(start));
   return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
-}
-
-/** A port that was free a moment ago, for where one has to be known before the process starts. */
-export async function freeAddress(): Promise<string> {
-  const server = createServer();
-  const port = await new Promise<number>((resolve) => {
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      resolve(typeof address === 'object' && address !== null ? address.port : 0);
-    });
-  });
-  await new Promise((resolve) => server.close(resolve));
-  return `127.0.0.1:${port}`;
 }

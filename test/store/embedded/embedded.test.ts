@@ -174,7 +174,7 @@ describe('a server that outlives the process that started it', () => {
     const { pid, url } = await start(dataDir);
     const hung = pid();
     const db = openDatabase({ url, queryTimeoutMs: 200, acquireTimeoutMs: 200 });
-    await db.query({ text: 'select 1' });
+    await expect.poll(() => db.query({ text: 'select 1 as one' }), { timeout: 10_000 }).toEqual([{ one: 1 }]);
     const cluster = join(dataDir, 'postgres');
     for (const one of [hung, ...(await helpersOf(cluster, undefined))]) {
       process.kill(one, 'SIGSTOP');
@@ -191,7 +191,9 @@ describe('a server that outlives the process that started it', () => {
 });
 
 describe('a server that dies', () => {
-  test('by kill -9 is started again at the same address, with all that was committed; feed and pool recover by themselves', async () => {
+  test('by kill -9 is started again at the same address, with all that was committed; feed and pool recover by themselves', {
+    timeout: 120_000,
+  }, async () => {
     const dataDir = await prepared();
     const server = await start(dataDir, { durable: true });
     const db = openDatabase({ url: server.url });
