@@ -71,7 +71,7 @@ async function startFeed(options: Partial<FeedOptions> = {}): Promise<ChangeFeed
 /** Resolves when a feed with notifications has its connection for them. */
 async function listening(): Promise<void> {
   const text = "select 1 from pg_stat_activity where datname = current_database() and query = 'listen postern_changes'";
-  await expect.poll(() => fresh.db.query({ text }), { timeout: 10_000 }).toHaveLength(1);
+  await expect.poll(() => fresh.db.query({ text })).toHaveLength(1);
 }
 
 describe('what is committed reaches the caches', () => {
@@ -93,35 +93,35 @@ describe('what is committed reaches the caches', () => {
     await startFeed({ notifications: true });
     await listening();
     await seedTenant(fresh.db, 'a');
-    await expect.poll(() => seen.keys, { timeout: 10_000 }).toEqual(['tenant a']);
+    await expect.poll(() => seen.keys).toEqual(['tenant a']);
   });
 
   test('but what was read before its notification came is not looked for again', async () => {
     await seedTenant(fresh.db, 'before');
     await startFeed({ notifications: true });
     await listening();
-    await expect.poll(() => seen.lagsMs.length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => seen.lagsMs.length).toBe(1);
     for (let i = 0; i < 10; i++) await fresh.db.query({ text: "select pg_notify('postern_changes', '1')" });
     await seedTenant(fresh.db, 'a');
-    await expect.poll(() => seen.keys, { timeout: 10_000 }).toEqual(['tenant a']);
+    await expect.poll(() => seen.keys).toEqual(['tenant a']);
     expect(seen.lagsMs).toHaveLength(2);
   });
 
   test('and a notification about what is not to be seen makes it look once, not for ever', async () => {
     await startFeed({ notifications: true });
     await listening();
-    await expect.poll(() => seen.lagsMs.length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => seen.lagsMs.length).toBe(1);
     await fresh.db.query({ text: "select pg_notify('postern_changes', '9007199254740000')" });
-    await expect.poll(() => seen.lagsMs.length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => seen.lagsMs.length).toBe(2);
     await seedTenant(fresh.db, 'a');
-    await expect.poll(() => seen.keys, { timeout: 10_000 }).toEqual(['tenant a']);
+    await expect.poll(() => seen.keys).toEqual(['tenant a']);
     expect(seen.lagsMs).toHaveLength(3);
   });
 
   test('by polling alone where notifications are not passed on', async () => {
     await startFeed({ pollIntervalMs: 20 });
     await seedTenant(fresh.db, 'a');
-    await expect.poll(() => seen.keys, { timeout: 10_000 }).toEqual(['tenant a']);
+    await expect.poll(() => seen.keys).toEqual(['tenant a']);
   });
 
   test('again after all connections were cut, those for notifications too', async () => {
@@ -130,10 +130,10 @@ describe('what is committed reaches the caches', () => {
     await fresh.db.query({
       text: 'select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
     });
-    await expect.poll(() => seen.errors.length, { timeout: 10_000 }).toBeGreaterThan(0);
+    await expect.poll(() => seen.errors.length).toBeGreaterThan(0);
     await listening();
     await seedTenant(fresh.db, 'a');
-    await expect.poll(() => seen.keys, { timeout: 10_000 }).toEqual(['tenant a']);
+    await expect.poll(() => seen.keys).toEqual(['tenant a']);
   });
 });
 
@@ -177,7 +177,7 @@ describe('catchUp', () => {
       await trx.raw('lock table changes in access exclusive mode');
       await expect(feed.catchUp()).rejects.toThrow('the change feed was not read within 100 ms');
     });
-    await expect.poll(() => feed.catchUp().then(() => 'read'), { timeout: 10_000 }).toBe('read');
+    await expect.poll(() => feed.catchUp().then(() => 'read')).toBe('read');
   });
 
   test('rejects before the start and after the end', async () => {
