@@ -34,7 +34,6 @@ export interface HttpLoadResult {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  readonly maxMs: number;
   /** Of every call, in the order of their answers. */
   readonly latenciesMs: readonly number[];
   readonly statuses: Readonly<Record<string, number>>;
@@ -117,7 +116,6 @@ async function run(job: Job): Promise<HttpLoadResult> {
     perSecond: latencies.length / seconds,
     p50Ms: quantile(latencies, 0.5),
     p99Ms: quantile(latencies, 0.99),
-    maxMs: Math.max(...latencies.slice(0, 100_000)),
     latenciesMs: latencies,
     statuses,
   };

@@ -398,11 +398,13 @@ await describeWithSlapd('logging in by a directory', () => {
   });
 
   describe('a directory that cannot be asked', () => {
-    test('is 503, no failure, and local logins go on', async () => {
+    test.each(['gone', 'hanging'] as const)('(%s) is 503, no failure, and local logins go on', async (state) => {
       await addPerson(database.db, { email: 'ada@example.com' });
-      world.setWire('gone');
-      expect(code(await login(name))).toBe('503 unavailable');
+      const impatient = await startStand(database.url, { directory: world.room({ timeoutMs: 500 }) });
+      world.setWire(state);
+      expect(code(await login(name, LDAP_PASSWORD, impatient))).toBe('503 unavailable');
       await expect.poll(failuresOf).toBe(0);
+      await impatient.close();
       expect(world.reports).toMatchObject([{ operation: 'login', outcome: 'unavailable' }]);
       expect((await stand.post(LOGIN, { email: 'ada@example.com', password: PASSWORD })).status).toBe(200);
       world.setWire('open');

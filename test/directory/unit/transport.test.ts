@@ -3,7 +3,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
+import type { Connection } from '../../../src/directory/connection.ts';
+import { Deadline } from '../../../src/directory/deadline.ts';
 import { openDirectories } from '../../../src/directory/directories.ts';
+import { serversOf } from '../../../src/directory/failover.ts';
 import { Fault } from '../../../src/domain/errors.ts';
 import { settingsWith, urlOf } from './fake-settings.ts';
 
@@ -94,6 +97,16 @@ it.each([
     await expect.poll(server.connections).toBe(0);
   },
 );
+
+it('a silent server is told of by the time that was set, however much of it is over when it is asked', async () => {
+  const server = await listening(() => undefined);
+  const servers = serversOf(settingsWith({ urls: [urlOf(`ldap://127.0.0.1:${server.port}`)] }), undefined);
+  using deadline = new Deadline(1000, 800);
+  // Until what is left is less by more than a timer's millisecond.
+  await expect.poll(() => deadline.remainingMs(), { interval: 1 }).toBeLessThan(190);
+  const bind = async (connection: Connection): Promise<void> => void (await connection.bind('cn=service', SERVICE_PASSWORD));
+  await expect(servers.open(deadline, bind)).rejects.toThrow('the directory did not answer within 1000 ms');
+});
 
 it('a connection that ends before the bind is not made again in clear', async () => {
   let connections = 0;
