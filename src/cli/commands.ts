@@ -1,18 +1,6 @@
-/** Every command in one table: its words, options and what it is for. */
+/** Every command in one table: its words, options and what it is for. A command's modules load when it runs. */
 
-import { applyCommand } from './apply.ts';
 import type { Arguments, OptionNames } from './arguments.ts';
-import { checkConfig } from './check-config.ts';
-import { demo } from './demo.ts';
-import { explainCommand } from './explain.ts';
-import { exportCommand } from './export.ts';
-import { ldapTestCommand } from './ldap-test.ts';
-import { migrateCommand } from './migrate.ts';
-import { disablePolicyCommand } from './policy-disable.ts';
-import { resetAdminCommand } from './reset-admin.ts';
-import { rotateSigningKeyCommand } from './rotate-signing-key.ts';
-import { serve } from './serve.ts';
-import { verifyAuditCommand } from './verify-audit.ts';
 
 export interface Command {
   readonly words: readonly string[];
@@ -29,15 +17,33 @@ export interface Command {
 const CONFIG: OptionNames = { config: 'value' };
 
 export const COMMANDS: readonly Command[] = [
-  { words: ['serve'], takes: '', summary: 'The server.', options: CONFIG, run: serve },
-  { words: ['demo'], takes: '', summary: 'The server with a real Envoy and a stand-in AI upstream.', options: CONFIG, run: demo },
-  { words: ['migrate'], takes: '', summary: 'Brings the database to this version.', options: CONFIG, run: migrateCommand },
+  {
+    words: ['serve'],
+    takes: '[--only gate|api]',
+    summary: 'The server: gate workers and the API, or one of the two.',
+    options: { ...CONFIG, only: 'value' },
+    run: async (args) => (await import('./serve.ts')).serve(args),
+  },
+  {
+    words: ['demo'],
+    takes: '',
+    summary: 'The server with a real Envoy and a stand-in AI upstream.',
+    options: CONFIG,
+    run: async (args) => (await import('./demo.ts')).demo(args),
+  },
+  {
+    words: ['migrate'],
+    takes: '',
+    summary: 'Brings the database to this version.',
+    options: CONFIG,
+    run: async (args) => (await import('./migrate.ts')).migrateCommand(args),
+  },
   {
     words: ['check-config'],
     takes: '',
     summary: 'Shows the configuration as understood, or everything that is wrong with it.',
     options: CONFIG,
-    run: checkConfig,
+    run: async (args) => (await import('./check-config.ts')).checkConfig(args),
   },
   {
     words: ['explain'],
@@ -55,7 +61,7 @@ export const COMMANDS: readonly Command[] = [
       body: 'value',
       'content-type': 'value',
     },
-    run: explainCommand,
+    run: async (args) => (await import('./explain.ts')).explainCommand(args),
   },
   {
     words: ['policy', 'disable'],
@@ -63,14 +69,14 @@ export const COMMANDS: readonly Command[] = [
     summary: 'Switches a policy off: the way back in when one locked its author out.',
     options: { ...CONFIG, tenant: 'value' },
     readsWords: true,
-    run: disablePolicyCommand,
+    run: async (args) => (await import('./policy-disable.ts')).disablePolicyCommand(args),
   },
   {
     words: ['reset-admin'],
     takes: '[--email E]',
     summary: 'A new password for the administrator, printed once; its sessions end.',
     options: { ...CONFIG, email: 'value' },
-    run: resetAdminCommand,
+    run: async (args) => (await import('./reset-admin.ts')).resetAdminCommand(args),
   },
   {
     words: ['apply'],
@@ -87,7 +93,7 @@ export const COMMANDS: readonly Command[] = [
       yes: 'flag',
     },
     readsWords: true,
-    run: applyCommand,
+    run: async (args) => (await import('./apply.ts')).applyCommand(args),
   },
   {
     words: ['export'],
@@ -95,14 +101,14 @@ export const COMMANDS: readonly Command[] = [
     summary: 'Writes such a file from what is in the database, without any secret.',
     options: { ...CONFIG, tenant: 'value', 'without-users': 'flag' },
     readsWords: true,
-    run: exportCommand,
+    run: async (args) => (await import('./export.ts')).exportCommand(args),
   },
   {
     words: ['verify-audit'],
     takes: '[--anchor SEQ:HASH]',
     summary: 'Checks that nobody removed, changed or added rows of the audit log; the anchor is a seal noted earlier.',
     options: { ...CONFIG, anchor: 'value' },
-    run: verifyAuditCommand,
+    run: async (args) => (await import('./verify-audit.ts')).verifyAuditCommand(args),
   },
   {
     words: ['ldap', 'test'],
@@ -110,14 +116,14 @@ export const COMMANDS: readonly Command[] = [
     summary: 'What a directory login goes through, step by step. Reads the password from the terminal or standard input.',
     options: { ...CONFIG, directory: 'value' },
     readsWords: true,
-    run: ldapTestCommand,
+    run: async (args) => (await import('./ldap-test.ts')).ldapTestCommand(args),
   },
   {
     words: ['rotate-signing-key'],
     takes: '',
     summary: 'Publishes the next signing key, which takes over a day later, and tells what happens when.',
     options: CONFIG,
-    run: rotateSigningKeyCommand,
+    run: async (args) => (await import('./rotate-signing-key.ts')).rotateSigningKeyCommand(args),
   },
 ];
 

@@ -1,11 +1,12 @@
 /** `postern demo`: the server, a stand-in AI upstream and a real Envoy in front of both, with something to try. */
 
+import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startUpstream, type Upstream } from '../demo/upstream.ts';
 import { Passwords } from '../identity/passwords.ts';
+import { ensureAdministrator } from '../server/administrator.ts';
 import { openStore, prepareStore } from '../server/store.ts';
-import { startServer } from '../server.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
 import type { Arguments } from './arguments.ts';
 import { ConfigProblems, type Loaded, loadOrRefuse } from './configuration.ts';
@@ -15,7 +16,10 @@ import { seedDemo } from './demo-seed.ts';
 import { findEnvoy } from './envoy.ts';
 import { placeAddresses, splitAddress } from './envoy-config.ts';
 import { startEnvoy } from './envoy-process.ts';
+import type { ProcessKind } from './process-messages.ts';
+import { childKind, reportUnhandled } from './serve.ts';
 import { stopSignal } from './signals.ts';
+import { startSupervised } from './supervisor.ts';
 
 const DEFAULT_LISTEN = '127.0.0.1:10000';
 const UPSTREAM_PORT = 8081;
@@ -32,6 +36,8 @@ const DEMO_DEFAULTS: Readonly<Record<string, string>> = {
 export async function demo(args: Arguments): Promise<number> {
   const listen = process.env['POSTERN_DEMO_LISTEN'] || DEFAULT_LISTEN;
   const loaded = loadDemo(args);
+  const child = childKind();
+  if (child !== undefined) return demoChild(child, loaded);
   const addresses = demoAddresses(loaded, listen);
   const stop = stopSignal();
   const busy = await busyAddresses(addresses);
@@ -46,13 +52,22 @@ export async function demo(args: Arguments): Promise<number> {
   return 1;
 }
 
+/** A process that the demo's supervisor started runs the same command. */
+async function demoChild(kind: ProcessKind, loaded: Loaded): Promise<number> {
+  const telemetry = createTelemetry({ level: loaded.config.log.level });
+  reportUnhandled(telemetry);
+  const { serveAsChild } = await import('./child.ts');
+  return serveAsChild(kind, loaded, telemetry);
+}
+
 /** Starts everything, last what depends on all else, and waits. What it started it leaves in `running`, to be stopped in reverse. */
 async function run(
-  { config, secrets }: Loaded,
+  loaded: Loaded,
   listen: string,
   stop: Promise<void>,
   running: AsyncDisposableStack,
 ): Promise<'stopped' | string> {
+  const { config, secrets } = loaded;
   const stopped = stop.then(() => 'stopped' as const);
   const search = await Promise.race([findEnvoy(process.env, (line) => process.stdout.write(`${line}\n`)), stopped]);
   if (search === 'stopped') return search;
@@ -61,15 +76,27 @@ async function run(
   const telemetry = createTelemetry({ level: config.log.level });
   const store = await openStore(config, secrets, telemetry);
   running.defer(() => store.close());
+  await prepareStore(store);
   const passwords = await Passwords.start();
-  const administrator = await prepareStore(config, secrets, store, passwords);
-  const server = await startServer({ config, secrets, store, passwords, telemetry, health: true });
+  const administrator = await ensureAdministrator(config, secrets, store, passwords);
+  // Before the server starts: there is nothing cached yet that a change could make stale.
+  const access = await seedDemo({
+    db: store.db,
+    feed: { catchUp: async () => undefined },
+    flush: () => undefined,
+    now: Date.now,
+    random: (size) => randomBytes(size),
+    passwords,
+  });
+  const started = await startSupervised(loaded, store, telemetry, ['gate', 'api'], stop);
+  if (started.kind === 'stopped') return started.kind;
+  if (started.kind === 'refused') return 'Postern did not start.';
+  const { server } = started;
   running.defer(() => server.close());
-  const access = await seedDemo(server.admin);
   const upstream = await startUpstreamNear('127.0.0.1', UPSTREAM_PORT);
   running.defer(() => upstream.close());
 
-  const http = reachable(server.addresses.http);
+  const http = reachable(server.addresses.http ?? '');
   const ledger = `${upstream.host}:${upstream.port}`;
   const places = { edge: listen, 'postern-grpc': reachable(server.addresses.grpc), 'postern-http': http, upstream: ledger };
   const text = await readFile(ENVOY_CONFIG, 'utf8');
@@ -82,14 +109,14 @@ async function run(
 
   const edge = reachable(envoy.listeners.get('edge') ?? listen);
   if (!(await serves(edge, stop))) {
-    const reasons = await server.ready();
+    const reasons = server.unready();
     return `Requests do not come through Envoy: ${reasons.length > 0 ? `Postern is not ready (${reasons.join('; ')})` : 'its check is not answered'}.`;
   }
   process.stdout.write(
     banner({
       envoy: edge,
       http,
-      admin: server.addresses.admin === undefined ? undefined : reachable(server.addresses.admin),
+      admin: reachable(server.addresses.admin),
       upstream: ledger,
       administrator,
       administratorEmail: config.bootstrap.email,

@@ -3,7 +3,7 @@
 import { explainRequest } from '../admin/explain/explain.ts';
 import type { ExplainRequest } from '../admin/explain/question.ts';
 import { joinLive } from '../server/live-rooms.ts';
-import { routeTable } from '../server.ts';
+import { routeTable } from '../server/route-table.ts';
 import { migrate } from '../store/migrate.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
 import { type Arguments, UsageError } from './arguments.ts';

@@ -1,37 +1,95 @@
-import cluster from 'node:cluster';
-import { Passwords } from '../identity/passwords.ts';
-import { openStore, prepareStore } from '../server/store.ts';
-import { startServer } from '../server.ts';
-import { createTelemetry } from '../telemetry/telemetry.ts';
-import type { Arguments } from './arguments.ts';
-import { loadOrRefuse } from './configuration.ts';
-import { stopSignal } from './signals.ts';
-import { tellAdministrator } from './tell.ts';
-import { serveAsWorker } from './worker.ts';
-import { serveWithWorkers } from './workers.ts';
+/** `postern serve`: gates and the API under a supervisor, or one of the two. */
 
-/** The production server: runs until SIGTERM or SIGINT, drains, and exits 0. */
+import cluster from 'node:cluster';
+import { randomBytes } from 'node:crypto';
+import { openStore, prepareStore, type Store } from '../server/store.ts';
+import { createTelemetry, type Telemetry } from '../telemetry/telemetry.ts';
+import { type Arguments, UsageError } from './arguments.ts';
+import { type Loaded, loadOrRefuse } from './configuration.ts';
+import { PROCESS_KIND, type ProcessKind } from './process-messages.ts';
+import { stopSignal } from './signals.ts';
+
+const KINDS: readonly ProcessKind[] = ['gate', 'api'];
+
+/** Runs until SIGTERM or SIGINT, drains, and exits 0. */
 export async function serve(args: Arguments): Promise<number> {
+  const only = onlyOption(args);
   const loaded = loadOrRefuse(args);
-  const { config, secrets } = loaded;
-  const telemetry = createTelemetry({ level: config.log.level });
-  // A fault that nobody waited for is one request's, and no reason to end all others.
-  process.on('unhandledRejection', (error) => telemetry.log.error({ err: error }, 'a failure was left unhandled'));
-  if (cluster.isWorker) return serveAsWorker(loaded, telemetry);
+  const telemetry = createTelemetry({ level: loaded.config.log.level });
+  reportUnhandled(telemetry);
+  const child = childKind();
+  if (child !== undefined) {
+    const { serveAsChild } = await import('./child.ts');
+    return serveAsChild(child, loaded, telemetry);
+  }
   const stop = stopSignal();
-  const store = await openStore(config, secrets, telemetry);
+  const store = await openStore(loaded.config, loaded.secrets, telemetry);
   try {
-    const passwords = await Passwords.start();
-    tellAdministrator(await prepareStore(config, secrets, store, passwords));
-    if (config.workers > 1) return await serveWithWorkers(loaded, store, telemetry, stop);
-    const server = await startServer({ config, secrets, store, passwords, telemetry, health: true });
-    telemetry.log.info(server.addresses, 'ready');
-    await stop;
-    telemetry.log.info('draining');
-    await server.close();
-    return 0;
+    await prepareStore(store);
+    return only === 'api' || (only === 'gate' && loaded.config.workers === 1)
+      ? await serveAlone(only, loaded, store, telemetry, stop)
+      : await serveSupervised(only === undefined ? KINDS : [only], loaded, store, telemetry, stop);
   } finally {
     await store.close();
     telemetry.flush();
   }
+}
+
+/** A failure that no caller awaited belongs to one request, and must not end all others. */
+export function reportUnhandled(telemetry: Telemetry): void {
+  process.on('unhandledRejection', (error) => telemetry.log.error({ err: error }, 'a failure was left unhandled'));
+}
+
+/** What the supervisor started this process as; undefined = it is no child of one. */
+export function childKind(): ProcessKind | undefined {
+  return cluster.isWorker ? KINDS.find((kind) => kind === process.env[PROCESS_KIND]) : undefined;
+}
+
+function onlyOption(args: Arguments): ProcessKind | undefined {
+  const text = args.value('only');
+  if (text === undefined) return undefined;
+  const kind = KINDS.find((known) => known === text);
+  if (kind === undefined) throw new UsageError(`--only takes ${KINDS.join(' or ')}, not ${text}.`);
+  return kind;
+}
+
+async function serveSupervised(
+  kinds: readonly ProcessKind[],
+  loaded: Loaded,
+  store: Store,
+  telemetry: Telemetry,
+  stop: Promise<void>,
+): Promise<number> {
+  const { startSupervised } = await import('./supervisor.ts');
+  const outcome = await startSupervised(loaded, store, telemetry, kinds, stop);
+  switch (outcome.kind) {
+    case 'stopped':
+      return 0;
+    case 'refused':
+      return outcome.code;
+    case 'serving':
+      telemetry.log.info({ ...outcome.server.addresses, workers: loaded.config.workers }, 'ready');
+      await stop;
+      telemetry.log.info('draining');
+      await outcome.server.close();
+      return 0;
+    default:
+      return outcome satisfies never;
+  }
+}
+
+async function serveAlone(
+  kind: ProcessKind,
+  loaded: Loaded,
+  store: Store,
+  telemetry: Telemetry,
+  stop: Promise<void>,
+): Promise<number> {
+  const { startAlone } = await import('./alone.ts');
+  const server = await startAlone(kind, loaded, store, telemetry, randomBytes(8).toString('hex'));
+  telemetry.log.info(server.addresses, 'ready');
+  await stop;
+  telemetry.log.info('draining');
+  await server.close();
+  return 0;
 }

@@ -33,6 +33,8 @@ export interface Config {
     readonly trustedProxies: readonly string[];
     /** Origins that may use the cookie; empty = that of the Host header. */
     readonly origins: readonly string[];
+    /** Of the API process, in MiB. */
+    readonly maxHeapMb: number;
   };
   readonly grpc: {
     readonly listen: ListenAddress;

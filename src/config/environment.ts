@@ -19,8 +19,14 @@ export interface EnvContent {
   readonly problems: readonly Problem[];
 }
 
-/** Read by the command line, not part of the configuration. */
-const OTHERS: ReadonlySet<string> = new Set(['POSTERN_CONFIG', 'POSTERN_CREDENTIAL', 'POSTERN_DEMO_LISTEN', 'POSTERN_ENVOY']);
+/** Read by the command line, not part of the configuration. The supervisor sets POSTERN_PROCESS for the processes that it starts. */
+const OTHERS: ReadonlySet<string> = new Set([
+  'POSTERN_CONFIG',
+  'POSTERN_CREDENTIAL',
+  'POSTERN_DEMO_LISTEN',
+  'POSTERN_ENVOY',
+  'POSTERN_PROCESS',
+]);
 /** What Kubernetes and Docker put into every container beside a service named `postern` or `postern-…`. */
 const SERVICE_LINK =
   /^POSTERN_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$/;

@@ -46,6 +46,12 @@ export const KEYS = {
     '[]',
     'Origins that may use the session cookie; none = that of the Host header.',
   ),
+  httpMaxHeapMb: setting(
+    'http.max-heap-mb',
+    integer(64, 65_536),
+    '768',
+    'JavaScript heap of the API process at most, in MiB; beyond it the process ends and is replaced.',
+  ),
   grpcListen: setting('grpc.listen', listenAddress, '127.0.0.1:9191', 'Where Envoy asks: host:port or unix:/path.'),
   grpcTlsCert: optional('grpc.tls.cert-file', FILE_PATH, 'Certificate chain of the gRPC listener, PEM.'),
   grpcTlsKey: optional('grpc.tls.key-file', FILE_PATH, 'Its private key, PEM.'),
@@ -84,7 +90,7 @@ export const KEYS = {
   ),
   forwardCredential: setting('forward-credential', flag, 'false', 'Leave the Authorization header for the service behind Envoy.'),
   routes: setting('routes', routeLines, '[]', 'Routes beside the built-in ones.'),
-  workers: setting('workers', integer(1, 64), '1', 'Processes that answer checks.'),
+  workers: setting('workers', integer(1, 64), '1', 'Gate workers: processes that answer checks, beside one API process.'),
   cacheCredentials: setting('cache.credentials', integer(1, 10_000_000), '200000', 'Credentials kept in memory at most.'),
   cacheMaxStaleness: setting(
     'cache.max-staleness',

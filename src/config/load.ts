@@ -84,7 +84,12 @@ function takeSecrets(take: Take): Omit<Secrets, 'grpcTls' | 'directoryPasswords'
 
 function takeConfig(take: Take, database: 'embedded' | 'remote'): Omit<Config, 'directories'> {
   return {
-    http: { listen: take(KEYS.httpListen), trustedProxies: take(KEYS.httpTrustedProxies), origins: take(KEYS.httpOrigins) },
+    http: {
+      listen: take(KEYS.httpListen),
+      trustedProxies: take(KEYS.httpTrustedProxies),
+      origins: take(KEYS.httpOrigins),
+      maxHeapMb: take(KEYS.httpMaxHeapMb),
+    },
     grpc: { listen: take(KEYS.grpcListen), tls: takeTls(take) },
     admin: { listen: take(KEYS.adminListen) },
     database: { kind: database, notifications: take(KEYS.databaseNotifications), poolSize: take(KEYS.databasePoolSize) },

@@ -64,7 +64,7 @@ export interface HealthParts {
   readonly listen: { readonly host: string; readonly port: number };
   readonly ready: ReadinessCheck;
   /** What an operator should know and what keeps no replica from deciding; shown beside either answer. */
-  readonly warnings?: readonly string[];
+  readonly warnings?: () => readonly string[];
   /** The metrics in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
   readonly metricsContentType?: string;
@@ -96,7 +96,7 @@ async function answerTo(parts: HealthParts, request: IncomingMessage): Promise<A
       return json(200, { status: 'ok' });
     case '/readyz': {
       const reasons = await parts.ready();
-      const { warnings = [] } = parts;
+      const warnings = parts.warnings?.() ?? [];
       const details = warnings.length === 0 ? {} : { warnings };
       return reasons.length === 0
         ? json(200, { status: 'ready', ...details })

@@ -19,6 +19,7 @@ import { clientAddress, type TrustedProxies } from './client-address.ts';
 import { headerText, headerValue } from './headers.ts';
 import { parseJson } from './json.ts';
 import { allowedMethods } from './known-paths.ts';
+import { type AppliedEverywhere, withPreference } from './prefer.ts';
 import { problemOf } from './problems.ts';
 import type { Answer, Callers, RawAsk, Route } from './route.ts';
 import { runOnTerms } from './terms.ts';
@@ -30,6 +31,8 @@ export interface HttpParts {
   /** Bytes from a secure source. */
   readonly random: (size: number) => Uint8Array;
   readonly trusted: TrustedProxies;
+  /** Default: no request waits for other replicas. */
+  readonly appliedEverywhere?: AppliedEverywhere;
   /** Absent: nothing is logged. */
   readonly log?: FastifyBaseLogger;
 }
@@ -112,7 +115,9 @@ function addRoute(server: FastifyInstance, parts: HttpParts, route: Route): void
       const admitted = admissions.get(request);
       if (admitted === undefined) throw new Error(`${route.path} was reached without admission`);
       const ask = rawAsk(request, admitted.incoming);
-      return send(await runOnTerms(route, ask, admitted.callers, (name) => headerText(request.raw.rawHeaders, name)), reply);
+      const { rawHeaders } = request.raw;
+      const answer = await runOnTerms(route, ask, admitted.callers, (name) => headerText(rawHeaders, name));
+      return send(await withPreference(answer, route, rawHeaders, parts.appliedEverywhere), reply);
     },
   });
 }

@@ -3,15 +3,15 @@
 import { macUnder } from '../identity/mac.ts';
 import type { Mac } from '../store/audit-chain.ts';
 import { AuditSealer } from '../store/audit-sealer.ts';
-import type { Joining } from './joining.ts';
 import type { Store } from './store.ts';
+import type { Wiring } from './wiring.ts';
 
 /** What the audit log is sealed under. */
 export function auditMac(store: Pick<Store, 'secretKey'>): Mac {
   return macUnder(store.secretKey, 'audit-chain');
 }
 
-export function auditSealer({ config, store, telemetry }: Joining): AuditSealer {
+export function auditSealer({ config, store, telemetry }: Wiring): AuditSealer {
   const log = telemetry.log.child({ part: 'audit' });
   return new AuditSealer({
     db: store.db,

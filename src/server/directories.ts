@@ -6,7 +6,7 @@ import { directorySettings } from '../config/directories.ts';
 import { openDirectories } from '../directory/directories.ts';
 import type { Directories } from '../directory/model.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
-import type { Joining } from './joining.ts';
+import type { Wiring } from './wiring.ts';
 
 /** Undefined where none is configured. Nothing is connected to before somebody logs in. */
 export function configuredDirectories(
@@ -23,7 +23,7 @@ export function warnOfDirectories(directories: Directories | undefined, { log }:
 }
 
 export function directoryRoom(
-  { config, telemetry }: Pick<Joining, 'config' | 'telemetry'>,
+  { config, telemetry }: Pick<Wiring, 'config' | 'telemetry'>,
   directories: Directories | undefined,
 ): DirectoryRoom | undefined {
   if (directories === undefined) return undefined;

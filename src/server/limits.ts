@@ -6,10 +6,10 @@ import { deriveKey } from '../identity/seal.ts';
 import { Limits } from '../metering/limits.ts';
 import { holderName, RESERVATION_KEY_BYTES } from '../metering/reservation-ids.ts';
 import { openMetering, postgresMetering } from '../store/metering/metering.ts';
-import type { Joining } from './joining.ts';
+import type { Wiring } from './wiring.ts';
 
 /** Stopped with the stack: after the doors, so that what the last requests spent is booked too. */
-export async function startLimits({ config, store, telemetry }: Joining, stack: AsyncDisposableStack): Promise<Limits> {
+export async function startLimits({ config, store, telemetry }: Wiring, stack: AsyncDisposableStack): Promise<Limits> {
   const log = telemetry.log.child({ part: 'limits' });
   const db = openMetering(store.db);
   stack.defer(() => db.close());

@@ -9,7 +9,7 @@ import { ChangeFeed } from '../store/feed.ts';
 import { PostgresLiveSource } from '../store/live-source.ts';
 import { installationIssuer } from '../store/meta.ts';
 import { signingKeyStore } from '../store/signing-keys.ts';
-import type { Joining } from './joining.ts';
+import type { Wiring } from './wiring.ts';
 
 export interface LiveRooms {
   readonly keys: SigningKeys;
@@ -19,7 +19,7 @@ export interface LiveRooms {
 }
 
 /** What can prove a credential and keep the world hot, without any door. Stopped with the stack. */
-export async function joinLive({ config, store, telemetry }: Joining, stack: AsyncDisposableStack): Promise<LiveRooms> {
+export async function joinLive({ config, store, telemetry }: Wiring, stack: AsyncDisposableStack): Promise<LiveRooms> {
   const monotonicMs = (): number => performance.now();
   const keys = new SigningKeys({
     store: signingKeyStore(store.db),

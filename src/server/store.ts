@@ -1,9 +1,6 @@
-/** The first two steps of a start: a database that answers, and in it the schema and the first administrator. */
+/** The first two steps of a start: a database that answers, and the schema in it. */
 
-import { randomBytes } from 'node:crypto';
-import { type BootstrapOutcome, bootstrap } from '../admin/bootstrap.ts';
 import type { Config, Secrets } from '../config/config.ts';
-import type { Passwords } from '../identity/passwords.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { startEmbedded } from '../store/embedded/embedded.ts';
 import { embeddedSecretKey } from '../store/embedded/secret-key.ts';
@@ -51,15 +48,8 @@ function remoteAddress({ databaseUrl, secretKey }: Secrets): StoreAddress | unde
   return { url: databaseUrl, secretKey };
 }
 
-/** Brings the schema up to this program, checks the secret key, and makes the first administrator when there is none. */
-export async function prepareStore(
-  config: Config,
-  secrets: Secrets,
-  store: Store,
-  passwords: Passwords,
-): Promise<BootstrapOutcome> {
+/** Brings the schema up to this program and checks the secret key. Rejects with a MigrationError, or a Fault. */
+export async function prepareStore(store: Store): Promise<void> {
   await migrate(store.db);
   await checkSecretKey(store.db, store.secretKey);
-  const parts = { db: store.db, passwords, now: Date.now, random: (size: number) => randomBytes(size) };
-  return bootstrap(parts, { email: config.bootstrap.email, password: secrets.bootstrapPassword });
 }

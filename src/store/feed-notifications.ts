@@ -5,6 +5,7 @@ import type { Fault } from '../domain/errors.ts';
 import type { Database } from './database.ts';
 import { connectionFault } from './faults.ts';
 import { endClient } from './pool.ts';
+import { REPORT_CHANNEL } from './replicas.ts';
 
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5000;
@@ -15,6 +16,8 @@ export interface NotificationEvents {
    * @param seq the change that it was about; undefined where that cannot be told
    */
   onChange(seq: number | undefined): void;
+  /** A writer asks every replica to report how far it has applied the feed. */
+  onReportRequest(): void;
   onError(error: Fault): void;
 }
 
@@ -44,10 +47,13 @@ export function listenForChanges(db: Database, events: NotificationEvents): () =
     };
     mine.on('error', lose);
     mine.on('end', () => lose(new Error('the connection for notifications ended')));
-    mine.on('notification', ({ payload }) => events.onChange(seqIn(payload)));
+    mine.on('notification', ({ channel, payload }) => {
+      if (channel === REPORT_CHANNEL) events.onReportRequest();
+      else events.onChange(seqIn(payload));
+    });
     try {
       await mine.connect();
-      await mine.query('listen postern_changes');
+      await mine.query(`listen postern_changes; listen ${REPORT_CHANNEL}`);
       backoffMs = FIRST_BACKOFF_MS;
       events.onChange(undefined);
     } catch (error) {

@@ -24,6 +24,8 @@ export interface FeedEvents {
   /** @param lagMs how long ago, by the server's clock, the oldest change just applied was committed; 0 when there was none */
   onPoll?(lagMs: number): void;
   onFlush?(reason: FlushReason): void;
+  /** A writer asks how far this process has applied the feed; without notifications, never. */
+  onReportRequest?(): void;
 }
 
 export interface FeedOptions {
@@ -110,6 +112,7 @@ export class ChangeFeed implements FeedClock {
     if (this.#options.notifications) {
       this.#stopListening = listenForChanges(this.#options.db, {
         onChange: (seq) => this.#announce(seq),
+        onReportRequest: () => this.#options.events.onReportRequest?.(),
         onError: (error) => this.#options.events.onError?.(error),
       });
     }

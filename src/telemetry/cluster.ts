@@ -24,22 +24,24 @@ interface Question {
 /** One question under way. */
 interface Collection {
   readonly missing: Set<number>;
-  readonly samples: Samples[];
   readonly done: () => void;
 }
 
-const ANSWER_TIMEOUT_MS = 5_000;
+/** A process that does not answer in time, because it is stuck or stopped, is shown as it was when it last answered. */
+const ANSWER_TIMEOUT_MS = 1_000;
 
-/** For the first process, before it starts the workers. The function asks them all; it rejects when one does not answer within 5 s. */
-export function clusterMetrics(): () => Promise<string> {
+/**
+ * For the first process, before it starts the workers. The function collects the metrics of all processes.
+ * @param own the first process's own metrics
+ */
+export function clusterMetrics(own: Registry): () => Promise<string> {
+  const last = new Map<number, Samples>();
   const answering = new Set<number>();
   const open = new Map<number, Collection>();
   let questions = 0;
 
-  const settle = (workerId: number, samples: Samples | undefined, { missing, samples: all, done }: Collection): void => {
-    if (!missing.delete(workerId)) return;
-    if (samples !== undefined) all.push(samples);
-    if (missing.size === 0) done();
+  const settle = (workerId: number, { missing, done }: Collection): void => {
+    if (missing.delete(workerId) && missing.size === 0) done();
   };
   cluster.on('message', (worker, message: unknown) => {
     if (!isReply(message)) return;
@@ -48,8 +50,9 @@ export function clusterMetrics(): () => Promise<string> {
         answering.add(worker.id);
         break;
       case 'metrics': {
+        if (answering.has(worker.id)) last.set(worker.id, message.samples);
         const collection = open.get(message.question);
-        if (collection !== undefined) settle(worker.id, message.samples, collection);
+        if (collection !== undefined) settle(worker.id, collection);
         break;
       }
       default:
@@ -59,23 +62,25 @@ export function clusterMetrics(): () => Promise<string> {
   // Its numbers are gone with it.
   cluster.on('exit', ({ id }) => {
     answering.delete(id);
-    for (const collection of open.values()) settle(id, undefined, collection);
+    last.delete(id);
+    for (const collection of open.values()) settle(id, collection);
   });
 
   return async () => {
     const question: Question = { kind: 'metrics?', question: questions++ };
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const collection: Collection = { missing: new Set(answering), samples: [], done: resolve };
-    const late = setTimeout(() => reject(new Error('a worker did not tell its metrics in time')), ANSWER_TIMEOUT_MS);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const collection: Collection = { missing: new Set(answering), done: resolve };
+    const late = setTimeout(resolve, ANSWER_TIMEOUT_MS);
     open.set(question.question, collection);
     try {
       for (const id of answering) cluster.workers?.[id]?.send(question, () => undefined);
       if (answering.size > 0) await promise;
-      return withHistogramHeadings(await AggregatorRegistry.aggregate(collection.samples).metrics());
     } finally {
       clearTimeout(late);
       open.delete(question.question);
     }
+    const samples = [await own.getMetricsAsJSON(), ...last.values()];
+    return withHistogramHeadings(await AggregatorRegistry.aggregate(samples).metrics());
   };
 }
 

@@ -5,7 +5,7 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { CheckMeter, type Labelled } from './check-meter.ts';
-import { answerMetrics } from './cluster.ts';
+import { answerMetrics, clusterMetrics } from './cluster.ts';
 import { DurationHistogram, withHistogramHeadings } from './histogram.ts';
 
 export type LoginOutcome = 'success' | 'failure' | 'refused' | 'throttled';
@@ -100,6 +100,11 @@ export class Metrics {
 
   async exposition(): Promise<string> {
     return withHistogramHeadings(await this.#registry.metrics());
+  }
+
+  /** For the supervisor, before it starts other processes: its own metrics together with theirs. */
+  cluster(): () => Promise<string> {
+    return clusterMetrics(this.#registry);
   }
 
   /** For a worker: lets the first process ask for these metrics. Once per process. */

@@ -23,6 +23,16 @@ export interface Watched {
   readonly feedAgeMs: () => number;
 }
 
+export interface ReadyProcesses {
+  readonly kind: string;
+  readonly ready: number;
+}
+
+export interface ProcessRestarts {
+  readonly kind: string;
+  readonly count: number;
+}
+
 export interface Telemetry {
   readonly log: Log;
   /** For the gate. */
@@ -37,8 +47,14 @@ export interface Telemetry {
   readonly watch: (watched: Watched) => void;
   /** The same for limits, and what ends of requests they are told of. */
   readonly watchMetering: (metering: () => MeteringStats, accessLog: () => AccessLogStats) => void;
+  /** The same for the processes of a supervisor: those that can serve, and how often each kind was replaced. */
+  readonly watchProcesses: (ready: () => readonly ReadyProcesses[], restarts: () => readonly ProcessRestarts[]) => void;
+  /** The same for writes that were answered before every gate of this server had applied them. */
+  readonly watchLocalGates: (timeouts: () => number) => void;
   /** The metrics in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
+  /** For a supervisor, before it starts its processes: its metrics together with theirs. */
+  readonly clusterMetrics: () => () => Promise<string>;
   /** For a worker process: lets the first one show these metrics together with those of the others. */
   readonly answerCluster: () => void;
   /** Writes what is still held back; for the end of the process. */
@@ -84,7 +100,27 @@ export function createTelemetry(options: LogOptions): Telemetry {
       watchMetering(metrics, metering);
       watchAccessLog(metrics, accessLog);
     },
+    watchProcesses: (ready, restarts) => {
+      metrics.gauges({ name: 'postern_processes_ready', help: 'Processes of this server that can serve.' }, ['process'], () =>
+        ready().map(({ kind, ready: value }) => ({ labels: { process: kind }, value })),
+      );
+      metrics.counters(
+        { name: 'postern_process_restarts_total', help: 'Processes that ended by themselves and were replaced.' },
+        ['process'],
+        () => restarts().map(({ kind, count: value }) => ({ labels: { process: kind }, value })),
+      );
+    },
+    watchLocalGates: (timeouts) => {
+      metrics.counter(
+        {
+          name: 'postern_local_apply_timeouts_total',
+          help: 'Writes answered before every gate worker of this server had applied them.',
+        },
+        timeouts,
+      );
+    },
     metrics: () => metrics.exposition(),
+    clusterMetrics: () => metrics.cluster(),
     answerCluster: () => metrics.answerCluster(),
     flush: () => {
       decisions.close();

@@ -2,11 +2,10 @@
 
 import cluster from 'node:cluster';
 import { once } from 'node:events';
-import { clusterMetrics } from '../../../src/telemetry/cluster.ts';
 import { createTelemetry } from '../../../src/telemetry/telemetry.ts';
 
 if (cluster.isPrimary) {
-  const metrics = clusterMetrics();
+  const metrics = createTelemetry({ level: 'silent' }).clusterMetrics();
   const workers = [cluster.fork(), cluster.fork()];
   await Promise.all(workers.map((worker) => once(worker, 'message')));
   process.stdout.write(await metrics());

@@ -1,7 +1,7 @@
 import type { BootstrapOutcome } from '../admin/bootstrap.ts';
 
 /** Prints the first administrator's password, once, to the terminal and never to the log. */
-export function tellAdministrator(outcome: BootstrapOutcome): void {
+export function printAdministrator(outcome: BootstrapOutcome): void {
   if (outcome.kind !== 'made') return;
   const password = outcome.madePassword ?? '(as configured in bootstrap.password)';
   process.stdout.write(

@@ -1,0 +1,125 @@
+/** A process that the supervisor started: a gate, or the API. It ends with the supervisor, because Node ends a process whose cluster's primary is gone. */
+
+import { constants, setPriority } from 'node:os';
+import type { GateServer } from '../server/gate.ts';
+import { openStore } from '../server/store.ts';
+import type { RunningServer } from '../server/wiring.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
+import type { Loaded } from './configuration.ts';
+import { supervisedGates } from './local-gates.ts';
+import { type Applied, type ApplyRequest, isOrder, type Order, type ProcessKind, type Report } from './process-messages.ts';
+import { stopSignal } from './signals.ts';
+import { type ProcessWiring, startApiProcess, startGateProcess } from './start-process.ts';
+
+const REPORT_EVERY_MS = 1_000;
+
+type StartOrder = Extract<Order, { kind: 'start' }>;
+
+/** What the supervisor's orders reach. */
+interface Orders {
+  readonly start: Promise<StartOrder>;
+  readonly drain: Promise<undefined>;
+  /** Resolved with the gate once it runs: a request to apply a change that comes earlier waits, for its cache may be filling already. */
+  readonly gate: PromiseWithResolvers<GateServer>;
+  onApplied: (answer: Applied) => void;
+}
+
+/** Waits for the store's address, serves, and drains on the supervisor's order. */
+export async function serveAsChild(kind: ProcessKind, loaded: Loaded, telemetry: Telemetry): Promise<number> {
+  process.title = `postern ${kind}`;
+  // A terminal's Ctrl-C reaches the whole process group; the supervisor says when to stop.
+  void stopSignal();
+  const orders = takeOrders();
+  telemetry.answerCluster();
+  report({ kind: 'hello' });
+  try {
+    const order = await Promise.race([orders.start, orders.drain]);
+    if (order !== undefined) await work(kind, loaded, telemetry, order, orders);
+    return 0;
+  } finally {
+    telemetry.flush();
+  }
+}
+
+async function work(kind: ProcessKind, loaded: Loaded, telemetry: Telemetry, order: StartOrder, orders: Orders): Promise<void> {
+  await using running = new AsyncDisposableStack();
+  const store = await openStore(loaded.config, loaded.secrets, telemetry, order.store);
+  running.defer(() => store.close());
+  const wiring = { ...loaded, store, telemetry, identity: order.identity };
+  const server = kind === 'gate' ? await gate(wiring, orders) : await api(wiring, orders);
+  running.defer(() => server.close());
+  report({ kind: 'listening', address: server.address });
+  const reporting = setInterval(() => void reportState(server), REPORT_EVERY_MS);
+  running.defer(() => clearInterval(reporting));
+  await reportState(server);
+  await orders.drain;
+}
+
+async function gate(wiring: ProcessWiring, orders: Orders): Promise<RunningServer> {
+  const server = await startGateProcess(wiring, true);
+  orders.gate.resolve(server);
+  return server;
+}
+
+async function api(wiring: ProcessWiring, orders: Orders): Promise<RunningServer> {
+  giveWay();
+  const gates = supervisedGates(report);
+  orders.onApplied = (answer) => gates.answered(answer);
+  wiring.telemetry.watchLocalGates(() => gates.timeouts);
+  return startApiProcess(wiring, gates);
+}
+
+/** Where the API and a gate want the same processor, the gate gets most of it. */
+function giveWay(): void {
+  try {
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // Some systems forbid it; the API then competes like any process.
+  }
+}
+
+/** Listens at once: an order that comes while this process starts is not lost. */
+function takeOrders(): Orders {
+  const start = Promise.withResolvers<StartOrder>();
+  const drain = Promise.withResolvers<undefined>();
+  const orders: Orders = {
+    start: start.promise,
+    drain: drain.promise,
+    gate: Promise.withResolvers<GateServer>(),
+    onApplied: () => undefined,
+  };
+  process.on('message', (message: unknown) => {
+    if (!isOrder(message)) return;
+    switch (message.kind) {
+      case 'start':
+        start.resolve(message);
+        break;
+      case 'drain':
+        drain.resolve(undefined);
+        break;
+      case 'apply':
+        void apply(orders, message);
+        break;
+      case 'applied':
+        orders.onApplied(message);
+        break;
+      default:
+        message satisfies never;
+    }
+  });
+  return orders;
+}
+
+async function apply(orders: Orders, { request, through }: ApplyRequest): Promise<void> {
+  const server = await orders.gate.promise;
+  await server.apply(through ?? undefined);
+  report({ kind: 'applied', request });
+}
+
+async function reportState(server: RunningServer): Promise<void> {
+  report({ kind: 'state', reasons: await server.ready(), warnings: server.warnings() });
+}
+
+function report(message: Report): void {
+  process.send?.(message, undefined, {}, () => undefined);
+}

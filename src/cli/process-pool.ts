@@ -1,0 +1,246 @@
+/**
+ * The processes that the supervisor starts: gates and the API. Each is replaced when it ends by itself, and killed when its event loop
+ * has not reported for too long: a process that is stuck serves nobody, and one that hangs on to its address keeps the next one out.
+ */
+
+import cluster, { type Worker } from 'node:cluster';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { StoreAddress } from '../server/store.ts';
+import type { ProcessIdentity } from '../server/wiring.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
+import { type ApplyRequest, isReport, type Order, PROCESS_KIND, type ProcessKind, type Report } from './process-messages.ts';
+
+/** A process that ends by itself is replaced, but not sooner than this. */
+const RESTART_AFTER_MS = 1_000;
+/** A process that drains has cut its last connections long before. */
+const KILL_AFTER_MS = 20_000;
+const WATCH_EVERY_MS = 1_000;
+/** Reports come each second. Counted in ticks of the supervisor, so that a machine that slept kills no process. */
+const STUCK_AFTER_TICKS = 10;
+
+export type Began = { readonly kind: 'began'; readonly address: string };
+export type Ended = { readonly kind: 'ended'; readonly code: number | null; readonly signal: string | null };
+
+export interface ChildProcess {
+  readonly kind: ProcessKind;
+  /** Resolves when it listens and has been ready once. */
+  readonly began: Promise<Began>;
+  readonly ended: Promise<Ended>;
+}
+
+export interface PoolOptions {
+  readonly store: StoreAddress;
+  readonly telemetry: Telemetry;
+  /** The name of this server among the replicas. */
+  readonly server: string;
+  /** V8's heap of the API at most, in MiB. */
+  readonly apiHeapMb: number;
+  /** A process with this identity has ended. */
+  readonly onEnd: (identity: ProcessIdentity) => void;
+}
+
+interface Child extends ChildProcess {
+  readonly worker: Worker;
+  readonly identity: ProcessIdentity;
+  /** Undefined before its first report. */
+  state: Extract<Report, { kind: 'state' }> | undefined;
+  takesOrders: boolean;
+  /** Ticks since its last report. */
+  silentTicks: number;
+}
+
+export interface PoolState {
+  /** Those that have reported. */
+  readonly running: number;
+  /** Those that are ready. */
+  readonly ready: number;
+  /** Why others are not ready, each reason once. */
+  readonly reasons: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+export interface Restarts {
+  readonly kind: ProcessKind;
+  readonly count: number;
+}
+
+export class ProcessPool {
+  readonly #options: PoolOptions;
+  readonly #children = new Map<number, Child>();
+  readonly #stopping = new AbortController();
+  readonly #supervised: Promise<void>[] = [];
+  readonly #restarts = new Map<ProcessKind, number>();
+  /** By number: the gates that have not answered, and what to do when all have. */
+  readonly #applying = new Map<number, { readonly missing: Set<number>; readonly done: () => void }>();
+  readonly #watching: NodeJS.Timeout;
+  #requests = 0;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+    this.#watching = setInterval(() => this.#killStuck(), WATCH_EVERY_MS);
+  }
+
+  start(kind: ProcessKind): ChildProcess {
+    const { apiHeapMb, server } = this.#options;
+    // The API's heap has a bound of its own, so that it ends before the machine's memory does.
+    cluster.setupPrimary({
+      execArgv: kind === 'api' ? [...process.execArgv, `--max-old-space-size=${apiHeapMb}`] : process.execArgv,
+    });
+    const worker = cluster.fork({ [PROCESS_KIND]: kind });
+    const began = Promise.withResolvers<Began>();
+    const ended = Promise.withResolvers<Ended>();
+    const child: Child = {
+      kind,
+      worker,
+      identity: { id: `${server}/${worker.id}`, server },
+      began: began.promise,
+      ended: ended.promise,
+      state: undefined,
+      takesOrders: false,
+      silentTicks: 0,
+    };
+    this.#children.set(worker.id, child);
+    const end = (code: number | null, signal: string | null): void => {
+      if (!this.#children.delete(worker.id)) return;
+      for (const [request, applying] of this.#applying) this.#answered(request, worker.id, applying);
+      this.#options.onEnd(child.identity);
+      ended.resolve({ kind: 'ended', code, signal });
+    };
+    worker.on('exit', end);
+    worker.on('error', (err) => {
+      this.#options.telemetry.log.error({ err, process: kind }, 'a process could not be started or reached');
+      // One that never ran has no exit.
+      if (worker.process.pid === undefined) end(null, null);
+    });
+    let address: string | undefined;
+    worker.on('message', (message: unknown) => {
+      if (!isReport(message)) return;
+      child.silentTicks = 0;
+      if (message.kind === 'listening') address = message.address;
+      else this.#take(child, message);
+      if (address !== undefined && child.state?.reasons.length === 0) began.resolve({ kind: 'began', address });
+    });
+    return child;
+  }
+
+  /** Replaces the process whenever it ends by itself. */
+  supervise(first: ChildProcess): void {
+    this.#supervised.push(this.#replace(first));
+  }
+
+  state(kind: ProcessKind): PoolState {
+    const states = [...this.#children.values()].filter((child) => child.kind === kind).flatMap(({ state }) => state ?? []);
+    return {
+      running: states.length,
+      ready: states.filter(({ reasons }) => reasons.length === 0).length,
+      reasons: [...new Set(states.flatMap(({ reasons }) => reasons))],
+      warnings: [...new Set(states.flatMap(({ warnings }) => warnings))],
+    };
+  }
+
+  get stopping(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  get restarts(): readonly Restarts[] {
+    return [...this.#restarts].map(([kind, count]) => ({ kind, count }));
+  }
+
+  /** Orders all processes to drain. Resolves when none is left. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    clearInterval(this.#watching);
+    const left = [...this.#children.values()];
+    for (const { worker } of left) send(worker, { kind: 'drain' });
+    const kill = setTimeout(() => {
+      for (const { worker } of left) worker.process.kill('SIGKILL');
+    }, KILL_AFTER_MS);
+    await Promise.all([...left.map(({ ended }) => ended), ...this.#supervised]);
+    clearTimeout(kill);
+  }
+
+  #take(child: Child, message: Exclude<Report, { kind: 'listening' }>): void {
+    switch (message.kind) {
+      case 'hello':
+        child.takesOrders = true;
+        send(
+          child.worker,
+          this.#stopping.signal.aborted
+            ? { kind: 'drain' }
+            : { kind: 'start', store: this.#options.store, identity: child.identity },
+        );
+        break;
+      case 'state':
+        child.state = message;
+        break;
+      case 'apply':
+        this.#applyAtGates(child, message);
+        break;
+      case 'applied': {
+        const applying = this.#applying.get(message.request);
+        if (applying !== undefined) this.#answered(message.request, child.worker.id, applying);
+        break;
+      }
+      default:
+        message satisfies never;
+    }
+  }
+
+  /** A gate that does not take orders yet has nothing cached. */
+  #applyAtGates({ worker: api }: Child, { request: asked, through }: ApplyRequest): void {
+    const gates = [...this.#children.values()].filter(({ kind, takesOrders }) => kind === 'gate' && takesOrders);
+    const done = (): void => send(api, { kind: 'applied', request: asked });
+    if (gates.length === 0) {
+      done();
+      return;
+    }
+    const request = this.#requests++;
+    this.#applying.set(request, { missing: new Set(gates.map(({ worker }) => worker.id)), done });
+    for (const { worker } of gates) send(worker, { kind: 'apply', request, through });
+  }
+
+  #answered(
+    request: number,
+    worker: number,
+    { missing, done }: { readonly missing: Set<number>; readonly done: () => void },
+  ): void {
+    missing.delete(worker);
+    if (missing.size > 0) return;
+    this.#applying.delete(request);
+    done();
+  }
+
+  async #replace(first: ChildProcess): Promise<void> {
+    const { signal: stopping } = this.#stopping;
+    for (let child = first; ; child = this.start(first.kind)) {
+      const { code, signal } = await child.ended;
+      if (stopping.aborted) return;
+      const { kind } = child;
+      this.#restarts.set(kind, (this.#restarts.get(kind) ?? 0) + 1);
+      this.#options.telemetry.log.error({ process: kind, code, signal }, 'a process ended by itself and is replaced');
+      await sleep(RESTART_AFTER_MS, undefined, { signal: stopping }).catch(() => undefined);
+      if (stopping.aborted) return;
+    }
+  }
+
+  #killStuck(): void {
+    for (const { kind, worker, ...child } of this.#silent()) {
+      this.#options.telemetry.log.error(
+        { process: kind, pid: worker.process.pid, seconds: child.silentTicks },
+        'a process does not report and is killed',
+      );
+      worker.process.kill('SIGKILL');
+    }
+  }
+
+  /** Those that have served, and have been silent for too long now. Counts the tick. */
+  #silent(): readonly Child[] {
+    const serving = [...this.#children.values()].filter(({ state }) => state !== undefined);
+    for (const child of serving) child.silentTicks++;
+    return serving.filter(({ silentTicks }) => silentTicks === STUCK_AFTER_TICKS);
+  }
+}
+
+function send(worker: Worker, message: Order): void {
+  worker.send(message, () => undefined);
+}

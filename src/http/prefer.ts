@@ -1,0 +1,43 @@
+/** `Prefer: wait=applied` (RFC 7240): a write is answered after every live replica has applied it. */
+
+import { headerList } from './headers.ts';
+import type { Answer, Route } from './route.ts';
+
+export type AppliedByReplicas =
+  | { readonly kind: 'applied' }
+  /** `replicas`: how many have not applied it; undefined = unknown. */
+  | { readonly kind: 'partial'; readonly replicas: number | undefined };
+
+/** Waits, bounded, until every live replica decides by everything that this process has applied. Never rejects. */
+export type AppliedEverywhere = () => Promise<AppliedByReplicas>;
+
+const WAIT_APPLIED = /^wait\s*=\s*(?:applied|"applied")\s*(?:;|$)/i;
+
+/** Waits if the request prefers so and changed something. The answer says how far it came, in members that RFC 7240 has no place for. */
+export async function withPreference(
+  answer: Answer,
+  route: Pick<Route, 'method'>,
+  rawHeaders: readonly string[],
+  appliedEverywhere: AppliedEverywhere | undefined,
+): Promise<Answer> {
+  const isWrite = route.method !== 'GET' && answer.status < 300;
+  if (!isWrite || appliedEverywhere === undefined || !headerList(rawHeaders, 'prefer').some((each) => WAIT_APPLIED.test(each))) {
+    return answer;
+  }
+  const applied = await appliedEverywhere();
+  return { ...answer, headers: { ...answer.headers, ...headersOf(applied) } };
+}
+
+function headersOf(applied: AppliedByReplicas): Readonly<Record<string, string>> {
+  switch (applied.kind) {
+    case 'applied':
+      return { 'preference-applied': 'wait=applied' };
+    case 'partial':
+      return {
+        'preference-applied': 'wait=partial',
+        ...(applied.replicas === undefined ? {} : { 'x-postern-pending-replicas': String(applied.replicas) }),
+      };
+    default:
+      return applied satisfies never;
+  }
+}

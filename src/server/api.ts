@@ -1,0 +1,128 @@
+/**
+ * The API: `/v1/auth`, `/v1/iam` and their documentation. It shares no event loop with the gate. It also runs the jobs that one process of
+ * an installation suffices for: sealing the audit log and removing what logins leave behind.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AuthParts } from '../admin/auth/parts.ts';
+import { startUpkeep } from '../admin/auth/upkeep.ts';
+import type { Secrets } from '../config/config.ts';
+import { listening } from '../config/listening.ts';
+import { createRandomPool } from '../extauthz/random-pool.ts';
+import { apiRoutes } from '../http/api-routes.ts';
+import { trustProxies } from '../http/client-address.ts';
+import { withDescription } from '../http/description.ts';
+import { readiness } from '../http/health.ts';
+import { createHttp } from '../http/server.ts';
+import type { Passwords } from '../identity/passwords.ts';
+import { notingUses } from '../live/noting.ts';
+import { appliedEverywhere, feedOfServer, type LocalGates } from './applied.ts';
+import { auditSealer } from './audit.ts';
+import { configuredDirectories, directoryRoom, warnOfDirectories } from './directories.ts';
+import { keyUses } from './key-uses.ts';
+import { metersItself } from './limits.ts';
+import { joinLive } from './live-rooms.ts';
+import { startReplica } from './replica.ts';
+import { routeTable } from './route-table.ts';
+import type { ProcessIdentity, RunningServer, Wiring } from './wiring.ts';
+
+/** How long running requests may take to finish when the process stops. */
+const DRAIN_MS = 5_000;
+
+export interface ApiWiring extends Wiring {
+  readonly secrets: Secrets;
+  readonly passwords: Passwords;
+  readonly identity: ProcessIdentity;
+  readonly gates: LocalGates;
+}
+
+/** Starts the API. Rejects with one sentence that names the setting if an address cannot be had; then nothing stays started. */
+export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
+  const { config, secrets, store, telemetry, identity, gates } = wiring;
+  await using starting = new AsyncDisposableStack();
+  const { keys, tokens, feed, live } = await joinLive(wiring, starting);
+  await startReplica(wiring, feed, identity, starting);
+
+  let draining = false;
+  const ready = readiness({
+    draining: () => draining,
+    feedAgeMs: () => performance.now() - feed.polledAtMs,
+    maxStalenessMs: config.cache.maxStalenessMs,
+    signingKeysReady: () => keys.published().length > 0,
+  });
+  const directories = configuredDirectories(config, secrets);
+  warnOfDirectories(directories, telemetry);
+  const random = createRandomPool();
+  const admin: AuthParts = {
+    db: store.db,
+    feed: feedOfServer(feed, gates),
+    flush: () => live.forget(),
+    now: Date.now,
+    // A copy, so that no caller holds a view of another caller's bytes.
+    random: (size) => random.take(size).slice(),
+    passwords: wiring.passwords,
+    tokens,
+    secretKey: store.secretKey,
+    login: {
+      refreshIdleMs: config.token.refreshIdleTtlMs,
+      refreshMs: config.token.refreshTtlMs,
+      failuresPerAccount: config.login.failuresPerAccount,
+      failuresPerAddress: config.login.failuresPerAddress,
+    },
+    directory: directoryRoom(wiring, directories),
+  };
+  starting.defer(
+    startUpkeep(store.db, (error) => {
+      telemetry.log.warn({ part: 'upkeep', err: error }, 'what logins leave behind could not be taken away');
+    }),
+  );
+  const sealer = auditSealer(wiring);
+  sealer.start();
+  // Stopped after the listener, so that what the last requests did is sealed too.
+  starting.defer(() => sealer.stop());
+
+  const http = createHttp(
+    {
+      live: notingUses(live, keyUses(wiring, starting)),
+      now: Date.now,
+      random: admin.random,
+      trusted: trustProxies(config.http.trustedProxies),
+      appliedEverywhere: () => appliedEverywhere(store, feed),
+      log: telemetry.log.child({ part: 'http' }),
+    },
+    withDescription(
+      apiRoutes({
+        ...admin,
+        origins: config.http.origins.length === 0 ? undefined : config.http.origins,
+        onLogin: telemetry.login,
+        live,
+        routes: routeTable(config),
+        metering: { windowMs: config.limits.windowMs, metersItself: metersItself(config) },
+        keySet: tokens,
+      }),
+    ),
+  );
+  starting.defer(() => drainHttp(http));
+  const { host, port } = config.http.listen;
+  // Not shared among processes: the listener is this process's own, so that another process need not accept its connections.
+  const address = await listening('http.listen', config.http.listen, http.listen({ host, port, exclusive: true }));
+
+  const running = starting.move();
+  return {
+    address: address.replace(/^http:\/\//, ''),
+    ready,
+    warnings: () => directories?.problems ?? [],
+    async close() {
+      draining = true;
+      if (config.drain.noticeMs > 0) await sleep(config.drain.noticeMs);
+      await running.disposeAsync();
+    },
+  };
+}
+
+/** Running requests finish; a client that takes longer than the bound is cut off. */
+async function drainHttp(http: ReturnType<typeof createHttp>): Promise<void> {
+  const cut = setTimeout(() => http.server.closeAllConnections(), DRAIN_MS);
+  await http.close();
+  clearTimeout(cut);
+}

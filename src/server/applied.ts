@@ -1,0 +1,45 @@
+/** How far a write must be applied before it is answered: in this process, in the gates of this server, and, if asked, at every replica. */
+
+import type { ChangeFeed } from '../store/feed.ts';
+import { type AppliedByReplicas, awaitReplicas } from '../store/replicas.ts';
+import type { Store } from './store.ts';
+
+/** The gate processes that belong to the same server as the API. */
+export interface LocalGates {
+  /**
+   * Resolves when all of them have applied the feed up to `through`, or after a bounded wait. Never rejects.
+   * @param through undefined = the feed could not be read here: everything committed before the call
+   */
+  applied(through: number | undefined): Promise<void>;
+}
+
+export const NO_LOCAL_GATES: LocalGates = { applied: async () => undefined };
+
+/** How long a write with `Prefer: wait=applied` waits for the replicas. */
+const REPLICAS_WAIT_MS = 5_000;
+
+export interface ServerFeed {
+  /** Resolves when this server decides by everything committed before the call. Rejects with a Fault if this process cannot read the feed. */
+  catchUp(): Promise<void>;
+}
+
+export function feedOfServer(feed: ChangeFeed, gates: LocalGates): ServerFeed {
+  return {
+    async catchUp() {
+      try {
+        await feed.catchUp();
+      } catch (error) {
+        await gates.applied(undefined);
+        throw error;
+      }
+      await gates.applied(feed.position);
+    },
+  };
+}
+
+/** Waits until every live replica decides by everything that this process has applied. */
+export async function appliedEverywhere({ db }: Pick<Store, 'db'>, feed: ChangeFeed): Promise<AppliedByReplicas> {
+  const { position } = feed;
+  if (position === undefined) return { kind: 'partial', replicas: undefined };
+  return awaitReplicas(db, position, REPLICAS_WAIT_MS);
+}

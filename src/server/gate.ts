@@ -1,0 +1,110 @@
+/**
+ * The gate: the credential cache, the limits and the gRPC listener that Envoy calls. Nothing here hashes a password or parses a body of
+ * the management API, so no request of that API can hold this process's event loop.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { hostAndPort, listening } from '../config/listening.ts';
+import { createGate } from '../extauthz/gate.ts';
+import { limiterOver, settlingWith } from '../extauthz/limiter.ts';
+import { startExtAuthz } from '../extauthz/server.ts';
+import { readiness } from '../http/health.ts';
+import { notingUses } from '../live/noting.ts';
+import { DecisionCounts } from '../store/decision-counts.ts';
+import { keyUses } from './key-uses.ts';
+import { startLimits } from './limits.ts';
+import { joinLive } from './live-rooms.ts';
+import { startReplica } from './replica.ts';
+import { routeTable } from './route-table.ts';
+import type { ProcessIdentity, RunningServer, Wiring } from './wiring.ts';
+
+/** How long running checks may take to finish when the process stops. */
+const DRAIN_MS = 5_000;
+/** How often gRPC health learns whether this process can decide. */
+const HEALTH_EVERY_MS = 1_000;
+
+export interface GateWiring extends Wiring {
+  readonly identity: ProcessIdentity;
+  /** True if other processes share the listener's address, and one of them has removed a stale socket. */
+  readonly sharesAddress: boolean;
+}
+
+export interface GateServer extends RunningServer {
+  /**
+   * Resolves when this process decides by every change up to `through`, or by nothing that it had cached. Never rejects.
+   * @param through a sequence number of the change feed; undefined = everything committed before the call
+   */
+  apply(through: number | undefined): Promise<void>;
+}
+
+/** Starts the gate. Rejects with one sentence that names the setting if an address cannot be had; then nothing stays started. */
+export async function startGate(wiring: GateWiring): Promise<GateServer> {
+  const { config, store, telemetry, identity } = wiring;
+  await using starting = new AsyncDisposableStack();
+  const { keys, feed, live } = await joinLive(wiring, starting);
+  await startReplica(wiring, feed, identity, starting);
+
+  let draining = false;
+  const ready = readiness({
+    draining: () => draining,
+    feedAgeMs: () => performance.now() - feed.polledAtMs,
+    maxStalenessMs: config.cache.maxStalenessMs,
+    signingKeysReady: () => keys.published().length > 0,
+  });
+
+  // Stopped after the listener, so that the last uses and decisions are written.
+  const uses = keyUses(wiring, starting);
+  const counts = new DecisionCounts({
+    db: store.db,
+    tally: telemetry.tally,
+    onError: (error) => {
+      telemetry.log.warn({ part: 'decision counts', err: error }, 'what was decided could not be counted in the database');
+    },
+  });
+  starting.defer(() => counts.stop());
+  const limits = await startLimits(wiring, starting);
+
+  const gate = createGate({
+    routes: routeTable(config),
+    resolver: notingUses(live, uses),
+    limiter: limiterOver(limits),
+    observer: telemetry.observer,
+    trustedHops: config.clientIp.trustedHops,
+    forwardCredential: config.forwardCredential,
+  });
+  const listen = config.grpc.listen.kind === 'unix' ? `unix:${config.grpc.listen.path}` : hostAndPort(config.grpc.listen);
+  const grpc = await listening(
+    'grpc.listen',
+    listen,
+    startExtAuthz(gate, { listen, tls: config.grpc.tls, shared: wiring.sharesAddress, listener: settlingWith(limits) }),
+  );
+  starting.defer(() => grpc.drain(DRAIN_MS));
+  telemetry.watchMetering(
+    () => limits.stats,
+    () => grpc.accessLog,
+  );
+
+  const updateHealth = async (): Promise<void> => grpc.setReady((await ready()).length === 0);
+  await updateHealth();
+  const ticking = setInterval(() => void updateHealth(), HEALTH_EVERY_MS);
+  starting.defer(() => clearInterval(ticking));
+
+  const running = starting.move();
+  return {
+    address: grpc.address,
+    ready,
+    warnings: () => [],
+    async apply(through) {
+      const { position } = feed;
+      if (through !== undefined && position !== undefined && position >= through) return;
+      // A process that cannot read the feed must not go on with what it has cached.
+      await feed.catchUp().catch(() => live.forget());
+    },
+    async close() {
+      draining = true;
+      grpc.setReady(false);
+      if (config.drain.noticeMs > 0) await sleep(config.drain.noticeMs);
+      await running.disposeAsync();
+    },
+  };
+}

@@ -1,0 +1,147 @@
+/**
+ * Replicas report how far they have applied the change feed, so that a write can wait until no replica decides by older data.
+ *
+ * Each process with a cache keeps one row in `replicas`. A writer that wants to wait sends a notification; every process then reads the
+ * feed and updates its row, and the writer polls the rows. Where notifications do not arrive, rows are as old as the last heartbeat.
+ *
+ * A process that dies without removing its row counts as pending until it could no longer trust its cache: its death and its separation
+ * from the database look the same from here, and a separated replica still decides.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from './database.ts';
+
+export const REPORT_CHANNEL = 'postern_report';
+
+/** The local end of the change feed. */
+export interface AppliedFeed {
+  /** The last change applied; undefined before the feed's start. */
+  readonly position: number | undefined;
+  catchUp(): Promise<void>;
+}
+
+export interface ReplicaOptions {
+  readonly db: Pick<Database, 'query'>;
+  readonly feed: AppliedFeed;
+  /** Unique among all processes of the installation. */
+  readonly id: string;
+  /** The same for all processes of one server. */
+  readonly server: string;
+  /** How long this process decides by its cache without hearing of a change, in milliseconds. */
+  readonly maxStalenessMs: number;
+  /** Default: 5000. */
+  readonly heartbeatMs?: number;
+  readonly onError?: (error: unknown) => void;
+}
+
+const HEARTBEAT_MS = 5000;
+/** Rows of processes that ended without removing them. */
+const FORGET_AFTER = '1 hour';
+
+const REPORT = {
+  name: 'report_replica',
+  text: `
+    with forgotten as (delete from replicas where trusted_until < clock_timestamp() - interval '${FORGET_AFTER}')
+    insert into replicas (id, server, applied, trusted_until)
+    values ($1, $2, $3, clock_timestamp() + make_interval(secs => $4))
+    on conflict (id) do update set server = excluded.server, applied = excluded.applied, trusted_until = excluded.trusted_until`,
+};
+
+/** Keeps this process's row. */
+export class Replica {
+  readonly #options: ReplicaOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #reporting: Promise<void> | undefined;
+  #isRequested = false;
+  #stopped = false;
+
+  constructor(options: ReplicaOptions) {
+    this.#options = options;
+  }
+
+  /** Registers the process. Call it after the feed's start and before the first cached answer. Rejects with a Fault. */
+  async start(): Promise<void> {
+    await this.#write();
+    this.#timer = setInterval(() => this.#report(), this.#options.heartbeatMs ?? HEARTBEAT_MS);
+    this.#timer.unref();
+  }
+
+  /** Reads the feed and reports the position; requests during a report share the next one. Never rejects. */
+  report(): void {
+    this.#isRequested = true;
+    this.#report();
+  }
+
+  /** Removes the row. Never rejects: a row that stays is forgotten later. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearInterval(this.#timer);
+    await this.#reporting;
+    await removeReplica(this.#options.db, this.#options.id).catch((error: unknown) => this.#options.onError?.(error));
+  }
+
+  #report(): void {
+    this.#reporting ??= this.#reportAll().finally(() => {
+      this.#reporting = undefined;
+    });
+  }
+
+  async #reportAll(): Promise<void> {
+    try {
+      do {
+        const requested = this.#isRequested;
+        this.#isRequested = false;
+        if (requested) await this.#options.feed.catchUp();
+        await this.#write();
+      } while (this.#isRequested && !this.#stopped);
+    } catch (error) {
+      this.#options.onError?.(error);
+    }
+  }
+
+  async #write(): Promise<void> {
+    const { db, feed, id, server, maxStalenessMs } = this.#options;
+    await db.query({ ...REPORT, values: [id, server, feed.position ?? 0, maxStalenessMs / 1000] });
+  }
+}
+
+/** Removes the row of a process that has ended. */
+export async function removeReplica(db: Pick<Database, 'query'>, id: string): Promise<void> {
+  await db.query({ text: 'delete from replicas where id = $1', values: [id] });
+}
+
+export type AppliedByReplicas =
+  | { readonly kind: 'applied' }
+  /** `replicas`: servers that have not applied the change; undefined = the database does not say. */
+  | { readonly kind: 'partial'; readonly replicas: number | undefined };
+
+const FIRST_POLL_MS = 2;
+const MAX_POLL_MS = 50;
+
+const PENDING = {
+  name: 'pending_replicas',
+  text: `
+    select count(distinct server)::int as pending from replicas
+    where applied < $1 and trusted_until > clock_timestamp()`,
+};
+
+/**
+ * Waits until every live replica has applied the feed up to `through`, or until `maxWaitMs` has passed. Never rejects.
+ * @param through a sequence number of the change feed
+ */
+export async function awaitReplicas(db: Pick<Database, 'query'>, through: number, maxWaitMs: number): Promise<AppliedByReplicas> {
+  const endMs = performance.now() + maxWaitMs;
+  let replicas: number | undefined;
+  try {
+    await db.query({ text: `select pg_notify('${REPORT_CHANNEL}', '')` });
+    for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 2, MAX_POLL_MS)) {
+      const [row] = await db.query({ ...PENDING, values: [through] });
+      replicas = Number(row?.['pending'] ?? 0);
+      if (replicas === 0) return { kind: 'applied' };
+      if (performance.now() + pollMs > endMs) return { kind: 'partial', replicas };
+      await sleep(pollMs);
+    }
+  } catch {
+    return { kind: 'partial', replicas };
+  }
+}
