@@ -36,7 +36,7 @@ describe('the configuration', () => {
   it('has its documented defaults when nothing is given', () => {
     const { config, secrets } = loaded(loadConfig({ env: {} }));
     expect(config).toEqual({
-      http: { listen: { kind: 'tcp', host: '127.0.0.1', port: 8080 }, trustedProxies: [], origins: [] },
+      http: { listen: { kind: 'tcp', host: '127.0.0.1', port: 8080 }, trustedProxies: [], origins: [], maxHeapMb: 768 },
       grpc: { listen: { kind: 'tcp', host: '127.0.0.1', port: 9191 }, tls: undefined },
       admin: { listen: { kind: 'tcp', host: '127.0.0.1', port: 9090 } },
       database: { kind: 'embedded', notifications: true, poolSize: 10 },

@@ -32,3 +32,17 @@ export async function childrenOf(parent: number): Promise<readonly number[]> {
   );
   return found.flat();
 }
+
+export type PosternProcess = 'gate' | 'api';
+
+/** Ids of the processes of that kind which a server's supervisor has started, and which have named themselves by now. */
+export async function processesOf(supervisor: number, kind: PosternProcess): Promise<readonly number[]> {
+  const children = await childrenOf(supervisor);
+  const named = await Promise.all(
+    children.map(async (pid) => {
+      const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+      return line.replaceAll('\0', ' ').trim() === `postern ${kind}` ? [pid] : [];
+    }),
+  );
+  return named.flat();
+}
