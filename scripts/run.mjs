@@ -14,8 +14,8 @@ const [command = '', ...args] = process.argv.slice(2);
 
 /** @type {Record<string, (node: string) => Promise<number>>} */
 const COMMANDS = {
-  demo: (node) => run(node, ['src/main.ts', 'demo', ...args]),
-  postern: (node) => run(node, ['src/main.ts', ...args], { cwd: process.env.INIT_CWD }),
+  demo: (node) => run(node, ['src/main.ts', 'demo', ...args], { endsWithParent: true }),
+  postern: (node) => run(node, ['src/main.ts', ...args], { cwd: process.env.INIT_CWD, endsWithParent: true }),
   bench: (node) => run(node, ['bench/run.ts', ...args]),
   test: (node) => runTests(node, args),
   check: (node) => runCheck(node),

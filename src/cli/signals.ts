@@ -1,4 +1,7 @@
-/** Resolves at the first SIGTERM or SIGINT. The second ends the process at once: who asks twice means it. */
+/**
+ * Resolves at the first SIGTERM or SIGINT, or when the script that started this process was killed: the channel to it closes then.
+ * The second signal ends the process at once.
+ */
 export function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     let asked = false;
@@ -7,6 +10,7 @@ export function stopSignal(): Promise<void> {
       asked = true;
       resolve();
     };
+    process.on('disconnect', () => resolve());
     process.on('SIGTERM', onSignal);
     process.on('SIGINT', onSignal);
   });

@@ -8,10 +8,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { becomes } from '../server/support/eventually.ts';
+import { postmasterOf } from '../server/support/postgres.ts';
+import { childrenOf, isRunning } from '../server/support/processes.ts';
 import { envoyBinary } from '../support/envoy.ts';
 import { send } from '../support/http.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const RUN = fileURLToPath(new URL('../../scripts/run.mjs', import.meta.url));
 let folder: string;
 
 beforeAll(async () => {
@@ -46,8 +50,10 @@ interface Demo {
   stop(): Promise<number | null>;
 }
 
-async function startDemo(): Promise<Demo> {
-  const child = spawn(process.execPath, [MAIN, 'demo'], { env: await environment(), stdio: ['ignore', 'pipe', 'pipe'] });
+/** @param words the program that runs the demo, and its arguments */
+async function startDemo(words: readonly string[] = [process.execPath, MAIN, 'demo']): Promise<Demo> {
+  const [program = '', ...args] = words;
+  const child = spawn(program, args, { env: await environment(), stdio: ['ignore', 'pipe', 'pipe'] });
   let text = '';
   let errors = '';
   child.stderr.on('data', (chunk: Buffer) => {
@@ -154,6 +160,27 @@ describe('the demo', () => {
     } finally {
       expect(await second.stop()).toBe(0);
     }
+  });
+});
+
+/** Ids of all processes below this one. */
+async function descendantsOf(pid: number): Promise<readonly number[]> {
+  const children = await childrenOf(pid);
+  return [...children, ...(await Promise.all(children.map(descendantsOf))).flat()];
+}
+
+describe('npm start', () => {
+  it.each([
+    { killed: 'the script', words: [process.execPath, RUN, 'demo'] },
+    // As npm runs it: the script is the child of a process that passes no signal on.
+    { killed: 'npm', words: ['/bin/sh', '-c', `"$0" "$1" demo; exit`, process.execPath, RUN] },
+  ])('leaves no server, no Envoy and no PostgreSQL behind when $killed is killed', async ({ words }) => {
+    const { child } = await startDemo(words);
+    const started = await descendantsOf(child.pid ?? 0);
+    const postmaster = await postmasterOf(join(folder, 'data'));
+    expect(postmaster).toBeDefined();
+    child.kill('SIGKILL');
+    for (const pid of [...started, postmaster ?? 0]) await becomes(`process ${pid} has ended`, false, () => isRunning(pid));
   });
 });
 
