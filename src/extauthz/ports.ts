@@ -1,4 +1,4 @@
-/** What the gate asks of other rooms. `server.ts` joins them. */
+/** What the gate asks of other rooms. `src/server` wires them. */
 
 import type { Allow, Decision, HeaderValue, Identity, Snapshot } from '../decision/model.ts';
 import type { CredentialForm } from '../domain/credential.ts';

@@ -1,4 +1,4 @@
-/** What identity asks of the store. `store` implements these; `server.ts` joins them. */
+/** What identity asks of the store. `store` implements these; `src/server` wires them. */
 
 /** The public half of an ES256 key as RFC 7517 writes it. */
 export interface PublicJwk {

@@ -1,4 +1,4 @@
-/** What the live cache asks of the store, and what the change feed tells it. `store` implements these; `server.ts` joins them. */
+/** What the live cache asks of the store, and what the change feed tells it. `store` implements these; `src/server` wires them. */
 
 import type { KeyDigest, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../domain/records.ts';

@@ -124,9 +124,10 @@ function requestBody(components: Components, route: Route): Json {
 function describeAnswer(components: Components, route: Route, answer: DescribedAnswer): Json {
   const content = Object.entries(answer.content ?? {});
   const replayed = takesIdempotencyKey(route) ? (['idempotency-replayed'] as const) : [];
+  const applied = route.method === 'GET' ? [] : (['preference-applied', 'x-postern-pending-replicas'] as const);
   return {
     description: answer.description,
-    headers: describeHeaders(components, [...(answer.headers ?? []), ...replayed]),
+    headers: describeHeaders(components, [...(answer.headers ?? []), ...replayed, ...applied]),
     ...(content.length === 0
       ? {}
       : {

@@ -34,6 +34,16 @@ const HEADERS = {
     description: '`true`: nothing was done again; this is the answer to the first request with the Idempotency-Key.',
     schema: { type: 'string', enum: ['true'] },
   },
+  'preference-applied': {
+    name: 'Preference-Applied',
+    description: 'With `Prefer: wait=applied`: whether every live replica has applied the change.',
+    schema: { type: 'string', enum: ['wait=applied', 'wait=partial'] },
+  },
+  'x-postern-pending-replicas': {
+    name: 'X-Postern-Pending-Replicas',
+    description: 'With `wait=partial`: how many replicas have not applied the change, if that is known.',
+    schema: { type: 'integer', minimum: 1 },
+  },
   'www-authenticate': {
     name: 'WWW-Authenticate',
     description: 'The challenge of RFC 6750.',

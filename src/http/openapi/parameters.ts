@@ -32,6 +32,11 @@ const HEADER_PARAMETERS = {
     description: 'A text of the client, different for each thing to do. Asking again with it within 24 hours does nothing twice.',
     schema: { type: 'string', pattern: '^[ -~]{1,255}$', examples: ['7a1c2e0e-6d5b-4c7e-9d6e-3f1f5b0a8d11'] },
   },
+  prefer: {
+    name: 'Prefer',
+    description: '`wait=applied`: the answer comes after every live replica has applied the change, or after 5 s.',
+    schema: { type: 'string', examples: ['wait=applied'] },
+  },
 } as const;
 
 export function describeParameters(components: Components, route: Route): readonly Json[] {
@@ -45,6 +50,7 @@ function headerParameters(components: Components, route: Route): readonly Json[]
     ...(takesConditions(route) ? [HEADER_PARAMETERS.ifMatch] : []),
     ...(route.access !== 'public' && showsVersion(route) ? [HEADER_PARAMETERS.ifNoneMatch] : []),
     ...(takesIdempotencyKey(route) ? [HEADER_PARAMETERS.idempotencyKey] : []),
+    ...(route.method === 'GET' ? [] : [HEADER_PARAMETERS.prefer]),
   ];
   return shown.map((header) => components.keep('parameters', header.name, { ...header, in: 'header' }));
 }
