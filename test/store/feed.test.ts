@@ -70,7 +70,7 @@ async function startFeed(options: Partial<FeedOptions> = {}): Promise<ChangeFeed
 
 /** Resolves when a feed with notifications has its connection for them. */
 async function listening(): Promise<void> {
-  const text = "select 1 from pg_stat_activity where datname = current_database() and query = 'listen postern_changes'";
+  const text = "select 1 from pg_stat_activity where datname = current_database() and query like 'listen postern_changes;%'";
   await expect.poll(() => fresh.db.query({ text })).toHaveLength(1);
 }
 

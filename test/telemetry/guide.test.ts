@@ -17,6 +17,11 @@ test('the guide explains every metric, and no other', async () => {
     }),
     () => ({ streams: 0, entries: 0, broken: 0, failed: 0 }),
   );
+  telemetry.watchProcesses(
+    () => [],
+    () => [],
+  );
+  telemetry.watchLocalGates(() => 0);
   const shown = [...(await telemetry.metrics()).matchAll(/^# TYPE (postern_\w+)/gm)].map(([, name]) => name);
   const guide = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
   const told = [...guide.matchAll(/`(postern_\w+)(?:\{[\w,]+\})?`/g)].map(([, name]) => name);
