@@ -15,7 +15,18 @@ import { explainLists } from './iam-plans.ts';
 import { addCallers, BIG, populateIam, removeWritten } from './iam-population.ts';
 import { userOf } from './population.ts';
 import { openWorld, type ServerUnderTest } from './server-under-test.ts';
-import { median, memory, printTable, processorMs, quantile, quietRounds, type Row, scratch, writeResult } from './stack.ts';
+import {
+  median,
+  memory,
+  ownProcessorMs,
+  printTable,
+  processorMs,
+  quantile,
+  quietRounds,
+  type Row,
+  scratch,
+  writeResult,
+} from './stack.ts';
 
 const USERS = Number(process.env['BENCH_IAM_USERS'] ?? 1_000_000);
 const KEYS = Number(process.env['BENCH_IAM_KEYS'] ?? 250_000);
@@ -197,7 +208,9 @@ function postgresOf(directory: string): readonly (readonly [pid: number, ms: num
     .filter((name) => /^\d+$/.test(name))
     .flatMap((pid) => {
       try {
-        return readlinkSync(`/proc/${pid}/cwd`).startsWith(`${home}/`) ? [[Number(pid), processorMs(Number(pid))] as const] : [];
+        return readlinkSync(`/proc/${pid}/cwd`).startsWith(`${home}/`)
+          ? [[Number(pid), ownProcessorMs(Number(pid))] as const]
+          : [];
       } catch {
         // It has ended.
         return [];

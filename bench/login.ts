@@ -5,12 +5,11 @@
 
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { Passwords } from '../src/identity/passwords.ts';
 import { openWorld, type ServerUnderTest } from './server-under-test.ts';
-import { LOAD_CORE, median, printTable, quantile, quietRounds, SERVER_CORE, scratch, writeResult } from './stack.ts';
+import { LOAD_CORE, median, printTable, processorMs, quantile, quietRounds, SERVER_CORE, scratch, writeResult } from './stack.ts';
 
 const FAILURES = Number(process.env['BENCH_LOGINS'] ?? 300);
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 15);
@@ -189,7 +188,7 @@ function startFloor(stored: string): Disposable & { run(count: number): Promise<
 }
 
 async function manyLogins(server: ServerUnderTest, people: readonly Credentials[], count: number): Promise<Speed> {
-  const cpu = cpuMs(server.pid);
+  const cpu = processorMs(server.pid);
   const started = performance.now();
   let begun = 0;
   const client = async ({ email, password }: Credentials): Promise<void> => {
@@ -199,16 +198,5 @@ async function manyLogins(server: ServerUnderTest, people: readonly Credentials[
     }
   };
   await Promise.all(people.map(client));
-  return { perSecond: (count / (performance.now() - started)) * 1000, cpuMs: (cpuMs(server.pid) - cpu) / count };
-}
-
-/** Linux counts in hundredths of a second. */
-const TICK_MS = 10;
-
-/** Processor time that a process has used so far. */
-function cpuMs(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The name in brackets may hold blanks; what follows it does not.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+  return { perSecond: (count / (performance.now() - started)) * 1000, cpuMs: (processorMs(server.pid) - cpu) / count };
 }

@@ -1,7 +1,7 @@
 /** What every benchmark needs: processes pinned to one core each, the load generator, and a table. */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -95,20 +95,50 @@ export async function startPinned(
   return { process: child, readyMs: performance.now() - started, stop };
 }
 
-/** Resident memory of a process now and at its highest, in MB. */
+/** Ids of a process and of all processes below it: a server is a supervisor with its gates and its API. */
+export function processTree(pid: number): readonly number[] {
+  const parents = new Map<number, number[]>();
+  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+    const parent = Number(statOf(Number(name))?.[1]);
+    parents.set(parent, [...(parents.get(parent) ?? []), Number(name)]);
+  }
+  const below = (each: number): readonly number[] => [each, ...(parents.get(each) ?? []).flatMap(below)];
+  return below(pid);
+}
+
+/** The fields of /proc/PID/stat from the state on; undefined if the process has ended. */
+function statOf(pid: number): readonly string[] | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return text.slice(text.lastIndexOf(')') + 2).split(' ');
+  } catch {
+    return undefined;
+  }
+}
+
+/** Resident memory of a process and those below it, now and the sum of what each had at its highest, in MB. Shared pages count in each. */
 export function memory(pid: number): { readonly now: number; readonly peak: number } {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  const read = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) / 1024;
-  return { now: Math.round(read('VmRSS')), peak: Math.round(read('VmHWM')) };
+  const sum = { now: 0, peak: 0 };
+  for (const each of processTree(pid)) {
+    const status = readFileSync(`/proc/${each}/status`, 'utf8');
+    const read = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) / 1024;
+    sum.now += read('VmRSS');
+    sum.peak += read('VmHWM');
+  }
+  return { now: Math.round(sum.now), peak: Math.round(sum.peak) };
 }
 
 const TICKS_PER_SECOND = 100;
 
-/** Processor time that a process has used so far, in milliseconds, to a hundredth of a second. */
+/** Processor time that a process and those below it have used so far, in milliseconds, to a hundredth of a second. */
 export function processorMs(pid: number): number {
-  const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
-  const [user, system] = fields.split(' ').slice(11, 13);
-  return ((Number(user) + Number(system)) * 1000) / TICKS_PER_SECOND;
+  return processTree(pid).reduce((sum, each) => sum + ownProcessorMs(each), 0);
+}
+
+/** The same without the processes below it. */
+export function ownProcessorMs(pid: number): number {
+  const [user = 0, system = 0] = (statOf(pid) ?? []).slice(11, 13).map(Number);
+  return ((user + system) * 1000) / TICKS_PER_SECOND;
 }
 
 /** Of a machine that others share, so much of the processors' time at most goes to them while it counts as quiet. */
