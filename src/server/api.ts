@@ -87,7 +87,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
       now: Date.now,
       random: admin.random,
       trusted: trustProxies(config.http.trustedProxies),
-      appliedEverywhere: () => appliedEverywhere(store, feed),
+      appliedEverywhere: appliedEverywhere(store, feed),
       log: telemetry.log.child({ part: 'http' }),
     },
     withDescription(

@@ -1,7 +1,7 @@
 /** How far a write must be applied before it is answered: in this process, in the gates of this server, and, if asked, at every replica. */
 
 import type { ChangeFeed } from '../store/feed.ts';
-import { type AppliedByReplicas, awaitReplicas } from '../store/replicas.ts';
+import { type AppliedByReplicas, ReplicaWaits } from '../store/replicas.ts';
 import type { Store } from './store.ts';
 
 /** The gate processes that belong to the same server as the API. */
@@ -37,9 +37,11 @@ export function feedOfServer(feed: ChangeFeed, gates: LocalGates): ServerFeed {
   };
 }
 
-/** Waits until every live replica decides by everything that this process has applied. */
-export async function appliedEverywhere({ db }: Pick<Store, 'db'>, feed: ChangeFeed): Promise<AppliedByReplicas> {
-  const { position } = feed;
-  if (position === undefined) return { kind: 'partial', replicas: undefined };
-  return awaitReplicas(db, position, REPLICAS_WAIT_MS);
+/** Waits until every live replica decides by everything that this process has applied. Call the result once for each write. */
+export function appliedEverywhere({ db }: Pick<Store, 'db'>, feed: ChangeFeed): () => Promise<AppliedByReplicas> {
+  const waits = new ReplicaWaits(db);
+  return async () => {
+    const { position } = feed;
+    return position === undefined ? { kind: 'partial', replicas: undefined } : waits.wait(position, REPLICAS_WAIT_MS);
+  };
 }

@@ -118,6 +118,12 @@ export type AppliedByReplicas =
 const FIRST_POLL_MS = 2;
 const MAX_POLL_MS = 50;
 
+/** The least position of all live replicas; null if there is none. */
+const LEAST = {
+  name: 'least_applied',
+  text: 'select min(applied) as least from replicas where trusted_until > clock_timestamp()',
+};
+
 const PENDING = {
   name: 'pending_replicas',
   text: `
@@ -125,23 +131,69 @@ const PENDING = {
     where applied < $1 and trusted_until > clock_timestamp()`,
 };
 
-/**
- * Waits until every live replica has applied the feed up to `through`, or until `maxWaitMs` has passed. Never rejects.
- * @param through a sequence number of the change feed
- */
-export async function awaitReplicas(db: Pick<Database, 'query'>, through: number, maxWaitMs: number): Promise<AppliedByReplicas> {
-  const endMs = performance.now() + maxWaitMs;
-  let replicas: number | undefined;
-  try {
-    await db.query({ text: `select pg_notify('${REPORT_CHANNEL}', '')` });
-    for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 2, MAX_POLL_MS)) {
-      const [row] = await db.query({ ...PENDING, values: [through] });
-      replicas = Number(row?.['pending'] ?? 0);
-      if (replicas === 0) return { kind: 'applied' };
-      if (performance.now() + pollMs > endMs) return { kind: 'partial', replicas };
-      await sleep(pollMs);
+interface Waiter {
+  readonly through: number;
+  readonly resolve: (outcome: AppliedByReplicas) => void;
+}
+
+/** Waits for replicas on behalf of writes. However many wait, one statement at a time polls for all of them. */
+export class ReplicaWaits {
+  readonly #db: Pick<Database, 'query'>;
+  readonly #waiters = new Set<Waiter>();
+  #polling: Promise<void> | undefined;
+  #hasNewWaiters = false;
+
+  constructor(db: Pick<Database, 'query'>) {
+    this.#db = db;
+  }
+
+  /**
+   * Waits until every live replica has applied the feed up to `through`, or until `maxWaitMs` has passed. Never rejects.
+   * @param through a sequence number of the change feed
+   */
+  async wait(through: number, maxWaitMs: number): Promise<AppliedByReplicas> {
+    const { promise, resolve } = Promise.withResolvers<AppliedByReplicas | 'late'>();
+    const waiter: Waiter = { through, resolve };
+    const timer = setTimeout(() => resolve('late'), maxWaitMs);
+    this.#waiters.add(waiter);
+    this.#hasNewWaiters = true;
+    this.#polling ??= this.#poll();
+    const outcome = await promise;
+    clearTimeout(timer);
+    this.#waiters.delete(waiter);
+    return outcome === 'late' ? this.#partial(through) : outcome;
+  }
+
+  async #poll(): Promise<void> {
+    try {
+      for (let pollMs = FIRST_POLL_MS; this.#waiters.size > 0; pollMs = Math.min(pollMs * 2, MAX_POLL_MS)) {
+        if (this.#hasNewWaiters) {
+          this.#hasNewWaiters = false;
+          pollMs = FIRST_POLL_MS;
+          await this.#db.query({ text: `select pg_notify('${REPORT_CHANNEL}', '')` });
+        }
+        const [row] = await this.#db.query(LEAST);
+        const least = row?.['least'] === null ? Number.POSITIVE_INFINITY : Number(row?.['least']);
+        for (const waiter of this.#waiters) {
+          if (waiter.through > least) continue;
+          this.#waiters.delete(waiter);
+          waiter.resolve({ kind: 'applied' });
+        }
+        if (this.#waiters.size > 0) await sleep(pollMs);
+      }
+    } catch {
+      for (const { resolve } of this.#waiters) resolve({ kind: 'partial', replicas: undefined });
+      this.#waiters.clear();
+    } finally {
+      // In the same step as the last look at the waiters, so that none joins a loop that has ended.
+      this.#polling = undefined;
     }
-  } catch {
-    return { kind: 'partial', replicas };
+  }
+
+  async #partial(through: number): Promise<AppliedByReplicas> {
+    const rows = await this.#db.query({ ...PENDING, values: [through] }).catch(() => undefined);
+    if (rows === undefined) return { kind: 'partial', replicas: undefined };
+    const pending = Number(rows[0]?.['pending'] ?? 0);
+    return pending === 0 ? { kind: 'applied' } : { kind: 'partial', replicas: pending };
   }
 }

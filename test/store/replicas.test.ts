@@ -1,0 +1,76 @@
+/** Replicas that report how far they have applied the change feed, and writers that wait for them. */
+
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Database } from '../../src/store/database.ts';
+import { type AppliedFeed, Replica, ReplicaWaits, removeReplica } from '../../src/store/replicas.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+
+const LONG_MS = 60_000;
+
+let fresh: FreshDatabase;
+let db: Database;
+
+beforeEach(async () => {
+  fresh = await freshDatabase();
+  db = fresh.db;
+});
+afterEach(() => fresh.close());
+
+/** A feed that has applied what its process has been given. */
+function feedAt(position: number): AppliedFeed & { position: number } {
+  return { position, catchUp: async () => undefined };
+}
+
+async function replicaOf(server: string, feed: AppliedFeed, maxStalenessMs = LONG_MS): Promise<Replica> {
+  const replica = new Replica({ db, feed, id: `${server}/1`, server, maxStalenessMs, heartbeatMs: LONG_MS });
+  await replica.start();
+  return replica;
+}
+
+it('a wait ends as soon as the last replica reports the position', async () => {
+  const [ahead, behind] = [feedAt(7), feedAt(3)];
+  await replicaOf('a', ahead);
+  const late = await replicaOf('b', behind);
+  const waiting = new ReplicaWaits(db).wait(7, LONG_MS);
+  behind.position = 8;
+  late.report();
+  expect(await waiting).toEqual({ kind: 'applied' });
+});
+
+it('a wait that is over tells how many servers have not reported, each once', async () => {
+  await replicaOf('a', feedAt(7));
+  await replicaOf('b', feedAt(3));
+  const second = new Replica({ db, feed: feedAt(2), id: 'b/2', server: 'b', maxStalenessMs: LONG_MS });
+  await second.start();
+  expect(await new ReplicaWaits(db).wait(7, 1)).toEqual({ kind: 'partial', replicas: 1 });
+  await second.stop();
+});
+
+it('a replica that stopped, that its supervisor removed, or that can no longer trust its cache is not waited for', async () => {
+  const stopped = await replicaOf('a', feedAt(1));
+  await stopped.stop();
+  await replicaOf('b', feedAt(1));
+  await removeReplica(db, 'b/1');
+  await replicaOf('c', feedAt(1), 0);
+  expect(await new ReplicaWaits(db).wait(7, LONG_MS)).toEqual({ kind: 'applied' });
+});
+
+it('many waits share their statements', async () => {
+  await replicaOf('a', feedAt(500));
+  let statements = 0;
+  const counted: Pick<Database, 'query'> = {
+    query: (statement) => {
+      statements++;
+      return db.query(statement);
+    },
+  };
+  const waits = new ReplicaWaits(counted);
+  const outcomes = await Promise.all(Array.from({ length: 500 }, (_, through) => waits.wait(through, LONG_MS)));
+  expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['applied']));
+  expect(statements).toBeLessThanOrEqual(4);
+});
+
+it('a wait whose database is gone says so instead of failing the write', async () => {
+  const gone: Pick<Database, 'query'> = { query: () => Promise.reject(new Error('gone')) };
+  expect(await new ReplicaWaits(gone).wait(1, LONG_MS)).toEqual({ kind: 'partial', replicas: undefined });
+});
