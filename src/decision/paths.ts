@@ -1,6 +1,7 @@
 /**
- * The normal form of a request's path. Whatever two programs might read differently is refused rather than repaired, so that the
- * route decided on is the route that upstream serves. No URL parser is involved: `//host` is a host to one.
+ * The normal form of a request's path. A path that two programs might read differently is rejected, not repaired, so the upstream
+ * serves the route that was decided. That includes programs that percent-decode twice. No URL parser is involved: it reads `//host`
+ * as a host.
  */
 
 export type PathResult =
@@ -19,10 +20,15 @@ const PERCENT = malformed('A "%" in the path must be followed by two hexadecimal
 const NEEDLESS = malformed('The path must not percent-encode letters, digits, "-", ".", "_" or "~".');
 const HIDDEN = malformed('The path must not hold an encoded slash, backslash or NUL.');
 const NOT_TEXT = malformed('A segment of the path does not decode to UTF-8 text without control characters.');
+const TWICE = malformed(
+  'A segment of the path must not become ".", "..", or text with "/", a backslash, ";" or a control character, decoded twice.',
+);
 
 /** C0 controls, DEL and C1 controls. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
+const SEPARATOR_OR_CONTROL = /[/\\;\u0000-\u001f\u007f-\u009f]/;
 
 /** The value of a hexadecimal digit's code, or -1. */
 function hexDigit(code: number): number {
@@ -55,6 +61,29 @@ function decode(segment: string): string | undefined {
   }
 }
 
+/**
+ * Percent-decodes text leniently, as a second decoder behind the first might: an escape that is none stays as it is, and bytes that
+ * are not UTF-8 become U+FFFD.
+ */
+function decodeLeniently(text: string): string {
+  const bytes = Buffer.from(text);
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0;
+    const high = byte === 37 ? hexDigit(bytes[at + 1] ?? 0) : -1;
+    const low = high < 0 ? -1 : hexDigit(bytes[at + 2] ?? 0);
+    bytes[length++] = low < 0 ? byte : high * 16 + low;
+    if (low >= 0) at += 2;
+  }
+  return bytes.toString('utf8', 0, length);
+}
+
+/** Reports whether a program that decodes the segment again would see another path. @param segment decoded once */
+function changesPathDecodedTwice(segment: string): boolean {
+  const twice = segment.includes('%') ? decodeLeniently(segment) : segment;
+  return twice === '.' || twice === '..' || SEPARATOR_OR_CONTROL.test(twice);
+}
+
 /** The path of a request target: all before the first `?`. */
 export function withoutQuery(target: string): string {
   const query = target.indexOf('?');
@@ -78,6 +107,7 @@ export function parsePath(path: string): PathResult {
       if (raw === '.' || raw === '..') return DOT_SEGMENT;
       const segment = escaped ? decode(raw) : raw;
       if (segment === undefined) return NOT_TEXT;
+      if (escaped && changesPathDecodedTwice(segment)) return TWICE;
       segments.push(segment);
       start = i + 1;
       escaped = false;

@@ -2,6 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parsePath, withoutQuery } from '../../src/decision/paths.ts';
 
+const bytesOf = (text: string): number[] =>
+  (text.match(/%[0-9a-fA-F]{2}|./gsu) ?? []).flatMap((one) =>
+    one.length === 3 && one.startsWith('%') ? [Number.parseInt(one.slice(1), 16)] : [...new TextEncoder().encode(one)],
+  );
+
 /** Each rule of the normal form by itself, on the whole text. */
 function naiveSegments(path: string): readonly string[] | undefined {
   if (!path.startsWith('/') || path.includes('//')) return undefined;
@@ -17,13 +22,11 @@ function naiveSegments(path: string): readonly string[] | undefined {
   if (segments.some((segment) => segment === '.' || segment === '..')) return undefined;
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   try {
-    const decoded = segments.map((segment) => {
-      const bytes = segment.match(/%..|[^%]/g) ?? [];
-      return decoder.decode(
-        Uint8Array.from(bytes, (one) => (one.length === 3 ? Number.parseInt(one.slice(1), 16) : one.charCodeAt(0))),
-      );
-    });
-    return decoded.some((segment) => [...segment].some((one) => /\p{Cc}/u.test(one))) ? undefined : decoded;
+    const decoded = segments.map((segment) => decoder.decode(Uint8Array.from(bytesOf(segment))));
+    if (decoded.some((segment) => /\p{Cc}/u.test(segment))) return undefined;
+    const lenient = new TextDecoder('utf-8', { ignoreBOM: true });
+    const twice = decoded.map((segment) => lenient.decode(Uint8Array.from(bytesOf(segment))));
+    return twice.some((segment) => segment === '.' || segment === '..' || /[/\\;\p{Cc}]/u.test(segment)) ? undefined : decoded;
   } catch {
     return undefined;
   }
@@ -50,6 +53,29 @@ const piece = fc.oneof(
       '%0a',
       '%7f',
       '%C2%85',
+      '%3b',
+      '%23',
+      '%3F',
+    ),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom(
+      '%252e',
+      '%252E%252e',
+      '.%252e',
+      '%252f',
+      '%255C',
+      '%253b',
+      '%2500',
+      '%250a',
+      '%25C2%2585',
+      '%25c3%25a9',
+      '%25c0%25af',
+      '%2541',
+      '%25zz',
+      '%25252e',
+      '%25%20',
     ),
   },
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 2 }) },
@@ -97,12 +123,39 @@ describe('the normal form of a path', () => {
     ['/v1/%0a', 'an encoded line feed'],
     ['/v1/%7f', 'an encoded DEL'],
     ['/v1/%c2%80', 'an encoded C1 control'],
-  ])('%j is refused: %s', (path) => {
+    ['/v1/models/..%3b/rag/x', 'an encoded semicolon, which is one when decoded'],
+    ['/v1/models/%252e%252e/rag/x', 'dots, decoded twice'],
+    ['/v1/models/%252E/rag/x', 'a dot, decoded twice'],
+    ['/v1/models/.%252e/rag/x', 'dots, one of them decoded twice'],
+    ['/v1/models/..%255crag', 'a backslash, decoded twice'],
+    ['/v1/models/..%252frag', 'a slash, decoded twice'],
+    ['/v1/models/..%253b/rag', 'a semicolon, decoded twice'],
+    ['/v1/models/a%2500', 'NUL, decoded twice'],
+    ['/v1/models/a%250d%250a', 'a line end, decoded twice'],
+    ['/v1/models/a%257f', 'DEL, decoded twice'],
+    ['/v1/models/a%25C2%2585', 'a C1 control, decoded twice'],
+    ['/v1/models/a%25zz%252fb', 'a slash, decoded twice, beside an escape that is none'],
+    ['/v1/models/%C3%A9%252fb', 'a slash, decoded twice, beside a character that is not ASCII'],
+  ])('%j is rejected: %s', (path) => {
     expect(parsePath(path).kind).toBe('malformed');
   });
 
+  test.each([
+    ['/v1/models/50%25', '50%'],
+    ['/v1/models/a%25zz', 'a%zz'],
+    ['/v1/models/%2541', '%41'],
+    ['/v1/models/v1%252e5', 'v1%2e5'],
+    ['/v1/models/%25252e%25252e', '%252e%252e'],
+    ['/v1/models/%25c3%25a9', '%c3%a9'],
+    ['/v1/models/%25ff', '%ff'],
+    ['/v1/models/a%20b:c@d', 'a b:c@d'],
+    ['/v1/models/what%3F%23', 'what?#'],
+  ])('%j names the model %j: a second decoding changes no path', (path, model) => {
+    expect(parsePath(path)).toEqual({ kind: 'path', segments: ['v1', 'models', model] });
+  });
+
   test('segments are decoded once, and one trailing slash is ignored', () => {
-    expect(parsePath('/v1/models/%252e%252e/')).toEqual({ kind: 'path', segments: ['v1', 'models', '%2e%2e'] });
+    expect(parsePath('/v1/models/%252541/')).toEqual({ kind: 'path', segments: ['v1', 'models', '%2541'] });
     expect(parsePath('/')).toEqual({ kind: 'path', segments: [] });
     expect(parsePath('/a%20b/...')).toEqual({ kind: 'path', segments: ['a b', '...'] });
   });
