@@ -15,7 +15,7 @@ export interface CheckRequest {
   readonly input: CheckInput;
   /** Envoy's `x-request-id`, for correlating logs; undefined when absent or not single. */
   readonly clientRequestId: string | undefined;
-  /** Names, lower case, of the headers that the client sent in the manner of Postern's own. */
+  /** The names, in lower case, of the headers that an allow must remove by name: see `isAlias`. */
   readonly aliases: readonly string[];
 }
 

@@ -25,12 +25,12 @@ export type Admitted = Pick<Extract<Admission, { kind: 'admitted' }>, 'reservati
 export interface AllowWriter {
   /** An identity for the upstream, and for the access log what the decision was about. */
   allow(allow: Allow, admission: Admitted, requestId: RequestId, aliases: readonly string[]): Buffer;
-  /** Nothing but the removal of Postern's own names: whoever answers public routes authenticates by itself. */
+  /** Removes the `x-postern-` names and nothing else: the HTTP module, which answers public routes, authenticates by itself. */
   public(allow: PublicAllow, requestId: RequestId, aliases: readonly string[]): Buffer;
 }
 
 /**
- * @param forwardCredential whether `authorization` reaches the upstream
+ * @param forwardCredential whether the headers that carry a credential reach the upstream
  * @param random for the reservation ids, which nobody may guess
  */
 export function createAllowWriter(forwardCredential: boolean, random: RandomPool): AllowWriter {
@@ -71,7 +71,7 @@ export function createAllowWriter(forwardCredential: boolean, random: RandomPool
       return rate === undefined ? answer : withRateHeaders(answer, STATUS_OK.length, rate);
     },
     public(_allow, requestId, aliases) {
-      const seen = Own.removal(Own.unlisted(aliases));
+      const seen = Own.removal(Own.unlistedOwn(aliases));
       const writer = beginWriting(FIXED_BYTES + seen.length);
       const end = writer.at;
       putMember(writer, MEMBER.request_id, requestId);

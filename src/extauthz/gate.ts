@@ -29,7 +29,7 @@ export interface GateParts {
   readonly observer: Observer;
   /** Proxies in front of Envoy that `X-Forwarded-For` is believed from; 0 = the connection's peer is the client. */
   readonly trustedHops: number;
-  /** Whether the upstream gets `authorization`. */
+  /** Whether the upstream gets the headers that carry a credential. */
   readonly forwardCredential: boolean;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;

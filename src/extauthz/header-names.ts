@@ -1,5 +1,7 @@
 /** Which headers of a request the adapter looks at, told apart on their bytes so that the others never become text. */
 
+import { isAlias } from './header-spellings.ts';
+
 /** Slots for the headers in use. */
 export const AUTHORIZATION = 0;
 export const TENANT = 1;
@@ -14,7 +16,7 @@ export const SLOT_COUNT = 9;
 
 /** Not in use. */
 export const OTHER = -1;
-/** Named like a header of Postern's own (`x-postern-…`, in any spelling): must not reach the upstream from a client. */
+/** A spelling that must not reach the upstream from a client: see `isAlias`. */
 export const ALIAS = -2;
 
 const NAMES: readonly (readonly [slot: number, name: string])[] = [
@@ -39,9 +41,6 @@ const BY_LENGTH: readonly (readonly Candidate[])[] = Array.from({ length: 26 }, 
   NAMES.filter(([, name]) => name.length === length).map(([slot, name]) => ({ slot, name: Buffer.from(name) })),
 );
 
-const POSTERN = Buffer.from('postern');
-const X = 0x78;
-
 /** The slot of the header named by `bytes[start, end)`, letters compared without case. */
 export function classify(bytes: Uint8Array, start: number, end: number): number {
   const length = end - start;
@@ -52,16 +51,7 @@ export function classify(bytes: Uint8Array, start: number, end: number): number 
       if (candidate !== undefined && equalsLower(bytes, start, candidate.name)) return candidate.slot;
     }
   }
-  return length > 9 && lower(bytes[start] ?? 0) === X && isAlias(bytes, start) ? ALIAS : OTHER;
-}
-
-/** `x`, a separator, `postern`, a separator, anything. */
-function isAlias(bytes: Uint8Array, start: number): boolean {
-  return isSeparator(bytes[start + 1] ?? 0) && equalsLower(bytes, start + 2, POSTERN) && isSeparator(bytes[start + 9] ?? 0);
-}
-
-function isSeparator(byte: number): boolean {
-  return byte === 0x2d || byte === 0x2e || byte === 0x5f;
+  return isAlias(bytes, start, end) ? ALIAS : OTHER;
 }
 
 /** `name` is lower case already. */

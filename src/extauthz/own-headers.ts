@@ -2,6 +2,7 @@
 
 import { Fault } from '../domain/errors.ts';
 import { type HeaderName, headerName } from './header-options.ts';
+import { CREDENTIALS, isOwnAlias, mixtures, OVERRIDES, TENANT_ID, uniformSpellings } from './header-spellings.ts';
 import { textField } from './wire-write.ts';
 
 export const SUBJECT = 'x-postern-subject';
@@ -11,7 +12,7 @@ export const TENANT = 'x-postern-tenant';
 export const ROLES = 'x-postern-roles';
 export const MAX_TOKENS = 'x-postern-max-tokens';
 export const DEFAULT_MODEL = 'x-postern-default-model';
-export const TENANT_ID = 'x-tenant-id';
+export { TENANT_ID };
 
 /** All of `x-postern-…`. */
 export const POSTERN_HEADERS = [SUBJECT, SUBJECT_TYPE, USER_ID, TENANT, ROLES, MAX_TOKENS, DEFAULT_MODEL] as const;
@@ -27,23 +28,28 @@ export const NAME: { readonly [Name in (typeof POSTERN_HEADERS)[number] | typeof
   [TENANT_ID]: headerName(TENANT_ID),
 };
 
-/** Headers by which some frameworks let a client change the method or the path after the decision was made for another. */
-const OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override', 'x-original-url', 'x-rewrite-url'];
+/**
+ * Other spellings that an answer removes whether the check saw them or not: Envoy shows a check the headers in `allowed_headers` only.
+ * The list stays short, because Envoy goes through it for every request.
+ */
+const OWN_ALIASES = POSTERN_HEADERS.flatMap(uniformSpellings);
+const ALWAYS_REMOVED = [
+  ...OVERRIDES,
+  ...OWN_ALIASES,
+  ...mixtures(TENANT_ID),
+  ...[...OVERRIDES, ...CREDENTIALS].flatMap(uniformSpellings),
+];
 
-/** Servers that fold `-`, `_` and `.` into one (CGI, WSGI, PHP) read these spellings as the name itself. */
-function spellings(name: string): string[] {
-  return [name.replaceAll('-', '_'), name.replaceAll('-', '.')];
+const LISTED: ReadonlySet<string> = new Set([...POSTERN_HEADERS, ...ALWAYS_REMOVED]);
+
+/** Returns the aliases seen in a request that no prepared list removes and no answer sets. */
+export function unlisted(aliases: readonly string[]): readonly string[] {
+  return aliases.length === 0 ? aliases : [...new Set(aliases)].filter((name) => !LISTED.has(name));
 }
 
-/** The other spellings of everything that an answer sets: removed always. */
-const ALIASES = POSTERN_HEADERS.flatMap(spellings);
-const TENANT_ALIASES = spellings(TENANT_ID);
-
-const KNOWN_ALIASES: ReadonlySet<string> = new Set([...POSTERN_HEADERS, ...ALIASES]);
-
-/** Of the names seen in a request, those that no prepared list removes or answer sets. */
-export function unlisted(aliases: readonly string[]): readonly string[] {
-  return aliases.length === 0 ? aliases : [...new Set(aliases)].filter((name) => !KNOWN_ALIASES.has(name));
+/** Returns `unlisted` for a public route, which loses the `x-postern-` names only. */
+export function unlistedOwn(aliases: readonly string[]): readonly string[] {
+  return unlisted(aliases.filter(isOwnAlias));
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -55,7 +61,7 @@ export function removal(names: readonly string[]): Buffer {
 }
 
 /** A public route loses Postern's own names and nothing else. */
-export const REMOVED_ON_PUBLIC = removal([...POSTERN_HEADERS, ...ALIASES]);
+export const REMOVED_ON_PUBLIC = removal([...POSTERN_HEADERS, ...OWN_ALIASES]);
 
 function removedOnAllow(forwardCredential: boolean, ...[userId, roles, maxTokens, defaultModel, metered]: boolean[]): string[] {
   return [
@@ -64,10 +70,8 @@ function removedOnAllow(forwardCredential: boolean, ...[userId, roles, maxTokens
     ...(maxTokens ? [] : [MAX_TOKENS]),
     ...(defaultModel ? [] : [DEFAULT_MODEL]),
     ...(metered ? ['accept-encoding'] : []),
-    ...(forwardCredential ? [] : ['authorization']),
-    ...OVERRIDES,
-    ...ALIASES,
-    ...TENANT_ALIASES,
+    ...(forwardCredential ? [] : CREDENTIALS),
+    ...ALWAYS_REMOVED,
   ];
 }
 

@@ -186,6 +186,23 @@ describe('what upstream gets', () => {
     expect(checks.seen[0]?.headers.map(([key]) => key)).not.toContain(name.toLowerCase());
   });
 
+  it.each([
+    'X-Tenant.ID',
+    'X.Tenant-ID',
+    'X--Tenant-ID',
+    '-x-tenant-id',
+    'X~Tenant-ID-',
+    'X.Api.Key',
+    'Api--Key',
+    'authorization-',
+  ])('does not get the header %s, another spelling, and gets the true one', async (name) => {
+    const headers = { 'x-tenant-id': 'acme', 'x-api-key': 'true', 'api-key': 'true', authorization: 'true', [name]: 'forged' };
+    const answer = await send(edge.url, { path: '/v1/models', headers });
+    expect(answer.status).toBe(200);
+    expect(answer.body).not.toContain('forged');
+    expect(echoOf(answer.body).headers).toMatchObject({ 'x-tenant-id': 'acme', 'x-api-key': 'true', 'api-key': 'true' });
+  });
+
   it.each(['x_postern_subject', 'x-postern_subject', 'X_Tenant_ID'])('nothing at all of a request with %s', async (name) => {
     const answer = await send(edge.url, { path: '/v1/models', headers: { [name]: 'forged' } });
     expect(answer.status).toBe(400);
@@ -249,6 +266,9 @@ describe('where a request goes', () => {
     '/v1/./auth/login',
     '/v1/models/../auth/login',
     '/v1/%61uth/login',
+    '/v1/auth%2flogin',
+    '/v1%5cauth/login',
+    '/v1/models/..%2fauth/login',
   ])('%s: to Postern, after the check', async (path) => {
     const answer = await send(edge.url, { path });
     expect(echoOf(answer.body).server).toBe('postern');
@@ -277,10 +297,26 @@ describe('where a request goes', () => {
     expect(checks.seen).toHaveLength(1);
   });
 
-  it.each(['/v1/auth%2flogin', '/v1%5cauth', '/v1/%00'])('%s: nowhere', async (path) => {
+  it.each(['/v1/%00', '/v1/models/org%2f%00'])('%s: nowhere', async (path) => {
     const answer = await send(edge.url, { path });
     expect(answer.status).toBe(400);
     expect(checks.seen).toHaveLength(0);
+  });
+
+  it.each([
+    ['/v1/models/org%2Fname', '/v1/models/org/name'],
+    ['/v1/models/org%5Cname', '/v1/models/org/name'],
+    ['/v1/models%2f%2Forg%2f%2e%2fname', '/v1/models/org/name'],
+    ['/v1/models/..%2frag/collections', '/v1/rag/collections'],
+    ['/v1/models/a%5c..%5c..%5crag', '/v1/rag'],
+  ])('is decided and forwarded as one path, its escaped slashes unescaped: %s', async (path, seen) => {
+    const answer = await send(edge.url, { path });
+    expect([checks.seen[0]?.path, echoOf(answer.body).path]).toEqual([seen, seen]);
+  });
+
+  it('shows the body of a POST whose slashes are escaped', async () => {
+    await send(edge.url, { method: 'POST', path: '/v1%2frag%2Fquery', headers: json, body: '{"collection":"hr"}' });
+    expect(Buffer.from(checks.seen[0]?.body ?? '').toString()).toBe('{"collection":"hr"}');
   });
 
   it('is decided about under the same path that the upstream gets', async () => {

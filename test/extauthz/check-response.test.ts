@@ -84,6 +84,7 @@ const aliases = fc.array(
   fc.oneof(
     fc.constantFrom('x-postern-subject', 'x_postern_subject', 'x-postern-x', 'x.postern_roles'),
     fc.stringMatching(/^x[-_.]postern[-_.][a-z]{0,9}$/),
+    fc.stringMatching(/^x[-_.]{1,2}tenant[-_.]{2}id$/),
   ),
 );
 
@@ -145,24 +146,40 @@ describe('an allow, read by the complete definition', () => {
     expect(removed).toEqual(expect.arrayContaining(absent));
   });
 
-  test('removes method and path overrides and every spelling of a name of ours', () => {
-    const { removed } = answerTo(ALLOW, ['x-postern_tenant', 'x-postern-evil']);
+  test('removes method and path overrides, and the other spellings that were seen or that servers fold most', () => {
+    const seen = ['x-postern_tenant', 'x-postern-evil', 'x--tenant-id', '-x-original-url', 'x-api_key'];
+    const { removed } = answerTo(ALLOW, seen);
     const names = ['x-http-method-override', 'x-http-method', 'x-method-override', 'x-original-url', 'x-rewrite-url'];
     const spellings = [
       'x_postern_subject',
       'x.postern.subject',
       'x_postern_subject_type',
       'x.postern.roles',
-      'x_tenant_id',
-      'x.tenant.id',
+      'x_http_method_override',
+      'x.rewrite.url',
+      'x_api_key',
+      'api.key',
     ];
-    expect(removed).toEqual(expect.arrayContaining([...names, ...spellings, 'x-postern_tenant', 'x-postern-evil']));
+    expect(removed).toEqual(expect.arrayContaining([...names, ...spellings, ...seen]));
   });
 
-  test('the credential stays here unless it is to be forwarded', () => {
-    expect(answerTo(ALLOW).removed).toContain('authorization');
+  test('removes every mixture of hyphen, underscore and dot in x-tenant-id, though the check saw none', () => {
+    const { removed, headers } = answerTo(ALLOW);
+    const mixed = ['-', '_', '.'].flatMap((first) => ['-', '_', '.'].map((second) => `x${first}tenant${second}id`));
+    expect(removed.filter((name) => /^x.tenant.id$/.test(name)).sort()).toEqual(
+      mixed.filter((name) => name !== 'x-tenant-id').sort(),
+    );
+    expect(headers['x-tenant-id']).toBe('acme');
+  });
+
+  test('removes every header that carries a credential unless it is to be forwarded, and their other spellings always', () => {
+    const credentials = ['authorization', 'x-api-key', 'api-key'];
+    const seen = ['x--api-key', 'authorization_'];
+    expect(answerTo(ALLOW).removed).toEqual(expect.arrayContaining(credentials));
     const forwarding = createAllowWriter(true, random);
-    expect(readAnswer(forwarding.allow(ALLOW, NOT_LIMITED, REQUEST_ID, [])).removed).not.toContain('authorization');
+    const { removed } = readAnswer(forwarding.allow(ALLOW, NOT_LIMITED, REQUEST_ID, seen));
+    expect(removed.filter((name) => credentials.includes(name))).toEqual([]);
+    expect(removed).toEqual(expect.arrayContaining(['x_api_key', 'x.api.key', 'api_key', 'api.key', ...seen]));
   });
 
   test('a metered route asks for an answer that can be read', () => {
@@ -189,8 +206,9 @@ describe('an allow, read by the complete definition', () => {
 });
 
 describe('a public allow', () => {
-  test('loses the names that are ours and nothing else, and gets nothing', () => {
-    const answer = readAnswer(writer.public({ kind: 'public' }, REQUEST_ID, ['x-postern_evil', 'x-postern-subject']));
+  test('removes every x-postern- name and nothing else, and sets nothing', () => {
+    const seen = ['x-postern_evil', 'x-postern-subject', 'x-tenant.id', 'x_api_key'];
+    const answer = readAnswer(writer.public({ kind: 'public' }, REQUEST_ID, seen));
     expect([answer.code, answer.kind, answer.options]).toEqual([0, 'ok', []]);
     expect(answer.removed.filter((name) => !/^x[-_.]postern[-_.]/.test(name))).toEqual([]);
     expect(answer.removed).toEqual(

@@ -44,8 +44,37 @@ export function twin(message: CheckRequestMessage, trustedHops: number): CheckMe
       clientAddress: trustedHops > 0 ? hop(values('x-forwarded-for'), trustedHops) : peer || undefined,
     },
     clientRequestId: requestId === REPEATED ? undefined : requestId,
-    aliases: all.map(([name]) => name).filter((name) => /^x[-_.]postern[-_.]/.test(name)),
+    aliases: all.map(([name]) => name).filter(isAlias),
   };
+}
+
+/** The characters of a header's name that are no letter and no digit. */
+const SEPARATORS = /[!#$%&'*+\-.^_`|~]+/;
+const GUARDED = [
+  'x-tenant-id',
+  'x-http-method-override',
+  'x-http-method',
+  'x-method-override',
+  'x-original-url',
+  'x-rewrite-url',
+  'authorization',
+  'x-api-key',
+  'api-key',
+];
+
+/** The name as the most lenient server folds it, in lower case. */
+export function folded(name: string): string {
+  return name
+    .split(SEPARATORS)
+    .filter((part) => part !== '')
+    .join('-');
+}
+
+function isAlias(name: string): boolean {
+  const parts = name.split(SEPARATORS);
+  if (parts[0] === '') parts.shift();
+  if (parts[0] === 'x' && parts[1] === 'postern' && parts.length > 2) return true;
+  return GUARDED.includes(folded(name)) && !GUARDED.includes(name);
 }
 
 function hop(values: readonly string[], trustedHops: number): string | undefined {
