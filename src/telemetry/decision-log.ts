@@ -1,19 +1,24 @@
 /**
- * A log of decisions that never holds one up: every fault, denials up to a rate, one allow in many. What is to be logged goes into a
- * bounded ring as it is; lines are made of it later, a batch at a time. When the ring is full the newest is dropped and counted.
+ * A log of decisions that never delays one: faults of each kind up to a rate and then their number, denials up to a rate, one allow in
+ * many. Entries wait in bounded queues, and a timer makes lines of them, a batch at a time. Each outcome has a queue of its own, so a
+ * flood of faults takes no room from denials. An entry that finds its queue full is dropped and counted.
  */
 
-import type { Principal } from '../decision/model.ts';
-import { type CheckOutcome, outcomeKind, routeOf } from './check-outcome.ts';
+import { BoundedQueue } from './bounded-queue.ts';
+import { type CheckOutcome, type OutcomeKind, outcomeKind } from './check-outcome.ts';
+import { lineOf } from './decision-line.ts';
+import { FaultSampler } from './fault-sampler.ts';
 
 export interface DecisionLogParts {
   /** Takes one line's members. */
   readonly write: (members: Readonly<Record<string, unknown>>) => void;
   readonly monotonicMs: () => number;
-  /** One allow in so many is logged; 0 = none. */
+  /** One allow in this many is logged; 0 = none. */
   readonly allowOneIn?: number;
   readonly denialsPerSecond?: number;
-  /** Entries held until they are written. */
+  /** Faults of one kind; the others of that second are one line with their number. */
+  readonly faultsPerSecond?: number;
+  /** Entries of each outcome held until they are written. */
   readonly capacity?: number;
   /** Lines written in one go, ten times a second. */
   readonly batch?: number;
@@ -21,7 +26,9 @@ export interface DecisionLogParts {
 
 const WRITE_EVERY_MS = 100;
 const SECOND_MS = 1000;
-const MAX_TEXT = 256;
+const DEFAULT_CAPACITY = 512;
+/** Denials first: they are what an operator looks for when the log is full of something else. */
+const OUTCOMES = ['deny', 'fault', 'allow'] as const satisfies readonly OutcomeKind[];
 
 export class DecisionLog {
   readonly #write: DecisionLogParts['write'];
@@ -29,13 +36,12 @@ export class DecisionLog {
   readonly #allowOneIn: number;
   readonly #denialsPerSecond: number;
   readonly #batch: number;
-  readonly #ring: (CheckOutcome | undefined)[];
-  #first = 0;
-  #held = 0;
+  readonly #queues: Readonly<Record<OutcomeKind, BoundedQueue<CheckOutcome>>>;
+  readonly #faults: FaultSampler;
+  readonly #dropped: Record<OutcomeKind, number> = { allow: 0, deny: 0, fault: 0 };
   #allowsToSkip: number;
   #denialsLeft: number;
   #windowStartMs = Number.NEGATIVE_INFINITY;
-  #dropped = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(parts: DecisionLogParts) {
@@ -44,41 +50,40 @@ export class DecisionLog {
     this.#allowOneIn = parts.allowOneIn ?? 1000;
     this.#denialsPerSecond = parts.denialsPerSecond ?? 50;
     this.#batch = parts.batch ?? 200;
-    this.#ring = new Array<CheckOutcome | undefined>(parts.capacity ?? 1024).fill(undefined);
+    const capacity = parts.capacity ?? DEFAULT_CAPACITY;
+    this.#queues = { allow: new BoundedQueue(capacity), deny: new BoundedQueue(capacity), fault: new BoundedQueue(capacity) };
+    this.#faults = new FaultSampler(parts.faultsPerSecond ?? 10, parts.monotonicMs);
     this.#allowsToSkip = this.#allowOneIn - 1;
     this.#denialsLeft = this.#denialsPerSecond;
   }
 
-  /** Denials over the rate and whatever found the ring full. Allows that were not sampled are not among them. */
-  get dropped(): number {
+  /**
+   * Checks that have no line of their own because they were over the rate or found the queue full, by outcome. Allows that were not
+   * sampled are not among them.
+   */
+  get dropped(): Readonly<Record<OutcomeKind, number>> {
     return this.#dropped;
   }
 
   offer(outcome: CheckOutcome): void {
-    if (!this.#wants(outcome)) {
-      return;
-    }
-    if (this.#held === this.#ring.length) {
-      this.#dropped++;
-      return;
-    }
-    this.#ring[(this.#first + this.#held) % this.#ring.length] = outcome;
-    this.#held++;
-    this.#schedule();
+    const kind = outcomeKind(outcome.code);
+    if (!this.#wants(kind, outcome)) return;
+    if (this.#queues[kind].push(outcome)) this.#schedule();
+    else this.#dropped[kind]++;
   }
 
   /** Writes everything that is held; for the end of the process. */
   close(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#drain(this.#held);
+    this.#writeHeld(Number.POSITIVE_INFINITY);
+    this.#writeCounted(this.#faults.takeAll());
   }
 
-  #wants({ code }: CheckOutcome): boolean {
-    const kind = outcomeKind(code);
+  #wants(kind: OutcomeKind, { error }: CheckOutcome): boolean {
     switch (kind) {
       case 'fault':
-        return true;
+        return this.#isLoggedFault(error);
       case 'allow':
         return this.#isSampled();
       case 'deny':
@@ -86,6 +91,13 @@ export class DecisionLog {
       default:
         return kind satisfies never;
     }
+  }
+
+  #isLoggedFault(error: unknown): boolean {
+    if (this.#faults.admit(error)) return true;
+    this.#dropped.fault++;
+    this.#schedule();
+    return false;
   }
 
   #isSampled(): boolean {
@@ -104,7 +116,7 @@ export class DecisionLog {
       this.#denialsLeft = this.#denialsPerSecond;
     }
     if (this.#denialsLeft === 0) {
-      this.#dropped++;
+      this.#dropped.deny++;
       return false;
     }
     this.#denialsLeft--;
@@ -112,56 +124,31 @@ export class DecisionLog {
   }
 
   #schedule(): void {
-    if (this.#timer === undefined) {
-      this.#timer = setTimeout(() => {
-        this.#timer = undefined;
-        this.#drain(this.#batch);
-        if (this.#held > 0) {
-          this.#schedule();
-        }
-      }, WRITE_EVERY_MS);
-      this.#timer.unref();
-    }
+    if (this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#writeHeld(this.#batch);
+      this.#writeCounted(this.#faults.takeFinished());
+      if (this.#faults.isCounting || OUTCOMES.some((kind) => this.#queues[kind].length > 0)) this.#schedule();
+    }, WRITE_EVERY_MS);
+    this.#timer.unref();
   }
 
-  #drain(lines: number): void {
-    for (let left = Math.min(lines, this.#held); left > 0; left--) {
-      const outcome = this.#ring[this.#first];
-      this.#ring[this.#first] = undefined;
-      this.#first = (this.#first + 1) % this.#ring.length;
-      this.#held--;
-      if (outcome !== undefined) {
+  /** One line of each outcome in turn, so that each outcome has its share of the batch. */
+  #writeHeld(maxLines: number): void {
+    let written = 0;
+    for (let before = -1; written > before; ) {
+      before = written;
+      for (const kind of OUTCOMES) {
+        const outcome = written < maxLines ? this.#queues[kind].shift() : undefined;
+        if (outcome === undefined) continue;
         this.#write(lineOf(outcome));
+        written++;
       }
     }
   }
-}
 
-function lineOf(outcome: CheckOutcome): Record<string, unknown> {
-  const { decision, code } = outcome;
-  const route = routeOf(decision);
-  const principal = decision === undefined || decision.kind === 'public' ? undefined : decision.principal;
-  return {
-    outcome: outcomeKind(code),
-    code,
-    request_id: outcome.requestId,
-    client_request_id: outcome.clientRequestId?.slice(0, MAX_TEXT),
-    route: route && `${route.method} ${route.template}`,
-    ...subjectOf(principal),
-    ...(decision?.kind === 'allow' ? { tenant: decision.tenant.id, model: decision.model?.slice(0, MAX_TEXT) } : {}),
-    ...(decision?.kind === 'deny'
-      ? {
-          reason: decision.reason,
-          policy: decision.policy,
-          permission: decision.permission,
-          detail: decision.detail.slice(0, MAX_TEXT),
-        }
-      : {}),
-    took_ms: Math.round(outcome.tookMs * 1000) / 1000,
-    ...(outcome.error === undefined ? {} : { err: outcome.error }),
-  };
-}
-
-function subjectOf(principal: Principal | undefined): Record<string, unknown> {
-  return principal === undefined ? {} : { subject: principal.id, subject_type: principal.kind, tenant: principal.tenantId };
+  #writeCounted(counted: ReturnType<FaultSampler['takeAll']>): void {
+    for (const { count, error } of counted) this.#write({ outcome: 'fault', code: 'unavailable', not_logged: count, err: error });
+  }
 }

@@ -74,12 +74,13 @@ export function createTelemetry(options: LogOptions): Telemetry {
     { name: 'postern_decision_counts_dropped_total', help: 'Decisions that /v1/iam/decisions does not show: no room.' },
     () => tally.dropped,
   );
-  metrics.counter(
+  metrics.counters(
     {
       name: 'postern_decision_log_dropped_total',
-      help: 'Decisions that were to be logged and were not: over the rate, or no room.',
+      help: 'Checks without a line of their own in the decision log: over the rate, or the queue was full.',
     },
-    () => decisions.dropped,
+    ['outcome'],
+    () => Object.entries(decisions.dropped).map(([outcome, value]) => ({ labels: { outcome }, value })),
   );
   metrics.counter({ name: 'postern_log_dropped_total', help: 'Log lines that standard output did not take in time.' }, dropped);
   return {

@@ -43,36 +43,89 @@ describe('the decision log', () => {
     expect(lines[0]?.['err']).toBeInstanceOf(Fault);
   });
 
-  it('has one allow in so many, every denial up to the rate, and every fault', () => {
-    const { log, lines } = logOf({ allowOneIn: 10, denialsPerSecond: 5 });
+  it('writes one allow in so many, and every denial and every fault up to their rates', () => {
+    const { log, lines } = logOf({ allowOneIn: 10, denialsPerSecond: 5, faultsPerSecond: 3 });
     for (let i = 0; i < 30; i++) {
       log.offer(outcome('allow'));
       log.offer(outcome('no_route'));
       log.offer(outcome('unavailable'));
     }
     log.close();
-    const count = (kind: string): number => lines.filter((line) => line['outcome'] === kind).length;
-    expect([count('allow'), count('deny'), count('fault')]).toEqual([3, 5, 30]);
-    expect(log.dropped).toBe(25);
+    const count = (kind: string): number => lines.filter((line) => line['outcome'] === kind && !('not_logged' in line)).length;
+    expect([count('allow'), count('deny'), count('fault')]).toEqual([3, 5, 3]);
+    expect(log.dropped).toEqual({ allow: 0, deny: 25, fault: 27 });
     time.monotonicMs = 1000;
     log.offer(outcome('no_route'));
     log.close();
     expect(count('deny')).toBe(6);
   });
 
-  it('is bounded: what finds the ring full is dropped and counted, and a batch at a time is written', () => {
+  it('keeps every denial during a flood of faults and of allows', () => {
+    const { log, lines } = logOf({ allowOneIn: 1, capacity: 8 });
+    const error = new Fault('the store is down');
+    for (let i = 0; i < 5000; i++) {
+      log.offer(outcome('unavailable', { error }));
+      log.offer(outcome('allow'));
+    }
+    for (let i = 0; i < 8; i++) log.offer(outcome('no_route', { requestId: `req_${i}` }));
+    vi.advanceTimersByTime(100);
+    const denied = lines.filter((line) => line['outcome'] === 'deny').map((line) => line['request_id']);
+    expect(denied).toEqual(['0', '1', '2', '3', '4', '5', '6', '7'].map((n) => `req_${n}`));
+    expect(log.dropped).toEqual({ allow: 4992, deny: 0, fault: 4992 });
+  });
+
+  it('writes the first faults of each kind in a second, and one line with the number of the others', () => {
+    const { log, lines } = logOf({ faultsPerSecond: 2 });
+    const [down, slow] = [new Fault('the store is down'), new Fault('a look-up took too long')];
+    for (let i = 0; i < 100; i++) log.offer(outcome('unavailable', { error: down, requestId: `req_${i}` }));
+    log.offer(outcome('unavailable', { error: slow, requestId: 'req_slow' }));
+    vi.advanceTimersByTime(500);
+    expect(lines.map((line) => line['request_id'])).toEqual(['req_0', 'req_1', 'req_slow']);
+    time.monotonicMs = 1000;
+    vi.advanceTimersByTime(100);
+    expect(lines.slice(3)).toEqual([{ outcome: 'fault', code: 'unavailable', not_logged: 98, err: down }]);
+    log.offer(outcome('unavailable', { error: down, requestId: 'req_next' }));
+    vi.advanceTimersByTime(1000);
+    expect(lines.slice(4).map((line) => line['request_id'])).toEqual(['req_next']);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('tells the number of faults that were counted when the process ends', () => {
+    const { log, lines } = logOf({ faultsPerSecond: 1 });
+    for (let i = 0; i < 7; i++) log.offer(outcome('unavailable'));
+    log.close();
+    expect(lines.at(-1)).toEqual({ outcome: 'fault', code: 'unavailable', not_logged: 6, err: undefined });
+  });
+
+  it('is bounded in kinds of faults: whatever their messages say, each fault is a line or in the number of one', () => {
+    const { log, lines } = logOf({ faultsPerSecond: 1 });
+    for (let i = 0; i < 1000; i++) log.offer(outcome('unavailable', { error: new Error(`no ${i}`) }));
+    log.close();
+    const counted = lines.map((line) => line['not_logged']).filter((count) => typeof count === 'number');
+    expect(lines.length).toBeLessThanOrEqual(18);
+    expect(lines.length - counted.length + counted.reduce((sum, count) => sum + count, 0)).toBe(1000);
+  });
+
+  it('is bounded: an entry that finds the queue of its outcome full is dropped and counted, and a batch at a time is written', () => {
     const { log, lines } = logOf({ capacity: 8, batch: 3 });
     for (let i = 0; i < 20; i++) {
-      log.offer(outcome('unavailable', { requestId: `req_${i}` }));
+      log.offer(outcome('no_route', { requestId: `req_${i}` }));
     }
-    expect(log.dropped).toBe(12);
+    expect(log.dropped).toEqual({ allow: 0, deny: 12, fault: 0 });
     vi.advanceTimersByTime(100);
     expect(lines).toHaveLength(3);
-    log.offer(outcome('unavailable', { requestId: 'req_20' }));
+    log.offer(outcome('no_route', { requestId: 'req_20' }));
     vi.advanceTimersByTime(300);
     expect(lines.map((line) => line['request_id'])).toEqual(
       ['0', '1', '2', '3', '4', '5', '6', '7', '20'].map((n) => `req_${n}`),
     );
+  });
+
+  it('shares a batch among the outcomes', () => {
+    const { log, lines } = logOf({ allowOneIn: 1, faultsPerSecond: 5, batch: 3 });
+    for (const code of ['allow', 'unavailable', 'no_route'] as const) for (let i = 0; i < 5; i++) log.offer(outcome(code));
+    vi.advanceTimersByTime(100);
+    expect(lines.map((line) => line['outcome'])).toEqual(['deny', 'fault', 'allow']);
   });
 
   it('says who was denied what and why, cut to a bound', () => {

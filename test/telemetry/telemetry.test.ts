@@ -45,7 +45,8 @@ describe('telemetry of a server', () => {
       'postern_check_duration_seconds_bucket{le="0.001"} 1',
       '# TYPE postern_check_duration_seconds histogram',
       'postern_check_duration_seconds_count 1',
-      'postern_decision_log_dropped_total 0',
+      'postern_decision_log_dropped_total{outcome="deny"} 0',
+      'postern_decision_log_dropped_total{outcome="fault"} 0',
     ]) {
       expect(text.split('\n')).toContain(line);
     }
