@@ -88,7 +88,7 @@ export const KEYS = {
     '0',
     'Proxies before Envoy that append to X-Forwarded-For.',
   ),
-  forwardCredential: setting('forward-credential', flag, 'false', 'Leave the Authorization header for the service behind Envoy.'),
+  forwardCredential: setting('forward-credential', flag, 'false', 'Leave the credential headers for the service behind Envoy.'),
   routes: setting('routes', routeLines, '[]', 'Routes beside the built-in ones.'),
   workers: setting('workers', integer(1, 64), '1', 'Gate workers: processes that answer checks, beside one API process.'),
   cacheCredentials: setting('cache.credentials', integer(1, 10_000_000), '200000', 'Credentials kept in memory at most.'),
