@@ -99,8 +99,10 @@ describe('paths', () => {
   );
 
   test.each(MODELS)('GET %s retrieves a model, and the upstream receives %s', async (path, received) => {
-    const reply = await stand.http1(path, [`Authorization: ${stand.authorization('reader')}`]);
-    expect([reply.status, reply.received?.url]).toEqual([200, received]);
+    const authorization = stand.authorization('reader');
+    for (const reply of [await stand.http1(path, [`Authorization: ${authorization}`]), await stand.http2(path, authorization)]) {
+      expect([reply.status, reply.received?.url]).toEqual([200, received]);
+    }
   });
 });
 
