@@ -21,11 +21,17 @@ export function refusedByStore(error: unknown): unknown {
   return new Refusal('quota_exceeded', 'The roles and policies of a tenant may take 4 MiB together, and would take more.');
 }
 
-/** @param errors at least one */
+/** Errors that one answer shows. */
+const MAX_SHOWN = 50;
+
+/** @param errors at least one; the first 50 are shown */
 export function invalidFields(errors: readonly FieldError[]): Refusal {
   const [first] = errors;
   const detail = first === undefined ? 'The body is not valid.' : `The body is not valid at ${first.path}: ${first.message}`;
-  return new Refusal('invalid_field', detail, { errors, ...(first === undefined ? {} : { param: first.path.slice(1) }) });
+  return new Refusal('invalid_field', detail, {
+    errors: errors.slice(0, MAX_SHOWN),
+    ...(first === undefined ? {} : { param: first.path.slice(1) }),
+  });
 }
 
 export function invalidField(path: string, message: string): Refusal {

@@ -5,7 +5,7 @@ import { type Document, isAlias, isCollection, isMap, isScalar, isSeq, LineCount
 import { readSetup, type SetupError } from '../admin/setup/read.ts';
 import type { Setup } from '../admin/setup/setup.ts';
 import { joinPath, type Problem } from '../config/problems.ts';
-import { unstorable } from '../http/json.ts';
+import { unstorable } from '../http/storable.ts';
 import { checkForm } from './apply-schema.ts';
 
 export type SetupFile =

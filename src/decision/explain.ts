@@ -161,14 +161,20 @@ function explainPolicy(policy: Policy, global: boolean, asked: Question): Explai
   return { name: policy.name, effect: policy.effect, global, matched, applies, actions, resources, conditions };
 }
 
-/** So many policies are listed at most; those that name the permission come before those that do not. */
-const MAX_LISTED = 500;
+/** Policies of one explanation. Those that name the permission come before those that do not. */
+const MAX_LISTED = 200;
 
+/** Only the policies that are listed are explained: a condition can have 1,000 operands, and a tenant thousands of policies. */
 function explainPolicies(asked: Question): readonly ExplainedPolicy[] {
   const listed = (set: PolicySet | undefined, global: boolean) =>
-    [...(set?.denies.policies ?? []), ...(set?.allows.policies ?? [])].map((policy) => explainPolicy(policy, global, asked));
+    [...(set?.denies.policies ?? []), ...(set?.allows.policies ?? [])].map((policy) => ({ policy, global }));
   const all = [...listed(asked.globalPolicies, true), ...listed(asked.tenantPolicies, false)];
-  return [...all.filter((policy) => policy.actions), ...all.filter((policy) => !policy.actions)].slice(0, MAX_LISTED);
+  const [naming, others] = [true, false].map((names) =>
+    all.filter(({ policy }) => coversAny(policy.actions, asked.permissions) === names),
+  );
+  return [...(naming ?? []), ...(others ?? [])]
+    .slice(0, MAX_LISTED)
+    .map(({ policy, global }) => explainPolicy(policy, global, asked));
 }
 
 function resourceText(resource: Resource): string {

@@ -19,7 +19,7 @@ import {
   type Snapshot,
 } from './model.ts';
 import { type ConsideredGrant, permitted, type Question, question, type Trace } from './permitted.ts';
-import { concerns, type Policy } from './policies.ts';
+import { concerns, type Policy, type PolicySet } from './policies.ts';
 import { isPlatformAdmin } from './tenant.ts';
 
 export interface Ability {
@@ -183,9 +183,19 @@ export function rolesThatSuffice(
   const best = assumedSnapshot(snapshot, 'best');
   if (isAllowed(ability, principalWith([]), best)) return 'any';
   const { own, effective, global } = snapshot;
+  const policies = policyCount(global) + (effective === undefined ? 0 : policyCount(effective.policies));
   const names = new Set<RoleName>([...BUILTIN_ROLES.map((role) => role.name), ...(own?.roles.keys() ?? [])]);
   for (const policy of [...global.allows.policies, ...(effective?.policies.allows.policies ?? [])]) {
     for (const role of policy.roles ?? []) names.add(role);
   }
+  if (names.size * policies > MAX_ROLE_POLICIES) return 'any';
   return [...names].filter((role) => isAllowed(ability, principalWith([role]), best));
+}
+
+/** Roles times policies that are compared to find the roles. Beyond it every user is a candidate, which is always right. */
+const MAX_ROLE_POLICIES = 50_000;
+
+/** Policies of a set, for bounds on work that is done for each of them. */
+export function policyCount({ denies, allows }: PolicySet): number {
+  return denies.policies.length + allows.policies.length;
 }

@@ -5,12 +5,16 @@ interface Range {
   readonly quality: number;
 }
 
+/** Ranges of one header that are read, and parameters of one range; browsers send about eight. */
+const MAX_RANGES = 64;
+const MAX_PARAMETERS = 8;
+
 /**
  * @param accept the header; empty when there is none
  * @param offered in the server's own order, its default first: the answer for a client that says nothing, or wants something else
  */
 export function preferredType(accept: string, offered: readonly [string, ...string[]]): string {
-  const ranges = accept.split(',').map(readRange);
+  const ranges = accept.split(',', MAX_RANGES).map(readRange);
   let [best] = offered;
   let bestQuality = 0;
   for (const type of offered) {
@@ -24,7 +28,7 @@ export function preferredType(accept: string, offered: readonly [string, ...stri
 }
 
 function readRange(text: string): Range {
-  const [type = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
+  const [type = '', ...parameters] = text.split(';', MAX_PARAMETERS).map((part) => part.trim().toLowerCase());
   const weight = parameters.find((parameter) => parameter.startsWith('q='));
   const quality = weight === undefined ? 1 : Number(weight.slice(2));
   return { type, quality: quality >= 0 && quality <= 1 ? quality : 0 };

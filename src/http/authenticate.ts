@@ -18,6 +18,8 @@ export interface Resolver {
 export interface IncomingRequest {
   readonly rawHeaders: readonly string[];
   readonly address: string | undefined;
+  /** What failed logins are counted under; undefined = only the account. */
+  readonly throttledAs: string | undefined;
   readonly requestId: RequestId;
   readonly nowMs: number;
 }

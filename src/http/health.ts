@@ -63,7 +63,7 @@ export function readiness(parts: ReadinessParts): ReadinessCheck {
 export interface HealthParts {
   readonly listen: { readonly host: string; readonly port: number };
   readonly ready: ReadinessCheck;
-  /** What an operator should know and what keeps no replica from deciding; shown beside either answer. */
+  /** Returns what an operator should know and what keeps no replica from deciding; shown beside either answer. */
   readonly warnings?: () => readonly string[];
   /** The metrics in Prometheus' text format. */
   readonly metrics: () => Promise<string>;

@@ -23,6 +23,9 @@ const TAG = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/y;
 const BETWEEN = /[ \t,]*/y;
 const COMMA = /[ \t]*(?:,[ \t,]*|$)/y;
 
+/** Tags of one header. */
+const MAX_TAGS = 256;
+
 function readTags(name: string, text: string | undefined): TagList | undefined {
   if (text === undefined) return undefined;
   if (text.trim() === '*') return { kind: 'any' };
@@ -33,6 +36,9 @@ function readTags(name: string, text: string | undefined): TagList | undefined {
     const [all, weak, value] = TAG.exec(text) ?? [];
     const next = all === undefined ? undefined : end(COMMA, text, at + all.length);
     if (value === undefined || next === undefined) throw malformed(name);
+    if (tags.length === MAX_TAGS) {
+      throw new Refusal('invalid_parameter', `${name} names more than ${MAX_TAGS} entity tags.`, { param: name });
+    }
     tags.push({ weak: weak !== undefined, value });
     at = next;
   }

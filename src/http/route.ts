@@ -7,7 +7,8 @@ import type { HeaderValue } from '../decision/model.ts';
 import { type ErrorCode, Refusal } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
 import type { Answers } from './answers.ts';
-import { isStorable, unstorable } from './json.ts';
+import { defaultBodyBytes } from './body-limits.ts';
+import { isStorable, unstorable } from './storable.ts';
 import { compileValidator, type Validated } from './validation.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -17,7 +18,10 @@ interface Circumstances {
   readonly param: (name: string) => string;
   /** A request header by its lower-case name; repeated ones are told as such. */
   readonly header: (name: string) => HeaderValue;
+  /** Undefined = missing. */
   readonly address: string | undefined;
+  /** What failed logins are counted under; undefined = only the account. */
+  readonly throttledAs: string | undefined;
   readonly requestId: RequestId;
   readonly nowMs: number;
 }
@@ -40,8 +44,8 @@ export type CallerAsk<Body, Query> = Ask<Body, Query> & Callers;
 export interface RawAsk extends Circumstances {
   /** Parsed JSON; undefined = no body. */
   readonly body: unknown;
-  /** The body is short enough to look for all its errors. */
-  readonly shortBody: boolean;
+  /** The body is small enough to look for all its errors. */
+  readonly allErrors: boolean;
   readonly query: Readonly<Record<string, unknown>>;
 }
 
@@ -81,6 +85,8 @@ interface Described<B extends TSchema, Q extends TSchema> {
   readonly summary: string;
   /** NOTHING: the request carries no body, or an empty object. */
   readonly body: B;
+  /** Bytes of a body at most; default: `defaultBodyBytes`. */
+  readonly maxBodyBytes?: number;
   /** An object of scalars. A member `tenant_id` is joined with X-Tenant-ID before the caller is let in. */
   readonly query: Q;
   /** What success looks like. */
@@ -117,6 +123,8 @@ export interface Route {
   /** The rights that it takes, in Markdown; undefined = none but a credential, if that. */
   readonly needs: string | undefined;
   readonly bodySchema: TSchema;
+  /** Bytes of a body at most; a larger one is refused before it is read. */
+  readonly maxBodyBytes: number;
   readonly querySchema: TSchema;
   readonly takesTenant: boolean;
   /** Of public routes: a credential is looked at where there is one. */
@@ -161,6 +169,7 @@ function described<B extends TSchema, Q extends TSchema>(route: Described<B, Q>)
     answers: route.answers,
     refusals: route.refusals,
     bodySchema: route.body,
+    maxBodyBytes: route.maxBodyBytes ?? defaultBodyBytes(route),
     querySchema: route.query,
     takesTenant: 'tenant_id' in properties(route.query),
   };
@@ -175,18 +184,19 @@ function reader<B extends TSchema, Q extends TSchema>(
   const types = properties(route.query);
   const needsBody = 'required' in route.body;
   return (raw: RawAsk): Ask<Static<B>, Static<Q>> => {
-    const { shortBody, ...circumstances } = raw;
-    const query = admittedQuery(queries(typedQuery(raw.query, types), true));
+    const { allErrors, ...circumstances } = raw;
+    const query = admittedQuery(queries(typedQuery(raw.query, types), false));
     if (raw.body === undefined && needsBody) throw new Refusal('invalid_json', 'The request needs a JSON body.');
-    const body = raw.body === undefined ? {} : raw.body;
-    const bad = (takesAnyText(body) ? [] : unstorable(body)).map((path) => ({
-      path,
-      message: 'Texts hold neither NUL nor lone surrogates.',
-    }));
-    if (bad.length > 0)
-      throw new Refusal('invalid_field', 'The body holds text that cannot be kept.', { errors: bad.slice(0, 50) });
-    return { ...circumstances, query, body: admittedBody(bodies(body, shortBody)) };
+    const body = admittedBody(bodies(raw.body === undefined ? {} : raw.body, allErrors));
+    // After the schema: what has passed it is small where it should be, so the search costs little.
+    if (!takesAnyText(body)) refuseUnstorable(body);
+    return { ...circumstances, query, body };
   };
+}
+
+function refuseUnstorable(body: unknown): void {
+  const errors = unstorable(body).map((path) => ({ path, message: 'Texts hold neither NUL nor lone surrogates.' }));
+  if (errors.length > 0) throw new Refusal('invalid_field', 'The body holds text that cannot be kept.', { errors });
 }
 
 function admittedBody<T>(result: Validated<T>): T {

@@ -15,9 +15,10 @@ import type { Caller } from '../admin/caller.ts';
 import { Refusal } from '../domain/errors.ts';
 import { makeId, parseId, type RequestId } from '../domain/ids.ts';
 import { authenticate, type IncomingRequest, type NamedTenant, type Resolver } from './authenticate.ts';
-import { clientAddress, type TrustedProxies } from './client-address.ts';
+import { isSmall, MAX_BODY_BYTES, sizeText } from './body-limits.ts';
+import { sourceOf, type TrustedProxies } from './client-address.ts';
 import { headerText, headerValue } from './headers.ts';
-import { parseJson } from './json.ts';
+import { type JsonResult, parseJson } from './json.ts';
 import { allowedMethods } from './known-paths.ts';
 import { type AppliedEverywhere, withPreference } from './prefer.ts';
 import { problemOf } from './problems.ts';
@@ -33,17 +34,19 @@ export interface HttpParts {
   readonly trusted: TrustedProxies;
   /** Default: no request waits for other replicas. */
   readonly appliedEverywhere?: AppliedEverywhere;
+  /** Called for each request with X-Forwarded-For from a peer that is not trusted. */
+  readonly onUntrustedForwarding?: (peer: string) => void;
   /** Absent: nothing is logged. */
   readonly log?: FastifyBaseLogger;
 }
 
-const MAX_BODY_BYTES = 1_048_576;
-const SHORT_BODY_BYTES = 65_536;
 const MAX_HEADER_BYTES = 32_768;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const MAX_CONNECTIONS = 4_096;
+/** Of one query. */
+const MAX_PARAMETERS = 64;
 
 /** Not listening yet; `listen` and `close` are the instance's own. */
 export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyInstance {
@@ -84,7 +87,9 @@ export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyI
     reply.header('x-content-type-options', 'nosniff');
     reply.header('cache-control', 'no-store');
     // Before the body is read, whatever is said about it: what is not here takes none.
-    return request.is404 ? refuseUnknown(routes, request, reply) : undefined;
+    if (request.is404) return refuseUnknown(routes, request, reply);
+    refuseManyParameters(request.url);
+    return undefined;
   });
   server.setErrorHandler((error, request, reply) => {
     sendProblem(error, request, reply);
@@ -107,6 +112,8 @@ function addRoute(server: FastifyInstance, parts: HttpParts, route: Route): void
   server.route({
     method: route.method,
     url: route.path,
+    // By its Content-Length before it is read, otherwise by what has come of it.
+    bodyLimit: route.maxBodyBytes,
     // Before the body is read: who may not come in does not make the server parse anything.
     onRequest: async (request) => {
       admissions.set(request, await admit(parts, route, request));
@@ -124,9 +131,12 @@ function addRoute(server: FastifyInstance, parts: HttpParts, route: Route): void
 
 async function admit(parts: HttpParts, route: Route, request: FastifyRequest): Promise<Admitted> {
   const { rawHeaders, socket } = request.raw;
+  const { address, throttledAs, untrustedForwarder } = sourceOf(socket.remoteAddress, rawHeaders, parts.trusted);
+  if (untrustedForwarder !== undefined) parts.onUntrustedForwarding?.(untrustedForwarder);
   const incoming: IncomingRequest = {
     rawHeaders,
-    address: clientAddress(socket.remoteAddress, rawHeaders, parts.trusted),
+    address,
+    throttledAs,
     requestId: requestIdOf(request),
     nowMs: parts.now(),
   };
@@ -151,25 +161,44 @@ function tenantParameter(request: FastifyRequest): NamedTenant | undefined {
 
 function rawAsk(request: FastifyRequest, incoming: IncomingRequest): RawAsk {
   const bytes = request.body instanceof Uint8Array ? request.body : new Uint8Array();
+  const json = bytes.length === 0 ? undefined : jsonOf(bytes, request);
   const params: Readonly<Record<string, unknown>> = typeof request.params === 'object' ? { ...request.params } : {};
   return {
-    body: bytes.length === 0 ? undefined : jsonOf(bytes, request),
-    shortBody: bytes.length <= SHORT_BODY_BYTES,
+    body: json?.value,
+    allErrors: isSmall(bytes.length, json?.values ?? 0),
     query: queryOf(request),
     param: (name) => String(params[name] ?? ''),
     header: (name) => headerValue(request.raw.rawHeaders, name),
     address: incoming.address,
+    throttledAs: incoming.throttledAs,
     requestId: incoming.requestId,
     nowMs: incoming.nowMs,
   };
 }
 
-function jsonOf(bytes: Uint8Array, request: FastifyRequest): unknown {
+function jsonOf(bytes: Uint8Array, request: FastifyRequest): Extract<JsonResult, { kind: 'json' }> {
   const encoding = headerValue(request.raw.rawHeaders, 'content-encoding');
   if (encoding !== undefined && encoding !== 'identity') throw new Refusal('unsupported_media_type', 'Send the body unencoded.');
   const result = parseJson(bytes);
-  if (result.kind === 'error') throw new Refusal('invalid_json', result.message);
-  return result.value;
+  switch (result.kind) {
+    case 'error':
+      throw new Refusal('invalid_json', result.message);
+    case 'excessive':
+      throw new Refusal('invalid_field', result.message, { errors: [{ path: '', message: result.message }] });
+    case 'json':
+      return result;
+    default:
+      return result satisfies never;
+  }
+}
+
+/** @throws Refusal `invalid_parameter`. No route has so many, and each unknown one would be looked at. */
+function refuseManyParameters(url: string): void {
+  let count = 0;
+  for (let at = url.indexOf('&'); at !== -1; at = url.indexOf('&', at + 1)) {
+    if (++count < MAX_PARAMETERS) continue;
+    throw new Refusal('invalid_parameter', `The query has more than ${MAX_PARAMETERS} parameters.`);
+  }
 }
 
 function queryOf(request: FastifyRequest): Readonly<Record<string, unknown>> {
@@ -196,7 +225,7 @@ function refuseUnknown(routes: readonly Route[], request: FastifyRequest, reply:
 }
 
 function sendProblem(cause: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const error = refusalOf(cause);
+  const error = refusalOf(cause, request);
   const { status, headers, body } = problemOf(error, request.id);
   if (!(error instanceof Refusal)) request.log.error({ err: error, reqId: request.id }, 'a request could not be answered');
   // Paths that cannot be decoded come here before any hook has run.
@@ -205,11 +234,11 @@ function sendProblem(cause: unknown, request: FastifyRequest, reply: FastifyRepl
 }
 
 /** What the framework itself refuses, in the words of the catalogue; anything else passes as it is. */
-function refusalOf(cause: unknown): unknown {
+function refusalOf(cause: unknown, request: FastifyRequest): unknown {
   const code = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined;
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Refusal('body_too_large', 'The body is larger than 1 MiB.');
+      return new Refusal('body_too_large', `The body is larger than ${sizeText(request.routeOptions.bodyLimit)}.`);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_INVALID_TYPE':
       return new Refusal('unsupported_media_type', 'Send the body as application/json in UTF-8.');

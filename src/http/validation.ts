@@ -4,7 +4,7 @@ import { Ajv, type AnySchemaObject, type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import { type Static, type TSchema, Type } from 'typebox';
 import type { FieldError } from '../domain/problem.ts';
-import { escapePointer } from './json.ts';
+import { escapePointer } from './storable.ts';
 
 const MAX_ERRORS = 50;
 
@@ -19,17 +19,20 @@ export type Validated<T> =
   | { readonly kind: 'valid'; readonly value: T }
   | { readonly kind: 'invalid'; readonly errors: readonly FieldError[] };
 
-/** Checks one kind of value. `short` tells that the input is small enough to look for all its errors rather than the first. */
-export type Validator<T> = (value: unknown, short: boolean) => Validated<T>;
+/**
+ * Checks one kind of value. `allErrors` asks for every error of an invalid value rather than the first: Ajv collects them without a bound,
+ * so the value must be small.
+ */
+export type Validator<T> = (value: unknown, allErrors: boolean) => Validated<T>;
 
 export function compileValidator<S extends TSchema>(schema: S): Validator<Static<S>> {
   const plain: AnySchemaObject = schema;
   const all = thorough.compile<Static<S>>(plain);
   const first = frugal.compile<Static<S>>(plain);
-  return (value, short) => {
-    const validate = short ? all : first;
-    if (validate(value)) return { kind: 'valid', value };
-    return { kind: 'invalid', errors: fieldErrors(validate.errors ?? []) };
+  return (value, allErrors) => {
+    if (first(value)) return { kind: 'valid', value };
+    const failed = allErrors && !all(value) ? all : first;
+    return { kind: 'invalid', errors: fieldErrors(failed.errors ?? []) };
   };
 }
 

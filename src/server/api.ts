@@ -12,6 +12,7 @@ import { createRandomPool } from '../extauthz/random-pool.ts';
 import { apiRoutes } from '../http/api-routes.ts';
 import { trustProxies } from '../http/client-address.ts';
 import { withDescription } from '../http/description.ts';
+import { proxyWarnings, watchForwarding } from '../http/forwarding.ts';
 import { readiness } from '../http/health.ts';
 import { createHttp } from '../http/server.ts';
 import type { Passwords } from '../identity/passwords.ts';
@@ -81,12 +82,17 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   // Stopped after the listener, so that what the last requests did is sealed too.
   starting.defer(() => sealer.stop());
 
+  const warn = (message: string): void => telemetry.log.warn({ part: 'http' }, message);
+  const settingWarnings = proxyWarnings(config.http);
+  for (const warning of settingWarnings) warn(warning);
+  const forwarding = watchForwarding(warn);
   const http = createHttp(
     {
       live: notingUses(live, keyUses(wiring, starting)),
       now: Date.now,
       random: admin.random,
       trusted: trustProxies(config.http.trustedProxies),
+      onUntrustedForwarding: forwarding.onUntrustedForwarding,
       appliedEverywhere: appliedEverywhere(store, feed),
       log: telemetry.log.child({ part: 'http' }),
     },
@@ -111,7 +117,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   return {
     address: address.replace(/^http:\/\//, ''),
     ready,
-    warnings: () => directories?.problems ?? [],
+    warnings: () => [...(directories?.problems ?? []), ...settingWarnings, ...forwarding.warnings()],
     async close() {
       draining = true;
       if (config.drain.noticeMs > 0) await sleep(config.drain.noticeMs);

@@ -204,7 +204,13 @@ await describeWithSlapd('refreshing a session of a directory', () => {
     test('refreshes of one token in sixteen processes make one successor, with the roles of now', async () => {
       const { token } = await begun();
       await world.leave('developers', name);
-      const from = { address: undefined, userAgent: undefined, requestId: makeId('req', 0, randomBytes(10)), nowMs: Date.now() };
+      const from = {
+        address: undefined,
+        throttledAs: undefined,
+        userAgent: undefined,
+        requestId: makeId('req', 0, randomBytes(10)),
+        nowMs: Date.now(),
+      };
       const pairs = await Promise.all(
         Array.from({ length: 16 }, () => refreshToken({ ...stand.parts, claims: new Map() }, { text: token, via: 'body' }, from)),
       );

@@ -126,7 +126,7 @@ describe('a failed login', () => {
     const attempts = [
       { email: 'ada@example.com', password: 'wrong' },
       { email: 'ada@example.com', password: '' },
-      { email: 'ada@example.com', password: 'x'.repeat(100_000) },
+      { email: 'ada@example.com', password: 'x'.repeat(16_000) },
       { email: 'nobody@example.com', password: PASSWORD },
       { email: '', password: '' },
       { email: `${'x'.repeat(400)}@example.com`, password: PASSWORD },
@@ -247,6 +247,28 @@ describe('guessing', () => {
     const right = { email: 'ada@example.com', password: PASSWORD };
     expect((await stand.post(LOGIN, right, fromAddress('203.0.113.9'))).status).toBe(429);
     expect((await stand.post(LOGIN, right, fromAddress('203.0.113.10'))).status).toBe(200);
+  });
+
+  test('through a proxy that is not trusted uses up the attempts of the client that it names, not those of others', async () => {
+    const stand = await start({ ...LIMITS, trustedProxies: [] });
+    await addPerson(stand.db, { email: 'ada@example.com' });
+    for (let i = 0; i < 5; i++) await stand.post(LOGIN, wrong(`user${i}@example.com`), fromAddress('203.0.113.9'));
+    const right = { email: 'ada@example.com', password: PASSWORD };
+    expect((await stand.post(LOGIN, right, fromAddress('203.0.113.9'))).status).toBe(429);
+    expect((await stand.post(LOGIN, right, fromAddress('203.0.113.10'))).status).toBe(200);
+    expect((await stand.post(LOGIN, right)).status).toBe(200);
+  });
+
+  test('from addresses that nobody knows uses up the attempts of the account only', async () => {
+    const stand = await start(LIMITS);
+    await addPerson(stand.db, { email: 'ada@example.com' });
+    for (let i = 0; i < 7; i++) {
+      expect((await stand.post(LOGIN, wrong(`user${i}@example.com`), fromAddress('unknown'))).status).toBe(401);
+    }
+    const right = { email: 'ada@example.com', password: PASSWORD };
+    expect((await stand.post(LOGIN, right, fromAddress('unknown'))).status).toBe(200);
+    for (let i = 0; i < 3; i++) await stand.post(LOGIN, wrong('ada@example.com'), fromAddress('unknown'));
+    expect((await stand.post(LOGIN, right, fromAddress('unknown'))).status).toBe(429);
   });
 
   test('from the addresses of one IPv6 network counts as from one', async () => {

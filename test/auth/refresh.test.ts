@@ -94,7 +94,13 @@ describe('a refresh', () => {
 
   test('at many processes at once gives one successor too', async () => {
     const token = refreshTokenOf(await login());
-    const from = { address: undefined, userAgent: undefined, requestId: makeId('req', 0, randomBytes(10)), nowMs: Date.now() };
+    const from = {
+      address: undefined,
+      throttledAs: undefined,
+      userAgent: undefined,
+      requestId: makeId('req', 0, randomBytes(10)),
+      nowMs: Date.now(),
+    };
     const pairs = await Promise.all(
       Array.from({ length: 16 }, () => refreshToken({ ...stand.parts, claims: new Map() }, { text: token, via: 'body' }, from)),
     );

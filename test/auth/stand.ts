@@ -25,6 +25,8 @@ import { send } from '../support/http.ts';
 export interface StandOptions {
   readonly login?: Partial<LoginSettings>;
   readonly origins?: readonly string[];
+  /** Default: this machine. */
+  readonly trustedProxies?: readonly string[];
   /** Put between the use cases and the real passwords. */
   readonly passwords?: (real: PasswordVerifier) => PasswordVerifier;
   readonly maxWaitingPasswords?: number;
@@ -129,7 +131,10 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
   const attempts = new AttemptGate();
   const routes = [...authRoutes({ ...parts, origins: options.origins }, attempts), ...userRoutes(parts), jwksRoute(tokens)];
   const check = holdAgainstDescription(routes);
-  const http = createHttp({ live, now: Date.now, random: parts.random, trusted: trustProxies(['127.0.0.1']) }, routes);
+  const http = createHttp(
+    { live, now: Date.now, random: parts.random, trusted: trustProxies(options.trustedProxies ?? ['127.0.0.1']) },
+    routes,
+  );
   const url = await http.listen({ host: '127.0.0.1', port: 0 });
 
   const ask = async (method: string, path: string, body: unknown, headers: Headers): Promise<Reply> => {

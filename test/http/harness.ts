@@ -76,6 +76,7 @@ export interface Harness {
 
 export interface HarnessOptions {
   readonly trustedProxies?: readonly string[];
+  readonly onUntrustedForwarding?: (peer: string) => void;
   /** Whose usage comes by events; all unless told. */
   readonly metersItself?: (tenant: string) => boolean;
   /** None unless told. */
@@ -137,7 +138,13 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     directory: options.directory,
   });
   const check = holdAgainstDescription(api);
-  const doors = { live, now: Date.now, random, trusted: trustProxies(options.trustedProxies ?? []) };
+  const doors = {
+    live,
+    now: Date.now,
+    random,
+    trusted: trustProxies(options.trustedProxies ?? []),
+    onUntrustedForwarding: options.onUntrustedForwarding ?? (() => undefined),
+  };
   const routes = withDescription(api);
   const http = createHttp(doors, routes);
   const url = await http.listen({ host: '127.0.0.1', port: 0 });

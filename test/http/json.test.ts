@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseJson, unstorable } from '../../src/http/json.ts';
+import { parseJson } from '../../src/http/json.ts';
+import { unstorable } from '../../src/http/storable.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -45,7 +46,7 @@ describe('parseJson', () => {
         const text = written(value);
         const result = parseJson(bytes(text));
         if (repeats(value)) expect(result.kind).toBe('error');
-        else expect(result).toEqual({ kind: 'json', value: JSON.parse(text) });
+        else expect(result).toMatchObject({ kind: 'json', value: JSON.parse(text) });
       }),
     );
   });

@@ -206,10 +206,40 @@ describe('a proposal that could not be made', () => {
   });
 });
 
+describe('a proposal', () => {
+  const names = (bytes: number) => Array.from({ length: Math.ceil(bytes / 200) }, (_, i) => `models/${'x'.repeat(180)}${i}`);
+  const policyOf = (bytes: number) => ({ ...DENY, resources: names(bytes) });
+  const roleOf = (bytes: number) => ({
+    name: 'proposed',
+    permissions: ['chat:*'],
+    resource_constraints: { models: names(bytes) },
+  });
+
+  test('of more than 64 KiB is 422, and says so', async () => {
+    const reply = await simulate({ ...CHAT, policies: [policyOf(40_000)], roles: [roleOf(40_000)] });
+    expect([outcome(reply), reply.json['errors']]).toEqual([
+      '422 invalid_field',
+      [{ path: '/policies', message: 'Proposed policies and roles take at most 64 KiB together.' }],
+    ]);
+    const ofRoles = await simulate({ ...CHAT, roles: [roleOf(80_000)] });
+    expect([outcome(ofRoles), ofRoles.json['param']]).toEqual(['422 invalid_field', 'roles']);
+  });
+
+  test('of less is taken beside a body of 100 KiB', async () => {
+    const body = JSON.stringify({ model: 'gpt', messages: [{ role: 'user', content: 'a'.repeat(100_000) }] });
+    expect(
+      outcome(await simulate({ subject: ada.id, ...CHAT, body, policies: [policyOf(20_000)], roles: [roleOf(20_000)] })),
+    ).toBe('200');
+  });
+});
+
 describe('who may simulate', () => {
-  test('whoever may ask for an explanation', async () => {
+  test('a caller with admin:policies, and no other, also not about itself', async () => {
     const policies = NO_CHAT;
-    expect(told(await simulate({ subject: ada.id, ...CHAT, policies }, ada.token))).toBe('denied_by_policy, now allow');
+    expect(outcome(await explain({ subject: ada.id, ...CHAT }, ada.token))).toBe('200');
+    expect(outcome(await simulate({ subject: ada.id, ...CHAT, policies }, ada.token))).toBe('403 insufficient_permission');
+    expect(outcome(await simulate({ credential: ada.token, ...CHAT }, ada.token))).toBe('403 insufficient_permission');
+    expect(told(await simulate({ subject: boss.id, ...CHAT, policies }))).toBe('denied_by_policy, now allow');
     expect(outcome(await simulate({ subject: boss.id, ...CHAT, policies }, ada.token))).toBe('403 insufficient_permission');
     expect(outcome(await simulate({ subject: stranger.id, ...CHAT, policies }))).toBe('404 not_found');
     expect(told(await simulate({ credential: stranger.token, ...CHAT, policies }))).toBe(

@@ -40,7 +40,7 @@ export async function changePassword(parts: LoginParts, caller: Caller, change: 
   const found = await passwordUserById(parts.db.knex, userId);
   if (found?.ofDirectory === true) throw invalidField('', 'Your password is kept by the directory: change it there.');
   refuseWeak(parts, change.newPassword, found);
-  const attempt = attemptAt(subjectOf(userId, found), from.address);
+  const attempt = attemptAt(subjectOf(userId, found), from.throttledAs);
   await attempting(parts, attempt, async () => {
     const { proved } = await checkPassword(parts, attempt, change.oldPassword, async () => found);
     if (proved === undefined) {

@@ -46,7 +46,7 @@ export async function directoryLogin(
   from: Provenance,
 ): Promise<TokenPair> {
   const arrivedMs = performance.now();
-  const attempt = attemptAt(directorySubject(login.username), from.address);
+  const attempt = attemptAt(directorySubject(login.username), from.throttledAs);
   const attempted = (tell: Tell): Promise<TokenPair> =>
     attempting(parts, attempt, async () => {
       const startedMs = performance.now();

@@ -33,7 +33,7 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
     return await directoryLogin(parts, parts.directory, { username: account.username, password, cookie }, from);
   }
   const name = accountName(request);
-  const attempt = attemptAt(name.subject, from.address);
+  const attempt = attemptAt(name.subject, from.throttledAs);
   const { knex } = parts.db;
   let found: (Claimed & { readonly user: PasswordUser | undefined }) | undefined;
   const claimBoth: ClaimBoth = async (of, windows) => {

@@ -60,8 +60,10 @@ export interface LoginParts extends AuthParts {
 
 /** Where a request without a caller came from. */
 export interface Provenance {
-  /** Undefined = unknown. */
+  /** Undefined = missing. */
   readonly address: string | undefined;
+  /** What failed attempts are counted under beside the account: addresses, separated by a space; undefined = nothing. */
+  readonly throttledAs: string | undefined;
   readonly userAgent: string | undefined;
   readonly requestId: RequestId;
   readonly nowMs: number;

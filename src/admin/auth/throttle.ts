@@ -32,16 +32,23 @@ export type ThrottleParts = Pick<LoginParts, 'db' | 'attempts' | 'login'>;
 /** How long failures count. */
 export const WINDOW_MS = 15 * 60 * 1000;
 
-/** @param account what names the account: kind and name, such as `email:ada@example.com` */
-export function attemptAt(account: string, address: string | undefined): Attempt {
-  return { account: digest(account), address: digest(network(address ?? '')) };
+/**
+ * Names what an attempt is counted under. Where nothing is known of its source, the second count is the account's own again: the limit of
+ * the account holds, and no client can use up what others have.
+ * @param account what names the account: kind and name, such as `email:ada@example.com`
+ * @param throttledAs addresses, separated by a space; undefined = the source is unknown
+ */
+export function attemptAt(account: string, throttledAs: string | undefined): Attempt {
+  const networks = (throttledAs ?? '').split(' ').map(network);
+  const source = networks.includes('') ? `unknown:${account}` : networks.join(' ');
+  return { account: digest(account), address: digest(source) };
 }
 
 function digest(text: string): Uint8Array {
   return hash('sha256', text, 'buffer');
 }
 
-/** An IPv6 host has a whole /64 to guess from, so that is what counts as its address. */
+/** An IPv6 host has a whole /64 to guess from, so that is what counts as its address. Empty for what is no address. */
 function network(address: string): string {
   const parsed = parseAddress(address);
   if (parsed === undefined) return '';

@@ -5,7 +5,7 @@ import { makeGrant } from '../../decision/grants.ts';
 import type { Principal, Snapshot, TenantView, UserPrincipal } from '../../decision/model.ts';
 import type { ConsideredGrant } from '../../decision/permitted.ts';
 import type { Policy } from '../../decision/policies.ts';
-import { type Ability, rolesThatSuffice, type Standing, standing, type Verdict } from '../../decision/standing.ts';
+import { type Ability, policyCount, rolesThatSuffice, type Standing, standing, type Verdict } from '../../decision/standing.ts';
 import { makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import type { CandidateKey, CandidateUser } from '../../store/queries/who-can.ts';
@@ -37,12 +37,16 @@ export interface Abilities {
   key(key: CandidateKey): Able | undefined;
   /** The policies that answers so far have named. */
   named(): ReadonlySet<Policy>;
-  /** How often the decision was asked. */
-  asked(): number;
+  /** Reports whether one page has asked the decision often enough. */
+  spent(): boolean;
 }
 
-/** So many policies are named of one user or key at most. */
+/** Policies that are named of one user or key. */
 const MAX_NAMED = 100;
+/** Different users and keys that one page asks the decision about; more than the largest page shows. */
+const MAX_ASKED = 500;
+/** Policies that one page may look at, over all users and keys that it asks about. */
+const MAX_POLICIES_READ = 250_000;
 const NOBODY: UserId = makeId('usr', 0, new Uint8Array(10));
 
 /** @param effective the tenant that is asked about; its own people are at home in it */
@@ -51,6 +55,7 @@ export function abilitiesIn(ability: Ability, effective: TenantView, global: Sna
   const named = new Set<Policy>();
   /** Who holds the same has the same answer. */
   const known = new Map<string, Able | undefined>();
+  const policies = policyCount(effective.policies) + policyCount(global);
   let asked = 0;
 
   const able = (principal: Principal, world: Snapshot, sameAs: string): Able | undefined => {
@@ -77,7 +82,7 @@ export function abilitiesIn(ability: Ability, effective: TenantView, global: Sna
       return able(principal, home, `key ${JSON.stringify([scopes, constraints, owner?.roles])}`);
     },
     named: () => named,
-    asked: () => asked,
+    spent: () => asked >= MAX_ASKED || asked * policies >= MAX_POLICIES_READ,
   };
 }
 

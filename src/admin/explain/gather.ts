@@ -1,5 +1,6 @@
 /** One page of what is found by passing over rows of several kinds, one kind after the other, within bounds. */
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Scanned } from '../../store/queries/who-can.ts';
 
 interface Candidate<T> {
@@ -39,6 +40,8 @@ export interface PageOf {
 /** Rows that one look-up passes over at most, and that one page does. */
 const MAX_CHUNK_ROWS = 1_000;
 const MAX_ROWS = 10_000;
+/** Candidates that are shown without other requests getting their turn. One may cost as much as all policies of its tenant. */
+const SLICE_MS = 5;
 
 export interface Gathered<T> {
   readonly shown: readonly T[];
@@ -53,6 +56,7 @@ export async function gather<T>(sections: readonly Section<T>[], { after, limit,
   let rows = 0;
   // Most pages find what they show in the first rows.
   let chunk = limit + 1;
+  let sliceEndsMs = performance.now() + SLICE_MS;
   for (const { name, scan } of start < 0 ? [] : sections.slice(start)) {
     let last = name === from ? id : '';
     for (let exhausted = false; !exhausted; ) {
@@ -63,6 +67,10 @@ export async function gather<T>(sections: readonly Section<T>[], { after, limit,
       exhausted = scanned.exhausted;
       for (const candidate of scanned.candidates) {
         if (spent()) return { shown, next: [name, last] };
+        if (performance.now() > sliceEndsMs) {
+          await nextTurn();
+          sliceEndsMs = performance.now() + SLICE_MS;
+        }
         const one = candidate.show();
         if (one !== undefined) {
           if (shown.length === limit) return { shown, next: [name, last] };

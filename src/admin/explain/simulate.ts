@@ -6,6 +6,7 @@ import { withProposal } from '../../decision/proposed.ts';
 import { policiesNamed } from '../../store/queries/who-can.ts';
 import type { Caller } from '../caller.ts';
 import { mayWriteOwner } from '../policies/rules.ts';
+import { invalidField } from '../refusals.ts';
 import { explainIn } from './explain.ts';
 import { type ProposalRequest, proposedNames, readProposal } from './proposal.ts';
 import { type ExplainParts, type ExplainRequest, resolveQuestion } from './question.ts';
@@ -17,12 +18,17 @@ export interface Simulation extends Explanation {
   readonly current: Pick<Explanation, 'decision' | 'status' | 'code' | 'detail' | 'policy'>;
 }
 
+/** Proposed policies and roles together, as JSON without spaces in UTF-8. */
+export const MAX_PROPOSAL_BYTES = 65_536;
+
 /**
- * The proposal belongs to the tenant that the request acts in.
- * @throws Refusal as an explanation does; `invalid_field` for a proposal that could not be saved, `escalation` for a global policy of
- * who may not write one
+ * Explains a request under a proposal, which belongs to the tenant that the request acts in. The right to ask has been checked: compiling
+ * a proposal costs more than an explanation, so a question about oneself needs the right as well.
+ * @throws Refusal as an explanation does; `invalid_field` for a proposal that could not be saved or is too large, `escalation` for a
+ * global policy of a caller that may not write one
  */
 export async function simulateRequest(parts: ExplainParts, caller: Caller, request: SimulateRequest): Promise<Simulation> {
+  refuseLargeProposal(request);
   const asked = await resolveQuestion(parts, { kind: 'caller', caller }, request);
   const tenant = placeOf(asked.snapshot, caller);
   const taken = await policiesNamed(parts.db.knex, tenant.id, proposedNames(request));
@@ -30,6 +36,13 @@ export async function simulateRequest(parts: ExplainParts, caller: Caller, reque
   const { decision, status, code, detail, policy } = explainIn(parts, asked, asked.snapshot);
   const proposed = asked.snapshot && withProposal(asked.snapshot, proposal);
   return { ...explainIn(parts, asked, proposed), current: { decision, status, code, detail, policy } };
+}
+
+function refuseLargeProposal({ policies, roles }: ProposalRequest): void {
+  const size = (proposed: unknown): number => (proposed === undefined ? 0 : Buffer.byteLength(JSON.stringify(proposed)));
+  if (size(policies) + size(roles) <= MAX_PROPOSAL_BYTES) return;
+  const message = `Proposed policies and roles take at most ${MAX_PROPOSAL_BYTES / 1024} KiB together.`;
+  throw invalidField(policies === undefined ? '/roles' : '/policies', message);
 }
 
 const NO_ROLES: TenantView['roles'] = new Map();

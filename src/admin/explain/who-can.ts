@@ -64,9 +64,6 @@ export interface WhoCan {
   readonly next_cursor: string | null;
 }
 
-/** Different users and keys that one page asks the decision about; more than the largest page shows. */
-const MAX_ASKED = 500;
-
 /**
  * The right to ask has been checked.
  * @throws Refusal `invalid_field` for what is no concrete permission or resource, `invalid_parameter`
@@ -85,7 +82,7 @@ export async function whoCan(
   const found = await gather(sectionsFor(parts, caller, ability, abilities), {
     after: cursors.after,
     limit: page.limit ?? DEFAULT_LIMIT,
-    spent: () => abilities.asked() >= MAX_ASKED,
+    spent: abilities.spent,
   });
   const globals = new Set<Policy>([...global.denies.policies, ...global.allows.policies]);
   return {

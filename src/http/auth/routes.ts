@@ -189,6 +189,7 @@ function provenance(ask: Asked): Provenance {
   const agent = ask.header('user-agent');
   return {
     address: ask.address,
+    throttledAs: ask.throttledAs,
     userAgent: agent === REPEATED ? undefined : agent,
     requestId: ask.requestId,
     nowMs: ask.nowMs,

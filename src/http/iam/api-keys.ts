@@ -7,6 +7,7 @@ import { getKey, listKeysPage } from '../../admin/api-keys/read.ts';
 import { revokeKey, rotateKey, updateKey } from '../../admin/api-keys/update.ts';
 import type { AdminParts } from '../../admin/caller.ts';
 import { component, DONE, makes, shows, TAGGED } from '../answers.ts';
+import { MAX_BODY_BYTES } from '../body-limits.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { nullable } from '../validation.ts';
 import { notBoth } from './grammar.ts';
@@ -103,6 +104,7 @@ export function keyRoutes(parts: AdminParts): readonly Route[] {
       permission: 'use-case',
       needs: '`admin:keys`, or acting for oneself with an access token',
       body: newKey,
+      maxBodyBytes: MAX_BODY_BYTES,
       query: NOTHING,
       answers: makes('The API key, with its text.', IssuedApiKey),
       refusals: ['escalation'],
@@ -132,6 +134,7 @@ export function keyRoutes(parts: AdminParts): readonly Route[] {
       permission: 'use-case',
       needs: '`admin:keys`, or acting for oneself with an access token',
       body: changes,
+      maxBodyBytes: MAX_BODY_BYTES,
       query: NOTHING,
       answers: shows('The API key as it is now.', ApiKey, TAGGED),
       refusals: ['not_found', 'revoked', 'escalation', 'precondition_failed'],

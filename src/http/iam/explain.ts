@@ -4,9 +4,10 @@ import { Type } from 'typebox';
 import { authorize } from '../../admin/authorize.ts';
 import { explainRequest } from '../../admin/explain/explain.ts';
 import type { ExplainParts } from '../../admin/explain/question.ts';
-import { simulateRequest } from '../../admin/explain/simulate.ts';
+import { MAX_PROPOSAL_BYTES, simulateRequest } from '../../admin/explain/simulate.ts';
 import { whoCan } from '../../admin/explain/who-can.ts';
 import { component, shows } from '../answers.ts';
+import { EXPLAIN_BODY_BYTES, sizeText } from '../body-limits.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { asksAlso, nullable } from '../validation.ts';
 import { Simulation, WhoCan } from './explain-resources.ts';
@@ -24,19 +25,21 @@ const request = {
   path: Type.String({ maxLength: 65_536 }),
   client_ip: Type.Optional(nullable(Type.String({ maxLength: 128, description: 'Absent: yours; null: missing.' }))),
   time: Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description: 'Absent: now.' })),
-  body: Type.Optional(Type.String()),
+  body: Type.Optional(Type.String({ maxLength: 131_072, description: 'Of the request, as text.' })),
   content_type: Type.Optional(Type.String({ maxLength: 1024, description: 'Absent: application/json.' })),
 };
 
 const question = component('ExplainRequest', Type.Object(request, { ...closed, ...notBoth('subject', 'credential') }));
+
+const TOGETHER = `Policies and roles take at most ${sizeText(MAX_PROPOSAL_BYTES)} together, as JSON without spaces.`;
 
 const simulation = component(
   'SimulateRequest',
   Type.Object(
     {
       ...request,
-      policies: Type.Optional(Type.Array(newPolicy, { maxItems: 100, description: 'Each whole, as to make it.' })),
-      roles: Type.Optional(Type.Array(newRole, { maxItems: 100, description: 'Each whole, as to make it.' })),
+      policies: Type.Optional(Type.Array(newPolicy, { maxItems: 100, description: `Each whole, as to make it. ${TOGETHER}` })),
+      roles: Type.Optional(Type.Array(newRole, { maxItems: 100, description: `Each whole, as to make it. ${TOGETHER}` })),
     },
     { ...closed, ...notBoth('subject', 'credential') },
   ),
@@ -77,6 +80,7 @@ export function explainRoutes(parts: ExplainParts): readonly Route[] {
       permission: 'use-case',
       needs: '`admin:policies`, or asking about oneself',
       body: question,
+      maxBodyBytes: EXPLAIN_BODY_BYTES,
       query: NOTHING,
       answers: shows('The verdict and why.', Explanation),
       refusals: ['not_found'],
@@ -87,9 +91,9 @@ export function explainRoutes(parts: ExplainParts): readonly Route[] {
       path: '/v1/iam/explain/simulate',
       operationId: 'simulate',
       summary: 'Explain what would be decided if proposed policies and roles were in force. Nothing is saved or counted.',
-      permission: 'use-case',
-      needs: '`admin:policies`, or asking about oneself',
+      permission: 'admin:policies',
       body: simulation,
+      maxBodyBytes: EXPLAIN_BODY_BYTES,
       query: NOTHING,
       answers: shows('The verdict and why, and what is decided as things are.', Simulation),
       refusals: ['not_found', 'escalation'],

@@ -6,6 +6,7 @@ import { createPolicy } from '../../admin/policies/create.ts';
 import { getPolicy, listPoliciesPage } from '../../admin/policies/read.ts';
 import { deletePolicy, updatePolicy } from '../../admin/policies/update.ts';
 import { component, DONE, makes, shows, TAGGED } from '../answers.ts';
+import { MAX_BODY_BYTES } from '../body-limits.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { asksAlso } from '../validation.ts';
 import { aName, someConditions } from './grammar.ts';
@@ -111,6 +112,7 @@ export function policyRoutes(parts: AdminParts): readonly Route[] {
       summary: 'Make a policy.',
       permission: 'admin:policies',
       body: newPolicy,
+      maxBodyBytes: MAX_BODY_BYTES,
       query: forced,
       answers: makes('The policy.', Policy),
       refusals: ['escalation', 'already_exists', 'would_lock_out', 'quota_exceeded'],
@@ -138,6 +140,7 @@ export function policyRoutes(parts: AdminParts): readonly Route[] {
       summary: 'Change a policy: the members that are present.',
       permission: 'admin:policies',
       body: changes,
+      maxBodyBytes: MAX_BODY_BYTES,
       query: forced,
       answers: shows('The policy as it is now.', Policy, TAGGED),
       refusals: ['not_found', 'escalation', 'would_lock_out', 'quota_exceeded', 'precondition_failed'],

@@ -8,6 +8,7 @@ import { createRole } from '../../admin/roles/create.ts';
 import { getRole, listRolesPage } from '../../admin/roles/read.ts';
 import { deleteRole, updateRole } from '../../admin/roles/update.ts';
 import { component, DONE, makes, shows, TAGGED } from '../answers.ts';
+import { MAX_BODY_BYTES } from '../body-limits.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { aName } from './grammar.ts';
 import { listOf, Policy, Role } from './resources.ts';
@@ -68,6 +69,7 @@ export function roleRoutes(parts: AdminParts): readonly Route[] {
       summary: 'Make a role.',
       permission: 'admin:roles',
       body: newRole,
+      maxBodyBytes: MAX_BODY_BYTES,
       query: NOTHING,
       answers: makes('The role.', Role),
       refusals: ['escalation', 'already_exists', 'quota_exceeded'],
@@ -95,6 +97,7 @@ export function roleRoutes(parts: AdminParts): readonly Route[] {
       summary: 'Change a role: the members that are present.',
       permission: 'admin:roles',
       body: changes,
+      maxBodyBytes: MAX_BODY_BYTES,
       query: NOTHING,
       answers: shows('The role as it is now.', Role, TAGGED),
       refusals: ['not_found', 'builtin_role', 'escalation', 'quota_exceeded', 'precondition_failed'],

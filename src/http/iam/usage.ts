@@ -9,6 +9,7 @@ import { correctUsage, getLimits } from '../../admin/usage/limits.ts';
 import type { MeteringParts } from '../../admin/usage/parts.ts';
 import { readUsage } from '../../admin/usage/read.ts';
 import { type Answers, shows } from '../answers.ts';
+import { MAX_BODY_BYTES } from '../body-limits.ts';
 import { PAGES, refusePaging, wantedType } from '../exports.ts';
 import { type Answer, callerRoute, NOTHING, type Route } from '../route.ts';
 import { Limits, Usage, UsageEventsResult, usageCorrection, usageEvents, usageFilters } from './usage-resources.ts';
@@ -58,6 +59,7 @@ export function usageRoutes(parts: AdminParts & MeteringParts): readonly Route[]
       summary: 'Tell what was used, for a platform that meters itself. Each event counts once.',
       permission: 'usage:write',
       body: usageEvents,
+      maxBodyBytes: MAX_BODY_BYTES,
       query: NOTHING,
       answers: shows('How many events counted.', UsageEventsResult),
       refusals: ['in_use'],

@@ -1,0 +1,133 @@
+/**
+ * Bounds what a JSON text may be made of before it is parsed, in one pass over the text. JSON.parse, the schemas and the use cases cost
+ * time per value, not per byte: 1 MiB can hold 350,000 empty arrays, or one object with 130,000 members. The pass stops at the first
+ * violation, so the cost of refusing such a body does not grow with its size.
+ *
+ * The text need not be valid JSON. A text that passes here has at most `maxDepth`, `maxMembers` and `maxValues`, and repeats no member.
+ */
+
+export const BODY_BOUNDS = {
+  /** Arrays and objects inside each other. */
+  maxDepth: 32,
+  /** Members of one object; the largest object of any schema has fewer than half of them. */
+  maxMembers: 64,
+  /** Objects, arrays and values separated by commas, in the whole text. The largest batch that a schema takes has about 11,000. */
+  maxValues: 40_000,
+  /** Characters between the quotes of a member's name, as written. */
+  maxNameLength: 512,
+} as const;
+
+export type BodyStructure =
+  | { readonly kind: 'within'; readonly values: number }
+  /** Not JSON as the API reads it: too deep, or an object repeats a member. */
+  | { readonly kind: 'unreadable'; readonly message: string; readonly readTo: number }
+  /** JSON, but of a shape that no schema takes. */
+  | { readonly kind: 'excessive'; readonly message: string; readonly readTo: number };
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPEN_ARRAY = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** An object that is open; undefined in its place is an array. */
+interface OpenObject {
+  members: number;
+  /** Made at the second member: most objects of a hostile body have one or none. */
+  names: Set<string> | undefined;
+  first: string | undefined;
+}
+
+/**
+ * Reads the structure of a text. `readTo` is the index of the character at which a violation was found; no later character was read.
+ */
+export function structureOf(text: string): BodyStructure {
+  const { maxDepth, maxMembers, maxValues, maxNameLength } = BODY_BOUNDS;
+  const open: (OpenObject | undefined)[] = [];
+  let object: OpenObject | undefined;
+  let atName = false;
+  let values = 1;
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case OPEN_OBJECT:
+      case OPEN_ARRAY:
+        atName = text.charCodeAt(i) === OPEN_OBJECT;
+        object = atName ? { members: 0, names: undefined, first: undefined } : undefined;
+        if (open.push(object) > maxDepth) {
+          return { kind: 'unreadable', message: `The body is nested more than ${maxDepth} deep.`, readTo: i };
+        }
+        values++;
+        break;
+      case CLOSE_OBJECT:
+      case CLOSE_ARRAY:
+        open.pop();
+        object = open.at(-1);
+        atName = false;
+        break;
+      case COMMA:
+        atName = object !== undefined;
+        values++;
+        break;
+      case QUOTE: {
+        const start = i + 1;
+        if (!atName || object === undefined) {
+          i = endOfString(text, start, text.length);
+          break;
+        }
+        atName = false;
+        i = endOfString(text, start, start + maxNameLength + 1);
+        if (i - start > maxNameLength) {
+          return { kind: 'excessive', message: `A member's name is longer than ${maxNameLength} characters.`, readTo: i };
+        }
+        if (!addName(object, nameIn(text.slice(start, i)))) {
+          return { kind: 'unreadable', message: 'The body repeats a member of an object.', readTo: i };
+        }
+        if (object.members > maxMembers) {
+          return { kind: 'excessive', message: `An object of the body has more than ${maxMembers} members.`, readTo: i };
+        }
+        break;
+      }
+      default:
+    }
+    if (values > maxValues) {
+      return { kind: 'excessive', message: `The body holds more than ${maxValues} values.`, readTo: i };
+    }
+  }
+  return { kind: 'within', values };
+}
+
+/** The index of the closing quote; where there is none before `limit`, an index from there on. */
+function endOfString(text: string, start: number, limit: number): number {
+  let i = start;
+  while (i < limit) {
+    const code = text.charCodeAt(i);
+    if (code === QUOTE) return i;
+    i += code === BACKSLASH ? 2 : 1;
+  }
+  return i;
+}
+
+/** The name that is written, since `"a"` and `"\u0061"` are the same. Where it cannot be read, neither can the body. */
+function nameIn(written: string): string {
+  if (!written.includes('\\')) return written;
+  try {
+    return String(JSON.parse(`"${written}"`));
+  } catch {
+    return written;
+  }
+}
+
+/** False if the object has the name already. */
+function addName(object: OpenObject, name: string): boolean {
+  object.members++;
+  if (object.first === undefined) {
+    object.first = name;
+    return true;
+  }
+  object.names ??= new Set([object.first]);
+  if (object.names.has(name)) return false;
+  object.names.add(name);
+  return true;
+}

@@ -1,0 +1,47 @@
+/** What an operator is warned about proxies in front of the API that the configuration does not name. */
+
+import { BlockList, isIP } from 'node:net';
+
+export interface ForwardingWatch {
+  /** Called for each request that came with X-Forwarded-For from a peer that is not trusted; logs the first. */
+  readonly onUntrustedForwarding: (peer: string) => void;
+  /** For `/readyz`; empty until such a request has come. */
+  readonly warnings: () => readonly string[];
+}
+
+/** @param warn called at most once */
+export function watchForwarding(warn: (message: string) => void): ForwardingWatch {
+  let warning: string | undefined;
+  return {
+    onUntrustedForwarding: (peer) => {
+      if (warning !== undefined) return;
+      warning =
+        `http.trusted-proxies: a request with X-Forwarded-For came from ${peer}, which is not named there. ` +
+        'The addresses of such requests count as missing: deny policies on ip_address apply to them, allow policies do not. ' +
+        'Name your proxies there. If the peer is a client, it wrote the header itself.';
+      warn(warning);
+    },
+    warnings: () => (warning === undefined ? [] : [warning]),
+  };
+}
+
+/** Warnings about the settings themselves, for the start of the server. */
+export function proxyWarnings(http: {
+  readonly listen: { readonly host: string };
+  readonly trustedProxies: readonly string[];
+}): readonly string[] {
+  if (http.trustedProxies.length > 0 || isLoopback(http.listen.host)) return [];
+  return [
+    'http.trusted-proxies is empty, and http.listen accepts connections from other machines. Behind a proxy, name the addresses of ' +
+      'the proxy: until then, the address of each client that comes through it counts as missing.',
+  ];
+}
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+function isLoopback(host: string): boolean {
+  const version = isIP(host);
+  return version === 0 ? host === 'localhost' : LOOPBACK.check(host, version === 4 ? 'ipv4' : 'ipv6');
+}
