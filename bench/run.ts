@@ -12,6 +12,7 @@ import { iam } from './iam.ts';
 import { limits } from './limits.ts';
 import { login } from './login.ts';
 import { population } from './population-flat.ts';
+import { worstBody } from './worst-body.ts';
 
 const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   gate,
@@ -21,6 +22,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   login,
   directory,
   iam,
+  'worst-body': worstBody,
   fuzz,
 };
 

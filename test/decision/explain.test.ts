@@ -14,6 +14,34 @@ function explained(parts: Partial<DecisionCase>) {
   return explain(matchRoute(compiled.routes, input), input, identity, snapshotOf(compiled, identity, input.tenant), nowMs);
 }
 
+test('an explanation lists at most 200 policies, those that name the permission first', () => {
+  const policies = Array.from({ length: 300 }, (_, i) => ({
+    name: `p${i}`,
+    tenant_id: 'acme',
+    effect: 'deny' as const,
+    actions: [i < 290 ? 'rag:read' : 'models:read'],
+    resources: ['*'],
+    conditions: {},
+    applies_to: 'roles' as const,
+    attached_roles: [],
+    enabled: true,
+  }));
+  const many = compileWorld({ ...world, policies });
+  const nowMs = Date.parse(defaults.time);
+  const one: DecisionCase = { name: '', as: 'ana', method: 'GET', path: '/v1/models', expect: { status: 0, code: '' } };
+  const input = inputOf(one, defaults);
+  const identity = identityOf(world, one.as, nowMs);
+  const { policies: listed } = explain(
+    matchRoute(many.routes, input),
+    input,
+    identity,
+    snapshotOf(many, identity, input.tenant),
+    nowMs,
+  );
+  expect(listed).toHaveLength(200);
+  expect(listed.slice(0, 10).map(({ name }) => name)).toEqual(policies.slice(290).map(({ name }) => name));
+});
+
 describe('an explanation', () => {
   test('ends at the line that decided, with what the lines before it found', () => {
     const { steps } = explained({ as: 'ada', path: '/v1/models' });

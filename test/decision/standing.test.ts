@@ -10,7 +10,7 @@ import { type Ability, parseResource, rolesThatSuffice, standing } from '../../s
 import { makeId, parsePolicyName, parseTenantId, type RoleName, type TenantId } from '../../src/domain/ids.ts';
 import type { PolicyRecord } from '../../src/domain/records.ts';
 import { ADMIN } from '../../src/domain/roles.ts';
-import { checkInput, compileWorld, loadCases, must, snapshotOf, userPrincipal } from '../support/world.ts';
+import { checkInput, compileWorld, loadCases, must, roleName, snapshotOf, userPrincipal } from '../support/world.ts';
 import { principalArbitrary, type RandomWorld, worldArbitrary } from './worlds.ts';
 
 type RandomPrincipal = typeof principalArbitrary extends fc.Arbitrary<infer T> ? T : never;
@@ -185,6 +185,31 @@ describe('how somebody stands to a permission, in random worlds', () => {
     );
     expect(narrowed).toBeGreaterThan(250);
   });
+});
+
+test('with more roles times policies than one question compares, every user is a candidate', () => {
+  const names = Array.from({ length: 250 }, (_, i) => `r${i}`);
+  const policies = names.map(
+    (name): PolicyRecord => ({
+      name: must(parsePolicyName(name), name),
+      effect: 'allow',
+      actions: ['chat:write'],
+      resources: ['*'],
+      conditions: {},
+      appliesTo: 'roles',
+      attachedRoles: [roleName(name)],
+      enabled: true,
+    }),
+  );
+  const ability: Ability = { permission: permissionOf('chat:write'), resources: [] };
+  const suffices = (of: readonly PolicyRecord[]) => {
+    const id = must(parseTenantId('acme'), 'acme');
+    const own = compileTenant({ id, status: 'active', settings: {}, quotas: {}, roles: [], policies: of });
+    const snapshot = { own, effective: own, global: compilePolicies([]) };
+    return rolesThatSuffice(ability, snapshot, (roles) => person(roles, id));
+  };
+  expect(suffices(policies.slice(0, 50))).toContain('r49');
+  expect(suffices(policies)).toBe('any');
 });
 
 describe('how people of the cases stand', () => {

@@ -222,7 +222,7 @@ describe('a proposal', () => {
       [{ path: '/policies', message: 'Proposed policies and roles take at most 64 KiB together.' }],
     ]);
     const ofRoles = await simulate({ ...CHAT, roles: [roleOf(80_000)] });
-    expect([outcome(ofRoles), ofRoles.json['param']]).toEqual(['422 invalid_field', 'roles']);
+    expect([outcome(ofRoles), ofRoles.json['errors']]).toMatchObject(['422 invalid_field', [{ path: '/roles' }]]);
   });
 
   test('of less is taken beside a body of 100 KiB', async () => {

@@ -1,0 +1,142 @@
+/**
+ * The API in this process, with nothing behind it: what a request costs before its first answer from the database. The caller's tenant has
+ * as many rules as it may have, so that use cases which look at all of them are measured with all of them.
+ */
+
+import { randomBytes } from 'node:crypto';
+import { compilePolicies, compileTenant } from '../src/decision/compile.ts';
+import type { Identity, Snapshot } from '../src/decision/model.ts';
+import { buildRouteTable } from '../src/decision/routes.ts';
+import { makeId, parsePolicyName, parseRoleName, parseTenantId } from '../src/domain/ids.ts';
+import type { PolicyRecord } from '../src/domain/records.ts';
+import { apiRoutes } from '../src/http/api-routes.ts';
+import { trustProxies } from '../src/http/client-address.ts';
+import { withDescription } from '../src/http/description.ts';
+import type { Route } from '../src/http/route.ts';
+import { createHttp } from '../src/http/server.ts';
+import { Passwords } from '../src/identity/passwords.ts';
+import type { Resolution } from '../src/live/live.ts';
+import { openDatabase } from '../src/store/database.ts';
+
+export interface Stand extends AsyncDisposable {
+  readonly routes: readonly Route[];
+  /** Runs one request to its answer; time that the event loop was busy, in milliseconds: no single block of it was longer. */
+  cost(request: StandRequest): Promise<number>;
+}
+
+export interface StandRequest {
+  readonly route: Route;
+  readonly body?: string;
+  /** With the question mark. */
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** JSON without spaces. */
+const RULES_BYTES = 1_048_576;
+const DAY_MS = 86_400_000;
+/** Nothing listens there. */
+const NO_DATABASE = 'postgresql://nobody@127.0.0.1:1/none';
+
+export async function openStand(): Promise<Stand> {
+  const db = openDatabase({ url: NO_DATABASE, acquireTimeoutMs: 200 });
+  const built = buildRouteTable([]);
+  if (built.kind === 'error') throw new Error(built.message);
+  const snapshot = fullSnapshot();
+  const live = {
+    resolve: (): Resolution => ({ identity: caller.identity, snapshot }),
+    resolveUser: (): Resolution => ({ identity: caller.identity, snapshot }),
+    resolveKey: (): Resolution => ({ identity: caller.identity, snapshot }),
+  };
+  const caller = { identity: identityWith('tenant-admin') };
+  const tokens = {
+    lifetimeMs: DAY_MS,
+    issue: async () => ({ token: 't', expiresIn: 1 }),
+    verify: async () => ({ kind: 'invalid', reason: 'malformed' }) as const,
+    jwks: () => ({ keys: [] }),
+  };
+  const parts = { now: Date.now, random: (size: number) => randomBytes(size) };
+  const routes = withDescription(
+    apiRoutes({
+      ...parts,
+      db,
+      feed: { catchUp: async () => undefined },
+      flush: () => undefined,
+      passwords: await Passwords.start(),
+      tokens,
+      keySet: tokens,
+      secretKey: 'a secret key of benchmarks that is long enough',
+      login: { refreshIdleMs: DAY_MS, refreshMs: DAY_MS, failuresPerAccount: 10, failuresPerAddress: 100 },
+      origins: undefined,
+      live,
+      routes: built.table,
+      metering: { windowMs: 60_000, metersItself: () => true },
+    }),
+  );
+  const http = createHttp({ ...parts, live, trusted: trustProxies(['127.0.0.0/8', '10.0.0.0/8']) }, routes);
+  await http.ready();
+  const administrator = identityWith('admin');
+  const tenantAdministrator = identityWith('tenant-admin');
+  return {
+    routes,
+    async cost({ route, body, query = '', headers = {} }) {
+      caller.identity = route.access === 'admin:tenants' ? administrator : tenantAdministrator;
+      const url = route.path.replace(/:\w+/g, 'x') + query;
+      const payload = body === undefined ? undefined : Buffer.from(body);
+      const type = body === undefined ? {} : { 'content-type': 'application/json' };
+      const began = performance.eventLoopUtilization();
+      await http.inject({
+        method: route.method,
+        url,
+        headers: { authorization: 'Bearer x', ...type, ...headers },
+        ...(payload === undefined ? {} : { payload }),
+      });
+      return performance.eventLoopUtilization(began).active;
+    },
+    async [Symbol.asyncDispose]() {
+      await http.close();
+      await db.close();
+    },
+  };
+}
+
+function must<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('a name of the benchmark is not valid');
+  return value;
+}
+
+function identityWith(role: string): Identity {
+  return {
+    kind: 'proved',
+    principal: {
+      kind: 'user',
+      id: makeId('usr', 0, new Uint8Array(10)),
+      tenantId: must(parseTenantId('acme')),
+      roles: [must(parseRoleName(role))],
+      platformAdmin: role === 'admin',
+      sessionId: makeId('ses', 0, new Uint8Array(10)),
+    },
+  };
+}
+
+/** A tenant whose policies take all the bytes that they may, each as cheap in bytes and as dear to look at as can be. */
+function fullSnapshot(): Snapshot {
+  const policies: PolicyRecord[] = [];
+  for (let bytes = 0; bytes < RULES_BYTES; ) {
+    const policy: PolicyRecord = {
+      name: must(parsePolicyName(`p${policies.length}`)),
+      effect: policies.length % 2 === 0 ? 'deny' : 'allow',
+      actions: ['chat:write'],
+      resources: ['models/*a*b*c*d*e*f*g*'],
+      conditions: { time: { between: ['00:00', '00:01'] }, timezone: 'Europe/Berlin' },
+      appliesTo: 'everyone',
+      attachedRoles: [],
+      enabled: true,
+    };
+    policies.push(policy);
+    bytes += JSON.stringify(policy).length;
+  }
+  const tenant = { id: must(parseTenantId('acme')), status: 'active', settings: {}, quotas: {}, roles: [], policies } as const;
+  const own = compileTenant(tenant);
+  return { own, effective: own, global: compilePolicies([]) };
+}
