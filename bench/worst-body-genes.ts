@@ -192,7 +192,7 @@ const CANDIDATES = [
   'chat:write',
   'models/a',
   'a@b.test',
-  '2026-01-01T00:00:00Z',
+  new Date().toISOString(),
   '2026-01',
   'a lake of tin whistles',
   'Europe/Berlin',
@@ -224,7 +224,7 @@ function sampleOf(schema: object): unknown {
         new RegExp(String(keywords['pattern'] ?? ''), 'u').test(text) &&
         text.length >= Number(keywords['minLength'] ?? 0) &&
         text.length <= Number(keywords['maxLength'] ?? Number.POSITIVE_INFINITY) &&
-        (keywords['format'] !== 'date-time' || text.startsWith('2026-01-01'));
+        (keywords['format'] !== 'date-time' || text.endsWith('Z'));
       return CANDIDATES.find(fits) ?? null;
     }
   }

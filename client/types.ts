@@ -160,6 +160,7 @@ export type ExplainRequest = {
   readonly client_ip?: string | null;
   /** Absent: now. */
   readonly time?: string;
+  /** Of the request, as text. */
   readonly body?: string;
   /** Absent: application/json. */
   readonly content_type?: string;
@@ -582,12 +583,13 @@ export type SimulateRequest = {
   readonly client_ip?: string | null;
   /** Absent: now. */
   readonly time?: string;
+  /** Of the request, as text. */
   readonly body?: string;
   /** Absent: application/json. */
   readonly content_type?: string;
-  /** Each whole, as to make it. */
+  /** Each whole, as to make it. Policies and roles take at most 64 KiB together, as JSON without spaces. */
   readonly policies?: readonly NewPolicy[];
-  /** Each whole, as to make it. */
+  /** Each whole, as to make it. Policies and roles take at most 64 KiB together, as JSON without spaces. */
   readonly roles?: readonly NewRole[];
 };
 

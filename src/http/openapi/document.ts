@@ -1,6 +1,7 @@
 /** The description of the HTTP API (OpenAPI 3.1), made from the routes and the schemas that validate. */
 
 import type { DescribedAnswer } from '../answers.ts';
+import { sizeText } from '../body-limits.ts';
 import { takesIdempotencyKey } from '../idempotency.ts';
 import type { Route } from '../route.ts';
 import { Components } from './components.ts';
@@ -115,6 +116,7 @@ function requestBody(components: Components, route: Route): Json {
   if (!isObject(properties) || Object.keys(properties).length === 0) return {};
   return {
     requestBody: {
+      description: `At most ${sizeText(route.maxBodyBytes)}.`,
       required: asksForSome,
       content: { 'application/json': { schema: components.input(route.bodySchema) } },
     },

@@ -148,7 +148,7 @@ export const EXPLAINED: Readonly<Record<ErrorCode, string>> = {
   quota_exceeded: "The tenant's quota is used up.",
   idempotency_in_progress: 'The first request with this Idempotency-Key is still running.',
   precondition_failed: 'The resource is not the one that If-Match names.',
-  body_too_large: 'The body is larger than 1 MiB.',
+  body_too_large: 'The body is larger than its endpoint takes.',
   unsupported_media_type: 'The body is not application/json in UTF-8, or is compressed.',
   invalid_field: 'Members of the body are unknown, missing or malformed; `errors` names them.',
   idempotency_mismatch: 'The Idempotency-Key was used with another request.',
