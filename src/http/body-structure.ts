@@ -77,7 +77,7 @@ export function structureOf(text: string): BodyStructure {
           break;
         }
         atName = false;
-        i = endOfString(text, start, start + maxNameLength + 1);
+        i = endOfString(text, start, Math.min(text.length, start + maxNameLength + 1));
         if (i - start > maxNameLength) {
           return { kind: 'excessive', message: `A member's name is longer than ${maxNameLength} characters.`, readTo: i };
         }

@@ -141,7 +141,7 @@ describe('a refresh', () => {
 
   test('of a token that nobody was given is refused', async () => {
     await login();
-    for (const token of ['', 'x', `prt_${'a'.repeat(43)}`, `prt_${'a'.repeat(100_000)}`, 'psk_1234'])
+    for (const token of ['', 'x', `prt_${'a'.repeat(43)}`, `prt_${'a'.repeat(16_000)}`, 'psk_1234'])
       expectRefused(await refresh(token));
   });
 

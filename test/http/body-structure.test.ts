@@ -56,6 +56,10 @@ test('any text is read without an error', () => {
   );
 });
 
+test.each(['{"a', '{"a\\', '{"', '"a', '{"a":0,"b'])('the text %s, which ends inside a string, is left to the parser', (text) => {
+  expect(structureOf(text).kind).toBe('within');
+});
+
 describe('of 1 MiB', () => {
   const filled = (unit: string) => unit.repeat(Math.ceil(MIB / unit.length));
   const members = Array.from({ length: 100_000 }, (_, i) => `"m${i}":0`).join();
