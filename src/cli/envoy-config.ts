@@ -8,9 +8,12 @@ export type Address = string;
 export interface EnvoyAddresses {
   /** Envoy's own admin listener. Port 0: the system chooses. */
   readonly admin: Address;
-  /** By the name of a listener or cluster in the file; each must be there. */
+  /** By the name of a listener or cluster in the file; each must be there. `postern-meter` follows `postern-grpc` unless it is named. */
   readonly places: Readonly<Record<string, Address>>;
 }
+
+/** Clusters of the same servers as another cluster, with connections of their own. */
+const SAME_SERVERS: ReadonlyMap<string, string> = new Map([['postern-meter', 'postern-grpc']]);
 
 /**
  * @param text a configuration in YAML
@@ -28,14 +31,15 @@ export function placeAddresses(text: string, addresses: EnvoyAddresses): object 
     missing.delete(nameOf(listener));
   }
   for (const cluster of items(resources, 'clusters')) {
-    const address = addresses.places[nameOf(cluster)];
+    const name = nameOf(cluster);
+    const address = addresses.places[name] ?? addresses.places[SAME_SERVERS.get(name) ?? ''];
     if (address === undefined) continue;
     // A placed address is a literal one, so there is nothing to resolve.
     cluster['type'] = 'STATIC';
     for (const locality of items(child(cluster, 'load_assignment'), 'endpoints')) {
       for (const host of items(locality, 'lb_endpoints')) child(host, 'endpoint')['address'] = envoyAddress(address);
     }
-    missing.delete(nameOf(cluster));
+    missing.delete(name);
   }
   if (missing.size > 0) throw new Error(`The Envoy configuration has no listener or cluster named ${[...missing].join(', ')}.`);
   config['admin'] = { ...(isObject(config['admin']) ? config['admin'] : {}), address: envoyAddress(addresses.admin) };

@@ -65,20 +65,49 @@ describe('Envoy takes', () => {
   });
 });
 
+interface Route {
+  readonly match: { readonly safe_regex?: { readonly regex: string }; readonly dynamic_metadata?: unknown };
+  readonly route: { readonly max_stream_duration?: { readonly max_stream_duration: string } };
+  readonly typed_per_filter_config?: Record<string, unknown>;
+}
+
 interface Manager {
   readonly route_config: {
-    virtual_hosts: {
-      routes: { match: { safe_regex?: { regex: string } }; typed_per_filter_config?: Record<string, unknown> }[];
-      typed_per_filter_config: Record<string, unknown>;
-    }[];
+    virtual_hosts: { routes: Route[]; typed_per_filter_config: Record<string, unknown> }[];
   };
   readonly http_filters: {
     name: string;
     disabled?: boolean;
     typed_config: { grpc_service: { timeout: string; retry_policy: { retry_back_off: { max_interval: string } } } };
   }[];
-  readonly access_log: { name: string }[];
+  readonly access_log: { name: string; filter: unknown }[];
+  readonly access_log_options: { access_log_flush_interval: string };
+  readonly local_reply_config: unknown;
+  readonly http2_protocol_options: unknown;
 }
+
+interface Cluster {
+  readonly name: string;
+  readonly transport_socket?: unknown;
+  readonly outlier_detection?: unknown;
+  readonly load_assignment: { readonly endpoints: unknown };
+}
+
+function clustersOf(text: string): Cluster[] {
+  return parse(text).static_resources.clusters;
+}
+
+/** The routes for a path, in order. */
+function routesFor({ route_config }: Manager, path: string): Route[] {
+  const routes = route_config.virtual_hosts[0]?.routes ?? [];
+  return routes.filter(({ match }) => new RegExp(`^${match.safe_regex?.regex}$`).test(path));
+}
+
+/** The routes whose decision reads the body, with whether they spend tokens. */
+const INSPECTED = BUILTIN_ROUTES.filter(({ method, readsBody }) => method === 'POST' && readsBody);
+
+/** How long a reservation lives without a report, seconds. */
+const RESERVATION_TTL_SECONDS = 30;
 
 function managerOf(text: string): Manager {
   return parse(text).static_resources.listeners[0].filter_chains[0].filters[0].typed_config;
@@ -96,17 +125,44 @@ describe.each([
   });
 
   it('meters exactly the routes that spend tokens', async () => {
-    const { route_config, http_filters } = managerOf(await readFile(file, 'utf8'));
-    const readers = http_filters.filter(({ disabled }) => disabled === true).map(({ name }) => name);
+    const manager = managerOf(await readFile(file, 'utf8'));
+    const readers = manager.http_filters.filter(({ disabled }) => disabled === true).map(({ name }) => name);
     expect(readers).toHaveLength(2);
-    const metered = (path: string): string[] => {
-      const route = route_config.virtual_hosts[0]?.routes.find(({ match }) =>
-        new RegExp(`^${match.safe_regex?.regex}$`).test(path),
+    for (const { template, tokens } of INSPECTED) {
+      const metered = routesFor(manager, template).map((route) =>
+        readers.filter((name) => route.typed_per_filter_config?.[name] !== undefined),
       );
-      return readers.filter((name) => route?.typed_per_filter_config?.[name] !== undefined);
-    };
-    const paths = BUILTIN_ROUTES.filter(({ method, readsBody }) => method === 'POST' && readsBody);
-    for (const { template, tokens } of paths) expect([template, metered(template)]).toEqual([template, tokens ? readers : []]);
+      expect([template, metered]).toEqual([template, tokens ? [readers, readers] : [[], []]]);
+    }
+  });
+
+  it('limits the time for an inspected body on the route before the allow, and selects the route again after it', async () => {
+    const manager = managerOf(await readFile(file, 'utf8'));
+    const check = manager.http_filters.find(({ name }) => name === 'envoy.filters.http.ext_authz');
+    expect(check?.typed_config).toMatchObject({ clear_route_cache: true });
+    for (const { template } of INSPECTED) {
+      const [allowed, receiving] = routesFor(manager, template);
+      expect(allowed?.match.dynamic_metadata).toMatchObject([{ filter: check?.name, value: { present_match: true } }]);
+      expect(allowed?.route.max_stream_duration).toBeUndefined();
+      expect(receiving?.match.dynamic_metadata).toBeUndefined();
+      expect(seconds(receiving?.route.max_stream_duration?.max_stream_duration ?? '')).toBeGreaterThan(0);
+      expect(receiving?.typed_per_filter_config).toEqual(allowed?.typed_per_filter_config);
+    }
+  });
+
+  it('reports a running request several times before its reservation ends by time', async () => {
+    const { access_log_options } = managerOf(await readFile(file, 'utf8'));
+    const interval = seconds(access_log_options.access_log_flush_interval);
+    expect(interval).toBeGreaterThan(0);
+    expect(interval).toBeLessThan(RESERVATION_TTL_SECONDS / 2);
+  });
+
+  it('has the meter reach the servers that the checks reach, in the same way, and ejects none of them', async () => {
+    const clusters = clustersOf(await readFile(file, 'utf8'));
+    const [checks, meter] = ['postern-grpc', 'postern-meter'].map((wanted) => clusters.find(({ name }) => name === wanted));
+    expect(meter?.load_assignment.endpoints).toEqual(checks?.load_assignment.endpoints);
+    expect(meter?.transport_socket).toEqual(checks?.transport_socket);
+    for (const { outlier_detection } of clusters) expect(outlier_detection).toBeUndefined();
   });
 });
 
@@ -121,10 +177,20 @@ describe('production.yaml', () => {
     const meter = ({ access_log }: Manager) => access_log.find(({ name }) => name === 'envoy.access_loggers.http_grpc');
     expect(meter(demo)).toBeDefined();
     expect(meter(production)).toEqual(meter(demo));
+    expect(production.access_log_options).toEqual(demo.access_log_options);
+    expect(production.local_reply_config).toEqual(demo.local_reply_config);
+    expect(production.http2_protocol_options).toEqual(demo.http2_protocol_options);
+    expect(parse(await productionText()).layered_runtime).toEqual(parse(demoText).layered_runtime);
     const check = 'envoy.filters.http.ext_authz';
     expect(production.route_config.virtual_hosts[0]?.typed_per_filter_config[check]).toEqual(
       demo.route_config.virtual_hosts[0]?.typed_per_filter_config[check],
     );
+  });
+
+  it('writes one line for each request, and none for the reports of a running one', async () => {
+    const { access_log } = managerOf(await productionText());
+    const lines = access_log.find(({ name }) => name === 'envoy.access_loggers.stdout');
+    expect(lines?.filter).toEqual({ log_type_filter: { types: ['DownstreamPeriodic'], exclude: true } });
   });
 
   it('serves over TLS and asks Postern over mutual TLS', async () => {
@@ -181,6 +247,19 @@ describe('placing addresses', () => {
   it('refuses a name that the file does not have', () => {
     const text = 'static_resources: { listeners: [], clusters: [] }';
     expect(() => placeAddresses(text, { admin: '127.0.0.1:0', places: { edge: '127.0.0.1:1' } })).toThrow(/named edge/);
+  });
+
+  it('gives the meter the address of the checks unless it has one of its own', async () => {
+    const text = await readFile(DEMO_CONFIG, 'utf8');
+    const meterOf = (places: Readonly<Record<string, string>>): unknown => {
+      const clusters = clustersOf(JSON.stringify(placeAddresses(text, { admin: '127.0.0.1:0', places })));
+      return clusters.find(({ name }) => name === 'postern-meter')?.load_assignment.endpoints;
+    };
+    const at = (port: number) => [
+      { lb_endpoints: [{ endpoint: { address: { socket_address: { address: '127.0.0.1', port_value: port } } } }] },
+    ];
+    expect(meterOf({ 'postern-grpc': '127.0.0.1:1' })).toEqual(at(1));
+    expect(meterOf({ 'postern-grpc': '127.0.0.1:1', 'postern-meter': '127.0.0.1:2' })).toEqual(at(2));
   });
 
   it('takes a Unix socket for a cluster', async () => {

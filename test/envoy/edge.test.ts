@@ -33,6 +33,8 @@ beforeEach(() => {
 });
 
 const CHAT = '/v1/chat/completions';
+/** In demo.yaml. */
+const CHECK_TIMEOUT_MS = 3000;
 const json = { 'content-type': 'application/json' };
 
 interface Echo {
@@ -53,6 +55,13 @@ describe('what Postern is asked with', () => {
     expect(check?.path).toBe('/v1/models');
     const names = check?.headers.map(([name]) => name).sort();
     expect(names).toEqual(['authorization', 'traceparent', 'x-forwarded-for', 'x-request-id', 'x-tenant-id']);
+  });
+
+  it('carries the time that the check may take as grpc-timeout', async () => {
+    await send(edge.url, { path: '/v1/models' });
+    const { timeoutMs = 0 } = checks.seen[0] ?? expect.fail('no check');
+    expect(timeoutMs).toBeGreaterThan(0);
+    expect(timeoutMs).toBeLessThanOrEqual(CHECK_TIMEOUT_MS);
   });
 
   it('shows a repeated credential and a repeated tenant as what they are', async () => {

@@ -25,6 +25,8 @@ export function envoyBinary(): Promise<string> {
 export interface EdgeParts {
   /** `host:port` or `unix:/path` of the gRPC server that decides. */
   readonly grpc: string;
+  /** The same server as the meter's connections reach it; default: `grpc`. */
+  readonly meter?: string;
   /** `host:port` of Postern's HTTP side. */
   readonly http: string;
   /** `host:port` behind it all. */
@@ -37,11 +39,33 @@ export interface Edge extends RunningEnvoy {
   readonly port: number;
 }
 
-/** Starts `envoy/demo.yaml`, its listener on a free port. */
-export async function startEdge(parts: EdgeParts): Promise<Edge> {
-  const text = await readFile(DEMO_CONFIG, 'utf8');
-  const places = { edge: '127.0.0.1:0', 'postern-grpc': parts.grpc, 'postern-http': parts.http, upstream: parts.upstream };
+/** Changes the text of a configuration. */
+export type EditConfig = (text: string) => string;
+
+/** Starts `envoy/demo.yaml`, changed by `edit`, its listener on a free port. */
+export async function startEdge(parts: EdgeParts, edit: EditConfig = (text) => text): Promise<Edge> {
+  const text = edit(await readFile(DEMO_CONFIG, 'utf8'));
+  const { grpc, meter = grpc, http, upstream } = parts;
+  const places = { edge: '127.0.0.1:0', 'postern-grpc': grpc, 'postern-meter': meter, 'postern-http': http, upstream };
   return startConfig(placeAddresses(text, { admin: '127.0.0.1:0', places }));
+}
+
+/**
+ * Returns an edit that puts other values in place of the file's: each key is a piece of its text.
+ * The edit throws when a piece is not in the text, so that a test cannot go on with a setting that was renamed.
+ */
+export function replacing(pieces: Readonly<Record<string, string>>): EditConfig {
+  return (text) =>
+    Object.entries(pieces).reduce((edited, [piece, replacement]) => {
+      if (!edited.includes(piece)) throw new Error(`the configuration has no ${piece}`);
+      return edited.replaceAll(piece, replacement);
+    }, text);
+}
+
+/** Returns one of Envoy's counters or gauges; 0 when it has none of that name. */
+export async function statOf(edge: Edge, name: string): Promise<number> {
+  const answer = await fetch(`${edge.adminUrl}/stats?filter=${encodeURIComponent(`^${name.replaceAll('.', '\\.')}$`)}`);
+  return Number(/: (\d+)/.exec(await answer.text())?.[1] ?? 0);
 }
 
 /** Starts any configuration that has a listener named `edge`. */

@@ -5,7 +5,7 @@ import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
 import { createGate } from '../../src/extauthz/gate.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
 import { builtinRoutes, type LittleWorld, littleWorld } from '../extauthz/support/little-world.ts';
-import { type Edge, startEdge } from './envoy.ts';
+import { type Edge, type EditConfig, startEdge } from './envoy.ts';
 
 export interface MeteredEdge {
   readonly world: LittleWorld;
@@ -21,8 +21,15 @@ export interface MeteredEdge {
   stop(): Promise<void>;
 }
 
+export interface MeteredEdgeOptions {
+  /** Changes Envoy's configuration. */
+  readonly edit?: EditConfig;
+  /** Returns the address at which Envoy's checks, but not its log entries, reach the server at `address`. */
+  readonly checksBy?: (address: string) => Promise<string>;
+}
+
 /** @param upstream `host:port` */
-export async function startMeteredEdge(upstream: string): Promise<MeteredEdge> {
+export async function startMeteredEdge(upstream: string, options: MeteredEdgeOptions = {}): Promise<MeteredEdge> {
   const world = littleWorld({});
   const told: FinishedRequest[] = [];
   const reservations = new Map<string, string>();
@@ -53,7 +60,8 @@ export async function startMeteredEdge(upstream: string): Promise<MeteredEdge> {
     return server;
   };
   let checks = await start('127.0.0.1:0');
-  const edge = await startEdge({ grpc: checks.address, http: upstream, upstream });
+  const grpc = (await options.checksBy?.(checks.address)) ?? checks.address;
+  const edge = await startEdge({ grpc, meter: checks.address, http: upstream, upstream }, options.edit);
   return {
     world,
     edge,
