@@ -1,5 +1,6 @@
 /** The filters of `envoy/*.yaml` that read what an answer spent: whatever its form, they read what is in it and change nothing of it. */
 
+import { isUtf8 } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
@@ -188,6 +189,103 @@ describe('a stream', () => {
     const [answer, usage] = await ask(inPieces(events, EVENTS));
     expect(answer.body).toBe(events.join(''));
     expect(await usage()).toEqual(expected);
+  });
+});
+
+/** An answer whose model has these bytes; the Lua filter reads it, for its length is unknown. */
+const named = (model: Buffer): Buffer =>
+  Buffer.concat([Buffer.from('{"model":"'), model, Buffer.from(`","usage":${JSON.stringify(CHAT)}}`)]);
+
+/** What may be told of a model: its whole characters within 512 bytes, and nothing when those bytes are no UTF-8. */
+function modelOf(bytes: Buffer): string | undefined {
+  const kept = bytes.subarray(0, MAX_MODEL_BYTES);
+  if (bytes.length <= MAX_MODEL_BYTES) return isUtf8(kept) ? kept.toString() : undefined;
+  for (let end = kept.length; end >= kept.length - 3; end--) {
+    const [whole, rest] = [kept.subarray(0, end), kept.subarray(end)];
+    if (isUtf8(whole) && (rest.length === 0 || beginsCharacter(rest))) return whole.toString();
+  }
+  return undefined;
+}
+
+function beginsCharacter(bytes: Buffer): boolean {
+  const ends = [0x80, 0x90, 0xa0].flatMap((next) => [[next], [next, 0x80], [next, 0x80, 0x80]]);
+  return ends.some((end) => isUtf8(Buffer.concat([bytes, Buffer.from(end)])) && bytes.length + end.length <= 4);
+}
+const MAX_MODEL_BYTES = 512;
+
+/** Whether a JSON string may hold this byte as it is. */
+const isPlain = (byte: number): boolean => byte >= 0x20 && byte !== 0x22 && byte !== 0x5c;
+const PLAIN_BYTE = fc.nat({ max: 255 }).filter(isPlain);
+const PLAIN_TEXT = fc
+  .string({ unit: 'binary', maxLength: 260 })
+  .map((text) => Buffer.from([...Buffer.from(text)].filter(isPlain)));
+/** Valid text, any bytes, and text with bytes at the place where it is cut. */
+const MODEL_BYTES = fc.oneof(
+  PLAIN_TEXT,
+  fc.array(PLAIN_BYTE, { minLength: 1, maxLength: 8 }).map((bytes) => Buffer.from(bytes)),
+  fc
+    .tuple(fc.integer({ min: 500, max: 512 }), fc.array(PLAIN_BYTE, { maxLength: 12 }), fc.constantFrom('é', '日', '😀'))
+    .map(([length, bytes, character]) =>
+      Buffer.concat([Buffer.alloc(length, 'a'), Buffer.from(bytes), Buffer.from(character.repeat(9))]),
+    ),
+  fc
+    .tuple(fc.integer({ min: 500, max: 512 }), fc.constantFrom('é', '日', '😀'))
+    .map(([length, character]) => Buffer.from('a'.repeat(length) + character.repeat(9))),
+);
+
+describe('the model in an answer', () => {
+  it.each([
+    ['of 512 bytes is told whole', `${'a'.repeat(509)}日`, `${'a'.repeat(509)}日`],
+    ['is cut before the character that goes beyond 512 bytes', `${'a'.repeat(510)}日`, 'a'.repeat(510)],
+    ['of 9,000 bytes is cut before the character that goes beyond 512 bytes', '日'.repeat(3000), '日'.repeat(170)],
+  ])('%s', async (_name, model, expected) => {
+    for (const reply of [
+      inPieces([named(Buffer.from(model))]),
+      inPieces([event(named(Buffer.from(model)).toString())], EVENTS),
+    ]) {
+      const [, usage] = await ask(reply);
+      expect(await usage()).toEqual(usageOf(11, 22, 4, expected));
+    }
+  });
+
+  it('is told as a naive reader cuts it, whatever its bytes', async () => {
+    const asked = await Promise.all(
+      fc.sample(MODEL_BYTES, 300).map(async (bytes) => {
+        const [answer, told] = await ask(inPieces([named(bytes)]), true);
+        expect(answer.status).toBe(200);
+        return { bytes, told };
+      }),
+    );
+    for (const { bytes, told } of asked) {
+      const expected = modelOf(bytes);
+      expect(await told(), bytes.toString('hex')).toEqual({
+        ...usageOf(11, 22, 4),
+        model: expected,
+      });
+    }
+  });
+
+  it.each([
+    ['of a known length', (body: Buffer) => whole(body)],
+    ['of an unknown length', (body: Buffer) => inPieces([body])],
+  ])('%s that is no UTF-8 or very long takes no other request’s usage with it', async (_name, reply) => {
+    const odd = [
+      Buffer.from([0x61, 0xe6, 0x97]),
+      Buffer.from([0xff]),
+      Buffer.from([0xed, 0xa0, 0x80]),
+      Buffer.alloc(900_000, 'é'),
+    ];
+    const asked = await Promise.all(
+      [...odd, Buffer.from('m-2'), ...odd, Buffer.from('m-2')].map(async (model) => {
+        const [answer, told] = await ask(reply(named(model)), true);
+        expect(answer.status).toBe(200);
+        return { model: model.toString(), told };
+      }),
+    );
+    for (const { model, told } of asked) {
+      const usage = await told();
+      if (model === 'm-2') expect(usage).toEqual(usageOf(11, 22, 4));
+    }
   });
 });
 
