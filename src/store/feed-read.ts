@@ -14,7 +14,13 @@ export interface FeedPage {
   /** The last change in this snapshot. */
   readonly position: number;
   readonly changes: readonly Change[];
-  /** Age of the first of the changes by the server's clock; 0 when there are none. */
+  /** The kinds of changes that this program does not know, each once: a newer replica wrote them. */
+  readonly unknownKinds: readonly string[];
+  /** The sequence number of the page's last row, of a known kind or not; undefined when the page is empty. */
+  readonly last: number | undefined;
+  /** Reports whether the page has as many rows as were requested, so that more may follow. */
+  readonly full: boolean;
+  /** Age of the page's first row by the server's clock; 0 when the page is empty. */
   readonly oldestAgeMs: number;
 }
 
@@ -59,23 +65,28 @@ export async function readPage(db: Database, { after, limit, withTimeline }: Fee
   if (first === undefined) {
     throw new Fault('the change feed has no state');
   }
-  const changes = rows.filter((row) => row['seq'] !== null).map(change);
+  const written = rows.filter((row) => row['seq'] !== null);
+  const last = written.at(-1)?.['seq'];
   return {
     epoch: String(first['epoch']),
     timeline: typeof first['timeline'] === 'string' ? first['timeline'] : undefined,
     prunedThrough: Number(first['pruned_through']),
     position: Number(first['position']),
-    changes,
-    oldestAgeMs: changes.length === 0 ? 0 : Math.max(0, Number(first['age_ms'])),
+    changes: written.flatMap(knownChange),
+    unknownKinds: [...new Set(written.map((row) => String(row['kind'])).filter((kind) => kindOf(kind) === undefined))],
+    last: last === undefined ? undefined : Number(last),
+    full: written.length === limit,
+    oldestAgeMs: written.length === 0 ? 0 : Math.max(0, Number(first['age_ms'])),
   };
 }
 
 const KINDS: readonly ChangeKind[] = ['key', 'user', 'session', 'tenant', 'global', 'signing_keys'];
 
-function change(row: Row): Change {
-  const kind = KINDS.find((known) => known === row['kind']);
-  if (kind === undefined) {
-    throw new Fault(`the change feed tells of something unknown: ${String(row['kind'])}`);
-  }
-  return { seq: Number(row['seq']), kind, key: String(row['key']) };
+function kindOf(text: unknown): ChangeKind | undefined {
+  return KINDS.find((known) => known === text);
+}
+
+function knownChange(row: Row): Change[] {
+  const kind = kindOf(row['kind']);
+  return kind === undefined ? [] : [{ seq: Number(row['seq']), kind, key: String(row['key']) }];
 }

@@ -5,6 +5,9 @@
  * The place is lost when the feed's epoch or the server's timeline is another, when the server is behind what was read (it failed over
  * to a standby that lagged), or when lines not yet read have been pruned. Then the caches are told to forget everything.
  *
+ * During an upgrade a newer replica may write a kind of change that this program does not know. Such a change may invalidate anything, so
+ * it flushes the caches, and the feed reads on.
+ *
  * One read runs at a time. Whoever calls catchUp() waits for a read that began after the call, shared by all who called meanwhile.
  */
 
@@ -16,7 +19,12 @@ import { listenForChanges } from './feed-notifications.ts';
 import { pruneChanges } from './feed-prune.ts';
 import { type FeedPage, readPage, tellsTimeline } from './feed-read.ts';
 
-export type FlushReason = 'epoch' | 'timeline' | 'behind' | 'pruned' | 'listener';
+export type FlushReason = 'epoch' | 'timeline' | 'behind' | 'pruned' | 'listener' | 'unknown_kind';
+
+/** Characters of an unknown kind that are reported. */
+const MAX_KIND_LENGTH = 64;
+/** Unknown kinds that are reported; the flushes for further ones are only counted. */
+const MAX_REPORTED_KINDS = 100;
 
 /** What happens in the feed, for logs and counters. Nothing here may throw. */
 export interface FeedEvents {
@@ -26,6 +34,8 @@ export interface FeedEvents {
   onFlush?(reason: FlushReason): void;
   /** A writer asks how far this process has applied the feed; without notifications, never. */
   onReportRequest?(): void;
+  /** Called once for each kind of change that this program does not know. Every such change flushes the caches. */
+  onUnknownKind?(kind: string): void;
 }
 
 export interface FeedOptions {
@@ -69,6 +79,7 @@ export class ChangeFeed implements FeedClock {
   #state: 'new' | 'reading' | 'stopped' = 'new';
   #timers: NodeJS.Timeout[] = [];
   #stopListening: (() => Promise<void>) | undefined;
+  readonly #reportedKinds = new Set<string>();
 
   constructor(options: FeedOptions) {
     this.#options = {
@@ -211,7 +222,7 @@ export class ChangeFeed implements FeedClock {
       if (lost === undefined) {
         this.#apply(place, page);
         lagMs = Math.max(lagMs, page.oldestAgeMs);
-        full = page.changes.length === limit;
+        full = page.full;
       } else {
         this.#flush(page, lost);
         full = false;
@@ -224,8 +235,12 @@ export class ChangeFeed implements FeedClock {
   }
 
   #apply(place: Place, page: FeedPage): void {
-    const last = page.changes.at(-1)?.seq;
+    const { last } = page;
     if (last === undefined) {
+      return;
+    }
+    if (page.unknownKinds.length > 0) {
+      this.#flushUnknown(place, last, page.unknownKinds);
       return;
     }
     for (const listener of this.#options.listeners) {
@@ -239,6 +254,20 @@ export class ChangeFeed implements FeedClock {
       }
     }
     this.#place = { ...place, last };
+  }
+
+  /** Nothing is known of what these changes are about, so every cache is flushed; the position goes on as usual. */
+  #flushUnknown(place: Place, last: number, kinds: readonly string[]): void {
+    for (const listener of this.#options.listeners) {
+      listener.flush(last);
+    }
+    this.#place = { ...place, last };
+    this.#options.events.onFlush?.('unknown_kind');
+    for (const kind of kinds.map((text) => text.slice(0, MAX_KIND_LENGTH))) {
+      if (this.#reportedKinds.has(kind) || this.#reportedKinds.size >= MAX_REPORTED_KINDS) continue;
+      this.#reportedKinds.add(kind);
+      this.#options.events.onUnknownKind?.(kind);
+    }
   }
 
   #flush(page: FeedPage, lost: FlushReason): void {

@@ -15,6 +15,8 @@ export interface FeedReports {
   /** @param lagMs how old the oldest change just applied was; 0 when there was none */
   onPoll(lagMs: number): void;
   onFlush(reason: string): void;
+  /** Called once for each kind of change that this program does not know. */
+  onUnknownKind(kind: string): void;
 }
 
 export interface Watched {
@@ -132,12 +134,19 @@ export function createTelemetry(options: LogOptions): Telemetry {
 
 function feedReports(log: Log, metrics: Metrics): FeedReports {
   const lag = metrics.histogram('postern_feed_lag_seconds', 'How old the oldest change of a batch was when it was applied.');
-  const counts = { polls: 0, errors: 0, flushes: 0 };
+  const counts = { polls: 0, errors: 0, flushes: 0, unknown: 0 };
   metrics.counter({ name: 'postern_feed_polls_total', help: 'Readings of the change feed that succeeded.' }, () => counts.polls);
   metrics.counter({ name: 'postern_feed_errors_total', help: 'Readings of the change feed that failed.' }, () => counts.errors);
   metrics.counter(
     { name: 'postern_feed_flushes_total', help: 'Times that everything cached was forgotten.' },
     () => counts.flushes,
+  );
+  metrics.counter(
+    {
+      name: 'postern_feed_unknown_flushes_total',
+      help: 'Flushes because a newer replica wrote a kind of change that this version does not know.',
+    },
+    () => counts.unknown,
   );
   return {
     onError: (err) => {
@@ -152,7 +161,18 @@ function feedReports(log: Log, metrics: Metrics): FeedReports {
     },
     onFlush: (reason) => {
       counts.flushes++;
+      // Reported once for each kind by onUnknownKind, since a newer replica may write many of them.
+      if (reason === 'unknown_kind') {
+        counts.unknown++;
+        return;
+      }
       log.warn({ reason }, 'the change feed lost its place: everything cached is forgotten');
+    },
+    onUnknownKind: (kind) => {
+      log.warn(
+        { kind },
+        'the change feed has a kind of change that this version does not know: each such change flushes the caches. Upgrade this server',
+      );
     },
   };
 }

@@ -242,6 +242,44 @@ describe('the caches are told to forget everything', () => {
   });
 });
 
+describe('a change of a kind that this program does not know', () => {
+  const write = (kind: string) =>
+    fresh.db.query({
+      text: "insert into changes (seq, kind, key) values (nextval('change_seq'), $1, 'something')",
+      values: [kind],
+    });
+
+  test('flushes every cache, the feed reads on, and each kind is reported once', async () => {
+    await fresh.db.query({ text: 'alter table changes drop constraint changes_kind_check' });
+    const kinds: string[] = [];
+    const feed = await startFeed({
+      batchSize: 2,
+      events: {
+        onFlush: (reason) => seen.reasons.push(reason),
+        onError: (error) => seen.errors.push(error),
+        onUnknownKind: (kind) => kinds.push(kind),
+      },
+    });
+    await seedTenant(fresh.db, 'a');
+    await write('quota');
+    await write('quota');
+    await write('team');
+    await feed.catchUp();
+    expect(seen.flushes.at(-1)).toBe(feed.position);
+    expect(kinds).toEqual(['quota', 'team']);
+
+    await seedTenant(fresh.db, 'b');
+    await feed.catchUp();
+    expect(seen.keys.at(-1)).toBe('tenant b');
+    await write('quota');
+    await feed.catchUp();
+    expect(seen.flushes.at(-1)).toBe(feed.position);
+    expect(kinds).toEqual(['quota', 'team']);
+    expect(new Set(seen.reasons)).toEqual(new Set(['unknown_kind']));
+    expect(seen.errors).toEqual([]);
+  });
+});
+
 describe('pruning', () => {
   test('keeps what is young, and what is pruned leaves the position where it was', async () => {
     const feed = await startFeed({ keepMs: NEVER_MS });
