@@ -14,6 +14,7 @@ import {
   type UserId,
 } from '../../src/domain/ids.ts';
 import type { KeyRecord, PolicyRecord, TenantRecord, UserRecord } from '../../src/domain/records.ts';
+import type { Steps } from '../../src/domain/steps.ts';
 import type { LiveSource, Loaded } from '../../src/live/ports.ts';
 
 export function given<T>(value: T | undefined): T {
@@ -69,6 +70,12 @@ function keyRecord(digest: KeyDigest, index: number, tenantId: TenantId): KeyRec
   };
 }
 
+/** As the store reads rules: one step for each. */
+function* inSteps<T>(value: T): Steps<T> {
+  yield;
+  return value;
+}
+
 const asLoaded = async <T>(value: T): Promise<Loaded<T>> => ({ value, asOf: 1 });
 
 /** @param indexOf the number of each key there is; its tenant is that number modulo `tenants` */
@@ -87,15 +94,17 @@ export function memorySource(indexOf: ReadonlyMap<string, number>, tenants: numb
         roles: [fresh(given(parseRoleName('developer')), parseRoleName)],
       }),
     session: () => asLoaded(undefined),
-    tenant: (id): Promise<Loaded<TenantRecord>> =>
-      asLoaded({
-        id: fresh(id, parseTenantId),
-        status: 'active',
-        settings: { timezone: 'Europe/Berlin', max_tokens_per_request: 4096 },
-        quotas: {},
-        roles: [],
-        policies: policies(),
-      }),
-    globalPolicies: () => asLoaded([]),
+    tenant: (id): Promise<Loaded<Steps<TenantRecord>>> =>
+      asLoaded(
+        inSteps({
+          id: fresh(id, parseTenantId),
+          status: 'active',
+          settings: { timezone: 'Europe/Berlin', max_tokens_per_request: 4096 },
+          quotas: {},
+          roles: [],
+          policies: policies(),
+        }),
+      ),
+    globalPolicies: () => asLoaded(inSteps([])),
   };
 }

@@ -1,14 +1,20 @@
-/** Records of the store become what deciding needs, once, when they are loaded. */
+/**
+ * Records of the store become what deciding needs, once, when they are loaded. The rules of one tenant may take a megabyte, so they are
+ * compiled in steps: the cache runs them in slices, and decides other requests in between.
+ */
 
 import type { RoleName } from '../domain/ids.ts';
 import type { PolicyRecord, ResourceConstraints, TenantRecord } from '../domain/records.ts';
 import { isBuiltinRole } from '../domain/roles.ts';
+import { finish, type Steps } from '../domain/steps.ts';
 import { type Grant, makeGrant } from './grants.ts';
 import { interned } from './interned.ts';
 import type { TenantView } from './model.ts';
-import { compilePolicy, type PolicySet, policyList } from './policies.ts';
+import { compilePolicy, type Policy, type PolicySet, policyListInSteps } from './policies.ts';
 
 const MAX_INTERNED = 4096;
+/** A tenant with more roles or policies than that shares none with others: writing each one's key out costs more than the memory is worth. */
+const MAX_SHARED = 64;
 
 const grantOf = interned(
   MAX_INTERNED,
@@ -27,17 +33,33 @@ export function compileGrant(permissions: readonly string[], constraints: Resour
 
 /** Disabled policies are never in force, so they are not in the set. */
 export function compilePolicies(records: readonly PolicyRecord[]): PolicySet {
-  const policies = records.filter((record) => record.enabled).map(policyOf);
-  return Object.freeze({
-    denies: policyList(policies.filter((policy) => policy.effect === 'deny')),
-    allows: policyList(policies.filter((policy) => policy.effect === 'allow')),
-  });
+  return finish(compilePoliciesInSteps(records));
+}
+
+/** `compilePolicies`, with one policy for a step. */
+export function* compilePoliciesInSteps(records: readonly PolicyRecord[]): Steps<PolicySet> {
+  const compile = records.length > MAX_SHARED ? compilePolicy : policyOf;
+  const denies: Policy[] = [];
+  const allows: Policy[] = [];
+  for (const record of records) {
+    if (!record.enabled) continue;
+    (record.effect === 'deny' ? denies : allows).push(compile(record));
+    yield;
+  }
+  return Object.freeze({ denies: yield* policyListInSteps(denies), allows: yield* policyListInSteps(allows) });
 }
 
 export function compileTenant(record: TenantRecord): TenantView {
+  return finish(compileTenantInSteps(record));
+}
+
+/** `compileTenant`, with one role or policy for a step. */
+export function* compileTenantInSteps(record: TenantRecord): Steps<TenantView> {
+  const compile = record.roles.length > MAX_SHARED ? makeGrant : compileGrant;
   const roles = new Map<RoleName, Grant>();
   for (const role of record.roles) {
-    if (!isBuiltinRole(role.name)) roles.set(role.name, compileGrant(role.permissions, role.constraints));
+    if (!isBuiltinRole(role.name)) roles.set(role.name, compile(role.permissions, role.constraints));
+    yield;
   }
   return Object.freeze({
     id: record.id,
@@ -45,6 +67,6 @@ export function compileTenant(record: TenantRecord): TenantView {
     settings: record.settings,
     quotas: record.quotas,
     roles,
-    policies: compilePolicies(record.policies),
+    policies: yield* compilePoliciesInSteps(record.policies),
   });
 }

@@ -3,6 +3,7 @@
 import type { PolicyName, RoleName } from '../domain/ids.ts';
 import type { PolicyRecord } from '../domain/records.ts';
 import { isBuiltinRole } from '../domain/roles.ts';
+import { finish, type Steps } from '../domain/steps.ts';
 import { type Circumstances, type CompiledConditions, compileConditions, conditionsHold } from './conditions.ts';
 import { compileNames, type NameSet, namesMatch } from './globs.ts';
 import { type Permission, RESOURCE_KINDS, type Resource, type ResourceKind } from './model.ts';
@@ -95,9 +96,10 @@ export function compilePolicy(record: PolicyRecord): Policy {
 const INDEXED_FROM = 16;
 const MAX_PICKED = 256;
 
-function indexOf(policies: readonly Policy[]): PolicyIndex {
+function* indexOf(policies: readonly Policy[]): Steps<PolicyIndex> {
   const byAction = new Map<string, number[]>();
   for (const [position, policy] of policies.entries()) {
+    yield;
     for (const text of policy.actions.all ? ['*'] : policy.actions.texts) {
       const positions = byAction.get(text);
       if (positions === undefined) byAction.set(text, [position]);
@@ -108,8 +110,13 @@ function indexOf(policies: readonly Policy[]): PolicyIndex {
 }
 
 export function policyList(policies: readonly Policy[]): PolicyList {
+  return finish(policyListInSteps(policies));
+}
+
+/** Sorting is one step: the store delivers policies by name, and sorting a sorted list costs little. */
+export function* policyListInSteps(policies: readonly Policy[]): Steps<PolicyList> {
   const sorted = policies.toSorted((left, right) => (left.name < right.name ? -1 : left.name > right.name ? 1 : 0));
-  return { policies: sorted, index: sorted.length > INDEXED_FROM ? indexOf(sorted) : undefined };
+  return { policies: sorted, index: sorted.length > INDEXED_FROM ? yield* indexOf(sorted) : undefined };
 }
 
 function pick(policies: readonly Policy[], index: PolicyIndex, permissions: readonly Permission[]): readonly Policy[] {

@@ -108,7 +108,8 @@ export function createGate(parts: GateParts): Gate {
       case 'denied':
         return answer(attempt, request, { kind: 'deny', code: match.code, detail: match.detail });
       case 'matched': {
-        const resolution = resolver.resolve(readCredential(input.authorization), input.tenant, attempt.startedAtMs);
+        const credential = readCredential(input.authorization);
+        const resolution = resolver.resolve(credential, input.tenant, attempt.startedAtMs, input.clientAddress, maxWaitMs);
         if (resolution instanceof Promise) return wait(attempt, request, match, resolution);
         return conclude(attempt, request, match, resolution, attempt.startedAtMs);
       }

@@ -13,8 +13,19 @@ export interface Resolution {
 }
 
 export interface Resolver {
-  /** Who the credential proves, and the world around them. The value itself when it is at hand; throws or rejects when it cannot say. */
-  resolve(credential: CredentialForm, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
+  /**
+   * Returns the principal that the credential proves, and the snapshot around it: the value itself when it is cached, else a promise.
+   * @param client the client's address: look-ups of credentials that were never seen wait fairly between clients
+   * @param maxWaitMs how long the check waits for the promise; default: 2000
+   * @throws Fault (also by rejecting) when it cannot say
+   */
+  resolve(
+    credential: CredentialForm,
+    tenant: HeaderValue,
+    nowMs: number,
+    client?: string,
+    maxWaitMs?: number,
+  ): Resolution | Promise<Resolution>;
 }
 
 /** The tighter of a request's rate limits, as far as this process knows. */

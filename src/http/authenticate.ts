@@ -12,7 +12,8 @@ import { headerValue } from './headers.ts';
 
 /** The live cache, as far as this file needs it. Rejects with a Fault, which is no denial. */
 export interface Resolver {
-  resolve(credential: CredentialForm, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
+  /** @param client the client's address: look-ups of credentials that were never seen wait fairly between clients */
+  resolve(credential: CredentialForm, tenant: HeaderValue, nowMs: number, client?: string): Resolution | Promise<Resolution>;
 }
 
 export interface IncomingRequest {
@@ -39,10 +40,11 @@ const EVERY_TENANT = '*';
 export async function authenticate(resolver: Resolver, request: IncomingRequest, named?: NamedTenant): Promise<Caller> {
   const credential = readCredential(headerValue(request.rawHeaders, 'authorization'));
   const header = headerValue(request.rawHeaders, 'x-tenant-id');
-  const first = await resolver.resolve(credential, header, request.nowMs);
+  const first = await resolver.resolve(credential, header, request.nowMs, request.address);
   const principal = provedPrincipal(first);
   const tenant = chosenTenant(principal, header, named);
-  const { identity, snapshot } = tenant === header ? first : await resolver.resolve(credential, tenant, request.nowMs);
+  const { identity, snapshot } =
+    tenant === header ? first : await resolver.resolve(credential, tenant, request.nowMs, request.address);
   if (identity.kind !== 'proved' || snapshot === undefined) throw invalidCredential();
   return {
     principal: identity.principal,

@@ -17,16 +17,26 @@
  * change, an equal one is not enough; and a position that is no whole number never lands. Then a source whose position and value are
  * not quite of one snapshot can cost a second load, but cannot bring back what was revoked.
  *
+ * Compiling a value may take several turns of the event loop. A change that is applied while it runs counts as one that was applied
+ * while the load ran: the rule is checked in the same synchronous step that stores the entry, and a value that cannot land any more is
+ * not compiled to its end.
+ *
  * What does not land is not used either: the value is loaded again, a bounded number of times. "There is no such thing" lands by the
  * same rule, in a memory of its own that is small and short.
  *
- * Absent here: timers, and any use of the wall clock.
+ * Absent here: any use of the wall clock.
  */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { type Fill, type FillGate, Fills } from './fills.ts';
+import type { Steps } from '../domain/steps.ts';
+import type { Cooldown } from './cooldown.ts';
+import { type Fill, Fills } from './fills.ts';
+import type { KnownCredentials } from './known-credentials.ts';
+import type { LoadLimiter, Patience } from './load-limiter.ts';
 import type { Loaded } from './ports.ts';
 import { Remembered } from './remembered.ts';
+import type { StepRunner } from './slices.ts';
 import { Tombstones } from './tombstones.ts';
 
 /** What a look-up finds where the store has nothing. A look-up that finds `undefined` has to load first. */
@@ -39,20 +49,37 @@ export const MAX_TOMBSTONES = 10_000;
 /** Loads of one fill, when what they bring may not land. */
 export const LOADS_PER_FILL = 3;
 
+/** What decisions see of a record, and how much of the cache's capacity it takes. */
+export interface Compiled<Value> {
+  /** Frozen. */
+  readonly value: Value;
+  /** In the unit of `maxWeight`; at least 1. */
+  readonly weight: number;
+}
+
 export interface LiveMapParts<Key extends string, Stored, Value> {
-  readonly capacity: number;
-  /** How much of the capacity a record takes, at least 1; undefined = each takes 1. */
-  readonly places?: (record: Stored) => number;
-  readonly load: (key: Key) => Promise<Loaded<Stored | undefined>>;
-  /** Makes the frozen value that decisions see. Runs once per load. */
-  readonly compile: (record: Stored, key: Key) => Value;
-  readonly gate: FillGate;
+  readonly maxEntries: number;
+  /** What all entries may weigh together. An entry that alone weighs more gets the full capacity. */
+  readonly maxWeight: number;
+  /** @param known whether the key was loaded and found before */
+  readonly load: (key: Key, known: boolean) => Promise<Loaded<Stored | undefined>>;
+  /** Runs once per load that may land. */
+  readonly compile: (record: Stored, key: Key) => Steps<Compiled<Value>>;
+  readonly runner: StepRunner;
+  /** Of keys that were found before. */
+  readonly limiter: LoadLimiter;
+  /** For keys that anyone may make up: which ones were found before, and the limiter of the others. Absent: all count as found. */
+  readonly unseen?: { readonly known: KnownCredentials; readonly limiter: LoadLimiter };
+  /** Holds up refills that follow a long one; absent where none is long. */
+  readonly cooldown?: Cooldown;
   readonly monotonicMs: () => number;
   readonly maxTombstones: number;
 }
 
 export interface MapStats {
   readonly size: number;
+  /** What the entries weigh together. */
+  readonly weight: number;
   readonly absent: number;
   readonly tombstones: number;
   /** Look-ups answered from memory. */
@@ -77,7 +104,7 @@ export class LiveMap<Key extends string, Stored, Value extends object> {
   readonly #entries: LRUCache<string, Entry<Value>>;
   readonly #absent = new Remembered<typeof ABSENT>(MAX_ABSENT, ABSENT_TTL_MS);
   readonly #tombstones: Tombstones;
-  readonly #fills: Fills;
+  readonly #fills = new Fills();
   #generation = 0;
   #hits = 0;
   #misses = 0;
@@ -86,14 +113,13 @@ export class LiveMap<Key extends string, Stored, Value extends object> {
   constructor(parts: LiveMapParts<Key, Stored, Value>) {
     this.#parts = parts;
     this.#entries = new LRUCache({
-      max: parts.capacity,
-      ...(parts.places === undefined ? {} : { maxSize: parts.capacity }),
+      max: parts.maxEntries,
+      maxSize: parts.maxWeight,
       dispose: (entry) => {
         entry.current = false;
       },
     });
     this.#tombstones = new Tombstones(parts.maxTombstones);
-    this.#fills = new Fills(parts.gate);
   }
 
   /** What is known of the key now; undefined = it has to be loaded. Never waits. */
@@ -121,14 +147,24 @@ export class LiveMap<Key extends string, Stored, Value extends object> {
     return absent;
   }
 
+  /** Reports whether loading the key takes the capacity that is set apart for keys that were found before. */
+  isKnown(key: Key): boolean {
+    const { unseen } = this.#parts;
+    return unseen === undefined || unseen.known.has(key);
+  }
+
   /**
    * Loads the key, or waits for the load under way.
    * @returns true when it can be peeked now, unless something removes it first; false when what came may not be used
-   * @throws Fault (by rejecting) when the store cannot answer, or too many loads are under way
+   * @throws Fault (by rejecting) when the store cannot answer, too many loads wait, or the patience is over before the load begins
    */
-  fill(key: Key): Promise<boolean> {
+  fill(key: Key, patience: Patience): Promise<boolean> {
     this.#misses++;
-    return this.#fills.join(key, (fill) => this.#loadUntilLanded(key, fill));
+    const { unseen, limiter } = this.#parts;
+    const known = this.isKnown(key);
+    return this.#fills.join(key, known ? limiter : (unseen?.limiter ?? limiter), patience, (fill) =>
+      this.#loadUntilLanded(key, known, fill),
+    );
   }
 
   apply(key: string, seq: number): void {
@@ -155,6 +191,7 @@ export class LiveMap<Key extends string, Stored, Value extends object> {
   stats(): MapStats {
     return {
       size: this.#entries.size,
+      weight: this.#entries.calculatedSize,
       absent: this.#absent.size,
       tombstones: this.#tombstones.size,
       hits: this.#hits,
@@ -163,15 +200,28 @@ export class LiveMap<Key extends string, Stored, Value extends object> {
     };
   }
 
-  async #loadUntilLanded(key: Key, fill: Fill): Promise<boolean> {
-    for (let load = 0; load < LOADS_PER_FILL; load++) {
+  async #loadUntilLanded(key: Key, known: boolean, fill: Fill): Promise<boolean> {
+    const { load, compile, runner, monotonicMs, cooldown } = this.#parts;
+    for (let attempt = 0; attempt < LOADS_PER_FILL; attempt++) {
+      const restMs = cooldown?.restMs(key, monotonicMs()) ?? 0;
+      if (restMs > 0) await sleep(restMs);
       fill.overtakenBy = -1;
       const generation = this.#generation;
-      const loadedAtMs = Math.floor(this.#parts.monotonicMs());
-      const { value, asOf } = await this.#parts.load(key);
-      if (generation === this.#generation && this.#mayLand(key, asOf, fill)) {
-        this.#land(key, value, loadedAtMs);
-        return true;
+      const loadedAtMs = Math.floor(monotonicMs());
+      const { value: record, asOf } = await load(key, known);
+      const mayLand = (): boolean => generation === this.#generation && this.#mayLand(key, asOf, fill);
+      if (record === undefined) {
+        if (mayLand()) {
+          this.#landAbsence(key, loadedAtMs);
+          return true;
+        }
+      } else {
+        const { value: compiled, spentMs } = await runner.run(compile(record, key), mayLand);
+        cooldown?.note(key, spentMs, monotonicMs());
+        if (compiled !== undefined && mayLand()) {
+          this.#land(key, compiled, loadedAtMs);
+          return true;
+        }
       }
       this.#refusedLandings++;
     }
@@ -182,17 +232,15 @@ export class LiveMap<Key extends string, Stored, Value extends object> {
     return Number.isSafeInteger(asOf) && asOf >= this.#tombstones.newest(key) && asOf > fill.overtakenBy;
   }
 
-  #land(key: Key, record: Stored | undefined, loadedAtMs: number): void {
-    if (record === undefined) {
-      this.#entries.delete(key);
-      this.#absent.put(key, ABSENT, loadedAtMs);
-    } else {
-      const value = this.#parts.compile(record, key);
-      this.#absent.delete(key);
-      const { places, capacity } = this.#parts;
-      // What takes more than there is has it to itself.
-      const size = places === undefined ? {} : { size: Math.min(capacity, places(record)) };
-      this.#entries.set(key, { value, loadedAtMs, current: true }, size);
-    }
+  #landAbsence(key: Key, loadedAtMs: number): void {
+    this.#entries.delete(key);
+    this.#absent.put(key, ABSENT, loadedAtMs);
+  }
+
+  #land(key: Key, { value, weight }: Compiled<Value>, loadedAtMs: number): void {
+    const { maxWeight, unseen } = this.#parts;
+    this.#absent.delete(key);
+    this.#entries.set(key, { value, loadedAtMs, current: true }, { size: Math.min(maxWeight, weight) });
+    unseen?.known.add(key);
   }
 }

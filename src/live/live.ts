@@ -5,32 +5,42 @@
  * missing is loaded and the look-up starts again from the credential, so that nothing that was replaced meanwhile is used.
  */
 
-import { compilePolicies, compileTenant } from '../decision/compile.ts';
+import { parseAddress } from '../decision/address.ts';
+import { compilePoliciesInSteps, compileTenantInSteps } from '../decision/compile.ts';
 import type { HeaderValue } from '../decision/model.ts';
 import type { CredentialForm } from '../domain/credential.ts';
 import { Fault } from '../domain/errors.ts';
 import type { KeyDigest, UserId } from '../domain/ids.ts';
-import { FillGate } from './fills.ts';
+import { inOneStep } from '../domain/steps.ts';
+import { Cooldown } from './cooldown.ts';
 import { Freshness } from './freshness.ts';
 import { Interner } from './interner.ts';
+import { KnownCredentials } from './known-credentials.ts';
+import { type LimitedClass, type Limiters, makeLimiters } from './limits.ts';
 import { LiveMap, MAX_TOMBSTONES, type MapStats } from './live-map.ts';
+import type { LimiterStats, Patience } from './load-limiter.ts';
 import { DEPTH, type Found, GLOBAL, lookUp, type Maps, type Missing, type Subject } from './lookup.ts';
 import type { Change, ChangeListener, FeedClock, LiveSource, TokenVerifier } from './ports.ts';
 import { INVALID, MISSING, type Resolution } from './resolution.ts';
-import { liveKey, liveSession, liveUser, placesOfKey } from './values.ts';
+import { weightOfPolicies, weightOfTenant } from './rules-weight.ts';
+import { AT_ONCE, onEventLoop, Slices, type StepRunner } from './slices.ts';
+import { liveKey, liveSession, liveUser, weightOfKey } from './values.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
+import { Waiting, type WaitingStats } from './waiting.ts';
 
 export type { Resolution } from './resolution.ts';
 
-export const MAX_FILLS = 512;
-export const MAX_VERIFICATIONS = 512;
-/** Resolutions that wait for a load at once. */
-export const MAX_WAITING = 10_000;
 /** How often a resolution starts again when what it loaded was replaced meanwhile. */
 export const ROUNDS = 3;
+/** How long a request waits for its resolution, in milliseconds, if it does not say. */
+const DEFAULT_MAX_WAIT_MS = 2000;
 /** The feed is read at most once, then come the loads, then the look-up that finds everything. */
 const STEPS_PER_ROUND = 1 + DEPTH + 1;
 const MIN_TENANTS = 1000;
+/** Memory for the compiled rules of all cached tenants: 244 MiB for the default of 200,000 credentials. */
+const RULES_BYTES_PER_CREDENTIAL = 1280;
+/** Enough for several tenants with the largest rules there may be. */
+const MIN_RULES_BYTES = 64 * 1024 * 1024;
 
 export interface LiveParts {
   readonly source: LiveSource;
@@ -44,6 +54,8 @@ export interface LiveParts {
   readonly monotonicMs: () => number;
   /** Of each kind; a smaller number costs loads that run long, never truth. */
   readonly maxTombstones?: number;
+  /** Compiles rules beside the checks. Default: in slices on the event loop. */
+  readonly runner?: StepRunner;
 }
 
 export interface LiveStats {
@@ -52,28 +64,42 @@ export interface LiveStats {
   readonly verificationsInFlight: number;
   /** Resolutions that wait for a load. */
   readonly waiting: number;
+  /** The loads of each class. */
+  readonly loads: { readonly [Name in LimitedClass]: LimiterStats };
+  /** Resolutions that were rejected because too many waited. */
+  readonly rejectedResolutions: WaitingStats;
+  /** Estimated bytes of the compiled rules of tenants and of the global policies. */
+  readonly rulesBytes: number;
 }
 
 export class Live implements ChangeListener {
   readonly #monotonicMs: () => number;
   readonly #freshness: Freshness;
   readonly #maps: Maps;
-  readonly #fills = new FillGate(MAX_FILLS);
-  readonly #verifications = new FillGate(MAX_VERIFICATIONS);
-  #waiting = 0;
+  readonly #limiters: Limiters;
+  readonly #waiting = new Waiting();
 
   constructor(parts: LiveParts) {
     this.#monotonicMs = parts.monotonicMs;
     this.#freshness = new Freshness(parts);
-    this.#maps = makeMaps(parts, this.#fills, this.#verifications);
+    this.#limiters = makeLimiters(parts.monotonicMs);
+    this.#maps = makeMaps(parts, this.#limiters);
   }
 
   /**
-   * Who the credential proves, and the part of the world that a decision about them looks at.
-   * @returns the value itself when everything is in memory; else a promise
+   * Returns the principal that the credential proves, and the part of the world that a decision about it looks at: the value itself
+   * when everything is in memory; else a promise.
+   * @param client the client's address; requests with credentials that were never valid here wait fairly between clients
+   * @param maxWaitMs how long the request waits: a load that has not begun by then is not begun on its behalf; default: 2000
    * @throws Fault (by rejecting) when it cannot be told: the store does not answer, the feed is too old, too much is under way
    */
-  resolve(credential: CredentialForm, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution> {
+  resolve(
+    credential: CredentialForm,
+    tenant: HeaderValue,
+    nowMs: number,
+    client?: string,
+    maxWaitMs?: number,
+  ): Resolution | Promise<Resolution> {
     switch (credential.kind) {
       case 'missing':
         return MISSING;
@@ -83,7 +109,7 @@ export class Live implements ChangeListener {
         return INVALID.checksum;
       case 'api_key':
       case 'token':
-        return this.#resolve(credential, tenant, nowMs);
+        return this.#resolve(credential, tenant, nowMs, client, maxWaitMs);
       default:
         return credential satisfies never;
     }
@@ -118,6 +144,14 @@ export class Live implements ChangeListener {
 
   stats(): LiveStats {
     const { keys, users, sessions, tenants, globals, tokens } = this.#maps;
+    const { rules, known, unseen, known_token, unseen_token } = this.#limiters;
+    const loads = {
+      rules: rules.stats(),
+      known: known.stats(),
+      unseen: unseen.stats(),
+      known_token: known_token.stats(),
+      unseen_token: unseen_token.stats(),
+    };
     return {
       maps: {
         keys: keys.stats(),
@@ -127,15 +161,25 @@ export class Live implements ChangeListener {
         globals: globals.stats(),
         tokens: tokens.stats(),
       },
-      fillsInFlight: this.#fills.inFlight,
-      verificationsInFlight: this.#verifications.inFlight,
-      waiting: this.#waiting,
+      fillsInFlight: loads.rules.inFlight + loads.known.inFlight + loads.unseen.inFlight,
+      verificationsInFlight: loads.known_token.inFlight + loads.unseen_token.inFlight,
+      waiting: this.#waiting.size,
+      loads,
+      rejectedResolutions: this.#waiting.stats(),
+      rulesBytes: tenants.stats().weight + globals.stats().weight,
     };
   }
 
-  #resolve(subject: Subject, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution> {
+  #resolve(
+    subject: Subject,
+    tenant: HeaderValue,
+    nowMs: number,
+    client?: string,
+    maxWaitMs?: number,
+  ): Resolution | Promise<Resolution> {
     const found = this.#lookUp(subject, tenant, nowMs);
-    return found !== undefined && 'identity' in found ? found : this.#resolveCold(subject, tenant, nowMs);
+    if (found !== undefined && 'identity' in found) return found;
+    return this.#resolveCold(subject, tenant, nowMs, client, maxWaitMs, found?.unseen === true);
   }
 
   /** Undefined when nothing cached is to be trusted now. */
@@ -144,27 +188,34 @@ export class Live implements ChangeListener {
     return this.#freshness.holds(monotonicMs) ? lookUp(this.#maps, subject, tenant, nowMs, monotonicMs) : undefined;
   }
 
-  async #resolveCold(subject: Subject, tenant: HeaderValue, nowMs: number): Promise<Resolution> {
-    if (this.#waiting >= MAX_WAITING) throw new Fault('too many requests wait for the live cache');
-    this.#waiting++;
+  async #resolveCold(
+    subject: Subject,
+    tenant: HeaderValue,
+    nowMs: number,
+    client: string | undefined,
+    maxWaitMs: number = DEFAULT_MAX_WAIT_MS,
+    unseen: boolean,
+  ): Promise<Resolution> {
+    const patience: Patience = { client: networkOf(client), untilMs: this.#monotonicMs() + maxWaitMs };
+    const leave = this.#waiting.enter(unseen, patience.client);
     try {
       for (let round = 0; round < ROUNDS; round++) {
-        const resolution = await this.#round(subject, tenant, nowMs);
+        const resolution = await this.#round(subject, tenant, nowMs, patience);
         if (resolution !== undefined) return resolution;
       }
       throw new Fault('what was loaded for a request kept changing meanwhile');
     } finally {
-      this.#waiting--;
+      leave();
     }
   }
 
   /** Loads what is missing, stage by stage; undefined when something did not land, or went again before it was used. */
-  async #round(subject: Subject, tenant: HeaderValue, nowMs: number): Promise<Resolution | undefined> {
+  async #round(subject: Subject, tenant: HeaderValue, nowMs: number, patience: Patience): Promise<Resolution | undefined> {
     for (let step = 0; step < STEPS_PER_ROUND; step++) {
       const found = this.#lookUp(subject, tenant, nowMs);
       if (found === undefined) await this.#freshness.restore();
       else if ('identity' in found) return found;
-      else if (!(await allLand(found))) return undefined;
+      else if (!(await allLand(found, patience))) return undefined;
     }
     return undefined;
   }
@@ -196,37 +247,71 @@ export class Live implements ChangeListener {
   }
 }
 
-async function allLand({ missing }: Missing): Promise<boolean> {
-  const landed = await Promise.all(missing.map((load) => load()));
+async function allLand({ missing }: Missing, patience: Patience): Promise<boolean> {
+  const landed = await Promise.all(missing.map((load) => load(patience)));
   return !landed.includes(false);
 }
 
-function makeMaps(
-  { source, verifier, maxCredentials, monotonicMs, maxTombstones = MAX_TOMBSTONES }: LiveParts,
-  gate: FillGate,
-  verifications: FillGate,
-): Maps {
-  const capacity = maxCredentials;
-  const tenantCapacity = Math.max(MIN_TENANTS, Math.ceil(maxCredentials / 10));
-  const interner = new Interner(tenantCapacity);
-  const common = { gate, monotonicMs, maxTombstones };
+/** The unit of fairness between clients. An IPv6 host has a whole /64 to send from, so that counts as one client. */
+function networkOf(client: string | undefined): string {
+  const parsed = client === undefined ? undefined : parseAddress(client);
+  if (parsed === undefined) return '';
+  return parsed.family === 4 ? `4:${parsed.a}` : `6:${parsed.a}:${parsed.b}`;
+}
+
+function makeMaps(parts: LiveParts, { rules, known, unseen, known_token, unseen_token }: Limiters): Maps {
+  const { source, verifier, maxCredentials, monotonicMs, maxTombstones = MAX_TOMBSTONES } = parts;
+  const maxTenants = Math.max(MIN_TENANTS, Math.ceil(maxCredentials / 10));
+  const maxRulesBytes = Math.max(MIN_RULES_BYTES, maxCredentials * RULES_BYTES_PER_CREDENTIAL);
+  const runner = parts.runner ?? new Slices({ monotonicMs: () => performance.now(), later: onEventLoop });
+  const interner = new Interner(maxTenants);
+  const common = { monotonicMs, maxTombstones };
+  const credentials = { ...common, maxEntries: maxCredentials, maxWeight: maxCredentials, runner: AT_ONCE, limiter: known };
+  const large = { ...common, runner, limiter: rules, cooldown: new Cooldown() };
   return {
     keys: new LiveMap({
-      ...common,
-      capacity,
-      places: placesOfKey,
-      load: (digest) => source.key(digest),
-      compile: (record) => liveKey(record, interner),
+      ...credentials,
+      unseen: { known: new KnownCredentials(maxCredentials), limiter: unseen },
+      load: (digest, isKnown) => source.key(digest, isKnown),
+      compile: (record) => inOneStep(() => ({ value: liveKey(record, interner), weight: weightOfKey(record) })),
     }),
     users: new LiveMap({
-      ...common,
-      capacity,
+      ...credentials,
       load: (id) => source.user(id),
-      compile: (record, id) => liveUser(record, id, interner),
+      compile: (record, id) => inOneStep(() => ({ value: liveUser(record, id, interner), weight: 1 })),
     }),
-    sessions: new LiveMap({ ...common, capacity, load: (id) => source.session(id), compile: liveSession }),
-    tenants: new LiveMap({ ...common, capacity: tenantCapacity, load: (id) => source.tenant(id), compile: compileTenant }),
-    globals: new LiveMap({ ...common, capacity: 1, load: () => source.globalPolicies(), compile: compilePolicies }),
-    tokens: new VerifiedTokens({ capacity, verifier, gate: verifications, monotonicMs }),
+    sessions: new LiveMap({
+      ...credentials,
+      load: (id) => source.session(id),
+      compile: (record, id) => inOneStep(() => ({ value: liveSession(record, id), weight: 1 })),
+    }),
+    tenants: new LiveMap({
+      ...large,
+      maxEntries: maxTenants,
+      maxWeight: maxRulesBytes,
+      load: (id) => source.tenant(id),
+      *compile(reading) {
+        const record = yield* reading;
+        return { value: yield* compileTenantInSteps(record), weight: yield* weightOfTenant(record) };
+      },
+    }),
+    globals: new LiveMap({
+      ...large,
+      cooldown: new Cooldown(),
+      maxEntries: 1,
+      maxWeight: maxRulesBytes,
+      load: () => source.globalPolicies(),
+      *compile(reading) {
+        const records = yield* reading;
+        return { value: yield* compilePoliciesInSteps(records), weight: 1 + (yield* weightOfPolicies(records)) };
+      },
+    }),
+    tokens: new VerifiedTokens({
+      capacity: maxCredentials,
+      verifier,
+      limiter: known_token,
+      unseenLimiter: unseen_token,
+      monotonicMs,
+    }),
   };
 }

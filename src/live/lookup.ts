@@ -5,7 +5,9 @@ import type { PolicySet } from '../decision/policies.ts';
 import { effectiveTenant } from '../decision/tenant.ts';
 import type { KeyDigest, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../domain/records.ts';
+import type { Steps } from '../domain/steps.ts';
 import { ABSENT, type Entry, type LiveMap } from './live-map.ts';
+import type { Patience } from './load-limiter.ts';
 import { EXPIRED, INVALID, type Resolution, type World } from './resolution.ts';
 import { keyRefused, ownerRefused, sessionRefused, userRefused } from './standing.ts';
 import {
@@ -23,8 +25,8 @@ export interface Maps {
   readonly keys: LiveMap<KeyDigest, KeyRecord, LiveKey>;
   readonly users: LiveMap<UserId, UserRecord, LiveUser>;
   readonly sessions: LiveMap<SessionId, SessionRecord, LiveSession>;
-  readonly tenants: LiveMap<TenantId, TenantRecord, TenantView>;
-  readonly globals: LiveMap<'', readonly PolicyRecord[], PolicySet>;
+  readonly tenants: LiveMap<TenantId, Steps<TenantRecord>, TenantView>;
+  readonly globals: LiveMap<'', Steps<readonly PolicyRecord[]>, PolicySet>;
   readonly tokens: VerifiedTokens;
 }
 
@@ -35,11 +37,13 @@ export type Subject =
   | { readonly kind: 'user'; readonly id: UserId };
 
 /** @returns whether what was loaded may be looked up now */
-export type Load = () => Promise<boolean>;
+export type Load = (patience: Patience) => Promise<boolean>;
 
 /** What has to be loaded before the look-up gets further. */
 export interface Missing {
   readonly missing: readonly Load[];
+  /** True when the credential was never valid here, as far as is remembered: anyone may make up as many as it likes. */
+  readonly unseen?: boolean;
 }
 
 export type Found = Resolution | Missing;
@@ -65,7 +69,9 @@ export function lookUp(maps: Maps, subject: Subject, header: HeaderValue, nowMs:
 
 function ofKey(maps: Maps, digest: KeyDigest, header: HeaderValue, nowMs: number, monotonicMs: number): Found {
   const key = maps.keys.peek(digest, monotonicMs);
-  if (key === undefined) return { missing: [() => maps.keys.fill(digest)] };
+  if (key === undefined) {
+    return { missing: [(patience) => maps.keys.fill(digest, patience)], unseen: !maps.keys.isKnown(digest) };
+  }
   if (key === ABSENT) return INVALID.unknown;
   const refused = keyRefused(key, nowMs);
   if (refused !== undefined) return INVALID[refused];
@@ -77,7 +83,7 @@ function ofKey(maps: Maps, digest: KeyDigest, header: HeaderValue, nowMs: number
   const owner = maps.users.find(ownerId, monotonicMs);
   if (owner === undefined) {
     const { tenantId } = key.made.principal;
-    return { missing: [() => maps.users.fill(ownerId), ...missingOfTenants(maps, [tenantId], monotonicMs)] };
+    return { missing: [(patience) => maps.users.fill(ownerId, patience), ...missingOfTenants(maps, [tenantId], monotonicMs)] };
   }
   if (owner === ABSENT) return INVALID.user_missing;
   const ownerIsRefused = ownerRefused(key, owner.value);
@@ -93,7 +99,9 @@ function ofToken(
   monotonicMs: number,
 ): Found {
   const verified = maps.tokens.peek(digest, monotonicMs);
-  if (verified === undefined) return { missing: [() => maps.tokens.fill(digest, token)] };
+  if (verified === undefined) {
+    return { missing: [(patience) => maps.tokens.fill(digest, token, patience)], unseen: !maps.tokens.isKnown(digest) };
+  }
   if (verified.kind === 'expired') return EXPIRED;
   if (verified.kind === 'invalid') return INVALID[verified.reason];
   if (nowMs < verified.validFromMs) return INVALID.malformed;
@@ -104,8 +112,8 @@ function ofToken(
   const user = maps.users.find(userId, monotonicMs);
   if (session === undefined || user === undefined) {
     const missing: Load[] = [];
-    if (session === undefined) missing.push(() => maps.sessions.fill(sessionId));
-    if (user === undefined) missing.push(() => maps.users.fill(userId));
+    if (session === undefined) missing.push((patience) => maps.sessions.fill(sessionId, patience));
+    if (user === undefined) missing.push((patience) => maps.users.fill(userId, patience));
     return { missing };
   }
   if (session === ABSENT) return INVALID.session_ended;
@@ -121,7 +129,7 @@ function ofToken(
 
 function ofUser(maps: Maps, id: UserId, header: HeaderValue, monotonicMs: number): Found {
   const user = maps.users.peek(id, monotonicMs);
-  if (user === undefined) return { missing: [() => maps.users.fill(id)] };
+  if (user === undefined) return { missing: [(patience) => maps.users.fill(id, patience)] };
   if (user === ABSENT) return INVALID.user_missing;
   const refused = userRefused(user);
   if (refused !== undefined) return INVALID[refused];
@@ -203,8 +211,8 @@ function inTheWorld(
 function missingOfTenants(maps: Maps, ids: readonly TenantId[], monotonicMs: number): Load[] {
   const missing: Load[] = [];
   for (const id of new Set(ids)) {
-    if (maps.tenants.peek(id, monotonicMs) === undefined) missing.push(() => maps.tenants.fill(id));
+    if (maps.tenants.peek(id, monotonicMs) === undefined) missing.push((patience) => maps.tenants.fill(id, patience));
   }
-  if (maps.globals.peek(GLOBAL, monotonicMs) === undefined) missing.push(() => maps.globals.fill(GLOBAL));
+  if (maps.globals.peek(GLOBAL, monotonicMs) === undefined) missing.push((patience) => maps.globals.fill(GLOBAL, patience));
   return missing;
 }

@@ -6,7 +6,13 @@ import type { KeyId } from '../domain/ids.ts';
 import type { Resolution } from './resolution.ts';
 
 interface Resolver {
-  resolve(credential: CredentialForm, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
+  resolve(
+    credential: CredentialForm,
+    tenant: HeaderValue,
+    nowMs: number,
+    client?: string,
+    maxWaitMs?: number,
+  ): Resolution | Promise<Resolution>;
 }
 
 /** Called on the path of a request: it must neither wait nor throw. */
@@ -29,8 +35,8 @@ export function notingUses(resolver: Resolver, uses: UseListener): Resolver {
     return resolution;
   };
   return {
-    resolve(credential, tenant, nowMs) {
-      const resolution = resolver.resolve(credential, tenant, nowMs);
+    resolve(credential, tenant, nowMs, client, maxWaitMs) {
+      const resolution = resolver.resolve(credential, tenant, nowMs, client, maxWaitMs);
       return resolution instanceof Promise ? resolution.then((found) => noted(found, nowMs)) : noted(resolution, nowMs);
     },
   };

@@ -2,6 +2,7 @@
 
 import type { KeyDigest, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../domain/records.ts';
+import type { Steps } from '../domain/steps.ts';
 
 /** A value as one statement saw it, with the feed's position in that same statement's snapshot. */
 export interface Loaded<T> {
@@ -9,14 +10,18 @@ export interface Loaded<T> {
   readonly asOf: number;
 }
 
-/** One query each. Rejects with a Fault when the store cannot answer in time; undefined means: there is no such thing. */
+/**
+ * Rejects with a Fault when the store cannot answer in time; undefined means: there is no such thing. The rules of a tenant, and the
+ * global ones, may be large, so they come as steps that read them; a step may throw a Fault.
+ */
 export interface LiveSource {
-  key(digest: KeyDigest): Promise<Loaded<KeyRecord | undefined>>;
+  /** @param known whether the key was found before: then its load must not wait for loads of keys that never were */
+  key(digest: KeyDigest, known: boolean): Promise<Loaded<KeyRecord | undefined>>;
   user(id: UserId): Promise<Loaded<UserRecord | undefined>>;
   session(id: SessionId): Promise<Loaded<SessionRecord | undefined>>;
   /** Deleted tenants are undefined. */
-  tenant(id: TenantId): Promise<Loaded<TenantRecord | undefined>>;
-  globalPolicies(): Promise<Loaded<readonly PolicyRecord[]>>;
+  tenant(id: TenantId): Promise<Loaded<Steps<TenantRecord> | undefined>>;
+  globalPolicies(): Promise<Loaded<Steps<readonly PolicyRecord[]>>>;
 }
 
 export type ChangeKind = 'key' | 'user' | 'session' | 'tenant' | 'global' | 'signing_keys';

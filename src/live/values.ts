@@ -59,17 +59,20 @@ export function liveKey(record: KeyRecord, interner: Interner): LiveKey {
   return Object.freeze({ ownerId: userId, expiresAtMs, graceUntilMs, revoked, made: made(principal) });
 }
 
-/** Bytes of scopes and constraints that one place of the cache is for: nearly every key has less. */
-const PLACE_BYTES = 4096;
+/** Bytes of scopes and constraints that one unit of the cache's capacity is for: nearly every key has less. */
+const UNIT_BYTES = 4096;
 /** Of a text in a set, beside its characters. */
 const TEXT_BYTES = 64;
 
-/** Whoever may make keys chooses what they carry, so many that carry much must not take more memory than the cache has. */
-export function placesOfKey({ scopes, constraints }: KeyRecord): number {
+/**
+ * Returns the units of capacity that a key takes, at least 1. The caller that creates keys chooses what they carry, so many keys that
+ * carry much must not take more memory than the cache has.
+ */
+export function weightOfKey({ scopes, constraints }: KeyRecord): number {
   const lists = [scopes, constraints.models, constraints.collections, constraints.agents];
   let bytes = 0;
   for (const list of lists) for (const text of list ?? []) bytes += text.length + TEXT_BYTES;
-  return 1 + Math.floor(bytes / PLACE_BYTES);
+  return 1 + Math.floor(bytes / UNIT_BYTES);
 }
 
 /** @param id the id that was asked for, so that the row's own copy of it need not be kept */

@@ -6,8 +6,10 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import { type FillGate, Fills } from './fills.ts';
+import { Fills } from './fills.ts';
+import { KnownCredentials } from './known-credentials.ts';
 import { LOADS_PER_FILL, MAX_ABSENT, MAX_ENTRY_AGE_MS, type MapStats } from './live-map.ts';
+import type { LoadLimiter, Patience } from './load-limiter.ts';
 import type { TokenVerifier, VerifiedToken } from './ports.ts';
 import { Remembered } from './remembered.ts';
 
@@ -19,7 +21,10 @@ type Rejected = Exclude<VerifiedToken, Accepted>;
 export interface VerifiedTokensParts {
   readonly capacity: number;
   readonly verifier: TokenVerifier;
-  readonly gate: FillGate;
+  /** Of tokens that were valid before. */
+  readonly limiter: LoadLimiter;
+  /** Of all others, which anyone may make up: so few at once that they take little of a turn of the event loop. */
+  readonly unseenLimiter: LoadLimiter;
   readonly monotonicMs: () => number;
 }
 
@@ -33,7 +38,8 @@ export class VerifiedTokens {
   readonly #parts: VerifiedTokensParts;
   readonly #entries: LRUCache<string, Entry>;
   readonly #rejected = new Remembered<Rejected>(MAX_ABSENT, REJECTED_TTL_MS);
-  readonly #fills: Fills;
+  readonly #fills = new Fills();
+  readonly #known: KnownCredentials;
   #generation = 0;
   #hits = 0;
   #misses = 0;
@@ -42,7 +48,7 @@ export class VerifiedTokens {
   constructor(parts: VerifiedTokensParts) {
     this.#parts = parts;
     this.#entries = new LRUCache({ max: parts.capacity });
-    this.#fills = new Fills(parts.gate);
+    this.#known = new KnownCredentials(parts.capacity);
   }
 
   /** What the verifier said; undefined = it has to be asked. The times of a valid token are for the caller to compare. */
@@ -57,10 +63,18 @@ export class VerifiedTokens {
     return rejected;
   }
 
+  /** As LiveMap.isKnown. */
+  isKnown(digest: string): boolean {
+    return this.#known.has(digest);
+  }
+
   /** Verifies the token, or waits for the verification under way. As LiveMap.fill. */
-  fill(digest: string, token: string): Promise<boolean> {
+  fill(digest: string, token: string, patience: Patience): Promise<boolean> {
     this.#misses++;
-    return this.#fills.join(digest, () => this.#verifyUntilLanded(digest, token));
+    const { limiter, unseenLimiter } = this.#parts;
+    return this.#fills.join(digest, this.isKnown(digest) ? limiter : unseenLimiter, patience, () =>
+      this.#verifyUntilLanded(digest, token),
+    );
   }
 
   clear(): void {
@@ -72,6 +86,7 @@ export class VerifiedTokens {
   stats(): MapStats {
     return {
       size: this.#entries.size,
+      weight: this.#entries.size,
       absent: this.#rejected.size,
       tombstones: 0,
       hits: this.#hits,
@@ -97,6 +112,7 @@ export class VerifiedTokens {
   #land(digest: string, verified: VerifiedToken, verifiedAtMs: number): void {
     if (verified.kind === 'valid') {
       this.#rejected.delete(digest);
+      this.#known.add(digest);
       this.#entries.set(digest, Object.freeze({ token: Object.freeze(verified), verifiedAtMs }));
     } else {
       this.#entries.delete(digest);

@@ -1,33 +1,56 @@
-/** What the live cache loads: one prepared statement each, which also says how far along the change feed its own snapshot was. */
+/**
+ * The loads of the live cache: prepared statements, each of which also says how far along the change feed its own snapshot was. Keys are
+ * read together, as many as are requested at a time. Rules come in pieces, and become records in steps.
+ */
 
 import { Fault } from '../domain/errors.ts';
 import type { KeyDigest, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../domain/records.ts';
+import type { Steps } from '../domain/steps.ts';
 import type { LiveSource, Loaded } from '../live/ports.ts';
+import { BatchQueue } from './batched.ts';
 import type { Database } from './database.ts';
 import type { Row } from './pool.ts';
 import { keyRecord, policyRecords, sessionRecord, tenantRecord, userRecord } from './rows.ts';
+import { makeTurns, type Turns } from './turns.ts';
+
+/** Bytes of rules in one piece, but for the last rule in it: what is parsed in one go on the deciding thread. */
+const PIECE_BYTES = 32_768;
 
 /** Lists of POLICY_MEMBERS and ROLE_MEMBERS: half the work of objects that name each member again. */
-const POLICIES = `
-  select coalesce(json_agg(json_build_array(
-    p.name, p.effect, p.actions, p.resources, p.conditions, p.applies_to, p.enabled,
-    array(select r.role_name from policy_roles r where r.policy_id = p.id order by r.role_name)
-  )), '[]')
-  from policies p`;
-const ROLES = `select coalesce(json_agg(json_build_array(r.name, r.permissions, r.resource_constraints)), '[]') from roles r`;
+const POLICY = `json_build_array(
+  p.name, p.effect, p.actions, p.resources, p.conditions, p.applies_to, p.enabled,
+  array(select r.role_name from policy_roles r where r.policy_id = p.id order by r.role_name))`;
+const ROLE = 'json_build_array(p.name, p.permissions, p.resource_constraints)';
 
-/** Each gives one row even when there is nothing, so that the position is always known; then `id` is null. */
+/** The rules of one table as pieces of JSON, by name. */
+const pieces = (table: 'policies' | 'roles', rule: string, where: string): string => `
+  select '${table}' as list, p.piece, json_agg(${rule} order by p.name collate "C")::text as rules
+  from (
+    select p.*, sum(p.octets) over (order by p.name collate "C") / ${PIECE_BYTES} as piece from ${table} p where ${where}
+  ) p
+  group by p.piece`;
+
+const KEY = `k.id, k.tenant_id, k.user_id, k.scopes, k.resource_constraints, k.rate_limit_rpm,
+        floor(extract(epoch from k.expires_at) * 1000)::float8 as expires_at_ms,
+        floor(extract(epoch from k.previous_until) * 1000)::float8 as previous_until_ms,
+        k.revoked_at is not null as revoked`;
+
+/** Each gives a row for each request even when there is nothing, so that the position is always known; then `id` is null. */
 export const STATEMENTS = {
   key: {
     name: 'live_key',
     text: `
-      select feed_position() as as_of, k.id, k.tenant_id, k.user_id, k.scopes, k.resource_constraints, k.rate_limit_rpm,
-        floor(extract(epoch from k.expires_at) * 1000)::float8 as expires_at_ms,
-        floor(extract(epoch from k.previous_until) * 1000)::float8 as previous_until_ms,
-        k.digest <> $1 as by_previous,
-        k.revoked_at is not null as revoked
+      select feed_position() as as_of, ${KEY}, k.digest <> $1 as by_previous
       from (select) one left join api_keys k on k.digest = $1 or k.previous_digest = $1`,
+  },
+  /** One snapshot for all of them, and so one position. */
+  keys: {
+    name: 'live_keys',
+    text: `
+      select feed.as_of, asked.asked_as, ${KEY}, k.digest <> asked.digest as by_previous
+      from (select feed_position() as as_of offset 0) feed cross join unnest($1::bytea[]) with ordinality as asked(digest, asked_as)
+      left join api_keys k on k.digest = asked.digest or k.previous_digest = asked.digest`,
   },
   user: {
     name: 'live_user',
@@ -46,61 +69,93 @@ export const STATEMENTS = {
   tenant: {
     name: 'live_tenant',
     text: `
-      select feed_position() as as_of, t.id, t.status, t.settings, t.quotas,
-        (${ROLES} where r.tenant_id = $1) as roles,
-        (${POLICIES} where coalesce(p.tenant_id, '') = $1) as policies
-      from (select) one left join tenants t on t.id = $1 and t.deleted_at is null`,
+      select feed_position() as as_of, t.id, t.status, t.settings, t.quotas, pieces.list, pieces.rules
+      from (select) one left join tenants t on t.id = $1 and t.deleted_at is null
+      left join (
+        ${pieces('roles', ROLE, 'p.tenant_id = $1')} union all ${pieces('policies', POLICY, "coalesce(p.tenant_id, '') = $1")}
+      ) pieces on true
+      order by pieces.list, pieces.piece`,
   },
   globalPolicies: {
     name: 'live_global_policies',
-    text: `select feed_position() as as_of, (${POLICIES} where coalesce(p.tenant_id, '') = '') as policies`,
+    text: `
+      select feed_position() as as_of, pieces.list, pieces.rules
+      from (select) one left join (${pieces('policies', POLICY, "coalesce(p.tenant_id, '') = ''")}) pieces on true
+      order by pieces.piece`,
   },
 } as const;
 
+/** Connections that loads of rules take at most: a large tenant's take long, and other loads need some too. */
+const MAX_RULE_LOADS = 4;
+const MAX_RULE_WAIT_MS = 2000;
+/** More than the live cache lets run. */
+const MAX_RULE_LOADS_WAITING = 1000;
+
 export class PostgresLiveSource implements LiveSource {
   readonly #db: Database;
+  readonly #rules: Turns;
+  /** Keys that were found before are not read together with others, which may be many. */
+  readonly #keys: { readonly [Class in 'known' | 'unseen']: BatchQueue<Buffer, Row> };
 
   constructor(db: Database) {
     this.#db = db;
+    this.#rules = makeTurns({ places: MAX_RULE_LOADS, maxWaiting: MAX_RULE_LOADS_WAITING, maxWaitMs: MAX_RULE_WAIT_MS });
+    const queue = () => new BatchQueue<Buffer, Row>((digests) => this.#keyRows(digests));
+    this.#keys = { known: queue(), unseen: queue() };
   }
 
-  key(digest: KeyDigest): Promise<Loaded<KeyRecord | undefined>> {
-    return this.#load(STATEMENTS.key, Buffer.from(digest, 'hex'), (row) => keyRecord(row, digest));
+  async key(digest: KeyDigest, known: boolean): Promise<Loaded<KeyRecord | undefined>> {
+    const row = await this.#keys[known ? 'known' : 'unseen'].ask(Buffer.from(digest, 'hex'));
+    return loaded(row, (found) => keyRecord(found, digest));
   }
 
-  user(id: UserId): Promise<Loaded<UserRecord | undefined>> {
-    return this.#load(STATEMENTS.user, id, userRecord);
+  async user(id: UserId): Promise<Loaded<UserRecord | undefined>> {
+    return loaded(first(await this.#query(STATEMENTS.user, [id])), userRecord);
   }
 
-  session(id: SessionId): Promise<Loaded<SessionRecord | undefined>> {
-    return this.#load(STATEMENTS.session, id, sessionRecord);
+  async session(id: SessionId): Promise<Loaded<SessionRecord | undefined>> {
+    return loaded(first(await this.#query(STATEMENTS.session, [id])), sessionRecord);
   }
 
-  tenant(id: TenantId): Promise<Loaded<TenantRecord | undefined>> {
-    return this.#load(STATEMENTS.tenant, id, tenantRecord);
+  async tenant(id: TenantId): Promise<Loaded<Steps<TenantRecord> | undefined>> {
+    const rows = await this.#rules.take(() => this.#query(STATEMENTS.tenant, [id]));
+    return loaded(first(rows), (row) =>
+      tenantRecord(row, { roles: piecesOf(rows, 'roles'), policies: piecesOf(rows, 'policies') }),
+    );
   }
 
-  async globalPolicies(): Promise<Loaded<readonly PolicyRecord[]>> {
-    const row = await this.#one(STATEMENTS.globalPolicies, []);
-    return { value: policyRecords(row['policies']), asOf: position(row) };
+  async globalPolicies(): Promise<Loaded<Steps<readonly PolicyRecord[]>>> {
+    const rows = await this.#rules.take(() => this.#query(STATEMENTS.globalPolicies, []));
+    return { value: policyRecords(piecesOf(rows, 'policies')), asOf: position(first(rows)) };
   }
 
-  async #load<T>(statement: (typeof STATEMENTS)[keyof typeof STATEMENTS], key: unknown, read: (row: Row) => T) {
-    const row = await this.#one(statement, [key]);
-    return { value: row['id'] === null ? undefined : read(row), asOf: position(row) };
+  /** A row for each digest, in their order. */
+  async #keyRows(digests: readonly Buffer[]): Promise<readonly Row[]> {
+    if (digests.length === 1) return [first(await this.#query(STATEMENTS.key, digests))];
+    const rows = new Map((await this.#query(STATEMENTS.keys, [digests])).map((row) => [row['asked_as'], row]));
+    return digests.map((_digest, i) => first([rows.get(i + 1)]));
   }
 
-  async #one(statement: (typeof STATEMENTS)[keyof typeof STATEMENTS], values: readonly unknown[]): Promise<Row> {
-    const rows = await this.#db.query({ ...statement, values }).catch((error: unknown) => {
+  async #query(statement: (typeof STATEMENTS)[keyof typeof STATEMENTS], values: readonly unknown[]): Promise<readonly Row[]> {
+    return this.#db.query({ ...statement, values }).catch((error: unknown) => {
       // These statements take any value, so even an answer of the server is a failure of ours.
       throw error instanceof Fault ? error : new Fault('the store refused a look-up', { cause: error });
     });
-    const [row] = rows;
-    if (row === undefined) {
-      throw new Fault('the store gave no row for a look-up');
-    }
-    return row;
   }
+}
+
+function first(rows: readonly (Row | undefined)[]): Row {
+  const [row] = rows;
+  if (row === undefined) throw new Fault('the store gave no row for a look-up');
+  return row;
+}
+
+function loaded<T>(row: Row, read: (row: Row) => T): Loaded<T | undefined> {
+  return { value: row['id'] === null ? undefined : read(row), asOf: position(row) };
+}
+
+function piecesOf(rows: readonly Row[], list: 'roles' | 'policies'): readonly string[] {
+  return rows.flatMap((row) => (row['list'] === list && typeof row['rules'] === 'string' ? [row['rules']] : []));
 }
 
 function position(row: Row): number {

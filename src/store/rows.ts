@@ -16,6 +16,7 @@ import {
   type TenantSettings,
   type UserRecord,
 } from '../domain/records.ts';
+import type { Steps } from '../domain/steps.ts';
 import type { Row } from './pool.ts';
 
 /** @param asked the digest that found the row: the key's own, or the one before its last rotation */
@@ -52,19 +53,36 @@ export function sessionRecord(row: Row): SessionRecord {
   };
 }
 
-export function tenantRecord(row: Row): TenantRecord {
+/** The lists of a tenant's rules as the live cache's statements bring them: JSON, cut into pieces of some 32 KB. */
+export interface RulePieces {
+  readonly roles: readonly string[];
+  readonly policies: readonly string[];
+}
+
+export function* tenantRecord(row: Row, { roles, policies }: RulePieces): Steps<TenantRecord> {
   return {
     id: must(parseTenantId(text(row, 'id')), 'id'),
     status: oneOf(row, 'status', ['active', 'suspended']),
     settings: settings(object(row['settings'], 'settings')),
     quotas: quotas(object(row['quotas'], 'quotas')),
-    roles: list(row['roles'], 'roles').map((role) => roleRecord(named(ROLE_MEMBERS, role, 'roles'))),
-    policies: policyRecords(row['policies']),
+    roles: yield* itemsOf(roles, 'roles', (role) => roleRecord(named(ROLE_MEMBERS, role, 'roles'))),
+    policies: yield* policyRecords(policies),
   };
 }
 
-export function policyRecords(value: unknown): readonly PolicyRecord[] {
-  return list(value, 'policies').map((policy) => policyRecord(named(POLICY_MEMBERS, policy, 'policies')));
+export function policyRecords(pieces: readonly string[]): Steps<readonly PolicyRecord[]> {
+  return itemsOf(pieces, 'policies', (policy) => policyRecord(named(POLICY_MEMBERS, policy, 'policies')));
+}
+
+function* itemsOf<T>(pieces: readonly string[], name: string, read: (item: unknown) => T): Steps<readonly T[]> {
+  const items: T[] = [];
+  for (const piece of pieces) {
+    for (const item of list(JSON.parse(piece), name)) {
+      items.push(read(item));
+      yield;
+    }
+  }
+  return items;
 }
 
 /** What the lists of the live cache's statements hold, in their order. */

@@ -1,46 +1,54 @@
 import { describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
-import { FillGate } from '../../src/live/fills.ts';
+import { inOneStep } from '../../src/domain/steps.ts';
 import { ABSENT, ABSENT_TTL_MS, LiveMap, LOADS_PER_FILL, MAX_ABSENT, MAX_ENTRY_AGE_MS } from '../../src/live/live-map.ts';
+import { LoadLimiter, type Patience } from '../../src/live/load-limiter.ts';
 import type { Loaded } from '../../src/live/ports.ts';
+import { AT_ONCE } from '../../src/live/slices.ts';
 
 interface Value {
   readonly text: string;
 }
 
+/** A request that waits two seconds from the start of the test's clock. */
+const soon = (client = '', untilMs = 2000): Patience => ({ client, untilMs });
+
 /** A map over loads that answer when the test says so. */
 function aMap({ capacity = 100, maxFills = 100, maxTombstones = 100 } = {}) {
   const clock = { nowMs: 0 };
-  const gate = new FillGate(maxFills);
+  const limiter = new LoadLimiter({ permits: maxFills, maxWaiting: 2, monotonicMs: () => clock.nowMs });
   const loads: PromiseWithResolvers<Loaded<string | undefined>>[] = [];
   const map = new LiveMap<string, string, Value>({
-    capacity,
-    gate,
+    maxEntries: capacity,
+    maxWeight: capacity,
+    runner: AT_ONCE,
+    limiter,
     maxTombstones,
     load: () => {
       const load = Promise.withResolvers<Loaded<string | undefined>>();
       loads.push(load);
       return load.promise;
     },
-    compile: (text) => {
-      if (text === 'cannot be compiled') throw new TypeError('a bug');
-      return { text };
-    },
+    compile: (text) =>
+      inOneStep(() => {
+        if (text === 'cannot be compiled') throw new TypeError('a bug');
+        return { value: { text }, weight: 1 };
+      }),
     monotonicMs: () => clock.nowMs,
   });
   const answer = (load: number, value: string | undefined, asOf: number): void => loads[load]?.resolve({ value, asOf });
   const put = async (key: string, value: string | undefined, asOf = 0): Promise<void> => {
-    const filled = map.fill(key);
+    const filled = map.fill(key, soon());
     answer(loads.length - 1, value, asOf);
     expect(await filled).toBe(true);
   };
-  return { map, clock, gate, loads, answer, put };
+  return { map, clock, limiter, loads, answer, put };
 }
 
 describe('a fill that began before a change', () => {
   test('does not bring back what was before it: change applied while the load runs, snapshot older', async () => {
     const { map, answer, loads } = aMap();
-    const filled = map.fill('key');
+    const filled = map.fill('key', soon());
     map.apply('key', 7);
     answer(0, 'before', 6);
     await new Promise(setImmediate);
@@ -54,7 +62,7 @@ describe('a fill that began before a change', () => {
 
   test('does not land at a position equal to the change either, and the next load does', async () => {
     const { map, answer } = aMap();
-    const filled = map.fill('key');
+    const filled = map.fill('key', soon());
     map.apply('key', 7);
     answer(0, 'of a position read too late', 7);
     await new Promise(setImmediate);
@@ -66,7 +74,7 @@ describe('a fill that began before a change', () => {
 
   test('lands when its snapshot shows a position beyond the change', async () => {
     const { map, answer } = aMap();
-    const filled = map.fill('key');
+    const filled = map.fill('key', soon());
     map.apply('key', 7);
     answer(0, 'after', 8);
     expect(await filled).toBe(true);
@@ -83,7 +91,7 @@ describe('a fill that began before a change', () => {
   test('does not land when it began after the change but saw an older snapshot', async () => {
     const { map, answer, loads } = aMap();
     map.apply('key', 7);
-    const filled = map.fill('key');
+    const filled = map.fill('key', soon());
     for (let load = 0; load < LOADS_PER_FILL; load++) {
       answer(load, 'of a standby that lags', 6);
       await new Promise(setImmediate);
@@ -95,7 +103,7 @@ describe('a fill that began before a change', () => {
 
   test('is not disturbed by changes of other keys', async () => {
     const { map, answer } = aMap();
-    const filled = map.fill('key');
+    const filled = map.fill('key', soon());
     map.apply('another', 7);
     answer(0, 'value', 6);
     expect(await filled).toBe(true);
@@ -104,7 +112,7 @@ describe('a fill that began before a change', () => {
 
   test.each([Number.NaN, -1, 1.5, Number.POSITIVE_INFINITY])('never lands with %d for a position', async (position) => {
     const { map, answer } = aMap();
-    const filled = map.fill('key');
+    const filled = map.fill('key', soon());
     for (let load = 0; load < LOADS_PER_FILL; load++) {
       answer(load, 'value', position);
       await new Promise(setImmediate);
@@ -115,7 +123,7 @@ describe('a fill that began before a change', () => {
 
   test('is refused also when its tombstone is gone: the floor stands for it', async () => {
     const { map, answer } = aMap({ maxTombstones: 2 });
-    const filled = map.fill('key');
+    const filled = map.fill('key', soon());
     map.apply('key', 1);
     for (let seq = 2; seq <= 4; seq++) map.apply(`another ${seq}`, seq);
     expect(map.stats().tombstones).toBeLessThanOrEqual(2);
@@ -133,7 +141,7 @@ describe('a fill that began before a change', () => {
 describe('a flush', () => {
   test('keeps what was under way from landing, however new its position', async () => {
     const { map, answer } = aMap();
-    const filled = map.fill('key');
+    const filled = map.fill('key', soon());
     map.flush(3);
     answer(0, 'of the other side of a fail-over', 1000);
     await new Promise(setImmediate);
@@ -152,7 +160,7 @@ describe('a flush', () => {
     expect(map.peek('key', 0)).toBeUndefined();
     expect(map.peek('nothing', 0)).toBeUndefined();
     expect(map.stats()).toMatchObject({ size: 0, absent: 0, tombstones: 0 });
-    const filled = map.fill('key');
+    const filled = map.fill('key', soon());
     answer(2, 'old', 8);
     await new Promise(setImmediate);
     answer(3, 'new', 9);
@@ -172,7 +180,7 @@ describe('a flush', () => {
     const { map, put, answer } = aMap();
     await put('key', 'value');
     map.apply('changed', 5);
-    const filled = map.fill('changed');
+    const filled = map.fill('changed', soon());
     map.forget();
     expect(map.peek('key', 0)).toBeUndefined();
     answer(1, 'under way', 9);
@@ -187,57 +195,72 @@ describe('a flush', () => {
 
 describe('fills', () => {
   test('one for a key, whoever asks; each who asked hears of it', async () => {
-    const { map, loads, answer, gate } = aMap();
-    const fills = Array.from({ length: 100 }, () => map.fill('key'));
+    const { map, loads, answer, limiter } = aMap();
+    const fills = Array.from({ length: 100 }, () => map.fill('key', soon()));
     expect(loads).toHaveLength(1);
-    expect(gate.inFlight).toBe(1);
+    expect(limiter.stats().inFlight).toBe(1);
     answer(0, 'value', 0);
     expect(await Promise.all(fills)).toEqual(fills.map(() => true));
-    expect(gate.inFlight).toBe(0);
+    expect(limiter.stats().inFlight).toBe(0);
   });
 
   test('one that fails is a Fault for all who wait, and leaves nothing behind', async () => {
-    const { map, loads, gate, put } = aMap();
-    const fills = [map.fill('key'), map.fill('key')];
+    const { map, loads, limiter, put } = aMap();
+    const fills = [map.fill('key', soon()), map.fill('key', soon())];
     loads[0]?.reject(new Fault('the store does not answer'));
     for (const result of await Promise.allSettled(fills))
       expect(result).toMatchObject({ status: 'rejected', reason: expect.any(Fault) });
     expect(map.peek('key', 0)).toBeUndefined();
-    expect(gate.inFlight).toBe(0);
+    expect(limiter.stats().inFlight).toBe(0);
     await put('key', 'value');
     expect(map.peek('key', 0)).toEqual({ text: 'value' });
   });
 
   test('an error that is no Fault becomes one, of the store and of compiling alike', async () => {
     const { map, loads, answer } = aMap();
-    const failing = map.fill('key');
+    const failing = map.fill('key', soon());
     loads[0]?.reject(new TypeError('a bug'));
     await expect(failing).rejects.toThrow(Fault);
-    const uncompiled = map.fill('key');
+    const uncompiled = map.fill('key', soon());
     answer(1, 'cannot be compiled', 0);
     await expect(uncompiled).rejects.toThrow(Fault);
     expect(map.peek('key', 0)).toBeUndefined();
   });
 
-  test('above the bound on fills under way a new key is a Fault, and a waiting one is not', async () => {
-    const { map, answer } = aMap({ maxFills: 2 });
-    const first = map.fill('a');
-    const second = map.fill('b');
-    await expect(map.fill('c')).rejects.toThrow(Fault);
-    const joined = map.fill('a');
+  test('above the bound on loads the next ones wait, in order; above the bound on waiting a load is a Fault', async () => {
+    const { map, loads, answer } = aMap({ maxFills: 2 });
+    const fills = ['a', 'b', 'c', 'd'].map((key) => map.fill(key, soon()));
+    await expect(map.fill('e', soon())).rejects.toThrow(Fault);
+    const joined = map.fill('c', soon());
+    expect(loads).toHaveLength(2);
+    for (let load = 0; load < 4; load++) {
+      answer(load, 'value', 0);
+      await new Promise(setImmediate);
+    }
+    expect(await Promise.all([...fills, joined])).toEqual([true, true, true, true, true]);
+  });
+
+  test('a load that no request waits for any longer does not begin; one that a later request joined does', async () => {
+    const { map, clock, loads, answer, limiter } = aMap({ maxFills: 1 });
+    const first = map.fill('a', soon());
+    const left = map.fill('b', soon());
+    const joined = [map.fill('c', soon()), map.fill('c', soon('', 5000))];
+    clock.nowMs = 2000;
     answer(0, 'value', 0);
+    await expect(left).rejects.toThrow(Fault);
+    expect(await first).toBe(true);
+    await new Promise(setImmediate);
+    expect(loads).toHaveLength(2);
     answer(1, 'value', 0);
-    expect(await Promise.all([first, second, joined])).toEqual([true, true, true]);
-    const third = map.fill('c');
-    answer(2, 'value', 0);
-    expect(await third).toBe(true);
+    expect(await Promise.all(joined)).toEqual([true, true]);
+    expect(limiter.stats()).toEqual({ inFlight: 0, waiting: 0, rejected: 0, abandoned: 1 });
   });
 });
 
 describe('what is kept', () => {
   test('an entry lives an hour from when its load began, and not at its very end', async () => {
     const { map, clock, answer } = aMap();
-    const filled = map.fill('key');
+    const filled = map.fill('key', soon());
     clock.nowMs = 500;
     answer(0, 'value', 0);
     await filled;
@@ -281,7 +304,7 @@ describe('what is kept', () => {
 
   test('an absence lands by the same rule as a value', async () => {
     const { map, answer } = aMap();
-    const filled = map.fill('key');
+    const filled = map.fill('key', soon());
     map.apply('key', 1);
     answer(0, undefined, 0);
     await new Promise(setImmediate);

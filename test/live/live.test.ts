@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { type HeaderValue, REPEATED } from '../../src/decision/model.ts';
 import type { CredentialForm } from '../../src/domain/credential.ts';
 import { Fault } from '../../src/domain/errors.ts';
-import { MAX_FILLS, type Resolution } from '../../src/live/live.ts';
+import { LIMITS } from '../../src/live/limits.ts';
+import type { Resolution } from '../../src/live/live.ts';
 import type { VerifiedToken } from '../../src/live/ports.ts';
 import { digest, keyId, roleName, sessionId, tenantId, userId } from './support/ids.ts';
 import { ModelStore, settle } from './support/model-store.ts';
@@ -369,15 +370,21 @@ describe('a fault, and never a denial or an allow', () => {
     expect(world.live.stats().maps.keys.refusedLandings).toBe(9);
   });
 
-  test('when too much is being loaded', async () => {
+  test('when more loads of unknown keys wait than may, and only for the client that sends most of them', async () => {
     const world = aLive(new ModelStore(initialState(), false));
-    const waiting = Array.from({ length: MAX_FILLS }, (_, index) =>
-      resolve(world, { kind: 'api_key', digest: digest(index + 1000) }),
+    const { permits, maxWaiting } = LIMITS.unseen;
+    const flood = Array.from({ length: permits + maxWaiting - 1 }, (_, index) =>
+      world.live.resolve({ kind: 'api_key', digest: digest(index + 1000) }, undefined, NOW, `10.0.0.${index % 2}`),
     );
-    await expect(resolve(world, owned)).rejects.toThrow(Fault);
-    expect(world.live.stats()).toMatchObject({ fillsInFlight: MAX_FILLS, waiting: MAX_FILLS });
+    const answers = Promise.allSettled(flood);
+    const last = world.live.resolve({ kind: 'api_key', digest: digest(1) }, undefined, NOW, '10.0.1.1');
+    const over = world.live.resolve({ kind: 'api_key', digest: digest(2) }, undefined, NOW, '10.0.1.2');
+    await settle();
+    expect(world.live.stats().loads.unseen).toMatchObject({ inFlight: permits, waiting: maxWaiting, rejected: 1 });
+    world.store.answersAtOnce = true;
     for (const load of world.store.pending) load.answer();
-    await Promise.all(waiting);
+    expect((await answers).filter(({ status }) => status === 'rejected')).toHaveLength(1);
+    for (const answer of await Promise.all([last, over])) expect(answer.identity.kind).toBe('proved');
     expect(world.live.stats()).toMatchObject({ fillsInFlight: 0, waiting: 0 });
   });
 });

@@ -5,6 +5,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KeyDigest, SessionId, TenantId, UserId } from '../../src/domain/ids.ts';
+import { finish } from '../../src/domain/steps.ts';
 import type { Change, ChangeKind, LiveSource, Loaded } from '../../src/live/ports.ts';
 import { digest, sessionId, tenantId, userId } from './support/ids.ts';
 
@@ -35,12 +36,12 @@ const numberIn = (text: string | undefined): number => Number(/[0-9]+$/.exec(tex
 function versions({ source, ...world }: SourceWorld): { readonly [Kind in LoadedKind]: () => Promise<Loaded<number>> } {
   const of = <T>({ value, asOf }: Loaded<T>, read: (value: T) => number): Loaded<number> => ({ value: read(value), asOf });
   return {
-    key: async () => of(await source.key(world.digest), (key) => numberIn(key?.scopes[0])),
+    key: async () => of(await source.key(world.digest, true), (key) => numberIn(key?.scopes[0])),
     user: async () => of(await source.user(world.user), (user) => numberIn(user?.roles[0])),
     session: async () =>
       of(await source.session(world.session), (session) => (session?.expiresAtMs ?? Number.NaN) - SESSION_END_MS),
-    tenant: async () => of(await source.tenant(world.tenant), (tenant) => numberIn(tenant?.roles[0]?.name)),
-    global: async () => of(await source.globalPolicies(), (policies) => numberIn(policies[0]?.name)),
+    tenant: async () => of(await source.tenant(world.tenant), (tenant) => numberIn(tenant && finish(tenant).roles[0]?.name)),
+    global: async () => of(await source.globalPolicies(), (policies) => numberIn(finish(policies)[0]?.name)),
   };
 }
 
@@ -107,7 +108,7 @@ export function liveSourceConformance(name: string, makeWorld: () => Promise<Sou
 
     test('what does not exist is undefined, as of a position', async () => {
       const { asOf } = await world.source.globalPolicies();
-      expect(await world.source.key(digest(404))).toEqual({ value: undefined, asOf });
+      expect(await world.source.key(digest(404), false)).toEqual({ value: undefined, asOf });
       expect(await world.source.user(userId(404))).toEqual({ value: undefined, asOf });
       expect(await world.source.session(sessionId(404))).toEqual({ value: undefined, asOf });
       expect(await world.source.tenant(tenantId('nowhere'))).toEqual({ value: undefined, asOf });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
-import { FillGate } from '../../src/live/fills.ts';
 import { MAX_ENTRY_AGE_MS } from '../../src/live/live-map.ts';
+import { LoadLimiter, type Patience } from '../../src/live/load-limiter.ts';
 import type { VerifiedToken } from '../../src/live/ports.ts';
 import { REJECTED_TTL_MS, VerifiedTokens } from '../../src/live/verified-tokens.ts';
 import { sessionId, userId } from './support/ids.ts';
@@ -9,11 +9,15 @@ import { sessionId, userId } from './support/ids.ts';
 const VALID: VerifiedToken = { kind: 'valid', userId: userId(1), sessionId: sessionId(1), validFromMs: 0, validUntilMs: 1 };
 const BAD: VerifiedToken = { kind: 'invalid', reason: 'signature' };
 
+const SOON: Patience = { client: '', untilMs: 2000 };
+const limiter = (permits: number) => new LoadLimiter({ permits, maxWaiting: 1, monotonicMs: () => 0 });
+
 function someTokens({ capacity = 10, maxVerifications = 10 } = {}) {
   const verifications: PromiseWithResolvers<VerifiedToken>[] = [];
   const tokens = new VerifiedTokens({
     capacity,
-    gate: new FillGate(maxVerifications),
+    limiter: limiter(10),
+    unseenLimiter: limiter(maxVerifications),
     monotonicMs: () => 0,
     verifier: {
       verify: () => {
@@ -24,7 +28,7 @@ function someTokens({ capacity = 10, maxVerifications = 10 } = {}) {
     },
   });
   const verify = async (digest: string, outcome: VerifiedToken): Promise<void> => {
-    const filled = tokens.fill(digest, 'token');
+    const filled = tokens.fill(digest, 'token', SOON);
     verifications.at(-1)?.resolve(outcome);
     expect(await filled).toBe(true);
   };
@@ -34,7 +38,7 @@ function someTokens({ capacity = 10, maxVerifications = 10 } = {}) {
 describe('verified tokens', () => {
   test('a token is verified once, however many ask at the same time', async () => {
     const { tokens, verifications } = someTokens();
-    const fills = Array.from({ length: 20 }, () => tokens.fill('digest', 'token'));
+    const fills = Array.from({ length: 20 }, () => tokens.fill('digest', 'token', SOON));
     expect(verifications).toHaveLength(1);
     verifications[0]?.resolve(VALID);
     await Promise.all(fills);
@@ -52,7 +56,7 @@ describe('verified tokens', () => {
 
   test('a verification that began before a change of the signing keys does not land: it is done again', async () => {
     const { tokens, verifications } = someTokens();
-    const filled = tokens.fill('digest', 'token');
+    const filled = tokens.fill('digest', 'token', SOON);
     tokens.clear();
     verifications[0]?.resolve(VALID);
     await new Promise(setImmediate);
@@ -80,12 +84,30 @@ describe('verified tokens', () => {
     expect(tokens.peek('good 4', 0)).toEqual(VALID);
   });
 
-  test('too many verifications at once are a Fault, and so is a verifier that fails', async () => {
+  test('a verification that fails is a Fault, and so is one above the bound on waiting', async () => {
     const { tokens, verifications } = someTokens({ maxVerifications: 1 });
-    const first = tokens.fill('a', 'token');
-    await expect(tokens.fill('b', 'token')).rejects.toThrow(Fault);
+    const first = tokens.fill('a', 'token', SOON);
+    const second = tokens.fill('b', 'token', SOON);
+    await expect(tokens.fill('c', 'token', SOON)).rejects.toThrow(Fault);
     verifications[0]?.reject(new Error('no key ring'));
     await expect(first).rejects.toThrow(Fault);
     expect(tokens.peek('a', 0)).toBeUndefined();
+    await new Promise(setImmediate);
+    verifications[1]?.resolve(BAD);
+    expect(await second).toBe(true);
+  });
+
+  test('a token that was valid before is verified again although made-up ones take all of their own capacity', async () => {
+    const { tokens, verifications, verify } = someTokens({ maxVerifications: 1 });
+    const digest = 'ab'.repeat(32);
+    await verify(digest, VALID);
+    tokens.clear();
+    const madeUp = tokens.fill('cd'.repeat(32), 'token', SOON);
+    const again = tokens.fill(digest, 'token', SOON);
+    expect(verifications).toHaveLength(3);
+    verifications[2]?.resolve(VALID);
+    expect(await again).toBe(true);
+    verifications[1]?.resolve(BAD);
+    await madeUp;
   });
 });

@@ -5,6 +5,7 @@
 
 import type { KeyDigest, SessionId, TenantId, UserId } from '../../../src/domain/ids.ts';
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../../../src/domain/records.ts';
+import type { Steps } from '../../../src/domain/steps.ts';
 import type { Change, ChangeKind, ChangeListener, LiveSource, Loaded } from '../../../src/live/ports.ts';
 
 export interface State {
@@ -111,8 +112,12 @@ export class ModelStore {
     key: (digest: KeyDigest) => this.#load('key', digest, (state) => state.keys.get(digest)),
     user: (id: UserId) => this.#load('user', id, (state) => state.users.get(id)),
     session: (id: SessionId) => this.#load('session', id, (state) => state.sessions.get(id)),
-    tenant: (id: TenantId) => this.#load('tenant', id, (state) => state.tenants.get(id)),
-    globalPolicies: () => this.#load('global', '', (state) => state.globals),
+    tenant: (id: TenantId) =>
+      this.#load('tenant', id, (state) => {
+        const tenant = state.tenants.get(id);
+        return tenant && inSteps(tenant);
+      }),
+    globalPolicies: () => this.#load('global', '', (state) => inSteps(state.globals)),
   };
 
   #load<T>(kind: ChangeKind, key: string, read: (state: State) => T): Promise<Loaded<T>> {
@@ -140,6 +145,13 @@ export class ModelStore {
     if (this.answersAtOnce) load.answer();
     return promise;
   }
+}
+
+/** A value that takes several steps to read. */
+function* inSteps<T>(value: T): Steps<T> {
+  yield;
+  yield;
+  return value;
 }
 
 /** Lets everything that can go on without an answer go on. */

@@ -1,0 +1,50 @@
+/** A queue of several clients' items: the clients take turns, and each client's own items stay in order. */
+export class FairQueue<Item> {
+  /** By client. The client at the front is the next to be served, and goes to the back then. */
+  readonly #lists = new Map<string, Item[]>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  push(client: string, item: Item): void {
+    const list = this.#lists.get(client);
+    if (list === undefined) this.#lists.set(client, [item]);
+    else list.push(item);
+    this.#size++;
+  }
+
+  /** Removes and returns the oldest item of the client whose turn it is; undefined when the queue is empty. */
+  shift(): Item | undefined {
+    const [first] = this.#lists;
+    if (first === undefined) return undefined;
+    const [client, list] = first;
+    const item = list.shift();
+    this.#lists.delete(client);
+    if (list.length > 0) this.#lists.set(client, list);
+    this.#size--;
+    return item;
+  }
+
+  /**
+   * Removes and returns the newest item of the client that has most in the queue, to make room for another client.
+   * @returns undefined when no client has more than the given one: then that client has to give way itself
+   */
+  dropFor(client: string): Item | undefined {
+    let longest: readonly [string, Item[]] | undefined;
+    let most = this.#lists.get(client)?.length ?? 0;
+    for (const entry of this.#lists) {
+      if (entry[1].length <= most) continue;
+      most = entry[1].length;
+      longest = entry;
+    }
+    // A client with a single item is no better off than the one that comes.
+    if (longest === undefined || most < 2) return undefined;
+    const [name, list] = longest;
+    const item = list.pop();
+    if (list.length === 0) this.#lists.delete(name);
+    this.#size--;
+    return item;
+  }
+}

@@ -1,0 +1,170 @@
+/**
+ * Runs long work in slices on the deciding thread, so that no check waits long for it.
+ *
+ * Work that fits into the rest of the turn's slice is done at once; everything else queues. New work gets the rest of a slice before
+ * older work goes on, so that a small tenant does not wait for a large one. Large pieces of work run one after the other, so that only
+ * one of them holds what it has made so far. Between two slices there is a pause as long as the slice took.
+ */
+
+import type { Steps } from '../domain/steps.ts';
+
+/** The longest slice, in milliseconds, but for the last step in it. */
+export const SLICE_MS = 2;
+
+/** The result of work, and what it took; `value` is undefined when the work was abandoned. */
+export interface Ran<T> {
+  readonly value: T | undefined;
+  readonly spentMs: number;
+}
+
+export interface StepRunner {
+  /**
+   * Runs the steps to their end, or abandons them as soon as `wanted` returns false, which is asked before each slice.
+   * @returns the result itself when it is ready at once, else a promise. Throws or rejects with what a step throws.
+   */
+  run<T extends object>(steps: Steps<T>, wanted: () => boolean): Ran<T> | Promise<Ran<T>>;
+}
+
+/** For work that is always small. */
+export const AT_ONCE: StepRunner = {
+  run: (steps) => {
+    for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return { value: step.value, spentMs: 0 };
+  },
+};
+
+/** Work in the queue; `go` runs it until a time and reports whether it is over. */
+interface Job {
+  go(untilMs: number): boolean;
+  readonly begun: boolean;
+}
+
+export interface SlicesParts {
+  readonly monotonicMs: () => number;
+  /** Calls back after at least that many milliseconds; 0 = in the next turn of the event loop. */
+  readonly later: (call: () => void, ms: number) => void;
+}
+
+export const onEventLoop: SlicesParts['later'] = (call, ms) => {
+  if (ms === 0) setImmediate(call);
+  else setTimeout(call, ms);
+};
+
+export class Slices implements StepRunner {
+  readonly #parts: SlicesParts;
+  readonly #fresh: Job[] = [];
+  readonly #long: Job[] = [];
+  #spentMs = 0;
+  #turnEnds = false;
+  #pumping = false;
+
+  constructor(parts: SlicesParts) {
+    this.#parts = parts;
+  }
+
+  /** Pieces of work in the queue. */
+  get waiting(): number {
+    return this.#fresh.length + this.#long.length;
+  }
+
+  run<T extends object>(steps: Steps<T>, wanted: () => boolean): Ran<T> | Promise<Ran<T>> {
+    const job = new StepJob(steps, wanted, this.#parts.monotonicMs);
+    const startedAtMs = this.#parts.monotonicMs();
+    const leftMs = SLICE_MS - this.#spentMs;
+    if (leftMs > 0 && this.#fresh.length === 0) {
+      const over = job.go(startedAtMs + leftMs);
+      this.#spend(startedAtMs);
+      if (over) return job.outcome();
+    }
+    const done = Promise.withResolvers<Ran<T>>();
+    job.onOver = () => {
+      try {
+        done.resolve(job.outcome());
+      } catch (error) {
+        done.reject(error);
+      }
+    };
+    (job.begun ? this.#long : this.#fresh).push(job);
+    if (!this.#pumping) {
+      this.#pumping = true;
+      this.#parts.later(() => this.#pump(), 0);
+    }
+    return done.promise;
+  }
+
+  /** Counts time against this turn of the event loop. */
+  #spend(sinceMs: number): void {
+    this.#spentMs += this.#parts.monotonicMs() - sinceMs;
+    if (this.#turnEnds) return;
+    this.#turnEnds = true;
+    this.#parts.later(() => {
+      this.#turnEnds = false;
+      this.#spentMs = 0;
+    }, 0);
+  }
+
+  #pump(): void {
+    const startedAtMs = this.#parts.monotonicMs();
+    const untilMs = startedAtMs + SLICE_MS;
+    do {
+      const job = this.#fresh.shift() ?? this.#long[0];
+      if (job === undefined) break;
+      const wasLong = job === this.#long[0];
+      const over = job.go(untilMs);
+      if (over && wasLong) this.#long.shift();
+      if (!over && !wasLong) this.#long.push(job);
+    } while (this.#parts.monotonicMs() < untilMs);
+    this.#spend(startedAtMs);
+    this.#pumping = this.waiting > 0;
+    const pauseMs = Math.ceil(this.#parts.monotonicMs() - startedAtMs);
+    if (this.#pumping) this.#parts.later(() => this.#pump(), pauseMs);
+  }
+}
+
+class StepJob<T extends object> implements Job {
+  readonly #steps: Steps<T>;
+  readonly #wanted: () => boolean;
+  readonly #monotonicMs: () => number;
+  #value: T | undefined;
+  #failed: { readonly error: unknown } | undefined;
+  #spentMs = 0;
+  begun = false;
+  onOver: () => void = () => undefined;
+
+  constructor(steps: Steps<T>, wanted: () => boolean, monotonicMs: () => number) {
+    this.#steps = steps;
+    this.#wanted = wanted;
+    this.#monotonicMs = monotonicMs;
+  }
+
+  go(untilMs: number): boolean {
+    this.begun = true;
+    const startedAtMs = this.#monotonicMs();
+    const over = this.#step(untilMs);
+    this.#spentMs += this.#monotonicMs() - startedAtMs;
+    if (over) this.onOver();
+    return over;
+  }
+
+  /** What the work came to, once it is over. */
+  outcome(): Ran<T> {
+    if (this.#failed !== undefined) throw this.#failed.error;
+    return { value: this.#value, spentMs: this.#spentMs };
+  }
+
+  #step(untilMs: number): boolean {
+    try {
+      if (!this.#wanted()) return true;
+      do {
+        const step = this.#steps.next();
+        if (step.done === true) {
+          this.#value = step.value;
+          return true;
+        }
+      } while (this.#monotonicMs() < untilMs);
+      return false;
+    } catch (error) {
+      this.#failed = { error };
+      return true;
+    }
+  }
+}

@@ -1,0 +1,67 @@
+/** Counts the resolutions that wait, and bounds them: those of never seen credentials apart from all others, and for each client. */
+
+import { Fault } from '../domain/errors.ts';
+
+/** Resolutions of known credentials that wait at once. */
+export const MAX_WAITING_KNOWN = 10_000;
+/** Resolutions of credentials that were never valid here that wait at once. */
+export const MAX_WAITING_UNSEEN = 20_000;
+/** The part of MAX_WAITING_UNSEEN that one client may take. */
+export const MAX_WAITING_OF_CLIENT = 10_000;
+
+/** Resolutions rejected since the start. */
+export interface WaitingStats {
+  readonly known: number;
+  readonly unseen: number;
+}
+
+export class Waiting {
+  readonly #ofClient = new Map<string, number>();
+  #known = 0;
+  #unseen = 0;
+  #rejectedKnown = 0;
+  #rejectedUnseen = 0;
+
+  get size(): number {
+    return this.#known + this.#unseen;
+  }
+
+  stats(): WaitingStats {
+    return { known: this.#rejectedKnown, unseen: this.#rejectedUnseen };
+  }
+
+  /**
+   * @returns the call that ends the waiting
+   * @throws Fault when too many wait
+   */
+  enter(unseen: boolean, client: string): () => void {
+    return unseen ? this.#enterUnseen(client) : this.#enterKnown();
+  }
+
+  #enterKnown(): () => void {
+    if (this.#known >= MAX_WAITING_KNOWN) {
+      this.#rejectedKnown++;
+      throw new Fault('too many requests wait for the live cache');
+    }
+    this.#known++;
+    return () => {
+      this.#known--;
+    };
+  }
+
+  #enterUnseen(client: string): () => void {
+    const ofClient = this.#ofClient.get(client) ?? 0;
+    if (this.#unseen >= MAX_WAITING_UNSEEN || ofClient >= MAX_WAITING_OF_CLIENT) {
+      this.#rejectedUnseen++;
+      throw new Fault('too many requests with credentials that were never seen wait for the live cache');
+    }
+    this.#unseen++;
+    this.#ofClient.set(client, ofClient + 1);
+    return () => {
+      this.#unseen--;
+      const left = (this.#ofClient.get(client) ?? 1) - 1;
+      if (left === 0) this.#ofClient.delete(client);
+      else this.#ofClient.set(client, left);
+    };
+  }
+}
