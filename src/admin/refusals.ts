@@ -18,7 +18,7 @@ export function tenantGone(): Refusal {
 /** The error itself, but for what the store refuses of any change: then the refusal that says so. */
 export function refusedByStore(error: unknown): unknown {
   if (brokenConstraint(error) !== 'rules_size') return error;
-  return new Refusal('quota_exceeded', 'The roles and policies of a tenant may take 4 MiB together, and would take more.');
+  return new Refusal('quota_exceeded', 'The roles and policies of a tenant may take 1 MiB together, and would take more.');
 }
 
 /** Errors that one answer shows. */
