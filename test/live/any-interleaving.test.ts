@@ -1,6 +1,6 @@
 /**
  * The cache against a model, under any interleaving of changes, their delivery, loads that see one moment and answer at another (of a
- * standby that lags, too), evictions, the passing of time, flushes and fail-overs. What is answered must always be explained by rows
+ * standby that lags, too), rules compiled step by step between them, evictions, the passing of time, flushes and fail-overs. What is answered must always be explained by rows
  * each at least as new as what has been delivered: so nothing from before a delivered change is ever used.
  */
 
@@ -9,6 +9,7 @@ import { expect, test } from 'vitest';
 import type { CredentialForm } from '../../src/domain/credential.ts';
 import { Fault } from '../../src/domain/errors.ts';
 import { roleName } from './support/ids.ts';
+import { ManualRunner } from './support/manual-runner.ts';
 import { ModelStore, type PendingLoad, settle } from './support/model-store.ts';
 import { inWords, naive, type Rows, readers } from './support/naive.ts';
 import {
@@ -36,6 +37,8 @@ type Command =
   | { readonly kind: 'see'; readonly load: number; readonly behind: number }
   | { readonly kind: 'answer'; readonly load: number }
   | { readonly kind: 'answerAll'; readonly behind: number }
+  | { readonly kind: 'compile'; readonly work: number }
+  | { readonly kind: 'compileAll' }
   | { readonly kind: 'fail'; readonly load: number }
   | { readonly kind: 'wait'; readonly ms: number }
   | { readonly kind: 'flush' }
@@ -63,6 +66,8 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('see' as const), load: fc.nat(5), behind: fc.nat(3) }) },
   { weight: 8, arbitrary: fc.record({ kind: fc.constant('answer' as const), load: fc.nat(5) }) },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('answerAll' as const), behind: fc.nat(2) }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant('compile' as const), work: fc.nat(3) }) },
+  { weight: 4, arbitrary: fc.constant({ kind: 'compileAll' as const }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('fail' as const), load: fc.nat(5) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(1, 10_000, 3_600_000) }) },
   { weight: 1, arbitrary: fc.constant({ kind: 'flush' as const }) },
@@ -73,12 +78,18 @@ const command: fc.Arbitrary<Command> = fc.oneof(
 /** One sequence of commands on a cache with little room: two credentials of a kind, and three tombstones or so. */
 class Run {
   readonly store = new ModelStore(initialState(), false);
-  readonly world = aLive(this.store, { maxCredentials: 2, maxTombstones: 3 });
+  readonly runner: ManualRunner;
+  readonly world: ReturnType<typeof aLive>;
   /** Settled with whether a Fault was the answer. */
   readonly resolutions: Promise<boolean>[] = [];
   /** The feed's position that has been delivered; undefined between a fail-over and the flush that tells of it. */
   delivered: number | undefined = 0;
   #version = 0;
+
+  constructor(abandons: boolean) {
+    this.runner = new ManualRunner(abandons);
+    this.world = aLive(this.store, { maxCredentials: 2, maxTombstones: 3, runner: this.runner });
+  }
 
   /** Every answer is looked at in the moment in which it comes. */
   resolve(credential: CredentialForm): void {
@@ -121,6 +132,12 @@ class Run {
           load.see(Math.max(0, store.position - next.behind));
           load.answer();
         }
+        break;
+      case 'compile':
+        this.runner.step(next.work);
+        break;
+      case 'compileAll':
+        this.runner.finish();
         break;
       case 'fail':
         this.#load(next.load)?.fail(new Fault('no connection'));
@@ -170,6 +187,8 @@ class Run {
     else store.deliver(world.live, this.delivered);
     this.delivered = store.position;
     store.answersAtOnce = true;
+    this.runner.atOnce = true;
+    this.runner.finish();
     for (const load of store.pending) load.answer();
     await Promise.all(this.resolutions);
     for (const credential of CREDENTIALS) this.resolve(credential);
@@ -180,8 +199,8 @@ class Run {
 
 test('a resolution never uses anything from before a change that was delivered', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(command, { maxLength: 80, size: 'max' }), async (commands) => {
-      const run = new Run();
+    fc.asyncProperty(fc.array(command, { maxLength: 80, size: 'max' }), fc.boolean(), async (commands, abandons) => {
+      const run = new Run(abandons);
       for (const next of commands) {
         run.do(next);
         await settle();
