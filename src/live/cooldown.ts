@@ -14,6 +14,11 @@ export class Cooldown {
   /** Monotonic milliseconds until which a key rests; the key that was noted last is at the end. */
   readonly #untilMs = new Map<string, number>();
 
+  /** Keys that are remembered. */
+  get size(): number {
+    return this.#untilMs.size;
+  }
+
   /** Notes that a refill of the key took `spentMs` of processor time. */
   note(key: string, spentMs: number, nowMs: number): void {
     if (spentMs <= SLICE_MS) return;

@@ -8,6 +8,21 @@ export interface CacheStats {
   readonly fillsInFlight: number;
   readonly verificationsInFlight: number;
   readonly waiting: number;
+  /** By class of what is loaded. */
+  readonly loads: Readonly<Record<string, CacheLoadStats>>;
+  /** Checks that were answered with a fault because too many waited, by class of their credential. */
+  readonly rejectedResolutions: { readonly known: number; readonly unseen: number };
+  /** Estimated memory of the compiled rules of tenants and of the global policies. */
+  readonly rulesBytes: number;
+}
+
+export interface CacheLoadStats {
+  readonly inFlight: number;
+  readonly waiting: number;
+  /** Because too many of the class were waiting. */
+  readonly rejected: number;
+  /** Never begun, because no check waited for them any longer. */
+  readonly abandoned: number;
 }
 
 export interface CacheMapStats {
@@ -51,4 +66,47 @@ export function watchCaches(metrics: Metrics, stats: () => CacheStats): void {
       { labels: { kind: 'waiting' }, value: waiting },
     ];
   });
+  watchLoads(metrics, stats);
+}
+
+function watchLoads(metrics: Metrics, stats: () => CacheStats): void {
+  const each = (read: (name: string, loads: CacheLoadStats) => readonly Labelled[]): readonly Labelled[] =>
+    Object.entries(stats().loads).flatMap(([name, loads]) => read(name, loads));
+
+  metrics.gauges(
+    { name: 'postern_cache_loads', help: 'Loads of the credential cache that run, or wait for their turn.' },
+    ['class', 'state'],
+    () =>
+      each((name, { inFlight, waiting }) => [
+        { labels: { class: name, state: 'running' }, value: inFlight },
+        { labels: { class: name, state: 'waiting' }, value: waiting },
+      ]),
+  );
+  metrics.counters(
+    { name: 'postern_cache_rejected_loads_total', help: 'Loads of the credential cache that were not begun.' },
+    ['class', 'reason'],
+    () =>
+      each((name, { rejected, abandoned }) => [
+        { labels: { class: name, reason: 'too_many_wait' }, value: rejected },
+        { labels: { class: name, reason: 'no_longer_awaited' }, value: abandoned },
+      ]),
+  );
+  metrics.counters(
+    {
+      name: 'postern_cache_rejected_resolutions_total',
+      help: 'Requests that got a fault because too many waited for the cache.',
+    },
+    ['class'],
+    () => {
+      const { known, unseen } = stats().rejectedResolutions;
+      return [
+        { labels: { class: 'known' }, value: known },
+        { labels: { class: 'unseen' }, value: unseen },
+      ];
+    },
+  );
+  metrics.gauge(
+    { name: 'postern_cache_rules_bytes', help: 'Estimated memory of compiled roles and policies.' },
+    () => stats().rulesBytes,
+  );
 }

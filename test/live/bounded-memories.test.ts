@@ -1,10 +1,13 @@
+import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { Cooldown } from '../../src/live/cooldown.ts';
+import { KnownCredentials } from '../../src/live/known-credentials.ts';
 import { Remembered } from '../../src/live/remembered.ts';
 import { Tombstones } from '../../src/live/tombstones.ts';
-import { digest, keyId } from './support/ids.ts';
+import { digest, keyId, tenantId } from './support/ids.ts';
 import { ModelStore } from './support/model-store.ts';
-import { aKey, aLive, initialState, NOW, OWNED, owned } from './support/world.ts';
+import { aKey, aLive, aPolicy, aTenant, initialState, NOW, OWNED, owned } from './support/world.ts';
 
 describe('tombstones', () => {
   test('a key remembers its newest change, whatever the order of delivery', () => {
@@ -72,6 +75,84 @@ describe('keys with much to say', () => {
     const { live } = aLive(store, { maxCredentials: 2 });
     expect((await live.resolve(owned, undefined, NOW)).identity.kind).toBe('proved');
     expect(live.stats().maps.keys.size).toBe(1);
+  });
+});
+
+describe('tenants with large rules', () => {
+  test('share a bound in bytes, so that few of them are kept, and each is decided all the same', async () => {
+    const resources = Array.from({ length: 200 }, (_, n) => `models/*a*b*c*d*e*f*${n}*`);
+    const policies = Array.from({ length: 180 }, (_, n) => ({ ...aPolicy(`policy-${n}`), resources }));
+    const ids = Array.from({ length: 12 }, (_, n) => tenantId(`large-${n}`));
+    const state = initialState();
+    const keys = ids.map((id, n) => aKey({ id: keyId(n), digest: digest(n), userId: undefined, tenantId: id }));
+    const store = new ModelStore({
+      ...state,
+      keys: new Map(keys.map((key) => [key.digest, key])),
+      tenants: new Map(ids.map((id) => [id, aTenant({ id, policies })])),
+    });
+    const { live } = aLive(store);
+    for (const key of keys) {
+      const { snapshot } = await live.resolve({ kind: 'api_key', digest: key.digest }, undefined, NOW);
+      expect(snapshot?.own?.policies.denies.policies).toHaveLength(policies.length);
+    }
+    const { maps, rulesBytes } = live.stats();
+    expect(rulesBytes).toBeLessThanOrEqual(64 * 1024 * 1024);
+    expect(maps.tenants.size).toBeLessThan(ids.length);
+    expect(maps.tenants.size).toBeGreaterThan(1);
+  });
+});
+
+describe('known credentials', () => {
+  const digests = fc.uniqueArray(fc.stringMatching(/^[0-9a-f]{64}$/), { maxLength: 30 });
+
+  test('one that was added last is known, and one that never was is not', () => {
+    fc.assert(
+      fc.property(digests, digests, (added, others) => {
+        const known = new KnownCredentials(100);
+        for (const digest of added) {
+          known.add(digest);
+          expect(known.has(digest)).toBe(true);
+        }
+        for (const digest of others) if (!added.includes(digest)) expect(known.has(digest)).toBe(false);
+      }),
+    );
+  });
+
+  test('most of as many as it is made for stay known', () => {
+    const known = new KnownCredentials(1000);
+    const all = Array.from({ length: 1000 }, (_, n) => hash('sha256', `${n}`, 'hex'));
+    for (const digest of all) known.add(digest);
+    expect(all.filter((digest) => known.has(digest)).length).toBeGreaterThan(800);
+  });
+});
+
+describe('the rest after a long refill', () => {
+  test('is nine times what it took, at most a second, and none after a short one', () => {
+    const cooldown = new Cooldown();
+    cooldown.note('short', 1, 0);
+    cooldown.note('long', 10, 0);
+    cooldown.note('very long', 5000, 0);
+    expect(['short', 'long', 'very long', 'other'].map((key) => cooldown.restMs(key, 0))).toEqual([0, 90, 1000, 0]);
+    expect(cooldown.restMs('long', 89)).toBe(1);
+    expect(cooldown.restMs('long', 90)).toBe(0);
+  });
+
+  test('lets a key that changes all the time take a tenth of the time', () => {
+    const cooldown = new Cooldown();
+    let [nowMs, spentMs] = [0, 0];
+    while (nowMs < 10_000) {
+      nowMs += cooldown.restMs('key', nowMs) + 20;
+      spentMs += 20;
+      cooldown.note('key', 20, nowMs);
+    }
+    expect(spentMs / nowMs).toBeLessThanOrEqual(0.11);
+  });
+
+  test('is remembered of a bounded number of keys, the latest staying', () => {
+    const cooldown = new Cooldown();
+    for (let n = 0; n < 3000; n++) cooldown.note(`key ${n}`, 10, 0);
+    expect(cooldown.size).toBeLessThanOrEqual(1000);
+    expect(cooldown.restMs('key 2999', 0)).toBe(90);
   });
 });
 

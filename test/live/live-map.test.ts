@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { inOneStep } from '../../src/domain/steps.ts';
+import { Cooldown } from '../../src/live/cooldown.ts';
 import { ABSENT, ABSENT_TTL_MS, LiveMap, LOADS_PER_FILL, MAX_ABSENT, MAX_ENTRY_AGE_MS } from '../../src/live/live-map.ts';
 import { LoadLimiter, type Patience } from '../../src/live/load-limiter.ts';
 import type { Loaded } from '../../src/live/ports.ts';
-import { AT_ONCE } from '../../src/live/slices.ts';
+import { AT_ONCE, type StepRunner } from '../../src/live/slices.ts';
+import { ManualRunner } from './support/manual-runner.ts';
 
 interface Value {
   readonly text: string;
@@ -14,14 +16,27 @@ interface Value {
 const soon = (client = '', untilMs = 2000): Patience => ({ client, untilMs });
 
 /** A map over loads that answer when the test says so. */
-function aMap({ capacity = 100, maxFills = 100, maxTombstones = 100 } = {}) {
+function aMap({
+  capacity = 100,
+  maxFills = 100,
+  maxTombstones = 100,
+  runner = AT_ONCE,
+  cooldown = new Cooldown(),
+}: {
+  capacity?: number;
+  maxFills?: number;
+  maxTombstones?: number;
+  runner?: StepRunner;
+  cooldown?: Cooldown;
+} = {}) {
   const clock = { nowMs: 0 };
   const limiter = new LoadLimiter({ permits: maxFills, maxWaiting: 2, monotonicMs: () => clock.nowMs });
   const loads: PromiseWithResolvers<Loaded<string | undefined>>[] = [];
   const map = new LiveMap<string, string, Value>({
     maxEntries: capacity,
     maxWeight: capacity,
-    runner: AT_ONCE,
+    runner,
+    cooldown,
     limiter,
     maxTombstones,
     load: () => {
@@ -32,7 +47,7 @@ function aMap({ capacity = 100, maxFills = 100, maxTombstones = 100 } = {}) {
     compile: (text) =>
       inOneStep(() => {
         if (text === 'cannot be compiled') throw new TypeError('a bug');
-        return { value: { text }, weight: 1 };
+        return { value: { text }, weight: text.length };
       }),
     monotonicMs: () => clock.nowMs,
   });
@@ -134,6 +149,47 @@ describe('a fill that began before a change', () => {
     await new Promise(setImmediate);
     expect(map.peek('key', 0)).toBeUndefined();
     answer(2, 'after', 4);
+    expect(await filled).toBe(true);
+  });
+});
+
+describe('a change that is applied while a value is compiled', () => {
+  test.each([true, false])(
+    'keeps it from landing, also when the snapshot was new enough before (abandoned: %s)',
+    async (abandons) => {
+      const runner = new ManualRunner(abandons);
+      const { map, answer, loads } = aMap({ runner });
+      const filled = map.fill('key', soon());
+      answer(0, 'before', 6);
+      await new Promise(setImmediate);
+      runner.step(0);
+      map.apply('key', 7);
+      runner.finish();
+      await new Promise(setImmediate);
+      expect(map.peek('key', 0)).toBeUndefined();
+      expect(loads).toHaveLength(2);
+      answer(1, 'after', 7);
+      await new Promise(setImmediate);
+      runner.finish();
+      expect(await filled).toBe(true);
+      expect(map.peek('key', 0)).toEqual({ text: 'after' });
+    },
+  );
+
+  test('and so does a flush', async () => {
+    const runner = new ManualRunner(false);
+    const { map, answer } = aMap({ runner });
+    const filled = map.fill('key', soon());
+    answer(0, 'of the other side of a fail-over', 1000);
+    await new Promise(setImmediate);
+    runner.step(0);
+    map.flush(3);
+    runner.finish();
+    await new Promise(setImmediate);
+    expect(map.peek('key', 0)).toBeUndefined();
+    answer(1, 'now', 3);
+    await new Promise(setImmediate);
+    runner.finish();
     expect(await filled).toBe(true);
   });
 });
@@ -257,6 +313,24 @@ describe('fills', () => {
   });
 });
 
+describe('a key whose refills take long', () => {
+  test('is loaded again only after a rest, while other keys are loaded at once', async () => {
+    const cooldown = new Cooldown();
+    const { map, clock, answer, loads } = aMap({ cooldown });
+    clock.nowMs = 1000;
+    cooldown.note('key', 5, 1000);
+    const held = map.fill('key', soon());
+    const other = map.fill('other', soon());
+    expect(loads).toHaveLength(1);
+    answer(0, 'value', 0);
+    expect(await other).toBe(true);
+    clock.nowMs = 1045;
+    await expect.poll(() => loads.length).toBe(2);
+    answer(1, 'value', 0);
+    expect(await held).toBe(true);
+  });
+});
+
 describe('what is kept', () => {
   test('an entry lives an hour from when its load began, and not at its very end', async () => {
     const { map, clock, answer } = aMap();
@@ -276,6 +350,15 @@ describe('what is kept', () => {
     expect(map.stats().size).toBe(3);
     expect(map.peek('b', 0)).toBeUndefined();
     expect(map.peek('a', 0)).toEqual({ text: 'a' });
+  });
+
+  test('never more weight than its capacity; what weighs more than that is kept alone', async () => {
+    const { map, put } = aMap({ capacity: 10 });
+    for (const key of ['a', 'b', 'c']) await put(key, 'four');
+    expect(map.stats()).toMatchObject({ size: 2, weight: 8 });
+    await put('d', 'more than ten');
+    expect(map.stats()).toMatchObject({ size: 1, weight: 10 });
+    expect(map.peek('d', 0)).toEqual({ text: 'more than ten' });
   });
 
   test('that there is no such thing is remembered for ten seconds', async () => {

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { makeId } from '../../src/domain/ids.ts';
 import { finish } from '../../src/domain/steps.ts';
 import { PostgresLiveSource, STATEMENTS } from '../../src/store/live-source.ts';
+import type { Statement } from '../../src/store/pool.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { digestOf, seedKey, seedTenant, seedUser, tenantId } from './seed.ts';
 
@@ -74,6 +75,32 @@ describe('a key', () => {
   });
 });
 
+test('keys that are requested together come in one statement, each with its own row or none, of one position', async () => {
+  const digests = Array.from({ length: 120 }, (_none, n) => digestOf(`together ${n}`));
+  const old = digestOf('rotated away');
+  for (const [n, digest] of digests.entries()) {
+    const rotated = n === 0 ? { previous_digest: Buffer.from(old, 'hex'), previous_until: new Date(1_800_000_000_000) } : {};
+    if (n % 2 === 0) await seedKey(fresh.db, 'acme', digest, { scopes: [`chat:v${n}`], ...rotated });
+  }
+  const asked: string[] = [];
+  const counting = {
+    ...fresh.db,
+    query: (statement: Statement) => {
+      asked.push(statement.name ?? '');
+      return fresh.db.query(statement);
+    },
+  };
+  const together = new PostgresLiveSource(counting);
+  const found = await Promise.all([...digests, old].map((digest) => together.key(digest, false)));
+  expect(asked).toEqual(['live_keys', 'live_keys']);
+  expect(found.map(({ value }) => value?.scopes[0])).toEqual([
+    ...digests.map((_digest, n) => (n % 2 === 0 ? `chat:v${n}` : undefined)),
+    'chat:v0',
+  ]);
+  expect(found.at(-1)?.value).toMatchObject({ digest: old, graceUntilMs: 1_800_000_000_000 });
+  expect(new Set(found.map(({ asOf }) => asOf))).toEqual(new Set([await position()]));
+});
+
 test('a user comes with its roles, given by hand and by the directory, sorted and once each', async () => {
   const id = await seedUser(fresh.db, 'acme', { status: 'deactivated' });
   await fresh.db.knex('user_roles').insert([
@@ -138,6 +165,30 @@ describe('a tenant', () => {
       asOf: await position(),
       value: [{ ...common, name: 'everywhere', conditions: {}, attachedRoles: [], enabled: false }],
     });
+  });
+
+  test('with large rules has them read in many steps, each a small part of the whole, and in the order of their names', async () => {
+    await seedTenant(fresh.db, 'large');
+    const names = Array.from({ length: 400 }, (_none, n) => `p${String((n * 7) % 400).padStart(3, '0')}`);
+    const resources = Array.from({ length: 20 }, (_none, n) => `models/${n}`.padEnd(60, 'x'));
+    await fresh.db
+      .knex('policies')
+      .insert(
+        names.map((name) => ({ tenant_id: 'large', name, effect: 'deny', actions: ['*'], resources, applies_to: 'everyone' })),
+      );
+    const parse = vi.spyOn(JSON, 'parse');
+    const { value } = await source.tenant(tenantId('large'));
+    let steps = 0;
+    for (let step = value?.next(); step !== undefined && step.done !== true; step = value?.next()) steps++;
+    const parsed = parse.mock.calls.map(([text]) => text.length);
+    parse.mockRestore();
+    expect(steps).toBe(400);
+    expect(parsed.filter((length) => length > 1000).length).toBeGreaterThan(10);
+    expect(Math.max(...parsed)).toBeLessThan(64 * 1024);
+    const again = await source.tenant(tenantId('large'));
+    expect((again.value && finish(again.value))?.policies.map(({ name }) => name)).toEqual(
+      names.toSorted((left, right) => (left < right ? -1 : 1)),
+    );
   });
 
   test('that was deleted, or never was, is undefined', async () => {

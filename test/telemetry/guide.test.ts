@@ -7,7 +7,18 @@ import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 
 test('the guide explains every metric, and no other', async () => {
   const telemetry = createTelemetry({ level: 'silent', stream: { write: () => undefined } });
-  telemetry.watch({ live: () => ({ maps: {}, fillsInFlight: 0, verificationsInFlight: 0, waiting: 0 }), feedAgeMs: () => 0 });
+  telemetry.watch({
+    live: () => ({
+      maps: {},
+      fillsInFlight: 0,
+      verificationsInFlight: 0,
+      waiting: 0,
+      loads: {},
+      rejectedResolutions: { known: 0, unseen: 0 },
+      rulesBytes: 0,
+    }),
+    feedAgeMs: () => 0,
+  });
   telemetry.watchMetering(
     () => ({
       ...newCounts(),

@@ -15,7 +15,15 @@ describe('telemetry of a server', () => {
   it('shows its caches, its feed and its checks in one exposition that Prometheus can read', async () => {
     const { telemetry } = started();
     telemetry.watch({
-      live: () => ({ maps: { keys: MAP }, fillsInFlight: 1, verificationsInFlight: 0, waiting: 2 }),
+      live: () => ({
+        maps: { keys: MAP },
+        fillsInFlight: 1,
+        verificationsInFlight: 0,
+        waiting: 2,
+        loads: { rules: { inFlight: 1, waiting: 2, rejected: 3, abandoned: 4 } },
+        rejectedResolutions: { known: 5, unseen: 6 },
+        rulesBytes: 7,
+      }),
       feedAgeMs: () => 1500,
     });
     telemetry.feedEvents.onPoll(0);
@@ -36,6 +44,10 @@ describe('telemetry of a server', () => {
       'postern_cache_lookups_total{cache="keys",result="miss"} 5',
       'postern_cache_refused_landings_total{cache="keys"} 6',
       'postern_cache_in_flight{kind="waiting"} 2',
+      'postern_cache_loads{class="rules",state="waiting"} 2',
+      'postern_cache_rejected_loads_total{class="rules",reason="no_longer_awaited"} 4',
+      'postern_cache_rejected_resolutions_total{class="unseen"} 6',
+      'postern_cache_rules_bytes 7',
       'postern_feed_age_seconds 1.5',
       'postern_feed_polls_total 2',
       'postern_feed_lag_seconds_count 1',

@@ -15,7 +15,18 @@ if (cluster.isPrimary) {
 } else {
   const telemetry = createTelemetry({ level: 'silent' });
   const age = Number(cluster.worker?.id) * 1000;
-  telemetry.watch({ live: () => ({ maps: {}, fillsInFlight: 0, verificationsInFlight: 0, waiting: 1 }), feedAgeMs: () => age });
+  telemetry.watch({
+    live: () => ({
+      maps: {},
+      fillsInFlight: 0,
+      verificationsInFlight: 0,
+      waiting: 1,
+      loads: {},
+      rejectedResolutions: { known: 0, unseen: 0 },
+      rulesBytes: 0,
+    }),
+    feedAgeMs: () => age,
+  });
   telemetry.observer.observe({
     code: 'allow',
     requestId: 'req_1',
