@@ -29,6 +29,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import { Fault } from '../domain/errors.ts';
 import type { Steps } from '../domain/steps.ts';
 import type { Cooldown } from './cooldown.ts';
 import { type Fill, Fills } from './fills.ts';
@@ -90,13 +91,38 @@ export interface MapStats {
   readonly refusedLandings: number;
 }
 
-export interface Entry<Value> {
-  /** Frozen. */
-  readonly value: Value;
+/**
+ * One entry. Others may keep it to find its value again without a look at the map: once the map lets go of it, it no longer holds the
+ * value, so that what is derived from many entries keeps none of them in memory.
+ */
+export class Entry<Value> {
   /** Whole monotonic milliseconds, from before the load began. */
   readonly loadedAtMs: number;
+  #value: Value | undefined;
+
+  constructor(value: Value, loadedAtMs: number) {
+    this.#value = value;
+    this.loadedAtMs = loadedAtMs;
+  }
+
   /** False for ever once the map has let go of it: changed, replaced, flushed or pushed out. */
-  current: boolean;
+  get current(): boolean {
+    return this.#value !== undefined;
+  }
+
+  /**
+   * What decisions see; use it in the same synchronous step in which the map gave or confirmed the entry.
+   * @throws Fault when the map has let go of the entry
+   */
+  get value(): Value {
+    if (this.#value === undefined) throw new Fault('an entry of the live cache was used after its end');
+    return this.#value;
+  }
+
+  /** For the map alone. */
+  release(): void {
+    this.#value = undefined;
+  }
 }
 
 export class LiveMap<Key extends string, Stored, Value extends object> {
@@ -115,9 +141,7 @@ export class LiveMap<Key extends string, Stored, Value extends object> {
     this.#entries = new LRUCache({
       max: parts.maxEntries,
       maxSize: parts.maxWeight,
-      dispose: (entry) => {
-        entry.current = false;
-      },
+      dispose: (entry) => entry.release(),
     });
     this.#tombstones = new Tombstones(parts.maxTombstones);
   }
@@ -240,7 +264,7 @@ export class LiveMap<Key extends string, Stored, Value extends object> {
   #land(key: Key, { value, weight }: Compiled<Value>, loadedAtMs: number): void {
     const { maxWeight, unseen } = this.#parts;
     this.#absent.delete(key);
-    this.#entries.set(key, { value, loadedAtMs, current: true }, { size: Math.min(maxWeight, weight) });
+    this.#entries.set(key, new Entry(value, loadedAtMs), { size: Math.min(maxWeight, weight) });
     unseen?.known.add(key);
   }
 }

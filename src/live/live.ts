@@ -24,7 +24,7 @@ import type { Change, ChangeListener, FeedClock, LiveSource, TokenVerifier } fro
 import { INVALID, MISSING, type Resolution } from './resolution.ts';
 import { weightOfPolicies, weightOfTenant } from './rules-weight.ts';
 import { AT_ONCE, onEventLoop, Slices, type StepRunner } from './slices.ts';
-import { liveKey, liveSession, liveUser, weightOfKey } from './values.ts';
+import { type LiveTenant, liveKey, liveSession, liveUser, weightOfKey } from './values.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
 import { Waiting, type WaitingStats } from './waiting.ts';
 
@@ -292,7 +292,8 @@ function makeMaps(parts: LiveParts, { rules, known, unseen, known_token, unseen_
       load: (id) => source.tenant(id),
       *compile(reading) {
         const record = yield* reading;
-        return { value: yield* compileTenantInSteps(record), weight: yield* weightOfTenant(record) };
+        const value: LiveTenant = { view: yield* compileTenantInSteps(record), home: undefined };
+        return { value, weight: yield* weightOfTenant(record) };
       },
     }),
     globals: new LiveMap({

@@ -1,6 +1,6 @@
 /** From a credential to a resolution in one synchronous step, out of what is in memory; or the loads that are needed first. */
 
-import type { HeaderValue, Identity, Principal, Snapshot, TenantView } from '../decision/model.ts';
+import type { HeaderValue, Identity, Principal, Snapshot } from '../decision/model.ts';
 import type { PolicySet } from '../decision/policies.ts';
 import { effectiveTenant } from '../decision/tenant.ts';
 import type { KeyDigest, SessionId, TenantId, UserId } from '../domain/ids.ts';
@@ -8,11 +8,12 @@ import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord }
 import type { Steps } from '../domain/steps.ts';
 import { ABSENT, type Entry, type LiveMap } from './live-map.ts';
 import type { Patience } from './load-limiter.ts';
-import { EXPIRED, INVALID, type Resolution, type World } from './resolution.ts';
+import { EXPIRED, INVALID, type Resolution } from './resolution.ts';
 import { keyRefused, ownerRefused, sessionRefused, userRefused } from './standing.ts';
 import {
   type LiveKey,
   type LiveSession,
+  type LiveTenant,
   type LiveUser,
   type Made,
   ownedPrincipal,
@@ -25,7 +26,7 @@ export interface Maps {
   readonly keys: LiveMap<KeyDigest, KeyRecord, LiveKey>;
   readonly users: LiveMap<UserId, UserRecord, LiveUser>;
   readonly sessions: LiveMap<SessionId, SessionRecord, LiveSession>;
-  readonly tenants: LiveMap<TenantId, Steps<TenantRecord>, TenantView>;
+  readonly tenants: LiveMap<TenantId, Steps<TenantRecord>, LiveTenant>;
   readonly globals: LiveMap<'', Steps<readonly PolicyRecord[]>, PolicySet>;
   readonly tokens: VerifiedTokens;
 }
@@ -145,21 +146,18 @@ function knownWorld(
   { world }: Made<Principal | undefined>,
   header: HeaderValue,
   monotonicMs: number,
-): World | undefined {
+): Resolution | undefined {
   if (world === undefined || header !== undefined || monotonicMs >= world.untilMs) return undefined;
   if (world.user !== undefined && !maps.users.holds(world.user, monotonicMs)) return undefined;
-  return maps.tenants.holds(world.tenant, monotonicMs) && maps.globals.holds(world.global, monotonicMs) ? world : undefined;
+  const { identity, made, tenant, global } = world;
+  if (!maps.tenants.holds(tenant, monotonicMs) || !maps.globals.holds(global, monotonicMs)) return undefined;
+  return { identity, snapshot: atHome(tenant.value, global.value), made };
 }
 
-/** The snapshot of a tenant is one object for all of its credentials, because there are many. */
-const snapshots = new WeakMap<TenantView, Snapshot>();
-
-function atHome(own: TenantView, global: PolicySet): Snapshot {
-  const last = snapshots.get(own);
-  if (last?.global === global) return last;
-  const snapshot: Snapshot = Object.freeze({ own, effective: own, global });
-  snapshots.set(own, snapshot);
-  return snapshot;
+function atHome(own: LiveTenant, global: PolicySet): Snapshot {
+  if (own.home?.global === global) return own.home;
+  own.home = Object.freeze({ own: own.view, effective: own.view, global });
+  return own.home;
 }
 
 /** Where what is found may be kept, and the user's entry that it was made of. */
@@ -192,20 +190,12 @@ function inTheWorld(
   const snapshot =
     effective === own
       ? atHome(own.value, global.value)
-      : { own: own.value, effective: effective === ABSENT ? undefined : effective.value, global: global.value };
+      : { own: own.value.view, effective: effective === ABSENT ? undefined : effective.value.view, global: global.value };
   if (keeping === undefined || header !== undefined) return { identity, snapshot };
   const untilMs = Math.floor(monotonicMs) + MAX_WORLD_AGE_MS;
-  const world: World = Object.freeze({
-    identity,
-    snapshot,
-    made: keeping.made,
-    user: keeping.user,
-    tenant: own,
-    global,
-    untilMs,
-  });
-  keeping.made.world = world;
-  return world;
+  const { made, user } = keeping;
+  made.world = Object.freeze({ identity, made, user, tenant: own, global, untilMs });
+  return { identity, snapshot, made };
 }
 
 function missingOfTenants(maps: Maps, ids: readonly TenantId[], monotonicMs: number): Load[] {

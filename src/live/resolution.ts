@@ -1,9 +1,9 @@
 /** What resolving a credential comes to. */
 
-import type { Identity, InvalidReason, Principal, Snapshot, TenantView } from '../decision/model.ts';
+import type { Identity, InvalidReason, Principal, Snapshot } from '../decision/model.ts';
 import type { PolicySet } from '../decision/policies.ts';
 import type { Entry } from './live-map.ts';
-import type { LiveUser, Made } from './values.ts';
+import type { LiveTenant, LiveUser, Made } from './values.ts';
 
 export interface Resolution {
   readonly identity: Identity;
@@ -13,12 +13,16 @@ export interface Resolution {
   readonly made?: Made<Principal | undefined>;
 }
 
-/** A resolution that was found, with the entries it was made of: while the maps hold all of them it is found again. */
-export interface World extends Resolution {
+/**
+ * What a credential resolved to in its own tenant: while the maps hold all of these entries it resolves to the same again. It refers to
+ * the rules only through entries, so that a credential that is not used any more keeps no rules in memory.
+ */
+export interface World {
+  readonly identity: Identity;
   readonly made: Made<Principal | undefined>;
   /** The user behind the credential. */
   readonly user: Entry<LiveUser> | undefined;
-  readonly tenant: Entry<TenantView>;
+  readonly tenant: Entry<LiveTenant>;
   readonly global: Entry<PolicySet>;
   /** Monotonic milliseconds: from then on the entries are looked up again, so that the maps know them to be in use. */
   readonly untilMs: number;

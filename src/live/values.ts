@@ -1,7 +1,7 @@
 /** Keys, users and sessions as they are kept in memory: as small as they can be, because there are many. */
 
 import { compileGrant } from '../decision/compile.ts';
-import type { KeyPrincipal, UserPrincipal } from '../decision/model.ts';
+import type { KeyPrincipal, Snapshot, TenantView, UserPrincipal } from '../decision/model.ts';
 import type { RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, SessionRecord, UserRecord } from '../domain/records.ts';
 import { ADMIN } from '../domain/roles.ts';
@@ -44,6 +44,12 @@ export interface LiveSession {
   readonly ended: boolean;
   readonly expiresAtMs: number;
   readonly made: Made<UserPrincipal | undefined>;
+}
+
+export interface LiveTenant {
+  readonly view: TenantView;
+  /** What decisions of its own credentials look at: one object for all of them, because there are many. */
+  home: Snapshot | undefined;
 }
 
 export function liveKey(record: KeyRecord, interner: Interner): LiveKey {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { inOneStep } from '../../src/domain/steps.ts';
 import { Cooldown } from '../../src/live/cooldown.ts';
-import { ABSENT, ABSENT_TTL_MS, LiveMap, LOADS_PER_FILL, MAX_ABSENT, MAX_ENTRY_AGE_MS } from '../../src/live/live-map.ts';
+import { ABSENT, ABSENT_TTL_MS, Entry, LiveMap, LOADS_PER_FILL, MAX_ABSENT, MAX_ENTRY_AGE_MS } from '../../src/live/live-map.ts';
 import { LoadLimiter, type Patience } from '../../src/live/load-limiter.ts';
 import type { Loaded } from '../../src/live/ports.ts';
 import { AT_ONCE, type StepRunner } from '../../src/live/slices.ts';
@@ -359,6 +359,21 @@ describe('what is kept', () => {
     await put('d', 'more than ten');
     expect(map.stats()).toMatchObject({ size: 1, weight: 10 });
     expect(map.peek('d', 0)).toEqual({ text: 'more than ten' });
+  });
+
+  test('an entry that the map has let go of no longer holds its value, so that a reference to it keeps nothing in memory', async () => {
+    const { map, put } = aMap({ capacity: 1 });
+    await put('changed', 'v');
+    const changed = map.find('changed', 0);
+    map.apply('changed', 1);
+    await put('evicted', 'v', 1);
+    const evicted = map.find('evicted', 0);
+    await put('another', 'v', 1);
+    for (const entry of [changed, evicted]) {
+      if (!(entry instanceof Entry)) throw new Error('there was no entry');
+      expect(entry.current).toBe(false);
+      expect(() => entry.value).toThrow(Fault);
+    }
   });
 
   test('that there is no such thing is remembered for ten seconds', async () => {

@@ -64,3 +64,19 @@ test('a key that names its tenant in a header is told of too', async () => {
   await use(owned, NOW, 'home');
   expect(told).toHaveLength(1);
 });
+
+test('the client and how long it waits reach the cache behind it', () => {
+  const asked: unknown[][] = [];
+  const { live } = aLive();
+  const resolver = notingUses(
+    {
+      resolve: (...parts) => {
+        asked.push(parts);
+        return live.resolve(...parts);
+      },
+    },
+    { note: () => true },
+  );
+  void resolver.resolve(owned, undefined, NOW, '198.51.100.7', 500);
+  expect(asked).toEqual([[owned, undefined, NOW, '198.51.100.7', 500]]);
+});
