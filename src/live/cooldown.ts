@@ -5,9 +5,10 @@
 
 import { SLICE_MS } from './slices.ts';
 
-/** A key's refills take at most a tenth of the time. */
+/** A key's refills take at most a tenth of the time, as long as one takes up to 33 ms. */
 const REST_FACTOR = 9;
-const MAX_REST_MS = 1000;
+/** Less than checks wait. */
+const MAX_REST_MS = 300;
 const MAX_KEYS = 1000;
 
 export class Cooldown {

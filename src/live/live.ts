@@ -6,26 +6,18 @@
  */
 
 import { parseAddress } from '../decision/address.ts';
-import { compilePoliciesInSteps, compileTenantInSteps } from '../decision/compile.ts';
 import type { HeaderValue } from '../decision/model.ts';
 import type { CredentialForm } from '../domain/credential.ts';
 import { Fault } from '../domain/errors.ts';
 import type { KeyDigest, UserId } from '../domain/ids.ts';
-import { inOneStep } from '../domain/steps.ts';
-import { Cooldown } from './cooldown.ts';
 import { Freshness } from './freshness.ts';
-import { Interner } from './interner.ts';
-import { KnownCredentials } from './known-credentials.ts';
 import { type LimitedClass, type Limiters, makeLimiters } from './limits.ts';
-import { LiveMap, MAX_TOMBSTONES, type MapStats } from './live-map.ts';
+import type { MapStats } from './live-map.ts';
 import type { LimiterStats, Patience } from './load-limiter.ts';
 import { DEPTH, type Found, GLOBAL, lookUp, type Maps, type Missing, type Subject } from './lookup.ts';
-import type { Change, ChangeListener, FeedClock, LiveSource, TokenVerifier } from './ports.ts';
+import { type MapsParts, makeMaps } from './maps.ts';
+import type { Change, ChangeListener, FeedClock } from './ports.ts';
 import { INVALID, MISSING, type Resolution } from './resolution.ts';
-import { weightOfPolicies, weightOfTenant } from './rules-weight.ts';
-import { AT_ONCE, onEventLoop, Slices, type StepRunner } from './slices.ts';
-import { type LiveTenant, liveKey, liveSession, liveUser, weightOfKey } from './values.ts';
-import { VerifiedTokens } from './verified-tokens.ts';
 import { Waiting, type WaitingStats } from './waiting.ts';
 
 export type { Resolution } from './resolution.ts';
@@ -36,26 +28,11 @@ export const ROUNDS = 3;
 const DEFAULT_MAX_WAIT_MS = 2000;
 /** The feed is read at most once, then come the loads, then the look-up that finds everything. */
 const STEPS_PER_ROUND = 1 + DEPTH + 1;
-const MIN_TENANTS = 1000;
-/** Memory for the compiled rules of all cached tenants: 244 MiB for the default of 200,000 credentials. */
-const RULES_BYTES_PER_CREDENTIAL = 1280;
-/** Enough for several tenants with the largest rules there may be. */
-const MIN_RULES_BYTES = 64 * 1024 * 1024;
 
-export interface LiveParts {
-  readonly source: LiveSource;
-  readonly verifier: TokenVerifier;
+export interface LiveParts extends MapsParts {
   readonly feed: FeedClock;
-  /** How many credentials of a kind are kept; users and sessions likewise, tenants a tenth of it. */
-  readonly maxCredentials: number;
   /** Without a successful poll of the feed for that long, nothing cached is trusted. */
   readonly maxStalenessMs: number;
-  /** `performance.now()`: the clock of `feed.polledAtMs`. */
-  readonly monotonicMs: () => number;
-  /** Of each kind; a smaller number costs loads that run long, never truth. */
-  readonly maxTombstones?: number;
-  /** Compiles rules beside the checks. Default: in slices on the event loop. */
-  readonly runner?: StepRunner;
 }
 
 export interface LiveStats {
@@ -257,62 +234,4 @@ function networkOf(client: string | undefined): string {
   const parsed = client === undefined ? undefined : parseAddress(client);
   if (parsed === undefined) return '';
   return parsed.family === 4 ? `4:${parsed.a}` : `6:${parsed.a}:${parsed.b}`;
-}
-
-function makeMaps(parts: LiveParts, { rules, known, unseen, known_token, unseen_token }: Limiters): Maps {
-  const { source, verifier, maxCredentials, monotonicMs, maxTombstones = MAX_TOMBSTONES } = parts;
-  const maxTenants = Math.max(MIN_TENANTS, Math.ceil(maxCredentials / 10));
-  const maxRulesBytes = Math.max(MIN_RULES_BYTES, maxCredentials * RULES_BYTES_PER_CREDENTIAL);
-  const runner = parts.runner ?? new Slices({ monotonicMs: () => performance.now(), later: onEventLoop });
-  const interner = new Interner(maxTenants);
-  const common = { monotonicMs, maxTombstones };
-  const credentials = { ...common, maxEntries: maxCredentials, maxWeight: maxCredentials, runner: AT_ONCE, limiter: known };
-  const large = { ...common, runner, limiter: rules, cooldown: new Cooldown() };
-  return {
-    keys: new LiveMap({
-      ...credentials,
-      unseen: { known: new KnownCredentials(maxCredentials), limiter: unseen },
-      load: (digest, isKnown) => source.key(digest, isKnown),
-      compile: (record) => inOneStep(() => ({ value: liveKey(record, interner), weight: weightOfKey(record) })),
-    }),
-    users: new LiveMap({
-      ...credentials,
-      load: (id) => source.user(id),
-      compile: (record, id) => inOneStep(() => ({ value: liveUser(record, id, interner), weight: 1 })),
-    }),
-    sessions: new LiveMap({
-      ...credentials,
-      load: (id) => source.session(id),
-      compile: (record, id) => inOneStep(() => ({ value: liveSession(record, id), weight: 1 })),
-    }),
-    tenants: new LiveMap({
-      ...large,
-      maxEntries: maxTenants,
-      maxWeight: maxRulesBytes,
-      load: (id) => source.tenant(id),
-      *compile(reading) {
-        const record = yield* reading;
-        const value: LiveTenant = { view: yield* compileTenantInSteps(record), home: undefined };
-        return { value, weight: yield* weightOfTenant(record) };
-      },
-    }),
-    globals: new LiveMap({
-      ...large,
-      cooldown: new Cooldown(),
-      maxEntries: 1,
-      maxWeight: maxRulesBytes,
-      load: () => source.globalPolicies(),
-      *compile(reading) {
-        const records = yield* reading;
-        return { value: yield* compilePoliciesInSteps(records), weight: 1 + (yield* weightOfPolicies(records)) };
-      },
-    }),
-    tokens: new VerifiedTokens({
-      capacity: maxCredentials,
-      verifier,
-      limiter: known_token,
-      unseenLimiter: unseen_token,
-      monotonicMs,
-    }),
-  };
 }

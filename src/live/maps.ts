@@ -1,0 +1,93 @@
+/** The maps of the live cache: what each loads and keeps, how much of it, and by which limits. */
+
+import { compilePoliciesInSteps, compileTenantInSteps } from '../decision/compile.ts';
+import { inOneStep } from '../domain/steps.ts';
+import { Cooldown } from './cooldown.ts';
+import { Interner } from './interner.ts';
+import { KnownCredentials } from './known-credentials.ts';
+import type { Limiters } from './limits.ts';
+import { LiveMap, MAX_TOMBSTONES } from './live-map.ts';
+import type { Maps } from './lookup.ts';
+import type { LiveSource, TokenVerifier } from './ports.ts';
+import { weightOfPolicies, weightOfTenant } from './rules-weight.ts';
+import { AT_ONCE, onEventLoop, Slices, type StepRunner } from './slices.ts';
+import { type LiveTenant, liveKey, liveSession, liveUser, weightOfKey } from './values.ts';
+import { VerifiedTokens } from './verified-tokens.ts';
+
+const MIN_TENANTS = 1000;
+/** Memory for the compiled rules of all cached tenants: 244 MiB for the default of 200,000 credentials. */
+const RULES_BYTES_PER_CREDENTIAL = 1280;
+/** Enough for several tenants with the largest rules there may be. */
+const MIN_RULES_BYTES = 64 * 1024 * 1024;
+
+export interface MapsParts {
+  readonly source: LiveSource;
+  readonly verifier: TokenVerifier;
+  /** How many credentials of a kind are kept; users and sessions likewise, tenants a tenth of it. */
+  readonly maxCredentials: number;
+  /** `performance.now()`: the clock of `feed.polledAtMs`. */
+  readonly monotonicMs: () => number;
+  /** Of each kind; a smaller number costs loads that run long, never truth. */
+  readonly maxTombstones?: number;
+  /** Compiles rules beside the checks. Default: in slices on the event loop. */
+  readonly runner?: StepRunner;
+}
+
+/** The global policies have no cooldown: every tenant's checks wait for them, and only platform administrators change them. */
+export function makeMaps(parts: MapsParts, { rules, known, unseen, known_token, unseen_token }: Limiters): Maps {
+  const { source, verifier, maxCredentials, monotonicMs, maxTombstones = MAX_TOMBSTONES } = parts;
+  const maxTenants = Math.max(MIN_TENANTS, Math.ceil(maxCredentials / 10));
+  const maxRulesBytes = Math.max(MIN_RULES_BYTES, maxCredentials * RULES_BYTES_PER_CREDENTIAL);
+  const runner = parts.runner ?? new Slices({ monotonicMs: () => performance.now(), later: onEventLoop });
+  const interner = new Interner(maxTenants);
+  const common = { monotonicMs, maxTombstones };
+  const credentials = { ...common, maxEntries: maxCredentials, maxWeight: maxCredentials, runner: AT_ONCE, limiter: known };
+  const large = { ...common, runner, limiter: rules };
+  return {
+    keys: new LiveMap({
+      ...credentials,
+      unseen: { known: new KnownCredentials(maxCredentials), limiter: unseen },
+      load: (digest, isKnown) => source.key(digest, isKnown),
+      compile: (record) => inOneStep(() => ({ value: liveKey(record, interner), weight: weightOfKey(record) })),
+    }),
+    users: new LiveMap({
+      ...credentials,
+      load: (id) => source.user(id),
+      compile: (record, id) => inOneStep(() => ({ value: liveUser(record, id, interner), weight: 1 })),
+    }),
+    sessions: new LiveMap({
+      ...credentials,
+      load: (id) => source.session(id),
+      compile: (record, id) => inOneStep(() => ({ value: liveSession(record, id), weight: 1 })),
+    }),
+    tenants: new LiveMap({
+      ...large,
+      cooldown: new Cooldown(),
+      maxEntries: maxTenants,
+      maxWeight: maxRulesBytes,
+      load: (id) => source.tenant(id),
+      *compile(reading) {
+        const record = yield* reading;
+        const value: LiveTenant = { view: yield* compileTenantInSteps(record), home: undefined };
+        return { value, weight: yield* weightOfTenant(record) };
+      },
+    }),
+    globals: new LiveMap({
+      ...large,
+      maxEntries: 1,
+      maxWeight: maxRulesBytes,
+      load: () => source.globalPolicies(),
+      *compile(reading) {
+        const records = yield* reading;
+        return { value: yield* compilePoliciesInSteps(records), weight: 1 + (yield* weightOfPolicies(records)) };
+      },
+    }),
+    tokens: new VerifiedTokens({
+      capacity: maxCredentials,
+      verifier,
+      limiter: known_token,
+      unseenLimiter: unseen_token,
+      monotonicMs,
+    }),
+  };
+}
