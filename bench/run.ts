@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { directory } from './directory.ts';
 import { freshness } from './freshness.ts';
 import { gate } from './gate.ts';
+import { hostile } from './hostile/hostile.ts';
 import { iam } from './iam.ts';
 import { limits } from './limits.ts';
 import { login } from './login.ts';
@@ -23,6 +24,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   directory,
   iam,
   'worst-body': worstBody,
+  hostile,
   fuzz,
 };
 

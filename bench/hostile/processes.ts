@@ -1,0 +1,73 @@
+/** Reads the tree of processes below one, and the memory of all of them, from /proc. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { memory } from '../stack.ts';
+
+const SAMPLE_MS = 100;
+
+/** Returns the process and all its descendants that live now, the process first. */
+export function treeOf(pid: number): readonly number[] {
+  const found = [pid];
+  // The list grows while it is walked.
+  for (const parent of found) found.push(...childrenOf(parent));
+  return found.filter(isAlive);
+}
+
+function childrenOf(pid: number): readonly number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+      readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+    );
+  } catch {
+    return [];
+  }
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** Returns the process with this line in its environment, such as `POSTERN_PROCESS=api`, below another. */
+export function findByEnvironment(pid: number, line: string): number | undefined {
+  return treeOf(pid).find((each) => {
+    try {
+      return readFileSync(`/proc/${each}/environ`, 'utf8').split('\0').includes(line);
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** Resident memory of a process and all its descendants together, MB. */
+export function residentMb(pid: number): number {
+  let sum = 0;
+  for (const each of treeOf(pid)) {
+    try {
+      sum += memory(each).now;
+    } catch {
+      // It ended after it was listed.
+    }
+  }
+  return sum;
+}
+
+export interface MemoryWatch {
+  /** The most seen so far of each, MB, by the names given. */
+  readonly peakMb: Readonly<Record<string, number>>;
+  stop(): void;
+}
+
+/** Samples the resident memory of several trees of processes every 100 ms. */
+export function watchMemory(roots: Readonly<Record<string, number>>): MemoryWatch {
+  const peakMb: Record<string, number> = {};
+  const sample = (): void => {
+    for (const [name, pid] of Object.entries(roots)) peakMb[name] = Math.max(peakMb[name] ?? 0, residentMb(pid));
+  };
+  sample();
+  const timer = setInterval(sample, SAMPLE_MS);
+  return { peakMb, stop: () => clearInterval(timer) };
+}

@@ -1,0 +1,125 @@
+/** Writes HTTP/2 frames by hand: a client that resets a stream in the packet that opened it, which node:http2 does not do. */
+
+import { once } from 'node:events';
+import type { TLSSocket } from 'node:tls';
+import { dial, type Edge, type Request } from './connection.ts';
+
+const DATA = 0;
+const HEADERS = 1;
+const RST_STREAM = 3;
+const SETTINGS = 4;
+const PING = 6;
+const GOAWAY = 7;
+const END_STREAM = 1;
+const ACK = 1;
+const END_HEADERS = 4;
+const CANCEL = 8;
+const HEAD_BYTES = 9;
+const MAX_FRAME_BYTES = 16_384;
+const OPENING_TIMEOUT_MS = 5000;
+const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+
+export interface RawConnection {
+  /** True after Envoy sent GOAWAY or the connection ended. */
+  readonly isOver: () => boolean;
+  write(frames: readonly Buffer[]): void;
+  /** The id of the next stream. */
+  nextStream(): number;
+  close(): void;
+}
+
+/** Rejects if Envoy does not accept the connection within 5 s. */
+export async function openRaw(edge: Edge, localAddress: string): Promise<RawConnection> {
+  const socket = dial(edge, localAddress);
+  let over = false;
+  await once(socket, 'secureConnect', { signal: AbortSignal.timeout(OPENING_TIMEOUT_MS) });
+  const end = (): void => {
+    over = true;
+  };
+  socket.once('close', end).on('error', end);
+  answerControlFrames(socket, end);
+  socket.write(Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, Buffer.alloc(0))]));
+  let stream = -1;
+  return {
+    isOver: () => over,
+    write(frames) {
+      if (!over) socket.write(Buffer.concat(frames));
+    },
+    nextStream() {
+      stream += 2;
+      return stream;
+    },
+    close: () => socket.destroy(),
+  };
+}
+
+function answerControlFrames(socket: TLSSocket, end: () => void): void {
+  let rest: Buffer = Buffer.alloc(0);
+  socket.on('data', (chunk: Buffer) => {
+    rest = Buffer.concat([rest, chunk]);
+    while (rest.length >= HEAD_BYTES) {
+      const size = HEAD_BYTES + rest.readUIntBE(0, 3);
+      if (rest.length < size) return;
+      const type = rest[3];
+      const isAck = ((rest[4] ?? 0) & ACK) !== 0;
+      if (type === SETTINGS && !isAck) socket.write(frame(SETTINGS, ACK, 0, Buffer.alloc(0)));
+      if (type === PING && !isAck) socket.write(frame(PING, ACK, 0, rest.subarray(HEAD_BYTES, size)));
+      if (type === GOAWAY) end();
+      rest = rest.subarray(size);
+    }
+  });
+}
+
+/** The frames of one request, its body complete. */
+export function requestFrames(stream: number, request: Request): Buffer[] {
+  const body = Buffer.from(request.body ?? '');
+  const frames = [frame(HEADERS, END_HEADERS | (body.length === 0 ? END_STREAM : 0), stream, headerBlock(request))];
+  for (let at = 0; at < body.length; at += MAX_FRAME_BYTES) {
+    const piece = body.subarray(at, at + MAX_FRAME_BYTES);
+    frames.push(frame(DATA, at + MAX_FRAME_BYTES >= body.length ? END_STREAM : 0, stream, piece));
+  }
+  return frames;
+}
+
+export function resetFrame(stream: number): Buffer {
+  const code = Buffer.alloc(4);
+  code.writeUInt32BE(CANCEL);
+  return frame(RST_STREAM, 0, stream, code);
+}
+
+function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(HEAD_BYTES);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** HPACK without an index or Huffman codes (RFC 7541, section 6.2.2). */
+function headerBlock(request: Request): Buffer {
+  const headers: [string, string][] = [
+    [':method', request.method],
+    [':scheme', 'https'],
+    [':path', request.path],
+    [':authority', 'localhost'],
+  ];
+  if (request.authorization !== undefined) headers.push(['authorization', request.authorization]);
+  if (request.body !== undefined) headers.push(['content-type', 'application/json']);
+  return Buffer.concat(headers.flatMap(([name, value]) => [Buffer.of(0), literal(name), literal(value)]));
+}
+
+function literal(text: string): Buffer {
+  const bytes = Buffer.from(text);
+  return Buffer.concat([prefixed(bytes.length), bytes]);
+}
+
+/** An integer with a prefix of 7 bits (RFC 7541, section 5.1). */
+function prefixed(value: number): Buffer {
+  if (value < 127) return Buffer.of(value);
+  const bytes = [127];
+  let rest = value - 127;
+  for (; rest > 127; rest >>= 7) bytes.push((rest & 127) | 128);
+  bytes.push(rest);
+  return Buffer.from(bytes);
+}
