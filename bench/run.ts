@@ -9,6 +9,7 @@ import { directory } from './directory.ts';
 import { freshness } from './freshness.ts';
 import { gate } from './gate.ts';
 import { hostile } from './hostile/hostile.ts';
+import { processes } from './hostile/process.ts';
 import { iam } from './iam.ts';
 import { limits } from './limits.ts';
 import { login } from './login.ts';
@@ -25,6 +26,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   iam,
   'worst-body': worstBody,
   hostile,
+  processes,
   fuzz,
 };
 

