@@ -1,8 +1,12 @@
-/** How long after a key is revoked at one server does another refuse it? With notifications, and with the poll alone. */
+/**
+ * How long after a key is revoked at one server does another refuse it? With notifications, and with the poll alone; then at three other
+ * replicas. BENCH_FRESHNESS=two or replicas runs that part only. Ends with exit code 1 if a goal is missed.
+ */
 
-import { connect } from 'node:http2';
 import { join } from 'node:path';
+import { checker } from './checker.ts';
 import { chatBody, encodeFrame } from './frames.ts';
+import { freshnessOfReplicas } from './freshness-replicas.ts';
 import { keyText } from './population.ts';
 import { openWorld } from './server-under-test.ts';
 import { printTable, quantile, type Row, scratch, writeResult } from './stack.ts';
@@ -10,6 +14,15 @@ import { printTable, quantile, type Row, scratch, writeResult } from './stack.ts
 const SAMPLES = Number(process.env['BENCH_SAMPLES'] ?? 200);
 
 export async function freshness(): Promise<void> {
+  const part = process.env['BENCH_FRESHNESS'];
+  const two = part === 'replicas' ? {} : await freshnessOfTwo();
+  const replicas = part === 'two' ? { broken: [] } : await freshnessOfReplicas();
+  for (const sentence of replicas.broken) console.error(`NOT HELD: ${sentence}`);
+  if (replicas.broken.length > 0) process.exitCode = 1;
+  writeResult('freshness', { ...two, replicas });
+}
+
+async function freshnessOfTwo(): Promise<{ readonly rows: readonly Row[]; readonly distributions: Record<string, number[]> }> {
   const rows: Row[] = [];
   const distributions: Record<string, number[]> = {};
   for (const [name, notifications] of [
@@ -57,34 +70,5 @@ export async function freshness(): Promise<void> {
     });
   }
   printTable('Freshness: from the answer to the revocation at one server to the first refusal at another', rows);
-  writeResult('freshness', { rows, distributions });
-}
-
-/** Asks one server's Check over HTTP/2 with gRPC framing; allowed means status code 0. */
-function checker(address: string): { allowed(frame: Buffer): Promise<boolean>; close(): void } {
-  const session = connect(`http://${address}`);
-  return {
-    close: () => session.close(),
-    allowed: (frame) =>
-      new Promise((done, fail) => {
-        const stream = session.request({
-          ':method': 'POST',
-          ':path': '/envoy.service.auth.v3.Authorization/Check',
-          'content-type': 'application/grpc',
-          te: 'trailers',
-        });
-        const chunks: Buffer[] = [];
-        stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-        stream.once('error', fail);
-        stream.once('end', () => done(codeIsZero(Buffer.concat(chunks).subarray(5))));
-        const prefix = Buffer.alloc(5);
-        prefix.writeUInt32BE(frame.length, 1);
-        stream.end(Buffer.concat([prefix, frame]));
-      }),
-  };
-}
-
-/** CheckResponse.status is field 1, its code field 1 in turn; proto3 leaves a zero out. */
-function codeIsZero(response: Buffer): boolean {
-  return !(response[0] === 0x0a && (response[1] ?? 0) > 0 && response[2] === 0x08 && response[3] !== 0);
+  return { rows, distributions };
 }

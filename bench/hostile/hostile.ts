@@ -107,7 +107,7 @@ async function runAttack(attack: Attack): Promise<Result> {
 
   const hasEnded = !stand.postern.isRunning();
   const aftermath: Aftermath = hasEnded
-    ? { note: '', broken: [`Postern ended: ${stand.postern.log().trim()}`] }
+    ? { note: '', broken: [`Postern ended: ${stand.postern.log().trim().replaceAll(/\s+/g, ' ')}`] }
     : ((await attack.after?.(stand)) ?? NOTHING);
   const usage = hasEnded ? [] : await compareUsage(stand.administrator, ledger, INNOCENTS);
   const quiet = figuresOf(report, quietFromMs, fromMs);
@@ -140,7 +140,8 @@ async function letLoose(
   const order: Order = { number: attack.number, target, ammunition: { ...ammunition, cold: [] }, untilMs };
   child.send(order);
   const [tally] = await Promise.race([ended, sleep(untilMs - Date.now() + ATTACKER_GRACE_MS, [undefined])]);
-  return typeof tally === 'object' && tally !== null ? (tally as Tally) : { 'ended without a report': 1 };
+  if (typeof tally !== 'object' || tally === null) throw new Error('the attacker ended without a report');
+  return tally as Tally;
 }
 
 function missedGoals(attack: Attack, quiet: Figures, attacked: Figures, usage: readonly Comparison[]): string[] {

@@ -7,14 +7,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { NODE_FLAGS } from '../../scripts/lib/node-flags.mjs';
 import { freePort } from '../stack.ts';
 import type { Certificates } from './envoy.ts';
-import { treeOf } from './processes.ts';
+import { isAlive, treeOf } from './processes.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 export const ADMINISTRATOR = { email: 'admin@localhost', password: 'a benchmark administrator' };
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 20_000;
 const POLL_MS = 50;
-const LOG_CHARS = 2000;
+const LOG_CHARS = 800;
 
 export interface PosternOptions {
   readonly folder: string;
@@ -57,10 +57,10 @@ export async function startPostern({ folder, databaseUrl, certificates, words = 
     stdio: ['ignore', output, output],
   });
   closeSync(output);
-  const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
   const log = (): string => readFileSync(logFile, 'utf8').slice(-LOG_CHARS);
   const { pid } = child;
   if (pid === undefined) throw new Error('postern serve could not be started');
+  const isRunning = (): boolean => isAlive(pid);
   const killNow = (): void => killTree(pid);
   process.once('exit', killNow);
   const stop = async (): Promise<void> => {

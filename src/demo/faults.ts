@@ -24,15 +24,15 @@ export function faultOf(header: string | undefined): Fault | undefined {
   }
 }
 
-const MAX_MODEL_BYTES = 100_000;
+const MAX_MODEL_BYTES = 1_000_000;
 /** Three bytes in UTF-8. */
 const WIDE_CHARACTER = '語';
 
 /**
- * Returns the model that the answer names for `x-demo: long-model=40000`: a name of so many bytes, at most 100,000, nearly all of them in
+ * Returns the model that the answer names for `x-demo: long-model=40000`: a name of so many bytes, at most 1,000,000, nearly all of them in
  * characters of three bytes. Returns undefined for any other value.
  */
 export function longModelOf(header: string | undefined): string | undefined {
-  const bytes = Math.min(MAX_MODEL_BYTES, Number(/^long-model=(\d{1,6})$/.exec(header ?? '')?.[1]));
+  const bytes = Math.min(MAX_MODEL_BYTES, Number(/^long-model=(\d{1,7})$/.exec(header ?? '')?.[1]));
   return Number.isNaN(bytes) ? undefined : 'm'.repeat(bytes % 3) + WIDE_CHARACTER.repeat(Math.floor(bytes / 3));
 }

@@ -180,3 +180,14 @@ describe('fails as x-demo asks it to, and keeps that out of the ledger', () => {
     },
   );
 });
+
+it('names a model of as many bytes as x-demo says, at most 1,000,000', async () => {
+  for (const [asked, bytes] of [
+    [40_001, 40_001],
+    [9_999_999, 1_000_000],
+  ]) {
+    const answer = await post('/v1/chat/completions', HELLO, { 'x-demo': `long-model=${asked}` });
+    const { model } = JSON.parse(answer.body);
+    expect(Buffer.byteLength(model)).toBe(bytes);
+  }
+});
