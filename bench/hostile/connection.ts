@@ -45,6 +45,7 @@ export class Connection {
       let status = 0;
       let reason = 'closed';
       let ended = false;
+      let aborted = false;
       const chunks: Buffer[] = [];
       const timer = setTimeout(() => {
         reason = 'timeout';
@@ -57,12 +58,19 @@ export class Connection {
       stream.once('end', () => {
         ended = true;
       });
+      // A reset in the middle of an answer may look like its end.
+      stream.once('aborted', () => {
+        aborted = true;
+        if (reason === 'closed') reason = 'reset';
+      });
       stream.once('error', (error: Error) => {
         reason = error.message;
       });
       stream.once('close', () => {
         clearTimeout(timer);
-        if (!ended || status === 0) resolve({ kind: 'lost', reason });
+        // An answer may come before the whole request was sent; then the server resets the stream without an error.
+        const isCut = stream.rstCode !== 0 || (aborted && stream.writableFinished);
+        if (!ended || isCut || status === 0) resolve({ kind: 'lost', reason });
         else resolve({ kind: 'reply', status, body: Buffer.concat(chunks).toString() });
       });
       stream.end(request.body);

@@ -14,6 +14,8 @@ import type { Aftermath, Ammunition, Attack, Tally, Target } from './attack.ts';
 import type { Order } from './attacker-process.ts';
 import { ATTACKS } from './attacks/all.ts';
 import { INNOCENTS, makeInnocents } from './innocents.ts';
+import type { Report } from './innocents-process.ts';
+import { VERDICTS } from './judge.ts';
 import { type Figures, figuresOf, PER_SECOND, startLoad, undecided } from './load.ts';
 import { watchMemory } from './processes.ts';
 import { openStand, type Stand, stopChild } from './stand.ts';
@@ -28,6 +30,7 @@ const TAIL_MS = 2000;
 const ATTACKER_GRACE_MS = 30_000;
 /** The innocents' p99 during the attack, of their p99 in the quiet time before it. */
 const MOST_P99 = 3;
+const KEPT_EXAMPLES = 10;
 const NOTHING: Aftermath = { note: '', broken: [] };
 
 interface Result {
@@ -123,9 +126,17 @@ async function runAttack(attack: Attack): Promise<Result> {
     peakMb: memory.peakMb,
     attackerGot,
     note: aftermath.note,
-    examples: report.examples.filter(({ dueMs }) => dueMs >= quietFromMs).map(({ text }) => text),
+    examples: examplesOf(report, fromMs),
     broken: [...missedGoals(attack, quiet, attacked, usage), ...aftermath.broken],
   };
+}
+
+/** Some of each verdict, since the attack began. */
+function examplesOf({ examples }: Report, fromMs: number): string[] {
+  const since = examples.filter(({ dueMs }) => dueMs >= fromMs);
+  return VERDICTS.flatMap((wanted) => since.filter(({ verdict }) => verdict === wanted).slice(0, KEPT_EXAMPLES)).map(
+    ({ text }) => text,
+  );
 }
 
 async function letLoose(

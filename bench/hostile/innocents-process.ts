@@ -6,12 +6,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection, type Edge, nameOf } from './connection.ts';
 import type { InnocentRequest } from './innocents.ts';
-import { judge, VERDICTS } from './judge.ts';
+import { judge, VERDICTS, type Verdict } from './judge.ts';
 
 /** Then a request counts as lost. */
 const TIMEOUT_MS = 10_000;
 const STEP_MS = 1;
-const KEPT_EXAMPLES = 50;
+/** Of each verdict. */
+const KEPT_EXAMPLES = 300;
 
 export type Command =
   | { readonly kind: 'start'; readonly edge: Edge; readonly perSecond: number; readonly mix: readonly InnocentRequest[] }
@@ -22,10 +23,17 @@ export type Command =
 /** When it was due (milliseconds since the epoch), how long it took (ms), and the index of the verdict. */
 export type Sent = readonly [dueMs: number, tookMs: number, verdict: number];
 
+/** An answer that was not right, as `POST /v1/… expected 200 got 503 empty`. */
+export interface Example {
+  readonly dueMs: number;
+  readonly verdict: Verdict;
+  readonly text: string;
+}
+
 export interface Report {
   readonly sent: readonly Sent[];
-  /** The first answers that were not right, as `POST /v1/… expected 200 got 503 empty`. */
-  readonly examples: readonly { readonly dueMs: number; readonly text: string }[];
+  /** The first 300 of each verdict. */
+  readonly examples: readonly Example[];
 }
 
 interface Due {
@@ -34,7 +42,7 @@ interface Due {
 }
 
 const sent: Sent[] = [];
-const examples: { dueMs: number; text: string }[] = [];
+const examples: Example[] = [];
 const connections = new Map<number, Connection>();
 let edge: Edge | undefined;
 let added: Due[] = [];
@@ -57,9 +65,14 @@ async function one({ atMs, request }: Due, to: Edge): Promise<void> {
   underWay -= 1;
   const verdict = judge(request.expected, outcome);
   sent.push([atMs, now() - atMs, VERDICTS.indexOf(verdict)]);
-  if (verdict !== 'right' && examples.length < KEPT_EXAMPLES) {
+  const kept = examples.filter((each) => each.verdict === verdict).length;
+  if (verdict !== 'right' && kept < KEPT_EXAMPLES) {
     const expected = request.expected.kind === 'allow' ? '200' : `${request.expected.status} ${request.expected.code}`;
-    examples.push({ dueMs: atMs, text: `${request.method} ${request.path} expected ${expected} got ${nameOf(outcome)}` });
+    examples.push({
+      dueMs: atMs,
+      verdict,
+      text: `${request.method} ${request.path} expected ${expected} got ${nameOf(outcome)}`,
+    });
   }
 }
 
