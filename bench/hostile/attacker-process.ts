@@ -11,6 +11,7 @@ export interface Order {
   readonly untilMs: number;
 }
 
+process.once('disconnect', () => process.exit(0));
 process.once('message', async (order: Order) => {
   const attack = ATTACKS.find(({ number }) => number === order.number);
   if (attack === undefined) throw new Error(`There is no attack ${order.number}.`);

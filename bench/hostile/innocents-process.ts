@@ -97,6 +97,7 @@ async function stop(): Promise<void> {
   process.send?.(report, () => process.disconnect?.());
 }
 
+process.once('disconnect', () => process.exit(0));
 process.on('message', (command: Command) => {
   switch (command.kind) {
     case 'start':

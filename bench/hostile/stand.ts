@@ -13,6 +13,8 @@ import { ADMINISTRATOR, type Postern, startPostern } from './postern.ts';
 
 const SERVING_TIMEOUT_MS = 20_000;
 const POLL_MS = 100;
+/** The exit code after a signal. */
+const INTERRUPTED = 130;
 
 /** Postern's gRPC listener and a certificate that it accepts: a client inside the mesh has one. */
 export interface Mesh {
@@ -58,6 +60,10 @@ export async function openStand(folder: string): Promise<Stand> {
   const { email, password } = ADMINISTRATOR;
   const administrator = await Administrator.login(postern.http, email, password);
   const running = stack.move();
+  // An interrupted benchmark leaves no process behind either.
+  const interrupt = (): void => void running.disposeAsync().finally(() => process.exit(INTERRUPTED));
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
+  running.defer(() => void process.off('SIGINT', interrupt).off('SIGTERM', interrupt));
   return {
     folder,
     databaseUrl: world.url,

@@ -98,6 +98,6 @@ function framed(index: number): Buffer {
 /** CheckResponse.status is field 1, its code field 1 in turn; proto3 leaves a zero out. */
 function codeOf(answer: Buffer): string {
   const message = answer.subarray(5);
-  const denied = message[0] === 0x0a && (message[1] ?? 0) > 0 && message[2] === 0x08;
+  const denied = message[0] === 0x0a && (message[1] ?? 0) > 0 && message[2] === 0x08 && message[3] !== 0;
   return denied ? `code ${message[3]}` : 'allowed';
 }
