@@ -116,16 +116,32 @@ function statOf(pid: number): readonly string[] | undefined {
   }
 }
 
+interface Memory {
+  readonly now: number;
+  readonly peak: number;
+}
+
 /** Resident memory of a process and those below it, now and the sum of what each had at its highest, in MB. Shared pages count in each. */
-export function memory(pid: number): { readonly now: number; readonly peak: number } {
+export function memory(pid: number): Memory {
   const sum = { now: 0, peak: 0 };
   for (const each of processTree(pid)) {
-    const status = readFileSync(`/proc/${each}/status`, 'utf8');
-    const read = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) / 1024;
-    sum.now += read('VmRSS');
-    sum.peak += read('VmHWM');
+    const { now, peak } = ownMemory(each);
+    sum.now += now;
+    sum.peak += peak;
   }
-  return { now: Math.round(sum.now), peak: Math.round(sum.peak) };
+  return sum;
+}
+
+/** The same without the processes below it; nothing if it has ended. */
+export function ownMemory(pid: number): Memory {
+  let status = '';
+  try {
+    status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  } catch {
+    return { now: 0, peak: 0 };
+  }
+  const read = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) / 1024;
+  return { now: Math.round(read('VmRSS')), peak: Math.round(read('VmHWM')) };
 }
 
 const TICKS_PER_SECOND = 100;

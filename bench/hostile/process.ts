@@ -7,12 +7,12 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { memory, printTable, type Row, scratch, writeResult } from '../stack.ts';
+import { ownMemory, printTable, processTree, type Row, scratch, writeResult } from '../stack.ts';
 import { startProduction } from './envoy.ts';
 import { type InnocentRequest, makeInnocents } from './innocents.ts';
 import { type Figures, figuresOf, PER_SECOND, startLoad, undecided } from './load.ts';
 import { startPostern } from './postern.ts';
-import { findByEnvironment, isAlive, residentMb, treeOf } from './processes.ts';
+import { findByEnvironment, isAlive, residentMb } from './processes.ts';
 import { openStand, type Stand } from './stand.ts';
 
 /** How the supervisor marks its API process, in its environment. */
@@ -24,8 +24,8 @@ const STOPPED_MS = 20_000;
 const WATCHED_MS = 10_000;
 const RECOVERY_TIMEOUT_MS = 60_000;
 const POLL_MS = 100;
-/** What is left to a process that shall run out of memory. */
-const SPARE_BYTES = 16 * 1_048_576;
+/** The address space that a process keeps which is to run out of memory: less than it has, so that every further allocation fails. */
+const ADDRESS_SPACE_BYTES = 64 * 1_048_576;
 const CALLS_AT_ONCE = 64;
 const CALL_TIMEOUT_MS = 5000;
 const CALL_BYTES = 500_000;
@@ -72,7 +72,7 @@ export async function processes(): Promise<void> {
   if (results.length === 0) broken.push(`postern serve has no API process of its own (${API} in its environment)`);
   else printTable(`${PER_SECOND} requests a second while the API process fails. Goal: no failed check`, results.map(rowOf));
   memoryRows.push({ process: 'postern serve, after the load', MB: residentMb(stand.postern.pid) });
-  for (const pid of treeOf(stand.postern.pid)) memoryRows.push({ process: `  ${roleOf(pid)}`, MB: memory(pid).now });
+  for (const pid of processTree(stand.postern.pid)) memoryRows.push({ process: `  ${roleOf(pid)}`, MB: ownMemory(pid).now });
   try {
     memoryRows.push(...(await gateAlone(stand, mix)));
   } catch (error) {
@@ -109,11 +109,9 @@ async function disturbAll(stand: Stand, mix: readonly InnocentRequest[]): Promis
   return spans.map(({ fromMs, untilMs, ...span }) => ({ ...span, figures: figuresOf(report, fromMs, untilMs) }));
 }
 
-/** Leaves the process 16 MB more than it has, and has it work on large bodies until it ends. */
+/** Lets every further allocation of the process fail, and has it work on large bodies until it ends. */
 async function exhaust({ http, administrator }: Stand, api: number): Promise<string> {
-  const pages = Number(readFileSync(`/proc/${api}/statm`, 'utf8').split(' ')[0]);
-  const pageBytes = Number(execFileSync('getconf', ['PAGESIZE'], { encoding: 'utf8' }));
-  execFileSync('prlimit', ['--pid', String(api), `--as=${pages * pageBytes + SPARE_BYTES}`]);
+  execFileSync('prlimit', ['--pid', String(api), `--as=${ADDRESS_SPACE_BYTES}`]);
   const body = JSON.stringify({ description: 'x'.repeat(CALL_BYTES) });
   const headers = { authorization: `Bearer ${administrator.token}`, 'content-type': 'application/json' };
   const call = (): Promise<void> =>

@@ -1,26 +1,13 @@
 /** Reads the tree of processes below one, and the memory of all of them, from /proc. */
 
-import { readdirSync, readFileSync } from 'node:fs';
-import { memory } from '../stack.ts';
+import { readFileSync } from 'node:fs';
+import { memory, processTree } from '../stack.ts';
 
 const SAMPLE_MS = 100;
 
 /** Returns the process and all its descendants that live now, the process first. */
 export function treeOf(pid: number): readonly number[] {
-  const found = [pid];
-  // The list grows while it is walked.
-  for (const parent of found) found.push(...childrenOf(parent));
-  return found.filter(isAlive);
-}
-
-function childrenOf(pid: number): readonly number[] {
-  try {
-    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
-      readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
-    );
-  } catch {
-    return [];
-  }
+  return processTree(pid).filter(isAlive);
 }
 
 export function isAlive(pid: number): boolean {
@@ -44,15 +31,7 @@ export function findByEnvironment(pid: number, line: string): number | undefined
 
 /** Resident memory of a process and all its descendants together, MB. */
 export function residentMb(pid: number): number {
-  let sum = 0;
-  for (const each of treeOf(pid)) {
-    try {
-      sum += memory(each).now;
-    } catch {
-      // It ended after it was listed.
-    }
-  }
-  return sum;
+  return memory(pid).now;
 }
 
 export interface MemoryWatch {
