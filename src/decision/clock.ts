@@ -7,89 +7,78 @@ export const WEEK_MINUTES = 7 * DAY_MINUTES;
 const EPOCH_MINUTE_OF_WEEK = 3 * DAY_MINUTES;
 /** The last instant a Date can hold (ECMA-262, section 21.4.1.1). */
 const MAX_INSTANT_MS = 8.64e15;
-/** Since then every zone is whole minutes away from UTC, so that a minute's wall clock can be remembered. */
-const WHOLE_MINUTES_SINCE_MS = 1e11;
-
-const MAX_FORMATTERS = 64;
-const MAX_REMEMBERED_ZONES = 2048;
+const NANOSECONDS_PER_MS = 1e6;
 
 const ZONE_NAME = /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/;
-const WEEKDAYS: ReadonlyMap<string, number> = new Map([
-  ['Mon', 0],
-  ['Tue', 1],
-  ['Wed', 2],
-  ['Thu', 3],
-  ['Fri', 4],
-  ['Sat', 5],
-  ['Sun', 6],
-]);
+/** Names differ by case without meaning another zone, and there are some six hundred zones: no text from outside makes this longer. */
+const zones = new Map<string, Zone>();
 
-const formatters = new Map<string, Intl.DateTimeFormat>();
-const remembered = new Map<string, { minute: number; value: number }>();
+/** A zone and its offset from UTC between two of its transitions. */
+interface Zone {
+  readonly name: string;
+  offsetMs: number;
+  /** Milliseconds since the epoch; the end is excluded. Empty before the first instant is asked for. */
+  fromMs: number;
+  untilMs: number;
+}
 
-/** A formatter is large (tens of kilobytes), so few are kept; the last minute of each zone is remembered apart. */
-function formatter(zone: string): Intl.DateTimeFormat | undefined {
-  const known = formatters.get(zone);
+/** The same by the texts that policies and tenants have written, which may be many. */
+const written = new Map<string, Zone>();
+const MAX_WRITTEN = 1024;
+
+function zoneNamed(text: string): Zone | undefined {
+  const known = written.get(text);
+  if (known !== undefined || !ZONE_NAME.test(text)) return known;
+  const zone = zoneOf(text.toLowerCase());
+  if (zone === undefined) return undefined;
+  if (written.size >= MAX_WRITTEN) written.clear();
+  written.set(text, zone);
+  return zone;
+}
+
+function zoneOf(name: string): Zone | undefined {
+  const known = zones.get(name);
   if (known !== undefined) return known;
-  if (!ZONE_NAME.test(zone)) return undefined;
   try {
-    const made = new Intl.DateTimeFormat('en-US', {
-      timeZone: zone,
-      calendar: 'gregory',
-      numberingSystem: 'latn',
-      hourCycle: 'h23',
-      weekday: 'short',
-      hour: '2-digit',
-      minute: '2-digit',
-    });
-    if (formatters.size >= MAX_FORMATTERS) formatters.clear();
-    formatters.set(zone, made);
-    return made;
+    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name);
   } catch {
     return undefined;
   }
+  const zone: Zone = { name, offsetMs: 0, fromMs: 0, untilMs: 0 };
+  zones.set(name, zone);
+  return zone;
 }
 
 /** Whether the text names a zone of the IANA time zone database that this process knows. Offsets (`+01:00`) are no names. */
-export function isTimezone(zone: string): boolean {
-  return formatter(zone) !== undefined;
+export function isTimezone(text: string): boolean {
+  return zoneNamed(text) !== undefined;
 }
 
-function read(zone: string, nowMs: number): number | undefined {
-  const format = formatter(zone);
-  if (format === undefined) return undefined;
-  let day: number | undefined;
-  let hour = Number.NaN;
-  let minute = Number.NaN;
-  for (const part of format.formatToParts(nowMs)) {
-    if (part.type === 'weekday') day = WEEKDAYS.get(part.value);
-    else if (part.type === 'hour') hour = Number(part.value);
-    else if (part.type === 'minute') minute = Number(part.value);
-  }
-  const value = day === undefined ? Number.NaN : day * DAY_MINUTES + hour * 60 + minute;
-  return Number.isInteger(value) ? value : undefined;
+/** Reads the offset that the zone has at an instant, and from when until when it has it. */
+function readOffset(zone: Zone, nowMs: number): void {
+  const there = Temporal.Instant.fromEpochMilliseconds(Math.floor(nowMs)).toZonedDateTimeISO(zone.name);
+  zone.offsetMs = there.offsetNanoseconds / NANOSECONDS_PER_MS;
+  // A transition at this very instant is the next of the instant before.
+  zone.fromMs = there.add({ milliseconds: 1 }).getTimeZoneTransition('previous')?.epochMilliseconds ?? -MAX_INSTANT_MS;
+  zone.untilMs = there.getTimeZoneTransition('next')?.epochMilliseconds ?? Number.POSITIVE_INFINITY;
 }
 
 /**
  * The minute of the week (0 = Monday 00:00) on the wall of a zone.
  * @returns undefined when the zone is unknown or the instant is none
  */
-export function minuteOfWeek(zone: string, nowMs: number): number | undefined {
+export function minuteOfWeek(timezone: string, nowMs: number): number | undefined {
   if (!(Math.abs(nowMs) <= MAX_INSTANT_MS)) return undefined;
-  const minute = Math.floor(nowMs / MINUTE_MS);
-  if (zone === 'UTC') return (((minute + EPOCH_MINUTE_OF_WEEK) % WEEK_MINUTES) + WEEK_MINUTES) % WEEK_MINUTES;
-  const last = remembered.get(zone);
-  if (last !== undefined && last.minute === minute) return last.value;
-  const value = read(zone, nowMs);
-  if (value === undefined || nowMs < WHOLE_MINUTES_SINCE_MS) return value;
-  if (last !== undefined) {
-    last.minute = minute;
-    last.value = value;
-  } else {
-    if (remembered.size >= MAX_REMEMBERED_ZONES) remembered.clear();
-    remembered.set(zone, { minute, value });
+  let wallMs = nowMs;
+  if (timezone !== 'UTC') {
+    const zone = zoneNamed(timezone);
+    if (zone === undefined) return undefined;
+    if (nowMs < zone.fromMs || nowMs >= zone.untilMs) readOffset(zone, nowMs);
+    wallMs += zone.offsetMs;
   }
-  return value;
+  const minute = Math.floor(wallMs / MINUTE_MS) + EPOCH_MINUTE_OF_WEEK;
+  const ofWeek = minute % WEEK_MINUTES;
+  return ofWeek < 0 ? ofWeek + WEEK_MINUTES : ofWeek;
 }
 
 /** The minute of the day, 0 to 1439. */

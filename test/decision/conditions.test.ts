@@ -69,6 +69,10 @@ describe('wall clocks', () => {
     }
     for (const at of [Number.NaN, Number.POSITIVE_INFINITY, 9e15]) expect(minuteOfWeek('Europe/Berlin', at)).toBeUndefined();
     expect(isTimezone('Europe/Berlin')).toBe(true);
+    // As many texts as there are ways to write it, and one zone.
+    for (const text of ['EUROPE/BERLIN', 'europe/berlin', 'eUrOpE/bErLiN']) {
+      expect(minuteOfWeek(text, 1e12)).toBe(minuteOfWeek('Europe/Berlin', 1e12));
+    }
   });
 
   test('instants before the epoch and before whole-minute offsets are right', () => {
