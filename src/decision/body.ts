@@ -7,6 +7,7 @@ import {
   COMMA,
   type JsonText,
   jsonText,
+  MAX_ESCAPE_BYTES,
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
@@ -17,6 +18,7 @@ import {
   skipValue,
 } from './json-bytes.ts';
 import { nameAt } from './known-names.ts';
+import { MAX_CHOICES, MAX_COLLECTIONS, MAX_MEMBERS, MAX_RESOURCE_NAME } from './limits.ts';
 import { noNames, type ReadMember, takeName } from './members.ts';
 import { type CheckInput, type HeaderValue, REPEATED } from './model.ts';
 
@@ -40,9 +42,6 @@ export interface BodyProblem {
 }
 
 export type BodyResult = BodyFacts | BodyProblem;
-
-/** A request that names more collections is refused: each of them is held against every grant and policy. */
-export const MAX_COLLECTIONS = 1000;
 
 const JSON_TYPE = /^[ \t]*application\/json[ \t]*(?:;[ \t]*charset=(?:utf-8|"utf-8")[ \t]*)?$/i;
 
@@ -69,6 +68,8 @@ const ENCODED = problem('This route takes a body without Content-Encoding.', 'co
 const EMPTY = problem('This route takes a JSON object as its body; the body is empty.');
 const NOT_OBJECT = problem('The body must be one JSON object.');
 const REPEATED_MEMBER = problem('A member of the body comes more than once; each may come once.');
+const TOO_MANY_MEMBERS = problem(`The body may have at most ${MAX_MEMBERS} members.`);
+const LONG_MEMBER = problem(`The name of a member may take at most ${MAX_RESOURCE_NAME} bytes.`);
 const AFTER_END = problem('There is more after the JSON object of the body.');
 
 /** @param at negative, as the reader gave it */
@@ -97,9 +98,14 @@ function isName(name: string): boolean {
   return name !== '' && name.isWellFormed() && !CONTROL.test(name);
 }
 
-function nameProblem(text: JsonText, at: number, member: ReadMember): BodyProblem {
-  if (byteAt(text, at) === QUOTE) return problem(`"${member}" must not hold an empty name.`, member);
-  return problem(`"${member}" must hold names of plain Unicode text.`, member);
+/** The name between the quotes of a valid string, or what is wrong with it. */
+function readText(text: JsonText, start: number, end: number, member: ReadMember): string | BodyProblem {
+  if (start === end) return problem(`"${member}" must not hold an empty name.`, member);
+  const bytes = end - start;
+  const name = bytes <= MAX_ESCAPE_BYTES * MAX_RESOURCE_NAME ? nameAt(text, start, end, isName) : undefined;
+  if (bytes > MAX_RESOURCE_NAME && (name === undefined || Buffer.byteLength(name) > MAX_RESOURCE_NAME))
+    return problem(`"${member}" must hold names of at most ${MAX_RESOURCE_NAME} bytes of plain Unicode text.`, member);
+  return name ?? problem(`"${member}" must hold names of plain Unicode text.`, member);
 }
 
 /** One string that names something. @returns the position after it; a problem is in `into` */
@@ -110,11 +116,13 @@ function readName(text: JsonText, at: number, member: 'model' | 'collection', in
     into.problem = problem(`"${member}" must be a string.`, member);
     return at;
   }
-  const name = nameAt(text, at + 1, after - 1, isName);
-  if (name === undefined) into.problem = nameProblem(text, at + 1, member);
-  into[member] = name;
+  const name = readText(text, at + 1, after - 1, member);
+  if (typeof name === 'string') into[member] = name;
+  else into.problem = name;
   return after;
 }
+
+const TOO_MANY_COLLECTIONS = `A request may name at most ${MAX_COLLECTIONS} collections.`;
 
 function readNames(text: JsonText, start: number, into: Reading): number {
   const wrong = (detail: string): number => {
@@ -130,12 +138,12 @@ function readNames(text: JsonText, start: number, into: Reading): number {
     if (byteAt(text, at) !== QUOTE) return wrong('"collections" must be an array of strings.');
     const after = skipString(text, at + 1);
     if (after < 0) return after;
-    const name = nameAt(text, at + 1, after - 1, isName);
-    if (name === undefined) {
-      into.problem = nameProblem(text, at + 1, 'collections');
+    const name = readText(text, at + 1, after - 1, 'collections');
+    if (typeof name !== 'string') {
+      into.problem = name;
       return start;
     }
-    if (names.length >= MAX_COLLECTIONS) return wrong(`"collections" may name at most ${MAX_COLLECTIONS}.`);
+    if (names.length >= MAX_COLLECTIONS) return wrong(TOO_MANY_COLLECTIONS);
     names.push(name);
     at = skipSpace(text, after);
     const code = byteAt(text, at);
@@ -163,6 +171,7 @@ function readInteger(text: JsonText, at: number, member: ReadMember, into: Readi
     into.problem =
       after < 0 ? undefined : problem(`"${member}" must be a whole number of at least 0, written in digits alone.`, member);
   } else if (member === 'n' || member === 'best_of') {
+    if (value > MAX_CHOICES) into.problem = problem(`"${member}" may be at most ${MAX_CHOICES}.`, member);
     into.choices = Math.max(into.choices, value);
   } else {
     into.largestLimit = Math.max(into.largestLimit ?? 0, value);
@@ -205,8 +214,12 @@ function readObject(text: JsonText, start: number, into: Reading): number {
   const seen = noNames();
   let at = skipSpace(text, start + 1);
   if (byteAt(text, at) === CLOSE_OBJECT) return at + 1;
-  for (;;) {
+  for (let members = 1; ; members++) {
     if (byteAt(text, at) !== QUOTE) return ~at;
+    if (members > MAX_MEMBERS) {
+      into.problem = TOO_MANY_MEMBERS;
+      return at;
+    }
     const nameStart = at + 1;
     const plainEnd = skipPlain(text, nameStart);
     const plain = byteAt(text, plainEnd) === QUOTE;
@@ -215,7 +228,8 @@ function readObject(text: JsonText, start: number, into: Reading): number {
     at = skipColon(text, nameEnd);
     if (at < 0) return at;
     const name = takeName(seen, text, nameStart, nameEnd - 1, plain);
-    if (name === undefined) into.problem = REPEATED_MEMBER;
+    if (name === 'too long') into.problem = LONG_MEMBER;
+    else if (name === undefined) into.problem = REPEATED_MEMBER;
     else if (name.kind === 'variant')
       into.problem = problem(`A member of the body is "${name.name}" but for case; write it so.`, name.name);
     else at = name.kind === 'other' ? skipValue(text, at, 1) : readMember(text, at, name.name, into);
@@ -247,6 +261,7 @@ export function readJsonBody(bytes: Uint8Array): BodyResult {
   if (after < 0) return notJson(after);
   if (skipSpace(text, after) !== bytes.length) return AFTER_END;
   const { model, collection, collections, largestLimit, smallestLimit, choices } = into;
+  if (collection !== undefined && collections.length === MAX_COLLECTIONS) return problem(TOO_MANY_COLLECTIONS, 'collections');
   return {
     kind: 'body',
     model,

@@ -17,7 +17,7 @@ import type {
   Snapshot,
   TenantView,
 } from './model.ts';
-import { denied, permitted, type Question, question, type Trace } from './permitted.ts';
+import { denied, isSpent, permitted, type Question, question, type Trace } from './permitted.ts';
 import type { Policy } from './policies.ts';
 import type { RouteMatch } from './routes.ts';
 import { effectiveTenant, OTHER_TENANT } from './tenant.ts';
@@ -105,11 +105,15 @@ export function permissionDeny(asked: Question): Deny {
   return { kind: 'deny', code: 'insufficient_permission', detail, permission, principal: asked.principal };
 }
 
-/** Lines 12 to 14; undefined = permitted. */
+const TOO_MUCH =
+  'The request names more resources than can be held against all the rules that apply to them; name fewer in one request.';
+
+/** Steps 12 to 14, deny policies to resources; undefined = permitted. */
 function refused(asked: Question, route: RouteLine, trace: Trace | undefined): Deny | undefined {
   const policy = denied(asked);
   if (policy !== undefined) return { ...policyDeny(policy, asked), route };
   const reached = permitted(asked, trace);
+  if (isSpent(asked)) return deny('resource_not_permitted', TOO_MUCH, route, asked.principal);
   switch (reached) {
     case 'permitted':
       return undefined;

@@ -6,7 +6,7 @@
 import type { RoleName } from '../domain/ids.ts';
 import type { PolicyRecord, ResourceConstraints } from '../domain/records.ts';
 import { ADMIN, isBuiltinRole } from '../domain/roles.ts';
-import { compileGlob, globContains } from './globs.ts';
+import { compileGlob, type Glob, globContains } from './globs.ts';
 import type { Grant } from './grants.ts';
 import { type Principal, RESOURCE_KINDS, type ResourceKind, type Snapshot, type TenantView } from './model.ts';
 import { contains, intersection } from './permissions.ts';
@@ -42,10 +42,14 @@ function names(limit: Limit, kind: ResourceKind): readonly string[] | undefined 
   return list === undefined || list === null || list.includes('*') ? undefined : list;
 }
 
+function isContained(inner: Glob, globs: readonly Glob[]): boolean {
+  return globs.some((glob) => globContains(glob, inner));
+}
+
 function narrowsTo(given: Limit, held: readonly string[], kind: ResourceKind): boolean {
   const globs = held.map(compileGlob);
   const list = names(given, kind);
-  return list?.every((name) => globs.some((glob) => globContains(glob, compileGlob(name)))) ?? false;
+  return list?.every((name) => isContained(compileGlob(name), globs)) ?? false;
 }
 
 /** Whether what is given stays within one limit: each kind that the limit narrows is narrowed as far by some limit of what is given. */

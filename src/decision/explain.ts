@@ -4,6 +4,7 @@ import { type DenyCode, ERRORS } from '../domain/errors.ts';
 import type { ResourceConstraints } from '../domain/records.ts';
 import { type Check, checkHolds, lookedAt, zoneOf } from './conditions.ts';
 import { decideTraced } from './decide.ts';
+import { ruleWork } from './limits.ts';
 import type { CheckInput, Decision, Deny, Identity, Resource, Snapshot } from './model.ts';
 import { coversAny } from './permissions.ts';
 import { type ConsideredGrant, permitted, type Question, type Trace } from './permitted.ts';
@@ -155,7 +156,7 @@ function explainCondition(check: Check, policy: Policy, asked: Question): Explai
 function explainPolicy(policy: Policy, global: boolean, asked: Question): ExplainedPolicy {
   const applies = binds(policy, asked);
   const actions = coversAny(policy.actions, asked.permissions);
-  const resources = reaches(policy, asked.resources);
+  const resources = reaches(policy, asked.resources, ruleWork());
   const conditions = policy.conditions.checks.map((check) => explainCondition(check, policy, asked));
   const matched = applies && actions && resources && conditions.every((condition) => condition.matched);
   return { name: policy.name, effect: policy.effect, global, matched, applies, actions, resources, conditions };
@@ -193,7 +194,7 @@ export function explain(
   const decision = decideTraced(match, input, identity, snapshot, nowMs, trace);
   const asked = trace.question;
   // Where a policy denies, nobody has looked at the grants; the reader wants to know whether it is all that is in the way.
-  if (asked !== undefined && trace.grants.length === 0) permitted(asked, trace);
+  if (asked !== undefined && trace.grants.length === 0) permitted({ ...asked, work: ruleWork() }, trace);
   const denies = decision.kind === 'deny' ? decision : undefined;
   const line = match.kind === 'matched' ? match.line : undefined;
   const steps = stepsOf(decision);

@@ -1,7 +1,10 @@
 /**
- * Globs over resource names: `*` is any run of characters, `/` included; everything else stands for itself. Matching takes the
+ * Globs over resource names: `*` is any run of characters, `/` included; every other character stands for itself. Matching takes the
  * leftmost place for each literal piece and never goes back, so its time does not grow with the number of stars.
  */
+
+import { MAX_GLOB_LENGTH, MAX_RESOURCE_NAME, MAX_STARS, type RuleWork } from './limits.ts';
+import { indexOfName, type NameIndex, packPieces } from './name-index.ts';
 
 /** One glob, cut at its stars. */
 export interface Glob {
@@ -10,29 +13,41 @@ export interface Glob {
   readonly exact: boolean;
   readonly prefix: string;
   readonly suffix: string;
-  /** What must follow in order between prefix and suffix. */
+  /** The pieces that must follow in order between prefix and suffix. */
   readonly middle: readonly string[];
+  /** The same for the index of a name. */
+  readonly packed: Int32Array;
 }
+
+const NO_PIECES = packPieces([]);
 
 export function compileGlob(text: string): Glob {
   const pieces = text.split('*');
   const first = pieces[0] ?? '';
-  if (pieces.length === 1) return { text, exact: true, prefix: first, suffix: '', middle: [] };
+  if (pieces.length === 1) return { text, exact: true, prefix: first, suffix: '', middle: [], packed: NO_PIECES };
   const middle = pieces.slice(1, -1).filter((piece) => piece !== '');
-  return { text, exact: false, prefix: first, suffix: pieces.at(-1) ?? '', middle };
+  return { text, exact: false, prefix: first, suffix: pieces.at(-1) ?? '', middle, packed: packPieces(middle) };
 }
 
-export function globMatches(glob: Glob, name: string): boolean {
-  if (glob.exact) return name === glob.prefix;
-  const end = name.length - glob.suffix.length;
-  let at = glob.prefix.length;
-  if (end < at || !name.startsWith(glob.prefix) || !name.endsWith(glob.suffix)) return false;
-  for (const piece of glob.middle) {
+/** Whether prefix and suffix are those of the name and do not overlap. */
+function endsFit({ prefix, suffix }: Glob, name: string): boolean {
+  return prefix.length + suffix.length <= name.length && name.startsWith(prefix) && name.endsWith(suffix);
+}
+
+/** Whether the pieces follow one another between prefix and suffix, which fit. */
+function middleFits({ prefix, suffix, middle }: Glob, name: string): boolean {
+  const end = name.length - suffix.length;
+  let at = prefix.length;
+  for (const piece of middle) {
     const found = name.indexOf(piece, at);
     if (found < 0 || found + piece.length > end) return false;
     at = found + piece.length;
   }
   return true;
+}
+
+export function globMatches(glob: Glob, name: string): boolean {
+  return glob.exact ? name === glob.prefix : endsFit(glob, name) && middleFits(glob, name);
 }
 
 /**
@@ -43,21 +58,121 @@ export function globContains(outer: Glob, inner: Glob): boolean {
   return globMatches(outer, inner.text);
 }
 
-/** A list of names and globs: exact names are looked up, globs are tried. */
+/** Reports whether a text is within the bounds of a name or glob. Stored texts may be older than the bounds. */
+export function isWithinBounds(text: string): boolean {
+  const isShort = text.length <= MAX_GLOB_LENGTH || (text.length <= 2 * MAX_GLOB_LENGTH && [...text].length <= MAX_GLOB_LENGTH);
+  return isShort && text.split('*').length <= MAX_STARS + 1;
+}
+
+/** A list of names and globs: exact names are looked up, prefixes found by bisection, all other globs tried. */
 export interface NameSet {
   /** True when `*` is in the list: every name, and a name that is not known. */
   readonly any: boolean;
   readonly exact: ReadonlySet<string>;
+  /** The same as a list, which is quicker to go through. */
+  readonly exactNames: readonly string[];
+  /** Those of globs whose only star is the last character, sorted; none begins with another. */
+  readonly prefixes: readonly string[];
   readonly globs: readonly Glob[];
 }
 
-export function compileNames(names: readonly string[]): NameSet {
-  const globs = names.filter((name) => name.includes('*')).map(compileGlob);
-  return { any: names.includes('*'), exact: new Set(names.filter((name) => !name.includes('*'))), globs };
+/**
+ * How a list treats a glob beyond the bounds, which only an older version can have stored: a deny reads it as its beginning and its end,
+ * so it denies at least as much as before; a grant and an allow leave it out, so they permit at most as much.
+ */
+export type Oversized = 'widen' | 'leave out';
+
+function bounded(text: string, oversized: Oversized): string | undefined {
+  // A name without stars is looked up, whatever its length.
+  const star = text.indexOf('*');
+  if (star < 0 || isWithinBounds(text)) return text;
+  return oversized === 'widen' ? `${text.slice(0, star)}*${text.slice(text.lastIndexOf('*') + 1)}` : undefined;
 }
 
-export function namesMatch(set: NameSet, name: string): boolean {
-  if (set.any || set.exact.has(name)) return true;
-  for (const glob of set.globs) if (globMatches(glob, name)) return true;
+/** The texts in order without those that begin with another of them. */
+function shortestPrefixes(texts: readonly string[]): readonly string[] {
+  const kept: string[] = [];
+  for (const text of texts.toSorted((left, right) => (left < right ? -1 : left > right ? 1 : 0))) {
+    const last = kept.at(-1);
+    if (last === undefined || !text.startsWith(last)) kept.push(text);
+  }
+  return kept;
+}
+
+export function compileNames(names: readonly string[], oversized: Oversized): NameSet {
+  const exact = new Set<string>();
+  const prefixes: string[] = [];
+  const globs: Glob[] = [];
+  for (const name of names) {
+    const text = bounded(name, oversized);
+    if (text === undefined) continue;
+    const star = text.indexOf('*');
+    if (star < 0) exact.add(text);
+    else if (star === text.length - 1) prefixes.push(text.slice(0, star));
+    else globs.push(compileGlob(text));
+  }
+  return { any: names.includes('*'), exact, exactNames: [...exact], prefixes: shortestPrefixes(prefixes), globs };
+}
+
+/** Up to so many prefixes are tried one after the other. */
+const FEW_PREFIXES = 6;
+
+/** Of many, only the last prefix up to the name can begin it: one between the two would begin with the other. */
+function hasPrefix(prefixes: readonly string[], name: string): boolean {
+  if (prefixes.length <= FEW_PREFIXES) {
+    for (const prefix of prefixes) if (name.startsWith(prefix)) return true;
+    return false;
+  }
+  let low = 0;
+  let high = prefixes.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((prefixes[middle] ?? '') <= name) low = middle + 1;
+    else high = middle;
+  }
+  const last = prefixes[low - 1];
+  return last !== undefined && name.startsWith(last);
+}
+
+/** Names up to this length, in characters, are searched as they are: for longer ones an index is cheaper in the worst case. */
+const SEARCHED_LENGTH = 32;
+
+/** Whether the middle of one glob, whose ends fit, is in a name that has an index. */
+function middleFitsIn(index: NameIndex, glob: Glob): boolean {
+  const { name } = index;
+  return index.mayHold(glob.packed, glob.prefix.length, name.length - glob.suffix.length) && middleFits(glob, name);
+}
+
+/** The index of a name that is too long to be searched. Its making is no work: one decision makes each once, and names few. */
+function indexFor(name: string): NameIndex | undefined {
+  return name.length <= SEARCHED_LENGTH || name.length > MAX_RESOURCE_NAME ? undefined : indexOfName(name);
+}
+
+/** The work of looking a name up in a list, and of comparing its ends with those of one glob; a piece between them is one. */
+const LIST_WORK = 3;
+const GLOB_WORK = 2;
+
+function someGlobMatches(globs: readonly Glob[], name: string, work: RuleWork): boolean {
+  let index: NameIndex | undefined;
+  for (const glob of globs) {
+    work.left -= GLOB_WORK + glob.middle.length;
+    if (work.left < 0) return false;
+    if (!endsFit(glob, name)) continue;
+    if (glob.middle.length === 0) return true;
+    index ??= indexFor(name);
+    if (index === undefined) work.left -= name.length >> 2;
+    if (index === undefined ? middleFits(glob, name) : middleFitsIn(index, glob)) return true;
+  }
   return false;
+}
+
+/**
+ * Reports whether the list has the name.
+ * @param work what the decision may still spend; once it is spent the answer is false and the decision must be a denial
+ */
+export function namesMatch(set: NameSet, name: string, work: RuleWork): boolean {
+  work.left -= LIST_WORK;
+  if (work.left < 0) return false;
+  if (set.any || set.exact.has(name) || hasPrefix(set.prefixes, name)) return true;
+  return set.globs.length > 0 && someGlobMatches(set.globs, name, work);
 }

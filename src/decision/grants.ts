@@ -2,6 +2,7 @@
 
 import type { ResourceConstraints } from '../domain/records.ts';
 import { compileNames, type NameSet, namesMatch } from './globs.ts';
+import type { RuleWork } from './limits.ts';
 import type { Permission, Resource } from './model.ts';
 import { compilePatterns, coversAny, type PatternSet } from './permissions.ts';
 
@@ -22,9 +23,9 @@ export function makeGrant(patterns: readonly string[], constraints: ResourceCons
     patterns,
     constraints,
     permissions: compilePatterns(patterns),
-    models: models ? compileNames(models) : undefined,
-    collections: collections ? compileNames(collections) : undefined,
-    agents: agents ? compileNames(agents) : undefined,
+    models: models ? compileNames(models, 'leave out') : undefined,
+    collections: collections ? compileNames(collections, 'leave out') : undefined,
+    agents: agents ? compileNames(agents, 'leave out') : undefined,
   });
 }
 
@@ -33,13 +34,13 @@ export function grantCoversPermission(grant: Grant, permissions: readonly Permis
 }
 
 /** A resource that the request does not name is covered where its kind is not constrained, or constrained to `*`. */
-export function grantCoversResource(grant: Grant, resource: Resource): boolean {
+export function grantCoversResource(grant: Grant, resource: Resource, work: RuleWork): boolean {
   const names = grant[resource.kind];
   if (names === undefined || names.any) return true;
-  return resource.name !== undefined && namesMatch(names, resource.name);
+  return resource.name !== undefined && namesMatch(names, resource.name, work);
 }
 
-export function grantCoversResources(grant: Grant, resources: readonly Resource[]): boolean {
-  for (const resource of resources) if (!grantCoversResource(grant, resource)) return false;
+export function grantCoversResources(grant: Grant, resources: readonly Resource[], work: RuleWork): boolean {
+  for (const resource of resources) if (!grantCoversResource(grant, resource, work)) return false;
   return true;
 }

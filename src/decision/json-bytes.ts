@@ -68,6 +68,9 @@ const ESCAPE_LENGTH = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') ESCAPE_LENGTH[letter.charCodeAt(0)] = 2;
 ESCAPE_LENGTH[0x75] = 6;
 
+/** Bytes of the longest escape of one byte, `\u0061`: a string between quotes takes at most so many times the bytes of its text. */
+export const MAX_ESCAPE_BYTES = 6;
+
 /** The length of the escape at a backslash, 0 where there is none. */
 function escapeLength(text: JsonText, at: number): number {
   const length = ESCAPE_LENGTH[byteAt(text, at + 1)] ?? 0;
@@ -119,13 +122,10 @@ export function skipString(text: JsonText, start: number): number {
   }
 }
 
-function skipDigits(text: JsonText, start: number): number {
+function skipDigits({ bytes, end }: JsonText, start: number): number {
   let at = start;
-  for (;;) {
-    const code = byteAt(text, at);
-    if (code < 0x30 || code > 0x39) return at;
-    at++;
-  }
+  while (at < end && ((bytes[at] ?? 0) ^ 0x30) < 10) at++;
+  return at;
 }
 
 function skipNumber(text: JsonText, start: number): number {
@@ -133,7 +133,10 @@ function skipNumber(text: JsonText, start: number): number {
   const whole = at;
   at = byteAt(text, at) === 0x30 ? at + 1 : skipDigits(text, at);
   if (at === whole) return ~at;
-  if (byteAt(text, at) === 0x2e) {
+  const after = byteAt(text, at);
+  // Most numbers end here: a comma, a bracket and white space are all below.
+  if (after < 0x2e) return at;
+  if (after === 0x2e) {
     const fraction = at + 1;
     at = skipDigits(text, fraction);
     if (at === fraction) return ~at;
@@ -212,11 +215,15 @@ export function skipValue(text: JsonText, start: number, outer: number): number 
     // What ends here is closed; a comma leads to the next value.
     for (;;) {
       if (depth === 0) return at;
-      at = skipSpace(text, at);
-      const next = byteAt(text, at);
+      let next = byteAt(text, at);
+      if (next <= 0x20) {
+        at = skipSpace(text, at);
+        next = byteAt(text, at);
+      }
       const closing = open[depth];
       if (next === COMMA) {
-        at = skipSpace(text, at + 1);
+        at++;
+        if (byteAt(text, at) <= 0x20) at = skipSpace(text, at);
         if (closing === CLOSE_OBJECT) at = skipName(text, at);
         if (at < 0) return at;
         break;

@@ -3,7 +3,7 @@
 import { INVALID_CREDENTIAL, permissionDeny, policyDeny, SUSPENDED } from './decide.ts';
 import type { Deny, Principal, Snapshot } from './model.ts';
 import { permissionOf } from './permissions.ts';
-import { denied, permitted, question } from './permitted.ts';
+import { denied, isSpent, permitted, question } from './permitted.ts';
 import { isPlatformAdmin, OTHER_TENANT } from './tenant.ts';
 
 export interface ManagementQuestion {
@@ -46,5 +46,6 @@ export function decideManagement(q: ManagementQuestion): { readonly kind: 'allow
   });
   const policy = denied(asked);
   if (policy !== undefined) return policyDeny(policy, asked);
-  return q.self || permitted(asked) === 'permitted' ? ALLOW : permissionDeny(asked);
+  const isPermitted = q.self || permitted(asked) === 'permitted';
+  return isPermitted && !isSpent(asked) ? ALLOW : permissionDeny(asked);
 }

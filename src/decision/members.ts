@@ -1,6 +1,7 @@
 /** The top-level member names of one body: which of them are read, and that none comes twice. */
 
-import { type JsonText, textOf } from './json-bytes.ts';
+import { type JsonText, MAX_ESCAPE_BYTES, textOf } from './json-bytes.ts';
+import { MAX_RESOURCE_NAME } from './limits.ts';
 
 export const READ_MEMBERS = [
   'model',
@@ -132,8 +133,16 @@ function repeatsText(seen: SeenNames, text: JsonText, name: string): boolean {
  * @param plain whether every byte of it stands for itself: ASCII, no escape
  * @returns undefined when it came before, however it is spelt
  */
-export function takeName(seen: SeenNames, text: JsonText, start: number, end: number, plain: boolean): MemberName | undefined {
+export function takeName(
+  seen: SeenNames,
+  text: JsonText,
+  start: number,
+  end: number,
+  plain: boolean,
+): MemberName | 'too long' | undefined {
+  if (end - start > (plain ? 1 : MAX_ESCAPE_BYTES) * MAX_RESOURCE_NAME) return 'too long';
   const unescaped = plain ? undefined : textOf(text, start, end);
+  if (unescaped !== undefined && Buffer.byteLength(unescaped) > MAX_RESOURCE_NAME) return 'too long';
   const name = unescaped === undefined ? classifyPlain(text, start, end - start) : classifyText(unescaped);
   if (name.kind === 'read') {
     if ((seen.read & name.bit) !== 0) return undefined;

@@ -5,6 +5,7 @@ import { BUILTIN_ROLES } from '../domain/roles.ts';
 import { compileGrant } from './compile.ts';
 import { type Circumstances, circumstances } from './conditions.ts';
 import { type Grant, grantCoversPermission, grantCoversResources } from './grants.ts';
+import { ruleWork } from './limits.ts';
 import type { Permission, Principal, Resource, TenantView } from './model.ts';
 import { ADMIN_TENANTS } from './permissions.ts';
 import { allowing, denying, type Policy, type PolicyQuery, type PolicySet } from './policies.ts';
@@ -73,13 +74,19 @@ export function question(parts: QuestionParts): Question {
     roles: rolesOf(principal),
     atHome: own.id === effective.id,
     now,
+    work: ruleWork(),
     own,
     tenantPolicies: parts.bound ? effective.policies : undefined,
     globalPolicies: parts.global,
   };
 }
 
-/** Line 12: the deny to report, global ones first, then by name. */
+/** Reports whether the rules and the request were too much to hold against each other: the decision must then be a denial. */
+export function isSpent(asked: Question): boolean {
+  return asked.work.left < 0;
+}
+
+/** Step 12, deny policies: the deny to report, global ones first, then by name. */
 export function denied(asked: Question): Policy | undefined {
   return denying(asked.globalPolicies, asked) ?? (asked.tenantPolicies && denying(asked.tenantPolicies, asked));
 }
@@ -89,7 +96,9 @@ export type Reach = 'no_permission' | 'no_resources' | 'permitted';
 
 function reach(kind: ConsideredGrant['kind'], name: RoleName | undefined, grant: Grant, asked: Question, trace?: Trace): Reach {
   const coversPermission = grantCoversPermission(grant, grantable(asked));
-  const coversResources = (coversPermission || trace !== undefined) && grantCoversResources(grant, asked.resources);
+  // What only an explanation looks at is no work of the decision, which stays the same.
+  const work = coversPermission ? asked.work : ruleWork();
+  const coversResources = (coversPermission || trace !== undefined) && grantCoversResources(grant, asked.resources, work);
   trace?.grants.push({ kind, name, grant, coversPermission, coversResources });
   if (!coversPermission) return 'no_permission';
   return coversResources ? 'permitted' : 'no_resources';
@@ -113,12 +122,18 @@ function allowedByPolicy(asked: Question): boolean {
   return asked.tenantPolicies !== undefined && allowing(asked.tenantPolicies, narrowed) !== undefined;
 }
 
+/** The same question for what only an explanation looks at. */
+function unspent(asked: Question): Question {
+  return { ...asked, work: ruleWork() };
+}
+
 /** One role that covers everything, or one allow policy that does; they do not add up. */
 function reachOfRoles(kind: 'role' | 'owner_role', asked: Question, trace?: Trace): Reach {
   let best: Reach = 'no_permission';
   for (const role of asked.roles) {
     const grant = roleGrant(role, asked.own);
-    const reached = grant === undefined ? 'no_permission' : reach(kind, role, grant, asked, trace);
+    const considered: Question = best === 'permitted' ? unspent(asked) : asked;
+    const reached: Reach = grant === undefined ? 'no_permission' : reach(kind, role, grant, considered, trace);
     if (reached === 'permitted' && trace === undefined) return reached;
     if (reached !== 'no_permission' && best !== 'permitted') best = reached;
   }
@@ -131,7 +146,7 @@ export function permitted(asked: Question, trace?: Trace): Reach {
   if (principal.kind === 'user') return reachOfRoles('role', asked, trace);
   const scopes = reach('scopes', undefined, principal.grant, asked, trace);
   if (principal.owner === undefined || (scopes === 'no_permission' && trace === undefined)) return scopes;
-  const owner = reachOfRoles('owner_role', asked, trace);
+  const owner = reachOfRoles('owner_role', scopes === 'no_permission' ? unspent(asked) : asked, trace);
   if (scopes === 'no_permission' || owner === 'no_permission') return 'no_permission';
   return scopes === 'permitted' ? owner : scopes;
 }

@@ -6,6 +6,7 @@ import { isBuiltinRole } from '../domain/roles.ts';
 import { finish, type Steps } from '../domain/steps.ts';
 import { type Circumstances, type CompiledConditions, compileConditions, conditionsHold } from './conditions.ts';
 import { compileNames, type NameSet, namesMatch } from './globs.ts';
+import type { RuleWork } from './limits.ts';
 import { type Permission, RESOURCE_KINDS, type Resource, type ResourceKind } from './model.ts';
 import { compilePatterns, coversAny, isPermissionPattern, type PatternSet } from './permissions.ts';
 
@@ -57,6 +58,8 @@ export interface PolicyQuery {
   /** True where the principal acts in its own tenant, so that the names of custom roles mean its own. */
   readonly atHome: boolean;
   readonly now: Circumstances;
+  /** What the decision may still spend on rules. */
+  readonly work: RuleWork;
 }
 
 /** `<kind>/<glob>` taken apart; undefined when it is not of that form. */
@@ -75,7 +78,8 @@ function compileResources(patterns: readonly string[], effect: 'allow' | 'deny')
     if (pattern !== undefined) globs[pattern.kind].push(pattern.glob);
     else if (effect === 'deny') all = true;
   }
-  const names = (list: readonly string[]) => (list.length === 0 ? undefined : compileNames(list));
+  const oversized = effect === 'deny' ? 'widen' : 'leave out';
+  const names = (list: readonly string[]) => (list.length === 0 ? undefined : compileNames(list, oversized));
   return { all, models: names(globs.models), collections: names(globs.collections), agents: names(globs.agents) };
 }
 
@@ -142,50 +146,107 @@ function candidates(list: PolicyList, permissions: readonly Permission[]): reado
   return picked;
 }
 
+/** The work of looking for one role among those that a policy is attached to. */
+const ROLE_WORK = 2;
+
 /** Whether the policy applies to the principal: to everyone, or to a role that it holds. */
 export function binds(policy: Policy, query: PolicyQuery): boolean {
   const { roles } = policy;
   if (roles === undefined) return true;
+  query.work.left -= ROLE_WORK * query.roles.length;
   for (const role of query.roles) if (roles.has(role) && (query.atHome || isBuiltinRole(role))) return true;
   return false;
 }
 
-function patternReaches(patterns: ResourcePatterns, resource: Resource, effect: 'allow' | 'deny'): boolean {
+function patternReaches(patterns: ResourcePatterns, resource: Resource, effect: 'allow' | 'deny', work: RuleWork): boolean {
   const names = patterns[resource.kind];
   if (names === undefined) return false;
   // Which one it is the request does not say: it may be the one that is denied, and need not be the one that is allowed.
-  return resource.name === undefined ? effect === 'deny' : namesMatch(names, resource.name);
+  return resource.name === undefined ? effect === 'deny' : namesMatch(names, resource.name, work);
+}
+
+/** Up to this many resources are each looked up in a policy; of more, the fewer are looked up among the more. */
+const FEW_RESOURCES = 4;
+
+/** The names of a request by kind, and the kinds of which it does not name one. */
+interface Requested {
+  readonly resources: readonly Resource[];
+  readonly names: ReadonlyMap<ResourceKind, ReadonlySet<string>>;
+  readonly unknown: ReadonlySet<ResourceKind>;
+}
+
+/** Those of the last request: one decision asks for them at each policy. The list of its resources never changes. */
+let last: Requested | undefined;
+
+function requestedIn(resources: readonly Resource[]): Requested {
+  if (last?.resources === resources) return last;
+  const names = new Map<ResourceKind, Set<string>>();
+  const unknown = new Set<ResourceKind>();
+  for (const { kind, name } of resources) {
+    if (name === undefined) unknown.add(kind);
+    else names.set(kind, (names.get(kind) ?? new Set()).add(name));
+  }
+  last = { resources, names, unknown };
+  return last;
+}
+
+/** Whether a deny reaches one of many resources: its exact names are looked up among those of the request when they are fewer. */
+function reachesSome(patterns: ResourcePatterns, resources: readonly Resource[], work: RuleWork): boolean {
+  const { names, unknown } = requestedIn(resources);
+  for (const kind of RESOURCE_KINDS) {
+    const denied = patterns[kind];
+    if (denied === undefined) continue;
+    if (unknown.has(kind)) return true;
+    const requested = names.get(kind);
+    if (requested === undefined) continue;
+    if (denied.prefixes.length === 0 && denied.globs.length === 0 && denied.exactNames.length < requested.size) {
+      work.left -= denied.exactNames.length;
+      if (work.left < 0) return false;
+      for (const name of denied.exactNames) if (requested.has(name)) return true;
+    } else {
+      for (const name of requested) if (namesMatch(denied, name, work)) return true;
+    }
+  }
+  return false;
 }
 
 /** A deny reaches a request when it reaches any of its resources, an allow when it reaches all of them. */
-export function reaches(policy: Policy, resources: readonly Resource[]): boolean {
+export function reaches(policy: Policy, resources: readonly Resource[], work: RuleWork): boolean {
   const { resources: patterns, effect } = policy;
   if (patterns.all) return true;
   const any = effect === 'deny';
-  for (const resource of resources) if (patternReaches(patterns, resource, effect) === any) return any;
+  if (any && resources.length > FEW_RESOURCES) return reachesSome(patterns, resources, work);
+  for (const resource of resources) if (patternReaches(patterns, resource, effect, work) === any) return any;
   return !any && resources.length > 0;
 }
 
 /** Everything that makes a policy match, but for its conditions. */
 export function concerns(policy: Policy, query: PolicyQuery): boolean {
-  return coversAny(policy.actions, query.permissions) && binds(policy, query) && reaches(policy, query.resources);
+  return coversAny(policy.actions, query.permissions) && binds(policy, query) && reaches(policy, query.resources, query.work);
 }
 
 function matches(policy: Policy, query: PolicyQuery): boolean {
   return concerns(policy, query) && conditionsHold(policy.conditions, policy.effect, query.now);
 }
 
+/** The work of looking at one policy: its actions, its conditions and where they are in memory. */
+const POLICY_WORK = 3;
+
 function first(list: PolicyList, query: PolicyQuery): Policy | undefined {
-  for (const policy of candidates(list, query.permissions)) if (matches(policy, query)) return policy;
+  for (const policy of candidates(list, query.permissions)) {
+    query.work.left -= POLICY_WORK;
+    if (query.work.left < 0) return undefined;
+    if (matches(policy, query)) return policy;
+  }
   return undefined;
 }
 
-/** The first deny, by name, that matches; undefined = none. */
+/** The first deny, by name, that matches; undefined = none, or the work is spent. */
 export function denying(set: PolicySet, query: PolicyQuery): Policy | undefined {
   return first(set.denies, query);
 }
 
-/** Some allow that matches; undefined = none. */
+/** Some allow that matches; undefined = none, or the work is spent. */
 export function allowing(set: PolicySet, query: PolicyQuery): Policy | undefined {
   return first(set.allows, query);
 }

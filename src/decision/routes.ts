@@ -1,6 +1,7 @@
 /** The route table: method and path -> the permission needed and the resources named. What matches nothing is denied. */
 
 import { BUILTIN_ROUTES } from './builtin-routes.ts';
+import { MAX_RESOURCE_NAME } from './limits.ts';
 import type { CheckInput, Resource, RouteLine } from './model.ts';
 import { parsePath, withoutQuery } from './paths.ts';
 import { captured, type Part, parseTemplate } from './templates.ts';
@@ -176,6 +177,17 @@ const NO_PREFLIGHT: RouteMatch = {
 };
 const NO_UPGRADE: RouteMatch = { kind: 'denied', code: 'no_route', detail: 'This route does not let a connection be upgraded.' };
 
+const LONG_NAME: RouteMatch = {
+  kind: 'denied',
+  code: 'malformed_path',
+  detail: `A name in the path takes more than ${MAX_RESOURCE_NAME} bytes.`,
+};
+
+/** As in a body: no rule can name more, and a longer name would cost more to hold against each of them. */
+function isLong({ name }: Resource): boolean {
+  return name !== undefined && 3 * name.length > MAX_RESOURCE_NAME && Buffer.byteLength(name) > MAX_RESOURCE_NAME;
+}
+
 /** Lines 2 to 4 of the decision: the path's form, public paths, the route table. */
 export function matchRoute(table: RouteTable, input: Pick<CheckInput, 'method' | 'path' | 'upgrade'>): RouteMatch {
   const method = input.method === 'HEAD' ? 'GET' : input.method;
@@ -194,5 +206,6 @@ export function matchRoute(table: RouteTable, input: Pick<CheckInput, 'method' |
   const leaf = tree && find(tree, segments, 0);
   if (leaf === undefined) return method === 'OPTIONS' ? NO_PREFLIGHT : NO_ROUTE;
   if (upgrades && !leaf.line.upgrade) return NO_UPGRADE;
-  return { kind: 'matched', line: leaf.line, resources: resourcesOf(leaf, segments) };
+  const resources = resourcesOf(leaf, segments);
+  return resources.some(isLong) ? LONG_NAME : { kind: 'matched', line: leaf.line, resources };
 }

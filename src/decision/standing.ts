@@ -7,6 +7,7 @@ import type { RoleName } from '../domain/ids.ts';
 import { BUILTIN_ROLES } from '../domain/roles.ts';
 import { assumedSnapshot } from './assumed.ts';
 import { decide } from './decide.ts';
+import { ruleWork } from './limits.ts';
 import { decideManagement } from './management.ts';
 import {
   type CheckInput,
@@ -134,7 +135,7 @@ function asked(ability: Ability, principal: Principal, { own, effective, global 
 function concerning(effect: 'denies' | 'allows', query: Question): readonly Policy[] {
   const { globalPolicies, tenantPolicies } = query;
   const policies = [...globalPolicies[effect].policies, ...(tenantPolicies?.[effect].policies ?? [])];
-  return policies.filter((policy) => concerns(policy, query));
+  return policies.filter((policy) => concerns(policy, { ...query, work: ruleWork() }));
 }
 
 /** An allow with a condition that cannot be read never permits anything. */

@@ -8,6 +8,8 @@ import { type Conditions, DAY_NAMES, type DayName, type ResourceConstraints } fr
 import { parseNetwork } from './address.ts';
 import { isTimezone } from './clock.ts';
 import { parseTimeOfDay } from './conditions.ts';
+import { isWithinBounds } from './globs.ts';
+import { MAX_CONSTRAINT_NAMES, MAX_CONSTRAINTS_BYTES, MAX_ENTRIES, MAX_GLOB_LENGTH, MAX_STARS } from './limits.ts';
 import { RESOURCE_KINDS, type ResourceKind } from './model.ts';
 import { isPermissionPattern } from './permissions.ts';
 import { parseResourcePattern } from './policies.ts';
@@ -18,11 +20,6 @@ export { isPermissionPattern } from './permissions.ts';
 export type Parsed<T> =
   | { readonly kind: 'ok'; readonly value: T }
   | { readonly kind: 'errors'; readonly errors: readonly FieldError[] };
-
-/** Entries of one list at most. */
-export const MAX_ENTRIES = 1000;
-/** Characters of a name or glob at most. */
-export const MAX_NAME_LENGTH = 512;
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -40,13 +37,14 @@ function strings(
   errors: FieldError[],
   accepts: (text: string) => boolean,
   expectation: string,
+  maxEntries = MAX_ENTRIES,
 ): readonly string[] {
   if (!Array.isArray(value)) {
     errors.push({ path, message: 'must be an array of strings' });
     return [];
   }
-  if (value.length > MAX_ENTRIES) {
-    errors.push({ path, message: `must have at most ${MAX_ENTRIES} entries` });
+  if (value.length > maxEntries) {
+    errors.push({ path, message: `must have at most ${maxEntries} entries` });
     return [];
   }
   const accepted: string[] = [];
@@ -61,12 +59,15 @@ function strings(
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
+const GLOB_BOUNDS = `of at most ${MAX_GLOB_LENGTH} characters and ${MAX_STARS} *, without control characters`;
+
 function isName(text: string): boolean {
-  return text !== '' && text.length <= MAX_NAME_LENGTH && text.isWellFormed() && !CONTROL.test(text);
+  return text !== '' && isWithinBounds(text) && text.isWellFormed() && !CONTROL.test(text);
 }
 
 export function isResourcePattern(text: string): boolean {
-  return text === '*' || (isName(text) && parseResourcePattern(text) !== undefined);
+  const pattern = parseResourcePattern(text);
+  return text === '*' || (pattern !== undefined && isName(pattern.glob));
 }
 
 /** `permissions` of a role, `scopes` of a key, `actions` of a policy. */
@@ -79,7 +80,13 @@ export function validatePatterns(value: unknown, path: string): readonly FieldEr
 /** `resources` of a policy. */
 export function validateResourcePatterns(value: unknown, path: string): readonly FieldError[] {
   const errors: FieldError[] = [];
-  strings(value, path, errors, isResourcePattern, `must be * or <kind>/<glob> with kind ${RESOURCE_KINDS.join(', ')}`);
+  strings(
+    value,
+    path,
+    errors,
+    isResourcePattern,
+    `must be * or <kind>/<glob> with kind ${RESOURCE_KINDS.join(', ')} and a glob ${GLOB_BOUNDS}`,
+  );
   return errors;
 }
 
@@ -99,7 +106,8 @@ export function parseConstraints(value: unknown, path = '/resource_constraints')
     const kind = RESOURCE_KINDS.find((known) => known === key);
     if (kind === undefined) errors.push({ path: member(path, key), message: `must be one of ${RESOURCE_KINDS.join(', ')}` });
     else if (names !== null && names !== undefined) {
-      constraints[kind] = strings(names, member(path, key), errors, isName, 'must be a name or a glob, not empty');
+      const expectation = `must be a name or a glob, not empty, ${GLOB_BOUNDS}`;
+      constraints[kind] = strings(names, member(path, key), errors, isName, expectation, MAX_CONSTRAINT_NAMES);
     }
   }
   return errors.length === 0 ? { kind: 'ok', value: constraints } : { kind: 'errors', errors };
@@ -184,6 +192,13 @@ export function parseConditions(value: unknown, path = '/conditions'): Parsed<Co
 export function validateConstraints(value: unknown, path?: string): readonly FieldError[] {
   const parsed = parseConstraints(value, path);
   return parsed.kind === 'ok' ? [] : parsed.errors;
+}
+
+/** The `resource_constraints` of a key: those of one key take a bounded part of the memory that all keys share. */
+export function validateKeyConstraints(value: unknown, path = '/resource_constraints'): readonly FieldError[] {
+  const bytes = value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
+  if (bytes <= MAX_CONSTRAINTS_BYTES) return validateConstraints(value, path);
+  return [{ path, message: `must take at most ${MAX_CONSTRAINTS_BYTES / 1024} KiB as JSON` }];
 }
 
 export function validateConditions(value: unknown, path?: string): readonly FieldError[] {

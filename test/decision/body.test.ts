@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isJsonType, MAX_COLLECTIONS, readBody, readJsonBody } from '../../src/decision/body.ts';
+import { isJsonType, readBody, readJsonBody } from '../../src/decision/body.ts';
+import { MAX_CHOICES, MAX_COLLECTIONS, MAX_MEMBERS, MAX_RESOURCE_NAME } from '../../src/decision/limits.ts';
 import { type HeaderValue, REPEATED } from '../../src/decision/model.ts';
 import { checkInput } from '../support/world.ts';
 import { naiveBody } from './naive-body.ts';
@@ -242,17 +243,104 @@ describe('a body is read', () => {
     expect(read(`{"x":${'{"a":'.repeat(128)}1${'}'.repeat(128)}}`).kind).toBe('problem');
   });
 
-  test('a hundred thousand members are read, and a repeat among them is found', () => {
-    const many = Array.from({ length: 100_000 }, (_, i) => `"m${i}":0`).join(',');
-    expect(read(`{${many}}`).kind).toBe('body');
-    expect(read(`{${many},"m7":0}`).kind).toBe('problem');
-    expect(read(`{${many},"\\u006d99999":0}`).kind).toBe('problem');
+  test('256 members are read, and a repeat among them is found', () => {
+    const many = (count: number) => Array.from({ length: count }, (_, i) => `"m${i}":0`).join(',');
+    expect(read(`{${many(MAX_MEMBERS)}}`).kind).toBe('body');
+    expect(read(`{${many(MAX_MEMBERS - 1)},"m7":0}`)).toMatchObject({ kind: 'problem', detail: expect.stringContaining('once') });
+    expect(read(`{${many(MAX_MEMBERS - 1)},"\\u006d254":0}`)).toMatchObject({ detail: expect.stringContaining('once') });
+    expect(read(`{${many(MAX_MEMBERS + 1)}}`)).toMatchObject({ kind: 'problem', detail: expect.stringContaining('256') });
   });
 
-  test('collections are bounded', () => {
-    const naming = (count: number) => JSON.stringify({ collections: Array.from({ length: count }, (_, i) => `c${i}`) });
-    expect(read(naming(MAX_COLLECTIONS)).kind).toBe('body');
-    expect(read(naming(MAX_COLLECTIONS + 1)).kind).toBe('problem');
+  test('the reader stops at the 257th member: the byte after it, which no JSON holds, is not what is reported', () => {
+    const members = Array.from({ length: 100_000 }, (_, i) => `"m${i}":0`);
+    members.splice(MAX_MEMBERS, 0, '"\u0001"');
+    const body = read(`{${members.join(',')}}`);
+    expect(body).toEqual({ kind: 'problem', code: 'malformed_body', detail: 'The body may have at most 256 members.' });
+  });
+
+  test('64 collections are read and 65 are not, however many of them "collection" names', () => {
+    const list = (count: number) => Array.from({ length: count }, (_, i) => `c${i}`);
+    expect(read(JSON.stringify({ collections: list(MAX_COLLECTIONS) })).kind).toBe('body');
+    expect(read(JSON.stringify({ collections: list(MAX_COLLECTIONS + 1) }))).toMatchObject({ param: 'collections' });
+    expect(read(JSON.stringify({ collection: 'x', collections: list(MAX_COLLECTIONS - 1) })).kind).toBe('body');
+    expect(read(JSON.stringify({ collections: list(MAX_COLLECTIONS), collection: 'x' }))).toMatchObject({ kind: 'problem' });
+    expect(read(JSON.stringify({ collection: 'x', collections: list(MAX_COLLECTIONS) }))).toMatchObject({ kind: 'problem' });
+  });
+
+  test.each([
+    ['of ASCII', (bytes: number) => 'x'.repeat(bytes)],
+    ['of two bytes a character', (bytes: number) => 'é'.repeat(bytes / 2) + 'x'.repeat(bytes % 2)],
+    ['of four bytes a character', (bytes: number) => '😀'.repeat(Math.floor(bytes / 4)) + 'x'.repeat(bytes % 4)],
+  ])('a name takes at most 512 bytes, %s', (_, nameOf) => {
+    const [longest, longer] = [nameOf(MAX_RESOURCE_NAME), nameOf(MAX_RESOURCE_NAME + 1)];
+    const spelt = (name: string) => `"${[...name].map((one) => (one === 'x' ? '\\u0078' : one)).join('')}"`;
+    for (const member of ['model', 'collection']) {
+      expect(read(JSON.stringify({ [member]: longest }))).toMatchObject({
+        kind: 'body',
+        ...(member === 'model' ? { model: longest } : {}),
+      });
+      expect(read(`{"${member}":${spelt(longest)}}`).kind).toBe('body');
+      expect(read(JSON.stringify({ [member]: longer }))).toMatchObject({ kind: 'problem', param: member });
+      expect(read(`{"${member}":${spelt(longer)}}`)).toMatchObject({ kind: 'problem', param: member });
+    }
+    expect(read(JSON.stringify({ collections: ['a', longest] })).kind).toBe('body');
+    expect(read(JSON.stringify({ collections: ['a', longer] }))).toMatchObject({ kind: 'problem', param: 'collections' });
+    expect(read(`{${spelt(longest)}:1}`).kind).toBe('body');
+    expect(read(`{${spelt(longer)}:1}`).kind).toBe('problem');
+    expect(read(`{${JSON.stringify(longest)}:1}`).kind).toBe('body');
+    expect(read(`{${JSON.stringify(longer)}:1}`).kind).toBe('problem');
+  });
+
+  test('n and best_of are at most 128', () => {
+    for (const member of ['n', 'best_of']) {
+      expect(read(`{"${member}":${MAX_CHOICES}}`)).toMatchObject({ kind: 'body', choices: MAX_CHOICES });
+      for (const value of [MAX_CHOICES + 1, '9'.repeat(5000)]) {
+        expect(read(`{"${member}":${value}}`)).toMatchObject({ code: 'malformed_body', param: member });
+      }
+    }
+  });
+});
+
+describe('reading a body costs its bytes', () => {
+  const KIB = 1024;
+  /** A body whose bytes are all read through a counter. */
+  function bytesRead(text: string): { readonly reads: number; readonly bytes: number } {
+    const bytes = encoder.encode(text);
+    let reads = 0;
+    const counted = new Proxy(bytes, {
+      get(target, key) {
+        if (typeof key === 'string' && /^[0-9]+$/.test(key)) reads++;
+        const value: unknown = Reflect.get(target, key);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    readJsonBody(counted);
+    return { reads, bytes: bytes.length };
+  }
+
+  const part = 24 * KIB;
+  test.each([
+    ['arrays side by side', `{"m":[${'[],'.repeat(part / 3)}1]}`],
+    ['arrays within one another', `{"m":[${`${'['.repeat(126)}${']'.repeat(126)},`.repeat(part / 253)}1]}`],
+    ['objects side by side', `{"m":[${'{"a":1},'.repeat(part / 8)}1]}`],
+    ['escapes', `{"m":"${'\\n'.repeat(part / 2)}"}`],
+    ['escapes of code points', `{"m":"${'\\u00e9'.repeat(part / 6)}"}`],
+    ['characters of two bytes', `{"m":"${'é'.repeat(part / 2)}"}`],
+    ['characters of four bytes', `{"m":"${'😀'.repeat(part / 4)}"}`],
+    ['a number of many digits', `{"m":${'9'.repeat(part)}}`],
+    ['a limit of many digits', `{"max_tokens":${'9'.repeat(part)}}`],
+    ['spaces', `{${' '.repeat(part)}"m"${' '.repeat(part)}:${' '.repeat(part)}1}`],
+    ['collections', JSON.stringify({ collections: new Array(64).fill('\u0001'.repeat(512)) })],
+    ['members with escapes', `{${Array.from({ length: 256 }, (_, i) => `"${'\\u0061'.repeat(40)}${i}":1`).join(',')}}`],
+    ['members with one beginning', `{${Array.from({ length: 256 }, (_, i) => `"${'a'.repeat(500)}${i}":1`).join(',')}}`],
+  ])('whatever it holds: %s', (_, text) => {
+    const { reads, bytes } = bytesRead(text);
+    expect(reads / bytes).toBeLessThan(16);
+  });
+
+  test('up to the 257th member of a hundred thousand', () => {
+    const { reads } = bytesRead(`{${Array.from({ length: 100_000 }, (_, i) => `"m${i}":0`).join(',')}}`);
+    expect(reads).toBeLessThan(40 * KIB);
   });
 });
 

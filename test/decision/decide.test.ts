@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { compileGrant, compilePolicies, compileTenant } from '../../src/decision/compile.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { explain } from '../../src/decision/explain.ts';
-import type { CheckInput, Decision, Identity, Snapshot } from '../../src/decision/model.ts';
+import type { CheckInput, Decision, Identity, Snapshot, UserPrincipal } from '../../src/decision/model.ts';
 import { buildRouteTable, matchRoute } from '../../src/decision/routes.ts';
-import { makeId, parseTenantId } from '../../src/domain/ids.ts';
-import type { PolicyRecord, TenantRecord } from '../../src/domain/records.ts';
-import { checkInput, must } from '../support/world.ts';
+import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
+import type { PolicyRecord, ResourceConstraints, TenantRecord } from '../../src/domain/records.ts';
+import { checkInput, must, roleName } from '../support/world.ts';
 import { naiveDecision } from './naive-decision.ts';
 import {
   extraLines,
@@ -141,9 +141,14 @@ function record(parts: Partial<TenantRecord> = {}): TenantRecord {
   return { id: HOME, status: 'active', settings: {}, quotas: {}, roles: [], policies: [], ...parts };
 }
 
-function keyWith(scopes: readonly string[]): Identity {
+function userWith(roles: readonly string[]): UserPrincipal {
+  const id = makeId('usr', 0, new Uint8Array(10));
+  return { kind: 'user', id, tenantId: HOME, roles: roles.map(roleName), platformAdmin: false, sessionId: undefined };
+}
+
+function keyWith(scopes: readonly string[], constraints: ResourceConstraints = {}): Identity {
   const id = makeId('key', 0, new Uint8Array(10));
-  const grant = compileGrant(scopes, {});
+  const grant = compileGrant(scopes, constraints);
   return { kind: 'proved', principal: { kind: 'api_key', id, tenantId: HOME, grant, owner: undefined, rateLimitRpm: undefined } };
 }
 
@@ -236,6 +241,52 @@ describe('a denial', () => {
     ).toMatchObject({ kind: 'allow' });
   });
 
+  describe('of rules and a request that are too much to hold against each other', () => {
+    const globs = (prefix: string) => Array.from({ length: 200 }, (_, i) => `${prefix}*${'aaaab*'.repeat(7)}${i}`);
+    const collections = Array.from({ length: 64 }, (_, i) => `${'aaaa'.repeat(120)}aaaab-${i}-`);
+    const asked = { ...chat(JSON.stringify({ collections })), path: '/v1/rag/query' };
+    const policy = (name: string, effect: 'allow' | 'deny'): PolicyRecord => ({
+      name: must(parsePolicyName(name), name),
+      effect,
+      actions: ['*'],
+      resources: globs('collections/'),
+      conditions: {},
+      appliesTo: 'everyone',
+      attachedRoles: [],
+      enabled: true,
+    });
+    const policies = (effect: 'allow' | 'deny') => Array.from({ length: 30 }, (_, i) => policy(`p${i}`, effect));
+    const TOO_MUCH = { kind: 'deny', code: 'resource_not_permitted', detail: expect.stringContaining('name fewer') };
+
+    test('is a denial, be it denies that remain, or grants or allow policies', () => {
+      expect(ask(asked, keyWith(['*']))).toMatchObject({ kind: 'allow' });
+      expect(ask(asked, keyWith(['*']), record({ policies: policies('deny') }))).toMatchObject(TOO_MUCH);
+      // Each allow reaches all collections except the last one.
+      const wide = policies('allow').map((one) => ({ ...one, resources: [...one.resources.slice(1), 'collections/a*-'] }));
+      const allowed = record({ policies: wide });
+      const beyond = { ...chat(JSON.stringify({ collections: [...collections.slice(1), 'z'] })), path: '/v1/rag/query' };
+      expect(ask(beyond, { kind: 'proved', principal: userWith(['gone']) }, allowed)).toMatchObject(TOO_MUCH);
+    });
+
+    test('stays what it is for fewer collections, and for a deny that is found before', () => {
+      const few = { ...chat(JSON.stringify({ collections: collections.slice(0, 3) })), path: '/v1/rag/query' };
+      expect(ask(few, keyWith(['*']), record({ policies: policies('deny').slice(0, 5) }))).toMatchObject({ kind: 'allow' });
+      const first = { ...policy('a', 'deny'), resources: ['collections/aaaa*'] };
+      const found = ask(asked, keyWith(['*']), record({ policies: [first, ...policies('deny')] }));
+      expect(found).toMatchObject({ code: 'denied_by_policy', policy: 'a' });
+    });
+
+    test('is never an allow for a key at all bounds of its own: it is decided whole', () => {
+      const covering = [...globs('').slice(0, 199), 'aaaa*-'];
+      const identity = keyWith(['*'], { collections: covering });
+      expect(ask(asked, identity)).toMatchObject({ kind: 'allow' });
+      expect(ask(asked, keyWith(['*'], { collections: globs('') }))).toMatchObject({
+        code: 'resource_not_permitted',
+        detail: expect.not.stringContaining('name fewer'),
+      });
+    });
+  });
+
   test('every invalid credential reads alike', () => {
     const answers = (['unknown', 'revoked', 'user_deactivated', 'malformed'] as const).map((reason) => {
       const denied = ask(chat('{}'), { kind: 'invalid', reason });
@@ -250,7 +301,7 @@ describe('a denial', () => {
   });
 
   test('no name that the request brings is repeated at length', () => {
-    const denied = ask(chat(`{"model":"${'m'.repeat(5000)}"}`), {
+    const denied = ask(chat(`{"model":"${'m'.repeat(512)}"}`), {
       kind: 'proved',
       principal: {
         kind: 'api_key',

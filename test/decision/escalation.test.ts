@@ -14,6 +14,7 @@ import {
   powerOfUser,
 } from '../../src/decision/escalation.ts';
 import { grantCoversPermission, grantCoversResources } from '../../src/decision/grants.ts';
+import { ruleWork } from '../../src/decision/limits.ts';
 import type { Principal, Resource } from '../../src/decision/model.ts';
 import { permissionOf } from '../../src/decision/permissions.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
@@ -221,7 +222,7 @@ describe('holding', () => {
         const [holder, receiver] = [compileGrant(held, heldUnder), compileGrant(given, givenUnder)];
         for (const { permission, resources } of requests) {
           const can = (grant: typeof holder) =>
-            grantCoversPermission(grant, [permission]) && grantCoversResources(grant, resources);
+            grantCoversPermission(grant, [permission]) && grantCoversResources(grant, resources, ruleWork());
           if (can(receiver)) expect([permission.text, resources, can(holder)]).toEqual([permission.text, resources, true]);
         }
       }),

@@ -50,8 +50,10 @@ function sameButForCase(left: string, right: string): boolean {
   return left.toLowerCase() === right.toLowerCase() || left.toUpperCase() === right.toUpperCase();
 }
 
+const bytesOf = (text: string) => new TextEncoder().encode(text).length;
+
 function isName(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && !/\p{Cc}/u.test(value) && value.isWellFormed();
+  return typeof value === 'string' && value !== '' && !/\p{Cc}/u.test(value) && value.isWellFormed() && bytesOf(value) <= 512;
 }
 
 /** undefined = malformed. */
@@ -66,6 +68,7 @@ export function naiveBody(bytes: Uint8Array): NaiveBody | undefined {
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed) || depthOf(parsed) > 128) return undefined;
   const found = members(text);
+  if (found.length > 256 || found.some(([name]) => bytesOf(name) > 512)) return undefined;
   if (new Set(found.map(([name]) => name)).size !== found.length) return undefined;
   if (found.some(([name]) => LISTED.some((listed) => listed !== name && sameButForCase(listed, name)))) return undefined;
   const raw = new Map(found.filter(([name, value]) => LISTED.includes(name) && value !== 'null'));
@@ -75,6 +78,8 @@ export function naiveBody(bytes: Uint8Array): NaiveBody | undefined {
   const [model, collection, collections] = [value('model'), value('collection'), value('collections') ?? []];
   if ((model !== undefined && !isName(model)) || (collection !== undefined && !isName(collection))) return undefined;
   if (!Array.isArray(collections) || !collections.every(isName)) return undefined;
+  if (collections.length + (collection === undefined ? 0 : 1) > 64) return undefined;
+  if (Number(raw.get('n') ?? 0) > 128 || Number(raw.get('best_of') ?? 0) > 128) return undefined;
   const number = (name: string) => Math.min(Number(raw.get(name) ?? 0), Number.MAX_SAFE_INTEGER);
   return {
     model,

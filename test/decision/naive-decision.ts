@@ -2,6 +2,7 @@
 
 import type { PolicyRecord, ResourceConstraints, RoleRecord, TenantRecord } from '../../src/domain/records.ts';
 import { BUILTIN_ROLES } from '../../src/domain/roles.ts';
+import { tableMatches } from './naive-glob.ts';
 
 export interface NaivePrincipal {
   readonly tenant: string;
@@ -28,24 +29,19 @@ function covers(pattern: string, permission: string): boolean {
   return ['*', '*:*', permission, `${resource}:*`, `*:${action}`].includes(pattern);
 }
 
-function globCovers(glob: string, name: string): boolean {
-  const source = glob.split('*').map((piece) => piece.replaceAll(/[^a-z0-9]/g, '\\$&'));
-  return new RegExp(`^${source.join('[^]*')}$`).test(name);
-}
-
 type Resource = NaiveRequest['resources'][number];
 
 function grantReaches(constraints: ResourceConstraints, { kind, name }: Resource): boolean {
   const list = constraints[kind];
   if (list === undefined || list.includes('*')) return true;
-  return name !== undefined && list.some((glob) => globCovers(glob, name));
+  return name !== undefined && list.some((glob) => tableMatches(glob, name));
 }
 
 function patternReaches(pattern: string, resource: Resource, deny: boolean): boolean {
   if (pattern === '*') return true;
   const [kind, ...rest] = pattern.split('/');
   if (kind !== resource.kind) return false;
-  return resource.name === undefined ? deny : globCovers(rest.join('/'), resource.name);
+  return resource.name === undefined ? deny : tableMatches(rest.join('/'), resource.name);
 }
 
 function policyReaches(policy: PolicyRecord, resources: readonly Resource[]): boolean {

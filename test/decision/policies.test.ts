@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compilePolicies } from '../../src/decision/compile.ts';
 import { circumstances } from '../../src/decision/conditions.ts';
+import { ruleWork } from '../../src/decision/limits.ts';
 import type { Resource } from '../../src/decision/model.ts';
 import { permissionOf } from '../../src/decision/permissions.ts';
 import { allowing, denying, type PolicyQuery, parseResourcePattern } from '../../src/decision/policies.ts';
@@ -32,6 +33,7 @@ function query(
     roles: (parts.roles ?? []).map(roleName),
     atHome: parts.atHome ?? true,
     now: circumstances(0, undefined, undefined),
+    work: ruleWork(),
   };
 }
 

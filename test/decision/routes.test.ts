@@ -148,6 +148,14 @@ describe('public paths', () => {
     expect(told(ask(table, 'GET /elsewhere'))).toBe('/** x:read');
   });
 
+  test('a name in the path takes at most 512 bytes', () => {
+    const matched = (name: string) =>
+      matchRoute(builtin, { method: 'GET', path: `/v1/models/${encodeURIComponent(name)}`, upgrade: undefined });
+    expect(matched('x'.repeat(512))).toMatchObject({ kind: 'matched' });
+    expect(matched('é'.repeat(256))).toMatchObject({ kind: 'matched' });
+    for (const name of ['x'.repeat(513), 'é'.repeat(257)]) expect(matched(name)).toMatchObject({ code: 'malformed_path' });
+  });
+
   test('malformed comes before public', () => {
     expect(told(ask(builtin, 'GET /v1/auth/../models'))).toBe('malformed_path');
   });

@@ -7,12 +7,26 @@ import {
   parseConstraints,
   validateConditions,
   validateConstraints,
+  validateKeyConstraints,
   validatePatterns,
   validateResourcePatterns,
   validateTimezone,
 } from '../../src/decision/validate.ts';
 
 const paths = (errors: readonly { path: string }[]) => errors.map((error) => error.path);
+
+/** Globs at the bounds and beyond them. */
+const BOUNDARIES: readonly (readonly [string, boolean])[] = [
+  ['x'.repeat(256), true],
+  ['x'.repeat(257), false],
+  ['😀'.repeat(256), true],
+  ['😀'.repeat(257), false],
+  [`${'x'.repeat(255)}*`, true],
+  ['*'.repeat(8), true],
+  ['*'.repeat(9), false],
+  [`${'*a'.repeat(8)}b`, true],
+  [`${'*a'.repeat(9)}b`, false],
+];
 
 describe('patterns', () => {
   test('each entry at fault is named', () => {
@@ -25,7 +39,13 @@ describe('patterns', () => {
   test('resources are * or a known kind and a glob', () => {
     expect(validateResourcePatterns(['*', 'models/*', 'collections/hr-*', 'agents/a'], '/resources')).toEqual([]);
     expect(paths(validateResourcePatterns(['models', 'models/', 'planets/x', 'models/\u0000'], '/resources'))).toHaveLength(4);
-    expect(isResourcePattern(`models/${'x'.repeat(600)}`)).toBe(false);
+  });
+
+  test('a glob has at most 256 characters and 8 stars', () => {
+    for (const [glob, accepted] of BOUNDARIES) expect([glob, isResourcePattern(`collections/${glob}`)]).toEqual([glob, accepted]);
+    expect(validateResourcePatterns(['models/a', `models/${'*a'.repeat(9)}`], '/resources')).toEqual([
+      { path: '/resources/1', message: expect.stringContaining('at most 256 characters and 8 *') },
+    ]);
   });
 });
 
@@ -34,6 +54,37 @@ describe('constraints', () => {
     expect(parseConstraints(undefined)).toEqual({ kind: 'ok', value: {} });
     expect(parseConstraints(null)).toEqual({ kind: 'ok', value: {} });
     expect(parseConstraints({ models: null, collections: [] })).toEqual({ kind: 'ok', value: { collections: [] } });
+  });
+
+  test('a list has at most 200 entries for each kind, of at most 256 characters and 8 stars', () => {
+    const list = (count: number) => Array.from({ length: count }, (_, i) => `c${i}*`);
+    expect(validateConstraints({ models: list(200), collections: list(200), agents: list(200) })).toEqual([]);
+    expect(validateConstraints({ models: list(200), collections: list(201) })).toEqual([
+      { path: '/resource_constraints/collections', message: 'must have at most 200 entries' },
+    ]);
+    for (const [glob, accepted] of BOUNDARIES) {
+      expect([glob, paths(validateConstraints({ agents: ['a', glob] }))]).toEqual([
+        glob,
+        accepted ? [] : ['/resource_constraints/agents/1'],
+      ]);
+    }
+  });
+
+  test('the constraints of a key take at most 64 KiB as JSON, those of a role what its tenant has', () => {
+    const constraints = (last: number) => ({
+      models: [...new Array(199).fill('x'.repeat(253)), 'y'.repeat(last)],
+      agents: new Array(56).fill('é'.repeat(127)),
+    });
+    const bytes = JSON.stringify(constraints(1)).length + 56 * 127;
+    const fitting = 64 * 1024 - bytes + 1;
+    expect(fitting).toBeLessThan(256);
+    expect(validateKeyConstraints(constraints(fitting))).toEqual([]);
+    expect(validateKeyConstraints(constraints(fitting + 1))).toEqual([
+      { path: '/resource_constraints', message: 'must take at most 64 KiB as JSON' },
+    ]);
+    expect(validateConstraints(constraints(fitting + 1))).toEqual([]);
+    expect(validateKeyConstraints(undefined)).toEqual([]);
+    expect(paths(validateKeyConstraints({ models: [''] }))).toEqual(['/resource_constraints/models/0']);
   });
 
   test('unknown kinds and empty names are at fault', () => {

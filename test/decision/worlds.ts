@@ -21,8 +21,25 @@ const ACTIONS = [
   'admin:*',
   'admin:tenants',
 ];
-const NAMES = ['a', 'b', 'ab', 'x/y', 'c'];
-const GLOBS = ['*', 'a', 'a*', '*b', 'x/*', 'c'];
+/** Long enough to be indexed, and alike. */
+const LONG = ['a'.repeat(40), `${'ab'.repeat(200)}c`, `${'aab'.repeat(60)}/${'b'.repeat(100)}`, `x/${'y'.repeat(510)}`];
+const NAMES = ['a', 'b', 'ab', 'x/y', 'c', ...LONG];
+const GLOBS = [
+  '*',
+  'a',
+  'a*',
+  '*b',
+  'x/*',
+  'c',
+  '*a*b*',
+  '*ba*ba*ba*ba*ba*ba*c',
+  'a*aa*a*a*a*b*b*b',
+  `*${'ab'.repeat(40)}*c*`,
+  `*${'a'.repeat(30)}*`,
+  '*ab*/*b*',
+  '*/*y*y*y*y*y*y*y',
+  '*bb*aab*',
+];
 const ROLES = ['admin', 'developer', 'analyst', 'mine', 'other', 'gone'];
 export const TENANTS = ['home', 'away', 'frozen'];
 
@@ -32,7 +49,7 @@ const granted = fc.oneof(
   { weight: 2, arbitrary: patterns },
   { weight: 1, arbitrary: fc.constantFrom(['*'], ['chat:*', '*:read']) },
 );
-const globs = fc.uniqueArray(fc.constantFrom(...GLOBS), { maxLength: 2 });
+const globs = fc.uniqueArray(fc.constantFrom(...GLOBS), { maxLength: 3 });
 const constraints: fc.Arbitrary<ResourceConstraints> = fc.record(
   { models: globs, collections: globs, agents: globs },
   { requiredKeys: [] },

@@ -26,14 +26,21 @@ test('the rules of one tenant are bounded together: a write beyond 1 MiB is refu
   expect(outcomes).toEqual([...Array.from({ length: FIT }, () => '201'), '409 quota_exceeded']);
   expect(outcome(await h.api('GET', `/v1/iam/policies/big-${FIT}`, { as: boss.token }))).toBe('404 not_found');
 
-  const role = (constraints: readonly string[]) => ({
-    name: `role-${constraints.length}`,
+  const role = (name: string, constraints: object) => ({
+    name,
     permissions: ['chat:write'],
-    resource_constraints: { models: constraints },
+    resource_constraints: constraints,
   });
-  const names = many(0).map((name) => name.replace('models/', ''));
-  expect(outcome(await h.api('POST', '/v1/iam/roles', { as: boss.token, body: role(names) }))).toBe('409 quota_exceeded');
-  expect(outcome(await h.api('POST', '/v1/iam/roles', { as: boss.token, body: role(['phi-3']) }))).toBe('201');
+  const names = many(0)
+    .slice(0, 200)
+    .map((name) => name.replace('models/', ''));
+  const large = { models: names, collections: names, agents: names };
+  expect(outcome(await h.api('POST', '/v1/iam/roles', { as: boss.token, body: role('large', large) }))).toBe(
+    '409 quota_exceeded',
+  );
+  expect(outcome(await h.api('POST', '/v1/iam/roles', { as: boss.token, body: role('small', { models: ['phi-3'] }) }))).toBe(
+    '201',
+  );
 
   const grown = { resources: [...many(0).slice(0, 199), `models/${'y'.repeat(249)}`] };
   expect(outcome(await h.api('PUT', '/v1/iam/policies/big-0', { as: boss.token, body: grown }))).toBe('200');

@@ -1,6 +1,6 @@
 /** Making a key: for oneself, for the tenant, or for another user. */
 
-import { parseConstraints, validateConstraints, validatePatterns } from '../../decision/validate.ts';
+import { parseConstraints, validateKeyConstraints, validatePatterns } from '../../decision/validate.ts';
 import { makeId, parseId, type UserId } from '../../domain/ids.ts';
 import { makeApiKey } from '../../identity/api-keys.ts';
 import { insertKey } from '../../store/queries/api-keys.ts';
@@ -29,7 +29,7 @@ export interface NewKeyRequest extends ExpiryRequest {
 export async function createKey(parts: AdminParts, caller: Caller, request: NewKeyRequest): Promise<IssuedKey> {
   const owner = ownerOf(caller, request.user_id ?? undefined);
   authorize(caller, 'admin:keys', { self: owner !== undefined && owner === selfId(caller) });
-  throwIfInvalid([...validatePatterns(request.scopes, '/scopes'), ...validateConstraints(request.resource_constraints)]);
+  throwIfInvalid([...validatePatterns(request.scopes, '/scopes'), ...validateKeyConstraints(request.resource_constraints)]);
   const constraints = valid(parseConstraints(request.resource_constraints));
   const id = makeId('key', caller.nowMs, parts.random(10));
   const secret = makeApiKey(parts.random);

@@ -1,6 +1,6 @@
 /** Changing, rotating and revoking keys. */
 
-import { parseConstraints, validateConstraints, validatePatterns } from '../../decision/validate.ts';
+import { parseConstraints, validateKeyConstraints, validatePatterns } from '../../decision/validate.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { makeApiKey } from '../../identity/api-keys.ts';
 import {
@@ -33,7 +33,10 @@ export interface KeyChanges extends ExpiryRequest {
 export async function updateKey(parts: AdminParts, caller: Caller, text: string, changes: KeyChanges): Promise<KeyResource> {
   return change(parts, caller, { action: 'api_key.update', target: { type: 'api_key', id: text } }, async (trx, audit, held) => {
     const key = await holdUsableKey(trx, caller, text);
-    throwIfInvalid([...validatePatterns(changes.scopes ?? [], '/scopes'), ...validateConstraints(changes.resource_constraints)]);
+    throwIfInvalid([
+      ...validatePatterns(changes.scopes ?? [], '/scopes'),
+      ...validateKeyConstraints(changes.resource_constraints),
+    ]);
     await mayChangeKey(trx, caller, key);
     held(keyResource(key, caller.nowMs));
     const changed: StoredKey = {

@@ -1,5 +1,6 @@
 /** What names and patterns look like, for the description of the API. The use cases refuse what is otherwise, with their reasons. */
 
+import { MAX_ENTRIES, MAX_GLOB_LENGTH, MAX_STARS } from '../../decision/limits.ts';
 import { MAX_PATTERN_LENGTH } from '../../decision/permissions.ts';
 import { DAY_NAMES } from '../../domain/records.ts';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../identity/password-rules.ts';
@@ -12,17 +13,21 @@ export const TENANT_ID = '^[a-z0-9][a-z0-9-]{0,62}$';
 export const PERMISSION_PATTERN = '^(\\*|(\\*|[a-z][a-z0-9_-]*):(\\*|[a-z][a-z0-9_-]*))$';
 /** One permission, without wildcards. */
 export const PERMISSION = '^[a-z][a-z0-9_-]*:[a-z][a-z0-9_-]*$';
+const LITERAL = '[^*\\u0000-\\u001f\\u007f-\\u009f]*';
+const GLOB = `${LITERAL}(\\*${LITERAL}){0,${MAX_STARS}}`;
+/** Longest `<kind>/<glob>`, in characters. */
+export const MAX_RESOURCE_PATTERN_LENGTH = 'collections/'.length + MAX_GLOB_LENGTH;
 /** `*` or `<kind>/<glob>`. */
-export const RESOURCE_PATTERN = '^(\\*|(models|collections|agents)/[^\\u0000-\\u001f\\u007f-\\u009f]+)$';
+export const RESOURCE_PATTERN = `^(\\*|(models|collections|agents)/(?!$)${GLOB})$`;
 /** Names of models, collections and agents, or globs. */
-export const RESOURCE_NAME = '^[^\\u0000-\\u001f\\u007f-\\u009f]+$';
+export const RESOURCE_NAME = `^(?!$)${GLOB}$`;
 const TIME_OF_DAY = '^([01][0-9]|2[0-3]):[0-5][0-9]$';
 
 export const aName = asksAlso({ pattern: NAME });
 export const aTenantId = asksAlso({ pattern: TENANT_ID });
 export const aPermissionPattern = asksAlso({ pattern: PERMISSION_PATTERN, maxLength: MAX_PATTERN_LENGTH });
 export const aPermission = asksAlso({ pattern: PERMISSION, maxLength: MAX_PATTERN_LENGTH });
-export const aResourcePattern = asksAlso({ pattern: RESOURCE_PATTERN });
+export const aResourcePattern = asksAlso({ pattern: RESOURCE_PATTERN, maxLength: MAX_RESOURCE_PATTERN_LENGTH });
 /** It must not be easily guessed either. */
 export const aPassword = asksAlso({
   minLength: MIN_PASSWORD_LENGTH,
@@ -47,7 +52,7 @@ const addresses = {
   type: 'array',
   items: { type: 'string', description: 'An address or a CIDR block without host bits, IPv4 or IPv6.', examples: ['10.0.0.0/8'] },
   minItems: 1,
-  maxItems: 1000,
+  maxItems: MAX_ENTRIES,
 };
 const span = {
   type: 'array',
@@ -57,7 +62,7 @@ const span = {
   uniqueItems: true,
   examples: [['22:00', '06:00']],
 };
-const days = { type: 'array', items: { type: 'string', enum: DAY_NAMES }, minItems: 1, maxItems: 1000 };
+const days = { type: 'array', items: { type: 'string', enum: DAY_NAMES }, minItems: 1, maxItems: MAX_ENTRIES };
 
 export const someConditions = asksAlso({
   properties: {

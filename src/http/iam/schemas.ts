@@ -2,6 +2,7 @@
 
 import { Type } from 'typebox';
 import { MAX_LIMIT } from '../../admin/list.ts';
+import { MAX_CONSTRAINT_NAMES, MAX_ENTRIES, MAX_GLOB_LENGTH } from '../../decision/limits.ts';
 import { asksAlso } from '../validation.ts';
 import { aName, aPermissionPattern, aResourcePattern, RESOURCE_NAME, TENANT_ID } from './grammar.ts';
 
@@ -21,24 +22,27 @@ export const description = Type.String({ maxLength: 2000 });
 export const email = Type.String({ minLength: 3, maxLength: 254, pattern: '^[!-?A-~]+@[!-?A-~]+$' });
 
 /** Permission patterns; what a pattern is the use case tells, with its reasons. */
-export const patterns = Type.Array(Type.String({ maxLength: 256, ...aPermissionPattern }), { maxItems: 1000 });
+export const patterns = Type.Array(Type.String({ maxLength: 256, ...aPermissionPattern }), { maxItems: MAX_ENTRIES });
 
-export const somePatterns = Type.Array(Type.String({ maxLength: 512, ...aPermissionPattern }), { minItems: 1, maxItems: 1000 });
+export const somePatterns = Type.Array(Type.String({ maxLength: 512, ...aPermissionPattern }), {
+  minItems: 1,
+  maxItems: MAX_ENTRIES,
+});
 
 export const someResourcePatterns = Type.Array(Type.String({ maxLength: 512, ...aResourcePattern }), {
   minItems: 1,
-  maxItems: 1000,
+  maxItems: MAX_ENTRIES,
 });
 
 export const roleNames = Type.Array(Type.String({ maxLength: 64, ...aName }), { maxItems: 100 });
 
 const names = Type.Unsafe<readonly string[] | null>({
   type: ['array', 'null'],
-  items: { type: 'string', maxLength: 512, ...asksAlso({ minLength: 1, pattern: RESOURCE_NAME }) },
-  maxItems: 1000,
+  items: { type: 'string', maxLength: 512, ...asksAlso({ minLength: 1, maxLength: MAX_GLOB_LENGTH, pattern: RESOURCE_NAME }) },
+  maxItems: MAX_CONSTRAINT_NAMES,
 });
 
-/** Absent or null = any; an empty list = none. */
+/** Absent or null = any; an empty list = none. The constraints of a key take at most `MAX_CONSTRAINTS_BYTES` as JSON. */
 export const resourceConstraints = Type.Unsafe<unknown>({
   type: ['object', 'null'],
   properties: { models: names, collections: names, agents: names },

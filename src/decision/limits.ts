@@ -1,0 +1,37 @@
+/** The bounds of names, globs and rules, in one place: validation enforces them and evaluation relies on them. */
+
+/** Longest name or glob in a role, a policy or a key, in characters (code points). */
+export const MAX_GLOB_LENGTH = 256;
+/** Most `*` in one glob. */
+export const MAX_STARS = 8;
+/** Most entries of one list of `resource_constraints`: one list per kind. */
+export const MAX_CONSTRAINT_NAMES = 200;
+/** Most bytes of the constraints of one key, as JSON. */
+export const MAX_CONSTRAINTS_BYTES = 64 * 1024;
+/** Most entries of any other list of a rule: permissions, actions, resources, networks. */
+export const MAX_ENTRIES = 1000;
+/** Longest name of a resource in a request, in bytes of UTF-8; so it has at most as many UTF-16 code units. */
+export const MAX_RESOURCE_NAME = 512;
+
+/** Most members of the object in a request's body. Their names are as long as those of resources at most. */
+export const MAX_MEMBERS = 256;
+/** Most collections that one request names: each is held against every grant and policy. */
+export const MAX_COLLECTIONS = 64;
+/** Largest `n` and `best_of`. */
+export const MAX_CHOICES = 128;
+
+/**
+ * Most work of one decision on rules, in units of about 25 ns: a policy that names the permission, a name held against a list, a piece
+ * of a glob held against a name. It ends steps 12 to 14 within 5 ms, whatever the rules and the request hold. A key at all of its bounds
+ * with a request at all of its own takes 120,000.
+ */
+export const MAX_RULE_WORK = 130_000;
+
+/** The work that is left of one decision. Negative: more was asked than there is, and the decision must be a denial. */
+export interface RuleWork {
+  left: number;
+}
+
+export function ruleWork(): RuleWork {
+  return { left: MAX_RULE_WORK };
+}
