@@ -15,6 +15,7 @@ import { limits } from './limits.ts';
 import { login } from './login.ts';
 import { population } from './population-flat.ts';
 import { worstBody } from './worst-body.ts';
+import { worstDecide } from './worst-decide.ts';
 
 const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   gate,
@@ -28,6 +29,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   hostile,
   processes,
   fuzz,
+  'worst-decide': worstDecide,
 };
 
 const asked = process.argv.slice(2);
