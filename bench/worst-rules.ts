@@ -215,7 +215,7 @@ export const FAMILIES: Readonly<Record<string, (genes: Genes) => Rules>> = {
 
 function keyNames(genes: Genes): readonly string[] {
   const globs = globsOf({ ...genes, piece: Math.min(genes.piece, 30) }, MAX_CONSTRAINT_NAMES - 1, 0);
-  const names = [...globs, '!*'];
+  const names = [...globs, '*-*'];
   const errors = validateKeyConstraints({ collections: names });
   if (errors.length > 0) throw new Error(`a key is beyond the bounds: ${JSON.stringify(errors)}`);
   return names;
@@ -225,7 +225,7 @@ function policiesOf(genes: Genes, effect: 'allow' | 'deny', entries: number, byt
   return filling(
     (i) => {
       const globs = globsOf(genes, entries, i * entries).map((glob) => `collections/${glob}`);
-      const resources = effect === 'deny' ? globs : [...globs.slice(1), 'collections/!*'];
+      const resources = effect === 'deny' ? globs : [...globs.slice(1), 'collections/*-*'];
       return checkedPolicy(i, { effect, resources });
     },
     policySize,
