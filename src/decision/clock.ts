@@ -39,12 +39,13 @@ function zoneNamed(text: string): Zone | undefined {
 function zoneOf(name: string): Zone | undefined {
   const known = zones.get(name);
   if (known !== undefined) return known;
+  let spelt: string;
   try {
-    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name);
+    spelt = Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name).timeZoneId;
   } catch {
     return undefined;
   }
-  const zone: Zone = { name, offsetMs: 0, fromMs: 0, untilMs: 0 };
+  const zone: Zone = { name: spelt, offsetMs: 0, fromMs: 0, untilMs: 0 };
   zones.set(name, zone);
   return zone;
 }
@@ -52,6 +53,11 @@ function zoneOf(name: string): Zone | undefined {
 /** Whether the text names a zone of the IANA time zone database that this process knows. Offsets (`+01:00`) are no names. */
 export function isTimezone(text: string): boolean {
   return zoneNamed(text) !== undefined;
+}
+
+/** Returns the name of a zone in its usual spelling, so that many spellings are one text; a name that is not known stays as it is. */
+export function spelledTimezone(text: string): string {
+  return zoneNamed(text)?.name ?? text;
 }
 
 /** Reads the offset that the zone has at an instant, and from when until when it has it. */

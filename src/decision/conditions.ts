@@ -2,7 +2,7 @@
 
 import { type Conditions, DAY_NAMES } from '../domain/records.ts';
 import { type Address, inNetwork, type Network, parseAddress, parseNetwork } from './address.ts';
-import { dayOfWeek, minuteOfDay, minuteOfWeek } from './clock.ts';
+import { dayOfWeek, minuteOfDay, minuteOfWeek, spelledTimezone } from './clock.ts';
 
 /** One operator of one condition, compiled. */
 export type Check =
@@ -100,7 +100,8 @@ export function compileConditions(conditions: Conditions): CompiledConditions {
   if (day?.in) checks.push(dayCheck(false, day.in));
   if (day?.not_in) checks.push(dayCheck(true, day.not_in));
   for (const key of Object.keys(conditions)) if (!KNOWN_KEYS.has(key)) checks.push({ kind: 'unreadable', key });
-  return { checks, timezone: conditions.timezone };
+  const { timezone } = conditions;
+  return { checks, timezone: timezone === undefined ? undefined : spelledTimezone(timezone) };
 }
 
 function addressOf(now: Circumstances): Address | undefined {

@@ -230,7 +230,7 @@ function matches(policy: Policy, query: PolicyQuery): boolean {
 }
 
 /** The work of looking at one policy: its actions, its conditions and where they are in memory. */
-const POLICY_WORK = 3;
+const POLICY_WORK = 4;
 
 function first(list: PolicyList, query: PolicyQuery): Policy | undefined {
   for (const policy of candidates(list, query.permissions)) {
