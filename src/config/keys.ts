@@ -127,8 +127,8 @@ export const KEYS = {
   limitsReservationTtl: setting(
     'limits.reservation-ttl',
     duration,
-    '10m',
-    'How long what a request may spend stays reserved when its end is never told.',
+    '30s',
+    'How long the tokens or the collection of a request stay reserved without news of it; Envoy renews them while it runs.',
   ),
   usageSource: setting(
     'usage.source',

@@ -9,8 +9,8 @@ export function limiterOver(limits: Pick<Limits, 'admit'>): Limiter {
   return { admit: (allow) => limits.admit(askOf(allow)) };
 }
 
-export function settlingWith(limits: Pick<Limits, 'settle'>): FinishedListener {
-  return { finished: (request) => limits.settle(request) };
+export function settlingWith(limits: Pick<Limits, 'settle' | 'renew'>): FinishedListener {
+  return { finished: (request) => limits.settle(request), running: (reservation) => limits.renew(reservation) };
 }
 
 function askOf({ tenant, principal, route, askedTokens, askedChoices }: Allow): AdmitAsk {

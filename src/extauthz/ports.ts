@@ -64,10 +64,12 @@ export interface Limiter {
   admit(allow: Allow, nowMs: number): Admission | Promise<Admission>;
 }
 
-/** Who wants to know which requests are over, and what they spent. */
+/** Takes the reports of Envoy's access log. If a call throws, that entry counts as failed. */
 export interface FinishedListener {
-  /** Once for each, as far as Envoy tells; some are never told of. May throw: then that one is counted as failed. */
+  /** Called once for each finished request that Envoy reports. Envoy does not report every request. */
   finished(request: FinishedRequest): void;
+  /** Called for each report that a request is still running. Envoy reports these at intervals, and any of them may be missing. */
+  running(reservation: string): void;
 }
 
 /** What became of one check. */

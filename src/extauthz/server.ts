@@ -29,7 +29,7 @@ export interface ExtAuthzServer {
   drain(graceMs: number): Promise<void>;
 }
 
-const NO_LOG: AccessLogStats = { streams: 0, entries: 0, broken: 0, failed: 0 };
+const NO_LOG: AccessLogStats = { streams: 0, entries: 0, running: 0, broken: 0, unreadable: 0, failed: 0 };
 
 /** Starts listening. Rejects with one sentence that says what is wrong with the address or the TLS files. */
 export async function startExtAuthz(gate: Gate, options: ExtAuthzOptions): Promise<ExtAuthzServer> {

@@ -8,7 +8,8 @@
  * - otherwise the check waits for one statement, which carries the wishes of all who wait.
  *
  * Invariant: at every grant, what is spent and what all processes hold together is at most the quota; and no process reserves more than
- * it holds. What is not needed is given back. A reservation that nobody settles expires, and what a lost process held is taken away.
+ * it holds. What is not needed is given back. A reservation that nobody settles or renews expires, and the store takes away what a lost
+ * process held.
  *
  * While the store is away each process goes on with what it holds. More than that is a fault: nobody can say what others spent.
  */
@@ -26,8 +27,10 @@ import { TokenWaiters } from './token-waiters.ts';
 export interface BudgetsParts {
   readonly store: TokenStore;
   readonly holder: string;
-  /** After so long a reservation that nobody settled is spare again, and a silent process's holds are taken away. */
+  /** A reservation lives so long without being settled or renewed. */
   readonly reservationTtlMs: number;
+  /** The store takes away the holds of a process that it did not hear of for so long. */
+  readonly holdTtlMs: number;
   readonly monotonicMs: () => number;
   readonly maxBudgets: number;
   readonly maxReservations: number;
@@ -47,6 +50,10 @@ export interface TokenWish extends PeriodOfTenant {
 const NEWS_MS = 1000;
 const REVIEW_MS = 1000;
 const FORGET_MS = 60_000;
+/** Expired in one tick at most. */
+export const MAX_EXPIRED = 5000;
+/** After an outage of the store: other processes pass on the renewals that they kept meanwhile. */
+const RETURN_GRACE_MS = 5000;
 /** Of a quota: below it every token is given back at once. */
 const SCARCE_SHARE = 0.1;
 const MAX_ASKS = 1000;
@@ -66,7 +73,10 @@ export class Budgets {
   #stopping = false;
   #holders = 1;
   #turn = 0;
+  /** When the last statement left that was answered. */
   #heardAtMs: number;
+  /** When the store answered again after an outage. */
+  #returnedAtMs = Number.NEGATIVE_INFINITY;
   #askedAtMs: number;
   #reviewedAtMs: number;
 
@@ -101,10 +111,28 @@ export class Budgets {
     this.#free(ended, spent);
   }
 
+  /**
+   * A request of this process is still running.
+   * @param ageMs since that was heard of
+   */
+  renew(counter: number, ageMs: number): void {
+    const { counts, monotonicMs, reservationTtlMs } = this.#parts;
+    if (this.#outstanding.renew(counter, monotonicMs() - ageMs + reservationTtlMs)) counts.reservationsRenewed += 1;
+  }
+
+  /** A check of this process was cancelled: its tokens can be reserved again at once. */
+  release(counter: number): void {
+    const ended = this.#outstanding.take(counter);
+    if (ended === undefined) return;
+    this.#parts.counts.reservationsReleased += 1;
+    this.#parts.counts.tokensReleased += ended.amount;
+    this.#free(ended, 0);
+  }
+
   /** Asks for what will be needed and gives back what is not; every 100 ms or so. Resolves when the store has answered. */
   tick(): Promise<void> {
     const now = this.#parts.monotonicMs();
-    while (this.#expireOne(now));
+    this.#expire(now);
     if (now - this.#reviewedAtMs >= REVIEW_MS) this.#review(now);
     const listens = this.#outstanding.size > 0 && now - this.#askedAtMs >= NEWS_MS;
     if (this.#touched.size > 0 || this.#alone || listens) this.#ask(listens || this.#alone);
@@ -159,12 +187,12 @@ export class Budgets {
 
   /** The store may have taken away what is held here. */
   #silentTooLong(now: number): boolean {
-    return now - this.#heardAtMs >= this.#parts.reservationTtlMs;
+    return now - this.#heardAtMs >= this.#parts.holdTtlMs;
   }
 
   #reserve(budget: Budget, amount: number, counter: number, now: number): void {
     const { counts, maxReservations, reservationTtlMs } = this.#parts;
-    if (this.#outstanding.size >= maxReservations) this.#expireOne(Number.POSITIVE_INFINITY);
+    if (this.#outstanding.size >= maxReservations) this.#expired(this.#outstanding.takeOldest());
     budget.reserve(amount);
     counts.tokensReserved += amount;
     this.#outstanding.add(counter, budget, amount, now + reservationTtlMs);
@@ -183,8 +211,13 @@ export class Budgets {
     (scarce ? this.#touched : this.#patient).add(budget);
   }
 
-  #expireOne(nowMs: number): boolean {
-    const expired = this.#outstanding.takeExpired(nowMs);
+  /** A reservation expires when an answer of the store that left after its time did not renew it; not while the store is away. */
+  #expire(now: number): void {
+    if (now - this.#returnedAtMs < RETURN_GRACE_MS) return;
+    for (let i = 0; i < MAX_EXPIRED; i++) if (!this.#expired(this.#outstanding.takeExpired(this.#heardAtMs))) return;
+  }
+
+  #expired(expired: Ended | undefined): boolean {
     if (expired === undefined) return false;
     this.#parts.counts.reservationsExpired += 1;
     this.#parts.counts.tokensExpired += expired.amount;
@@ -234,6 +267,7 @@ export class Budgets {
       const answer = await store.hold({ holder, turn: this.#turn, asks: batch.asks, heard });
       // A hold is known to be there since the question was sent, not since its answer came.
       this.#heardAtMs = this.#askedAtMs;
+      if (this.#alone) this.#returnedAtMs = monotonicMs();
       this.#alone = false;
       this.#learn(batch, answer);
     } catch (error) {
@@ -282,7 +316,7 @@ export class Budgets {
     return { asks, budgets };
   }
 
-  #learn({ asks, budgets }: TokenBatch, { grants, news, holders }: TokenAnswer): void {
+  #learn({ asks, budgets }: TokenBatch, { grants, news, renewals, holders }: TokenAnswer): void {
     const now = this.#parts.monotonicMs();
     this.#holders = Math.max(1, holders);
     for (const [i, ask] of asks.entries()) {
@@ -293,6 +327,7 @@ export class Budgets {
       if (budget.uncertain) this.#touched.add(budget);
       learn(budget, ask, grant, now);
     }
+    for (const { counters, ageMs } of renewals) for (const counter of counters) this.renew(counter, ageMs);
     this.#heard = news.map(({ id }) => id);
     for (const { counters, totals } of news) for (const [i, counter] of counters.entries()) this.settled(counter, totals[i] ?? 0);
   }

@@ -12,11 +12,17 @@ export interface MeteringCounts {
   quotaRefused: number;
   /** Tokens that the store granted. */
   tokensLeased: number;
-  /** Tokens of reservations: made, ended by a settlement, and ended by time. */
+  /** Tokens of reservations: made, ended by a settlement, by time, and by a cancelled check. */
   tokensReserved: number;
   tokensSettled: number;
   tokensExpired: number;
+  tokensReleased: number;
   reservationsExpired: number;
+  /** Renewals of reservations of tokens, and cancelled checks that released a reservation. */
+  reservationsRenewed: number;
+  reservationsReleased: number;
+  /** Renewals and releases that did not reach the store. */
+  changesDropped: number;
   /** Creations of collections let through, and refused. */
   collectionsAllowed: number;
   collectionsRefused: number;
@@ -50,7 +56,11 @@ export function newCounts(): MeteringCounts {
     tokensReserved: 0,
     tokensSettled: 0,
     tokensExpired: 0,
+    tokensReleased: 0,
     reservationsExpired: 0,
+    reservationsRenewed: 0,
+    reservationsReleased: 0,
+    changesDropped: 0,
     collectionsAllowed: 0,
     collectionsRefused: 0,
     settled: 0,

@@ -12,7 +12,8 @@ import { newCounts } from './counts.ts';
 import type { MeteringStore } from './ports.ts';
 import { RateLeases, type Taken } from './rate-leases.ts';
 import { type RateState, tighter } from './rate-state.ts';
-import { ReservationIds, type ReservationKind } from './reservation-ids.ts';
+import { ReservationChanges } from './reservation-changes.ts';
+import { type Reservation, ReservationIds, type ReservationKind } from './reservation-ids.ts';
 import { type FinishedUsage, settlementOf } from './settlement.ts';
 import { Settler } from './settler.ts';
 
@@ -26,7 +27,10 @@ export interface LimitsParts {
   readonly windowMs: number;
   /** What a request may spend that names no maximum, in tokens. */
   readonly tokenEstimate: number;
+  /** A reservation lives so long without being settled or renewed. */
   readonly reservationTtlMs: number;
+  /** What a process held that the store did not hear of for so long is free again. Default: `reservationTtlMs`, but at least a minute. */
+  readonly holdTtlMs?: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly monotonicMs: () => number;
@@ -37,7 +41,7 @@ export interface LimitsParts {
   /** Rate subjects of each kind, and token budgets, at most. */
   readonly maxSubjects?: number;
   readonly maxReservations?: number;
-  /** Ends of requests that wait to be booked, at most. */
+  /** Ends of requests that wait to be booked, at most; and renewals that wait to be passed on. */
   readonly maxSettlements?: number;
 }
 
@@ -49,6 +53,8 @@ const UTC = 'UTC';
 const MINUTE_MS = 60_000;
 const TICK_MS = 100;
 const TIDY_MS = 30_000;
+/** A living process speaks to the store every 5 s. Restarts and failovers of the store, and long pauses, must not look like its end. */
+const MIN_HOLD_TTL_MS = 60_000;
 const TIDY_BATCH = 5000;
 const MAX_TIDY_ROUNDS = 20;
 /** A request may take so long; an id that is older settles nothing. It is remembered a little longer what was settled. */
@@ -64,6 +70,8 @@ export class Limits {
   readonly #budgets: Budgets;
   readonly #ids: ReservationIds;
   readonly #settler: Settler;
+  readonly #changes: ReservationChanges;
+  readonly #holdTtlMs: number;
   readonly #calendar = new Calendar();
   #timers: NodeJS.Timeout[] = [];
   #tidying: Promise<void> | undefined;
@@ -72,9 +80,11 @@ export class Limits {
     const { maxSubjects = 200_000, maxReservations = 1_000_000, maxSettlements = 200_000 } = parts;
     const shared = { ...parts, counts: this.#counts };
     this.#parts = parts;
+    this.#holdTtlMs = parts.holdTtlMs ?? Math.max(MIN_HOLD_TTL_MS, parts.reservationTtlMs);
     this.#ids = new ReservationIds(parts.reservationKey, parts.holder);
     this.#rates = new RateLeases({ ...shared, maxSubjects });
-    this.#budgets = new Budgets({ ...shared, maxBudgets: maxSubjects, maxReservations });
+    this.#budgets = new Budgets({ ...shared, holdTtlMs: this.#holdTtlMs, maxBudgets: maxSubjects, maxReservations });
+    this.#changes = new ReservationChanges({ ...shared, maxWaiting: maxSettlements });
     this.#settler = new Settler({
       ...shared,
       maxWaiting: maxSettlements,
@@ -101,8 +111,7 @@ export class Limits {
       this.#counts.unknown += 1;
       return;
     }
-    const minute = Math.floor(this.#parts.now() / MINUTE_MS);
-    if (reservation.minute < minute - SETTLE_WITHIN_MINUTES || reservation.minute > minute + CLOCK_SKEW_MINUTES) {
+    if (!this.#isCurrent(reservation)) {
       this.#counts.late += 1;
       return;
     }
@@ -116,9 +125,43 @@ export class Limits {
     this.#settler.add(settlement);
   }
 
+  /** A request is still running; reported in any process, any number of times. Never throws, and nobody waits for it. */
+  renew(reservation: string): void {
+    const { kind, holder, counter } = this.#currentOf(reservation) ?? {};
+    if (kind === undefined || holder === undefined || counter === undefined) return;
+    switch (kind) {
+      case 'budget':
+        if (holder === this.#parts.holder) this.#budgets.renew(counter, 0);
+        else this.#changes.add({ kind: 'renew-tokens', holder, counter });
+        break;
+      case 'adds-collection':
+        this.#changes.add({ kind: 'renew-collection', holder, counter });
+        break;
+      case 'usage':
+      case 'removes-collection':
+        // Nothing is set aside for these.
+        break;
+      default:
+        kind satisfies never;
+    }
+  }
+
+  /**
+   * A check that this process admitted was cancelled: gives back the tokens or the collection that it had reserved. The rate limit keeps
+   * what the check took. If the request ran all the same, its end is booked. Ignores reservations of other processes. Never throws.
+   */
+  release(reservation: string): void {
+    const { kind, holder, counter } = this.#currentOf(reservation) ?? {};
+    if (counter === undefined || holder !== this.#parts.holder) return;
+    if (kind === 'budget') this.#budgets.release(counter);
+    if (kind !== 'adds-collection') return;
+    this.#counts.reservationsReleased += 1;
+    this.#changes.add({ kind: 'release-collection', holder, counter });
+  }
+
   /** Leases ahead of need, books what ended, gives back what is not needed. Resolves when the store has answered. */
   async tick(): Promise<void> {
-    await Promise.all([this.#rates.tick(), this.#budgets.tick(), this.#settler.tick()]);
+    await Promise.all([this.#rates.tick(), this.#budgets.tick(), this.#settler.tick(), this.#changes.tick()]);
   }
 
   /** Makes itself known to the store, then ticks by itself. Does not reject: a store that is away is asked again. */
@@ -136,7 +179,7 @@ export class Limits {
     for (const timer of this.#timers) clearInterval(timer);
     this.#timers = [];
     await this.#tidying;
-    await this.#settler.stop();
+    await Promise.all([this.#settler.stop(), this.#changes.stop()]);
     await Promise.all([this.#rates.stop(), this.#budgets.stop()]);
   }
 
@@ -151,12 +194,26 @@ export class Limits {
   get stats() {
     // Read first: it brings the count of what is stranded up to now.
     const rates = this.#rates.stats;
-    return { ...this.#counts, rates, budgets: this.#budgets.stats, settlementsWaiting: this.#settler.waiting };
+    const waiting = { settlementsWaiting: this.#settler.waiting, changesWaiting: this.#changes.waiting };
+    return { ...this.#counts, rates, budgets: this.#budgets.stats, ...waiting };
+  }
+
+  #currentOf(id: string): Reservation | undefined {
+    const reservation = this.#ids.read(id);
+    return reservation !== undefined && this.#isCurrent(reservation) ? reservation : undefined;
+  }
+
+  #isCurrent({ minute }: Reservation): boolean {
+    const now = Math.floor(this.#parts.now() / MINUTE_MS);
+    return minute >= now - SETTLE_WITHIN_MINUTES && minute <= now + CLOCK_SKEW_MINUTES;
   }
 
   async #tidy(): Promise<void> {
-    const { store, windowMs, reservationTtlMs, onFault } = this.#parts;
-    const options = { windowMs, holdTtlMs: reservationTtlMs, settlementKeepMs: SETTLEMENT_KEEP_MS, batch: TIDY_BATCH };
+    const { store, windowMs, monotonicMs, onFault } = this.#parts;
+    // After an outage of the store nobody was heard of for a while: only silence that this process could have broken is a sign.
+    const silenceCounts = monotonicMs() - this.#rates.reachableSinceMs >= this.#holdTtlMs;
+    const holdTtlMs = silenceCounts ? this.#holdTtlMs : SETTLEMENT_KEEP_MS;
+    const options = { windowMs, holdTtlMs, settlementKeepMs: SETTLEMENT_KEEP_MS, batch: TIDY_BATCH };
     try {
       for (let round = 0; round < MAX_TIDY_ROUNDS; round++) {
         this.#counts.statements += 1;

@@ -74,10 +74,19 @@ export interface SettlementNews {
   readonly totals: readonly number[];
 }
 
+/** Reservations of the holder whose requests are still running, as another process heard. */
+export interface RenewalNews {
+  readonly counters: readonly number[];
+  /** Milliseconds since the store heard of it. */
+  readonly ageMs: number;
+}
+
 export interface TokenAnswer {
   /** One for each wish, in order. */
   readonly grants: readonly TokenGrant[];
   readonly news: readonly SettlementNews[];
+  /** Reported once. Those in an answer that is lost are lost with it. */
+  readonly renewals: readonly RenewalNews[];
   readonly holders: number;
 }
 
@@ -153,6 +162,24 @@ export interface CollectionStore {
   reserveCollection(ask: CollectionAsk): Promise<boolean>;
 }
 
+/** A request is still running, or its check was cancelled. */
+export interface ReservationChange {
+  /**
+   * `renew-tokens`: reported to the holder with its next statement. `renew-collection`, `release-collection`: the store itself keeps
+   * the reservation.
+   */
+  readonly kind: 'renew-tokens' | 'renew-collection' | 'release-collection';
+  /** The process that made the reservation. */
+  readonly holder: string;
+  readonly counter: number;
+}
+
+/** Changes of reservations that do not exist, or that have expired, do nothing. */
+export interface ReservationStore {
+  /** @param ttlMs what the reservation of a collection lives from now, if it is renewed */
+  changeReservations(changes: readonly ReservationChange[], ttlMs: number): Promise<void>;
+}
+
 export interface TidyOptions {
   readonly windowMs: number;
   /** A holder not seen for so long is gone, and what it held is free. */
@@ -176,4 +203,10 @@ export interface MeteringUpkeep {
   tidy(options: TidyOptions): Promise<Tidied>;
 }
 
-export interface MeteringStore extends RateStore, TokenStore, SettlementStore, CollectionStore, MeteringUpkeep {}
+export interface MeteringStore
+  extends RateStore,
+    TokenStore,
+    SettlementStore,
+    CollectionStore,
+    ReservationStore,
+    MeteringUpkeep {}

@@ -72,6 +72,7 @@ export class RateLeases {
   #alone = false;
   #holders = 1;
   #askedAtMs = Number.NEGATIVE_INFINITY;
+  #reachableSinceMs = Number.POSITIVE_INFINITY;
 
   constructor(parts: RateParts) {
     this.#parts = parts;
@@ -129,6 +130,11 @@ export class RateLeases {
       // The windows end soon, and with them what is stranded.
       this.#parts.onFault?.(error);
     }
+  }
+
+  /** Since when the store has answered every statement, by the monotonic clock; infinity while it does not. */
+  get reachableSinceMs(): number {
+    return this.#reachableSinceMs;
   }
 
   get stats() {
@@ -222,12 +228,14 @@ export class RateLeases {
       this.#clock.learn(sentMs, monotonicMs(), answer.nowMs);
       this.#learn(asks, windows, answer);
       this.#alone = false;
+      this.#reachableSinceMs = Math.min(this.#reachableSinceMs, sentMs);
     } catch (error) {
       if (!this.#alone) {
         counts.faults += 1;
         onFault?.(error);
       }
       this.#alone = true;
+      this.#reachableSinceMs = Number.POSITIVE_INFINITY;
     }
     this.#serveWaiting();
   }

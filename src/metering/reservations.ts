@@ -1,6 +1,9 @@
 /**
- * What requests under way have reserved, by the number of their reservation. Numbers come nearly in order, so that they are kept in
- * blocks of plain numbers: there may be a million, and nothing of them is an object for the garbage collector to look at.
+ * What requests under way have reserved, by the number of their reservation.
+ *
+ * Each reservation takes one slot of arrays of plain numbers, because there may be a million and the garbage collector must not look at
+ * them one by one. Slots that expire in the same period form a doubly linked list. Adding, renewing and ending a reservation therefore
+ * takes the same time however many there are, and finding the expired ones looks at nothing but the list of the earliest period.
  */
 
 import type { Budget } from './budget.ts';
@@ -10,84 +13,145 @@ export interface Ended {
   readonly amount: number;
 }
 
-interface Block {
-  /** Undefined where nothing is, or no longer. */
-  readonly budgets: (Budget | undefined)[];
-  readonly amounts: Float64Array;
-  readonly expiresAtMs: Float64Array;
-  size: number;
-  /** Before it is nothing. */
-  first: number;
-}
-
-const BLOCK = 1024;
+/** A reservation may outlive its time by so long. */
+export const EXPIRY_PERIOD_MS = 250;
+const NONE = -1;
+const FIRST_SLOTS = 1024;
+/** A map that grows is copied in one go: many small maps keep that short. */
+const SHARDS = 64;
 
 export class Reservations {
-  /** By number, the oldest first. */
-  readonly #blocks = new Map<number, Block>();
-  #last: Block | undefined;
-  #lastNumber = -1;
+  /** Number of a reservation to its slot; by the number's remainder. */
+  readonly #slots = Array.from({ length: SHARDS }, () => new Map<number, number>());
+  /** Undefined in free slots. */
+  readonly #budgets: (Budget | undefined)[] = [];
+  #counters = new Float64Array(FIRST_SLOTS);
+  #amounts = new Float64Array(FIRST_SLOTS);
+  #periods = new Float64Array(FIRST_SLOTS);
+  #previous = new Int32Array(FIRST_SLOTS);
+  /** In the list of its period, or in that of free slots. */
+  #next = new Int32Array(FIRST_SLOTS);
+  #free = NONE;
+  /** By period: the first slot of its list. */
+  readonly #lists = new Map<number, number>();
+  /** No list is of an earlier period. */
+  #earliest = Number.POSITIVE_INFINITY;
   #size = 0;
 
   get size(): number {
     return this.#size;
   }
 
-  /** Those that come later expire later. */
+  /** @param counter a number that is not in use */
   add(counter: number, budget: Budget, amount: number, expiresAtMs: number): void {
-    const number = Math.floor(counter / BLOCK);
-    const block = number === this.#lastNumber && this.#last !== undefined ? this.#last : this.#block(number);
-    const at = counter % BLOCK;
-    block.budgets[at] = budget;
-    block.amounts[at] = amount;
-    block.expiresAtMs[at] = expiresAtMs;
-    if (at < block.first) block.first = at;
-    block.size += 1;
+    const slot = this.#takeFree();
+    this.#slotsOf(counter).set(counter, slot);
+    this.#budgets[slot] = budget;
+    this.#counters[slot] = counter;
+    this.#amounts[slot] = amount;
+    this.#link(slot, periodOf(expiresAtMs));
     this.#size += 1;
   }
 
+  /** Never shortens its time. Returns false if there is no such reservation. */
+  renew(counter: number, expiresAtMs: number): boolean {
+    const slot = this.#slotsOf(counter).get(counter);
+    if (slot === undefined) return false;
+    const period = periodOf(expiresAtMs);
+    if (period > (this.#periods[slot] ?? 0)) {
+      this.#unlink(slot);
+      this.#link(slot, period);
+    }
+    return true;
+  }
+
   take(counter: number): Ended | undefined {
-    const number = Math.floor(counter / BLOCK);
-    const block = this.#blocks.get(number);
-    return block === undefined ? undefined : this.#take(number, block, counter % BLOCK);
+    const slot = this.#slotsOf(counter).get(counter);
+    return slot === undefined ? undefined : this.#remove(slot);
   }
 
-  /** The oldest, when it has expired by then. */
+  /** Takes one that has expired. */
   takeExpired(nowMs: number): Ended | undefined {
-    for (const [number, block] of this.#blocks) {
-      while (block.budgets[block.first] === undefined) block.first += 1;
-      return (block.expiresAtMs[block.first] ?? 0) <= nowMs ? this.#take(number, block, block.first) : undefined;
-    }
-    return undefined;
+    return this.#earliestPeriod() < periodOf(nowMs) ? this.takeOldest() : undefined;
   }
 
-  #take(number: number, block: Block, at: number): Ended | undefined {
-    const budget = block.budgets[at];
+  /** Takes one of those that expire first. */
+  takeOldest(): Ended | undefined {
+    const slot = this.#lists.get(this.#earliestPeriod());
+    return slot === undefined ? undefined : this.#remove(slot);
+  }
+
+  #earliestPeriod(): number {
+    if (this.#size === 0) this.#earliest = Number.POSITIVE_INFINITY;
+    // At most as many steps as periods in the longest time of a reservation, and each step once.
+    else while (!this.#lists.has(this.#earliest)) this.#earliest += 1;
+    return this.#earliest;
+  }
+
+  #remove(slot: number): Ended | undefined {
+    const budget = this.#budgets[slot];
     if (budget === undefined) return undefined;
-    block.budgets[at] = undefined;
-    block.size -= 1;
+    const counter = this.#counters[slot] ?? 0;
+    this.#unlink(slot);
+    this.#slotsOf(counter).delete(counter);
+    this.#budgets[slot] = undefined;
+    this.#next[slot] = this.#free;
+    this.#free = slot;
     this.#size -= 1;
-    if (block.size === 0) {
-      this.#blocks.delete(number);
-      if (this.#lastNumber === number) this.#lastNumber = -1;
-    }
-    return { budget, amount: block.amounts[at] ?? 0 };
+    return { budget, amount: this.#amounts[slot] ?? 0 };
   }
 
-  #block(number: number): Block {
-    let block = this.#blocks.get(number);
-    if (block === undefined) {
-      block = {
-        budgets: Array.from({ length: BLOCK }, () => undefined),
-        amounts: new Float64Array(BLOCK),
-        expiresAtMs: new Float64Array(BLOCK),
-        size: 0,
-        first: 0,
-      };
-      this.#blocks.set(number, block);
-    }
-    this.#last = block;
-    this.#lastNumber = number;
-    return block;
+  #link(slot: number, period: number): void {
+    const first = this.#lists.get(period) ?? NONE;
+    this.#periods[slot] = period;
+    this.#previous[slot] = NONE;
+    this.#next[slot] = first;
+    if (first !== NONE) this.#previous[first] = slot;
+    this.#lists.set(period, slot);
+    this.#earliest = Math.min(this.#earliest, period);
   }
+
+  #unlink(slot: number): void {
+    const previous = this.#previous[slot] ?? NONE;
+    const next = this.#next[slot] ?? NONE;
+    if (next !== NONE) this.#previous[next] = previous;
+    if (previous !== NONE) this.#next[previous] = next;
+    else if (next !== NONE) this.#lists.set(this.#periods[slot] ?? 0, next);
+    else this.#lists.delete(this.#periods[slot] ?? 0);
+  }
+
+  #takeFree(): number {
+    const slot = this.#free;
+    if (slot !== NONE) {
+      this.#free = this.#next[slot] ?? NONE;
+      return slot;
+    }
+    const made = this.#budgets.length;
+    this.#budgets.push(undefined);
+    if (made >= this.#amounts.length) this.#grow();
+    return made;
+  }
+
+  #grow(): void {
+    this.#counters = doubled(this.#counters, new Float64Array(2 * this.#counters.length));
+    this.#amounts = doubled(this.#amounts, new Float64Array(2 * this.#amounts.length));
+    this.#periods = doubled(this.#periods, new Float64Array(2 * this.#periods.length));
+    this.#previous = doubled(this.#previous, new Int32Array(2 * this.#previous.length));
+    this.#next = doubled(this.#next, new Int32Array(2 * this.#next.length));
+  }
+
+  #slotsOf(counter: number): Map<number, number> {
+    const slots = this.#slots[counter % SHARDS];
+    if (slots === undefined) throw new RangeError('the number of a reservation is a whole number');
+    return slots;
+  }
+}
+
+function periodOf(ms: number): number {
+  return Math.floor(ms / EXPIRY_PERIOD_MS);
+}
+
+function doubled<T extends Float64Array | Int32Array>(from: T, to: T): T {
+  to.set(from);
+  return to;
 }

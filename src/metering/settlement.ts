@@ -1,5 +1,6 @@
 /** What the end of a request costs: measured where the upstream said so, reckoned by rule where it did not. */
 
+import { cutUtf8 } from '../domain/text.ts';
 import { dayOf, periodOf } from './calendar.ts';
 import type { Settlement } from './ports.ts';
 import type { Reservation } from './reservation-ids.ts';
@@ -36,7 +37,8 @@ export type Spent = Pick<Settlement, 'prompt' | 'completion' | 'cached' | 'total
 /** English text has about four bytes to a token; what surrounds it in JSON and in events makes this an upper bound in practice. */
 const BYTES_PER_TOKEN = 4;
 const NOTHING: Spent = { prompt: 0, completion: 0, cached: 0, total: 0, estimated: false };
-const MAX_NAME_LENGTH = 256;
+/** In UTF-8. */
+const MAX_NAME_BYTES = 512;
 
 /**
  * Reported usage counts as it is, whatever the status. Without it, an answer of 2xx counts by its bytes and the request's, but never more
@@ -99,7 +101,7 @@ function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }
 
-/** As the store can keep it: PostgreSQL's text has no NUL, and what is cut may not end in half a character. */
+/** Returns the name as PostgreSQL can store it: without NUL, well formed, and cut at a character border. */
 function name(text: string | undefined): string {
-  return (text ?? '').replaceAll('\0', '').slice(0, MAX_NAME_LENGTH).toWellFormed();
+  return cutUtf8((text ?? '').replaceAll('\0', '').toWellFormed(), MAX_NAME_BYTES);
 }

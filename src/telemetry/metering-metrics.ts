@@ -14,7 +14,11 @@ export interface MeteringStats {
   readonly tokensReserved: number;
   readonly tokensSettled: number;
   readonly tokensExpired: number;
+  readonly tokensReleased: number;
   readonly reservationsExpired: number;
+  readonly reservationsRenewed: number;
+  readonly reservationsReleased: number;
+  readonly changesDropped: number;
   readonly collectionsAllowed: number;
   readonly collectionsRefused: number;
   readonly settled: number;
@@ -27,6 +31,7 @@ export interface MeteringStats {
   readonly settlementLagMs: number;
   /** Now. */
   readonly settlementsWaiting: number;
+  readonly changesWaiting: number;
   readonly statements: number;
   readonly faults: number;
   /** Now, as what follows. */
@@ -45,7 +50,10 @@ export interface AccessLogStats {
   /** Now. */
   readonly streams: number;
   readonly entries: number;
+  /** Reports of requests that were still running. */
+  readonly running: number;
   readonly broken: number;
+  readonly unreadable: number;
   readonly failed: number;
 }
 
@@ -69,11 +77,18 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
     const { quotaAllowed: allowed, quotaRefused: refused } = stats();
     return { allowed, refused };
   });
-  outcomes('postern_quota_tokens_total', 'Tokens leased, and of reservations: made, settled, ended by time.', () => {
+  outcomes('postern_quota_tokens_total', 'Tokens leased, and of reservations: made, settled, expired, released.', () => {
     const { tokensLeased: leased, tokensReserved: reserved, tokensSettled: settled, tokensExpired: expired } = stats();
-    return { leased, reserved, settled, expired };
+    return { leased, reserved, settled, expired, released: stats().tokensReleased };
   });
   counter('postern_reservations_expired_total', 'Reservations that nobody settled.', () => stats().reservationsExpired);
+  counter('postern_reservations_renewed_total', 'Renewals of token reservations.', () => stats().reservationsRenewed);
+  counter('postern_reservations_released_total', 'Reservations of cancelled checks.', () => stats().reservationsReleased);
+  counter(
+    'postern_reservation_changes_dropped_total',
+    'Renewals and releases that did not reach the database.',
+    () => stats().changesDropped,
+  );
   outcomes('postern_collection_checks_total', 'Creations of collections under a limit, by what it said.', () => {
     const { collectionsAllowed: allowed, collectionsRefused: refused } = stats();
     return { allowed, refused };
@@ -88,11 +103,12 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
     () => stats().settlementLagMs / 1000,
   );
   metrics.gauges({ name: 'postern_metering_waiting', help: 'What waits for the database.' }, ['kind'], () => {
-    const { rates, budgets, settlementsWaiting } = stats();
+    const { rates, budgets, settlementsWaiting, changesWaiting } = stats();
     return [
       { labels: { kind: 'rate' }, value: rates.waiting },
       { labels: { kind: 'tokens' }, value: budgets.waiting },
       { labels: { kind: 'settlement' }, value: settlementsWaiting },
+      { labels: { kind: 'reservation' }, value: changesWaiting },
     ];
   });
   metrics.gauges({ name: 'postern_metering_held', help: 'What this process holds of limits.' }, ['kind'], () => {
@@ -119,11 +135,19 @@ export function watchAccessLog(metrics: Metrics, stats: () => AccessLogStats): v
     { name: 'postern_access_log_entries_total', help: 'Finished requests told of by access logs.' },
     () => stats().entries,
   );
+  metrics.counter(
+    { name: 'postern_access_log_running_total', help: 'Reports of access logs that a request was still running.' },
+    () => stats().running,
+  );
   metrics.counters(
-    { name: 'postern_access_log_errors_total', help: 'Messages that could not be read, and entries that could not be taken.' },
+    {
+      name: 'postern_access_log_errors_total',
+      help: 'Messages and entries that could not be read, and entries that could not be booked.',
+    },
     ['kind'],
     () => [
       { labels: { kind: 'message' }, value: stats().broken },
+      { labels: { kind: 'unreadable' }, value: stats().unreadable },
       { labels: { kind: 'entry' }, value: stats().failed },
     ],
   );

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
 import { createAccessLog } from '../../src/extauthz/access-log/service.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
-import { accessLog, RESERVATION } from './support/access-log.ts';
+import { accessLog, entryBytes, messageOf, RESERVATION, replaced } from './support/access-log.ts';
 
 const METHOD = '/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs';
 const GARBAGE = Buffer.from('garbage');
@@ -15,16 +15,22 @@ afterEach(async () => {
 });
 
 const finished: string[] = [];
+const running: string[] = [];
 const entry = (reservation: string) => ({ decision: { reservation, tenant: 'acme' } });
 const listener = {
   finished({ reservation }: FinishedRequest): void {
     if (reservation === 'bad') throw new Error('cannot be booked');
     finished.push(reservation);
   },
+  running(reservation: string): void {
+    if (reservation === 'bad') throw new Error('cannot be renewed');
+    running.push(reservation);
+  },
 };
 
 async function serve(): Promise<ExtAuthzServer> {
   finished.length = 0;
+  running.length = 0;
   const server = await startExtAuthz(() => Buffer.alloc(0), { listen: '127.0.0.1:0', listener });
   cleanups.push(() => server.drain(100));
   return server;
@@ -50,7 +56,7 @@ describe('an access log', () => {
     const { call, end } = stream(server.address);
     call.write(accessLog(entry('one'), {}, entry('two')));
     await expect.poll(() => finished).toEqual(['one', 'two']);
-    expect(server.accessLog).toEqual({ streams: 1, entries: 2, broken: 0, failed: 0 });
+    expect(server.accessLog).toEqual({ streams: 1, entries: 2, running: 0, broken: 0, unreadable: 0, failed: 0 });
     call.write(accessLog(entry('three')));
     call.end();
     expect(await end).toBe(status.OK);
@@ -98,21 +104,97 @@ describe('an access log', () => {
     expect(server.accessLog.entries).toBe(0);
   });
 
-  test('has so many streams and no more, and none when it is about to end', () => {
-    const log = createAccessLog(listener);
-    const method = log.methods[METHOD];
-    if (method?.kind !== 'client-stream') return expect.fail('no stream');
-    const gone: (() => void)[] = [];
-    const open = () => method.open({ end: () => undefined, onEnd: (callback) => void gone.push(callback) });
-    const opened = Array.from({ length: 1100 }, open);
-    expect(opened.filter((one) => typeof one === 'function')).toHaveLength(1024);
-    expect(opened.at(-1)).toMatchObject({ status: status.RESOURCE_EXHAUSTED });
-    gone[0]?.();
-    expect(log.stats.streams).toBe(1023);
-    expect(open()).toBeTypeOf('function');
-    gone[1]?.();
-    log.end();
-    expect(open()).toMatchObject({ status: status.UNAVAILABLE });
+  test('loses no entry beside one that cannot be read, and its stream goes on', async () => {
+    const server = await serve();
+    const { call, end } = stream(server.address);
+    const cut = replaced(
+      entryBytes({ decision: { reservation: 'cut', tenant: 'acme', model: 'echo-' } }),
+      'echo-',
+      [0x65, 0x63, 0x68, 0x6f, 0xe2],
+    );
+    const broken = entryBytes(entry('broken')).subarray(0, -3);
+    const path = replaced(entryBytes(entry('path')), '/v1/chat', [255, 255, 255, 255, 255, 255, 255, 255]);
+    call.write(messageOf([entryBytes(entry('one')), cut, broken, path, entryBytes(entry('two'))]));
+    await expect.poll(() => finished).toEqual(['one', 'cut', 'path', 'two']);
+    call.end(accessLog(entry('three')));
+    expect(await end).toBe(status.OK);
+    expect(finished).toEqual(['one', 'cut', 'path', 'two', 'three']);
+    expect(server.accessLog).toMatchObject({ entries: 5, unreadable: 1, broken: 0 });
+  });
+
+  test('loses no entry that came before broken framing in the same message', async () => {
+    const server = await serve();
+    const { call, end } = stream(server.address);
+    call.write(Buffer.concat([accessLog(entry('one'), entry('two')), GARBAGE]));
+    expect(await end).toBe(status.INVALID_ARGUMENT);
+    expect(finished).toEqual(['one', 'two']);
+    expect(server.accessLog).toMatchObject({ entries: 2, broken: 1 });
+  });
+
+  test('reports which requests are still running, and one that cannot be renewed costs no other', async () => {
+    const server = await serve();
+    const { call, end } = stream(server.address);
+    const periodic = (reservation: string) => ({ ...entry(reservation), type: 5, intermediate: true });
+    call.end(accessLog(periodic('one'), periodic('bad'), entry('two'), periodic('three')));
+    expect(await end).toBe(status.OK);
+    expect([running, finished]).toEqual([['one', 'three'], ['two']]);
+    expect(server.accessLog).toMatchObject({ running: 2, entries: 1, failed: 1 });
+  });
+
+  describe('with many streams', () => {
+    /** Streams of a log without a connection. */
+    function streams() {
+      const log = createAccessLog(listener);
+      const method = log.methods[METHOD];
+      if (method?.kind !== 'client-stream') return expect.fail('no stream');
+      const ended: number[] = [];
+      const gone: (() => void)[] = [];
+      let opened = 0;
+      const open = () => {
+        const number = opened++;
+        gone.push(() => undefined);
+        const call = {
+          end: () => void ended.push(number),
+          onEnd: (callback: () => void) => void gone.splice(number, 1, callback),
+        };
+        return method.open(call);
+      };
+      return { log, open, ended, gone };
+    }
+
+    test('ends the one that was silent longest for a new one beyond 1,024, and refuses none', () => {
+      const { log, open, ended, gone } = streams();
+      const opened = Array.from({ length: 1024 }, open);
+      const [first] = opened;
+      if (typeof first !== 'function') return expect.fail('no stream');
+      first(accessLog(entry('one')));
+      expect([typeof open(), ended]).toEqual(['function', [1]]);
+      // What its peer sends until it hears of that is taken, and does not make it a stream that stays.
+      const leaving = opened[1];
+      finished.length = 0;
+      if (typeof leaving === 'function') leaving(accessLog(entry('late')));
+      expect([typeof open(), ended, finished]).toEqual(['function', [1, 2], ['late']]);
+      expect(log.stats.streams).toBe(1026);
+      gone[1]?.();
+      gone[2]?.();
+      expect(log.stats.streams).toBe(1024);
+    });
+
+    test('whose peers do not end them refuses more than 2,048', () => {
+      const { log, open, gone } = streams();
+      const opened = Array.from({ length: 2100 }, open);
+      expect(opened.filter((one) => typeof one === 'function')).toHaveLength(2048);
+      expect(opened.at(-1)).toMatchObject({ status: status.RESOURCE_EXHAUSTED });
+      expect(log.stats.streams).toBe(2048);
+      gone[0]?.();
+      expect(open()).toBeTypeOf('function');
+    });
+
+    test('takes no new one when it is about to end', () => {
+      const { log, open } = streams();
+      log.end();
+      expect(open()).toMatchObject({ status: status.UNAVAILABLE });
+    });
   });
 
   test('carries the reservation as it is', async () => {

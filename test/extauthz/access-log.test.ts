@@ -1,17 +1,25 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
-import { readAccessLog, USAGE_NAMESPACE } from '../../src/extauthz/access-log/reader.ts';
-import { accessLog as log, RESERVATION, type Value } from './support/access-log.ts';
+import { USAGE_NAMESPACE } from '../../src/extauthz/access-log/metadata.ts';
+import { readAccessLog } from '../../src/extauthz/access-log/reader.ts';
+import { entryBytes, accessLog as log, messageOf, RESERVATION, replaced, type Value } from './support/access-log.ts';
 
 const DECISION = { reservation: RESERVATION, tenant: 'acme', key: 'key_1', user: 'usr_1', model: 'm', route: 'POST /v1/x' };
 const USAGE = { prompt_tokens: 11, completion_tokens: 22, cached_tokens: 3, total_tokens: 33, model: 'm-2' };
 
+const NOTHING = { finished: [], running: [], unreadable: 0, whole: true };
+
+/** The finished requests of a message without a flaw. */
+function ended(message: Buffer): readonly FinishedRequest[] {
+  const { finished, ...rest } = readAccessLog(message);
+  expect(rest).toEqual({ running: [], unreadable: 0, whole: true });
+  return finished;
+}
+
 describe('a finished request', () => {
   test('is read with who it was, what it spent and how it ended', () => {
-    expect(
-      readAccessLog(log({ decision: DECISION, usage: USAGE, status: 200, requestBytes: 1234, responseBytes: 70_000 })),
-    ).toEqual([
+    expect(ended(log({ decision: DECISION, usage: USAGE, status: 200, requestBytes: 1234, responseBytes: 70_000 }))).toEqual([
       {
         ...DECISION,
         usage: { prompt: 11, completion: 22, cached: 3, total: 33, model: 'm-2' },
@@ -25,16 +33,24 @@ describe('a finished request', () => {
   test('that no check of ours let through is not reported, whatever else it says', () => {
     const { reservation: _none, ...others } = DECISION;
     const forged = { 'some.filter': DECISION };
-    expect(readAccessLog(log({ decision: others, usage: USAGE }, { others: forged, usage: USAGE }, {}))).toEqual([]);
+    expect(readAccessLog(log({ decision: others, usage: USAGE }, { others: forged, usage: USAGE }, {}))).toEqual(NOTHING);
   });
 
   test.each([
-    ['on its way', { type: 5 }],
     ['at its start', { type: 4 }],
     ['on the upstream side', { type: 9 }],
-    ['marked as intermediate', { intermediate: true }],
+    ['on the upstream side while it runs', { type: 8, intermediate: true }],
+    ['marked as intermediate at its end', { type: 6, intermediate: true }],
   ])('is reported once, when it is over: not %s', (_name, report) => {
-    expect(readAccessLog(log({ decision: DECISION, usage: USAGE, ...report }))).toEqual([]);
+    expect(readAccessLog(log({ decision: DECISION, usage: USAGE, ...report }))).toEqual(NOTHING);
+  });
+
+  test.each([
+    ['a periodic entry', { type: 5, intermediate: true }],
+    ['a periodic entry of an Envoy that does not mark it', { type: 5 }],
+    ['an intermediate entry without a type', { type: 0, intermediate: true }],
+  ])('that is still running is reported by its reservation: %s', (_name, report) => {
+    expect(readAccessLog(log({ decision: DECISION, ...report }, report))).toEqual({ ...NOTHING, running: [RESERVATION] });
   });
 
   test.each<[string, Readonly<Record<string, Value>>, FinishedRequest['usage']]>([
@@ -58,7 +74,7 @@ describe('a finished request', () => {
     ['no numbers', { model: 'm' }, undefined],
     ['a wrong kind', { total_tokens: true }, undefined],
   ])('spent %s', (_name, usage, expected) => {
-    expect(readAccessLog(log({ decision: DECISION, usage }))?.[0]?.usage).toEqual(expected);
+    expect(ended(log({ decision: DECISION, usage }))[0]?.usage).toEqual(expected);
   });
 });
 
@@ -92,7 +108,7 @@ describe('the reader', () => {
     });
     fc.assert(
       fc.property(fc.array(told, { maxLength: 4 }), (all) => {
-        expect(readAccessLog(log(...all))).toEqual(
+        expect(ended(log(...all))).toEqual(
           all.map(({ decision, usage, status, requestBytes, responseBytes }) => ({
             ...decision,
             usage: {
@@ -122,6 +138,135 @@ describe('the reader', () => {
       { numRuns: 2000 },
     );
     fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => void readAccessLog(Buffer.from(bytes))));
-    expect(readAccessLog(Buffer.from('garbage'))).toBeUndefined();
+    expect(readAccessLog(Buffer.from('garbage')).whole).toBe(false);
   });
 });
+
+describe('an entry that cannot be read', () => {
+  const OTHER = { decision: { ...DECISION, reservation: 'cd'.repeat(23) }, status: 200 };
+  const one = (): Buffer => entryBytes({ decision: DECISION, usage: USAGE, status: 200 });
+  const beside = (broken: Buffer) => readAccessLog(messageOf([entryBytes(OTHER), broken, entryBytes(OTHER)]));
+
+  test('is counted and skipped, and costs no entry beside it', () => {
+    for (const broken of [one().subarray(0, -1), Buffer.from('garbage'), Buffer.from([0x0a, 0x7f]), Buffer.from([0x80])]) {
+      const { finished, ...rest } = beside(broken);
+      expect(finished.map(({ reservation }) => reservation)).toEqual([OTHER.decision.reservation, OTHER.decision.reservation]);
+      expect(rest).toEqual({ running: [], unreadable: 1, whole: true });
+    }
+  });
+
+  test('is none for a string that is not UTF-8 in a field that metering does not use', () => {
+    const path = replaced(one(), '/v1/chat', [0xff, 0xfe, 0xc3, 0x28, 0xe2, 0x82, 0xff, 0xff]);
+    const cluster = replaced(path, 'upstream', [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
+    expect(readAccessLog(messageOf([cluster]))).toEqual(readAccessLog(messageOf([one()])));
+  });
+
+  test('is none for a model that was cut in the middle of a character: U+FFFD stands at the cut', () => {
+    const usage = { ...USAGE, model: 'echo-é' };
+    const bytes = replaced(entryBytes({ decision: DECISION, usage }), 'echo-', [...Buffer.from('echo'), 0xe2]);
+    expect(ended(messageOf([bytes]))[0]).toMatchObject({ ...DECISION, usage: { total: 33, model: 'echo\ufffdé' } });
+  });
+
+  test('is none for an identifier that is not UTF-8 or too long: that field is missing', () => {
+    const decision = { ...DECISION, key: 'k'.repeat(513), user: 'usr_9' };
+    const bytes = replaced(entryBytes({ decision }), 'usr_9', [0x75, 0x73, 0x72, 0x5f, 0xc3]);
+    expect(ended(messageOf([bytes]))[0]).toMatchObject({ tenant: 'acme', user: undefined, key: undefined, model: 'm' });
+  });
+
+  test('is none for a name of any length: it is cut to 512 bytes at a character border', () => {
+    const lengths = [511, 512, 513, 514, 515, 1_000_000];
+    for (const character of ['a', 'é', '日', '😀']) {
+      for (const length of lengths) {
+        const model = `${'x'.repeat(length % 4)}${character.repeat(Math.ceil(length / Buffer.byteLength(character)))}`;
+        const [request] = ended(log({ decision: { ...DECISION, model }, usage: { total_tokens: 1, model } }));
+        expect(request?.usage?.model).toBe(request?.model);
+        const kept = request?.model ?? '';
+        expect(model.startsWith(kept)).toBe(true);
+        expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(512);
+        if (kept !== model) expect(Buffer.byteLength(kept)).toBeGreaterThan(512 - Buffer.byteLength(character));
+      }
+    }
+  });
+
+  test('that is followed by broken framing loses neither what came before nor hides that the message is broken', () => {
+    const whole = messageOf([entryBytes(OTHER)]);
+    const { finished, ...rest } = readAccessLog(Buffer.concat([whole, Buffer.from('garbage')]));
+    expect(finished).toHaveLength(1);
+    expect(rest).toEqual({ running: [], unreadable: 0, whole: false });
+  });
+
+  test('whatever its bytes are, leaves every other entry of random batches exactly as it is', () => {
+    const told = fc.record({
+      id: fc.nat({ max: 2 ** 30 }),
+      running: fc.boolean(),
+      model: fc.string({ unit: 'grapheme', maxLength: 20 }),
+      tokens: fc.nat({ max: 1000 }),
+      corruption: fc.option(
+        fc.oneof(
+          fc.record({
+            kind: fc.constant('change' as const),
+            at: fc.nat(),
+            byte: fc.nat({ max: 255 }),
+            times: fc.nat({ max: 5 }),
+          }),
+          fc.record({ kind: fc.constant('cut' as const), at: fc.nat() }),
+          fc.record({ kind: fc.constant('replace' as const), bytes: fc.uint8Array({ maxLength: 40 }) }),
+        ),
+        { freq: 2 },
+      ),
+    });
+    fc.assert(
+      fc.property(fc.array(told, { maxLength: 12 }), (all) => {
+        const entries = all.map(({ id, running, model, tokens, corruption }, n) => {
+          const reservation = `${n}-${id}`;
+          const bytes = entryBytes({
+            decision: { ...DECISION, reservation, model },
+            usage: { total_tokens: tokens, model },
+            ...(running ? { type: 5, intermediate: true } : {}),
+          });
+          return { sound: corruption === null, bytes: corruption === null ? bytes : corrupted(bytes, corruption) };
+        });
+        const batch = readAccessLog(messageOf(entries.map(({ bytes }) => bytes)));
+        const alone = entries.map(({ bytes }) => readAccessLog(messageOf([bytes])));
+        expect(batch.whole).toBe(true);
+        // Each entry says in the batch what it says alone; a sound one says all of it.
+        expect(batch.finished).toEqual(alone.flatMap(({ finished }) => finished));
+        expect(batch.running).toEqual(alone.flatMap(({ running }) => running));
+        expect(batch.unreadable).toBe(alone.reduce((sum, { unreadable }) => sum + unreadable, 0));
+        for (const [n, { sound }] of entries.entries()) {
+          const { id = 0, running = false, model = '', tokens = 0 } = all[n] ?? {};
+          const reservation = `${n}-${id}`;
+          const usage = { prompt: tokens, completion: 0, cached: 0, total: tokens, model };
+          if (!sound) continue;
+          expect(alone[n]).toMatchObject(
+            running
+              ? { running: [reservation], finished: [], unreadable: 0 }
+              : { running: [], finished: [{ ...DECISION, reservation, model, usage }], unreadable: 0 },
+          );
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+});
+
+type Corruption =
+  | { readonly kind: 'change'; readonly at: number; readonly byte: number; readonly times: number }
+  | { readonly kind: 'cut'; readonly at: number }
+  | { readonly kind: 'replace'; readonly bytes: Uint8Array };
+
+function corrupted(bytes: Buffer, corruption: Corruption): Buffer {
+  switch (corruption.kind) {
+    case 'change': {
+      const changed = Buffer.from(bytes);
+      for (let i = 0; i <= corruption.times; i++) changed[(corruption.at + i * 7) % bytes.length] = corruption.byte;
+      return changed;
+    }
+    case 'cut':
+      return bytes.subarray(0, corruption.at % bytes.length);
+    case 'replace':
+      return Buffer.from(corruption.bytes);
+    default:
+      return corruption satisfies never;
+  }
+}

@@ -79,8 +79,9 @@ describe('limits are asked', () => {
   });
 });
 
-test('the end of a request is settled as it was told', () => {
+test('the access log settles finished requests and renews the reservations of running ones', () => {
   const settled: unknown[] = [];
+  const renewed: string[] = [];
   const finished = {
     reservation: 'r',
     tenant: 'acme',
@@ -93,6 +94,8 @@ test('the end of a request is settled as it was told', () => {
     requestBytes: 5,
     responseBytes: 6,
   };
-  settlingWith({ settle: (request) => void settled.push(request) }).finished(finished);
-  expect(settled).toEqual([finished]);
+  const listener = settlingWith({ settle: (request) => void settled.push(request), renew: (id) => void renewed.push(id) });
+  listener.finished(finished);
+  listener.running('r2');
+  expect([settled, renewed]).toEqual([[finished], ['r2']]);
 });

@@ -1,5 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { mayspend } from '../../src/metering/admission.ts';
+import { MAX_EXPIRED } from '../../src/metering/budgets.ts';
 import { usedOf } from './support/memory-store.ts';
 import { askOf, type Running, TTL_MS, World } from './support/world.ts';
 
@@ -263,6 +265,197 @@ describe('a monthly quota', () => {
     await world.advance(200);
     await stopped;
     expect(usedOf(world.store.budget('acme', PERIOD))).toBe(1000);
+  });
+});
+
+describe('a reservation', () => {
+  /** Tokens that the first process has reserved. */
+  const reservedBy = (world: World, process = 0): number => limitsOf(world, process).stats.budgets.reserved;
+
+  test('expires when neither an end nor a renewal follows, in bounded steps, and what it held can be spent', async () => {
+    const world = new World(1, () => 5);
+    world.admit(0, tokens(1_000_000_000, 1));
+    await world.live(200);
+    for (let burst = 0; burst < 2; burst++) {
+      for (let i = 0; i < 1.5 * MAX_EXPIRED; i++) world.admit(0, tokens(1_000_000_000, 1));
+      await world.live(100);
+    }
+    const before = reservedBy(world);
+    expect(before).toBe(3 * MAX_EXPIRED + 1);
+    await world.live(TTL_MS - 2000);
+    expect(reservedBy(world)).toBe(before);
+    let most = 0;
+    for (let last = before; last > 0; ) {
+      await world.live(100);
+      const now = reservedBy(world);
+      most = Math.max(most, last - now);
+      last = now;
+    }
+    expect(most).toBe(MAX_EXPIRED);
+    expect(limitsOf(world).stats).toMatchObject({ reservationsExpired: before, tokensExpired: before });
+  });
+
+  test('lasts as long as its request runs, in whichever process each renewal is heard, also if one of three is lost', async () => {
+    const PROCESSES = 3;
+    const pattern = fc.array(fc.record({ process: fc.nat({ max: PROCESSES - 1 }), lost: fc.boolean() }), {
+      minLength: 12,
+      maxLength: 12,
+    });
+    const latency = fc.integer({ min: 0, max: 200 });
+    await fc.assert(
+      fc.asyncProperty(pattern, latency, async (renewals, ms) => {
+        const world = new World(PROCESSES, () => ms);
+        await world.live(1000);
+        world.admit(0, tokens(1000, 300));
+        world.admit(0, tokens(1000, 20));
+        await world.live(1000);
+        const [request] = world.running;
+        if (request === undefined) return expect.fail('nothing was admitted');
+        for (const [i, { process, lost }] of renewals.entries()) {
+          await world.live(TTL_MS / 3, 250);
+          // Never two in a row.
+          if (!(lost && i % 2 === 0)) world.renew(process, request);
+          expect(reservedBy(world)).toBeGreaterThanOrEqual(300);
+        }
+        expect(reservedBy(world)).toBe(300);
+        await world.live(2 * TTL_MS, 250);
+        expect(reservedBy(world)).toBe(0);
+      }),
+      { numRuns: 25, interruptAfterTimeLimit: 8000 },
+    );
+  });
+
+  test('that another process renewed lives its time from when the store heard of that, not from when its holder did', async () => {
+    const world = new World(2, () => 5);
+    await world.live(200);
+    world.admit(0, tokens(1000, 100));
+    await world.live(1000);
+    world.renew(1, first(world));
+    await world.live(700);
+    const renewedMs = world.nowMs - 200;
+    const [holder] = world.processes;
+    // It cannot ask for the news of the others for a while.
+    if (holder !== undefined) holder.asleepUntilMs = world.nowMs + TTL_MS / 2;
+    await world.live(TTL_MS / 2 + 500);
+    expect(limitsOf(world).stats).toMatchObject({ reservationsRenewed: 1 });
+    await world.live(renewedMs + TTL_MS - 1500 - world.nowMs);
+    expect(reservedBy(world)).toBe(100);
+    await world.live(3500);
+    expect(reservedBy(world)).toBe(0);
+  });
+
+  test('does not expire while the store is away and nobody can hear of its renewal, nor at once when the store is back', async () => {
+    const world = new World(2, () => 5);
+    await world.live(200);
+    world.admit(0, tokens(1000, 100));
+    await world.live(1000);
+    world.storeUp = false;
+    for (let i = 0; i < 9; i++) {
+      await world.live(TTL_MS / 3, 500);
+      world.renew(1, first(world));
+    }
+    expect(reservedBy(world)).toBe(100);
+    world.storeUp = true;
+    await world.live(2000);
+    expect(limitsOf(world).stats).toMatchObject({ reservationsRenewed: 1, reservationsExpired: 0 });
+    await world.live(TTL_MS - 3000, 500);
+    expect(reservedBy(world)).toBe(100);
+    await world.live(5000);
+    expect(reservedBy(world)).toBe(0);
+  });
+
+  test('keeps no holds of a process that lives from it when the store was away for longer than silence may last', async () => {
+    const world = new World(2, () => 5);
+    await world.live(TTL_MS + 1000, 500);
+    world.admit(0, tokens(1000, 100));
+    await world.live(1000);
+    world.storeUp = false;
+    await world.live(3 * TTL_MS, 500);
+    world.storeUp = true;
+    // The other process is back first, and tidies at once.
+    const [holder] = world.processes;
+    if (holder !== undefined) holder.asleepUntilMs = world.nowMs + 2000;
+    await world.live(500);
+    void limitsOf(world, 1).tidy();
+    await world.live(500);
+    expect(usedOf(world.store.budget('acme', PERIOD))).toBeGreaterThanOrEqual(100);
+    await world.live(3000);
+    expect(usedOf(world.store.budget('acme', PERIOD))).toBeGreaterThanOrEqual(100);
+  });
+
+  test('of a cancelled check is free at once, and its end is booked all the same if the request ran', async () => {
+    const world = new World(2, () => 5);
+    await world.live(200);
+    world.admit(0, { ...tokens(100, 100), tenantRpm: 10 });
+    await world.live(500);
+    const request = first(world);
+    const limits = limitsOf(world);
+    limitsOf(world, 1).release(request.reservation);
+    for (const unknown of ['', 'ab'.repeat(23), `${request.reservation}0`, 'é']) limits.release(unknown);
+    expect(reservedBy(world)).toBe(100);
+    limits.release(request.reservation);
+    expect(reservedBy(world)).toBe(0);
+    limits.release(request.reservation);
+    expect(limits.stats).toMatchObject({ reservationsReleased: 1, tokensReleased: 100 });
+    await world.live(200);
+    world.admit(1, tokens(100, 60));
+    await world.live(200);
+    expect([world.running.length, world.refused]).toEqual([2, []]);
+    for (const process of [0, 1]) world.end(process, request, { total: 30 });
+    await world.live(2000);
+    expect(world.store.usage.get('acme')).toEqual({ requests: 1, tokens: 30, estimated: 0 });
+    expect(world.store.budget('acme', PERIOD).spent).toBe(30);
+    // Its rate is not given back.
+    expect(limits.stats.rateAllowed).toBe(1);
+    for (let i = 0; i < 10; i++) world.admit(0, { tenantRpm: 10 });
+    await world.live(200);
+    expect(world.refused).toEqual(['rate_limit_exceeded']);
+  });
+
+  test('of a collection is renewed and released in the store, by whichever process heard of it and by its own', async () => {
+    const world = new World(2, () => 5);
+    await world.live(200);
+    const creation = { createsCollection: true, maxCollections: 2 };
+    for (let i = 0; i < 2; i++) world.admit(0, creation);
+    await world.live(200);
+    const [kept, cancelled] = world.running;
+    if (kept === undefined || cancelled === undefined) return expect.fail('nothing was admitted');
+    for (let i = 0; i < 6; i++) {
+      await world.live(TTL_MS / 3, 500);
+      world.renew(i % 2, kept);
+      if (i < 3) world.renew(1, cancelled);
+    }
+    await world.live(1000);
+    expect(world.store.creations.size).toBe(2);
+    await world.live(TTL_MS / 2, 500);
+    world.admit(1, creation);
+    await world.live(200);
+    expect(world.refused).toEqual([]);
+    world.admit(1, creation);
+    await world.live(200);
+    expect(world.refused).toEqual(['insufficient_quota']);
+    limitsOf(world).release(kept.reservation);
+    await world.live(100);
+    world.admit(1, creation);
+    await world.live(200);
+    expect([world.refused.length, world.running.length]).toEqual([1, 4]);
+  });
+
+  test('by the thousand of cancelled checks are released with few statements, also when the store was away meanwhile', async () => {
+    const world = new World(1, () => 5);
+    await world.live(200);
+    for (let i = 0; i < 1000; i++) world.admit(0, { createsCollection: true, maxCollections: 1000 });
+    await world.live(500);
+    expect(world.store.creations.size).toBe(1000);
+    world.storeUp = false;
+    const { statements } = limitsOf(world).stats;
+    for (const { reservation } of world.running) limitsOf(world).release(reservation);
+    await world.live(1000);
+    world.storeUp = true;
+    await world.live(1500);
+    expect(world.store.creations.size).toBe(0);
+    expect(limitsOf(world).stats.statements - statements).toBeLessThanOrEqual(60);
+    expect(limitsOf(world).stats).toMatchObject({ reservationsReleased: 1000, changesDropped: 0, changesWaiting: 0 });
   });
 });
 

@@ -76,9 +76,7 @@ describe('a settlement', () => {
 
   test('names no model that a failed request made up, and no text that the store cannot keep', () => {
     expect(settlementOf(finished({ status: 404, model: 'made-up' }), reservation, true)?.model).toBe('');
-    expect(settlementOf(finished({ model: `a\0${'😀'.repeat(200)}` }), reservation, true)?.model).toBe(
-      `a${'😀'.repeat(127)}\ufffd`,
-    );
+    expect(settlementOf(finished({ model: `a\0${'😀'.repeat(200)}` }), reservation, true)?.model).toBe(`a${'😀'.repeat(127)}`);
   });
 
   test('counts a collection where the upstream made or removed one', () => {

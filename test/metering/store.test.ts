@@ -78,6 +78,9 @@ describe('in PostgreSQL', () => {
     await database.db.query({
       text: `insert into settlements (holder, block, bits, settled_at) values ('long-gone', 0, '', now() - interval '9 days')`,
     });
+    await database.db.query({
+      text: `insert into reservation_renewals (holder, counters, heard_at) values ('lives', '{1}', now() - interval '1 hour'), ('lives', '{2}', now())`,
+    });
     const options = { windowMs: 60_000, holdTtlMs: 600_000, settlementKeepMs: 86_400_000, batch: 20 };
     expect((await store.tidy(options)).more).toBe(true);
     expect(await counted(`select count(*) from rate_windows where subject = 'tenant:old'`)).toBe(5);
@@ -87,6 +90,7 @@ describe('in PostgreSQL', () => {
     expect(await counted(`select count(*) from metering_holders where id = 'long-gone'`)).toBe(0);
     expect(await counted(`select count(*) from settlements where holder = 'long-gone'`)).toBe(0);
     expect(await counted(`select count(*) from metering_holders where id = 'lives'`)).toBe(1);
+    expect(await counted(`select count(*) from reservation_renewals where holder = 'lives'`)).toBe(1);
   });
 
   test('a store that does not answer is a fault, in bounded time', async () => {

@@ -53,6 +53,7 @@ export async function startMeteredEdge(upstream: string, options: MeteredEdgeOpt
       told.push(request);
       waiting.get(request.reservation)?.(request);
     },
+    running: () => undefined,
   };
   const start = async (listen: string): Promise<ExtAuthzServer> => {
     const server = await startExtAuthz(gate, { listen, listener });

@@ -23,10 +23,11 @@ test('the guide explains every metric, and no other', async () => {
     () => ({
       ...newCounts(),
       settlementsWaiting: 0,
+      changesWaiting: 0,
       rates: { subjects: 0, held: 0, waiting: 0, alone: false },
       budgets: { budgets: 0, held: 0, reserved: 0, outstanding: 0, waiting: 0, alone: false },
     }),
-    () => ({ streams: 0, entries: 0, broken: 0, failed: 0 }),
+    () => ({ streams: 0, entries: 0, running: 0, broken: 0, unreadable: 0, failed: 0 }),
   );
   telemetry.watchProcesses(
     () => [],

@@ -85,11 +85,12 @@ describe('telemetry of a server', () => {
           estimated: 1,
           settlementLagMs: 250,
           settlementsWaiting: 7,
+          changesWaiting: 0,
           rates: { subjects: 1, held: 9, waiting: 0, alone: false },
           budgets: { budgets: 1, held: 50, reserved: 20, outstanding: 3, waiting: 0, alone: true },
         };
       },
-      () => ({ streams: 2, entries: 10, broken: 1, failed: 0 }),
+      () => ({ streams: 2, entries: 10, running: 3, broken: 1, unreadable: 4, failed: 0 }),
     );
     const lines = (await telemetry.metrics()).split('\n');
     expect(gathered).toBe(1);
@@ -104,6 +105,8 @@ describe('telemetry of a server', () => {
       'postern_metering_alone 1',
       'postern_access_log_streams 2',
       'postern_access_log_errors_total{kind="message"} 1',
+      'postern_access_log_errors_total{kind="unreadable"} 4',
+      'postern_access_log_running_total 3',
     ]) {
       expect(lines).toContain(line);
     }

@@ -3,9 +3,9 @@
 import type { Usage } from './usage.ts';
 
 export interface FinishedRequest {
-  /** The reservation id that the check's answer carried; only what has one is reported. */
+  /** The reservation id that the check's answer carried; entries without one are not reported. */
   readonly reservation: string;
-  /** What the answer said of the request, as Envoy kept it. */
+  /** What the check's answer said of the request, as Envoy kept it. Names are at most 512 bytes long. */
   readonly tenant: string | undefined;
   readonly user: string | undefined;
   readonly key: string | undefined;

@@ -4,14 +4,15 @@ import type { MeteringStore, Tidied, TidyOptions } from '../../metering/ports.ts
 import type { Database } from '../database.ts';
 import { reserveCollection } from './collections.ts';
 import { leaseRates } from './rates.ts';
+import { changeReservations } from './reservations.ts';
 import { settle } from './settlements.ts';
 import { firstRow, numberIn, type Queries } from './statement.ts';
 import { holdTokens } from './tokens.ts';
 
 /** A check may wait for one of these statements: no longer than a gate waits for anything. */
 const TIMEOUT_MS = 1000;
-/** One each for rates, tokens and settlements, and some for creations of collections. */
-const CONNECTIONS = 5;
+/** One each for rates, tokens, settlements and renewals, and some for creations of collections. */
+const CONNECTIONS = 6;
 
 /** A pool of its own, so that no other work delays a check and none is delayed. */
 export function openMetering(db: Pick<Database, 'reopen'>): Database {
@@ -24,6 +25,7 @@ export function postgresMetering(db: Queries): MeteringStore {
     hold: (words) => holdTokens(db, words),
     settle: (settler, settlements) => settle(db, settler, settlements),
     reserveCollection: (ask) => reserveCollection(db, ask),
+    changeReservations: (changes, ttlMs) => changeReservations(db, changes, ttlMs),
     tidy: (options) => tidy(db, options),
   };
 }

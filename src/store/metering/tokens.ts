@@ -1,9 +1,9 @@
-/** Holds on token budgets, and news of reservations that others settled: one statement for a batch. */
+/** Holds on token budgets, and news of reservations that others settled or renewed: one statement for a batch. */
 
 import type { TokenAnswer, TokenWords } from '../../metering/ports.ts';
 import { firstRow, numberIn, numbersIn, type Queries, rowsIn } from './statement.ts';
 
-/** News in one answer at most. */
+/** News of each kind in one answer at most. */
 const MAX_NEWS = 200;
 
 const HOLD = {
@@ -19,10 +19,15 @@ const HOLD = {
       delete from settlement_news where holder = $1 and id = any ($9::bigint[])
     ), news as (
       select id, counters, totals from settlement_news where holder = $1 and id <> all ($9::bigint[]) order by id limit ${MAX_NEWS}
+    ), renewals as (
+      delete from reservation_renewals where id = any (array(
+        select id from reservation_renewals where holder = $1 order by id limit ${MAX_NEWS} for update skip locked))
+      returning counters, extract(epoch from clock_timestamp() - heard_at)::float8 * 1000 as age_ms
     )
     select told.grants, metering_live_holders() as holders,
       (select coalesce(json_agg(json_build_object('id', id, 'counters', counters, 'totals', totals) order by id), '[]'::json)
-       from news) as news
+       from news) as news,
+      (select coalesce(json_agg(json_build_object('counters', counters, 'age_ms', age_ms)), '[]'::json) from renewals) as renewals
     from told`,
 };
 
@@ -52,6 +57,10 @@ export async function holdTokens(db: Queries, { holder, turn, asks, heard }: Tok
       id: numberIn(news, 'id'),
       counters: numbersIn(news, 'counters'),
       totals: numbersIn(news, 'totals'),
+    })),
+    renewals: rowsIn(row, 'renewals').map((renewal) => ({
+      counters: numbersIn(renewal, 'counters'),
+      ageMs: numberIn(renewal, 'age_ms'),
     })),
     holders: numberIn(row, 'holders'),
   };

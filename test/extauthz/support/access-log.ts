@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { loadSync } from '@grpc/proto-loader';
-import { USAGE_NAMESPACE } from '../../../src/extauthz/access-log/reader.ts';
+import { USAGE_NAMESPACE } from '../../../src/extauthz/access-log/metadata.ts';
 
 const loaded = loadSync('envoy/service/accesslog/v3/als.proto', {
   includeDirs: [join(import.meta.dirname, '../../../protos')],
@@ -70,5 +70,34 @@ function entry(told: Told): object {
 
 export const accessLog = (...told: Told[]): Buffer =>
   encode({ identifier: { node: { id: 'edge' }, log_name: 'usage' }, http_logs: { log_entry: told.map(entry) } });
+
+const varint = (value: number): Buffer =>
+  value < 128 ? Buffer.from([value]) : Buffer.concat([Buffer.from([(value % 128) | 128]), varint(Math.floor(value / 128))]);
+const field = (tag: number, bytes: Buffer): Buffer => Buffer.concat([Buffer.from([tag]), varint(bytes.length), bytes]);
+
+/** One entry's bytes, without its tag and length. */
+export function entryBytes(told: Told): Buffer {
+  const message = encode({ http_logs: { log_entry: [entry(told)] } });
+  let at = 0;
+  for (let level = 0; level < 2; level++) {
+    at += 1;
+    while ((message[at] ?? 0) >= 128) at += 1;
+    at += 1;
+  }
+  return message.subarray(at);
+}
+
+/** A message of entries that may be anything, each in its own length. */
+export const messageOf = (entries: readonly Buffer[]): Buffer =>
+  field(0x12, Buffer.concat(entries.map((bytes) => field(0x0a, bytes))));
+
+/** The same bytes with `found`, which must be there, replaced by as many others. */
+export function replaced(bytes: Buffer, found: string, by: readonly number[]): Buffer {
+  const at = bytes.indexOf(found);
+  if (at < 0 || by.length !== found.length) throw new Error(`${found} cannot be replaced`);
+  const changed = Buffer.from(bytes);
+  changed.set(by, at);
+  return changed;
+}
 
 export const RESERVATION = 'ab'.repeat(16);

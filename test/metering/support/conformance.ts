@@ -1,7 +1,14 @@
 /** What every implementation of the store's ports must do; run on PostgreSQL and on the one that the other tests build upon. */
 
 import { describe, expect, test } from 'vitest';
-import type { MeteringStore, RateAsk, Settlement, TokenAnswer, TokenAsk } from '../../../src/metering/ports.ts';
+import type {
+  MeteringStore,
+  RateAsk,
+  ReservationChange,
+  Settlement,
+  TokenAnswer,
+  TokenAsk,
+} from '../../../src/metering/ports.ts';
 
 export interface StoreUnderTest {
   readonly store: MeteringStore;
@@ -231,6 +238,25 @@ export function conformance(under: () => StoreUnderTest): void {
     });
   });
 
+  describe('renewals of token reservations', () => {
+    test('reach the process that holds the reservation, once and with their age, and no other', async () => {
+      const [holder, other] = [fresh('h'), fresh('h')];
+      const [say, hear] = [speaker(holder), speaker(other)];
+      await say([]);
+      await hear([]);
+      const { store } = under();
+      const renew = (name: string, counter: number) => ({ kind: 'renew-tokens' as const, holder: name, counter });
+      await store.changeReservations([renew(holder, 2 ** 39), renew(holder, 7), renew(fresh('nobody'), 8)], 60_000);
+      await store.changeReservations([renew(holder, 9)], 60_000);
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      expect((await hear([])).renewals).toEqual([]);
+      const { renewals } = await say([]);
+      expect(renewals.flatMap(({ counters }) => counters).sort((a, b) => a - b)).toEqual([7, 9, 2 ** 39]);
+      for (const { ageMs } of renewals) expect(ageMs).toBeGreaterThanOrEqual(20);
+      expect((await say([])).renewals).toEqual([]);
+    });
+  });
+
   describe('collections', () => {
     const ask = (holder: string, counter: number, tenant: string) => ({ holder, counter, tenant, max: 5, ttlMs: 60_000 });
     const end = (holder: string, counter: number, tenant: string, collections: -1 | 0 | 1) =>
@@ -266,6 +292,66 @@ export function conformance(under: () => StoreUnderTest): void {
       await store.settle(holder, [end(holder, 1, tenant, -1)]);
       await store.settle(holder, [end(holder, 2, tenant, 1)]);
       expect(await under().collections(tenant)).toBe(1);
+    });
+
+    test('are reserved for longer while their creation is renewed, and not again once that has expired', async () => {
+      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const { store } = under();
+      const change = (kind: ReservationChange['kind'], counter: number) => ({ kind, holder, counter });
+      await store.reserveCollection({ ...ask(holder, 0, tenant), max: 2, ttlMs: 300 });
+      await store.reserveCollection({ ...ask(holder, 1, tenant), max: 2, ttlMs: -1 });
+      await store.changeReservations(
+        [0, 1, 7].map((counter) => change('renew-collection', counter)),
+        60_000,
+      );
+      await new Promise((resolve) => setTimeout(resolve, 320));
+      expect(await store.reserveCollection({ ...ask(holder, 2, tenant), max: 2 })).toBe(true);
+      expect(await store.reserveCollection({ ...ask(holder, 3, tenant), max: 2 })).toBe(false);
+      // A renewal that is due sooner takes nothing away.
+      await store.changeReservations([change('renew-collection', 0)], 1);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      expect(await store.reserveCollection({ ...ask(holder, 4, tenant), max: 2 })).toBe(false);
+    });
+
+    test('are free at once when the check that reserved one is cancelled, and count if the creation is told of after all', async () => {
+      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const { store } = under();
+      await store.lease(holder, []);
+      for (let i = 0; i < 5; i++) await store.reserveCollection(ask(holder, i, tenant));
+      await store.changeReservations(
+        [3, 4, 99].map((counter) => ({ kind: 'release-collection', holder, counter })),
+        60_000,
+      );
+      expect(await store.reserveCollection(ask(holder, 5, tenant))).toBe(true);
+      await store.settle(holder, [end(holder, 3, tenant, 1)]);
+      expect(await under().collections(tenant)).toBe(1);
+      expect(await store.reserveCollection(ask(holder, 6, tenant))).toBe(false);
+    });
+
+    test('are renewed and released by many at once, in whatever order each names them', async () => {
+      const tenants = Array.from({ length: 6 }, () => fresh('t'));
+      const holder = fresh('h');
+      const { store } = under();
+      await store.lease(holder, []);
+      for (const [i, tenant] of tenants.entries()) await store.reserveCollection(ask(holder, i, tenant));
+      await Promise.all(
+        Array.from({ length: 8 }, async (_, n) => {
+          for (let round = 0; round < 5; round++) {
+            const changes = shuffled([...tenants.keys()], n + round).map((counter) => ({
+              kind: 'renew-collection' as const,
+              holder,
+              counter,
+            }));
+            await store.changeReservations(changes, 60_000);
+            await Promise.all(
+              shuffled(tenants, n * round).map((tenant) => store.reserveCollection({ ...ask(holder, 0, tenant), max: 1 })),
+            );
+            await store.settle(holder, [end(holder, 100 + n * 10 + round, tenants[n % 6] ?? '', 0)]);
+          }
+        }),
+      );
+      for (const [i, tenant] of tenants.entries())
+        expect(await store.reserveCollection({ ...ask(holder, 50 + i, tenant), max: 2 })).toBe(true);
     });
 
     test('whose creation nobody told the end of do not count for ever', async () => {

@@ -5,6 +5,7 @@ import type {
   MeteringStore,
   RateAnswer,
   RateAsk,
+  ReservationChange,
   Settled,
   Settlement,
   Tidied,
@@ -25,7 +26,7 @@ interface BudgetRow {
 
 interface Creation {
   readonly tenant: string;
-  readonly expiresMs: number;
+  expiresMs: number;
 }
 
 const LIVE_MS = 15_000;
@@ -41,6 +42,7 @@ export class MemoryStore implements MeteringStore {
   readonly #settled = new Set<string>();
   readonly #news: { id: number; holder: string; counter: number; total: number }[] = [];
   readonly #now: () => number;
+  readonly #renewals: { holder: string; counter: number; heardMs: number }[] = [];
   #lastNews = 0;
 
   constructor(now: () => number) {
@@ -92,7 +94,11 @@ export class MemoryStore implements MeteringStore {
       .map(({ id, counter, total }) => ({ id, counters: [counter], totals: [total] }));
     const kept = this.#news.filter(({ id }) => !told.has(id));
     this.#news.splice(0, this.#news.length, ...kept);
-    return Promise.resolve({ grants, news, holders: this.#live() });
+    const renewals = this.#renewals
+      .filter((one) => one.holder === holder)
+      .map(({ counter, heardMs }) => ({ counters: [counter], ageMs: this.#now() - heardMs }));
+    this.#renewals.splice(0, this.#renewals.length, ...this.#renewals.filter((one) => one.holder !== holder));
+    return Promise.resolve({ grants, news, renewals, holders: this.#live() });
   }
 
   settle(settler: string, settlements: readonly Settlement[]): Promise<Settled> {
@@ -122,6 +128,29 @@ export class MemoryStore implements MeteringStore {
     if ((this.collections.get(tenant) ?? 0) + under.length >= max) return Promise.resolve(false);
     this.creations.set(`${holder} ${counter}`, { tenant, expiresMs: this.#now() + ttlMs });
     return Promise.resolve(true);
+  }
+
+  changeReservations(changes: readonly ReservationChange[], ttlMs: number): Promise<void> {
+    for (const { kind, holder, counter } of changes) {
+      const key = `${holder} ${counter}`;
+      const creation = this.creations.get(key);
+      switch (kind) {
+        case 'renew-tokens':
+          if (this.#holders.has(holder)) this.#renewals.push({ holder, counter, heardMs: this.#now() });
+          break;
+        case 'renew-collection':
+          if (creation !== undefined && creation.expiresMs > this.#now()) {
+            creation.expiresMs = Math.max(creation.expiresMs, this.#now() + ttlMs);
+          }
+          break;
+        case 'release-collection':
+          this.creations.delete(key);
+          break;
+        default:
+          kind satisfies never;
+      }
+    }
+    return Promise.resolve();
   }
 
   tidy({ holdTtlMs }: TidyOptions): Promise<Tidied> {

@@ -93,6 +93,7 @@ export class World {
       windowMs: 60_000,
       tokenEstimate: 10,
       reservationTtlMs: TTL_MS,
+      holdTtlMs: TTL_MS,
       now: () => this.nowMs,
       monotonicMs: () => this.nowMs - beganMs,
     });
@@ -106,6 +107,7 @@ export class World {
       hold: (...args) => this.#travel(process, () => store.hold(...args)),
       settle: (...args) => this.#travel(process, () => store.settle(...args)),
       reserveCollection: (...args) => this.#travel(process, () => store.reserveCollection(...args)),
+      changeReservations: (...args) => this.#travel(process, () => store.changeReservations(...args)),
       tidy: (...args) => this.#travel(process, () => store.tidy(...args)),
     };
   }
@@ -178,6 +180,11 @@ export class World {
       responseBytes: 0,
       ...rest,
     });
+  }
+
+  /** A report that the request is still running, to one process. */
+  renew(process: number, { reservation }: Running): void {
+    this.processes[process]?.limits.renew(reservation);
   }
 
   /** What requests under way may spend. */

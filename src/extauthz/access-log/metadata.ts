@@ -1,0 +1,173 @@
+/**
+ * Reads the dynamic metadata of an access-log entry: what the check's answer said of the request, and the usage that Envoy's filters found
+ * in the upstream's answer.
+ */
+
+import { isUtf8 } from 'node:buffer';
+import { cutUtf8 } from '../../domain/text.ts';
+import { type Cursor, MALFORMED, readLength, readTag, readText, skipField } from '../wire-read.ts';
+import type { UsageDraft } from './usage.ts';
+
+/** Metadata namespaces: ext_authz's own, and the one that `envoy/*.yaml` has the usage filters write to. */
+const EXT_AUTHZ = 'envoy.filters.http.ext_authz';
+export const USAGE_NAMESPACE = 'postern.usage';
+
+/** Field tags: number << 3 | wire type. */
+const MESSAGE_1 = 0x0a;
+const MESSAGE_2 = 0x12;
+const STRING_3 = 0x1a;
+const DOUBLE_2 = 0x11;
+
+/** Names of models and routes, and identifiers, in bytes of UTF-8. A longer name is cut; a longer identifier is none of Postern's. */
+export const MAX_TEXT_BYTES = 512;
+/** Namespaces and members, in bytes; longer than every name that is looked for. */
+const MAX_MEMBER_BYTES = 64;
+
+export interface MetadataDraft {
+  reservation: string | undefined;
+  tenant: string | undefined;
+  user: string | undefined;
+  key: string | undefined;
+  model: string | undefined;
+  route: string | undefined;
+  usage: UsageDraft;
+}
+
+/** Metadata: filter_metadata = 1, a map of namespace to Struct. Throws `MALFORMED`. */
+export function readMetadata(cursor: Cursor, end: number, draft: MetadataDraft): void {
+  while (cursor.at < end) {
+    const tag = readTag(cursor, end);
+    if (tag === MESSAGE_1) readNamespace(cursor, readLength(cursor, end), draft);
+    else skipField(cursor, tag, end);
+  }
+}
+
+/** A map entry: key = 1, value = 2 (Struct). The value's members are read only if its namespace is one of the two in use. */
+function readNamespace(cursor: Cursor, end: number, draft: MetadataDraft): void {
+  const { name, start, valueEnd } = readPair(cursor, end);
+  if (start < 0) return;
+  const value: Cursor = { bytes: cursor.bytes, at: start };
+  if (name === EXT_AUTHZ) readStruct(value, valueEnd, (member, content) => noteDecision(draft, member, content));
+  else if (name === USAGE_NAMESPACE) readStruct(value, valueEnd, (member, content) => noteUsage(draft.usage, member, content));
+}
+
+/** A map entry's key and where its value lies; key and value may come in either order. */
+function readPair(cursor: Cursor, end: number): { name: string; start: number; valueEnd: number } {
+  const pair = { name: '', start: -1, valueEnd: -1 };
+  while (cursor.at < end) {
+    const tag = readTag(cursor, end);
+    if (tag === MESSAGE_1) {
+      const nameEnd = readLength(cursor, end);
+      // A longer name is none of those that are looked for.
+      pair.name = nameEnd - cursor.at > MAX_MEMBER_BYTES ? '' : readText(cursor.bytes, cursor.at, nameEnd);
+      cursor.at = nameEnd;
+    } else if (tag === MESSAGE_2) {
+      pair.valueEnd = readLength(cursor, end);
+      pair.start = cursor.at;
+      cursor.at = pair.valueEnd;
+    } else {
+      skipField(cursor, tag, end);
+    }
+  }
+  return pair;
+}
+
+/** A Value: a number, or where its text lies. Other kinds are nothing to metering. */
+type Content =
+  | { readonly kind: 'number'; readonly value: number }
+  | { readonly kind: 'text'; readonly bytes: Buffer; readonly start: number; readonly end: number }
+  | { readonly kind: 'other' };
+
+const OTHER: Content = { kind: 'other' };
+
+type Note = (member: string, content: Content) => void;
+
+/** Struct: fields = 1, a map of name to Value. */
+function readStruct(cursor: Cursor, end: number, take: Note): void {
+  while (cursor.at < end) {
+    const tag = readTag(cursor, end);
+    if (tag !== MESSAGE_1) {
+      skipField(cursor, tag, end);
+      continue;
+    }
+    const { name, start, valueEnd } = readPair(cursor, readLength(cursor, end));
+    if (start >= 0) take(name, readValue({ bytes: cursor.bytes, at: start }, valueEnd));
+  }
+}
+
+/** Value, one of: number_value = 2, string_value = 3. */
+function readValue(cursor: Cursor, end: number): Content {
+  let content = OTHER;
+  while (cursor.at < end) {
+    const tag = readTag(cursor, end);
+    if (tag === DOUBLE_2) {
+      if (cursor.at + 8 > end) throw MALFORMED;
+      content = { kind: 'number', value: cursor.bytes.readDoubleLE(cursor.at) };
+      cursor.at += 8;
+    } else if (tag === STRING_3) {
+      const textEnd = readLength(cursor, end);
+      content = { kind: 'text', bytes: cursor.bytes, start: cursor.at, end: textEnd };
+      cursor.at = textEnd;
+    } else {
+      content = OTHER;
+      skipField(cursor, tag, end);
+    }
+  }
+  return content;
+}
+
+function noteDecision(draft: MetadataDraft, member: string, content: Content): void {
+  switch (member) {
+    case 'reservation':
+    case 'tenant':
+    case 'user':
+    case 'key':
+      draft[member] = identifierIn(content);
+      break;
+    case 'model':
+    case 'route':
+      draft[member] = nameIn(content);
+      break;
+    default:
+  }
+}
+
+function noteUsage(usage: UsageDraft, member: string, content: Content): void {
+  switch (member) {
+    case 'model':
+      usage.model = nameIn(content);
+      break;
+    case 'prompt_tokens':
+    case 'completion_tokens':
+    case 'cached_tokens':
+    case 'total_tokens':
+      usage[member] = numberIn(content);
+      break;
+    default:
+  }
+}
+
+/** Returns an identifier that Postern wrote. Undefined if it is changed beyond being one, so that nothing is booked under another. */
+function identifierIn(content: Content): string | undefined {
+  if (content.kind !== 'text' || content.end - content.start > MAX_TEXT_BYTES) return undefined;
+  const { bytes, start, end } = content;
+  return isUtf8(bytes.subarray(start, end)) ? bytes.toString('utf8', start, end) : undefined;
+}
+
+/** Returns a name that a client or an upstream chose, cut to its bound, with U+FFFD for bytes that are not UTF-8. */
+function nameIn(content: Content): string | undefined {
+  if (content.kind !== 'text') return undefined;
+  const { bytes, start, end } = content;
+  let cut = Math.min(end, start + MAX_TEXT_BYTES);
+  // Of a character that the bound would cut, no byte is kept. It has at most three bytes after its first.
+  for (let i = 0; i < 3 && cut < end && ((bytes[cut] ?? 0) & 0xc0) === 0x80; i++) cut -= 1;
+  return cutUtf8(readText(bytes, start, cut), MAX_TEXT_BYTES);
+}
+
+/** Returns NaN for text that is no plain whole number, so that nothing of this usage is trusted. */
+function numberIn(content: Content): number | undefined {
+  if (content.kind === 'number') return content.value;
+  const text = nameIn(content);
+  if (text === undefined) return undefined;
+  return /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN;
+}
