@@ -35,7 +35,7 @@ export class BudgetShelf {
     return { budgets: this.#budgets.size, held, reserved };
   }
 
-  all(): Iterable<Budget> {
+  all(): MapIterator<Budget> {
     return this.#budgets.values();
   }
 

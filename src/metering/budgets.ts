@@ -57,6 +57,9 @@ const RETURN_GRACE_MS = 5000;
 /** Of a quota: below it every token is given back at once. */
 const SCARCE_SHARE = 0.1;
 const MAX_ASKS = 1000;
+/** Budgets looked at for one statement, and in one tick for what they could give back. */
+const MAX_LOOKED = 5 * MAX_ASKS;
+export const MAX_REVIEWED = 2000;
 
 export class Budgets {
   readonly #parts: BudgetsParts;
@@ -64,12 +67,18 @@ export class Budgets {
   readonly #outstanding = new Reservations();
   /** Budgets that may have something to say to the store. */
   readonly #touched = new Set<Budget>();
-  /** The same, but it may wait for a while, or for the next statement. */
+  /** The same, but it may wait for the next review, or for the next statement. */
   readonly #patient = new Set<Budget>();
+  #patientIsDue = false;
+  /** The rest of the review that is under way. */
+  #reviewing: Iterator<Budget> | undefined;
+  #reviewed = 0;
   readonly #waiters = new TokenWaiters();
   #heard: number[] = [];
   #asking: Promise<void> | undefined;
   #alone = false;
+  /** The store was silent for so long that it may have taken all holds away; cleared by its next answer. */
+  #doubted = false;
   #stopping = false;
   #holders = 1;
   #turn = 0;
@@ -133,9 +142,10 @@ export class Budgets {
   tick(): Promise<void> {
     const now = this.#parts.monotonicMs();
     this.#expire(now);
-    if (now - this.#reviewedAtMs >= REVIEW_MS) this.#review(now);
+    this.#review(now);
     const listens = this.#outstanding.size > 0 && now - this.#askedAtMs >= NEWS_MS;
-    if (this.#touched.size > 0 || this.#alone || listens) this.#ask(listens || this.#alone);
+    const speaks = this.#touched.size > 0 || (this.#patientIsDue && this.#patient.size > 0);
+    if (speaks || this.#alone || listens) this.#ask(listens || this.#alone);
     return this.#asking ?? Promise.resolve();
   }
 
@@ -157,6 +167,8 @@ export class Budgets {
       ...this.#budgets.sums,
       waiting: this.#waiters.size,
       outstanding: this.#outstanding.size,
+      /** How often a budget was reviewed since the process began. */
+      reviewed: this.#reviewed,
       alone: this.#alone,
     };
   }
@@ -225,18 +237,31 @@ export class Budgets {
     return true;
   }
 
-  /** Looks at every budget: what lies unused is given back, and what has not been in use for long is forgotten. */
+  /** Looks at every budget, some in each tick: gives back what lies unused, and forgets what has not been in use for long. */
   #review(now: number): void {
-    this.#reviewedAtMs = now;
-    for (const budget of this.#patient) this.#touched.add(budget);
-    this.#patient.clear();
-    for (const budget of this.#budgets.all()) {
-      if (budget.spare < 0 || surplusOf(budget, this.#slice(budget, now)) > 0) this.#touched.add(budget);
-      if (!budget.isIdle || now - budget.askedAtMs < FORGET_MS) continue;
-      this.#touched.delete(budget);
-      this.#patient.delete(budget);
-      this.#budgets.forget(budget);
+    if (this.#reviewing === undefined) {
+      if (now - this.#reviewedAtMs < REVIEW_MS) return;
+      this.#reviewedAtMs = now;
+      this.#patientIsDue = true;
+      this.#reviewing = this.#budgets.all();
     }
+    for (let i = 0; i < MAX_REVIEWED; i++) {
+      const next = this.#reviewing.next();
+      if (next.done === true) {
+        this.#reviewing = undefined;
+        return;
+      }
+      this.#reviewOne(next.value, now);
+    }
+  }
+
+  #reviewOne(budget: Budget, now: number): void {
+    this.#reviewed += 1;
+    if (budget.spare < 0 || surplusOf(budget, this.#slice(budget, now)) > 0) this.#touched.add(budget);
+    if (!budget.isIdle || now - budget.askedAtMs < FORGET_MS) return;
+    this.#touched.delete(budget);
+    this.#patient.delete(budget);
+    this.#budgets.forget(budget);
   }
 
   #slice(budget: Budget, now: number): number {
@@ -269,6 +294,7 @@ export class Budgets {
       this.#heardAtMs = this.#askedAtMs;
       if (this.#alone) this.#returnedAtMs = monotonicMs();
       this.#alone = false;
+      this.#doubted = false;
       this.#learn(batch, answer);
     } catch (error) {
       if (!this.#alone) {
@@ -286,6 +312,8 @@ export class Budgets {
   }
 
   #doubtAll(): void {
+    if (this.#doubted) return;
+    this.#doubted = true;
     for (const budget of this.#budgets.all()) {
       budget.uncertain = true;
       this.#touched.add(budget);
@@ -295,25 +323,33 @@ export class Budgets {
   #collect(now: number): TokenBatch {
     const asks: TokenAsk[] = [];
     const budgets: Budget[] = [];
-    // Those for whom somebody waits come first.
-    const candidates = this.#waiters.budgets();
-    for (const budget of this.#touched) candidates.add(budget);
-    for (const budget of this.#patient) candidates.add(budget);
-    this.#touched.clear();
-    this.#patient.clear();
-    for (const budget of candidates) {
-      if (asks.length >= MAX_ASKS) {
-        this.#touched.add(budget);
-        continue;
-      }
+    for (const budget of this.#candidates()) {
       const ask = askFor(budget, this.#slice(budget, now), !this.#stopping, now);
       if (ask === undefined) continue;
       asks.push(ask);
       budgets.push(budget);
+      if (asks.length >= MAX_ASKS) break;
     }
+    if (this.#patient.size === 0) this.#patientIsDue = false;
     // Where it is to be heard first what is held here, nothing is wished for yet.
     this.#waiters.ask(new Set(budgets.filter(({ uncertain }) => !uncertain)));
     return { asks, budgets };
+  }
+
+  /** Takes budgets that may have something to say, each once, those that checks wait for first. The others keep their places. */
+  *#candidates(): Generator<Budget, void> {
+    const waited = this.#waiters.budgets();
+    yield* waited;
+    let looked = 0;
+    for (const budgets of [this.#touched, this.#patient]) {
+      for (const budget of budgets) {
+        this.#touched.delete(budget);
+        this.#patient.delete(budget);
+        if (!waited.has(budget)) yield budget;
+        looked += 1;
+        if (looked >= MAX_LOOKED) return;
+      }
+    }
   }
 
   #learn({ asks, budgets }: TokenBatch, { grants, news, renewals, holders }: TokenAnswer): void {

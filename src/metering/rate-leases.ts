@@ -19,12 +19,14 @@
 import { Fault } from '../domain/errors.ts';
 import type { MeteringCounts } from './counts.ts';
 import type { RateAnswer, RateAsk, RateStore } from './ports.ts';
+import { MAX_ASKS, RateBatch, spanAt } from './rate-batch.ts';
 import { RateNeeds } from './rate-needs.ts';
+import { RecentSubjects } from './rate-recent.ts';
 import { type RateState, rateState, unknownRate } from './rate-state.ts';
 import type { RateSubject } from './rate-subject.ts';
 import { RateSubjects, type SubjectKind } from './rate-subjects.ts';
 import { isExhausted, learnGrant, type RateWindow, takeShare } from './rate-window.ts';
-import { rateSliceOf, SHORT_MS } from './slices.ts';
+import { rateSliceOf, SHORT_MS, SLICE_MS } from './slices.ts';
 import { type Interval, StoreClock } from './store-clock.ts';
 
 export interface RateParts {
@@ -45,9 +47,12 @@ export type Taken =
   | { readonly kind: 'taken'; readonly state: RateState; readonly windows: readonly RateWindow[] }
   | { readonly kind: 'refused'; readonly state: RateState };
 
-/** How long before its border the next window's first slice is asked for. */
-const AHEAD_MS = 400;
-const MAX_ASKS = 1000;
+/** Subjects looked at in one tick for a slice of the next window. */
+export const MAX_LOOKED_AHEAD = 2000;
+/** Requests that a subject is expected to make in two seconds, to be given one. */
+const LIKELY = 0.5;
+/** Subjects looked at for one statement. */
+const MAX_LOOKED = 5 * MAX_ASKS;
 const MAX_ATTEMPTS = 4;
 const MAX_WAITING = 10_000;
 /** So often at least the store hears that this process lives, and this process what time it is there. */
@@ -66,7 +71,11 @@ export class RateLeases {
   readonly #parts: RateParts;
   readonly #clock = new StoreClock();
   readonly #subjects: RateSubjects;
+  readonly #recent = new RecentSubjects();
   readonly #needs = new RateNeeds();
+  /** Requests leased and not used, of all windows. */
+  #held = 0;
+  #lookedAt = 0;
   #waiting: Waiter[] = [];
   #asking: Promise<void> | undefined;
   #alone = false;
@@ -76,7 +85,17 @@ export class RateLeases {
 
   constructor(parts: RateParts) {
     this.#parts = parts;
-    this.#subjects = new RateSubjects(parts.maxSubjects, (subject) => this.#needs.forget(subject));
+    this.#subjects = new RateSubjects({
+      max: parts.maxSubjects,
+      onForgotten: (subject) => {
+        this.#needs.forget(subject);
+        this.#recent.forget(subject);
+      },
+      onStranded: (requests) => {
+        this.#held -= requests;
+        parts.counts.rateStranded += requests;
+      },
+    });
   }
 
   /** Warm: the answer itself. Otherwise a promise, which never rejects. Throws a Fault when too many wait already. */
@@ -85,6 +104,7 @@ export class RateLeases {
     subject.limit = limit;
     subject.used = true;
     subject.demand.note();
+    this.#recent.note(subject, now);
     const taken = this.#try(subject, limit, now);
     if (taken !== undefined) return taken;
     if (this.#waiting.length >= MAX_WAITING) throw new Fault(`${MAX_WAITING} requests wait for their share of a rate already`);
@@ -97,8 +117,8 @@ export class RateLeases {
   /** Undoes what `take` gave, when the request was refused for another reason before it could count. */
   giveBack(windows: readonly RateWindow[]): void {
     for (const window of windows) {
-      window.left += 1;
       window.admitted -= 1;
+      this.#hold(window, 1);
     }
   }
 
@@ -118,7 +138,7 @@ export class RateLeases {
       for (const window of windows) {
         const report = window.unreported - window.left;
         if (report !== 0) asks.push({ subject: name, window: window.number, limit, want: 0, report });
-        window.left = 0;
+        this.#hold(window, -window.left);
         window.unreported = 0;
       }
     }
@@ -138,13 +158,12 @@ export class RateLeases {
   }
 
   get stats() {
-    let held = 0;
-    for (const { windows } of this.#subjects.all()) for (const { left } of windows) held += left;
-    this.#parts.counts.rateStranded += this.#subjects.takeStranded();
     return {
       subjects: this.#subjects.size,
+      /** How often a subject was looked at for a statement since the process began. */
+      lookedAt: this.#lookedAt,
       waiting: this.#waiting.length,
-      held,
+      held: this.#held,
       alone: this.#alone,
       holders: this.#holders,
     };
@@ -170,8 +189,8 @@ export class RateLeases {
       windows.push(window);
     }
     for (const window of windows) {
-      window.left -= 1;
       window.admitted += 1;
+      this.#hold(window, -1);
     }
     const [window] = windows;
     if (window === undefined) return undefined;
@@ -184,8 +203,11 @@ export class RateLeases {
     const interval = this.#clock.known ? this.#clock.at(now) : { earliestMs: this.#parts.now(), latestMs: this.#parts.now() };
     const first = subject.window(Math.floor(interval.earliestMs / windowMs));
     const last = subject.window(Math.floor(interval.latestMs / windowMs));
-    const leased = takeShare(first === last ? [first] : [first, last], Math.floor(limit / this.#holders));
+    const windows = first === last ? [first] : [first, last];
+    const leased = takeShare(windows, Math.floor(limit / this.#holders));
     if (leased === undefined) return { kind: 'refused', state: this.#state(limit, first, interval) };
+    this.#held -= leased.length;
+    if (leased.length < windows.length) this.#needs.owesReport(subject);
     return { kind: 'taken', state: this.#state(limit, first, interval), windows: leased };
   }
 
@@ -193,15 +215,24 @@ export class RateLeases {
     return rateState(limit, window, this.#parts.windowMs, earliestMs);
   }
 
-  /** Before a border, the next window's first slice for whoever is being asked for. */
-  #lookAhead({ latestMs }: Interval, now: number): void {
-    const { windowMs } = this.#parts;
-    const next = Math.floor(latestMs / windowMs) + 1;
-    if (next * windowMs - latestMs > AHEAD_MS) return;
-    for (const subject of this.#subjects.all()) {
+  /** Gives a window more, or takes from it. A grant may come when the window is over. */
+  #hold(window: RateWindow, requests: number): void {
+    window.left += requests;
+    if (window.dropped) this.#parts.counts.rateStranded += requests;
+    else this.#held += requests;
+  }
+
+  /** Before a border, asks for the next window's first slice for subjects that are in use: some of them in each tick. */
+  #lookAhead(interval: Interval, now: number): void {
+    const { last, ahead } = spanAt(interval, this.#parts.windowMs);
+    if (ahead === last) return;
+    for (const subject of this.#recent.next(ahead, MAX_LOOKED_AHEAD)) {
+      this.#lookedAt += 1;
+      if (subject.demand.within(SLICE_MS, now) < LIKELY) continue;
       const wanted = rateSliceOf(subject, this.#holders, now);
-      if (wanted > 0 && !isExhausted(subject.window(next), subject.limit) && subject.window(next).left < wanted)
-        this.#needs.add(subject);
+      if (wanted === 0) continue;
+      const window = subject.window(ahead);
+      if (!isExhausted(window, subject.limit) && window.left < wanted) this.#needs.add(subject);
     }
   }
 
@@ -217,7 +248,8 @@ export class RateLeases {
     // Whoever comes in this turn of the loop comes along.
     await Promise.resolve();
     const { store, holder, counts, monotonicMs, onFault } = this.#parts;
-    const { asks, windows } = this.#collect();
+    const batch = this.#collect();
+    const asks = batch?.asks ?? [];
     const sentMs = monotonicMs();
     // A limit too small to slice runs low without there being anything to ask for.
     if (asks.length === 0 && this.#waiting.length === 0 && !this.#alone && !this.#beats(sentMs)) return;
@@ -226,7 +258,8 @@ export class RateLeases {
     try {
       const answer = await store.lease(holder, asks);
       this.#clock.learn(sentMs, monotonicMs(), answer.nowMs);
-      this.#learn(asks, windows, answer);
+      this.#holders = Math.max(1, answer.holders);
+      if (batch !== undefined) this.#learn(batch, answer);
       this.#alone = false;
       this.#reachableSinceMs = Math.min(this.#reachableSinceMs, sentMs);
     } catch (error) {
@@ -240,47 +273,45 @@ export class RateLeases {
     this.#serveWaiting();
   }
 
-  /** One wish for each window that somebody waits for, that runs low, or that has something to report. */
-  #collect(): { asks: RateAsk[]; windows: RateWindow[] } {
-    const asks: RateAsk[] = [];
-    const windows: RateWindow[] = [];
-    if (!this.#clock.known) return { asks, windows };
+  /** Checks that wait come first, then what is to be reported, then windows that run low. */
+  #collect(): RateBatch | undefined {
+    if (!this.#clock.known) return undefined;
     const now = this.#parts.monotonicMs();
-    const { windowMs } = this.#parts;
-    const { earliestMs, latestMs } = this.#clock.at(now);
-    const first = Math.floor(earliestMs / windowMs);
-    const last = Math.floor(latestMs / windowMs);
-    const ahead = (last + 1) * windowMs - latestMs <= AHEAD_MS ? last + 1 : last;
-    const waiters = Map.groupBy(this.#waiting, ({ subject }) => subject);
-    const subjects = new Set([...waiters.keys(), ...this.#needs.take(), ...(this.#alone ? this.#subjects.unreported() : [])]);
-    for (const subject of subjects) {
-      const slice = rateSliceOf(subject, this.#holders, now);
-      const waits = waiters.get(subject)?.length ?? 0;
-      for (let number = first; number <= ahead; number++) {
-        const window = subject.window(number);
-        const want = isExhausted(window, subject.limit) ? 0 : Math.max(0, slice + (number <= last ? waits : 0) - window.left);
-        if (want === 0 && window.unreported === 0) continue;
-        if (asks.length >= MAX_ASKS) {
-          this.#needs.add(subject);
-          break;
-        }
-        for (const waiter of waiters.get(subject) ?? []) waiter.asked = true;
-        asks.push({ subject: subject.name, window: number, limit: subject.limit, want, report: window.unreported });
-        windows.push(window);
-      }
+    const batch = new RateBatch(spanAt(this.#clock.at(now), this.#parts.windowMs), this.#holders, now);
+    const add = (subject: RateSubject, waits: number): boolean => {
+      this.#lookedAt += 1;
+      return batch.add(subject, waits);
+    };
+    for (const [subject, waiters] of Map.groupBy(this.#waiting, ({ subject }) => subject)) {
+      // The others wait for the next statement, which follows at once.
+      if (batch.isFull) return batch;
+      if (add(subject, waiters.length)) for (const waiter of waiters) waiter.asked = true;
     }
-    return { asks, windows };
+    for (const subject of this.#needs.unreported()) {
+      if (batch.isFull) return batch;
+      // No windows but those of now are of interest to anybody.
+      if (!batch.subjects.has(subject) && !add(subject, 0)) this.#needs.reported(subject);
+    }
+    if (batch.isFull) return batch;
+    let looked = 0;
+    for (const subject of this.#needs.taken()) {
+      if (!batch.subjects.has(subject)) add(subject, 0);
+      looked += 1;
+      if (batch.isFull || looked >= MAX_LOOKED) break;
+    }
+    return batch;
   }
 
-  #learn(asks: readonly RateAsk[], windows: readonly RateWindow[], answer: RateAnswer): void {
-    this.#holders = Math.max(1, answer.holders);
+  #learn({ asks, windows, subjects }: RateBatch, answer: RateAnswer): void {
     for (const [i, ask] of asks.entries()) {
       const window = windows[i];
       const grant = answer.grants[i];
       if (window === undefined || grant === undefined) continue;
       this.#parts.counts.rateLeased += grant.granted;
       learnGrant(window, ask, grant);
+      this.#hold(window, grant.granted);
     }
+    for (const subject of subjects) if (!subject.windows.some(({ unreported }) => unreported > 0)) this.#needs.reported(subject);
   }
 
   #serveWaiting(): void {

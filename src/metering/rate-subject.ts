@@ -13,11 +13,13 @@ export class RateSubject {
   limit = 0;
   /** Since it was last looked at for being forgotten. */
   used = true;
+  readonly #onStranded: (requests: number) => void;
   #windows: RateWindow[] = [];
-  #stranded = 0;
 
-  constructor(name: string, nowMs: number) {
+  /** @param onStranded called with the requests that were left of a window that is over */
+  constructor(name: string, nowMs: number, onStranded: (requests: number) => void) {
     this.name = name;
+    this.#onStranded = onStranded;
     this.demand = new Demand(nowMs);
   }
 
@@ -29,14 +31,18 @@ export class RateSubject {
     for (const window of this.#windows) if (window.number === number) return window;
     const made = newRateWindow(number);
     this.#windows = [...this.#windows, made].sort((a, b) => a.number - b.number);
-    while (this.#windows.length > MAX_WINDOWS) this.#stranded += this.#windows.shift()?.left ?? 0;
+    while (this.#windows.length > MAX_WINDOWS) this.#drop(this.#windows.shift());
     return made;
   }
 
-  /** Requests leased and left of windows that are over; told once. */
-  takeStranded(): number {
-    const stranded = this.#stranded;
-    this.#stranded = 0;
-    return stranded;
+  dropWindows(): void {
+    for (const window of this.#windows) this.#drop(window);
+    this.#windows = [];
+  }
+
+  #drop(window: RateWindow | undefined): void {
+    if (window === undefined) return;
+    window.dropped = true;
+    this.#onStranded(window.left);
   }
 }

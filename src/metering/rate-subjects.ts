@@ -7,65 +7,70 @@ export type SubjectKind = 'tenant' | 'key';
 /** How many subjects are looked at for one to forget. */
 const SECOND_CHANCES = 16;
 
-export class RateSubjects {
-  readonly #max: number;
-  readonly #onForgotten: (subject: RateSubject) => void;
-  /** By id; in the order in which they came, or were last found in use. */
-  readonly #subjects = { tenant: new Map<string, RateSubject>(), key: new Map<string, RateSubject>() };
-  #stranded = 0;
+export interface RateSubjectsParts {
+  /** Subjects of each kind. */
+  readonly max: number;
+  readonly onForgotten: (subject: RateSubject) => void;
+  /** Called with the requests that were left of windows that are over, and of subjects that were forgotten. */
+  readonly onStranded: (requests: number) => void;
+}
 
-  /** @param max of each kind */
-  constructor(max: number, onForgotten: (subject: RateSubject) => void) {
-    this.#max = max;
-    this.#onForgotten = onForgotten;
+export class RateSubjects {
+  readonly #parts: RateSubjectsParts;
+  readonly #kinds = { tenant: new Kind(), key: new Kind() };
+
+  constructor(parts: RateSubjectsParts) {
+    this.#parts = parts;
   }
 
   get size(): number {
-    return this.#subjects.tenant.size + this.#subjects.key.size;
+    return this.#kinds.tenant.subjects.size + this.#kinds.key.subjects.size;
   }
 
   *all(): Iterable<RateSubject> {
-    yield* this.#subjects.tenant.values();
-    yield* this.#subjects.key.values();
+    yield* this.#kinds.tenant.subjects.values();
+    yield* this.#kinds.key.subjects.values();
   }
 
   find(kind: SubjectKind, id: string, now: number): RateSubject {
-    const subjects = this.#subjects[kind];
+    const { subjects } = this.#kinds[kind];
     const known = subjects.get(id);
     if (known !== undefined) return known;
-    if (subjects.size >= this.#max) this.#forgetOne(subjects);
-    const made = new RateSubject(`${kind}:${id}`, now);
+    if (subjects.size >= this.#parts.max) this.#forgetOne(this.#kinds[kind]);
+    const made = new RateSubject(`${kind}:${id}`, now, this.#parts.onStranded);
     subjects.set(id, made);
     return made;
   }
 
-  /** Those of which the store is to be told something. */
-  unreported(): RateSubject[] {
-    return [...this.all()].filter(({ windows }) => windows.some(({ unreported }) => unreported > 0));
-  }
-
-  /** Requests leased and left of windows that are over, and of subjects forgotten; told once. */
-  takeStranded(): number {
-    let stranded = this.#stranded;
-    for (const subject of this.all()) stranded += subject.takeStranded();
-    this.#stranded = 0;
-    return stranded;
-  }
-
-  /** The oldest that was not in use lately. What it held of its windows is lost to everybody until they end. */
-  #forgetOne(subjects: Map<string, RateSubject>): void {
+  /** One that was not in use since it was last looked at. What it held of its windows is lost to everybody until they end. */
+  #forgetOne(kind: Kind): void {
     let chances = SECOND_CHANCES;
-    for (const [id, subject] of subjects) {
-      subjects.delete(id);
-      if (subject.used && chances-- > 0) {
+    for (;;) {
+      const next = kind.next();
+      if (next === undefined) return;
+      const [id, subject] = next;
+      if (subject.used && chances > 0) {
+        chances -= 1;
         subject.used = false;
-        subjects.set(id, subject);
         continue;
       }
-      this.#onForgotten(subject);
-      this.#stranded += subject.takeStranded();
-      for (const { left } of subject.windows) this.#stranded += left;
+      kind.subjects.delete(id);
+      this.#parts.onForgotten(subject);
+      subject.dropWindows();
       return;
     }
+  }
+}
+
+class Kind {
+  readonly subjects = new Map<string, RateSubject>();
+  /** Goes round and round: a search from the beginning would pass what was removed there each time. */
+  #hand: MapIterator<[string, RateSubject]> = this.subjects.entries();
+
+  next(): [string, RateSubject] | undefined {
+    const { value } = this.#hand.next();
+    if (value !== undefined) return value;
+    this.#hand = this.subjects.entries();
+    return this.#hand.next().value;
   }
 }

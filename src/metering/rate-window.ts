@@ -14,18 +14,20 @@ export interface RateWindow {
   total: number;
   /** The limit at which the store had no more to grant; a higher one may find some. */
   exhaustedAt: number | undefined;
+  /** It is over, or its subject was forgotten: nobody takes from it any more. */
+  dropped: boolean;
 }
 
 export function newRateWindow(number: number): RateWindow {
-  return { number, left: 0, admitted: 0, unreported: 0, total: 0, exhaustedAt: undefined };
+  return { number, left: 0, admitted: 0, unreported: 0, total: 0, exhaustedAt: undefined, dropped: false };
 }
 
 export function isExhausted(window: RateWindow, limit: number): boolean {
   return window.left < 1 && window.exhaustedAt !== undefined && limit <= window.exhaustedAt;
 }
 
+/** What was granted is added to `left` by the caller, which keeps count of it. */
 export function learnGrant(window: RateWindow, { want, limit, report }: RateAsk, { granted, total }: RateGrant): void {
-  window.left += granted;
   window.total = total;
   window.unreported -= report;
   window.exhaustedAt = granted < want ? limit : undefined;

@@ -4,7 +4,7 @@ import type { Budget } from './budget.ts';
 import type { RateSubject } from './rate-subject.ts';
 
 /** How far ahead a slice is meant to last. */
-const SLICE_MS = 2000;
+export const SLICE_MS = 2000;
 /** More is asked for when less is left than this needs; and when a statement leaves anyway, also where it is less than that. */
 export const LOW_MS = 500;
 export const SHORT_MS = 1250;

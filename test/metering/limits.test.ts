@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { mayspend } from '../../src/metering/admission.ts';
-import { MAX_EXPIRED } from '../../src/metering/budgets.ts';
+import { MAX_EXPIRED, MAX_REVIEWED } from '../../src/metering/budgets.ts';
 import { usedOf } from './support/memory-store.ts';
 import { askOf, type Running, TTL_MS, World } from './support/world.ts';
 
@@ -265,6 +265,27 @@ describe('a monthly quota', () => {
     await world.advance(200);
     await stopped;
     expect(usedOf(world.store.budget('acme', PERIOD))).toBe(1000);
+  });
+});
+
+describe('many budgets', () => {
+  test('are reviewed in bounded steps, and given back and forgotten all the same', async () => {
+    const BUDGETS = 7000;
+    const world = new World(1, () => 5);
+    await world.live(200);
+    for (let i = 0; i < BUDGETS; i++) world.admit(0, { ...tokens(1_000_000, 10), tenantId: `tenant-${i}` });
+    await world.live(500);
+    for (const request of world.running) world.end(0, request, { total: 10 });
+    let most = 0;
+    for (let last = limitsOf(world).stats.budgets.reviewed; limitsOf(world).stats.budgets.budgets > 0; ) {
+      await world.live(100);
+      const { reviewed } = limitsOf(world).stats.budgets;
+      most = Math.max(most, reviewed - last);
+      last = reviewed;
+    }
+    expect(most).toBe(MAX_REVIEWED);
+    expect(limitsOf(world).stats.budgets).toMatchObject({ budgets: 0, held: 0, reserved: 0 });
+    expect(world.store.budget('tenant-77', PERIOD)).toMatchObject({ spent: 10, holds: new Map() });
   });
 });
 

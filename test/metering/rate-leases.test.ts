@@ -1,5 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { newCounts } from '../../src/metering/counts.ts';
+import type { RateAsk } from '../../src/metering/ports.ts';
+import { MAX_ASKS } from '../../src/metering/rate-batch.ts';
+import { MAX_LOOKED_AHEAD, RateLeases } from '../../src/metering/rate-leases.ts';
+import { RateSubjects } from '../../src/metering/rate-subjects.ts';
 import { RateWorld, WINDOW_MS } from './support/rate-world.ts';
 
 const SUBJECTS = ['tenant:a', 'key:k'];
@@ -64,6 +69,15 @@ const latencies = fc.array(fc.integer({ min: 0, max: 120 }), { minLength: 1, max
   return (): number => values[at++ % values.length] ?? 0;
 });
 
+/** What a process leased it used, has at hand, or lost with windows that are over. */
+function expectLeasesAccountedFor(world: RateWorld): void {
+  for (const { leases, counts, used, alive } of world.processes) {
+    // Read first: it brings the counts up to now.
+    const { held } = leases.stats;
+    if (alive) expect(used + held + counts.rateStranded).toBe(counts.rateLeased);
+  }
+}
+
 describe('a limit per window', () => {
   test('is never passed, in any order of requests, delays, crashes and borders', async () => {
     await fc.assert(
@@ -77,6 +91,7 @@ describe('a limit per window', () => {
           for (const subject of SUBJECTS) {
             for (const count of world.admittedIn(subject).values()) expect(count).toBeLessThanOrEqual(limit);
           }
+          expectLeasesAccountedFor(world);
         },
       ),
       { numRuns: 300 },
@@ -95,6 +110,7 @@ describe('a limit per window', () => {
           const asked = steps.reduce((sum, step) => sum + (step.kind === 'take' ? step.count : 0), 0);
           expect(world.admitted.length + world.refused).toBe(asked);
           expect(world.processes.every(({ leases }) => leases.stats.waiting === 0)).toBe(true);
+          expectLeasesAccountedFor(world);
         },
       ),
       { numRuns: 200 },
@@ -165,5 +181,143 @@ describe('a limit per window', () => {
       expect(count).toBeLessThanOrEqual(limit);
       expect(count).toBeGreaterThanOrEqual(0.95 * limit);
     }
+  });
+});
+
+/** One process with very many subjects, over a store that answers at once. */
+class Crowd {
+  nowMs = 6_000_000;
+  storeUp = true;
+  readonly batches: (readonly RateAsk[])[] = [];
+  readonly reported = new Map<string, number>();
+  refused = 0;
+  readonly leases: RateLeases;
+
+  constructor(windowMs: number) {
+    this.leases = new RateLeases({
+      store: {
+        lease: async (_holder, asks) => {
+          this.batches.push(asks);
+          if (!this.storeUp) throw new Error('away');
+          const grants = asks.map(({ subject, window, want, report }) => {
+            const key = `${subject} ${window}`;
+            if (report !== 0) this.reported.set(key, (this.reported.get(key) ?? 0) + report);
+            return { granted: want, total: want };
+          });
+          return { grants, nowMs: this.nowMs, holders: 1 };
+        },
+      },
+      holder: 'p',
+      windowMs,
+      monotonicMs: () => this.nowMs,
+      now: () => this.nowMs,
+      maxSubjects: 200_000,
+      counts: newCounts(),
+    });
+  }
+
+  use(key: number): void {
+    const taken = this.leases.take('key', `${key}`, 600);
+    if (!(taken instanceof Promise) && taken.kind === 'refused') this.refused += 1;
+  }
+
+  /** Returns how many subjects were looked at meanwhile. */
+  async tick(): Promise<number> {
+    const before = this.leases.stats.lookedAt;
+    this.nowMs += 100;
+    await this.leases.tick();
+    return this.leases.stats.lookedAt - before;
+  }
+
+  get largestBatch(): number {
+    return Math.max(0, ...this.batches.map((asks) => asks.length));
+  }
+}
+
+describe('many limited subjects', () => {
+  /** A border lies between: the windows of one subject are not divided. */
+  const MOST_ASKS = MAX_ASKS + 2;
+
+  test('that are each used once in a window cost no work but when they are used, also at its border', async () => {
+    const SUBJECTS = 30_000;
+    const crowd = new Crowd(60_000);
+    let most = 0;
+    let all = 0;
+    for (let tick = 0; tick < 1800; tick++) {
+      for (let i = 0; i < SUBJECTS / 600; i++) crowd.use((tick % 600) * (SUBJECTS / 600) + i);
+      const looked = await crowd.tick();
+      most = Math.max(most, looked);
+      all += looked;
+    }
+    expect([crowd.leases.stats.subjects, crowd.refused]).toEqual([SUBJECTS, 0]);
+    // Those of a tick, and at a border those of the second or two before it.
+    expect(most).toBeLessThanOrEqual(SUBJECTS / 20);
+    expect(all).toBeLessThanOrEqual(3 * SUBJECTS * 1.5);
+    expect(crowd.largestBatch).toBeLessThanOrEqual(MOST_ASKS);
+  });
+
+  test('that are used all at once are looked at in bounded steps, each asked for once, before a border and after', async () => {
+    const SUBJECTS = 9000;
+    const crowd = new Crowd(60_000);
+    for (let round = 0; round < 10; round++) {
+      for (let key = 0; key < SUBJECTS; key++) {
+        crowd.use(key);
+        // Not more at once than may wait.
+        if (key % 5000 === 0) await crowd.tick();
+      }
+      await crowd.tick();
+    }
+    expect([crowd.leases.stats.waiting, crowd.refused]).toEqual([0, 0]);
+    let most = 0;
+    while (crowd.nowMs % 60_000 !== 0 || crowd.nowMs < 6_060_000) {
+      for (let key = 0; key < SUBJECTS; key += 40) crowd.use(key + ((crowd.nowMs / 100) % 40));
+      most = Math.max(most, await crowd.tick());
+    }
+    expect(most).toBeLessThanOrEqual(MAX_LOOKED_AHEAD + 5 * MAX_ASKS);
+    expect(crowd.largestBatch).toBeLessThanOrEqual(MOST_ASKS);
+    // Some of them have a share of the window that begins now.
+    const { waiting } = crowd.leases.stats;
+    for (let key = 0; key < SUBJECTS; key++) crowd.use(key);
+    expect(crowd.leases.stats.waiting - waiting).toBeLessThan(SUBJECTS);
+    await expect.poll(() => crowd.leases.stats.waiting).toBe(0);
+  });
+
+  test('that were admitted while the store was away are reported in bounded statements, all of them and once', async () => {
+    const SUBJECTS = 4500;
+    const crowd = new Crowd(60_000);
+    crowd.use(0);
+    await crowd.tick();
+    crowd.storeUp = false;
+    crowd.use(SUBJECTS);
+    await crowd.tick();
+    for (let round = 0; round < 3; round++) {
+      for (let key = 0; key < SUBJECTS; key++) crowd.use(key);
+      expect(await crowd.tick()).toBeLessThanOrEqual(MOST_ASKS);
+    }
+    crowd.storeUp = true;
+    for (let i = 0; i < 6; i++) expect(await crowd.tick()).toBeLessThanOrEqual(6 * MAX_ASKS);
+    const window = Math.floor(crowd.nowMs / 60_000);
+    for (let key = 1; key < SUBJECTS; key++) expect(crowd.reported.get(`key:${key} ${window}`)).toBe(3);
+    const { length } = crowd.batches;
+    await crowd.tick();
+    expect(crowd.batches.slice(length)).toEqual([]);
+  });
+
+  test('beyond their bound are forgotten one for each new one, those first that are not in use', () => {
+    const MAX = 1000;
+    const forgotten: string[] = [];
+    const subjects = new RateSubjects({
+      max: MAX,
+      onForgotten: ({ name }) => void forgotten.push(name),
+      onStranded: () => undefined,
+    });
+    for (let i = 0; i < 5 * MAX; i++) {
+      subjects.find('key', `${i}`, 0).used = i === 17;
+      subjects.find('key', '17', 0).used = true;
+    }
+    expect(subjects.size).toBe(MAX);
+    expect(forgotten).toHaveLength(4 * MAX);
+    expect(forgotten).not.toContain('key:17');
+    expect(new Set(forgotten).size).toBe(forgotten.length);
   });
 });

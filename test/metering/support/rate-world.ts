@@ -1,6 +1,6 @@
 /** Several processes and one store in a time of their own, for limits that hold whatever comes between. */
 
-import { newCounts } from '../../../src/metering/counts.ts';
+import { type MeteringCounts, newCounts } from '../../../src/metering/counts.ts';
 import type { RateAnswer, RateAsk, RateStore } from '../../../src/metering/ports.ts';
 import { RateLeases, type Taken } from '../../../src/metering/rate-leases.ts';
 import type { SubjectKind } from '../../../src/metering/rate-subjects.ts';
@@ -15,6 +15,9 @@ interface Delivery {
 
 export interface Process {
   readonly leases: RateLeases;
+  readonly counts: MeteringCounts;
+  /** Leased requests that it used. */
+  used: number;
   alive: boolean;
 }
 
@@ -46,6 +49,7 @@ export class RateWorld {
       const pace = 1 + (i - 1) * 0.0001;
       const monotonicMs = (): number => (this.nowMs - beganMs) * pace;
       const store = this.#storeOf(i);
+      const counts = newCounts();
       const leases = new RateLeases({
         store,
         holder: `p${i}`,
@@ -53,9 +57,9 @@ export class RateWorld {
         monotonicMs,
         now: () => this.nowMs,
         maxSubjects: 100,
-        counts: newCounts(),
+        counts,
       });
-      return { leases, alive: true };
+      return { leases, counts, used: 0, alive: true };
     });
   }
 
@@ -105,7 +109,9 @@ export class RateWorld {
   }
 
   #note(process: number, subject: string, taken: Taken): void {
-    if (this.processes[process]?.alive !== true) return;
+    const taker = this.processes[process];
+    if (taker?.alive !== true) return;
+    if (taken.kind === 'taken') taker.used += taken.windows.length;
     if (taken.kind === 'taken') this.admitted.push({ subject, window: Math.floor(this.nowMs / WINDOW_MS), process });
     else this.refused += 1;
   }

@@ -1,0 +1,105 @@
+/**
+ * Many keys with a rate limit of their own, each used once in a window: for how long do their leases block the event loop, and how long
+ * does a check wait? The limits run in this process, on a real PostgreSQL. A block is what the main thread computed between two turns of a
+ * timer, in processor time, so that other programs on the machine do not count.
+ */
+
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { newCounts } from '../src/metering/counts.ts';
+import { RateLeases } from '../src/metering/rate-leases.ts';
+import { openDatabase } from '../src/store/database.ts';
+import { openMetering, postgresMetering } from '../src/store/metering/metering.ts';
+import { openWorld } from './server-under-test.ts';
+import { printTable, type Row, scratch } from './stack.ts';
+
+const KEYS = Number(process.env['BENCH_LIMITS_KEYS'] ?? 100_000);
+const WINDOW_MS = 1000 * Number(process.env['BENCH_LIMITS_WINDOW_SECONDS'] ?? 30);
+/** The first window only makes the keys known. */
+const WINDOWS = 1 + Number(process.env['BENCH_LIMITS_WINDOWS'] ?? 2);
+/** Large enough for slices. */
+const LIMIT = 600;
+const STEP_MS = 5;
+const TICK_MS = 100;
+/** Around a border. */
+const BORDER_MS = 3000;
+const MOST_BLOCKED_MS = 50;
+const LONG_MS = 10;
+
+interface Blocks {
+  longestMs: number;
+  /** Of all that were longer than `LONG_MS`. */
+  sumMs: number;
+}
+
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
+export async function manyKeys(): Promise<{ readonly rows: readonly Row[]; readonly broken: readonly string[] }> {
+  await using world = await openWorld(join(scratch(), 'world'), () => Promise.resolve());
+  const db = openDatabase({ url: world.url });
+  const pool = openMetering(db);
+  const leases = new RateLeases({
+    store: postgresMetering(pool),
+    holder: 'bench',
+    windowMs: WINDOW_MS,
+    monotonicMs: () => performance.now(),
+    now: Date.now,
+    maxSubjects: 200_000,
+    counts: newCounts(),
+  });
+  const atBorder: Blocks = { longestMs: 0, sumMs: 0 };
+  const between: Blocks = { longestMs: 0, sumMs: 0 };
+  const waitedMs: number[] = [];
+  let failed = 0;
+  const use = (key: number): void => {
+    const askedMs = performance.now();
+    try {
+      const taken = leases.take('key', `key_${key}`, LIMIT);
+      if (taken instanceof Promise) void taken.then(() => waitedMs.push(performance.now() - askedMs));
+      else waitedMs.push(0);
+    } catch {
+      failed += 1;
+    }
+  };
+  const ticking = setInterval(() => void leases.tick(), TICK_MS);
+  await sleep(WINDOW_MS - (Date.now() % WINDOW_MS));
+  const beganMs = Date.now();
+  let beforeMs = cpuMs();
+  for (let done = 0; Date.now() - beganMs < WINDOWS * WINDOW_MS; ) {
+    await sleep(STEP_MS);
+    const blockedMs = cpuMs() - beforeMs;
+    const passedMs = Date.now() - beganMs;
+    if (passedMs > WINDOW_MS - BORDER_MS) {
+      const blocks = (passedMs + BORDER_MS) % WINDOW_MS < 2 * BORDER_MS ? atBorder : between;
+      blocks.longestMs = Math.max(blocks.longestMs, blockedMs);
+      if (blockedMs > LONG_MS) blocks.sumMs += blockedMs;
+    } else waitedMs.length = 0;
+    // A pause does not become a burst: what was due in it is not used.
+    const due = Math.floor((passedMs / WINDOW_MS) * KEYS);
+    for (done = Math.max(done, due - Math.ceil((KEYS / WINDOW_MS) * 50)); done < due; done++) use(done % KEYS);
+    // The turn that uses keys is not counted, only those in between.
+    beforeMs = cpuMs();
+  }
+  clearInterval(ticking);
+  await leases.stop();
+  await pool.close();
+  await db.close();
+  waitedMs.sort((a, b) => a - b);
+  const p99 = waitedMs[Math.floor(waitedMs.length * 0.99)] ?? 0;
+  const row = (name: string, { longestMs, sumMs }: Blocks): Row => ({
+    [`${KEYS} keys, each used once in ${WINDOW_MS / 1000} s`]: name,
+    'longest block (ms)': longestMs.toFixed(0),
+    [`blocks above ${LONG_MS} ms, together (ms)`]: sumMs.toFixed(0),
+  });
+  const rows = [row(`within ${BORDER_MS / 1000} s of a border`, atBorder), row('between', between)];
+  printTable(
+    `Event loop with many limited keys; a check waited ${p99.toFixed(1)} ms (p99), ${failed} found the queue full`,
+    rows,
+  );
+  const longest = Math.max(atBorder.longestMs, between.longestMs);
+  const broken = longest > MOST_BLOCKED_MS ? [`many keys: the event loop was blocked for ${longest.toFixed(0)} ms`] : [];
+  return { rows, broken };
+}

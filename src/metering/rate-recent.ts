@@ -1,0 +1,55 @@
+/**
+ * The subjects that were used in the last second or two: of those alone it is likely that they are used right after the next border.
+ * Before a border they are walked in bounded steps.
+ */
+
+import type { RateSubject } from './rate-subject.ts';
+
+const GENERATION_MS = 1000;
+
+export class RecentSubjects {
+  #current = new Set<RateSubject>();
+  #previous = new Set<RateSubject>();
+  #begunMs = Number.NEGATIVE_INFINITY;
+  #walk: Iterator<RateSubject, void> | undefined;
+  #walkedFor = Number.NaN;
+
+  note(subject: RateSubject, nowMs: number): void {
+    if (nowMs - this.#begunMs >= GENERATION_MS) {
+      this.#previous = nowMs - this.#begunMs >= 2 * GENERATION_MS ? new Set() : this.#current;
+      this.#current = new Set();
+      this.#begunMs = nowMs;
+    }
+    this.#current.add(subject);
+  }
+
+  forget(subject: RateSubject): void {
+    this.#current.delete(subject);
+    this.#previous.delete(subject);
+  }
+
+  /**
+   * Returns the next of them. A walk begins with each new window, and again when it has come to its end.
+   * @param most at most so many
+   */
+  next(window: number, most: number): RateSubject[] {
+    if (this.#walkedFor !== window) this.#walk = undefined;
+    this.#walkedFor = window;
+    this.#walk ??= this.#all();
+    const found: RateSubject[] = [];
+    while (found.length < most) {
+      const { value } = this.#walk.next();
+      if (value === undefined) {
+        this.#walk = undefined;
+        break;
+      }
+      found.push(value);
+    }
+    return found;
+  }
+
+  *#all(): Generator<RateSubject, void> {
+    yield* this.#previous;
+    yield* this.#current;
+  }
+}
