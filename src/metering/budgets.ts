@@ -18,8 +18,9 @@ import { Fault } from '../domain/errors.ts';
 import type { Budget } from './budget.ts';
 import { BudgetShelf, type PeriodOfTenant } from './budget-shelf.ts';
 import type { MeteringCounts } from './counts.ts';
+import { Outstanding } from './outstanding.ts';
 import type { TokenAnswer, TokenAsk, TokenStore } from './ports.ts';
-import { type Ended, Reservations } from './reservations.ts';
+import type { Ended } from './reservations.ts';
 import { runsLow, runsShort, sliceOf, surplusOf } from './slices.ts';
 import { askFor, learn, type TokenBatch } from './token-batch.ts';
 import { TokenWaiters } from './token-waiters.ts';
@@ -50,8 +51,6 @@ export interface TokenWish extends PeriodOfTenant {
 const NEWS_MS = 1000;
 const REVIEW_MS = 1000;
 const FORGET_MS = 60_000;
-/** Expired in one tick at most. */
-export const MAX_EXPIRED = 5000;
 /** After an outage of the store: other processes pass on the renewals that they kept meanwhile. */
 const RETURN_GRACE_MS = 5000;
 /** Of a quota: below it every token is given back at once. */
@@ -64,7 +63,7 @@ export const MAX_REVIEWED = 2000;
 export class Budgets {
   readonly #parts: BudgetsParts;
   readonly #budgets: BudgetShelf;
-  readonly #outstanding = new Reservations();
+  readonly #outstanding: Outstanding;
   /** Budgets that may have something to say to the store. */
   readonly #touched = new Set<Budget>();
   /** The same, but it may wait for the next review, or for the next statement. */
@@ -92,6 +91,7 @@ export class Budgets {
   constructor(parts: BudgetsParts) {
     this.#parts = parts;
     this.#budgets = new BudgetShelf(parts.maxBudgets);
+    this.#outstanding = new Outstanding({ ...parts, onEnded: (ended, spent) => this.#free(ended, spent) });
     const now = parts.monotonicMs();
     this.#heardAtMs = now;
     this.#askedAtMs = now;
@@ -114,34 +114,24 @@ export class Budgets {
 
   /** A request of this process is over, and what it spent is booked. */
   settled(counter: number, spent: number): void {
-    const ended = this.#outstanding.take(counter);
-    if (ended === undefined) return;
-    this.#parts.counts.tokensSettled += ended.amount;
-    this.#free(ended, spent);
+    this.#outstanding.settled(counter, spent);
   }
 
-  /**
-   * A request of this process is still running.
-   * @param ageMs since that was heard of
-   */
-  renew(counter: number, ageMs: number): void {
-    const { counts, monotonicMs, reservationTtlMs } = this.#parts;
-    if (this.#outstanding.renew(counter, monotonicMs() - ageMs + reservationTtlMs)) counts.reservationsRenewed += 1;
+  /** A request of this process is still running, as this process hears. */
+  renew(counter: number): void {
+    this.#outstanding.renew(counter, this.#parts.monotonicMs());
   }
 
   /** A check of this process was cancelled: its tokens can be reserved again at once. */
   release(counter: number): void {
-    const ended = this.#outstanding.take(counter);
-    if (ended === undefined) return;
-    this.#parts.counts.reservationsReleased += 1;
-    this.#parts.counts.tokensReleased += ended.amount;
-    this.#free(ended, 0);
+    this.#outstanding.release(counter);
   }
 
   /** Asks for what will be needed and gives back what is not; every 100 ms or so. Resolves when the store has answered. */
   tick(): Promise<void> {
     const now = this.#parts.monotonicMs();
-    this.#expire(now);
+    // A reservation expires when an answer of the store that was asked for after its time did not renew it.
+    if (now - this.#returnedAtMs >= RETURN_GRACE_MS) this.#outstanding.expire(this.#heardAtMs);
     this.#review(now);
     const listens = this.#outstanding.size > 0 && now - this.#askedAtMs >= NEWS_MS;
     const speaks = this.#touched.size > 0 || (this.#patientIsDue && this.#patient.size > 0);
@@ -203,11 +193,8 @@ export class Budgets {
   }
 
   #reserve(budget: Budget, amount: number, counter: number, now: number): void {
-    const { counts, maxReservations, reservationTtlMs } = this.#parts;
-    if (this.#outstanding.size >= maxReservations) this.#expired(this.#outstanding.takeOldest());
     budget.reserve(amount);
-    counts.tokensReserved += amount;
-    this.#outstanding.add(counter, budget, amount, now + reservationTtlMs);
+    this.#outstanding.add(counter, budget, amount, now);
   }
 
   #wait(budget: Budget, amount: number, counter: number): Promise<boolean> {
@@ -221,20 +208,6 @@ export class Budgets {
     // Where little is left, others may be waiting for it.
     const scarce = this.#stopping || budget.left(budget.quota) < budget.quota * SCARCE_SHARE;
     (scarce ? this.#touched : this.#patient).add(budget);
-  }
-
-  /** A reservation expires when an answer of the store that left after its time did not renew it; not while the store is away. */
-  #expire(now: number): void {
-    if (now - this.#returnedAtMs < RETURN_GRACE_MS) return;
-    for (let i = 0; i < MAX_EXPIRED; i++) if (!this.#expired(this.#outstanding.takeExpired(this.#heardAtMs))) return;
-  }
-
-  #expired(expired: Ended | undefined): boolean {
-    if (expired === undefined) return false;
-    this.#parts.counts.reservationsExpired += 1;
-    this.#parts.counts.tokensExpired += expired.amount;
-    this.#free(expired, 0);
-    return true;
   }
 
   /** Looks at every budget, some in each tick: gives back what lies unused, and forgets what has not been in use for long. */
@@ -363,7 +336,7 @@ export class Budgets {
       if (budget.uncertain) this.#touched.add(budget);
       learn(budget, ask, grant, now);
     }
-    for (const { counters, ageMs } of renewals) for (const counter of counters) this.renew(counter, ageMs);
+    for (const { counters, ageMs } of renewals) for (const counter of counters) this.#outstanding.renew(counter, now - ageMs);
     this.#heard = news.map(({ id }) => id);
     for (const { counters, totals } of news) for (const [i, counter] of counters.entries()) this.settled(counter, totals[i] ?? 0);
   }

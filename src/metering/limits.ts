@@ -131,7 +131,7 @@ export class Limits {
     if (kind === undefined || holder === undefined || counter === undefined) return;
     switch (kind) {
       case 'budget':
-        if (holder === this.#parts.holder) this.#budgets.renew(counter, 0);
+        if (holder === this.#parts.holder) this.#budgets.renew(counter);
         else this.#changes.add({ kind: 'renew-tokens', holder, counter });
         break;
       case 'adds-collection':

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { mayspend } from '../../src/metering/admission.ts';
-import { MAX_EXPIRED, MAX_REVIEWED } from '../../src/metering/budgets.ts';
+import { MAX_REVIEWED } from '../../src/metering/budgets.ts';
+import { MAX_EXPIRED } from '../../src/metering/outstanding.ts';
 import { usedOf } from './support/memory-store.ts';
 import { askOf, type Running, TTL_MS, World } from './support/world.ts';
 

@@ -1,0 +1,91 @@
+/** A reservation lives as long as its request: through a real Envoy, the whole server as a process and a real PostgreSQL. */
+
+import { once } from 'node:events';
+import { type ClientRequest, request } from 'node:http';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { startUpstream, type Upstream } from '../../src/demo/upstream.ts';
+import { ADMIN, done, login, makeKey, SECRET_KEY } from '../server/support/client.ts';
+import { metric, openStand, type Server, type Stand } from '../server/support/postern.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { type Edge, startEdge } from '../support/envoy.ts';
+import { send } from '../support/http.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const REPORT_EVERY_MS = 500;
+const TTL_MS = 6 * REPORT_EVERY_MS;
+const PATIENT = { timeout: 60_000, interval: 200 };
+
+let stand: Stand;
+let database: FreshDatabase;
+let server: Server;
+let upstream: Upstream;
+let edge: Edge;
+let key: string;
+
+beforeAll(async () => {
+  [stand, database, upstream] = await Promise.all([openStand(), freshDatabase(), startUpstream('127.0.0.1', 0)]);
+  server = await stand.serve({
+    POSTERN_DATABASE_URL: database.url,
+    POSTERN_SECRET_KEY: SECRET_KEY,
+    POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
+    POSTERN_LIMITS_RESERVATION_TTL: `${TTL_MS / 1000}s`,
+  });
+  const { grpc, http } = server;
+  edge = await startEdge({ grpc, http, upstream: `127.0.0.1:${upstream.port}`, reportEvery: `${REPORT_EVERY_MS / 1000}s` });
+  const admin = await login(http);
+  const body = { id: 'streams', name: 'streams', quotas: { monthly_tokens: 1750 } };
+  await done(http, 'POST', '/v1/iam/tenants', { token: admin, body });
+  ({ key } = await makeKey(http, admin, { tenant: 'streams', scopes: ['chat:*'] }));
+});
+
+afterAll(async () => {
+  await edge?.stop();
+  await upstream?.close();
+  await stand?.close();
+  await database?.close();
+});
+
+const chat = { model: 'm', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 900 };
+const headers = (): Record<string, string> => ({ authorization: `Bearer ${key}`, 'content-type': 'application/json' });
+
+async function ask(): Promise<number> {
+  const path = '/v1/chat/completions';
+  return (await send(edge.url, { method: 'POST', path, headers: headers(), body: JSON.stringify(chat) })).status;
+}
+
+/** Begins a stream that goes on until the client leaves it. */
+async function beginStream(): Promise<ClientRequest> {
+  const outgoing = request({
+    host: '127.0.0.1',
+    port: edge.port,
+    method: 'POST',
+    path: '/v1/chat/completions',
+    agent: false,
+    headers: { ...headers(), 'x-demo': 'hang-after=3' },
+  });
+  outgoing.on('error', () => undefined);
+  outgoing.end(JSON.stringify({ ...chat, stream: true }));
+  const [incoming] = await once(outgoing, 'response');
+  expect(incoming.statusCode).toBe(200);
+  incoming.on('error', () => undefined);
+  await once(incoming, 'data');
+  return outgoing;
+}
+
+const read = (name: string): Promise<number> => metric(server.admin, name);
+
+it('a stream that lasts longer than a reservation keeps its own, and gives it back when its client leaves', async () => {
+  const outgoing = await beginStream();
+  // Envoy reported it for longer than a reservation lasts.
+  const reports = (2 * TTL_MS) / REPORT_EVERY_MS;
+  await expect.poll(() => read('postern_reservations_renewed_total'), PATIENT).toBeGreaterThan(reports);
+  expect(await read('postern_access_log_running_total')).toBeGreaterThan(reports);
+  expect(await read('postern_metering_held{kind="reserved_tokens"}')).toBe(900);
+  expect(await read('postern_reservations_expired_total')).toBe(0);
+  expect(await ask()).toBe(429);
+
+  outgoing.destroy();
+  await expect.poll(ask, PATIENT).toBe(200);
+  expect(await read('postern_reservations_expired_total')).toBe(0);
+});

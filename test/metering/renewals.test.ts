@@ -1,0 +1,102 @@
+/** Reservations of two processes on one real PostgreSQL: renewals that the other process hears of, and releases. */
+
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Admission, AdmitAsk } from '../../src/metering/admission.ts';
+import { Limits } from '../../src/metering/limits.ts';
+import { holderName } from '../../src/metering/reservation-ids.ts';
+import type { Database } from '../../src/store/database.ts';
+import { openMetering, postgresMetering } from '../../src/store/metering/metering.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { askOf } from './support/world.ts';
+
+const TTL_MS = 1500;
+const KEY = Buffer.alloc(16, 3);
+const PATIENT = { timeout: 30_000, interval: 100 };
+
+let database: FreshDatabase;
+let pools: Database[];
+let limits: Limits[];
+
+beforeAll(async () => {
+  database = await freshDatabase();
+  pools = [openMetering(database.db), openMetering(database.db)];
+  limits = pools.map(
+    (pool) =>
+      new Limits({
+        store: postgresMetering(pool),
+        holder: holderName(randomBytes(8)),
+        reservationKey: KEY,
+        windowMs: 60_000,
+        tokenEstimate: 10,
+        reservationTtlMs: TTL_MS,
+        now: Date.now,
+        monotonicMs: () => performance.now(),
+      }),
+  );
+  for (const each of limits) await each.start();
+});
+
+afterAll(async () => {
+  for (const each of limits ?? []) await each.stop();
+  for (const pool of pools ?? []) await pool.close();
+  await database?.close();
+});
+
+function both(): readonly [Limits, Limits] {
+  const [one, two] = limits;
+  if (one === undefined || two === undefined) throw new Error('there are no two processes');
+  return [one, two];
+}
+
+const admit = async (by: Limits, ask: Partial<AdmitAsk>): Promise<Admission> => await by.admit(askOf(ask));
+
+async function admitted(by: Limits, ask: Partial<AdmitAsk>): Promise<string> {
+  const admission = await admit(by, ask);
+  if (admission.kind !== 'admitted' || admission.reservation === undefined) return expect.fail('refused');
+  return admission.reservation;
+}
+
+test('tokens stay reserved beyond their time while another process hears that the request is still running, and no longer', async () => {
+  const [holder, other] = both();
+  const ask = { tenantId: 'streams', metered: true, monthlyTokens: 1000, askedTokens: 900 };
+  const reservation = await admitted(holder, ask);
+  const renewed = (): number => {
+    other.renew(reservation);
+    return holder.stats.reservationsRenewed;
+  };
+  // The other process sends at most two renewals of one reservation in a second: it is heard of for 3 s and more.
+  await expect.poll(renewed, PATIENT).toBeGreaterThanOrEqual((3 * TTL_MS) / 1000 + 2);
+  expect(holder.stats).toMatchObject({ reservationsExpired: 0, budgets: { outstanding: 1, reserved: 900 } });
+  expect(await admit(other, ask)).toMatchObject({ kind: 'refused', code: 'insufficient_quota' });
+  await expect.poll(() => holder.stats.reservationsExpired, PATIENT).toBe(1);
+  await expect.poll(async () => (await admit(other, ask)).kind, PATIENT).toBe('admitted');
+});
+
+test('a collection stays reserved beyond its time while any process hears that the request is still running, and no longer', async () => {
+  const [holder, other] = both();
+  const ask = { tenantId: 'creates', createsCollection: true, maxCollections: 1 };
+  const reservation = await admitted(holder, ask);
+  const reservedUntil = async (): Promise<number> => {
+    other.renew(reservation);
+    const [row] = await database.db.query({ text: `select expires_at from collection_reservations where tenant_id = 'creates'` });
+    return Number(row?.['expires_at']);
+  };
+  const first = await reservedUntil();
+  await expect.poll(reservedUntil, PATIENT).toBeGreaterThan(first + 2 * TTL_MS);
+  expect(await admit(other, ask)).toMatchObject({ kind: 'refused', code: 'insufficient_quota' });
+  await expect.poll(async () => (await admit(other, ask)).kind, PATIENT).toBe('admitted');
+});
+
+test('a cancelled check gives back its tokens and its collection at once, for the other process too', async () => {
+  const [holder, other] = both();
+  const spend = { tenantId: 'cancels', metered: true, monthlyTokens: 1000, askedTokens: 900 };
+  const create = { tenantId: 'cancels', createsCollection: true, maxCollections: 1 };
+  const reservations = [await admitted(holder, spend), await admitted(holder, create)];
+  for (const ask of [spend, create]) expect((await admit(other, ask)).kind).toBe('refused');
+  const { reservationsExpired } = holder.stats;
+  for (const reservation of reservations) holder.release(reservation);
+  expect(holder.stats.reservationsReleased).toBe(2);
+  for (const ask of [spend, create]) await expect.poll(async () => (await admit(other, ask)).kind, PATIENT).toBe('admitted');
+  expect(holder.stats.reservationsExpired).toBe(reservationsExpired);
+});
