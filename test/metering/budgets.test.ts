@@ -14,6 +14,8 @@ const BEAT_MS = 6000;
 type Step =
   | { readonly kind: 'admit'; readonly process: number; readonly amount: number; readonly count: number }
   | { readonly kind: 'end'; readonly told: readonly number[]; readonly which: number; readonly share: number }
+  | { readonly kind: 'renew'; readonly process: number; readonly which: number }
+  | { readonly kind: 'cancel'; readonly which: number }
   | { readonly kind: 'lost'; readonly which: number }
   | { readonly kind: 'tick'; readonly process: number }
   | { readonly kind: 'advance'; readonly ms: number }
@@ -43,6 +45,8 @@ const sound: fc.WeightedArbitrary<Step>[] = [
       share: fc.oneof(fc.constant(1), fc.double({ min: 0, max: 1, noNaN: true })),
     }),
   },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('renew' as const), process, which }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('cancel' as const), which }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('lost' as const), which }) },
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('tick' as const), process }) },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: fc.integer({ min: 1, max: 700 }) }) },
@@ -75,6 +79,11 @@ function tokensOf(world: World, { reservation }: Running): number {
   return world.ids.read(reservation)?.tokens ?? 0;
 }
 
+/** Its reservation may have expired. */
+function isStale(world: World, { sinceMs }: Running): boolean {
+  return world.nowMs - sinceMs >= TTL_MS - BEAT_MS;
+}
+
 function isBooked(world: World, { reservation }: Running): boolean {
   const { holder = '', counter = 0 } = world.ids.read(reservation) ?? {};
   return world.store.isSettled(holder, counter);
@@ -85,7 +94,7 @@ function isBooked(world: World, { reservation }: Running): boolean {
  * @param lastsMs how long a reservation surely is
  */
 function committed(world: World, told: Told, lastsMs: number): number {
-  const young = ({ admittedMs }: Running): boolean => world.nowMs - admittedMs < lastsMs;
+  const young = ({ sinceMs }: Running): boolean => world.nowMs - sinceMs < lastsMs;
   let sum = 0;
   // Whoever was told may crash before it is booked: then the reservation lasts as long as one that nobody told the end of.
   for (const [request, tokens] of told.spent) if (isBooked(world, request) || young(request)) sum += tokens;
@@ -114,8 +123,7 @@ async function run(
       case 'end': {
         const request = world.running[step.which % Math.max(1, world.running.length)];
         if (request === undefined) break;
-        const stale = world.nowMs - request.admittedMs >= TTL_MS - BEAT_MS;
-        if (stale && !late) break;
+        if (isStale(world, request) && !late) break;
         const total = Math.floor(tokensOf(world, request) * step.share);
         for (const i of step.told) world.end(i, request, { total });
         told.spent.set(request, total);
@@ -124,6 +132,20 @@ async function run(
           step.told.flatMap((i) => world.processes[i] ?? []),
         );
         world.running.splice(world.running.indexOf(request), 1);
+        break;
+      }
+      case 'renew': {
+        const request = world.running[step.which % Math.max(1, world.running.length)];
+        if (request === undefined) break;
+        world.renew(step.process, request);
+        // Another process's word of it may be lost on the way, and comes too late once it has expired.
+        const own = world.processes[step.process] === request.process;
+        if (own && !isStale(world, request)) request.sinceMs = world.nowMs;
+        break;
+      }
+      case 'cancel': {
+        const [request] = world.running.splice(step.which % Math.max(1, world.running.length), 1);
+        if (request?.process?.alive === true) request.process.limits.release(request.reservation);
         break;
       }
       case 'lost':

@@ -31,6 +31,8 @@ export interface Running {
   readonly tenant: string;
   readonly process: Process | undefined;
   readonly admittedMs: number;
+  /** Since when its reservation surely lasts as long as one does. */
+  sinceMs: number;
 }
 
 export function askOf(parts: Partial<AdmitAsk>): AdmitAsk {
@@ -145,6 +147,7 @@ export class World {
           tenant: ask.tenantId,
           process: admitting,
           admittedMs: this.nowMs,
+          sinceMs: this.nowMs,
         });
       }
     };
