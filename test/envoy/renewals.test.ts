@@ -7,7 +7,7 @@ import { startUpstream, type Upstream } from '../../src/demo/upstream.ts';
 import { ADMIN, done, login, makeKey, SECRET_KEY } from '../server/support/client.ts';
 import { metric, openStand, type Server, type Stand } from '../server/support/postern.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
-import { type Edge, startEdge } from '../support/envoy.ts';
+import { type Edge, replacing, startEdge } from '../support/envoy.ts';
 import { send } from '../support/http.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -32,7 +32,10 @@ beforeAll(async () => {
     POSTERN_LIMITS_RESERVATION_TTL: `${TTL_MS / 1000}s`,
   });
   const { grpc, http } = server;
-  edge = await startEdge({ grpc, http, upstream: `127.0.0.1:${upstream.port}`, reportEvery: `${REPORT_EVERY_MS / 1000}s` });
+  edge = await startEdge(
+    { grpc, http, upstream: `127.0.0.1:${upstream.port}` },
+    replacing({ 'access_log_flush_interval: 10s': `access_log_flush_interval: ${REPORT_EVERY_MS / 1000}s` }),
+  );
   const admin = await login(http);
   const body = { id: 'streams', name: 'streams', quotas: { monthly_tokens: 1750 } };
   await done(http, 'POST', '/v1/iam/tenants', { token: admin, body });

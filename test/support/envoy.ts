@@ -31,8 +31,6 @@ export interface EdgeParts {
   readonly http: string;
   /** `host:port` behind it all. */
   readonly upstream: string;
-  /** How often running requests are reported to the access log, for example `0.5s`. Default: as the configuration says. */
-  readonly reportEvery?: string;
 }
 
 export interface Edge extends RunningEnvoy {
@@ -50,21 +48,6 @@ export async function startEdge(parts: EdgeParts, edit: EditConfig = (text) => t
   const { grpc, meter = grpc, http, upstream } = parts;
   const places = { edge: '127.0.0.1:0', 'postern-grpc': grpc, 'postern-meter': meter, 'postern-http': http, upstream };
   return startConfig(placeAddresses(text, { admin: '127.0.0.1:0', places }));
-/** Starts `envoy/demo.yaml`, its listener on a free port. */
-export async function startEdge(parts: EdgeParts): Promise<Edge> {
-  const text = await readFile(DEMO_CONFIG, 'utf8');
-  const places = { edge: '127.0.0.1:0', 'postern-grpc': parts.grpc, 'postern-http': parts.http, upstream: parts.upstream };
-  const config = placeAddresses(text, { admin: '127.0.0.1:0', places });
-  if (parts.reportEvery !== undefined) reportEvery(config, parts.reportEvery);
-  return startConfig(config);
-}
-
-/** Sets `access_log_flush_interval` of every HttpConnectionManager in a configuration. */
-function reportEvery(config: object, interval: string): void {
-  for (const value of Object.values(config)) if (typeof value === 'object' && value !== null) reportEvery(value, interval);
-  if ('stat_prefix' in config && 'http_filters' in config) {
-    Object.assign(config, { access_log_options: { access_log_flush_interval: interval } });
-  }
 }
 
 /**
