@@ -4,6 +4,9 @@
  * read -> match the route -> read the credential -> resolve it -> decide -> write. Warm, nothing here waits. Every answer begins as a
  * denial: the bytes of an allow exist only once the last stage has made them of an `Allow`, and anything thrown on the way, at any
  * stage, is this request's 503 and no other's.
+ *
+ * A check that has to wait is given up before its caller gives up, so that the client gets this server's 503 with `Retry-After` and not
+ * Envoy's empty one. A check whose call is over is not decided, and what the limits reserve for it is released when they have answered.
  */
 
 import { decide } from '../decision/decide.ts';
@@ -16,10 +19,11 @@ import type { CheckRequest } from './check-input.ts';
 import { readCheckRequest } from './check-request.ts';
 import { createAllowWriter } from './check-response.ts';
 import { type Denial, denialAnswer } from './denied-response.ts';
+import type { UnaryCall } from './grpc/unary.ts';
 import type { Admission, Limiter, Observer, Outcome, Resolution, Resolver } from './ports.ts';
 import { createRandomPool, type RandomPool } from './random-pool.ts';
 import { createRequestIds } from './request-id.ts';
-import { within } from './within.ts';
+import { CANCELLED, within } from './within.ts';
 
 export interface GateParts {
   readonly routes: RouteTable;
@@ -33,21 +37,31 @@ export interface GateParts {
   readonly forwardCredential: boolean;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
-  /** Milliseconds of a clock that nobody sets, for how long a check takes. */
+  /** The clock of `performance.now()`, in milliseconds: for deadlines, and for how long a check takes. */
   readonly monotonicMs?: () => number;
   readonly random?: RandomPool;
-  /** How long a check waits for its look-ups before it is a fault. */
+  /** How long a check may wait, for its lookups and its limits together, before it is a fault; less if its deadline is nearer. */
   readonly maxWaitMs?: number;
 }
 
-/** Answers one check. Never throws, and the promise never rejects. */
-export type Gate = (bytes: Buffer) => Buffer | Promise<Buffer>;
+/** Answers one check; default: a call that never ends. Never throws, and the promise never rejects. */
+export type Gate = (bytes: Buffer, call?: UnaryCall) => Buffer | Promise<Buffer>;
 
 const DEFAULT_MAX_WAIT_MS = 2000;
+/** What is left of a caller's time for the answer's way back, and for an event loop that is busy: a fifth, but no more than 100 ms. */
+const MARGIN_SHARE = 0.2;
+const MAX_MARGIN_MS = 100;
+type Admitted = Extract<Admission, { readonly kind: 'admitted' }>;
+
 const monotonic = (): number => performance.now();
 const PUBLIC: PublicAllow = Object.freeze({ kind: 'public' });
 const ADMITTED: Admission = Object.freeze({ kind: 'admitted', reservation: undefined, rate: undefined });
-const UNLIMITED: Limiter = { admit: () => ADMITTED };
+const UNLIMITED: Limiter = { admit: () => ADMITTED, release: () => undefined };
+const ENDLESS: UnaryCall = Object.freeze({
+  deadlineMs: Number.POSITIVE_INFINITY,
+  onCancel: () => undefined,
+  releaseUnlessDelivered: () => undefined,
+});
 const MALFORMED: Denial = Object.freeze({
   code: 'malformed_request',
   detail: 'The check could not be read, or describes no HTTP request.',
@@ -61,6 +75,7 @@ const LAST_RESORT = denialAnswer(UNAVAILABLE, 'req_00000000000000000000000000');
 
 /** What is known of a check under way. */
 interface Attempt {
+  readonly call: UnaryCall;
   /** Milliseconds since the epoch. */
   readonly startedAtMs: number;
   /** By the monotonic clock. */
@@ -84,12 +99,13 @@ export function createGate(parts: GateParts): Gate {
   const requestIds = createRequestIds(random);
   const writer = createAllowWriter(parts.forwardCredential, random);
 
-  function check(bytes: Buffer): Buffer | Promise<Buffer> {
+  function check(bytes: Buffer, call = ENDLESS): Buffer | Promise<Buffer> {
     let attempt: Attempt | undefined;
     try {
       const cameAtMs = monotonicMs();
       const startedAtMs = now();
-      attempt = { startedAtMs, cameAtMs, requestId: requestIds(startedAtMs), request: undefined };
+      attempt = { call, startedAtMs, cameAtMs, requestId: requestIds(startedAtMs), request: undefined };
+      if (cameAtMs >= call.deadlineMs) throw new Fault('the time of the check was over when its message was whole');
       const message = readCheckRequest(bytes, trustedHops);
       if (message.kind === 'malformed') return deny(attempt, MALFORMED, undefined);
       attempt.request = message;
@@ -120,11 +136,17 @@ export function createGate(parts: GateParts): Gate {
 
   async function wait(attempt: Attempt, request: CheckRequest, match: RouteMatch, pending: Promise<Resolution>): Promise<Buffer> {
     try {
-      const resolution = await within(pending, maxWaitMs);
+      const resolution = await within(pending, mayWaitMs(attempt), attempt.call);
       return conclude(attempt, request, match, resolution, now());
     } catch (error) {
       return fault(attempt, error);
     }
+  }
+
+  /** Returns how long this check may still wait, in milliseconds. */
+  function mayWaitMs({ call, cameAtMs }: Attempt): number {
+    const margin = Math.min(MAX_MARGIN_MS, (call.deadlineMs - cameAtMs) * MARGIN_SHARE);
+    return Math.max(0, Math.min(cameAtMs + maxWaitMs, call.deadlineMs - margin) - monotonicMs());
   }
 
   /** Lines 5 to 15 of the decision, and then what limits allow. */
@@ -153,18 +175,31 @@ export function createGate(parts: GateParts): Gate {
     allow: Allow,
     pending: Promise<Admission>,
   ): Promise<Buffer> {
+    let admission: Admission;
     try {
-      return admit(attempt, request, allow, await within(pending, maxWaitMs));
+      admission = await within(pending, mayWaitMs(attempt), attempt.call);
+    } catch (error) {
+      // The limits may still admit what was given up.
+      pending.then(release, () => undefined);
+      return fault(attempt, error);
+    }
+    try {
+      return admit(attempt, request, allow, admission);
     } catch (error) {
       return fault(attempt, error);
     }
+  }
+
+  function release(admission: Admission): void {
+    if (admission.kind === 'admitted' && admission.reservation !== undefined) limiter.release(admission.reservation);
   }
 
   /** Lines 16 and 17. */
   function admit(attempt: Attempt, request: CheckRequest, allow: Allow, admission: Admission): Buffer {
     switch (admission.kind) {
       case 'admitted': {
-        const bytes = writer.allow(allow, admission, attempt.requestId, request.aliases);
+        const bytes = writeAllow(attempt, request, allow, admission);
+        if (admission.reservation !== undefined) attempt.call.releaseUnlessDelivered(limiter, admission.reservation);
         report(attempt, 'allow', allow, undefined);
         return bytes;
       }
@@ -179,6 +214,15 @@ export function createGate(parts: GateParts): Gate {
       }
       default:
         return admission satisfies never;
+    }
+  }
+
+  function writeAllow(attempt: Attempt, request: CheckRequest, allow: Allow, admission: Admitted): Buffer {
+    try {
+      return writer.allow(allow, admission, attempt.requestId, request.aliases);
+    } catch (error) {
+      release(admission);
+      throw error;
     }
   }
 
@@ -203,6 +247,8 @@ export function createGate(parts: GateParts): Gate {
   }
 
   function fault(attempt: Attempt | undefined, error: unknown): Buffer {
+    // Neither a fault nor an outcome: nobody gets an answer. The server counts such calls.
+    if (error === CANCELLED) return LAST_RESORT;
     let bytes = LAST_RESORT;
     try {
       if (attempt !== undefined) bytes = denialAnswer(UNAVAILABLE, attempt.requestId);

@@ -1,12 +1,15 @@
 /** `grpc.health.v1.Health`, truthful: serving only while this server is ready to decide. https://grpc.io/docs/guides/health-checking/ */
 
-import type { GrpcMethods, OpenCall } from './grpc/calls.ts';
+import type { GrpcMethods } from './grpc/calls.ts';
+import type { OpenCall } from './grpc/server-stream.ts';
 import { failure } from './grpc/status.ts';
 import { MALFORMED, readLength, readTag, readText, requireUtf8, skipField } from './wire-read.ts';
 
 /** The services that answer by name; the empty name stands for the server. */
 const SERVICES: ReadonlySet<string> = new Set(['', 'envoy.service.auth.v3.Authorization']);
 const MAX_WATCHERS = 1024;
+/** Far more than the name of a service. */
+const MAX_REQUEST_BYTES = 4096;
 
 /** HealthCheckResponse.status = 1 */
 const SERVING = Buffer.from([0x08, 1]);
@@ -33,6 +36,7 @@ export function createHealth(): Health {
     methods: {
       '/grpc.health.v1.Health/Check': {
         kind: 'unary',
+        maxMessageBytes: MAX_REQUEST_BYTES,
         answer(message) {
           const service = readService(message);
           if (service === undefined) return NO_REQUEST;
@@ -41,6 +45,7 @@ export function createHealth(): Health {
       },
       '/grpc.health.v1.Health/Watch': {
         kind: 'server-stream',
+        maxMessageBytes: MAX_REQUEST_BYTES,
         open(message, call) {
           const service = readService(message);
           if (service === undefined) return NO_REQUEST;

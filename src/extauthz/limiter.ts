@@ -5,8 +5,11 @@ import type { AdmitAsk } from '../metering/admission.ts';
 import type { Limits } from '../metering/limits.ts';
 import type { FinishedListener, Limiter } from './ports.ts';
 
-export function limiterOver(limits: Pick<Limits, 'admit'>): Limiter {
-  return { admit: (allow) => limits.admit(askOf(allow)) };
+export function limiterOver(limits: Pick<Limits, 'admit' | 'release'>): Limiter {
+  return {
+    admit: (allow) => limits.admit(askOf(allow)),
+    release: (reservation) => limits.release(reservation),
+  };
 }
 
 export function settlingWith(limits: Pick<Limits, 'settle' | 'renew'>): FinishedListener {

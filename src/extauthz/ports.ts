@@ -62,6 +62,11 @@ export type Admission =
 export interface Limiter {
   /** The value itself when it is at hand; throws or rejects when it cannot say. */
   admit(allow: Allow, nowMs: number): Admission | Promise<Admission>;
+  /**
+   * Gives back what an admission reserved whose request does not go on: its tokens, or its collection. The share of the rate limit is
+   * not given back. Idempotent. Never throws.
+   */
+  release(reservation: string): void;
 }
 
 /** Takes the reports of Envoy's access log. If a call throws, that entry counts as failed. */

@@ -3,16 +3,22 @@
 import { type AccessLogStats, createAccessLog } from './access-log/service.ts';
 import type { Gate } from './gate.ts';
 import type { GrpcMethods } from './grpc/calls.ts';
+import type { CallStats } from './grpc/open-calls.ts';
 import { type GrpcServer, type ListenAt, startGrpc, type TlsMaterial } from './grpc/server.ts';
 import { createHealth } from './health.ts';
 import { openToGroup, removeStaleSocket, socketPath } from './listen-address.ts';
 import type { FinishedListener } from './ports.ts';
 import { readTlsFiles, type TlsFiles } from './tls.ts';
+import { type TlsReload, type TlsReloadParts, watchTlsFiles } from './tls-reload.ts';
 
 export interface ExtAuthzOptions {
   /** `host:port` (port 0 takes a free one) or `unix:/path`. */
   readonly listen: string;
   readonly tls?: TlsFiles | undefined;
+  /** Called when the TLS files have changed: they are in use, or they are bad and the ones before stay. */
+  readonly onTlsReload?: (reload: TlsReload) => void;
+  /** For tests; default: the files are read every 5 s. */
+  readonly tlsTicking?: TlsReloadParts['ticking'];
   /** True where other processes of this server share the address, and the first of them has made way for a socket. */
   readonly shared?: boolean;
   /** Told of each request that is over; without one no access log is taken. */
@@ -25,6 +31,7 @@ export interface ExtAuthzServer {
   /** What health checks are told from now on. It begins as not ready. */
   setReady(ready: boolean): void;
   readonly accessLog: AccessLogStats;
+  readonly calls: CallStats;
   /** Not ready at once, no new connections; resolves when the running checks are answered, or after `graceMs`, when what is left is cut. */
   drain(graceMs: number): Promise<void>;
 }
@@ -45,6 +52,16 @@ export async function startExtAuthz(gate: Gate, options: ExtAuthzOptions): Promi
     ...accessLog?.methods,
   };
   const server = await start(methods, address, tls);
+  const stopReloads =
+    options.tls === undefined || tls === undefined
+      ? undefined
+      : watchTlsFiles({
+          files: options.tls,
+          inUse: tls,
+          apply: (material) => server.setTls(material),
+          onReload: options.onTlsReload ?? (() => undefined),
+          ticking: options.tlsTicking,
+        });
   if (path !== undefined) await openToGroup(path);
   let drained: Promise<void> | undefined;
   return {
@@ -53,7 +70,11 @@ export async function startExtAuthz(gate: Gate, options: ExtAuthzOptions): Promi
     get accessLog() {
       return accessLog?.stats ?? NO_LOG;
     },
+    get calls() {
+      return server.stats;
+    },
     drain(graceMs) {
+      stopReloads?.();
       health.setServing(false);
       health.endWatches();
       accessLog?.end();

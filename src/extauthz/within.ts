@@ -1,18 +1,33 @@
 /** Waiting, with an end. */
 
 import { Fault } from '../domain/errors.ts';
+import type { UnaryCall } from './grpc/unary.ts';
 
-/** The promise's value, or a fault once `maxMs` milliseconds have passed. */
-export function within<T>(pending: Promise<T>, maxMs: number): Promise<T> {
+/** What a wait ends with when its call is over before it: there is nobody to answer. */
+export const CANCELLED = new Error('the call is over');
+
+/** Returns the promise's value. Rejects with a `Fault` after `maxMs` milliseconds, and with `CANCELLED` when the call is over. */
+export function within<T>(pending: Promise<T>, maxMs: number, call: UnaryCall): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Fault(`a look-up took longer than ${maxMs} ms`)), maxMs);
+    const timer = setTimeout(() => {
+      call.onCancel(undefined);
+      reject(new Fault(`a check waited for ${Math.round(maxMs)} ms in vain`));
+    }, maxMs);
+    call.onCancel(() => {
+      clearTimeout(timer);
+      reject(CANCELLED);
+    });
+    const over = (): void => {
+      clearTimeout(timer);
+      call.onCancel(undefined);
+    };
     pending.then(
       (value) => {
-        clearTimeout(timer);
+        over();
         resolve(value);
       },
       (error: unknown) => {
-        clearTimeout(timer);
+        over();
         reject(error);
       },
     );

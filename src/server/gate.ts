@@ -76,13 +76,20 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
   const grpc = await listening(
     'grpc.listen',
     listen,
-    startExtAuthz(gate, { listen, tls: config.grpc.tls, shared: wiring.sharesAddress, listener: settlingWith(limits) }),
+    startExtAuthz(gate, {
+      listen,
+      tls: config.grpc.tls,
+      onTlsReload: telemetry.tlsReload,
+      shared: wiring.sharesAddress,
+      listener: settlingWith(limits),
+    }),
   );
   starting.defer(() => grpc.drain(DRAIN_MS));
   telemetry.watchMetering(
     () => limits.stats,
     () => grpc.accessLog,
   );
+  telemetry.watchCalls(() => grpc.calls);
 
   const updateHealth = async (): Promise<void> => grpc.setReady((await ready()).length === 0);
   await updateHealth();

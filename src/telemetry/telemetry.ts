@@ -5,6 +5,7 @@ import { type CheckObserver, checkObserver } from './check-observer.ts';
 import { DecisionLog } from './decision-log.ts';
 import { DecisionTally } from './decision-tally.ts';
 import { type DirectoryReport, directoryReports } from './directory-metrics.ts';
+import { type CallStats, type TlsReload, tlsReloads, watchCalls } from './grpc-metrics.ts';
 import { type Log, type LogOptions, startLogging } from './log.ts';
 import { type AccessLogStats, type MeteringStats, watchAccessLog, watchMetering } from './metering-metrics.ts';
 import { type LoginOutcome, Metrics } from './metrics.ts';
@@ -53,6 +54,10 @@ export interface Telemetry {
   readonly watchProcesses: (ready: () => readonly ReadyProcesses[], restarts: () => readonly ProcessRestarts[]) => void;
   /** The same for writes that were answered before every gate of this server had applied them. */
   readonly watchLocalGates: (timeouts: () => number) => void;
+  /** The same for the calls of the gRPC listener. */
+  readonly watchCalls: (calls: () => CallStats) => void;
+  /** Called when TLS files have changed on disk. */
+  readonly tlsReload: (reload: TlsReload) => void;
   /** The metrics in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
   /** For a supervisor, before it starts its processes: its metrics together with theirs. */
@@ -122,6 +127,8 @@ export function createTelemetry(options: LogOptions): Telemetry {
         timeouts,
       );
     },
+    watchCalls: (calls) => watchCalls(metrics, calls),
+    tlsReload: tlsReloads(log.child({ part: 'grpc tls' }), metrics),
     metrics: () => metrics.exposition(),
     clusterMetrics: () => metrics.cluster(),
     answerCluster: () => metrics.answerCluster(),

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { createGate, type Gate, type GateParts } from '../../src/extauthz/gate.ts';
-import type { Admission, Outcome, Resolution } from '../../src/extauthz/ports.ts';
+import type { UnaryCall } from '../../src/extauthz/grpc/unary.ts';
+import type { Admission, Limiter, Outcome, Resolution } from '../../src/extauthz/ports.ts';
 import { readAnswer } from './support/definition.ts';
 import { builtinRoutes, littleWorld, NOW_MS, OWNED_KEY_ID, TENANT_KEY, USER_ID } from './support/little-world.ts';
 import { checkRequest, type RequestSpec } from './support/requests.ts';
@@ -222,6 +223,9 @@ test('a cold check waits for its look-ups and is decided as a warm one', async (
   expect(readAnswer(await answer).headers['x-postern-subject']).toBe(OWNED_KEY_ID);
 });
 
+/** Limits that only admit. */
+const limiterOf = (admit: Limiter['admit']): Limiter => ({ admit, release: () => undefined });
+
 describe('limits', () => {
   const RATE = { limit: 60, remaining: 7, resetSeconds: 12, windowSeconds: 60 };
   const admitted: Admission = { kind: 'admitted', reservation: 'cd'.repeat(16), rate: RATE };
@@ -229,12 +233,10 @@ describe('limits', () => {
   test('are asked only of what the decision allows', () => {
     let asked = 0;
     const { gate } = watched({
-      limiter: {
-        admit: () => {
-          asked += 1;
-          return admitted;
-        },
-      },
+      limiter: limiterOf(() => {
+        asked += 1;
+        return admitted;
+      }),
     });
     now(gate(checkRequest({ headers: [] })));
     now(gate(checkRequest({ method: 'GET', path: '/v1/iam/users' })));
@@ -247,9 +249,12 @@ describe('limits', () => {
 
   test('refuse with 429, when to come again, and the headers', () => {
     const { gate, outcomes } = watched({
-      limiter: {
-        admit: () => ({ kind: 'refused', code: 'rate_limit_exceeded', detail: 'Too many.', rate: { ...RATE, remaining: 0 } }),
-      },
+      limiter: limiterOf(() => ({
+        kind: 'refused',
+        code: 'rate_limit_exceeded',
+        detail: 'Too many.',
+        rate: { ...RATE, remaining: 0 },
+      })),
     });
     const answer = now(gate(checkRequest(CHAT)));
     expect([answer.code, answer.status, answer.body['code']]).toEqual([8, 429, 'rate_limit_exceeded']);
@@ -267,7 +272,13 @@ describe('limits', () => {
   test('that are used up for the month say until when, and that trying again is of no use', () => {
     const resetsAt = '2026-12-01T00:00:00.000Z';
     const { gate } = watched({
-      limiter: { admit: () => ({ kind: 'refused', code: 'insufficient_quota', detail: 'Used up.', resetsAt, rate: undefined }) },
+      limiter: limiterOf(() => ({
+        kind: 'refused',
+        code: 'insufficient_quota',
+        detail: 'Used up.',
+        resetsAt,
+        rate: undefined,
+      })),
     });
     const answer = now(gate(checkRequest(CHAT)));
     expect([answer.status, answer.body['code'], answer.body['resets_at']]).toEqual([429, 'insufficient_quota', resetsAt]);
@@ -279,21 +290,68 @@ describe('limits', () => {
     ['reject', () => Promise.reject(new Fault('no store'))],
     ['are never told', () => new Promise(() => undefined)],
   ])('that %s are a fault, never an allow', async (_name, admit) => {
-    const { gate } = watched({ limiter: { admit }, maxWaitMs: 5 });
+    const { gate } = watched({ limiter: limiterOf(admit), maxWaitMs: 5 });
     const answer = readAnswer(await gate(checkRequest(CHAT)));
     expect([answer.status, answer.body['code']]).toEqual([503, 'unavailable']);
   });
 
-  test('that throw are a fault, and those that have to wait are waited for', async () => {
-    const throwing = watched({
-      limiter: {
-        admit: () => {
+  test.each(['at once', 'later'])(
+    'that admit %s a request whose answer cannot be written get back what they reserved',
+    async (when) => {
+      const released: string[] = [];
+      const unwritable: Admission = {
+        kind: 'admitted',
+        reservation: 'r1',
+        get rate(): undefined {
           throw new Error('a bug');
         },
+      };
+      const { gate } = watched({
+        limiter: {
+          admit: () => (when === 'later' ? Promise.resolve(unwritable) : unwritable),
+          release: (reservation) => released.push(reservation),
+        },
+      });
+      expect(readAnswer(await gate(checkRequest(CHAT))).status).toBe(503);
+      expect(released).toEqual(['r1']);
+    },
+  );
+
+  test('and lookups together are waited for no longer than a check may wait, and no longer than its caller does', async () => {
+    let monotonic = 0;
+    const waits: number[] = [];
+    const callOf = (deadlineMs: number): UnaryCall => ({
+      deadlineMs,
+      onCancel: () => undefined,
+      releaseUnlessDelivered: () => undefined,
+    });
+    const { gate, outcomes } = watched({
+      monotonicMs: () => monotonic,
+      resolver: {
+        async resolve(...asked) {
+          monotonic += 1990;
+          return world.resolver.resolve(...asked);
+        },
       },
+      limiter: limiterOf(() => new Promise(() => waits.push(monotonic))),
+    });
+    // Without a deadline: 10 ms are left for the limits.
+    expect(readAnswer(await gate(checkRequest(CHAT))).status).toBe(503);
+    expect(waits).toEqual([1990]);
+    // The time was over when the message was whole.
+    expect(now(gate(checkRequest(CHAT), callOf(1990))).status).toBe(503);
+    expect(waits).toHaveLength(1);
+    expect(outcomes.map(({ code }) => code)).toEqual(['unavailable', 'unavailable']);
+  });
+
+  test('that throw are a fault, and those that have to wait are waited for', async () => {
+    const throwing = watched({
+      limiter: limiterOf(() => {
+        throw new Error('a bug');
+      }),
     });
     expect(now(throwing.gate(checkRequest(CHAT))).status).toBe(503);
-    const { gate } = watched({ limiter: { admit: async () => admitted } });
+    const { gate } = watched({ limiter: limiterOf(async () => admitted) });
     expect(readAnswer(await gate(checkRequest(CHAT))).code).toBe(0);
   });
 });

@@ -61,6 +61,25 @@ describe('a message in a stream of bytes', () => {
   });
 });
 
+test('an unfinished message takes at most half as much memory again as has come of it, in chunks of whatever size', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 5000 }), { minLength: 1, maxLength: 60 }), (sizes) => {
+      const parts = new MessageParts();
+      const bytes = frame(Buffer.alloc(1_000_000));
+      let length = 0;
+      for (const size of sizes) {
+        // As Node does it: a chunk is a view of all that was read from the socket.
+        expect(parts.add(bytes.subarray(length, length + size)).kind).toBe('more');
+        length += size;
+        expect(parts.heldBytes).toBeGreaterThanOrEqual(length);
+        expect(parts.heldBytes).toBeLessThanOrEqual(1 + length * 1.5);
+      }
+      parts.drop();
+      expect([parts.heldBytes, parts.empty]).toEqual([0, true]);
+    }),
+  );
+});
+
 describe('a stream of messages', () => {
   test('is taken apart into what was framed, in order, however its bytes are cut', () => {
     fc.assert(

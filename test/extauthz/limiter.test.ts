@@ -34,6 +34,7 @@ function asked(allow: Allow): AdmitAsk {
       asks.push(ask);
       return admission;
     },
+    release: () => undefined,
   });
   expect(limiter.admit(allow, 0)).toBe(admission);
   return present(asks[0]);

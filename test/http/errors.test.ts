@@ -34,7 +34,7 @@ beforeAll(async () => {
   const gate = createGate({
     routes: h.platformRoutes,
     resolver: h.live,
-    limiter: { admit: () => admission },
+    limiter: { admit: () => admission, release: () => undefined },
     observer: { observe: () => undefined },
     trustedHops: 0,
     forwardCredential: false,

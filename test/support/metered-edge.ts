@@ -43,6 +43,7 @@ export async function startMeteredEdge(upstream: string, options: MeteredEdgeOpt
         if (reservation !== undefined) reservations.set(allow.model ?? '', reservation);
         return { kind: 'admitted', reservation, rate: undefined };
       },
+      release: () => undefined,
     },
     observer: { observe: () => undefined },
     trustedHops: 0,

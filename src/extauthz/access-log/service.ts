@@ -4,7 +4,8 @@
  * that breaks, so the listener must do without some.
  */
 
-import type { GrpcMethods, IncomingCall } from '../grpc/calls.ts';
+import type { GrpcMethods } from '../grpc/calls.ts';
+import type { IncomingCall } from '../grpc/client-stream.ts';
 import { failure, type GrpcFailure } from '../grpc/status.ts';
 import type { FinishedListener } from '../ports.ts';
 import { readAccessLog } from './reader.ts';
@@ -40,6 +41,8 @@ const MAX_STREAMS = 1024;
 const MAX_ENDING_STREAMS = 1024;
 /** More than twice `buffer_flush_interval` in `envoy/*.yaml`. */
 const LINGER_MS = 500;
+/** Four times `buffer_size_bytes` in `envoy/*.yaml`, which Envoy passes by less than one entry. */
+const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 /** StreamAccessLogsResponse has no fields. */
 const ANSWER = Buffer.alloc(0);
 
@@ -99,7 +102,12 @@ export function createAccessLog(listener: FinishedListener): AccessLog {
 
   return {
     methods: {
-      '/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs': { kind: 'client-stream', open: begin, answer: ANSWER },
+      '/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs': {
+        kind: 'client-stream',
+        maxMessageBytes: MAX_BATCH_BYTES,
+        open: begin,
+        answer: ANSWER,
+      },
     },
     get stats() {
       return { streams: open.size + leaving.size, ...counts };

@@ -3,7 +3,8 @@
 import { failure, type GrpcFailure } from './status.ts';
 
 const PREFIX_BYTES = 5;
-export const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+/** The largest message of all methods: a check with a body of 16 MiB, which is the most that Envoy is configured to send, and its headers. */
+export const MAX_MESSAGE_BYTES = 17 * 1024 * 1024;
 
 /** The message with its prefix. */
 export function frame(message: Buffer): Buffer {
@@ -18,42 +19,58 @@ export type Read = { readonly kind: 'message'; readonly message: Buffer } | { re
 
 const MORE: Read = { kind: 'more' };
 const COMPRESSED = failure('unimplemented', 'compressed messages are not supported');
-const TOO_LARGE = failure('resourceExhausted', `a message has at most ${MAX_MESSAGE_BYTES} bytes`);
+const NOTHING = Buffer.alloc(0);
+/** Each time that the buffer is too small. */
+const GROWTH = 1.5;
 
-/** The first message of the bytes that came so far. What follows it is not looked at. */
-export function readMessage(bytes: Buffer): Read {
+/** Returns the first message of the bytes that came so far, and fails as soon as its prefix announces more than `maxBytes`. */
+export function readMessage(bytes: Buffer, maxBytes = MAX_MESSAGE_BYTES): Read {
   if (bytes.length < PREFIX_BYTES) return MORE;
   if (bytes[0] !== 0) return COMPRESSED;
-  const end = PREFIX_BYTES + bytes.readUInt32BE(1);
-  if (end > PREFIX_BYTES + MAX_MESSAGE_BYTES) return TOO_LARGE;
+  const length = bytes.readUInt32BE(1);
+  if (length > maxBytes) return failure('resourceExhausted', `a message has at most ${maxBytes} bytes`);
+  const end = PREFIX_BYTES + length;
   return bytes.length < end ? MORE : { kind: 'message', message: bytes.subarray(PREFIX_BYTES, end) };
 }
 
-/** Collects the chunks of messages; joins them once, when enough have come. At most one unfinished message is kept. */
+/**
+ * Collects the chunks of messages in one buffer, which grows with what has come and not with what is announced. At most one unfinished
+ * message is kept. Chunks are copied: a chunk of one byte would otherwise keep all that was read from the socket together with it.
+ */
 export class MessageParts {
-  #chunks: Buffer[] = [];
+  readonly #maxBytes: number;
+  #bytes = NOTHING;
   #length = 0;
-  #wanted = PREFIX_BYTES;
+
+  /** @param maxBytes of one message */
+  constructor(maxBytes = MAX_MESSAGE_BYTES) {
+    this.#maxBytes = maxBytes;
+  }
 
   /** True when nothing of a message is waiting for its rest. */
   get empty(): boolean {
     return this.#length === 0;
   }
 
-  /** The first message of all that was added. */
+  /** Memory in use, in bytes: at most 1.5 times what has come. */
+  get heldBytes(): number {
+    return this.#bytes.length;
+  }
+
+  /** Returns the first message of all that was added. */
   add(chunk: Buffer): Read {
-    const joined = this.#join(chunk);
-    if (joined === undefined) return MORE;
-    const read = readMessage(joined);
-    if (read.kind === 'more') this.#keep(joined);
+    const bytes = this.#append(chunk);
+    const read = readMessage(bytes, this.#maxBytes);
+    if (read.kind === 'more') this.#keep(bytes);
+    else this.drop();
     return read;
   }
 
   /** Calls `each` with every message that this chunk completes, until it fails. @returns why nothing more of the stream is read */
   split(chunk: Buffer, each: (message: Buffer) => GrpcFailure | undefined): GrpcFailure | undefined {
-    let rest = this.#join(chunk);
-    while (rest !== undefined) {
-      const read = readMessage(rest);
+    let rest = this.#append(chunk);
+    for (;;) {
+      const read = readMessage(rest, this.#maxBytes);
       switch (read.kind) {
         case 'message': {
           rest = rest.subarray(PREFIX_BYTES + read.message.length);
@@ -65,32 +82,43 @@ export class MessageParts {
           return read;
         case 'more':
           this.#keep(rest);
-          rest = undefined;
-          break;
+          return undefined;
         default:
-          read satisfies never;
+          return read satisfies never;
       }
     }
-    return undefined;
   }
 
-  /** All that came and was not taken; undefined when that is surely no whole message. */
-  #join(chunk: Buffer): Buffer | undefined {
-    this.#chunks.push(chunk);
-    this.#length += chunk.length;
-    if (this.#length < this.#wanted) return undefined;
-    const [only, ...others] = this.#chunks;
-    const joined = only !== undefined && others.length === 0 ? only : Buffer.concat(this.#chunks);
-    this.#chunks = [];
+  /** Forgets what was kept, and frees its memory. */
+  drop(): void {
+    this.#bytes = NOTHING;
     this.#length = 0;
-    this.#wanted = PREFIX_BYTES;
-    return joined;
+  }
+
+  /** Returns all that came and was not taken: the chunk itself where nothing was kept. */
+  #append(chunk: Buffer): Buffer {
+    if (this.#length === 0) return chunk;
+    const length = this.#length + chunk.length;
+    if (length > this.#bytes.length) this.#grow(length);
+    chunk.copy(this.#bytes, this.#length);
+    this.#length = length;
+    return this.#bytes.subarray(0, length);
+  }
+
+  /** By half at least, so that many small chunks are not copied again and again; not past the message's end, if the prefix is there. */
+  #grow(length: number): void {
+    const ample = Math.ceil(this.#bytes.length * GROWTH);
+    const end = this.#length < PREFIX_BYTES ? length : PREFIX_BYTES + this.#bytes.readUInt32BE(1);
+    const grown = Buffer.allocUnsafeSlow(Math.max(length, Math.min(ample, end)));
+    this.#bytes.copy(grown, 0, 0, this.#length);
+    this.#bytes = grown;
   }
 
   #keep(bytes: Buffer): void {
-    if (bytes.length === 0) return;
-    this.#chunks = [bytes];
+    // No message was taken: they lie where they are to be.
+    if (bytes.buffer === this.#bytes.buffer && bytes.byteOffset === this.#bytes.byteOffset) return;
     this.#length = bytes.length;
-    this.#wanted = bytes.length < PREFIX_BYTES ? PREFIX_BYTES : PREFIX_BYTES + bytes.readUInt32BE(1);
+    this.#bytes = bytes.length === 0 ? NOTHING : Buffer.allocUnsafeSlow(bytes.length);
+    bytes.copy(this.#bytes);
   }
 }

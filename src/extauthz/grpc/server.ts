@@ -1,9 +1,19 @@
 /** A gRPC server on Node's HTTP/2: TCP or a Unix socket, plain or TLS. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
 
-import { createSecureServer, createServer, type Http2Server, type ServerHttp2Stream, type ServerOptions } from 'node:http2';
+import {
+  createSecureServer,
+  createServer,
+  type Http2SecureServer,
+  type Http2Server,
+  type ServerHttp2Stream,
+  type ServerOptions,
+} from 'node:http2';
 import { Server as NetServer } from 'node:net';
-import { fail, type GrpcMethods, ignore, listenerOf } from './calls.ts';
-import { trackConnections } from './connections.ts';
+import { createSecureContext } from 'node:tls';
+import { type GrpcMethods, listenerOf } from './calls.ts';
+import { type Ticking, trackConnections } from './connections.ts';
+import { type CallBounds, type CallStats, OpenCalls, SWEEP_EVERY_MS } from './open-calls.ts';
+import { fail, ignore } from './replies.ts';
 import { failure } from './status.ts';
 
 /** PEM. */
@@ -17,6 +27,12 @@ export interface TlsMaterial {
 export interface GrpcServer {
   /** The port that it listens on; 0 for a Unix socket. */
   readonly port: number;
+  readonly stats: CallStats;
+  /**
+   * New connections get this certificate and are held to this client CA; those that are open go on. Throws OpenSSL's error, and changes
+   * nothing, when certificate and key are none or do not match.
+   */
+  setTls(tls: TlsMaterial): void;
   /** No new connections at once; resolves when the running calls are answered, or cut after `graceMs`. */
   drain(graceMs: number): Promise<void>;
 }
@@ -24,19 +40,48 @@ export interface GrpcServer {
 /** Where to listen, as `net.Server` spells it. */
 export type ListenAt = { readonly host: string; readonly port: number } | { readonly path: string };
 
-/** Node's own bounds hold besides: 64 KiB of headers, 128 header pairs, 64 KiB windows. */
+export interface GrpcOptions extends CallBounds {
+  /** Default: every 250 ms. */
+  readonly sweeping?: Ticking;
+}
+
+/** More resets a second than one process can read. */
+const NO_RESET_LIMIT = 1_000_000;
+
+/**
+ * Node's own bounds hold besides: 64 KiB of headers, 128 header pairs, 64 KiB windows, 32 entries of a SETTINGS frame, 10 pings without
+ * an answer, 1000 invalid frames. Envoy causes none of these, whatever its clients send: it writes its frames itself.
+ */
 const OPTIONS: ServerOptions = {
   settings: { maxConcurrentStreams: 1024, enablePush: false },
   maxSessionMemory: 64,
+  // Envoy forwards the resets of its clients, and all of them come on the one connection that carries the checks of everybody else and
+  // the access log. nghttp2's limit (1000, then 33 a second) cuts that connection, which is what the attacker wants. A reset is no more
+  // work than a check: at most 1024 streams are open at once, a stream that is reset in the same read is never decided about, and a
+  // check that waits gives up at once. Who resets faster than a process can read takes no more than who asks faster.
+  streamResetBurst: NO_RESET_LIMIT,
+  streamResetRate: NO_RESET_LIMIT,
 };
 
 const UNKNOWN = failure('unimplemented', 'this server has no such method');
 
+const everySweep: Ticking = (tick) => {
+  const timer = setInterval(tick, SWEEP_EVERY_MS).unref();
+  return () => clearInterval(timer);
+};
+
 /** Rejects with the system's error when it cannot listen, and with OpenSSL's when certificate and key are none. */
-export async function startGrpc(methods: GrpcMethods, at: ListenAt, tls: TlsMaterial | undefined): Promise<GrpcServer> {
-  const server = tls === undefined ? createServer(OPTIONS) : createSecureServer({ ...OPTIONS, ...secure(tls) });
+export async function startGrpc(
+  methods: GrpcMethods,
+  at: ListenAt,
+  tls: TlsMaterial | undefined,
+  options: GrpcOptions = {},
+): Promise<GrpcServer> {
+  const secured = tls === undefined ? undefined : createSecureServer({ ...OPTIONS, ...secure(tls), ...clients(tls) });
+  const server = secured ?? createServer(OPTIONS);
+  const calls = new OpenCalls(options);
   const connections = trackConnections(server);
-  serveCalls(server, methods);
+  serveCalls(server, methods, calls);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(at, () => {
@@ -45,25 +90,37 @@ export async function startGrpc(methods: GrpcMethods, at: ListenAt, tls: TlsMate
     });
   });
   server.on('error', ignore);
+  const stopSweeps = (options.sweeping ?? everySweep)(() => calls.sweep());
   const address = server.address();
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
-    drain(graceMs) {
+    get stats() {
+      return calls.stats;
+    },
+    setTls(next) {
+      if (secured === undefined) throw new Error('a server without TLS takes no certificate');
+      const options = secure(next);
+      // Throws before the server has forgotten anything.
+      createSecureContext(options);
+      secured.setSecureContext(options);
+    },
+    async drain(graceMs) {
       // Only the listening ends here; `Http2Server.close` would close the connections before their peers have heard of it.
       NetServer.prototype.close.call(server);
-      return connections.drain(graceMs);
+      await connections.drain(graceMs);
+      stopSweeps();
     },
   };
 }
 
-function serveCalls(server: Http2Server, methods: GrpcMethods): void {
-  const listeners = new Map(Object.entries(methods).map(([path, method]) => [path, listenerOf(method)]));
+function serveCalls(server: Http2Server | Http2SecureServer, methods: GrpcMethods, calls: OpenCalls): void {
+  const listeners = new Map(Object.entries(methods).map(([path, method]) => [path, listenerOf(method, calls)]));
   server.on('stream', (stream: ServerHttp2Stream, headers) => {
     const contentType = headers['content-type'];
     if (headers[':method'] !== 'POST') return refuse(stream, 405);
     if (contentType?.startsWith('application/grpc') !== true) return refuse(stream, 415);
     const listener = listeners.get(headers[':path'] ?? '');
-    if (listener !== undefined) return listener(stream);
+    if (listener !== undefined) return listener(stream, headers);
     stream.on('error', ignore);
     fail(stream, UNKNOWN);
   });
@@ -72,10 +129,15 @@ function serveCalls(server: Http2Server, methods: GrpcMethods): void {
 /** No gRPC: an HTTP answer, as the protocol asks. */
 function refuse(stream: ServerHttp2Stream, status: number): void {
   stream.on('error', ignore);
-  stream.respond({ ':status': status }, { endStream: true });
+  if (!(stream.destroyed || stream.closed)) stream.respond({ ':status': status }, { endStream: true });
 }
 
+/** What can change while the server runs. */
 function secure({ cert, key, clientCa }: TlsMaterial) {
-  const client = clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: true };
-  return { cert, key, minVersion: 'TLSv1.2' as const, ...client };
+  return { cert, key, minVersion: 'TLSv1.2' as const, ...(clientCa === undefined ? {} : { ca: clientCa }) };
+}
+
+/** What cannot: whether clients are asked for a certificate. */
+function clients({ clientCa }: TlsMaterial) {
+  return clientCa === undefined ? {} : { requestCert: true, rejectUnauthorized: true };
 }

@@ -4,6 +4,7 @@
 export const GRPC_STATUS = {
   ok: 0,
   invalidArgument: 3,
+  deadlineExceeded: 4,
   notFound: 5,
   resourceExhausted: 8,
   unimplemented: 12,

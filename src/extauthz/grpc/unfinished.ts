@@ -1,0 +1,111 @@
+/**
+ * How much memory unfinished messages may take, per connection and in the whole process. A whole message is not counted: its method has
+ * it at once.
+ *
+ * Beyond a bound the largest unfinished message is refused: that of the connection itself, or of the one that has most in the process. A
+ * peer that sends large messages and does not finish them loses these, and no small message beside them is refused.
+ */
+
+import type { Http2Session } from 'node:http2';
+
+/** A call with an unfinished message. */
+export interface Refusable {
+  /** Ends the call as `resourceExhausted` and frees its memory. Never throws. */
+  refuse(): void;
+}
+
+export interface UnfinishedBounds {
+  readonly connectionBytes: number;
+  readonly processBytes: number;
+}
+
+/** Per connection 32 bodies of the default bound (1 MiB), or one of the largest and as much again; a connection is one worker of one Envoy. */
+export const UNFINISHED_BOUNDS: UnfinishedBounds = {
+  connectionBytes: 32 * 1024 * 1024,
+  processBytes: 128 * 1024 * 1024,
+};
+
+interface Share {
+  bytes: number;
+  readonly calls: Map<Refusable, number>;
+}
+
+export class UnfinishedMessages {
+  readonly #bounds: UnfinishedBounds;
+  readonly #connections = new Map<Http2Session, Share>();
+  #bytes = 0;
+  #calls = 0;
+  #refused = 0;
+
+  constructor(bounds: UnfinishedBounds = UNFINISHED_BOUNDS) {
+    this.#bounds = bounds;
+  }
+
+  /** Memory of all unfinished messages, in bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Calls that have one now. */
+  get calls(): number {
+    return this.#calls;
+  }
+
+  /** Calls that were refused since the process began. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  /** Takes note of what a call holds now, in bytes. It may refuse calls, this one among them; a call that is over sets 0. */
+  set(session: Http2Session, call: Refusable, bytes: number): void {
+    const share = this.#count(session, call, bytes);
+    if (share === undefined) return;
+    while (share.bytes > this.#bounds.connectionBytes) this.#refuseLargest(session, share);
+    while (this.#bytes > this.#bounds.processBytes) {
+      const fullest = this.#fullest();
+      if (fullest === undefined) return;
+      this.#refuseLargest(...fullest);
+    }
+  }
+
+  /** @returns the connection's share if it may be too large now */
+  #count(session: Http2Session, call: Refusable, bytes: number): Share | undefined {
+    let share = this.#connections.get(session);
+    const before = share?.calls.get(call);
+    const change = bytes - (before ?? 0);
+    if (change === 0) return undefined;
+    if (share === undefined) {
+      share = { bytes: 0, calls: new Map() };
+      this.#connections.set(session, share);
+    }
+    if (bytes > 0) share.calls.set(call, bytes);
+    else share.calls.delete(call);
+    if (before === undefined) this.#calls += 1;
+    else if (bytes === 0) this.#calls -= 1;
+    share.bytes += change;
+    this.#bytes += change;
+    if (share.calls.size === 0) this.#connections.delete(session);
+    return change > 0 ? share : undefined;
+  }
+
+  #fullest(): [Http2Session, Share] | undefined {
+    let fullest: [Http2Session, Share] | undefined;
+    for (const entry of this.#connections) if (fullest === undefined || entry[1].bytes > fullest[1].bytes) fullest = entry;
+    return fullest;
+  }
+
+  #refuseLargest(session: Http2Session, share: Share): void {
+    let largest: Refusable | undefined;
+    let most = 0;
+    for (const [call, bytes] of share.calls) {
+      if (bytes <= most) continue;
+      largest = call;
+      most = bytes;
+    }
+    if (largest === undefined) return;
+    // Off the books first, so that this ends whatever the call does.
+    this.#count(session, largest, 0);
+    this.#refused += 1;
+    largest.refuse();
+  }
+}

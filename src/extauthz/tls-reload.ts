@@ -1,0 +1,119 @@
+/**
+ * Takes up certificates, keys and client CAs that change on disk. The files are read again every few seconds and compared by content:
+ * file watches miss what Kubernetes does, which is to swap a symbolic link above the files, and a time stamp may stay as it was.
+ *
+ * What cannot be used changes nothing: what is in use stays in use, and the problem is reported once for each content of the files.
+ */
+
+import { X509Certificate } from 'node:crypto';
+import type { Ticking } from './grpc/connections.ts';
+import type { TlsMaterial } from './grpc/server.ts';
+import { readTlsFiles, type TlsFiles } from './tls.ts';
+
+/** What became of changed files. */
+export type TlsReload =
+  | {
+      readonly kind: 'taken';
+      /** The new certificate's end, in RFC 3339. */
+      readonly notAfter: string;
+    }
+  | {
+      readonly kind: 'refused';
+      /** One sentence that names the file or says what does not match. No content of a file. */
+      readonly problem: string;
+    };
+
+export interface TlsReloadParts {
+  readonly files: TlsFiles;
+  /** What the server started with. */
+  readonly inUse: TlsMaterial;
+  /** Puts the material to use; throws when it cannot be used, and then nothing has changed. */
+  readonly apply: (material: TlsMaterial) => void;
+  readonly onReload: (reload: TlsReload) => void;
+  /** Default: every 5 s. */
+  readonly ticking?: Ticking | undefined;
+}
+
+const READ_EVERY_MS = 5_000;
+const everyFewSeconds: Ticking = (tick) => {
+  const timer = setInterval(tick, READ_EVERY_MS).unref();
+  return () => clearInterval(timer);
+};
+
+/** Begins to watch the files; the result ends it. */
+export function watchTlsFiles({ files, inUse, apply, onReload, ticking = everyFewSeconds }: TlsReloadParts): () => void {
+  let current = inUse;
+  /** What was refused last, so that it is reported once: a content, or the error of reading it. */
+  let refused: TlsMaterial | string | undefined;
+  let reading = false;
+  let stopped = false;
+
+  async function look(): Promise<void> {
+    let material: TlsMaterial;
+    try {
+      material = await readTlsFiles(files);
+    } catch (error) {
+      refuse(messageOf(error), messageOf(error));
+      return;
+    }
+    if (stopped || (typeof refused === 'object' && isSame(material, refused))) return;
+    if (isSame(material, current)) {
+      refused = undefined;
+      return;
+    }
+    try {
+      const notAfter = check(material, files);
+      apply(material);
+      current = material;
+      refused = undefined;
+      onReload({ kind: 'taken', notAfter });
+    } catch (error) {
+      refuse(material, messageOf(error));
+    }
+  }
+
+  function refuse(what: TlsMaterial | string, problem: string): void {
+    if (stopped || refused === what) return;
+    refused = what;
+    onReload({ kind: 'refused', problem });
+  }
+
+  const stopTicking = ticking(() => {
+    if (reading) return;
+    reading = true;
+    void look().finally(() => {
+      reading = false;
+    });
+  });
+  return () => {
+    stopped = true;
+    stopTicking();
+  };
+}
+
+/** Returns when the certificate ends. Throws a sentence where OpenSSL would throw a code, or take what is no certificate for none. */
+function check({ cert, clientCa }: TlsMaterial, { certFile, clientCaFile }: TlsFiles): string {
+  const { validTo } = certificateIn(cert, certFile);
+  if (clientCa !== undefined) certificateIn(clientCa, clientCaFile ?? '');
+  return new Date(validTo).toISOString();
+}
+
+function certificateIn(pem: Buffer, file: string): X509Certificate {
+  try {
+    return new X509Certificate(pem);
+  } catch (cause) {
+    throw new Error(`${file} is no PEM certificate`, { cause });
+  }
+}
+
+function isSame(one: TlsMaterial, other: TlsMaterial): boolean {
+  if (!(one.cert.equals(other.cert) && one.key.equals(other.key))) return false;
+  return one.clientCa === undefined || other.clientCa === undefined
+    ? one.clientCa === other.clientCa
+    : one.clientCa.equals(other.clientCa);
+}
+
+/** OpenSSL's messages name no content: `key values mismatch`. */
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'unknown error';
+}
