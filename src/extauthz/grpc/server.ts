@@ -109,6 +109,8 @@ export async function startGrpc(
       NetServer.prototype.close.call(server);
       await connections.drain(graceMs);
       stopSweeps();
+      // What was cut with its connection is released, too.
+      calls.sweep();
     },
   };
 }
