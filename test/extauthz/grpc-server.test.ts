@@ -8,6 +8,7 @@ import {
   createServer,
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
+  type ServerHttp2Session,
 } from 'node:http2';
 import { connect as connectSocket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -389,5 +390,29 @@ describe('connections', () => {
     await closed;
     expect(alive.closed || alive.destroyed).toBe(false);
     alive.destroy();
+  });
+
+  test('a session that is destroyed and not yet closed is not pinged, and the process goes on', async () => {
+    const server = createServer();
+    let tick: () => void = () => undefined;
+    const connections = trackConnections(server, (ping) => {
+      tick = ping;
+      return () => undefined;
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    cleanups.push(
+      () => connections.drain(0),
+      () => server.close(),
+    );
+    const address = server.address();
+    if (typeof address !== 'object' || address === null) throw new Error('no port');
+    const begun: Promise<ServerHttp2Session[]> = once(server, 'session');
+    const client = connect(`http://127.0.0.1:${address.port}`).on('error', () => undefined);
+    const [session] = await begun;
+    session?.destroy();
+    expect(session?.destroyed).toBe(true);
+    expect(tick).not.toThrow();
+    client.destroy();
   });
 });

@@ -44,6 +44,8 @@ export function trackConnections(server: Http2Server, ticking: Ticking = everySo
   });
 
   function ping(session: ServerHttp2Session): void {
+    // Between its end and its `close` event a session accepts no call.
+    if (session.destroyed) return;
     if (unanswered.has(session)) {
       session.destroy();
       return;
