@@ -125,7 +125,10 @@ export function createGate(parts: GateParts): Gate {
         return answer(attempt, request, { kind: 'deny', code: match.code, detail: match.detail });
       case 'matched': {
         const credential = readCredential(input.authorization);
-        const resolution = resolver.resolve(credential, input.tenant, attempt.startedAtMs, input.clientAddress, maxWaitMs);
+        const { call, cameAtMs, startedAtMs } = attempt;
+        // A load that begins after the caller has gone is nobody's: it takes no capacity.
+        const waitMs = Math.min(maxWaitMs, call.deadlineMs - cameAtMs);
+        const resolution = resolver.resolve(credential, input.tenant, startedAtMs, input.clientAddress, waitMs);
         if (resolution instanceof Promise) return wait(attempt, request, match, resolution);
         return conclude(attempt, request, match, resolution, attempt.startedAtMs);
       }

@@ -36,7 +36,10 @@ async function serve(): Promise<ExtAuthzServer> {
     trustedHops: 0,
     forwardCredential: false,
   });
-  const server = await startExtAuthz(gate, { listen: '127.0.0.1:0', listener: { finished: () => undefined } });
+  const server = await startExtAuthz(gate, {
+    listen: '127.0.0.1:0',
+    listener: { finished: () => undefined, running: () => undefined },
+  });
   cleanups.push(() => server.drain(100));
   return server;
 }
