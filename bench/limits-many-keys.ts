@@ -16,7 +16,7 @@ import { printTable, type Row, scratch } from './stack.ts';
 const KEYS = Number(process.env['BENCH_LIMITS_KEYS'] ?? 100_000);
 const WINDOW_MS = 1000 * Number(process.env['BENCH_LIMITS_WINDOW_SECONDS'] ?? 20);
 /** Before each border. */
-const USED_WITHIN_MS = 1000 * Number(process.env['BENCH_LIMITS_USED_WITHIN_SECONDS'] ?? 8);
+const USED_WITHIN_MS = 1000 * Number(process.env['BENCH_LIMITS_USED_WITHIN_SECONDS'] ?? 4);
 /** The first window only makes the keys known. */
 const WINDOWS = 1 + Number(process.env['BENCH_LIMITS_WINDOWS'] ?? 2);
 /** Large enough for slices. */

@@ -48,8 +48,9 @@ export class RecentSubjects {
     return found;
   }
 
+  /** First those that were used last, because not all may be reached. */
   *#all(): Generator<RateSubject, void> {
-    yield* this.#previous;
     yield* this.#current;
+    yield* this.#previous;
   }
 }
