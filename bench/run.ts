@@ -9,6 +9,7 @@ import { directory } from './directory.ts';
 import { freshness } from './freshness.ts';
 import { gate } from './gate.ts';
 import { hostile } from './hostile/hostile.ts';
+import { longStream } from './hostile/long-stream.ts';
 import { processes } from './hostile/process.ts';
 import { iam } from './iam.ts';
 import { limits } from './limits.ts';
@@ -28,6 +29,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   'worst-body': worstBody,
   hostile,
   processes,
+  'long-stream': longStream,
   fuzz,
   'worst-decide': worstDecide,
 };

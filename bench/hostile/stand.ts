@@ -40,8 +40,12 @@ export interface Stand extends AsyncDisposable {
   readonly administrator: Administrator;
 }
 
-/** Everything is stopped again in reverse order, also if a part does not start. @param folder removed at the end */
-export async function openStand(folder: string): Promise<Stand> {
+/**
+ * Everything is stopped again in reverse order, also if a part does not start.
+ * @param folder removed at the end
+ * @param ownUpstream `host:port` of an upstream in place of the stand-in; it has no ledger
+ */
+export async function openStand(folder: string, ownUpstream?: string): Promise<Stand> {
   mkdirSync(folder, { recursive: true, mode: 0o755 });
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rmSync(folder, { recursive: true, force: true }));
@@ -52,7 +56,7 @@ export async function openStand(folder: string): Promise<Stand> {
   const [upstreamPort] = (await once(upstream, 'message')) as [number];
   const postern = await startPostern({ folder, databaseUrl: world.url, certificates });
   stack.defer(() => postern.stop());
-  const upstreamAddress = `127.0.0.1:${upstreamPort}`;
+  const upstreamAddress = ownUpstream ?? `127.0.0.1:${upstreamPort}`;
   const envoy = await startProduction(certificates, { grpc: postern.grpc, http: postern.http, upstream: upstreamAddress });
   stack.defer(() => envoy.stop());
   const edge: Edge = { host: '127.0.0.1', port: envoy.port, ca: certificates.ca };
