@@ -221,7 +221,7 @@ describe('a proposal', () => {
       '422 invalid_field',
       [{ path: '/policies', message: 'Proposed policies and roles take at most 64 KiB together.' }],
     ]);
-    const ofRoles = await simulate({ ...CHAT, roles: [roleOf(80_000)] });
+    const ofRoles = await simulate({ ...CHAT, roles: [roleOf(40_000), { ...roleOf(40_000), name: 'another' }] });
     expect([outcome(ofRoles), ofRoles.json['errors']]).toMatchObject(['422 invalid_field', [{ path: '/roles' }]]);
   });
 
