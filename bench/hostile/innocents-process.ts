@@ -6,7 +6,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection, type Edge, nameOf } from './connection.ts';
 import type { InnocentRequest } from './innocents.ts';
+import { prioritize } from './instrument.ts';
 import { judge, VERDICTS, type Verdict } from './judge.ts';
+
+prioritize();
 
 /** Then a request counts as lost. */
 const TIMEOUT_MS = 10_000;
