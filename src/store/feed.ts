@@ -32,8 +32,6 @@ export interface FeedEvents {
   /** @param lagMs how long ago, by the server's clock, the oldest change just applied was committed; 0 when there was none */
   onPoll?(lagMs: number): void;
   onFlush?(reason: FlushReason): void;
-  /** A writer asks how far this process has applied the feed; without notifications, never. */
-  onReportRequest?(): void;
   /** Called once for each kind of change that this program does not know. Every such change flushes the caches. */
   onUnknownKind?(kind: string): void;
 }
@@ -79,6 +77,7 @@ export class ChangeFeed implements FeedClock {
   #state: 'new' | 'reading' | 'stopped' = 'new';
   #timers: NodeJS.Timeout[] = [];
   #stopListening: (() => Promise<void>) | undefined;
+  #reportListener: (() => void) | undefined;
   readonly #reportedKinds = new Set<string>();
 
   constructor(options: FeedOptions) {
@@ -104,6 +103,11 @@ export class ChangeFeed implements FeedClock {
     return this.#place?.last;
   }
 
+  /** Sets what is called when a writer asks how far this process has applied the feed; without notifications it never is. */
+  onReportRequest(listener: () => void): void {
+    this.#reportListener = listener;
+  }
+
   /** Finds the place to read on from, and begins. Rejects with a Fault when the database cannot be read; it may be called again then. */
   async start(): Promise<void> {
     const startedAtMs = performance.now();
@@ -123,7 +127,7 @@ export class ChangeFeed implements FeedClock {
     if (this.#options.notifications) {
       this.#stopListening = listenForChanges(this.#options.db, {
         onChange: (seq) => this.#announce(seq),
-        onReportRequest: () => this.#options.events.onReportRequest?.(),
+        onReportRequest: () => this.#reportListener?.(),
         onError: (error) => this.#options.events.onError?.(error),
       });
     }

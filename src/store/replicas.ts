@@ -18,6 +18,8 @@ export interface AppliedFeed {
   /** The last change applied; undefined before the feed's start. */
   readonly position: number | undefined;
   catchUp(): Promise<void>;
+  /** Sets what is called when a writer asks for a report. */
+  onReportRequest(listener: () => void): void;
 }
 
 export interface ReplicaOptions {
@@ -61,6 +63,7 @@ export class Replica {
 
   /** Registers the process. Call it after the feed's start and before the first cached answer. Rejects with a Fault. */
   async start(): Promise<void> {
+    this.#options.feed.onReportRequest(() => this.report());
     await this.#write();
     this.#timer = setInterval(() => this.#report(), this.#options.heartbeatMs ?? HEARTBEAT_MS);
     this.#timer.unref();

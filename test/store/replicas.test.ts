@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Database } from '../../src/store/database.ts';
+import { ChangeFeed } from '../../src/store/feed.ts';
 import { type AppliedFeed, Replica, ReplicaWaits, removeReplica } from '../../src/store/replicas.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 
@@ -18,7 +19,7 @@ afterEach(() => fresh.close());
 
 /** A feed that has applied what its process has been given. */
 function feedAt(position: number): AppliedFeed & { position: number } {
-  return { position, catchUp: async () => undefined };
+  return { position, catchUp: async () => undefined, onReportRequest: () => undefined };
 }
 
 async function replicaOf(server: string, feed: AppliedFeed, maxStalenessMs = LONG_MS): Promise<Replica> {
@@ -36,6 +37,17 @@ it('a wait ends as soon as the last replica reports the position', async () => {
   late.report();
   expect(await waiting).toEqual({ kind: 'applied' });
 });
+
+it('a replica whose heartbeat is far away reports when a writer waits', async () => {
+  const feed = new ChangeFeed({ db, listeners: [], pollIntervalMs: LONG_MS });
+  await feed.start();
+  const replica = await replicaOf('a', feed);
+  await db.query({ text: "insert into tenants (id, name) values ('news', 'News')" });
+  await feed.catchUp();
+  expect(await new ReplicaWaits(db).wait(feed.position ?? 0, LONG_MS)).toEqual({ kind: 'applied' });
+  await replica.stop();
+  await feed.stop();
+}, 20_000);
 
 it('a wait that is over tells how many servers have not reported, each once', async () => {
   await replicaOf('a', feedAt(7));
