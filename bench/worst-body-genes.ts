@@ -133,7 +133,7 @@ export function randomGene(places: Places, random: () => number): Gene {
   };
 }
 
-/** A gene with one or two of its parts taken anew. */
+/** Returns the gene with one or two of its parts replaced at random. */
 export function mutated(gene: Gene, places: Places, random: () => number): Gene {
   const other = randomGene(places, random);
   const keep = (): boolean => random() < 0.65;

@@ -36,7 +36,7 @@ export interface StandRequest {
 const RULES_BYTES = 1_048_576;
 const DAY_MS = 86_400_000;
 /** Nothing listens there. */
-const NO_DATABASE = 'postgresql://nobody@127.0.0.1:1/none';
+const NO_DATABASE = 'postgresql://absent@127.0.0.1:1/none';
 
 export async function openStand(): Promise<Stand> {
   const db = openDatabase({ url: NO_DATABASE, acquireTimeoutMs: 200 });

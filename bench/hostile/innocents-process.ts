@@ -1,5 +1,5 @@
 /**
- * The innocents' load as a process of its own: so many requests a second by a fixed schedule, whatever is answered. A latency counts from
+ * The innocents' load as a process of its own: a fixed number of requests per second, independent of the answers. A latency counts from
  * the moment at which the request was due, so a generator that falls behind makes it longer, not shorter.
  */
 

@@ -6,8 +6,11 @@ import type { Expected } from './innocents.ts';
 export const VERDICTS = ['right', 'wrong', 'unavailable', 'empty', 'lost'] as const;
 
 /**
- * right: the expected decision. wrong: another one. unavailable: 503 in Postern's form. empty: any other answer of 500 and above, such as
- * Envoy's own 503. lost: no complete answer.
+ * - `right`: the expected decision;
+ * - `wrong`: another decision;
+ * - `unavailable`: a 503 in Postern's form;
+ * - `empty`: every other answer of 500 and above, such as Envoy's own 503;
+ * - `lost`: no complete answer.
  */
 export type Verdict = (typeof VERDICTS)[number];
 

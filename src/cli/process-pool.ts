@@ -1,6 +1,7 @@
 /**
  * The processes that the supervisor starts: gates and the API. Each is replaced when it ends by itself, and killed when its event loop
- * has not reported for too long: a process that is stuck serves nobody, and one that hangs on to its address keeps the next one out.
+ * has not reported for too long: a stuck process answers no request, and its
+ * successor cannot listen while it keeps its address.
  */
 
 import cluster, { type Worker } from 'node:cluster';

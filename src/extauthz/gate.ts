@@ -126,7 +126,7 @@ export function createGate(parts: GateParts): Gate {
       case 'matched': {
         const credential = readCredential(input.authorization);
         const { call, cameAtMs, startedAtMs } = attempt;
-        // A load that begins after the caller has gone is nobody's: it takes no capacity.
+        // A load must not take capacity after its caller has gone.
         const waitMs = Math.min(maxWaitMs, call.deadlineMs - cameAtMs);
         const resolution = resolver.resolve(credential, input.tenant, startedAtMs, input.clientAddress, waitMs);
         if (resolution instanceof Promise) return wait(attempt, request, match, resolution);
@@ -250,7 +250,7 @@ export function createGate(parts: GateParts): Gate {
   }
 
   function fault(attempt: Attempt | undefined, error: unknown): Buffer {
-    // Neither a fault nor an outcome: nobody gets an answer. The server counts such calls.
+    // A cancelled check has no outcome, because it gets no answer. The server counts such calls.
     if (error === CANCELLED) return LAST_RESORT;
     let bytes = LAST_RESORT;
     try {

@@ -1,12 +1,8 @@
 /** `Prefer: wait=applied` (RFC 7240): a write is answered after every live replica has applied it. */
 
+import type { AppliedByReplicas } from '../store/replicas.ts';
 import { headerList } from './headers.ts';
 import type { Answer, Route } from './route.ts';
-
-export type AppliedByReplicas =
-  | { readonly kind: 'applied' }
-  /** `replicas`: how many have not applied it; undefined = unknown. */
-  | { readonly kind: 'partial'; readonly replicas: number | undefined };
 
 /** Waits, bounded, until every live replica decides by everything that this process has applied. Never rejects. */
 export type AppliedEverywhere = () => Promise<AppliedByReplicas>;

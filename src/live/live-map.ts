@@ -24,7 +24,7 @@
  * What does not land is not used either: the value is loaded again, a bounded number of times. "There is no such thing" lands by the
  * same rule, in a memory of its own that is small and short.
  *
- * Absent here: any use of the wall clock.
+ * This file must not read the wall clock, which an operator may set: ages are measured on the monotonic clock.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';

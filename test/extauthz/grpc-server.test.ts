@@ -6,6 +6,7 @@ import {
   type ClientHttp2Stream,
   connect,
   createServer,
+  type Http2Server,
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
   type ServerHttp2Session,
@@ -34,6 +35,25 @@ interface Stage {
   readonly watches: OpenCall[];
   /** Calls to `/t.S/Collect`; it takes two. */
   readonly calls: IncomingCall[];
+}
+
+/** A server whose connections are pinged when the test calls `tick`. */
+async function pinged(): Promise<{ readonly server: Http2Server; readonly port: number; readonly tick: () => void }> {
+  const server = createServer();
+  let ping = (): void => undefined;
+  const connections = trackConnections(server, (given) => {
+    ping = given;
+    return () => undefined;
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  cleanups.push(
+    () => connections.drain(0),
+    () => server.close(),
+  );
+  const address = server.address();
+  if (typeof address !== 'object' || address === null) throw new Error('no port');
+  return { server, port: address.port, tick: () => ping() };
 }
 
 async function stage(): Promise<Stage> {
@@ -360,23 +380,10 @@ describe('connections', () => {
   });
 
   test('a peer that answers no ping is cut, one that does is not', async () => {
-    const server = createServer();
-    let tick = (): void => undefined;
-    const connections = trackConnections(server, (ping) => {
-      tick = ping;
-      return () => undefined;
-    });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    cleanups.push(
-      () => connections.drain(0),
-      () => server.close(),
-    );
-    const address = server.address();
-    if (typeof address !== 'object' || address === null) throw new Error('no port');
-    const alive = connect(`http://127.0.0.1:${address.port}`);
+    const { server, port, tick } = await pinged();
+    const alive = connect(`http://127.0.0.1:${port}`);
     await once(alive, 'connect');
-    const dead = connectSocket(address.port, '127.0.0.1');
+    const dead = connectSocket(port, '127.0.0.1');
     const begun = once(server, 'session');
     // The preface and empty settings (RFC 9113, section 3.4), and then nothing more.
     dead.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])]));
@@ -393,22 +400,9 @@ describe('connections', () => {
   });
 
   test('a session that is destroyed and not yet closed is not pinged, and the process goes on', async () => {
-    const server = createServer();
-    let tick: () => void = () => undefined;
-    const connections = trackConnections(server, (ping) => {
-      tick = ping;
-      return () => undefined;
-    });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    cleanups.push(
-      () => connections.drain(0),
-      () => server.close(),
-    );
-    const address = server.address();
-    if (typeof address !== 'object' || address === null) throw new Error('no port');
+    const { server, port, tick } = await pinged();
     const begun: Promise<ServerHttp2Session[]> = once(server, 'session');
-    const client = connect(`http://127.0.0.1:${address.port}`).on('error', () => undefined);
+    const client = connect(`http://127.0.0.1:${port}`).on('error', () => undefined);
     const [session] = await begun;
     session?.destroy();
     expect(session?.destroyed).toBe(true);

@@ -21,8 +21,8 @@ export function openReply(stream: ServerHttp2Stream): void {
 }
 
 /**
- * Ends a call without a message. A peer that is still sending is told to stop (RFC 9113, section 8.1), and what is on its way is thrown
- * away, so that neither memory nor flow control stays with a call that is over.
+ * Ends a call without a message. The server asks a peer that is still sending to stop (RFC 9113, section 8.1) and discards the bytes that
+ * are on their way, so a call that is over keeps neither memory nor flow control.
  */
 export function fail(stream: ServerHttp2Stream, { status, message }: GrpcFailure): void {
   if (stream.destroyed || stream.closed || stream.headersSent) return;
