@@ -12,6 +12,8 @@ export const ATTACKER_ADDRESS = '127.0.2.1';
 /** Longer than any time that Envoy or Postern gives a request. */
 const PATIENCE_MS = 60_000;
 const LOST_PAUSE_MS = 100;
+/** `BENCH_PACE=full`: every attacker goes on as soon as it is answered, so that a faster server is attacked harder. */
+export const FULL_PACE = process.env['BENCH_PACE'] === 'full';
 
 /** All that the attacker's process needs; it goes there as JSON. */
 export interface Target {
@@ -62,12 +64,26 @@ export function count(tally: Tally, name: string, by = 1): void {
   tally[name] = (tally[name] ?? 0) + by;
 }
 
-/** Sends one request after the other on each of so many connections. */
-export async function hammer(edge: Edge, connections: number, request: Request, untilMs: number): Promise<Tally> {
+/**
+ * Sends one request after the other on each of so many connections.
+ *
+ * @param perSecond at most so many a second on all connections together; the full pace has no such bound
+ */
+export async function hammer(
+  edge: Edge,
+  connections: number,
+  request: Request,
+  untilMs: number,
+  perSecond = Number.POSITIVE_INFINITY,
+): Promise<Tally> {
   const tally: Tally = {};
-  const loop = async (): Promise<void> => {
+  const everyMs = FULL_PACE ? 0 : (connections * 1000) / perSecond;
+  const loop = async (_: unknown, index: number): Promise<void> => {
     const connection = new Connection(edge, ATTACKER_ADDRESS);
+    let dueMs = Date.now() + (index * everyMs) / connections;
     while (Date.now() < untilMs) {
+      await sleep(Math.max(0, Math.min(dueMs, untilMs) - Date.now()));
+      dueMs = Math.max(dueMs + everyMs, Date.now());
       const leftMs = untilMs - Date.now();
       const outcome = await connection.send(request, Math.min(PATIENCE_MS, leftMs));
       const late = outcome.kind === 'lost' && Date.now() >= untilMs;

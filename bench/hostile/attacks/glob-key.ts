@@ -6,6 +6,8 @@ import type { Stand } from '../stand.ts';
 import { GLOB_FORMS, type GlobForm, hostileGlobs, hostileNames, NAME_FORMS, type NameForm } from './globs.ts';
 
 const CONNECTIONS = 2;
+/** Without the bounds, one such decision took 3.3 s, so that two connections got 0.6 a second. */
+const PER_SECOND = 10;
 const PATH = '/v1/rag/query';
 const TRY_TIMEOUT_MS = 60_000;
 
@@ -32,7 +34,13 @@ export const globKey: Attack = {
   },
   run({ edge }, { credentials = [], bodies = [] }, untilMs) {
     const [body = ''] = bodies;
-    return hammer(edge, CONNECTIONS, { method: 'POST', path: PATH, authorization: `Bearer ${credentials[0]}`, body }, untilMs);
+    return hammer(
+      edge,
+      CONNECTIONS,
+      { method: 'POST', path: PATH, authorization: `Bearer ${credentials[0]}`, body },
+      untilMs,
+      PER_SECOND,
+    );
   },
 };
 

@@ -2,7 +2,7 @@
 
 import type { ClientHttp2Stream } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ATTACKER_ADDRESS, type Attack, count, type Tally } from '../attack.ts';
+import { ATTACKER_ADDRESS, type Attack, count, FULL_PACE, type Tally } from '../attack.ts';
 import { Connection, type Edge } from '../connection.ts';
 
 /** About 16 reach Envoy's heap limit. */
@@ -11,9 +11,9 @@ const STREAMS_PER_CONNECTION = 90;
 /** A little less than Envoy inspects, so that it waits for the rest. */
 const SENT_BYTES = 1_048_000;
 const PIECE = Buffer.alloc(65_536, 0x20);
-/** The first connections come one after the other, so that the innocents feel memory and not a burst of handshakes. */
-const CONNECT_EVERY_MS = 250;
-const REOPEN_EVERY_MS = 1000;
+/** The connections come one after the other, so that the innocents feel memory and not a burst of handshakes and copies. */
+const CONNECT_EVERY_MS = FULL_PACE ? 250 : 900;
+const REOPEN_EVERY_MS = FULL_PACE ? 1000 : CONNECT_EVERY_MS;
 /** Streams that Envoy ended are replaced, but no more than so many in all. */
 const MAX_STREAMS = 10_000;
 
@@ -24,9 +24,10 @@ export const unfinishedBodies: Attack = {
   async run({ edge }, _ammunition, untilMs) {
     const tally: Tally = {};
     const holders: Holder[] = [];
-    while (Date.now() < untilMs) {
+    for (let turn = 0; Date.now() < untilMs; turn++) {
       if (holders.length < CONNECTIONS) holders.push(new Holder(edge, tally));
-      for (const holder of holders) holder.fill();
+      const next = turn % CONNECTIONS;
+      for (const holder of FULL_PACE ? holders : holders.slice(next, next + 1)) holder.fill();
       await sleep(holders.length < CONNECTIONS ? CONNECT_EVERY_MS : REOPEN_EVERY_MS);
     }
     count(

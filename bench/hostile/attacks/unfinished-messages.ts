@@ -2,14 +2,14 @@
 
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Attack, count, type Tally } from '../attack.ts';
+import { type Attack, count, FULL_PACE, type Tally } from '../attack.ts';
 import type { Mesh } from '../stand.ts';
 
 const STREAMS = 150;
 const ANNOUNCED_BYTES = 16 * 1_048_576;
 const SENT_BYTES = 4 * 1_048_576;
 const GRPC_TIMEOUT = '500m';
-const REOPEN_EVERY_MS = 500;
+const REOPEN_EVERY_MS = FULL_PACE ? 500 : 5000;
 /** Streams that the server ended are replaced, but no more than so many in all. */
 const MAX_STREAMS = 900;
 const PATH = '/envoy.service.auth.v3.Authorization/Check';
@@ -49,7 +49,7 @@ export const unfinishedMessages: Attack = {
     while (Date.now() < untilMs) {
       if (session.closed || session.destroyed) session = dial(mesh);
       while (open < STREAMS && (tally['streams'] ?? 0) < MAX_STREAMS) begin();
-      await sleep(REOPEN_EVERY_MS);
+      await sleep(Math.max(0, Math.min(REOPEN_EVERY_MS, untilMs - Date.now())));
     }
     count(tally, 'open at the end', open);
     session.destroy();
