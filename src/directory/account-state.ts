@@ -83,6 +83,8 @@ function activeDirectoryState(entry: Entry, nowMs: number): AccountState | undef
 /** slapo-ppolicy(5). */
 function openLdapState(entry: Entry, nowMs: number, policy: PolicyTimes | undefined): AccountState | undefined {
   const lockedAt = firstText(entry, 'pwdAccountLockedTime');
+  // Guessing locks an account at a time, only an administrator at none: that is how OpenLDAP disables an account.
+  if (lockedAt?.startsWith('0000')) return 'disabled';
   if (lockedAt !== undefined && isLockInForce(lockedAt, nowMs, policy)) return 'locked';
   const startsAt = timeOf(entry, 'pwdStartTime');
   if (startsAt !== undefined && startsAt > nowMs) return 'disabled';
@@ -92,7 +94,7 @@ function openLdapState(entry: Entry, nowMs: number, policy: PolicyTimes | undefi
 
 /** A lock without a known end is in force: whoever cannot be shown to be free is not. */
 function isLockInForce(lockedAt: string, nowMs: number, policy: PolicyTimes | undefined): boolean {
-  const since = lockedAt.startsWith('0000') ? undefined : generalisedTime(lockedAt);
+  const since = generalisedTime(lockedAt);
   if (since === undefined || policy?.lockoutSeconds === undefined) return true;
   return since + policy.lockoutSeconds * 1000 > nowMs;
 }

@@ -29,6 +29,11 @@ export interface Connection {
   search(question: Question, limit: number): Promise<readonly Entry[]>;
   /** All entries, in pages where the server wants that. @throws Fault when there are more than `max`, or when the server does not give all: half an answer is none */
   searchAll(question: Question, max: number): Promise<readonly Entry[]>;
+  /**
+   * How many entries and references a search gives, without a size limit of ours: with one, the client library hides that the server gave
+   * less than it found. @throws DirectoryFault also when the server gives only a part
+   */
+  count(question: Question): Promise<{ readonly entries: number; readonly references: number }>;
   /** RFC 4532: `dn:…` or `u:…`; undefined when the server does not tell. */
   whoAmI(): Promise<string | undefined>;
   /** Says good-bye, then destroys the socket, whether the server listens or not. */
@@ -122,6 +127,11 @@ function wrap({ url, startTls }: Route, socket: Socket, deadline: Deadline): Con
         const entries = await all(client, question, deadline);
         if (entries.length > max) throw new Fault(`the search below ${question.base} gave more than ${max} entries`);
         return entries;
+      }),
+    count: (question) =>
+      run(`the search below ${question.base}`, async () => {
+        const { searchEntries, searchReferences } = await client.search(question.base, optionsOf(question, deadline));
+        return { entries: searchEntries.length, references: searchReferences.length };
       }),
     whoAmI: () =>
       run('"who am I"', async () => {

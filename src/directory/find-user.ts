@@ -71,7 +71,7 @@ export async function userById(c: Connection, settings: DirectorySettings, trait
 }
 
 /** Who is found otherwise than by the configured filter must be one whom it could find. */
-function admittedBy({ userSearchFilter: template }: DirectorySettings, filter: Filter): Filter {
+export function admittedBy({ userSearchFilter: template }: DirectorySettings, filter: Filter): Filter {
   const admitted = template !== undefined && hasAnyForm(template) ? parseFilter(anyOf(template)) : undefined;
   return admitted === undefined ? filter : bothFilters(filter, admitted);
 }

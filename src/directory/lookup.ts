@@ -1,5 +1,6 @@
 /** What a directory says now of a person whom it proved earlier, without that person's password. */
 
+import { Fault } from '../domain/errors.ts';
 import { type AccountState, accountState, type PolicyTimes } from './account-state.ts';
 import type { Connection } from './connection.ts';
 import type { Deadline } from './deadline.ts';
@@ -7,6 +8,7 @@ import { bindService, type Directory, personOf } from './directory.ts';
 import { type Entry, firstText, numberOf } from './entry.ts';
 import { isUnreadable, userById } from './find-user.ts';
 import type { LookupAnswer } from './model.ts';
+import { assertRemoved } from './removal.ts';
 
 const GONE = {
   disabled: 'disabled',
@@ -15,7 +17,7 @@ const GONE = {
   password_expired: 'expired',
 } as const satisfies Record<Exclude<AccountState, 'usable'>, string>;
 
-/** @throws Fault */
+/** @throws Fault, also when the directory's answer does not tell a person who is removed from one whom it hides */
 export async function lookUp(directory: Directory, stableId: string, deadline: Deadline): Promise<LookupAnswer> {
   const { settings, servers } = directory;
   const c = await servers.open(deadline, (opened) => bindService(opened, settings));
@@ -34,8 +36,11 @@ async function answer(c: Connection, directory: Directory, stableId: string): Pr
   const { settings } = directory;
   const traits = await directory.typeOf(c);
   const found = await userById(c, settings, traits, stableId);
-  if (found.kind !== 'one') {
-    return { kind: 'gone', reason: settings.serviceAccount === undefined ? 'not_readable' : 'removed' };
+  if (found.kind === 'several') throw new Fault(`${c.url.text}: several entries have the id ${stableId}`);
+  if (found.kind === 'none') {
+    if (settings.serviceAccount === undefined) return { kind: 'gone', reason: 'not_readable' };
+    await assertRemoved(c, settings, traits, stableId);
+    return { kind: 'gone', reason: 'removed' };
   }
   const state = accountState(found.entry, Date.now(), await policyOf(c, found.entry));
   if (state !== 'usable') return { kind: 'gone', reason: GONE[state] };

@@ -23,6 +23,8 @@ const PLACES: Places = {
 const POLICIES = `ou=policies,${SUFFIX}`;
 const MANAGER = { dn: `cn=manager,${SUFFIX}`, password: 'Manager-Pass1' };
 const SERVICE = { dn: `cn=postern,${SUFFIX}`, password: SERVICE_PASSWORD };
+/** A service account that may read the tree, and nobody in it. */
+export const BLIND = { dn: `cn=blind,${SUFFIX}`, password: SERVICE_PASSWORD };
 
 export interface SlapdOptions {
   /** Answers a bind without a password with success, as an anonymous one (RFC 4513, section 5.1.2). */
@@ -139,6 +141,7 @@ maxsize 67108864
 dbnosync
 index objectClass,uid,cn,mail,member,uniqueMember,memberUid,memberOf,entryUUID eq
 access to attrs=userPassword by anonymous auth by self write by * none
+access to dn.children="${PLACES.people}" by dn.exact="${BLIND.dn}" none by * break
 access to * by users read by anonymous auth
 
 overlay memberof
@@ -165,9 +168,13 @@ function tree(): Entry[] {
     ...[PLACES.people, PLACES.groups, PLACES.elsewhere, PLACES.archive, POLICIES].map(unit),
     policy('default', { pwdLockout: 'TRUE', pwdMaxFailure: '3', pwdLockoutDuration: '0', pwdMustChange: 'TRUE' }),
     policy('expiring', { pwdMaxAge: '86400' }),
-    {
-      dn: SERVICE.dn,
-      attributes: { objectClass: ['top', 'device', 'simpleSecurityObject'], cn: 'postern', userPassword: SERVICE.password },
-    },
+    ...[SERVICE, BLIND].map(({ dn, password }) => ({
+      dn,
+      attributes: {
+        objectClass: ['top', 'device', 'simpleSecurityObject'],
+        cn: dn.slice(3, dn.indexOf(',')),
+        userPassword: password,
+      },
+    })),
   ];
 }

@@ -32,7 +32,7 @@ describe('an account by its entry', () => {
     ['389, password not expired', { passwordExpirationTime: '20380119031407Z' }, 'usable'],
     ['FreeIPA, principal expired', { krbPrincipalExpiration: '20260601000000Z' }, 'expired'],
     ['FreeIPA, password expired', { krbPasswordExpiration: '20260601000000Z' }, 'password_expired'],
-    ['OpenLDAP, locked for ever', { pwdAccountLockedTime: '000001010000Z' }, 'locked'],
+    ['OpenLDAP, locked by an administrator', { pwdAccountLockedTime: '000001010000Z' }, 'disabled'],
     ['OpenLDAP, locked', { pwdAccountLockedTime: '20260601110000Z' }, 'locked'],
     ['OpenLDAP, must change', { pwdReset: 'TRUE' }, 'password_expired'],
     ['OpenLDAP, not yet', { pwdStartTime: '20260701000000Z' }, 'disabled'],
@@ -45,7 +45,7 @@ describe('an account by its entry', () => {
     const entry = entryOf({ pwdAccountLockedTime: '20260601113000Z' });
     expect(accountState(entry, NOW, { lockoutSeconds: 600 })).toBe('usable');
     expect(accountState(entry, NOW, { lockoutSeconds: 3600 })).toBe('locked');
-    expect(accountState(entryOf({ pwdAccountLockedTime: '000001010000Z' }), NOW, { lockoutSeconds: 600 })).toBe('locked');
+    expect(accountState(entryOf({ pwdAccountLockedTime: '000001010000Z' }), NOW, { lockoutSeconds: 600 })).toBe('disabled');
   });
 
   it('at a login is judged by the bind, but for what FreeIPA lets pass', () => {

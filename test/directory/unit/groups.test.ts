@@ -22,7 +22,15 @@ function answering(answer: (question: Question) => readonly Entry[]) {
   const never = (): never => {
     throw new Error('not asked here');
   };
-  const c: Connection = { url: urlOf('ldap://localhost:1'), search, searchAll: search, bind: never, whoAmI: never, close: never };
+  const c: Connection = {
+    url: urlOf('ldap://localhost:1'),
+    search,
+    searchAll: search,
+    count: never,
+    bind: never,
+    whoAmI: never,
+    close: never,
+  };
   return { c, asked };
 }
 
