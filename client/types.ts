@@ -85,6 +85,10 @@ export type CreatedUser = {
   readonly status: 'active' | 'deactivated';
   /** `ldap`: a user of a directory, which keeps its e-mail, name and password. */
   readonly source: 'local' | 'ldap';
+  /** Only of users of a directory: what it said last of the user, whose keys and sessions are rejected unless it is `active`. Read-only. */
+  readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed';
+  /** Only of users of a directory: the address that it shows, if another user has it. `email` is null then. Read-only. */
+  readonly email_conflict?: string | null;
   readonly created_at: string;
   readonly updated_at: string;
   /** Sets a first password, once, within the hour. Shown here and never again. */
@@ -798,6 +802,10 @@ export type User = {
   readonly status: 'active' | 'deactivated';
   /** `ldap`: a user of a directory, which keeps its e-mail, name and password. */
   readonly source: 'local' | 'ldap';
+  /** Only of users of a directory: what it said last of the user, whose keys and sessions are rejected unless it is `active`. Read-only. */
+  readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed';
+  /** Only of users of a directory: the address that it shows, if another user has it. `email` is null then. Read-only. */
+  readonly email_conflict?: string | null;
   readonly created_at: string;
   readonly updated_at: string;
 };

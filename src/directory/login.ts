@@ -9,6 +9,7 @@ import { bindNobody, bindService, type Directory, personOf } from './directory.t
 import type { Entry } from './entry.ts';
 import { boundUser, type Found, isUnreadable, searchUser } from './find-user.ts';
 import { needsReading } from './groups.ts';
+import { stableIdOf } from './ids.ts';
 import type { DirectoryAnswer, DirectoryPerson, DirectoryReason } from './model.ts';
 import type { TypeTraits } from './types.ts';
 import { fillPattern, isDnPattern, isExact, type TypedName, typedName } from './user-name.ts';
@@ -122,7 +123,7 @@ async function concluded(
     case 'fault':
       throw new Fault(`${c.url.text}: ${outcome.detail}`);
     case 'refused':
-      return refused(directory, outcome.reason, false);
+      return refused(directory, outcome.reason, false, found);
     case 'password_expired':
       return passwordExpired(c, directory, traits, { user, found, reason: outcome.reason });
     case 'proved':
@@ -142,7 +143,7 @@ async function proved(c: Connection, directory: Directory, traits: TypeTraits, {
     );
   }
   const state = statePerBind(found.entry, Date.now());
-  if (state === 'disabled' || state === 'expired') return refused(directory, state, false);
+  if (state === 'disabled' || state === 'expired') return refused(directory, state, false, found);
   if (state === 'password_expired') return passwordExpired(c, directory, traits, { user, found, reason: 'expired' });
   const person = await read(c, directory, traits, { entry: found.entry, typed: user.name });
   return { answer: { kind: 'proved', person }, elsewhere: false };
@@ -178,6 +179,10 @@ async function passwordExpired(
   }
 }
 
-function refused({ settings }: Directory, reason: DirectoryReason, elsewhere: boolean): LoginAnswer {
-  return { answer: { kind: 'refused', reason, directory: settings.name }, elsewhere };
+/** @param found the account that was read, if its state is the reason */
+function refused({ settings }: Directory, reason: DirectoryReason, elsewhere: boolean, found?: Found): LoginAnswer {
+  const ofAccount = (reason === 'disabled' || reason === 'expired') && found?.kind === 'one';
+  const stableId = ofAccount ? stableIdOf(found.entry) : undefined;
+  const answer = { kind: 'refused', reason, directory: settings.name, ...(stableId === undefined ? {} : { stableId }) } as const;
+  return { answer, elsewhere };
 }

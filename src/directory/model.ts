@@ -49,7 +49,13 @@ export type DirectoryAnswer =
       readonly directory: string;
       readonly person?: DirectoryPerson;
     }
-  | { readonly kind: 'refused'; readonly reason: DirectoryReason; readonly directory?: string };
+  | {
+      readonly kind: 'refused';
+      readonly reason: DirectoryReason;
+      readonly directory?: string;
+      /** The account that the directory does not let in as it is `disabled` or `expired`, as far as its entry was read. */
+      readonly stableId?: string;
+    };
 
 export type LookupAnswer =
   | { readonly kind: 'found'; readonly person: DirectoryPerson }

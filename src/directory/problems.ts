@@ -16,7 +16,7 @@ export function problemsOf(settings: DirectorySettings): readonly string[] {
   const alone =
     settings.serviceAccount === undefined
       ? [
-          `The directory ${settings.name} has no service account: what it does not show to strangers cannot be seen when a token is refreshed, and the refresh is refused. Set ldap.bind-dn and ldap.bind-password.`,
+          `The directory ${settings.name} has no service account: what it does not show to strangers cannot be seen when a token is refreshed, and the refresh is refused; owners of keys are not looked up daily. Set ldap.bind-dn and ldap.bind-password.`,
         ]
       : [];
   return [...inClear, ...alone];

@@ -61,9 +61,13 @@ export interface TenantRecord {
   readonly policies: readonly PolicyRecord[];
 }
 
+/** Why a directory suspends one of its users. */
+export type DirectorySuspension = 'removed' | 'disabled' | 'expired' | 'tenant_changed';
+
 export interface UserRecord {
   readonly id: UserId;
   readonly tenantId: TenantId;
+  /** `deactivated` also for a user whom a directory suspends. */
   readonly status: 'active' | 'deactivated';
   /** Given by hand and by the directory together, sorted, without repeats. */
   readonly roles: readonly RoleName[];

@@ -19,7 +19,7 @@ import type { Passwords } from '../identity/passwords.ts';
 import { notingUses } from '../live/noting.ts';
 import { appliedEverywhere, feedOfServer, type LocalGates } from './applied.ts';
 import { auditSealer } from './audit.ts';
-import { configuredDirectories, directoryRoom, warnOfDirectories } from './directories.ts';
+import { configuredDirectories, directoryLookups, directoryRoom, warnOfDirectories } from './directories.ts';
 import { keyUses } from './key-uses.ts';
 import { metersItself } from './limits.ts';
 import { joinLive } from './live-rooms.ts';
@@ -77,6 +77,8 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
       telemetry.log.warn({ part: 'upkeep', err: error }, 'what logins leave behind could not be taken away');
     }),
   );
+  const stopLookups = directoryLookups(admin, telemetry);
+  if (stopLookups !== undefined) starting.defer(stopLookups);
   const sealer = auditSealer(wiring);
   sealer.start();
   // Stopped after the listener, so that what the last requests did is sealed too.

@@ -1,6 +1,8 @@
-/** The configured directories, and who asks them. */
+/** The configured directories, and the jobs that ask them. */
 
 import { type DirectoryRoom, openDirectoryRoom } from '../admin/auth/directory-room.ts';
+import type { AuthParts } from '../admin/auth/parts.ts';
+import { DirectoryLookups, startLookups } from '../admin/directory/lookups.ts';
 import type { Config, Secrets } from '../config/config.ts';
 import { directorySettings } from '../config/directories.ts';
 import { openDirectories } from '../directory/directories.ts';
@@ -28,5 +30,18 @@ export function directoryRoom(
 ): DirectoryRoom | undefined {
   if (directories === undefined) return undefined;
   const names = config.directories.map(({ name }) => name);
-  return openDirectoryRoom({ directories, names, report: telemetry.directory });
+  const lookedUp = config.directories.filter(({ bindDn }) => bindDn !== undefined).map(({ name }) => name);
+  return openDirectoryRoom({ directories, names, lookedUp, report: telemetry.directory });
+}
+
+/** Starts the daily lookups of key owners. @returns how to stop them; undefined where no directory is configured */
+export function directoryLookups(parts: AuthParts, { log }: Pick<Telemetry, 'log'>): (() => Promise<void>) | undefined {
+  if (parts.directory === undefined) return undefined;
+  const lookups = new DirectoryLookups(parts, parts.directory, ({ directory, lookups: failed, error }) => {
+    log.warn(
+      { part: 'directory', directory, lookups: failed, err: error },
+      'key owners could not be looked up in their directory',
+    );
+  });
+  return startLookups(lookups, (err) => log.warn({ part: 'directory', err }, 'the lookups of key owners failed'));
 }

@@ -55,7 +55,8 @@ export const STATEMENTS = {
   user: {
     name: 'live_user',
     text: `
-      select feed_position() as as_of, u.id, u.tenant_id, u.status,
+      select feed_position() as as_of, u.id, u.tenant_id,
+        case when u.directory_suspension is null then u.status else 'deactivated' end as status,
         array(select distinct r.role_name from user_roles r where r.user_id = u.id order by r.role_name) as roles
       from (select) one left join users u on u.id = $1`,
   },

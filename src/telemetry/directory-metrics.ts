@@ -3,7 +3,7 @@
 import type { Metrics } from './metrics.ts';
 
 export interface DirectoryReport {
-  readonly operation: 'login' | 'refresh' | 'test';
+  readonly operation: 'login' | 'refresh' | 'lookup' | 'test';
   /** Undefined where none was asked, or none knew the name. */
   readonly directory: string | undefined;
   /** One of a few words. */
@@ -13,13 +13,18 @@ export interface DirectoryReport {
 const NAMES = {
   login: { name: 'postern_directory_logins_total', help: 'Logins by a directory, by directory and outcome.' },
   refresh: { name: 'postern_directory_refreshes_total', help: 'Refreshes that asked a directory, by directory and outcome.' },
+  lookup: {
+    name: 'postern_directory_lookups_total',
+    help: 'Daily lookups of key owners in a directory, by directory and outcome.',
+  },
   test: { name: 'postern_directory_tests_total', help: 'Tries of a directory, by directory and outcome.' },
 } as const;
 
 /** Begins to count, and answers with who counts. */
 export function directoryReports(metrics: Metrics): (report: DirectoryReport) => void {
-  const counts = { login: new Map<string, number>(), refresh: new Map<string, number>(), test: new Map<string, number>() };
-  for (const operation of ['login', 'refresh', 'test'] as const) {
+  const none = (): Map<string, number> => new Map();
+  const counts = { login: none(), refresh: none(), lookup: none(), test: none() };
+  for (const operation of ['login', 'refresh', 'lookup', 'test'] as const) {
     metrics.counters(NAMES[operation], ['directory', 'outcome'], () =>
       [...counts[operation]].map(([key, value]) => {
         const [outcome = '', directory = ''] = key.split('\n');

@@ -3,12 +3,14 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { eventually } from '../server/support/eventually.ts';
+import type { UserId } from '../../src/domain/ids.ts';
+import { becomes, eventually } from '../server/support/eventually.ts';
 import { isReady, logLines, metric, openStand, type Running, type Stand } from '../server/support/postern.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { send } from '../support/http.ts';
 import { freeAddress } from '../support/ports.ts';
-import { type DirectoryWorld, describeWithSlapd, LDAP_PASSWORD, startDirectoryWorld, WRONG } from './directory-world.ts';
+import { type DirectoryWorld, describeWithSlapd, LDAP_PASSWORD, LOCKED, startDirectoryWorld, WRONG } from './directory-world.ts';
+import { addKey } from './people.ts';
 
 await describeWithSlapd('the program with directories', () => {
   let world: DirectoryWorld;
@@ -78,6 +80,26 @@ await describeWithSlapd('the program with directories', () => {
     const headers = { 'content-type': 'application/json' };
     return (await send(`http://${http}`, { method: 'POST', path: '/v1/auth/login', headers, body })).status;
   }
+
+  test('the API process looks up the owners of keys, and every gate rejects the keys of a disabled one', async () => {
+    const server = await serve('2');
+    expect(await login(server, LDAP_PASSWORD)).toBe(200);
+    const user = await database.db.knex<{ id: UserId; source: string }>('users').where('source', 'ldap').first('id');
+    if (user === undefined) throw new Error('no user was made');
+    const key = await addKey(database.db, user.id);
+    const me = async (): Promise<number> =>
+      (await send(`http://${server.http}`, { path: '/v1/auth/me', headers: { authorization: `Bearer ${key}` } })).status;
+    expect(await me()).toBe(200);
+    await world.set('ada', ...LOCKED);
+    await database.db.knex.raw(`update users set directory_checked_at = clock_timestamp() - interval '2 days'`);
+    await becomes('the key', 401, me);
+    expect(await metric(server.admin, 'postern_directory_lookups_total{directory="corp",outcome="disabled"')).toBe(1);
+    await world.set('ada', LOCKED[0], undefined);
+    expect(await login(server, LDAP_PASSWORD)).toBe(200);
+    expect(await me()).toBe(200);
+    const { stdout } = await server.stop();
+    expect(stdout).not.toContain('uid=ada');
+  });
 
   test.each([
     ['one process', '1'],

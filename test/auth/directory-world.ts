@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import { Attribute, Change, Client } from 'ldapts';
+import { Attribute, Change, Client, Control } from 'ldapts';
 import { describe, test } from 'vitest';
 import { type DirectoryReport, type DirectoryRoom, openDirectoryRoom } from '../../src/admin/auth/directory-room.ts';
 import { openDirectories } from '../../src/directory/directories.ts';
@@ -12,6 +12,9 @@ import { parseRoleName, parseTenantId, type RoleName, type TenantId } from '../.
 import { findParts } from '../directory/servers/packages.ts';
 import type { DirectoryServer } from '../directory/servers/server.ts';
 import { startSlapd } from '../directory/servers/slapd.ts';
+
+/** RFC 3296: a reference is treated like any other entry. */
+const MANAGE_DSA_IT = '2.16.840.1.113730.3.4.2';
 
 export const DIRECTORY = 'corp';
 export const WRONG = 'not the password of anybody';
@@ -44,6 +47,9 @@ export interface DirectoryWorld {
   rename(name: string, to: string): Promise<void>;
   join(group: string, name: string): Promise<void>;
   leave(group: string, name: string): Promise<void>;
+  /** Puts a reference to another server among the people, and takes it away. */
+  refer(name: string): Promise<void>;
+  unrefer(name: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -135,6 +141,13 @@ export async function startDirectoryWorld(): Promise<DirectoryWorld> {
     rename: (name, to) => client.modifyDN(dnOf(name), `uid=${to}`),
     join: (group, name) => modify(groupDn(group), 'add', 'member', [dnOf(name)]),
     leave: (group, name) => modify(groupDn(group), 'delete', 'member', [dnOf(name)]),
+    refer: (name) =>
+      client.add(`cn=${name},${server.people}`, {
+        objectClass: ['top', 'referral', 'extensibleObject'],
+        cn: name,
+        ref: `ldap://other.example/ou=${name}`,
+      }),
+    unrefer: (name) => client.del(`cn=${name},${server.people}`, new Control(MANAGE_DSA_IT, { critical: true })),
     async stop() {
       await client.unbind();
       await wire.stop();

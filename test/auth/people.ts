@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { makeId, type UserId } from '../../src/domain/ids.ts';
+import { makeApiKey } from '../../src/identity/api-keys.ts';
 import type { Database } from '../../src/store/database.ts';
 import { makePasswords } from './stand.ts';
 
@@ -41,6 +42,23 @@ export async function addPerson(db: Database, person: Person): Promise<UserId> {
   });
   for (const role of person.roles ?? []) await db.knex('user_roles').insert({ user_id: id, role_name: role });
   return id;
+}
+
+/** Creates a key of a user, with every scope that its roles give. @returns its secret */
+export async function addKey(db: Database, owner: UserId, tenant = 'default'): Promise<string> {
+  const { text, digest, prefix, lastFour } = makeApiKey();
+  await db.knex('api_keys').insert({
+    id: makeId('key', Date.now(), randomBytes(10)),
+    tenant_id: tenant,
+    user_id: owner,
+    description: 'of a test',
+    digest: Buffer.from(digest, 'hex'),
+    prefix,
+    last_four: lastFour,
+    scopes: ['*:*'],
+    created_by: owner,
+  });
+  return text;
 }
 
 /** Back to an empty database. Rows are deleted rather than truncated, so that the change feed tells of it. */

@@ -134,6 +134,25 @@ describe('who can', () => {
     );
   });
 
+  test('lists neither a user whom a directory suspends nor the keys of that user', async () => {
+    const suspended = { source: 'ldap', directory: 'corp', directory_id: 'x:ada', directory_suspension: 'removed' };
+    const active = { source: 'local', directory: null, directory_id: null, directory_suspension: null };
+    const shown = async () => {
+      const reply = await ask({ permission: 'chat:write', resource: 'models/phi-3' });
+      return ['ada', 'k-ada'].map((label) => one(reply, label)?.verdict);
+    };
+    const set = (to: object, since: Date | null) =>
+      h.db
+        .knex('users')
+        .where('id', String(ids.get('ada')))
+        .update({ ...to, directory_suspended_at: since });
+    expect(await shown()).toEqual(['conditional', 'conditional']);
+    await set(suspended, new Date());
+    expect(await shown()).toEqual([undefined, undefined]);
+    await set(active, null);
+    expect(await shown()).toEqual(['conditional', 'conditional']);
+  });
+
   test('is without a word about conditions where there are none', async () => {
     const as = h.root.token;
     await h.api('PUT', '/v1/iam/policies/no-banned-nets', { as, body: { enabled: false } });

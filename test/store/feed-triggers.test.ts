@@ -72,7 +72,10 @@ describe('every row that a replica caches tells the feed', () => {
     await forget();
     await run('update api_keys set last_used_at = now(), description = $2 where id = $1', key, 'another text');
     await run('update sessions set last_used_at = now() where id = $1', session);
-    await run("update users set name = 'Else', password_hash = 'x' where id = $1", user);
+    await run(
+      "update users set name = 'Else', password_hash = 'x', directory_checked_at = now(), directory_claimed_at = now() where id = $1",
+      user,
+    );
     expect(await told()).toEqual(new Set([]));
   });
 
@@ -84,6 +87,9 @@ describe('every row that a replica caches tells the feed', () => {
       `insert into user_roles (user_id, role_name) values ('${user}', 'analyst')`,
       `delete from user_roles where user_id = '${user}'`,
       `update users set status = 'deactivated' where id = '${user}'`,
+      `update users set source = 'ldap', directory = 'corp', directory_id = 'x:1', directory_suspension = 'removed', directory_suspended_at = now()
+        where id = '${user}'`,
+      `update users set directory_suspension = null, directory_suspended_at = null where id = '${user}'`,
     ]) {
       await forget();
       await run(change);

@@ -8,12 +8,13 @@ import { LookedAtFault } from '../../directory/faults.ts';
 import type { DirectoryAnswer, DirectoryPerson, DirectoryReason } from '../../directory/model.ts';
 import { Fault, Refusal } from '../../domain/errors.ts';
 import type { TenantId, UserId } from '../../domain/ids.ts';
-import { findDirectoryUser } from '../../store/queries/directory-users.ts';
+import { type DirectoryIdentity, findDirectoryUser } from '../../store/queries/directory-users.ts';
 import { beginSession, beginSettledSession } from '../../store/queries/sessions.ts';
 import { transaction } from '../../store/transaction.ts';
 import { type AuthEvent, record } from './audit.ts';
 import { type BeginningSession, beginningSession } from './begin.ts';
 import { asking, type DirectoryRoom } from './directory-room.ts';
+import { suspend } from './directory-suspension.ts';
 import { type Admission, admit, identityOf, inDirectory, settledUser, type TurnedAway } from './directory-user.ts';
 import { applyHere, invalidCredential, type LoginParts, type Provenance, type TokenPair, tenantSuspended } from './parts.ts';
 import { MAX_NAME_LENGTH, shownName } from './shown-name.ts';
@@ -56,10 +57,14 @@ export async function directoryLogin(
           return await enter(parts, room, { ...login, attempt, startedMs }, answer.person, from);
         case 'password_expired':
           room.report({ operation: 'login', directory: answer.directory, outcome: 'password_expired' });
+          if (answer.person !== undefined) await suspendIfHere(parts, identityOf(answer.person), 'expired', from);
           throw await passwordExpired(parts, login, attempt, answer, from);
         case 'refused': {
-          const { directory, reason } = answer;
+          const { directory, reason, stableId } = answer;
           room.report({ operation: 'login', directory, outcome: reason });
+          if ((reason === 'disabled' || reason === 'expired') && directory !== undefined && stableId !== undefined) {
+            await suspendIfHere(parts, { directory, stableId }, reason, from);
+          }
           await equalWork(parts, room, login, startedMs);
           await fail(parts, login, from, { reason, ...(directory === undefined ? {} : { directory }) });
           throw invalidCredential();
@@ -69,6 +74,17 @@ export async function directoryLogin(
       }
     });
   return await failingEarly(attempted);
+}
+
+/** The login proves the state of the account: then the user's keys must not work on until the next lookup. */
+async function suspendIfHere(
+  parts: LoginParts,
+  identity: DirectoryIdentity,
+  suspension: 'disabled' | 'expired',
+  from: Provenance,
+): Promise<void> {
+  const changed = await transaction(parts.db, async (trx) => (await suspend(trx, identity, suspension, from))?.changed === true);
+  if (changed) await applyHere(parts);
 }
 
 type Tell = (error: unknown) => void;
@@ -205,7 +221,6 @@ async function enterChanged(parts: LoginParts, login: Entering, person: Director
 
 function refusedWith({ code }: Refusal): TurnedAway | undefined {
   switch (code) {
-    case 'already_exists':
     case 'quota_exceeded':
       return code;
     // The tenant was deleted between being read and being held.

@@ -2,12 +2,14 @@
 
 import type { DirectoryPerson, LookupAnswer } from '../../directory/model.ts';
 import { Fault } from '../../domain/errors.ts';
+import type { TenantId } from '../../domain/ids.ts';
 import type { DirectoryIdentity } from '../../store/queries/directory-users.ts';
-import { endSession, endSessionsOfUser, type RefreshFacts } from '../../store/queries/sessions.ts';
+import { endSession, type RefreshFacts } from '../../store/queries/sessions.ts';
 import { lockUser } from '../../store/queries/users.ts';
 import { transaction } from '../../store/transaction.ts';
 import { record } from './audit.ts';
 import { asking } from './directory-room.ts';
+import { suspend, suspensionOf } from './directory-suspension.ts';
 import type { AuthParts, Provenance } from './parts.ts';
 
 export type GoneReason = Extract<LookupAnswer, { readonly kind: 'gone' }>['reason'] | 'tenant_changed';
@@ -28,12 +30,13 @@ export async function standing(
   const { directory, stableId } = identity;
   if (room === undefined) throw new Fault(`the user is of the directory ${directory}, and no directory is configured`);
   const answer = await asking(room, 'refresh', directory, () => room.directories.lookup(directory, stableId));
-  const found = standingOf(answer, facts);
+  const found = standingOf(answer, facts.tenantId);
   room.report({ operation: 'refresh', directory, outcome: found.kind === 'stands' ? 'success' : found.reason });
   return found;
 }
 
-function standingOf(answer: LookupAnswer, { tenantId }: RefreshFacts): Standing {
+/** What the directory's answer means for a user of this tenant. */
+export function standingOf(answer: LookupAnswer, tenantId: TenantId): Standing {
   switch (answer.kind) {
     case 'found':
       return answer.person.tenantId === tenantId
@@ -46,10 +49,10 @@ function standingOf(answer: LookupAnswer, { tenantId }: RefreshFacts): Standing 
   }
 }
 
-/** Anybody can have somebody locked by guessing at the directory: that takes no more than the session that asked. */
-const ENDS_ALL: ReadonlySet<GoneReason> = new Set(['removed', 'disabled', 'expired', 'tenant_changed']);
-
-/** Ends the session that asked; every session of the user when the person is gone for good. */
+/**
+ * Suspends the user, which ends all sessions; or ends only the session that asked, for a reason that suspends no user.
+ * @throws Fault when too many persons of the directory were removed within a day to be believed: then nothing is written
+ */
 export async function endForDirectory(
   parts: AuthParts,
   { userId, tenantId, sessionId }: RefreshFacts,
@@ -58,8 +61,16 @@ export async function endForDirectory(
   from: Provenance,
 ): Promise<void> {
   await transaction(parts.db, async (trx) => {
-    if (!(await lockUser(trx, tenantId, userId, 'update'))) return;
-    const ended = ENDS_ALL.has(reason) ? await endSessionsOfUser(trx, userId) : Number(await endSession(trx, sessionId));
+    const suspension = suspensionOf(reason);
+    let ended: number;
+    if (suspension === undefined) {
+      if (!(await lockUser(trx, tenantId, userId, 'update'))) return;
+      ended = Number(await endSession(trx, sessionId));
+    } else {
+      const suspended = await suspend(trx, identity, suspension, from);
+      if (suspended === undefined) return;
+      ended = suspended.sessionsEnded;
+    }
     await record(trx, from, {
       action: 'auth.refresh',
       actor: userId,

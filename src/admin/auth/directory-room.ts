@@ -8,9 +8,9 @@ import { Refusal } from '../../domain/errors.ts';
 import { makeWorkQueue, type WorkQueue } from '../../identity/work-queue.ts';
 import { makePace, type Pace } from './pace.ts';
 
-/** How a login by a directory, a refresh of such a session, or a try of one ended. */
+/** How a login by a directory, a refresh of such a session, the daily lookup of a user, or a try of a login ended. */
 export interface DirectoryReport {
-  readonly operation: 'login' | 'refresh' | 'test';
+  readonly operation: 'login' | 'refresh' | 'lookup' | 'test';
   /** Undefined where none was asked, or none knew the name. */
   readonly directory: string | undefined;
   /** `success`, or why not: a directory's reason or Postern's own. */
@@ -21,6 +21,8 @@ export interface DirectoryRoom {
   readonly directories: Directories;
   /** Of the configured directories. */
   readonly names: readonly string[];
+  /** The names of those in which a service account looks up key owners daily. */
+  readonly lookedUp: readonly string[];
   /** Each kind has places of its own: who refreshes is not kept out by those who guess. */
   readonly places: Readonly<Record<DirectoryReport['operation'], WorkQueue>>;
   /** How long a login that fails takes. */
@@ -31,6 +33,8 @@ export interface DirectoryRoom {
 export interface DirectoryRoomOptions {
   readonly directories: Directories;
   readonly names: readonly string[];
+  /** Of directories with a service account. Default: all. */
+  readonly lookedUp?: readonly string[];
   /** Logins, and refreshes, under way at once; 64 unless told. */
   readonly maxAtOnce?: number;
   readonly report?: (report: DirectoryReport) => void;
@@ -42,18 +46,21 @@ export interface DirectoryRoomOptions {
  */
 const MAX_AT_ONCE = 64;
 const MAX_TESTS = 4;
+/** Daily lookups of one process at a time. */
+export const MAX_LOOKUPS = 4;
 const RETRY_AFTER_SECONDS = 1;
 
 /** One for the process. */
 export function openDirectoryRoom(options: DirectoryRoomOptions): DirectoryRoom {
-  const { directories, names, maxAtOnce = MAX_AT_ONCE, report = () => undefined } = options;
+  const { directories, names, lookedUp = names, maxAtOnce = MAX_AT_ONCE, report = () => undefined } = options;
   // Nobody waits for a place here: what time a directory may take is counted once somebody has one.
   const places = {
     login: makeWorkQueue(maxAtOnce, 0),
     refresh: makeWorkQueue(maxAtOnce, 0),
+    lookup: makeWorkQueue(MAX_LOOKUPS, 0),
     test: makeWorkQueue(MAX_TESTS, 0),
   };
-  return { directories, names, places, report, pace: makePace() };
+  return { directories, names, lookedUp, places, report, pace: makePace() };
 }
 
 /**

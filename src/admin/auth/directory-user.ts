@@ -14,7 +14,9 @@ import {
   giveDirectoryRoles,
   holdDirectoryUser,
   insertDirectoryUser,
+  isEmailTaken,
   lockDirectoryIdentity,
+  noteDirectoryCheck,
   updateDirectoryUser,
 } from '../../store/queries/directory-users.ts';
 import { findRoles, lockRoles } from '../../store/queries/roles.ts';
@@ -23,7 +25,6 @@ import { findTenant } from '../../store/queries/tenants.ts';
 import { findUser } from '../../store/queries/users.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { Transaction } from '../../store/transaction.ts';
-import { withUniqueEmail } from '../users/email.ts';
 import { takePlace } from '../users/quota.ts';
 import { type UserResource, userResource } from '../users/resource.ts';
 import { sortedRoles } from '../users/roles.ts';
@@ -37,8 +38,7 @@ export type TurnedAway =
   | 'tenant_changed'
   | 'unknown_tenant'
   | 'tenant_suspended'
-  /** The e-mail address is another user's. */
-  | Extract<Refusal['code'], 'already_exists' | 'quota_exceeded'>;
+  | Extract<Refusal['code'], 'quota_exceeded'>;
 
 export type Admission =
   | { readonly kind: 'admitted'; readonly user: Pick<DirectoryUser, 'id' | 'tenantId'>; readonly changed: boolean }
@@ -93,7 +93,7 @@ function turnedAway(user: DirectoryUser, person: DirectoryPerson): TurnedAway | 
 
 /**
  * Makes or updates the user, with an audit row of what changed. The user's row is held from then on.
- * @throws Refusal `already_exists` or `quota_exceeded`: then the transaction must not be committed
+ * @throws Refusal `quota_exceeded`: then the transaction must not be committed
  */
 export async function admit(
   trx: Transaction,
@@ -122,10 +122,10 @@ async function make(
   const id = makeId('usr', from.nowMs, parts.random(10));
   const { known, unknown } = await rolesOf(trx, tenantId, person.roles);
   await takePlace(trx, tenantId);
-  await withUniqueEmail(
-    insertDirectoryUser(trx, { id, tenantId, ...profileOf(person), identity: identityOf(person), roles: known }),
-  );
-  await audit(trx, from, 'user.create', undefined, await resource(trx, tenantId, id), person, unknown);
+  await insertDirectoryUser(trx, { id, tenantId, ...profileOf(person), identity: identityOf(person), roles: known });
+  const made = await resource(trx, tenantId, id);
+  await audit(trx, from, 'user.create', undefined, made, person, unknown);
+  await auditConflict(trx, from, undefined, made, person);
   return { kind: 'admitted', user: { id, tenantId }, changed: false };
 }
 
@@ -139,15 +139,18 @@ async function update(trx: Transaction, user: DirectoryUser, person: DirectoryPe
 }
 
 /**
- * Gives a user whose session is refreshed the roles that the directory gives now; e-mail and name wait for the next login.
- * @returns whether anything changed; undefined when the user is gone
+ * Gives a user whom the directory was asked about, without a login, the roles that the directory gives now, and ends a suspension. E-mail
+ * and name wait for the next login, except that an address with a conflict is taken over once no other user has it.
+ * @returns whether anything changed that replicas cache; undefined when the user is gone
  */
-export async function refreshRoles(trx: Transaction, person: DirectoryPerson, from: Provenance): Promise<boolean | undefined> {
+export async function refreshUser(trx: Transaction, person: DirectoryPerson, from: Provenance): Promise<boolean | undefined> {
   const user = await holdDirectoryUser(trx, identityOf(person));
-  return user === undefined ? undefined : change(trx, user, user, person, from);
+  if (user === undefined) return undefined;
+  const email = user.emailConflict === null ? user.email : (profileOf(person).email ?? user.emailConflict);
+  return change(trx, user, { email, name: user.name }, person, from);
 }
 
-/** Whether the roles changed, which is all that a replica caches of it. */
+/** Returns whether anything changed that replicas cache: the roles, or the suspension. */
 async function change(
   trx: Transaction,
   user: DirectoryUser,
@@ -158,12 +161,24 @@ async function change(
   const { id, tenantId } = user;
   const { known, unknown } = await rolesOf(trx, tenantId, person.roles);
   const roles = !sameRoles(user.roles, known);
-  if (!roles && user.email === email && user.name === name) return false;
+  const resumed = user.suspension !== null;
+  if (!roles && !resumed && user.name === name && !(await hasNewEmail(trx, user, email))) {
+    await noteDirectoryCheck(trx, id);
+    return false;
+  }
   const before = await resource(trx, tenantId, id);
   if (roles) await giveDirectoryRoles(trx, id, known);
-  await withUniqueEmail(updateDirectoryUser(trx, { id, tenantId, email, name }));
-  await audit(trx, from, 'user.update', before, await resource(trx, tenantId, id), person, unknown);
-  return roles;
+  await updateDirectoryUser(trx, { id, email, name });
+  const after = await resource(trx, tenantId, id);
+  await audit(trx, from, resumed ? 'user.resume' : 'user.update', before, after, person, unknown);
+  await auditConflict(trx, from, before, after, person);
+  return roles || resumed;
+}
+
+/** Reports whether the address that the directory shows changes anything: a conflict stays as long as another user has the address. */
+async function hasNewEmail(trx: Transaction, user: DirectoryUser, email: string | null): Promise<boolean> {
+  if (user.emailConflict === null) return user.email !== email;
+  return user.emailConflict !== email || !(await isEmailTaken(trx, email));
 }
 
 /** The mapping may name roles that the tenant does not have; nobody is given a name that others may fill later. */
@@ -185,34 +200,60 @@ function sameRoles(one: readonly RoleName[], other: readonly RoleName[]): boolea
   return names.size === new Set(other).size && other.every((name) => names.has(name));
 }
 
-async function resource(trx: Queryable, tenant: TenantId, id: UserId): Promise<UserResource> {
+/** Reads a user whose row is held. @throws Fault when there is no such user */
+export async function resource(trx: Queryable, tenant: TenantId, id: UserId): Promise<UserResource> {
   const user = await findUser(trx, tenant, id);
   if (user === undefined) throw new Fault('a user that is held is not there');
   return userResource(user);
 }
 
-/** Nobody asked for it but the directory, so the system did it. */
+/** Writes down a conflict when it begins, not at each login that finds it still there. It does not say who has the address. */
+async function auditConflict(
+  trx: Transaction,
+  from: Provenance,
+  before: UserResource | undefined,
+  after: UserResource,
+  person: DirectoryPerson,
+): Promise<void> {
+  const { email_conflict = null } = after;
+  if (email_conflict === null || email_conflict === before?.email_conflict) return;
+  await insertAudit(trx, {
+    ...bySystem(from, after),
+    action: 'user.email_conflict',
+    result: 'refused',
+    before: undefined,
+    after: { email: email_conflict, ...inDirectory(person) },
+  });
+}
+
+/** The audit row of a change that only the directory caused. */
+export function bySystem(from: Provenance, { id, tenant_id }: Pick<UserResource, 'id' | 'tenant_id'>) {
+  return {
+    actorType: 'system',
+    actorId: undefined,
+    tenantId: tenant_id,
+    address: from.address,
+    targetType: 'user',
+    targetId: id,
+    requestId: from.requestId,
+  } as const;
+}
+
 async function audit(
   trx: Transaction,
   from: Provenance,
-  action: 'user.create' | 'user.update',
+  action: 'user.create' | 'user.update' | 'user.resume',
   before: UserResource | undefined,
   after: UserResource,
   person: DirectoryPerson,
   unknown: readonly RoleName[],
 ): Promise<void> {
   await insertAudit(trx, {
-    actorType: 'system',
-    actorId: undefined,
-    tenantId: after.tenant_id,
-    address: from.address,
+    ...bySystem(from, after),
     action,
-    targetType: 'user',
-    targetId: after.id,
     result: 'success',
     before,
     after: { ...after, ...inDirectory(person), ...(unknown.length === 0 ? {} : { unknown_roles: unknown.join(' ') }) },
-    requestId: from.requestId,
   });
 }
 

@@ -18,7 +18,7 @@ import type { Queryable } from '../../store/queryable.ts';
 import { transaction } from '../../store/transaction.ts';
 import { record } from './audit.ts';
 import { endForDirectory, standing } from './directory-refresh.ts';
-import { refreshRoles } from './directory-user.ts';
+import { refreshUser } from './directory-user.ts';
 import {
   type AuthParts,
   applyHere,
@@ -122,7 +122,7 @@ async function claimVouched(
   person: DirectoryPerson,
 ): Promise<Outcome> {
   const { outcome, changed } = await transaction(parts.db, async (trx) => {
-    const changed = await refreshRoles(trx, person, from);
+    const changed = await refreshUser(trx, person, from);
     const outcome =
       changed === undefined ? ({ kind: 'refused' } as const) : await claim(trx, parts, digest, presented, from, person);
     return { outcome, changed };

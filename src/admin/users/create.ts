@@ -31,7 +31,7 @@ export interface CreatedUser extends UserResource {
 }
 
 /** What every user begins with. */
-const NEW = { status: 'active', source: 'local', directoryRoles: [] } as const;
+const NEW = { status: 'active', source: 'local', directoryStatus: null, emailConflict: null, directoryRoles: [] } as const;
 
 /** @throws Refusal `invalid_field`, `escalation`, `already_exists`, `quota_exceeded` */
 export async function createUser(parts: AdminParts, caller: Caller, request: NewUserRequest): Promise<CreatedUser> {

@@ -12,6 +12,10 @@ export interface UserResource {
   readonly tenant_id: string;
   readonly status: 'active' | 'deactivated';
   readonly source: 'local' | 'ldap';
+  /** Of users of a directory. */
+  readonly directory_status?: NonNullable<StoredUser['directoryStatus']>;
+  /** Of users of a directory. */
+  readonly email_conflict?: string | null;
   readonly created_at: string;
   readonly updated_at: string;
 }
@@ -27,6 +31,7 @@ export function userResource(user: StoredUser): UserResource {
     tenant_id: user.tenantId,
     status: user.status,
     source: user.source,
+    ...(user.directoryStatus === null ? {} : { directory_status: user.directoryStatus, email_conflict: user.emailConflict }),
     created_at: user.createdAt.toISOString(),
     updated_at: user.updatedAt.toISOString(),
   };

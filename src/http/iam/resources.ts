@@ -2,7 +2,7 @@
 
 import { type TSchema, Type } from 'typebox';
 import { ERRORS } from '../../domain/errors.ts';
-import { DAY_NAMES } from '../../domain/records.ts';
+import { DAY_NAMES, type DirectorySuspension } from '../../domain/records.ts';
 import { type Component, component } from '../answers.ts';
 import { oneOf } from './schemas.ts';
 
@@ -38,6 +38,21 @@ const user = {
     ...oneOf('local', 'ldap'),
     description: '`ldap`: a user of a directory, which keeps its e-mail, name and password.',
   }),
+  directory_status: Type.Optional(
+    Type.Unsafe<'active' | DirectorySuspension>({
+      ...oneOf('active', 'removed', 'disabled', 'expired', 'tenant_changed'),
+      description:
+        'Only of users of a directory: what it said last of the user, whose keys and sessions are rejected unless it is `active`. Read-only.',
+    }),
+  ),
+  email_conflict: Type.Optional(
+    perhaps(
+      Type.String({
+        description:
+          'Only of users of a directory: the address that it shows, if another user has it. `email` is null then. Read-only.',
+      }),
+    ),
+  ),
   created_at: instant,
   updated_at: instant,
 };

@@ -4,6 +4,7 @@
  */
 
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import type { DirectorySuspension } from '../../domain/records.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
 import { storedRole, storedTenant, storedUser } from './rows.ts';
@@ -21,8 +22,12 @@ export interface DirectoryUser {
   readonly id: UserId;
   readonly tenantId: TenantId;
   readonly email: string | null;
+  /** The address that the directory shows and another user has. */
+  readonly emailConflict: string | null;
   readonly name: string;
   readonly active: boolean;
+  /** Why the directory suspends the user; null = it does not. */
+  readonly suspension: DirectorySuspension | null;
   /** False while the tenant is suspended, or deleted. */
   readonly tenantActive: boolean;
   /** Given by the directory, sorted. */
@@ -33,8 +38,10 @@ interface DirectoryRow {
   readonly id: string;
   readonly tenant_id: string;
   readonly email: string | null;
+  readonly email_conflict: string | null;
   readonly name: string;
   readonly active: boolean;
+  readonly directory_suspension: DirectorySuspension | null;
   readonly tenant_active: boolean;
   readonly roles: readonly string[];
 }
@@ -45,7 +52,7 @@ const IDENTITY_LOCK = 726_543_493;
 const STATEMENTS = {
   find: {
     name: 'find_directory_user',
-    text: `select u.id, u.tenant_id, u.email, u.name, u.status = 'active' as active,
+    text: `select u.id, u.tenant_id, u.email, u.email_conflict, u.name, u.status = 'active' as active, u.directory_suspension,
         (t.status = 'active' and t.deleted_at is null) as tenant_active,
         array(select role_name from user_roles where user_id = u.id and source = 'directory' order by role_name collate "C") as roles
       from users u join tenants t on t.id = u.tenant_id
@@ -55,12 +62,21 @@ const STATEMENTS = {
   lock: { name: 'lock_directory_identity', text: `select pg_advisory_xact_lock(${IDENTITY_LOCK}, hashtext($1 || ' ' || $2))` },
   insert: {
     name: 'insert_directory_user',
-    text: `insert into users (id, tenant_id, email, name, source, directory, directory_id, role_names)
-      values ($1, $2, $3, $4, 'ldap', $5, $6, array(select distinct name from unnest($7::text[]) name order by name))`,
+    text: `insert into users (id, tenant_id, name, source, directory, directory_id, directory_checked_at, role_names)
+      values ($1, $2, $3, 'ldap', $4, $5, clock_timestamp(), array(select distinct name from unnest($6::text[]) name order by name))`,
   },
   update: {
     name: 'update_directory_user',
-    text: 'update users set email = $3, name = $4, updated_at = clock_timestamp() where tenant_id = $1 and id = $2',
+    text: `update users set name = $2, directory_suspension = null, directory_suspended_at = null,
+        directory_checked_at = clock_timestamp(), updated_at = clock_timestamp() where id = $1`,
+  },
+  giveEmail: { name: 'give_directory_email', text: 'select give_directory_email($1, $2)' },
+  isTaken: { name: 'is_email_taken', text: 'select exists (select from users where email = $1) as taken' },
+  checked: { name: 'note_directory_check', text: 'update users set directory_checked_at = clock_timestamp() where id = $1' },
+  suspend: {
+    name: 'suspend_directory_user',
+    text: `update users set directory_suspension = $2, directory_suspended_at = coalesce(directory_suspended_at, clock_timestamp()),
+        directory_checked_at = clock_timestamp(), updated_at = clock_timestamp() where id = $1`,
   },
   giveRoles: {
     name: 'give_directory_roles',
@@ -83,8 +99,10 @@ export async function findDirectoryUser(
       id: storedUser(row.id),
       tenantId: storedTenant(row.tenant_id),
       email: row.email,
+      emailConflict: row.email_conflict,
       name: row.name,
       active: row.active,
+      suspension: row.directory_suspension,
       tenantActive: row.tenant_active,
       roles: row.roles.map(storedRole),
     }
@@ -112,19 +130,42 @@ export interface NewDirectoryUser {
   readonly roles: readonly RoleName[];
 }
 
-/** Fails with a broken `users_email_key` when the e-mail is taken. */
+/** Inserts a user. If another user has the e-mail address, the new user has none, and the address is kept as its conflict. */
 export async function insertDirectoryUser(trx: Queryable, user: NewDirectoryUser): Promise<void> {
   const { id, tenantId, email, name, identity, roles } = user;
-  await runPrepared(trx, STATEMENTS.insert, [id, tenantId, email, name, identity.directory, identity.stableId, roles]);
+  await runPrepared(trx, STATEMENTS.insert, [id, tenantId, name, identity.directory, identity.stableId, roles]);
+  if (email !== null) await giveEmail(trx, id, email);
   await giveDirectoryRoles(trx, id, roles);
 }
 
-/** Writes what the directory says of a user. Fails with a broken `users_email_key` when the e-mail is taken. */
-export async function updateDirectoryUser(
-  trx: Queryable,
-  user: Pick<DirectoryUser, 'id' | 'tenantId' | 'email' | 'name'>,
-): Promise<void> {
-  await runPrepared(trx, STATEMENTS.update, [user.tenantId, user.id, user.email, user.name]);
+/**
+ * Writes the directory's statements about a user, and that it does not suspend the user. If another user has the e-mail address, the user
+ * has none, and the address is kept as its conflict.
+ */
+export async function updateDirectoryUser(trx: Queryable, user: Pick<DirectoryUser, 'id' | 'email' | 'name'>): Promise<void> {
+  await runPrepared(trx, STATEMENTS.update, [user.id, user.name]);
+  await giveEmail(trx, user.id, user.email);
+}
+
+/** @param email null = the directory shows none */
+async function giveEmail(trx: Queryable, id: UserId, email: string | null): Promise<void> {
+  await runPrepared(trx, STATEMENTS.giveEmail, [id, email]);
+}
+
+/** Reports whether any user has the address. */
+export async function isEmailTaken(q: Queryable, email: string): Promise<boolean> {
+  const [row] = await runPrepared<{ taken: boolean }>(q, STATEMENTS.isTaken, [email]);
+  return row?.taken === true;
+}
+
+/** Notes that the directory answered for the user just now, and that nothing has to change. */
+export async function noteDirectoryCheck(trx: Queryable, id: UserId): Promise<void> {
+  await runPrepared(trx, STATEMENTS.checked, [id]);
+}
+
+/** Suspends a user: from the commit on, every replica rejects its keys and access tokens. The user's row must be held. */
+export async function suspendDirectoryUser(trx: Queryable, id: UserId, suspension: DirectorySuspension): Promise<void> {
+  await runPrepared(trx, STATEMENTS.suspend, [id, suspension]);
 }
 
 /** Makes the roles given by the directory exactly these; those given by hand stay. The user's row must be held, the roles known. */

@@ -58,7 +58,10 @@ const PROVED = `select id from users where id = $21::text and status = 'active' 
 const SETTLED = `select u.id from users u join tenants t on t.id = u.tenant_id
   where u.directory = $21::text and u.directory_id = $22::text and u.tenant_id = $23::text
     and u.status = 'active' and t.status = 'active' and t.deleted_at is null
-    and u.email is not distinct from $24::text and u.name = $25::text
+    and u.directory_suspension is null and u.directory_checked_at > statement_timestamp() - interval '12 hours'
+    and (u.email is not distinct from $24::text and u.email_conflict is null
+      or u.email_conflict = $24::text and exists (select from users o where o.email = $24::text))
+    and u.name = $25::text
     and array(select role_name from user_roles where user_id = u.id and source = 'directory' order by role_name collate "C") = $26::text[]
   for share of u`;
 const BEGIN_FORGIVING = begins('begin_session', PROVED, forgivenBy);
@@ -102,7 +105,7 @@ export interface SettledUser {
 }
 
 /**
- * Like `beginSession`, for a user of a directory who is known, may come in, and is kept exactly as the directory says, so that nothing
+ * Like `beginSession`, for a user of a directory who is known and was checked there within 12 hours, may come in, and is kept exactly as the directory says, so that nothing
  * else has to be written: as in nearly all logins. The account's failures before it stay counted.
  * @returns whose session it is; undefined when anything is otherwise: then nothing is written
  */

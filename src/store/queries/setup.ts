@@ -86,7 +86,15 @@ export async function insertUsers(trx: Queryable, users: readonly NewSetupUser[]
   return users.map((user) => {
     const written = times.get(user.id);
     if (written === undefined) throw new Fault('a user was not written');
-    return { ...user, ...written, source: 'local', roles: user.roles.toSorted(), directoryRoles: [] };
+    return {
+      ...user,
+      ...written,
+      source: 'local',
+      directoryStatus: null,
+      emailConflict: null,
+      roles: user.roles.toSorted(),
+      directoryRoles: [],
+    };
   });
 }
 

@@ -1,6 +1,7 @@
 /** Users and the roles they were given. Every look-up names the tenant, so another tenant's user is as missing as one that never was. */
 
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import type { DirectorySuspension } from '../../domain/records.ts';
 import { ASKED, readsPairs } from '../batched.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
@@ -16,6 +17,10 @@ export interface StoredUser {
   readonly department: string | null;
   readonly status: 'active' | 'deactivated';
   readonly source: 'local' | 'ldap';
+  /** What the directory said last of the user; null for local users. */
+  readonly directoryStatus: 'active' | DirectorySuspension | null;
+  /** The address that the directory shows and another user has; the user has no address then. */
+  readonly emailConflict: string | null;
   /** Given by hand. */
   readonly roles: readonly RoleName[];
   /** Given by the directory. */
@@ -33,6 +38,8 @@ export interface UserRow {
   readonly department: string | null;
   readonly status: 'active' | 'deactivated';
   readonly source: 'local' | 'ldap';
+  readonly directory_status: StoredUser['directoryStatus'];
+  readonly email_conflict: string | null;
   readonly roles: readonly string[];
   readonly directory_roles: readonly string[];
   readonly created_at: Date;
@@ -40,7 +47,8 @@ export interface UserRow {
 }
 
 /** A local user has no roles of a directory, so all that the row names were given by hand. */
-const COLUMNS = `u.id, u.tenant_id, u.email, u.name, u.department, u.status, u.source, u.created_at, u.updated_at,
+const COLUMNS = `u.id, u.tenant_id, u.email, u.name, u.department, u.status, u.source, u.created_at, u.updated_at, u.email_conflict,
+    case when u.source = 'ldap' then coalesce(u.directory_suspension, 'active') end as directory_status,
     case when u.source = 'local' then array(select role_name from unnest(u.role_names) role_name order by role_name collate "C")
       else ${rolesBy('manual')} end as roles,
     case when u.source = 'local' then '{}' else ${rolesBy('directory')} end as directory_roles`;
@@ -99,6 +107,8 @@ export function toUser(row: UserRow): StoredUser {
     department: row.department,
     status: row.status,
     source: row.source,
+    directoryStatus: row.directory_status,
+    emailConflict: row.email_conflict,
     roles: row.roles.map(storedRole),
     directoryRoles: row.directory_roles.map(storedRole),
     createdAt: row.created_at,

@@ -88,7 +88,7 @@ export function scanUsers(
 async function scanEverybody(q: Queryable, tenant: TenantId, after: string, take: number): Promise<Scanned<CandidateUser>> {
   const { rows } = await q.raw<{ rows: UserRow[] }>(
     `select u.id, u.tenant_id, u.email, u.name, ${rolesOf('u.id')} as roles
-     from users u where u.tenant_id = :tenant and u.status = 'active' and u.id > :after order by u.id limit :take`,
+     from users u where u.tenant_id = :tenant and u.status = 'active' and u.directory_suspension is null and u.id > :after order by u.id limit :take`,
     { tenant, after, take },
   );
   return scanned(rows, take, toUser);
@@ -103,7 +103,7 @@ async function scanHolders(
   take: number,
 ): Promise<Scanned<CandidateUser>> {
   const { rows } = await q.raw<{ rows: UserRow[] }>(
-    `select u.id, u.tenant_id, u.email, u.name, ${rolesOf('u.id')} as roles
+    `select u.id, u.tenant_id, u.email, u.name, case when u.directory_suspension is null then ${rolesOf('u.id')} end as roles
      from (
        select distinct held.user_id from unnest(cast(:roles as text[])) role cross join lateral (
          select user_id from user_roles
@@ -130,7 +130,7 @@ async function scanAmongMany(
        case when (select true from user_roles r where r.user_id = u.id and r.role_name = any(cast(:roles as text[])) limit 1)
          then ${rolesOf('u.id')} end as roles
      from (select id, tenant_id, email, name from users
-           where tenant_id = :tenant and status = 'active' and id > :after order by id limit :take) u
+           where tenant_id = :tenant and status = 'active' and directory_suspension is null and id > :after order by id limit :take) u
      order by u.id`,
     { tenant, roles, after, take },
   );
@@ -147,7 +147,7 @@ export async function scanHoldersElsewhere(
 ): Promise<Scanned<CandidateUser>> {
   const { rows } = await q.raw<{ rows: UserRow[] }>(
     `select u.id, u.tenant_id, u.email, u.name,
-       case when u.tenant_id <> :tenant and t.status = 'active' and t.deleted_at is null then ${rolesOf('u.id')} end as roles
+       case when u.tenant_id <> :tenant and u.directory_suspension is null and t.status = 'active' and t.deleted_at is null then ${rolesOf('u.id')} end as roles
      from (select distinct user_id from user_roles
            where role_name = :role and status = 'active' and user_id > :after order by user_id limit :take) r
        join users u on u.id = r.user_id join tenants t on t.id = u.tenant_id
@@ -192,7 +192,7 @@ export async function scanKeys(
   const { rows } = await q.raw<{ rows: KeyRow[] }>(
     `select k.id, k.description, k.resource_constraints, k.expires_at, k.user_id, case when k.stands then ${rolesOf('k.user_id')} end as roles,
        case when k.stands and (k.user_id is null or (
-         select u.status = 'active' from users u where u.id = k.user_id and u.tenant_id = k.tenant_id
+         select u.status = 'active' and u.directory_suspension is null from users u where u.id = k.user_id and u.tenant_id = k.tenant_id
        )) then k.scopes end as scopes
      from (select id, tenant_id, user_id, description, scopes, resource_constraints, expires_at,
              revoked_at is null and (expires_at is null or expires_at > :now) and scopes && cast(:scopes as text[]) as stands
