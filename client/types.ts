@@ -546,7 +546,7 @@ export type RoleList = {
 };
 
 export type Rotation = {
-  /** How long the old key works beside the new one. */
+  /** How long the old key works beside the new one, except to change anything. */
   readonly grace_seconds?: number;
 };
 
@@ -1425,7 +1425,7 @@ export interface Paths {
     };
   };
   readonly '/v1/iam/api-keys/{id}/rotate': {
-    /** Give an API key a new secret; the old one works through the grace. */
+    /** Give an API key a new secret. Through the grace the old one works for platform requests and for reads, and changes nothing. */
     readonly POST: {
       readonly path: {
         readonly id: string;

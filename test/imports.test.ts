@@ -38,6 +38,8 @@ describe('a planted violation is found', () => {
     ['client/x.ts', "import type { ErrorCode } from '../src/domain/errors.ts';", /client stands alone/],
     ['client/x.ts', "import { readFile } from 'node:fs';", /client is pure/],
     ['client/x.ts', "import { request } from 'undici';", /client is pure/],
+    ['src/admin/users/x.ts', "import { transaction } from '../../store/transaction.ts';", /may not begin a transaction/],
+    ['src/http/x.ts', "import { transaction } from '../store/transaction.ts';", /may not begin a transaction/],
     ['src/http/x.ts', "import { createClient } from '../../client/index.ts';", /outside src/],
   ])('%s: %s', (path, text, advice) => {
     const violations = checkImports([{ path, text }]);
@@ -56,6 +58,7 @@ describe('what is allowed stays allowed', () => {
     ['src/live/x.ts', "import { decide } from '../decision/decide.ts';"],
     ['src/store/x.ts', "import type { LiveSource } from '../live/ports.ts';"],
     ['src/store/x.ts', "import knex from 'knex';"],
+    ['src/admin/users/x.ts', "import type { Transaction } from '../../store/transaction.ts';"],
     ['src/http/x.ts', "import type { Logger } from 'pino';"],
     ['src/decision/x.ts', "// import { y } from '../live/y.ts';"],
     ['src/decision/x.ts', "const text = '// '; import { y } from '../domain/ids.ts';"],

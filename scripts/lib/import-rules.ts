@@ -61,6 +61,26 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['telemetry'],
 };
 
+const TRANSACTION = 'src/store/transaction.ts';
+
+/**
+ * Files of admin and http that may begin a transaction. A caller's change gets its transaction from `change` or `asCaller`, which read inside
+ * it what the caller may do. The others have no caller: a login, a refresh, a one-time token, the command line.
+ */
+const BEGINS_TRANSACTIONS: ReadonlySet<string> = new Set([
+  'src/admin/change.ts',
+  'src/admin/hold-caller.ts',
+  'src/admin/bootstrap.ts',
+  'src/admin/setup/apply.ts',
+  'src/admin/auth/change-password.ts',
+  'src/admin/auth/directory-login.ts',
+  'src/admin/auth/directory-refresh.ts',
+  'src/admin/auth/login.ts',
+  'src/admin/auth/logout.ts',
+  'src/admin/auth/refresh.ts',
+  'src/admin/auth/upkeep.ts',
+]);
+
 export function checkImports(files: readonly SourceFile[]): Violation[] {
   return files.flatMap((file) =>
     importsOf(file.text).flatMap((found) => {
@@ -114,6 +134,9 @@ function adviceFor(path: string, { specifier, typeOnly }: Import): string | unde
   if (own === 'client') return roomOf(target) === own ? undefined : `client stands alone and may not import ${target}.`;
   if (!target.startsWith('src/')) {
     return target === 'package.json' ? undefined : `${target} is outside src: move what is needed into a room.`;
+  }
+  if (target === TRANSACTION && !typeOnly && ['admin', 'http'].includes(own) && !BEGINS_TRANSACTIONS.has(path)) {
+    return `${path} may not begin a transaction: a caller's change gets it from change() or asCaller(), with the caller that it holds.`;
   }
   const other = roomOf(target);
   if (other === own || room.from.includes(other)) return undefined;

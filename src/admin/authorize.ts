@@ -15,6 +15,9 @@ export type ManagementPermission =
   | 'usage:read'
   | 'usage:write';
 
+/** What an endpoint asks of its callers. `use-case`: the use case decides, because acting on oneself needs less; `any`: every credential. */
+export type Access = ManagementPermission | 'use-case' | 'any';
+
 export interface AuthorizeOptions {
   /** The caller acts on itself, with an access token: no grant is needed, but a policy may still deny. */
   readonly self?: boolean;

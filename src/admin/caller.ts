@@ -1,14 +1,22 @@
 /** Who asks for a use case, and what every use case is given to work with. */
 
 import type { Principal, Snapshot } from '../decision/model.ts';
-import type { RequestId, TenantId, UserId } from '../domain/ids.ts';
+import type { KeyDigest, RequestId, TenantId, UserId } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
+import type { Access } from './authorize.ts';
 import type { IdempotentRequest } from './idempotency.ts';
 import type { Preconditions } from './preconditions.ts';
 
-/** A principal that proved itself and may act in its effective tenant: lines 5 to 10 of the decision are behind it. */
+/**
+ * A principal that may act in its effective tenant: steps 5 to 10 of the decision let it through. Between that and the commit of a change
+ * its rights may end, so a change decides by a HeldCaller.
+ */
 export interface Caller {
   readonly principal: Principal;
+  /** The digest of the secret that an API key proved itself with; undefined for users. */
+  readonly keyDigest: KeyDigest | undefined;
+  /** What the endpoint asks of its callers; a change asks it again. */
+  readonly access: Access;
   readonly snapshot: Snapshot;
   /** The effective tenant: every id and name that the request says is looked up in it. */
   readonly tenant: TenantId;

@@ -1,19 +1,24 @@
 /**
  * One change: rows and audit row in one transaction, then this process catches up with the feed before it answers, so that who
  * revoked a key sees it refused at once.
+ *
+ * A caller's change begins by holding the caller (hold-caller.ts), and its work is given the caller as the transaction holds it. So no
+ * endpoint can write by rights that were read earlier.
  */
 
 import { type ErrorCode, Refusal } from '../domain/errors.ts';
-import type { RequestId, TenantId } from '../domain/ids.ts';
+import { parseId, parseTenantId, type RequestId, type TenantId } from '../domain/ids.ts';
 import { type AuditRow, insertAudit } from '../store/queries/audit.ts';
+import type { WrittenRows } from '../store/queries/callers.ts';
 import { type Transaction, transaction } from '../store/transaction.ts';
 import type { AdminParts, Caller } from './caller.ts';
-import { once } from './idempotency.ts';
+import { type HeldCaller, holdCaller } from './hold-caller.ts';
+import { claim, once } from './idempotency.ts';
 import { masked } from './mask.ts';
 import { entityTag, requireMet } from './preconditions.ts';
 import { refusedByStore } from './refusals.ts';
 
-/** Who a change is written down for. Use cases of a caller are given the caller; login, bootstrap and the command line make their own. */
+/** The actor of an audit row. A caller's change makes it of the caller; login, bootstrap and the command line make their own. */
 export interface Actor {
   readonly type: 'user' | 'api_key' | 'system' | 'anonymous';
   readonly id: string | undefined;
@@ -36,6 +41,15 @@ export interface AuditEntry {
   readonly target?: AuditTarget | undefined;
 }
 
+/** A caller's change. */
+export interface ChangeEntry extends AuditEntry {
+  /**
+   * True when the target is there already and the change writes its row. Then the transaction holds that row, in one order with the
+   * caller's own rows, before the work begins: a caller may change itself, and two callers may change each other.
+   */
+  readonly existing?: boolean;
+}
+
 /** What the work learns while it runs; it may set every member. Secrets are masked when the row is written. */
 export interface AuditDraft {
   target: AuditTarget | undefined;
@@ -54,24 +68,58 @@ export interface AuditDraft {
  */
 export type Held = (resource: object) => void;
 
+/** What the work of a caller's change is given. */
+export interface ChangeWork {
+  readonly trx: Transaction;
+  /** As it is in this transaction. */
+  readonly caller: HeldCaller;
+  readonly audit: AuditDraft;
+  readonly held: Held;
+}
+
 type ChangeParts = Pick<AdminParts, 'db' | 'feed' | 'flush'>;
 
 /** Refusals that say something about who tried: they leave an audit row of their own. */
 const AUDITED: ReadonlySet<ErrorCode> = new Set(['escalation', 'builtin_role', 'last_admin', 'would_lock_out', 'quota_exceeded']);
 
 /**
- * Runs `work` in one transaction together with its audit row: once, where the request has an Idempotency-Key. Then what it resolves
- * with is kept, so it is plain JSON without secrets.
- * @throws Refusal from the work (nothing is written but, for escalations and their like, the refusal); Fault when the store is gone
+ * Runs the work of a caller's change in one transaction together with its audit row: once, if the request has an Idempotency-Key. Then what
+ * it resolves with is kept, so it is plain JSON without secrets.
+ * @throws Refusal of `holdCaller` or of the work (nothing is written but, for escalations and their like, the refusal); Fault when the
+ *   store is gone
  */
-export async function change<T>(
+export function change<T>(
   parts: ChangeParts,
-  who: Caller | Actor,
-  entry: AuditEntry,
-  work: (trx: Transaction, audit: AuditDraft, held: Held) => Promise<T>,
+  caller: Caller,
+  entry: ChangeEntry,
+  work: (given: ChangeWork) => Promise<T>,
 ): Promise<T> {
-  const caller = 'principal' in who ? who : undefined;
-  const actor = 'principal' in who ? actorOf(who) : who;
+  return carryOut(parts, actorOf(caller), entry, async (trx, audit, written) => {
+    await claim(trx, caller);
+    const held = await holdCaller(trx, caller, writtenRows(entry));
+    return once(trx, held, () => written(work({ trx, caller: held, audit, held: heldFor(held) })));
+  });
+}
+
+/** Like `change`, for what nobody calls over HTTP: the command line, the demo. */
+export function changeAsSystem<T>(
+  parts: ChangeParts,
+  actor: Actor,
+  entry: AuditEntry,
+  work: (trx: Transaction, audit: AuditDraft) => Promise<T>,
+): Promise<T> {
+  return carryOut(parts, actor, entry, (trx, audit, written) => written(work(trx, audit)));
+}
+
+/** Adds the audit row to work that is done. */
+type Written = <T>(work: Promise<T>) => Promise<T>;
+
+async function carryOut<T>(
+  parts: ChangeParts,
+  actor: Actor,
+  entry: AuditEntry,
+  run: (trx: Transaction, audit: AuditDraft, written: Written) => Promise<T>,
+): Promise<T> {
   const blank = (): AuditDraft => ({
     target: entry.target,
     tenant: actor.tenant,
@@ -85,8 +133,8 @@ export async function change<T>(
     result = await transaction(parts.db, async (trx) => {
       // A transaction that collided with another is run again, and tells its story anew.
       draft = blank();
-      return once(trx, caller, async () => {
-        const value = await work(trx, draft, heldFor(caller));
+      return run(trx, draft, async (work) => {
+        const value = await work;
         trx.lastly(insertAudit(trx, rowOf(actor, entry.action, draft, draft.result)));
         return value;
       });
@@ -103,9 +151,32 @@ export async function change<T>(
   return result;
 }
 
-function heldFor(caller: Caller | undefined): Held {
-  const conditions = caller?.preconditions;
-  return conditions === undefined ? () => undefined : (resource) => requireMet(conditions, entityTag(resource));
+/** An id that is none names no row, and the work says so. */
+function writtenRows({ target, existing = false }: ChangeEntry): WrittenRows {
+  if (target === undefined) return {};
+  switch (target.type) {
+    case 'role':
+      return { rules: 'roles' };
+    case 'policy':
+      return { rules: 'policies' };
+    case 'user':
+      return existing ? { user: parseId('usr', target.id) } : {};
+    case 'api_key':
+      return existing ? { key: parseId('key', target.id) } : {};
+    case 'session':
+      return existing ? { session: parseId('ses', target.id) } : {};
+    case 'tenant':
+      return existing ? { tenant: parseTenantId(target.id) } : {};
+    case 'signing_key':
+    case 'directory':
+      return {};
+    default:
+      return target.type satisfies never;
+  }
+}
+
+function heldFor({ preconditions }: Caller): Held {
+  return preconditions === undefined ? () => undefined : (resource) => requireMet(preconditions, entityTag(resource));
 }
 
 /** The change is committed and will be acknowledged; if the feed cannot be read now, nothing cached here is trusted any more. */

@@ -1,6 +1,6 @@
 /**
  * No escalation, for use cases: what a change would give, or whom it acts on, is read inside its transaction and compared with what
- * the caller holds. Each function throws a Refusal `escalation` that names the first thing the caller lacks.
+ * the caller holds there. Each function throws a Refusal `escalation` that names the first thing the caller lacks.
  */
 
 import { compileGrant, compilePolicies, compileTenant } from '../decision/compile.ts';
@@ -25,7 +25,8 @@ import { findRoles } from '../store/queries/roles.ts';
 import { findUser, type StoredUser } from '../store/queries/users.ts';
 import { sentTogether } from '../store/together.ts';
 import type { Transaction } from '../store/transaction.ts';
-import { type Caller, selfId } from './caller.ts';
+import { selfId } from './caller.ts';
+import type { HeldCaller } from './hold-caller.ts';
 import { recordOf } from './policies/record.ts';
 import { escalation } from './refusals.ts';
 
@@ -35,23 +36,23 @@ interface Grantable {
 }
 
 /** Making a role, or a key with these scopes. */
-export function mayGive(caller: Caller, given: Grantable): void {
+export function mayGive(caller: HeldCaller, given: Grantable): void {
   refuseLacking(caller, powerOfGrant(given.permissions, given.constraints), 'You cannot give');
 }
 
 /** Changing a role or a key: what it adds counts. */
-export function mayWiden(caller: Caller, before: Grantable, after: Grantable): void {
+export function mayWiden(caller: HeldCaller, before: Grantable, after: Grantable): void {
   const power = added(powerOfGrant(after.permissions, after.constraints), powerOfGrant(before.permissions, before.constraints));
   refuseLacking(caller, power, 'You cannot give');
 }
 
 /** Making or changing a policy, or attaching it: what an allow adds counts. */
-export function mayWritePolicy(caller: Caller, before: NewPolicy | undefined, after: NewPolicy): void {
+export function mayWritePolicy(caller: HeldCaller, before: NewPolicy | undefined, after: NewPolicy): void {
   refuseLacking(caller, addedByPolicy(before && recordOf(before), recordOf(after)), 'You cannot allow');
 }
 
 /** Giving roles of the caller's effective tenant; their attached allow policies count. */
-export async function mayGiveRoles(trx: Transaction, caller: Caller, roles: readonly RoleName[]): Promise<void> {
+export async function mayGiveRoles(trx: Transaction, caller: HeldCaller, roles: readonly RoleName[]): Promise<void> {
   if (roles.length === 0) return;
   const { own, global } = await worldOf(trx, caller.tenant, roles);
   for (const role of roles) refuseLacking(caller, powerOfRole(role, own, global), `The role ${role} gives what you lack:`);
@@ -63,7 +64,7 @@ export async function mayGiveRoles(trx: Transaction, caller: Caller, roles: read
  */
 export async function mayActOnUser(
   trx: Transaction,
-  caller: Caller,
+  caller: HeldCaller,
   user: StoredUser,
   allowPolicies?: readonly StoredPolicy[],
 ): Promise<void> {
@@ -74,7 +75,7 @@ export async function mayActOnUser(
 }
 
 /** Revoking a key. Its owner always may, and a key itself. */
-export async function mayActOnKey(trx: Transaction, caller: Caller, key: StoredKey): Promise<void> {
+export async function mayActOnKey(trx: Transaction, caller: HeldCaller, key: StoredKey): Promise<void> {
   if (isOwnKey(caller, key)) return;
   const owner = key.userId === undefined ? undefined : await findUser(trx, key.tenantId, key.userId);
   const roles = owner && [...owner.roles, ...owner.directoryRoles];
@@ -84,18 +85,18 @@ export async function mayActOnKey(trx: Transaction, caller: Caller, key: StoredK
 }
 
 /** Updating or rotating a key, which acts on its owner too. */
-export async function mayChangeKey(trx: Transaction, caller: Caller, key: StoredKey): Promise<void> {
+export async function mayChangeKey(trx: Transaction, caller: HeldCaller, key: StoredKey): Promise<void> {
   if (isOwnKey(caller, key)) return;
   await mayActOnKey(trx, caller, key);
   const owner = key.userId === undefined ? undefined : await findUser(trx, key.tenantId, key.userId);
   if (owner !== undefined) await mayActOnUser(trx, caller, owner);
 }
 
-function isOwnKey(caller: Caller, key: StoredKey): boolean {
+function isOwnKey(caller: HeldCaller, key: StoredKey): boolean {
   return caller.principal.id === key.id || (key.userId !== undefined && key.userId === selfId(caller));
 }
 
-function refuseLacking(caller: Caller, power: Power, words: string): void {
+function refuseLacking(caller: HeldCaller, power: Power, words: string): void {
   const pattern = lacking(powerOfCaller(caller.principal, caller.snapshot), power);
   if (pattern !== undefined) throw escalation(`${words} ${pattern}.`);
 }

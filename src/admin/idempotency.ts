@@ -12,6 +12,7 @@ import { type AnswerId, claimAnswer, findAnswer, type KeptAnswer, keepAnswer } f
 import type { Transaction } from '../store/transaction.ts';
 import type { Caller } from './caller.ts';
 import { canonicalJson } from './canonical-json.ts';
+import type { HeldCaller } from './hold-caller.ts';
 import { refusedByStore } from './refusals.ts';
 
 /** One request under an Idempotency-Key. */
@@ -36,17 +37,25 @@ export function fingerprintOf(key: string, content: unknown): Buffer {
 }
 
 /**
- * Does a change under the key of its request, if it has one, at most once.
- * @param work the change; whatever it answers is kept, so there is no secret in it
- * @throws Refusal `idempotency_in_progress`, `idempotency_mismatch`, or of the work
+ * Claims the key of the request, if it has one, until the transaction ends. Call it before the transaction waits for any lock: the request
+ * that holds the key may hold that lock.
+ * @throws Refusal `idempotency_in_progress`
  */
-export async function once<T>(trx: Transaction, caller: Caller | undefined, work: () => Promise<T>): Promise<T> {
-  const request = caller?.idempotency;
-  if (caller === undefined || request === undefined) return work();
+export async function claim(trx: Transaction, caller: Caller): Promise<void> {
+  const request = caller.idempotency;
+  if (request === undefined || (await claimAnswer(trx, idOf(caller, request)))) return;
+  throw new Refusal('idempotency_in_progress', 'A request with this Idempotency-Key is being worked on.');
+}
+
+/**
+ * Does a change under the key of its request, if it has one, at most once. The key is claimed.
+ * @param work the change; whatever it answers is kept, so there is no secret in it
+ * @throws Refusal `idempotency_mismatch`, or of the work
+ */
+export async function once<T>(trx: Transaction, caller: HeldCaller, work: () => Promise<T>): Promise<T> {
+  const request = caller.idempotency;
+  if (request === undefined) return work();
   const id = idOf(caller, request);
-  if (!(await claimAnswer(trx, id))) {
-    throw new Refusal('idempotency_in_progress', 'A request with this Idempotency-Key is being worked on.');
-  }
   const kept = await findAnswer(trx, id);
   request.replayed = kept !== undefined;
   if (kept !== undefined) return earlier(trx, request, kept, work);

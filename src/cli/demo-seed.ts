@@ -4,7 +4,7 @@
  */
 
 import type { AdminParts } from '../admin/caller.ts';
-import { type Actor, type AuditEntry, change } from '../admin/change.ts';
+import { type Actor, type AuditEntry, changeAsSystem } from '../admin/change.ts';
 import { Refusal } from '../domain/errors.ts';
 import { makeId, parsePolicyName, parseRoleName, parseTenantId, type TenantId } from '../domain/ids.ts';
 import { makeApiKey } from '../identity/api-keys.ts';
@@ -68,7 +68,7 @@ export async function seedDemo(parts: AdminParts): Promise<DemoAccess> {
 }
 
 function write<T>(parts: AdminParts, entry: AuditEntry, work: (trx: Transaction) => Promise<T>): Promise<T> {
-  return change(parts, ACTOR, entry, async (trx) => work(trx));
+  return changeAsSystem(parts, ACTOR, entry, async (trx) => work(trx));
 }
 
 async function ensureTenant(parts: AdminParts, tenant: DemoTenant): Promise<void> {

@@ -48,6 +48,8 @@ export interface KeyPrincipal {
   readonly grant: Grant;
   readonly owner: { readonly id: UserId; readonly roles: readonly RoleName[] } | undefined;
   readonly rateLimitRpm: number | undefined;
+  /** True for the secret that a rotation replaced, which works until its grace ends, but changes nothing. */
+  readonly rotated?: boolean;
 }
 
 export type Principal = UserPrincipal | KeyPrincipal;

@@ -1,11 +1,12 @@
 /** Who is calling: lines 5 to 10 of the decision, with the management rule for suspended tenants. */
 
+import { admittedTenant, invalidCredential } from '../admin/admission.ts';
+import type { Access } from '../admin/authorize.ts';
 import type { Caller } from '../admin/caller.ts';
-import { type HeaderValue, type Principal, REPEATED, type Snapshot } from '../decision/model.ts';
-import { effectiveTenant } from '../decision/tenant.ts';
+import { type HeaderValue, type Principal, REPEATED } from '../decision/model.ts';
 import type { CredentialForm } from '../domain/credential.ts';
 import { Refusal } from '../domain/errors.ts';
-import { parseTenantId, type RequestId, type TenantId } from '../domain/ids.ts';
+import { parseTenantId, type RequestId } from '../domain/ids.ts';
 import { readCredential } from '../identity/credential.ts';
 import type { Resolution } from '../live/live.ts';
 import { headerValue } from './headers.ts';
@@ -35,9 +36,16 @@ export interface NamedTenant {
 const EVERY_TENANT = '*';
 
 /**
- * @throws Refusal for lines 5 to 10; Fault when nobody can tell
+ * Admits the caller by what is cached. A change admits it again, by what is stored (admin/hold-caller.ts).
+ * @param access what the endpoint asks of its callers; not checked here
+ * @throws Refusal for steps 5 to 10; Fault when the server cannot decide
  */
-export async function authenticate(resolver: Resolver, request: IncomingRequest, named?: NamedTenant): Promise<Caller> {
+export async function authenticate(
+  resolver: Resolver,
+  request: IncomingRequest,
+  access: Access,
+  named?: NamedTenant,
+): Promise<Caller> {
   const credential = readCredential(headerValue(request.rawHeaders, 'authorization'));
   const header = headerValue(request.rawHeaders, 'x-tenant-id');
   const first = await resolver.resolve(credential, header, request.nowMs, request.address);
@@ -48,6 +56,8 @@ export async function authenticate(resolver: Resolver, request: IncomingRequest,
   if (identity.kind !== 'proved' || snapshot === undefined) throw invalidCredential();
   return {
     principal: identity.principal,
+    keyDigest: credential.kind === 'api_key' ? credential.digest : undefined,
+    access,
     snapshot,
     tenant: admittedTenant(identity.principal, snapshot, tenant),
     everyTenant: isEveryTenant(named),
@@ -73,10 +83,6 @@ function provedPrincipal({ identity }: Resolution): Principal {
   }
 }
 
-function invalidCredential(): Refusal {
-  return new Refusal('invalid_credential', 'The credential is not valid.');
-}
-
 /** Joins the header and the request's `tenant_id` to the one value that line 9 looks at. */
 function chosenTenant(principal: Principal, header: HeaderValue, named: NamedTenant | undefined): HeaderValue {
   if (named === undefined || header === REPEATED) return header;
@@ -98,19 +104,4 @@ function chosenTenant(principal: Principal, header: HeaderValue, named: NamedTen
 
 function isEveryTenant(named: NamedTenant | undefined): boolean {
   return named?.every === true && named.text === EVERY_TENANT;
-}
-
-/** Lines 9 and 10. A platform administrator is stopped by the suspension of its own tenant alone, so that it can lift the others. */
-function admittedTenant(principal: Principal, snapshot: Snapshot, header: HeaderValue): TenantId {
-  const choice = effectiveTenant(principal, header);
-  if (choice.kind === 'deny') throw new Refusal(choice.code, choice.detail);
-  if (snapshot.own === undefined) throw invalidCredential();
-  if (snapshot.effective === undefined) {
-    throw new Refusal('tenant_mismatch', 'There is no such tenant.');
-  }
-  const platformAdmin = principal.kind === 'user' && principal.platformAdmin;
-  if (snapshot.own.status === 'suspended' || (snapshot.effective.status === 'suspended' && !platformAdmin)) {
-    throw new Refusal('tenant_suspended', 'The tenant is suspended.');
-  }
-  return choice.id;
 }

@@ -1,7 +1,7 @@
 /** One endpoint as data: what it is called, who may use it, what it takes and what it does. OpenAPI is made from the same table. */
 
 import { type Static, type TSchema, Type } from 'typebox';
-import type { ManagementPermission } from '../admin/authorize.ts';
+import type { Access } from '../admin/authorize.ts';
 import type { Caller } from '../admin/caller.ts';
 import type { HeaderValue } from '../decision/model.ts';
 import { type ErrorCode, Refusal } from '../domain/errors.ts';
@@ -104,8 +104,10 @@ export interface PublicRoute<B extends TSchema, Q extends TSchema> extends Descr
 }
 
 export interface CallerRoute<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
-  /** Checked before the body is read. `use-case`: the use case decides, because acting on oneself needs less; `any`: every credential. */
-  readonly permission: ManagementPermission | 'use-case' | 'any';
+  /** Checked before the body is read, after it is complete, and inside the transaction of a change. */
+  readonly permission: Access;
+  /** True for an endpoint with a method other than GET that writes nothing: a rotated secret in its grace may use it. */
+  readonly onlyReads?: true;
   /** What the use case asks for, where it decides: `admin:keys`, or acting for oneself. Markdown. */
   readonly needs?: string;
   readonly handler: (ask: CallerAsk<Static<B>, Static<Q>>) => Promise<Answer>;
@@ -119,7 +121,7 @@ export interface Route {
   readonly summary: string;
   readonly answers: Answers;
   readonly refusals: readonly ErrorCode[];
-  readonly access: 'public' | 'use-case' | 'any' | ManagementPermission;
+  readonly access: 'public' | Access;
   /** The rights that it takes, in Markdown; undefined = none but a credential, if that. */
   readonly needs: string | undefined;
   readonly bodySchema: TSchema;
@@ -129,6 +131,8 @@ export interface Route {
   readonly takesTenant: boolean;
   /** Of public routes: a credential is looked at where there is one. */
   readonly takesCredential: boolean;
+  /** Whether a caller may change something with it. */
+  readonly writes: boolean;
   /** Rejects with a Refusal for input that does not pass the schemas. */
   readonly run: (raw: RawAsk, callers: Callers | undefined) => Promise<Answer>;
 }
@@ -141,6 +145,7 @@ export function publicRoute<B extends TSchema, Q extends TSchema>(route: PublicR
     access: 'public',
     needs: undefined,
     takesCredential: route.takesCredential === true,
+    writes: route.method !== 'GET',
     run: async (raw) => route.handler(read(raw)),
   };
 }
@@ -153,6 +158,7 @@ export function callerRoute<B extends TSchema, Q extends TSchema>(route: CallerR
     access: route.permission,
     needs: route.needs ?? (route.permission.includes(':') ? `\`${route.permission}\`` : undefined),
     takesCredential: true,
+    writes: route.method !== 'GET' && route.onlyReads !== true,
     run: async (raw, callers) => {
       if (callers === undefined) throw new Error(`${route.path} was reached without a caller`);
       return route.handler({ ...read(raw), ...callers });

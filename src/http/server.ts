@@ -10,6 +10,7 @@ import {
   fastify,
   LogController,
 } from 'fastify';
+import { refuseRotated } from '../admin/admission.ts';
 import { authorize } from '../admin/authorize.ts';
 import type { Caller } from '../admin/caller.ts';
 import { Refusal } from '../domain/errors.ts';
@@ -100,7 +101,7 @@ export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyI
   return server;
 }
 
-/** What `admit` found out, for the handler of the same request. */
+/** The result of `admit` before the body was read, for the handler of the same request. */
 const admissions = new WeakMap<FastifyRequest, Admitted>();
 
 interface Admitted {
@@ -114,13 +115,12 @@ function addRoute(server: FastifyInstance, parts: HttpParts, route: Route): void
     url: route.path,
     // By its Content-Length before it is read, otherwise by what has come of it.
     bodyLimit: route.maxBodyBytes,
-    // Before the body is read: who may not come in does not make the server parse anything.
+    // Before the body is read: a caller that is not admitted does not make the server parse anything.
     onRequest: async (request) => {
       admissions.set(request, await admit(parts, route, request));
     },
     handler: async (request, reply) => {
-      const admitted = admissions.get(request);
-      if (admitted === undefined) throw new Error(`${route.path} was reached without admission`);
+      const admitted = await admittedNow(parts, route, request);
       const ask = rawAsk(request, admitted.incoming);
       const { rawHeaders } = request.raw;
       const answer = await runOnTerms(route, ask, admitted.callers, (name) => headerText(rawHeaders, name));
@@ -129,10 +129,17 @@ function addRoute(server: FastifyInstance, parts: HttpParts, route: Route): void
   });
 }
 
+/** Admits the caller again if a body was read: it may have taken half a minute to come, and the caller's rights may have ended since. */
+async function admittedNow(parts: HttpParts, route: Route, request: FastifyRequest): Promise<Admitted> {
+  const first = admissions.get(request);
+  if (first === undefined) throw new Error(`${route.path} was reached without admission`);
+  return route.method === 'GET' || route.access === 'public' ? first : admit(parts, route, request);
+}
+
 async function admit(parts: HttpParts, route: Route, request: FastifyRequest): Promise<Admitted> {
   const { rawHeaders, socket } = request.raw;
   const { address, throttledAs, untrustedForwarder } = sourceOf(socket.remoteAddress, rawHeaders, parts.trusted);
-  if (untrustedForwarder !== undefined) parts.onUntrustedForwarding?.(untrustedForwarder);
+  if (untrustedForwarder !== undefined && !admissions.has(request)) parts.onUntrustedForwarding?.(untrustedForwarder);
   const incoming: IncomingRequest = {
     rawHeaders,
     address,
@@ -141,9 +148,11 @@ async function admit(parts: HttpParts, route: Route, request: FastifyRequest): P
     nowMs: parts.now(),
   };
   if (route.access === 'public') return { incoming, callers: undefined };
-  const enter = (named: NamedTenant | undefined): Promise<Caller> => authenticate(parts.live, incoming, named);
+  const { access } = route;
+  const enter = (named: NamedTenant | undefined): Promise<Caller> => authenticate(parts.live, incoming, access, named);
   const caller = await enter(route.takesTenant ? tenantParameter(request) : undefined);
-  if (route.access !== 'any' && route.access !== 'use-case') authorize(caller, route.access);
+  if (route.writes) refuseRotated(caller.principal);
+  if (access !== 'any' && access !== 'use-case') authorize(caller, access);
   return {
     incoming,
     callers: {

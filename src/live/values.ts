@@ -61,6 +61,7 @@ export function liveKey(record: KeyRecord, interner: Interner): LiveKey {
     grant: compileGrant(record.scopes, record.constraints),
     owner: undefined,
     rateLimitRpm,
+    rotated: graceUntilMs !== undefined,
   });
   return Object.freeze({ ownerId: userId, expiresAtMs, graceUntilMs, revoked, made: made(principal) });
 }
@@ -104,8 +105,7 @@ function made<Principal>(principal: Principal): Made<Principal> {
 /** The principal of an owned key under its owner as it is now. */
 export function ownedPrincipal({ made }: LiveKey, { owner }: LiveUser): KeyPrincipal {
   if (made.principal.owner !== owner) {
-    const { kind, id, tenantId, grant, rateLimitRpm } = made.principal;
-    made.principal = Object.freeze({ kind, id, tenantId, grant, owner, rateLimitRpm });
+    made.principal = Object.freeze({ ...made.principal, owner });
   }
   return made.principal;
 }

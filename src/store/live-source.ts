@@ -18,10 +18,10 @@ import { makeTurns, type Turns } from './turns.ts';
 const PIECE_BYTES = 32_768;
 
 /** Lists of POLICY_MEMBERS and ROLE_MEMBERS: half the work of objects that name each member again. */
-const POLICY = `json_build_array(
+export const POLICY = `json_build_array(
   p.name, p.effect, p.actions, p.resources, p.conditions, p.applies_to, p.enabled,
   array(select r.role_name from policy_roles r where r.policy_id = p.id order by r.role_name))`;
-const ROLE = 'json_build_array(p.name, p.permissions, p.resource_constraints)';
+export const ROLE = 'json_build_array(p.name, p.permissions, p.resource_constraints)';
 
 /** The rules of one table as pieces of JSON, by name. */
 const pieces = (table: 'policies' | 'roles', rule: string, where: string): string => `
@@ -31,7 +31,8 @@ const pieces = (table: 'policies' | 'roles', rule: string, where: string): strin
   ) p
   group by p.piece`;
 
-const KEY = `k.id, k.tenant_id, k.user_id, k.scopes, k.resource_constraints, k.rate_limit_rpm,
+/** Columns of `k` for `keyRecord`, except `by_previous`. */
+export const KEY = `k.id, k.tenant_id, k.user_id, k.scopes, k.resource_constraints, k.rate_limit_rpm,
         floor(extract(epoch from k.expires_at) * 1000)::float8 as expires_at_ms,
         floor(extract(epoch from k.previous_until) * 1000)::float8 as previous_until_ms,
         k.revoked_at is not null as revoked`;

@@ -1,7 +1,7 @@
 /** What a write leaves behind: an audit row of its own, nothing when it fails, and no acknowledgement without either. */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { change } from '../../src/admin/change.ts';
+import { changeAsSystem } from '../../src/admin/change.ts';
 import { Fault, Refusal } from '../../src/domain/errors.ts';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
 import { type Harness, outcome, startHarness, text } from './harness.ts';
@@ -88,13 +88,13 @@ test('a change that is committed is acknowledged also when the feed cannot be re
   let flushed = 0;
   const feed = { catchUp: () => Promise.reject(new Fault('no feed')) };
   const parts = { db: h.db, feed, flush: () => (flushed += 1) };
-  expect(await change(parts, SYSTEM, { action: 'test.done' }, () => Promise.resolve('done'))).toBe('done');
+  expect(await changeAsSystem(parts, SYSTEM, { action: 'test.done' }, () => Promise.resolve('done'))).toBe('done');
   expect([flushed, (await h.audit('test.done')).length]).toEqual([1, 1]);
 });
 
 test('secrets are masked in audit rows, whoever hands them over', async () => {
   const parts = { db: h.db, feed: { catchUp: () => Promise.resolve() }, flush: () => undefined };
-  await change(parts, SYSTEM, { action: 'test.secret' }, (_trx, audit) => {
+  await changeAsSystem(parts, SYSTEM, { action: 'test.secret' }, (_trx, audit) => {
     audit.after = { key: 'psk_1', nested: [{ password_hash: 'h', refresh_token: 't', digest: 'd', max_tokens_per_request: 5 }] };
     return Promise.resolve();
   });
@@ -106,7 +106,7 @@ test('secrets are masked in audit rows, whoever hands them over', async () => {
 
 test('work that is refused leaves nothing but, for an escalation, the refusal', async () => {
   const parts = { db: h.db, feed: { catchUp: () => Promise.resolve() }, flush: () => undefined };
-  const refused = change(parts, SYSTEM, { action: 'test.refused' }, async (trx) => {
+  const refused = changeAsSystem(parts, SYSTEM, { action: 'test.refused' }, async (trx) => {
     await trx.raw(`insert into tenants (id, name) values ('half', 'Half')`);
     throw new Refusal('escalation', 'No.');
   });

@@ -1,7 +1,7 @@
 /** The platform is never without an active local administrator. */
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Harness, outcome, startHarness } from './harness.ts';
+import { type Harness, outcome, type Reply, startHarness } from './harness.ts';
 
 let h: Harness;
 beforeEach(async () => {
@@ -13,7 +13,7 @@ afterEach(async () => {
 
 const USERS = '/v1/iam/users';
 
-async function activeAdmins(): Promise<number> {
+async function activeLocalAdmins(): Promise<number> {
   const { rows } = await h.db.knex.raw<{ rows: unknown[] }>(
     `select from users u join user_roles r on r.user_id = u.id
      where r.role_name = 'admin' and u.source = 'local' and u.status = 'active'`,
@@ -40,31 +40,53 @@ test('the last one is neither deactivated, deleted nor stripped; those of a dire
   expect(outcome(await h.api('POST', `${self}/deactivate`, { as }))).toBe('409 last_admin');
   expect(outcome(await h.api('DELETE', self, { as }))).toBe('409 last_admin');
   expect(outcome(await h.api('PUT', self, { as, body: { roles: ['admin', 'developer'], name: 'Still here' } }))).toBe('200');
-  expect(await activeAdmins()).toBe(1);
+  expect(await activeLocalAdmins()).toBe(1);
   expect((await h.audit('user.delete')).map((row) => row['result'])).toEqual(['refused']);
 });
 
-test.each([
+const PAIRS = [
   ['deactivate', 'deactivate'],
   ['deactivate', 'strip'],
   ['strip', 'strip'],
   ['delete', 'strip'],
-])('when two do it to each other at once, one is refused: %s and %s', async (first, second) => {
-  const other = await h.person('default', ['admin']);
-  const act = (how: string, id: string, as: string) => {
-    if (how === 'strip') return h.api('PUT', `${USERS}/${id}`, { as, body: { roles: [] } });
-    if (how === 'delete') return h.api('DELETE', `${USERS}/${id}`, { as });
-    return h.api('POST', `${USERS}/${id}/deactivate`, { as });
-  };
-  let replies: Promise<Awaited<ReturnType<typeof act>>[]> | undefined;
+] as const;
+
+function act(how: (typeof PAIRS)[number][number], id: string, as: string) {
+  if (how === 'strip') return h.api('PUT', `${USERS}/${id}`, { as, body: { roles: [] } });
+  if (how === 'delete') return h.api('DELETE', `${USERS}/${id}`, { as });
+  return h.api('POST', `${USERS}/${id}/deactivate`, { as });
+}
+
+/** Both requests read the store before either of them may write. */
+async function atOnce(ask: () => Promise<Reply>[]): Promise<string[]> {
+  let replies: Promise<Reply[]> | undefined;
   await h.db.knex.transaction(async (trx) => {
-    // Both have read what they saw before either may write.
     await trx.raw('select from users order by id for update');
-    replies = Promise.all([act(first, other.id, h.root.token), act(second, h.root.id, other.token)]);
+    replies = Promise.all(ask());
     await expect.poll(waiting, { interval: 10 }).toBe(2);
   });
-  const outcomes = (await replies)?.map(outcome) ?? [];
-  expect(outcomes).toContain('409 last_admin');
-  expect(outcomes.filter((one) => one.startsWith('2'))).toHaveLength(1);
-  expect(await activeAdmins()).toBe(1);
-});
+  return (await replies)?.map(outcome) ?? [];
+}
+
+test.each(PAIRS)(
+  'when an administrator of a directory does it to the last two at once, one is refused: %s and %s',
+  async (...[first, second]) => {
+    const other = await h.person('default', ['admin']);
+    const { token } = await h.person('default', ['admin'], 'ldap');
+    const outcomes = await atOnce(() => [act(first, other.id, token), act(second, h.root.id, token)]);
+    expect(outcomes).toContain('409 last_admin');
+    expect(outcomes.filter((one) => one.startsWith('2'))).toHaveLength(1);
+    expect(await activeLocalAdmins()).toBe(1);
+  },
+);
+
+test.each(PAIRS)(
+  'when two do it to each other at once, the second has no right any more: %s and %s',
+  async (...[first, second]) => {
+    const other = await h.person('default', ['admin']);
+    const outcomes = await atOnce(() => [act(first, other.id, h.root.token), act(second, h.root.id, other.token)]);
+    expect(outcomes.filter((one) => one.startsWith('2'))).toHaveLength(1);
+    expect(outcomes).toContainEqual(expect.stringMatching(/^(401 invalid_credential|403 insufficient_permission)$/));
+    expect(await activeLocalAdmins()).toBe(1);
+  },
+);

@@ -5,6 +5,7 @@ import { findKey, lockKey, type StoredKey } from '../../store/queries/api-keys.t
 import type { Transaction } from '../../store/transaction.ts';
 import { authorize } from '../authorize.ts';
 import { type AdminParts, type Caller, selfId } from '../caller.ts';
+import type { HeldCaller } from '../hold-caller.ts';
 import { notFound } from '../refusals.ts';
 
 /** @throws Refusal of the decision; `not_found` */
@@ -17,7 +18,7 @@ export async function readableKey(parts: AdminParts, caller: Caller, text: strin
  * Holds a key until the transaction ends.
  * @throws Refusal of the decision; `not_found`
  */
-export async function holdKey(trx: Transaction, caller: Caller, text: string): Promise<StoredKey> {
+export async function holdKey(trx: Transaction, caller: HeldCaller, text: string): Promise<StoredKey> {
   const id: KeyId | undefined = parseId('key', text);
   return admitted(caller, id && (await lockKey(trx, caller.tenant, id)));
 }

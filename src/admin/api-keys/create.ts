@@ -11,6 +11,7 @@ import { authorize, isAuthorized } from '../authorize.ts';
 import { type AdminParts, type Caller, selfId } from '../caller.ts';
 import { change } from '../change.ts';
 import { mayActOnUser, mayGive } from '../escalation.ts';
+import type { HeldCaller } from '../hold-caller.ts';
 import { disclosed } from '../idempotency.ts';
 import { invalidField, tenantGone, throwIfInvalid, valid } from '../refusals.ts';
 import { type ExpiryRequest, permittedExpiry, refuseOutliving, requestedExpiry } from './expiry.ts';
@@ -27,42 +28,53 @@ export interface NewKeyRequest extends ExpiryRequest {
 
 /** @throws Refusal of the decision; `invalid_field`, `escalation` */
 export async function createKey(parts: AdminParts, caller: Caller, request: NewKeyRequest): Promise<IssuedKey> {
-  const owner = ownerOf(caller, request.user_id ?? undefined);
-  authorize(caller, 'admin:keys', { self: owner !== undefined && owner === selfId(caller) });
+  mayMakeFor(caller, ownerOf(caller, request));
   throwIfInvalid([...validatePatterns(request.scopes, '/scopes'), ...validateKeyConstraints(request.resource_constraints)]);
   const constraints = valid(parseConstraints(request.resource_constraints));
   const id = makeId('key', caller.nowMs, parts.random(10));
   const secret = makeApiKey(parts.random);
-  const key = await change(parts, caller, { action: 'api_key.create', target: { type: 'api_key', id } }, async (trx, audit) => {
-    mayGive(caller, { permissions: request.scopes, constraints });
-    const held = await shareTenantNow(trx, caller.tenant);
-    if (held === undefined) throw tenantGone();
-    const { tenant, at } = held;
-    await mayOwn(trx, caller, owner);
-    const expiresAt = permittedExpiry(tenant, requestedExpiry(request, caller.nowMs));
-    await refuseOutliving(trx, caller, expiresAt);
-    const { description, scopes, rate_limit_rpm: rateLimitRpm = null } = request;
-    const key = { id, tenantId: caller.tenant, userId: owner, description, scopes, constraints, rateLimitRpm, expiresAt };
-    trx.lastly(insertKey(trx, key, secret, caller.principal.id, at));
-    const { prefix, lastFour } = secret;
-    const unused = { revokedAt: null, lastUsedAt: null, createdAt: at.date, updatedAt: at.date };
-    const made = keyResource({ ...key, prefix, lastFour, ...unused }, caller.nowMs);
-    audit.after = made;
-    return made;
-  });
+  const key = await change(
+    parts,
+    caller,
+    { action: 'api_key.create', target: { type: 'api_key', id } },
+    async ({ trx, caller, audit }) => {
+      const owner = ownerOf(caller, request);
+      mayMakeFor(caller, owner);
+      mayGive(caller, { permissions: request.scopes, constraints });
+      const held = await shareTenantNow(trx, caller.tenant);
+      if (held === undefined) throw tenantGone();
+      const { tenant, at } = held;
+      await mayOwn(trx, caller, owner);
+      const expiresAt = permittedExpiry(tenant, requestedExpiry(request, caller.nowMs));
+      await refuseOutliving(trx, caller, expiresAt);
+      const { description, scopes, rate_limit_rpm: rateLimitRpm = null } = request;
+      const key = { id, tenantId: caller.tenant, userId: owner, description, scopes, constraints, rateLimitRpm, expiresAt };
+      trx.lastly(insertKey(trx, key, secret, caller.principal.id, at));
+      const { prefix, lastFour } = secret;
+      const unused = { revokedAt: null, lastUsedAt: null, createdAt: at.date, updatedAt: at.date };
+      const made = keyResource({ ...key, prefix, lastFour, ...unused }, caller.nowMs);
+      audit.after = made;
+      return made;
+    },
+  );
   return { ...key, ...disclosed(caller, { key: secret.text }) };
 }
 
-/** Undefined = the tenant itself. */
-function ownerOf(caller: Caller, text: string | undefined): UserId | undefined {
-  if (text === undefined) return isAuthorized(caller, 'admin:keys') ? undefined : selfId(caller);
+/** Undefined = the tenant itself. Without a name it depends on what the caller may do, so it is asked again inside the transaction. */
+function ownerOf(caller: Caller, { user_id: text = null }: NewKeyRequest): UserId | undefined {
+  if (text === null) return isAuthorized(caller, 'admin:keys') ? undefined : selfId(caller);
   const id = parseId('usr', text);
   if (id === undefined) throw unknownOwner();
   return id;
 }
 
+/** @throws Refusal of the decision */
+function mayMakeFor(caller: Caller, owner: UserId | undefined): void {
+  authorize(caller, 'admin:keys', { self: owner !== undefined && owner === selfId(caller) });
+}
+
 /** Holds the owner, so that a deletion meanwhile does not leave the key behind. */
-async function mayOwn(trx: Transaction, caller: Caller, owner: UserId | undefined): Promise<void> {
+async function mayOwn(trx: Transaction, caller: HeldCaller, owner: UserId | undefined): Promise<void> {
   if (owner === undefined) return;
   if (!(await lockUser(trx, caller.tenant, owner, 'share'))) throw unknownOwner();
   const user = await findUser(trx, caller.tenant, owner);

@@ -3,7 +3,7 @@
 import { findKey } from '../../store/queries/api-keys.ts';
 import type { StoredTenant } from '../../store/queries/tenants.ts';
 import type { Transaction } from '../../store/transaction.ts';
-import type { Caller } from '../caller.ts';
+import type { HeldCaller } from '../hold-caller.ts';
 import { escalation, invalidField } from '../refusals.ts';
 
 export interface ExpiryRequest {
@@ -51,7 +51,7 @@ export function permittedExpiry(tenant: StoredTenant, expiry: Date | null | unde
 }
 
 /** @throws Refusal `escalation` when a key would make, prolong or get hold of another that outlives it */
-export async function refuseOutliving(trx: Transaction, caller: Caller, expiry: Date | null): Promise<void> {
+export async function refuseOutliving(trx: Transaction, caller: HeldCaller, expiry: Date | null): Promise<void> {
   if (caller.principal.kind !== 'api_key') return;
   const maker = await findKey(trx, caller.principal.tenantId, caller.principal.id);
   const limit = maker?.expiresAt;

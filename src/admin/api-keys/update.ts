@@ -15,6 +15,7 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { type AuditDraft, change } from '../change.ts';
 import { mayActOnKey, mayChangeKey, mayGive, mayWiden } from '../escalation.ts';
+import type { HeldCaller } from '../hold-caller.ts';
 import { disclosed } from '../idempotency.ts';
 import { notFound, tenantGone, throwIfInvalid, valid } from '../refusals.ts';
 import { holdKey } from './access.ts';
@@ -31,27 +32,32 @@ export interface KeyChanges extends ExpiryRequest {
 
 /** @throws Refusal of the decision; `not_found`, `revoked`, `invalid_field`, `escalation` */
 export async function updateKey(parts: AdminParts, caller: Caller, text: string, changes: KeyChanges): Promise<KeyResource> {
-  return change(parts, caller, { action: 'api_key.update', target: { type: 'api_key', id: text } }, async (trx, audit, held) => {
-    const key = await holdUsableKey(trx, caller, text);
-    throwIfInvalid([
-      ...validatePatterns(changes.scopes ?? [], '/scopes'),
-      ...validateKeyConstraints(changes.resource_constraints),
-    ]);
-    await mayChangeKey(trx, caller, key);
-    held(keyResource(key, caller.nowMs));
-    const changed: StoredKey = {
-      ...key,
-      description: changes.description ?? key.description,
-      scopes: changes.scopes ?? key.scopes,
-      constraints:
-        changes.resource_constraints === undefined ? key.constraints : valid(parseConstraints(changes.resource_constraints)),
-      rateLimitRpm: changes.rate_limit_rpm === undefined ? key.rateLimitRpm : changes.rate_limit_rpm,
-      expiresAt: await expiryAfter(trx, caller, key, changes),
-    };
-    refuseWidening(caller, key, changed);
-    await writeKey(trx, changed);
-    return shown(trx, caller, audit, key);
-  });
+  return change(
+    parts,
+    caller,
+    { action: 'api_key.update', target: { type: 'api_key', id: text }, existing: true },
+    async ({ trx, caller, audit, held }) => {
+      const key = await holdUsableKey(trx, caller, text);
+      throwIfInvalid([
+        ...validatePatterns(changes.scopes ?? [], '/scopes'),
+        ...validateKeyConstraints(changes.resource_constraints),
+      ]);
+      await mayChangeKey(trx, caller, key);
+      held(keyResource(key, caller.nowMs));
+      const changed: StoredKey = {
+        ...key,
+        description: changes.description ?? key.description,
+        scopes: changes.scopes ?? key.scopes,
+        constraints:
+          changes.resource_constraints === undefined ? key.constraints : valid(parseConstraints(changes.resource_constraints)),
+        rateLimitRpm: changes.rate_limit_rpm === undefined ? key.rateLimitRpm : changes.rate_limit_rpm,
+        expiresAt: await expiryAfter(trx, caller, key, changes),
+      };
+      refuseWidening(caller, key, changed);
+      await writeKey(trx, changed);
+      return shown(trx, caller, audit, key);
+    },
+  );
 }
 
 /**
@@ -64,8 +70,8 @@ export async function rotateKey(parts: AdminParts, caller: Caller, text: string,
   const key = await change(
     parts,
     caller,
-    { action: 'api_key.rotate', target: { type: 'api_key', id: text } },
-    async (trx, audit, held) => {
+    { action: 'api_key.rotate', target: { type: 'api_key', id: text }, existing: true },
+    async ({ trx, caller, audit, held }) => {
       const before = await holdUsableKey(trx, caller, text);
       await mayChangeKey(trx, caller, before);
       await refuseOutliving(trx, caller, before.expiresAt);
@@ -83,23 +89,28 @@ export async function rotateKey(parts: AdminParts, caller: Caller, text: string,
  * @throws Refusal of the decision; `not_found`, `escalation`
  */
 export async function revokeKey(parts: AdminParts, caller: Caller, text: string): Promise<void> {
-  await change(parts, caller, { action: 'api_key.revoke', target: { type: 'api_key', id: text } }, async (trx, audit, held) => {
-    const key = await holdKey(trx, caller, text);
-    await mayActOnKey(trx, caller, key);
-    held(keyResource(key, caller.nowMs));
-    await endKey(trx, key.tenantId, key.id);
-    await shown(trx, caller, audit, key);
-  });
+  await change(
+    parts,
+    caller,
+    { action: 'api_key.revoke', target: { type: 'api_key', id: text }, existing: true },
+    async ({ trx, caller, audit, held }) => {
+      const key = await holdKey(trx, caller, text);
+      await mayActOnKey(trx, caller, key);
+      held(keyResource(key, caller.nowMs));
+      await endKey(trx, key.tenantId, key.id);
+      await shown(trx, caller, audit, key);
+    },
+  );
 }
 
-async function holdUsableKey(trx: Transaction, caller: Caller, text: string): Promise<StoredKey> {
+async function holdUsableKey(trx: Transaction, caller: HeldCaller, text: string): Promise<StoredKey> {
   const key = await holdKey(trx, caller, text);
   if (key.revokedAt !== null) throw new Refusal('revoked', 'The key is revoked, and stays so. Make another one.');
   return key;
 }
 
 /** A longer life is given like anything else: within what the caller lives and holds. */
-async function expiryAfter(trx: Transaction, caller: Caller, key: StoredKey, changes: ExpiryRequest): Promise<Date | null> {
+async function expiryAfter(trx: Transaction, caller: HeldCaller, key: StoredKey, changes: ExpiryRequest): Promise<Date | null> {
   const requested = requestedExpiry(changes, caller.nowMs);
   if (requested === undefined) return key.expiresAt;
   const tenant = await lockTenant(trx, key.tenantId, 'share');
@@ -109,7 +120,7 @@ async function expiryAfter(trx: Transaction, caller: Caller, key: StoredKey, cha
   return expiry;
 }
 
-function refuseWidening(caller: Caller, before: StoredKey, after: StoredKey): void {
+function refuseWidening(caller: HeldCaller, before: StoredKey, after: StoredKey): void {
   const given = { permissions: after.scopes, constraints: after.constraints };
   if (outlives(after.expiresAt, before.expiresAt)) mayGive(caller, given);
   else mayWiden(caller, { permissions: before.scopes, constraints: before.constraints }, given);
@@ -119,7 +130,7 @@ function outlives(after: Date | null, before: Date | null): boolean {
   return before !== null && (after === null || after > before);
 }
 
-async function shown(trx: Transaction, caller: Caller, audit: AuditDraft, before: StoredKey): Promise<KeyResource> {
+async function shown(trx: Transaction, caller: HeldCaller, audit: AuditDraft, before: StoredKey): Promise<KeyResource> {
   const key = await findKey(trx, before.tenantId, before.id);
   if (key === undefined) throw notFound('key');
   audit.before = keyResource(before, caller.nowMs);

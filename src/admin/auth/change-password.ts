@@ -15,6 +15,7 @@ import {
 import { endSessionsOfUser } from '../../store/queries/sessions.ts';
 import { transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller.ts';
+import { asCaller } from '../hold-caller.ts';
 import { invalidField } from '../refusals.ts';
 import { record } from './audit.ts';
 import { checkPassword } from './check-password.ts';
@@ -57,7 +58,7 @@ export async function changePassword(parts: LoginParts, caller: Caller, change: 
       await takeBack(parts.db.knex, attempt);
       throw error;
     });
-    await transaction(parts.db, async (trx) => {
+    await asCaller(parts.db, caller, { user: userId }, async (trx) => {
       if (!(await replacePassword(trx, userId, proved.passwordVersion, hash))) throw wrongPassword();
       const ended = await endSessionsOfUser(trx, userId, sessionId);
       await discardPasswordSetups(trx, userId);

@@ -3,6 +3,7 @@
 import { Refusal } from '../../domain/errors.ts';
 import type { SessionId } from '../../domain/ids.ts';
 import { isRefreshToken, refreshDigest } from '../../identity/refresh.ts';
+import { holdAlone } from '../../store/queries/callers.ts';
 import { endSession, sessionOfToken, sessionOwner } from '../../store/queries/sessions.ts';
 import { transaction } from '../../store/transaction.ts';
 import { record } from './audit.ts';
@@ -38,7 +39,9 @@ export async function logoutByAccessToken(parts: AuthParts, token: string, from:
 async function end(parts: AuthParts, id: SessionId, from: Provenance): Promise<void> {
   const ended = await transaction(parts.db, async (trx) => {
     const owner = await sessionOwner(trx, id);
-    if (owner === undefined || !(await endSession(trx, id))) return false;
+    if (owner === undefined) return false;
+    await holdAlone(trx, owner.tenantId, id);
+    if (!(await endSession(trx, id))) return false;
     await record(trx, from, {
       action: 'auth.logout',
       actor: owner.userId,

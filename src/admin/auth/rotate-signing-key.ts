@@ -4,7 +4,7 @@ import { currentKey, type RotationTimes } from '../../identity/signing-key-plan.
 import { rotateSigningKeys } from '../../identity/signing-keys.ts';
 import { changeSigningKeys } from '../../store/signing-keys.ts';
 import type { AdminParts } from '../caller.ts';
-import { type Actor, change } from '../change.ts';
+import { type Actor, changeAsSystem } from '../change.ts';
 
 const OPERATOR: Actor = { type: 'system', id: undefined, tenant: undefined, address: undefined, requestId: undefined };
 
@@ -33,7 +33,7 @@ export interface Rotation {
 /** Publishes the next signing key; it takes over when everybody has had a day to learn of it, so no token is refused on the way. */
 export async function rotateSigningKey(parts: RotateParts): Promise<Rotation> {
   const nowMs = parts.now();
-  return change(parts, OPERATOR, { action: 'signing_key.rotate' }, async (trx, audit) => {
+  return changeAsSystem(parts, OPERATOR, { action: 'signing_key.rotate' }, async (trx, audit) => {
     const store: Parameters<typeof rotateSigningKeys>[0] = { change: (plan) => changeSigningKeys(trx, plan) };
     const { keys, made } = await rotateSigningKeys(store, { ...parts, nowMs });
     const current = currentKey(keys, nowMs);

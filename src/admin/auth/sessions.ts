@@ -60,8 +60,8 @@ export async function getSession(parts: AuthParts, caller: Caller, text: string)
 export async function endOwnSession(parts: AuthParts, caller: Caller, text: string): Promise<void> {
   const { userId, tenantId, sessionId } = ownSession(caller);
   const id = sessionIdOf(text);
-  const entry = { action: 'auth.end_session', target: { type: 'session', id } } as const;
-  await change(parts, caller, entry, async (trx, audit, held) => {
+  const entry = { action: 'auth.end_session', target: { type: 'session', id }, existing: true } as const;
+  await change(parts, caller, entry, async ({ trx, audit, held }) => {
     audit.tenant = tenantId;
     const session = await lockActiveSession(trx, userId, id, idleMs(parts));
     if (session === undefined) throw notFound('session');
@@ -77,8 +77,8 @@ export async function endOwnSession(parts: AuthParts, caller: Caller, text: stri
  */
 export async function endOwnSessions(parts: AuthParts, caller: Caller, { own }: { readonly own: boolean }): Promise<void> {
   const { userId, tenantId, sessionId } = ownSession(caller);
-  const entry = { action: 'auth.end_sessions', target: { type: 'user', id: userId } } as const;
-  await change(parts, caller, entry, async (trx, audit) => {
+  const entry = { action: 'auth.end_sessions', target: { type: 'user', id: userId }, existing: true } as const;
+  await change(parts, caller, entry, async ({ trx, audit }) => {
     audit.tenant = tenantId;
     audit.after = { sessions_ended: await endSessionsOfUser(trx, userId, own ? undefined : sessionId) };
   });

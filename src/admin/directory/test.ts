@@ -13,6 +13,7 @@ import { type Attempt, attemptAt, attempting, takeBack } from '../auth/throttle.
 import { authorize } from '../authorize.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { actorOf } from '../change.ts';
+import { asCaller } from '../hold-caller.ts';
 import { notFound } from '../refusals.ts';
 
 export interface DirectoryTestParts extends Pick<AdminParts, 'db'> {
@@ -45,6 +46,8 @@ export async function testDirectory(
   if (room === undefined || (request.directory !== undefined && !room.names.includes(request.directory))) {
     throw notFound('directory');
   }
+  // The directory counts a wrong password, so the store says first that the caller may still try one.
+  await asCaller(parts.db, caller, {}, async () => undefined);
   const attempt = attemptAt(directorySubject(request.username), caller.address);
   return await attempting(parts, attempt, async () => {
     const steps = await asked(parts, room, attempt, request);

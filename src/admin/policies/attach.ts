@@ -26,7 +26,7 @@ export async function attachPolicy(
     parts,
     caller,
     { action: 'policy.attach', target: { type: 'policy', id: policyText } },
-    async (trx, audit, held) => {
+    async ({ trx, caller, audit, held }) => {
       const role = await heldRole(trx, caller.tenant, roleText);
       const policy = await holdPolicy(trx, caller, policyText);
       held(policyResource(policy));
@@ -49,7 +49,7 @@ export async function detachPolicy(parts: AdminParts, caller: Caller, roleText: 
     parts,
     caller,
     { action: 'policy.detach', target: { type: 'policy', id: policyText } },
-    async (trx, audit, held) => {
+    async ({ trx, caller, audit, held }) => {
       const role = await existingRole(trx, caller.tenant, roleText);
       const policy = await holdPolicy(trx, caller, policyText);
       held(policyResource(policy));

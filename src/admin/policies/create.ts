@@ -46,32 +46,37 @@ export async function createPolicy(
 ): Promise<PolicyResource> {
   const { name, conditions, audience } = readNewPolicy(request);
   const tenantId = request.global === true ? undefined : caller.tenant;
-  return change(parts, caller, { action: 'policy.create', target: { type: 'policy', id: name } }, async (trx, audit) => {
-    mayWriteOwner(caller, tenantId);
-    if ((await lockTenant(trx, caller.tenant, 'share')) === undefined) throw tenantGone();
-    const policy: NewPolicy = {
-      tenantId,
-      name,
-      description: request.description ?? '',
-      effect: request.effect,
-      actions: request.actions,
-      resources: request.resources,
-      conditions,
-      appliesTo: audience.appliesTo,
-      attachedRoles: await attachableRoles(trx, tenantId, audience.roles),
-      enabled: request.enabled ?? true,
-    };
-    mayWritePolicy(caller, undefined, policy);
-    await reservePolicyName(trx, name);
-    if (await isPolicyNameTaken(trx, tenantId, name)) throw taken(tenantId === undefined);
-    refuseLockOut(caller, policy, force);
-    await setAttachedRoles(trx, await insertPolicy(trx, policy), policy.attachedRoles);
-    const made = await findPolicy(trx, caller.tenant, name);
-    if (made === undefined) throw notFound('policy');
-    audit.tenant = tenantId;
-    audit.after = policyResource(made);
-    return policyResource(made);
-  });
+  return change(
+    parts,
+    caller,
+    { action: 'policy.create', target: { type: 'policy', id: name } },
+    async ({ trx, caller, audit }) => {
+      mayWriteOwner(caller, tenantId);
+      if ((await lockTenant(trx, caller.tenant, 'share')) === undefined) throw tenantGone();
+      const policy: NewPolicy = {
+        tenantId,
+        name,
+        description: request.description ?? '',
+        effect: request.effect,
+        actions: request.actions,
+        resources: request.resources,
+        conditions,
+        appliesTo: audience.appliesTo,
+        attachedRoles: await attachableRoles(trx, tenantId, audience.roles),
+        enabled: request.enabled ?? true,
+      };
+      mayWritePolicy(caller, undefined, policy);
+      await reservePolicyName(trx, name);
+      if (await isPolicyNameTaken(trx, tenantId, name)) throw taken(tenantId === undefined);
+      refuseLockOut(caller, policy, force);
+      await setAttachedRoles(trx, await insertPolicy(trx, policy), policy.attachedRoles);
+      const made = await findPolicy(trx, caller.tenant, name);
+      if (made === undefined) throw notFound('policy');
+      audit.tenant = tenantId;
+      audit.after = policyResource(made);
+      return policyResource(made);
+    },
+  );
 }
 
 /** What can be told of a new policy from its request alone; its roles are not looked up yet. */

@@ -4,7 +4,7 @@ import { Refusal } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
 import { findPolicyOf, policyOwners, updatePolicy } from '../../store/queries/policies.ts';
 import type { AdminParts } from '../caller.ts';
-import { type Actor, change } from '../change.ts';
+import { type Actor, changeAsSystem } from '../change.ts';
 import { notFound } from '../refusals.ts';
 import { policyNameOf } from './read.ts';
 import { policyResource } from './resource.ts';
@@ -22,7 +22,7 @@ export async function disablePolicy(
   tenant: TenantId | undefined,
 ): Promise<TenantId | undefined> {
   const target = { type: 'policy', id: text } as const;
-  return change(parts, OPERATOR, { action: 'policy.disable', target }, async (trx, audit) => {
+  return changeAsSystem(parts, OPERATOR, { action: 'policy.disable', target }, async (trx, audit) => {
     const name = policyNameOf(text);
     const owners = (await policyOwners(trx, name)).filter(
       (owner) => tenant === undefined || owner === undefined || owner === tenant,

@@ -8,6 +8,7 @@ import { isBuiltinRole } from '../../domain/roles.ts';
 import type { NewPolicy } from '../../store/queries/policies.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { type Caller, isPlatformAdmin } from '../caller.ts';
+import type { HeldCaller } from '../hold-caller.ts';
 import { escalation, invalidField, throwIfInvalid } from '../refusals.ts';
 import { knownRoles } from '../users/roles.ts';
 import { recordOf } from './record.ts';
@@ -68,7 +69,7 @@ export function audienceAfter(
  * Asks whether this policy, by itself, would now deny its author the right to manage policies.
  * @throws Refusal `would_lock_out`
  */
-export function refuseLockOut(caller: Caller, policy: NewPolicy, force: boolean): void {
+export function refuseLockOut(caller: HeldCaller, policy: NewPolicy, force: boolean): void {
   if (force || policy.effect !== 'deny') return;
   const alone = compilePolicies([recordOf(policy)]);
   const none = compilePolicies([]);

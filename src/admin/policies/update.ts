@@ -14,6 +14,7 @@ import type { Transaction } from '../../store/transaction.ts';
 import { type AdminParts, type Caller, isPlatformAdmin } from '../caller.ts';
 import { type AuditDraft, change } from '../change.ts';
 import { mayWritePolicy } from '../escalation.ts';
+import type { HeldCaller } from '../hold-caller.ts';
 import { escalation, invalidField, notFound, throwIfInvalid, valid } from '../refusals.ts';
 import type { NewPolicyRequest } from './create.ts';
 import { policyNameOf } from './read.ts';
@@ -31,27 +32,37 @@ export async function updatePolicy(
   changes: PolicyChanges,
   force: boolean,
 ): Promise<PolicyResource> {
-  return change(parts, caller, { action: 'policy.update', target: { type: 'policy', id: text } }, async (trx, audit, held) => {
-    const policy = await holdPolicy(trx, caller, text);
-    held(policyResource(policy));
-    refuseOwnerChange(caller, policy, changes.global);
-    return rewritePolicy(trx, caller, audit, policy, await policyAfter(trx, policy, changes), force);
-  });
+  return change(
+    parts,
+    caller,
+    { action: 'policy.update', target: { type: 'policy', id: text } },
+    async ({ trx, caller, audit, held }) => {
+      const policy = await holdPolicy(trx, caller, text);
+      held(policyResource(policy));
+      refuseOwnerChange(caller, policy, changes.global);
+      return rewritePolicy(trx, caller, audit, policy, await policyAfter(trx, policy, changes), force);
+    },
+  );
 }
 
 /** Detaching or deleting a deny is no escalation. */
 export async function deletePolicy(parts: AdminParts, caller: Caller, text: string): Promise<void> {
-  await change(parts, caller, { action: 'policy.delete', target: { type: 'policy', id: text } }, async (trx, audit, held) => {
-    const policy = await holdPolicy(trx, caller, text);
-    held(policyResource(policy));
-    await removePolicy(trx, policy.number);
-    audit.tenant = policy.tenantId;
-    audit.before = policyResource(policy);
-  });
+  await change(
+    parts,
+    caller,
+    { action: 'policy.delete', target: { type: 'policy', id: text } },
+    async ({ trx, caller, audit, held }) => {
+      const policy = await holdPolicy(trx, caller, text);
+      held(policyResource(policy));
+      await removePolicy(trx, policy.number);
+      audit.tenant = policy.tenantId;
+      audit.before = policyResource(policy);
+    },
+  );
 }
 
 /** @throws Refusal `not_found`, `escalation` for a global policy and a caller who may not write it */
-export async function holdPolicy(trx: Transaction, caller: Caller, text: string): Promise<StoredPolicy> {
+export async function holdPolicy(trx: Transaction, caller: HeldCaller, text: string): Promise<StoredPolicy> {
   const name = policyNameOf(text);
   await lockPolicy(trx, caller.tenant, name);
   const policy = await findPolicy(trx, caller.tenant, name);
@@ -63,7 +74,7 @@ export async function holdPolicy(trx: Transaction, caller: Caller, text: string)
 /** Checks the policy as it would become against every rule, and writes it. */
 export async function rewritePolicy(
   trx: Transaction,
-  caller: Caller,
+  caller: HeldCaller,
   audit: AuditDraft,
   before: StoredPolicy,
   after: NewPolicy,
@@ -102,7 +113,7 @@ async function policyAfter(trx: Transaction, policy: StoredPolicy, changes: Poli
   };
 }
 
-function refuseOwnerChange(caller: Caller, policy: StoredPolicy, global: boolean | undefined): void {
+function refuseOwnerChange(caller: HeldCaller, policy: StoredPolicy, global: boolean | undefined): void {
   if (global === undefined || global === (policy.tenantId === undefined)) return;
   if (!isPlatformAdmin(caller)) throw escalation('Global policies are written by platform administrators alone.');
   throw invalidField('/global', 'A policy cannot become global or stop being so. Make another one.');

@@ -25,7 +25,7 @@ export interface NewRoleRequest {
 /** @throws Refusal `invalid_field`, `already_exists`, `escalation` */
 export async function createRole(parts: AdminParts, caller: Caller, request: NewRoleRequest): Promise<RoleResource> {
   const { name, constraints } = readNewRole(request);
-  return change(parts, caller, { action: 'role.create', target: { type: 'role', id: name } }, async (trx, audit) => {
+  return change(parts, caller, { action: 'role.create', target: { type: 'role', id: name } }, async ({ trx, caller, audit }) => {
     mayGive(caller, { permissions: request.permissions, constraints });
     const held = await shareTenantNow(trx, caller.tenant);
     if (held === undefined) throw tenantGone();

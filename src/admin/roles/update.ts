@@ -33,24 +33,29 @@ export async function updateRole(parts: AdminParts, caller: Caller, text: string
     ...validatePatterns(changes.permissions ?? [], '/permissions'),
     ...validateConstraints(changes.resource_constraints),
   ]);
-  return change(parts, caller, { action: 'role.update', target: { type: 'role', id: text } }, async (trx, audit, held) => {
-    const role = await holdRole(trx, caller, text);
-    held(roleResource(role));
-    const changed = {
-      ...role,
-      description: changes.description ?? role.description,
-      permissions: changes.permissions ?? role.permissions,
-      constraints:
-        changes.resource_constraints === undefined ? role.constraints : valid(parseConstraints(changes.resource_constraints)),
-    };
-    mayWiden(caller, role, changed);
-    await writeRole(trx, changed);
-    const written = await findRole(trx, role.tenantId, role.name);
-    if (written === undefined) throw notFound('role');
-    audit.before = roleResource(role);
-    audit.after = roleResource(written);
-    return roleResource(written);
-  });
+  return change(
+    parts,
+    caller,
+    { action: 'role.update', target: { type: 'role', id: text } },
+    async ({ trx, caller, audit, held }) => {
+      const role = await holdRole(trx, caller, text);
+      held(roleResource(role));
+      const changed = {
+        ...role,
+        description: changes.description ?? role.description,
+        permissions: changes.permissions ?? role.permissions,
+        constraints:
+          changes.resource_constraints === undefined ? role.constraints : valid(parseConstraints(changes.resource_constraints)),
+      };
+      mayWiden(caller, role, changed);
+      await writeRole(trx, changed);
+      const written = await findRole(trx, role.tenantId, role.name);
+      if (written === undefined) throw notFound('role');
+      audit.before = roleResource(role);
+      audit.after = roleResource(written);
+      return roleResource(written);
+    },
+  );
 }
 
 /**
@@ -58,18 +63,26 @@ export async function updateRole(parts: AdminParts, caller: Caller, text: string
  * @throws Refusal `not_found`, `builtin_role`, `in_use`
  */
 export async function deleteRole(parts: AdminParts, caller: Caller, text: string, force: boolean): Promise<void> {
-  await change(parts, caller, { action: 'role.delete', target: { type: 'role', id: text } }, async (trx, audit, held) => {
-    const role = await holdRole(trx, caller, text);
-    const used = (await isRoleGiven(trx, role.tenantId, role.name)) || (await isRoleAttached(trx, role.tenantId, role.name));
-    if (used && !force) {
-      throw new Refusal('in_use', 'The role is given to users or has policies attached. With force=true it is taken from them.');
-    }
-    held(roleResource(role));
-    await takeRoleFromAll(trx, role.tenantId, role.name);
-    await detachRoleFromAll(trx, role.tenantId, role.name);
-    await removeRole(trx, role.tenantId, role.name);
-    audit.before = roleResource(role);
-  });
+  await change(
+    parts,
+    caller,
+    { action: 'role.delete', target: { type: 'role', id: text } },
+    async ({ trx, caller, audit, held }) => {
+      const role = await holdRole(trx, caller, text);
+      const used = (await isRoleGiven(trx, role.tenantId, role.name)) || (await isRoleAttached(trx, role.tenantId, role.name));
+      if (used && !force) {
+        throw new Refusal(
+          'in_use',
+          'The role is given to users or has policies attached. With force=true it is taken from them.',
+        );
+      }
+      held(roleResource(role));
+      await takeRoleFromAll(trx, role.tenantId, role.name);
+      await detachRoleFromAll(trx, role.tenantId, role.name);
+      await removeRole(trx, role.tenantId, role.name);
+      audit.before = roleResource(role);
+    },
+  );
 }
 
 async function holdRole(trx: Transaction, caller: Caller, text: string): Promise<StoredRole> {

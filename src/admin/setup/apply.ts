@@ -7,7 +7,7 @@ import type { Database } from '../../store/database.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import { lockSetup } from '../../store/queries/setup.ts';
 import { transaction } from '../../store/transaction.ts';
-import { type Actor, change } from '../change.ts';
+import { type Actor, changeAsSystem } from '../change.ts';
 import { type Plan, planSetup, type SetupOptions } from './plan.ts';
 import type { Setup } from './setup.ts';
 import { type Step, sameSteps } from './step.ts';
@@ -56,7 +56,7 @@ export async function applySetup(
   // There is no cache in this process that would have to follow.
   const uncached = { db: parts.db, feed: { catchUp: async () => undefined }, flush: () => undefined };
   try {
-    const setupTokens = await change(uncached, OPERATOR, { action: 'setup.apply' }, async (trx, audit) => {
+    const setupTokens = await changeAsSystem(uncached, OPERATOR, { action: 'setup.apply' }, async (trx, audit) => {
       await lockSetup(trx);
       const plan = await planSetup(trx, setup, options, true);
       if (plan.kind === 'errors' || !sameSteps(plan.steps, shown)) throw new Changed();

@@ -22,7 +22,7 @@ export interface NewTenantRequest {
 export async function createTenant(parts: AdminParts, caller: Caller, request: NewTenantRequest): Promise<TenantResource> {
   const id = newTenantId(request.id);
   throwIfInvalid(settingsErrors(request.settings ?? {}));
-  return change(parts, caller, { action: 'tenant.create', target: { type: 'tenant', id } }, async (trx, audit) => {
+  return change(parts, caller, { action: 'tenant.create', target: { type: 'tenant', id } }, async ({ trx, audit }) => {
     audit.tenant = id;
     await insertUnlessTaken(trx, {
       id,

@@ -33,16 +33,21 @@ export async function updateTenant(
   changes: TenantChanges,
 ): Promise<TenantResource> {
   throwIfInvalid(settingsErrors(changes.settings ?? {}));
-  return change(parts, caller, { action: 'tenant.update', target: { type: 'tenant', id: text } }, async (trx, audit, held) => {
-    const tenant = await holdTenant(trx, text, audit);
-    held(tenantResource(tenant));
-    return written(trx, audit, tenant, {
-      ...tenant,
-      name: changes.name ?? tenant.name,
-      settings: mergeSettings(tenant.settings, changes.settings ?? {}),
-      quotas: mergeQuotas(tenant.quotas, changes.quotas ?? {}),
-    });
-  });
+  return change(
+    parts,
+    caller,
+    { action: 'tenant.update', target: { type: 'tenant', id: text }, existing: true },
+    async ({ trx, audit, held }) => {
+      const tenant = await holdTenant(trx, text, audit);
+      held(tenantResource(tenant));
+      return written(trx, audit, tenant, {
+        ...tenant,
+        name: changes.name ?? tenant.name,
+        settings: mergeSettings(tenant.settings, changes.settings ?? {}),
+        quotas: mergeQuotas(tenant.quotas, changes.quotas ?? {}),
+      });
+    },
+  );
 }
 
 /**
@@ -50,38 +55,53 @@ export async function updateTenant(
  * @throws Refusal `not_found`, `in_use` for the first tenant, `would_lock_out`
  */
 export async function suspendTenant(parts: AdminParts, caller: Caller, text: string, force: boolean): Promise<TenantResource> {
-  return change(parts, caller, { action: 'tenant.suspend', target: { type: 'tenant', id: text } }, async (trx, audit, held) => {
-    const tenant = await holdTenant(trx, text, audit);
-    refuseDefault(tenant, 'suspended');
-    if (tenant.id === caller.principal.tenantId && !force) {
-      throw new Refusal('would_lock_out', 'Suspending your own tenant locks you out. With force=true it is done all the same.');
-    }
-    held(tenantResource(tenant));
-    return written(trx, audit, tenant, { ...tenant, status: 'suspended' });
-  });
+  return change(
+    parts,
+    caller,
+    { action: 'tenant.suspend', target: { type: 'tenant', id: text }, existing: true },
+    async ({ trx, caller, audit, held }) => {
+      const tenant = await holdTenant(trx, text, audit);
+      refuseDefault(tenant, 'suspended');
+      if (tenant.id === caller.principal.tenantId && !force) {
+        throw new Refusal('would_lock_out', 'Suspending your own tenant locks you out. With force=true it is done all the same.');
+      }
+      held(tenantResource(tenant));
+      return written(trx, audit, tenant, { ...tenant, status: 'suspended' });
+    },
+  );
 }
 
 /** @throws Refusal `not_found` */
 export async function activateTenant(parts: AdminParts, caller: Caller, text: string): Promise<TenantResource> {
-  return change(parts, caller, { action: 'tenant.activate', target: { type: 'tenant', id: text } }, async (trx, audit, held) => {
-    const tenant = await holdTenant(trx, text, audit);
-    held(tenantResource(tenant));
-    return written(trx, audit, tenant, { ...tenant, status: 'active' });
-  });
+  return change(
+    parts,
+    caller,
+    { action: 'tenant.activate', target: { type: 'tenant', id: text }, existing: true },
+    async ({ trx, audit, held }) => {
+      const tenant = await holdTenant(trx, text, audit);
+      held(tenantResource(tenant));
+      return written(trx, audit, tenant, { ...tenant, status: 'active' });
+    },
+  );
 }
 
 /** @throws Refusal `not_found`, `in_use` while it has users or active keys, and for the first tenant */
 export async function deleteTenant(parts: AdminParts, caller: Caller, text: string): Promise<void> {
-  await change(parts, caller, { action: 'tenant.delete', target: { type: 'tenant', id: text } }, async (trx, audit, held) => {
-    const tenant = await holdTenant(trx, text, audit);
-    refuseDefault(tenant, 'deleted');
-    if ((await hasUsers(trx, tenant.id)) || (await hasActiveKeys(trx, tenant.id, new Date(caller.nowMs)))) {
-      throw new Refusal('in_use', 'The tenant still has users or active keys.');
-    }
-    held(tenantResource(tenant));
-    await removeTenant(trx, tenant.id);
-    audit.before = tenantResource(tenant);
-  });
+  await change(
+    parts,
+    caller,
+    { action: 'tenant.delete', target: { type: 'tenant', id: text }, existing: true },
+    async ({ trx, caller, audit, held }) => {
+      const tenant = await holdTenant(trx, text, audit);
+      refuseDefault(tenant, 'deleted');
+      if ((await hasUsers(trx, tenant.id)) || (await hasActiveKeys(trx, tenant.id, new Date(caller.nowMs)))) {
+        throw new Refusal('in_use', 'The tenant still has users or active keys.');
+      }
+      held(tenantResource(tenant));
+      await removeTenant(trx, tenant.id);
+      audit.before = tenantResource(tenant);
+    },
+  );
 }
 
 /** The row belongs to the audit of the tenant that is changed, wherever its administrator acts from. */

@@ -54,7 +54,7 @@ export async function recordEvents(
   throwIfInvalid(requests.flatMap((request, i) => errorsOf(request, `/events/${i}`, caller.nowMs)));
   const timezone = caller.snapshot.effective?.settings.timezone;
   const events = [...new Map(requests.toReversed().map((request) => [request.id, eventOf(request, timezone)])).values()];
-  return change(parts, caller, { action: 'usage.record', target: { type: 'tenant', id: tenant } }, async (trx, audit) => {
+  return change(parts, caller, { action: 'usage.record', target: { type: 'tenant', id: tenant } }, async ({ trx, audit }) => {
     const fresh = await takeEvents(trx, tenant, events);
     const booked = events.filter(({ id }) => fresh.has(id));
     if (booked.length > 0) await bookEvents(trx, tenant, booked);

@@ -56,7 +56,7 @@ export async function correctUsage(
   { collections, monthly_tokens_used: spent }: UsageCorrection,
 ): Promise<LimitsResource> {
   const entry = { action: 'tenant.correct_usage', target: { type: 'tenant', id: text } } as const;
-  return change(parts, caller, entry, async (trx, audit) => {
+  return change(parts, caller, entry, async ({ trx, caller, audit }) => {
     const tenant = existing(await lockTenant(trx, tenantIdOf(text), 'share'));
     audit.tenant = tenant.id;
     const before = await limitsOf(parts, caller, tenant, trx);

@@ -39,20 +39,25 @@ export async function createUser(parts: AdminParts, caller: Caller, request: New
   const passwordHash = request.password === undefined ? null : await hashed(parts, request.password, email, request.name);
   const setup = request.password === undefined ? makeOneTimeToken(parts.random) : undefined;
   const id = makeId('usr', caller.nowMs, parts.random(10));
-  const user = await change(parts, caller, { action: 'user.create', target: { type: 'user', id } }, async (trx, audit) => {
-    const roles = await knownRoles(trx, caller.tenant, request.roles ?? [], '/roles');
-    const [at] = await sentTogether([
-      databaseTime(trx),
-      mayGiveRoles(trx, caller, roles),
-      takePlace(trx, caller.tenant),
-    ] as const);
-    const { name, department = null } = request;
-    const user = { id, tenantId: caller.tenant, email, name, department };
-    trx.lastly(withUniqueEmail(insertUser(trx, { ...user, passwordHash, roles, passwordSetup: setup?.digest }, at)));
-    const made = userResource({ ...user, ...NEW, roles: sortedRoles(roles), createdAt: at.date, updatedAt: at.date });
-    audit.after = made;
-    return made;
-  });
+  const user = await change(
+    parts,
+    caller,
+    { action: 'user.create', target: { type: 'user', id } },
+    async ({ trx, caller, audit }) => {
+      const roles = await knownRoles(trx, caller.tenant, request.roles ?? [], '/roles');
+      const [at] = await sentTogether([
+        databaseTime(trx),
+        mayGiveRoles(trx, caller, roles),
+        takePlace(trx, caller.tenant),
+      ] as const);
+      const { name, department = null } = request;
+      const user = { id, tenantId: caller.tenant, email, name, department };
+      trx.lastly(withUniqueEmail(insertUser(trx, { ...user, passwordHash, roles, passwordSetup: setup?.digest }, at)));
+      const made = userResource({ ...user, ...NEW, roles: sortedRoles(roles), createdAt: at.date, updatedAt: at.date });
+      audit.after = made;
+      return made;
+    },
+  );
   return { ...user, ...(setup === undefined ? {} : disclosed(caller, { password_setup_token: setup.text })) };
 }
 

@@ -25,8 +25,8 @@ export async function resetPassword(parts: AdminParts, caller: Caller, id: strin
   const reset = await change(
     parts,
     caller,
-    { action: 'user.password_reset', target: { type: 'user', id } },
-    async (trx, audit, held) => {
+    { action: 'user.password_reset', target: { type: 'user', id }, existing: true },
+    async ({ trx, caller, audit, held }) => {
       const { user, allowPolicies } = await holdUser(trx, caller, id);
       await mayActOnUser(trx, caller, user, allowPolicies);
       if (user.source !== 'local') throw invalidField('', 'The password of this user is kept by the directory.');
@@ -42,11 +42,16 @@ export async function resetPassword(parts: AdminParts, caller: Caller, id: strin
 
 /** @throws Refusal `not_found`, `escalation` */
 export async function endUserSessions(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
-  return change(parts, caller, { action: 'user.end_sessions', target: { type: 'user', id } }, async (trx, audit, held) => {
-    const { user, allowPolicies } = await holdUser(trx, caller, id);
-    await mayActOnUser(trx, caller, user, allowPolicies);
-    held(userResource(user));
-    audit.after = { ended_sessions: await endSessionsOfUser(trx, user.id) };
-    return userResource(user);
-  });
+  return change(
+    parts,
+    caller,
+    { action: 'user.end_sessions', target: { type: 'user', id }, existing: true },
+    async ({ trx, caller, audit, held }) => {
+      const { user, allowPolicies } = await holdUser(trx, caller, id);
+      await mayActOnUser(trx, caller, user, allowPolicies);
+      held(userResource(user));
+      audit.after = { ended_sessions: await endSessionsOfUser(trx, user.id) };
+      return userResource(user);
+    },
+  );
 }

@@ -11,14 +11,19 @@ import { userResource } from './resource.ts';
 
 /** @throws Refusal `not_found`, `escalation`, `last_admin` */
 export async function deleteUser(parts: AdminParts, caller: Caller, id: string): Promise<void> {
-  await change(parts, caller, { action: 'user.delete', target: { type: 'user', id } }, async (trx, audit, held) => {
-    const { user, lastAdmin, allowPolicies } = await holdUser(trx, caller, id);
-    await mayActOnUser(trx, caller, user, allowPolicies);
-    if (lastAdmin) throw lastAdminRefusal();
-    held(userResource(user));
-    const revoked = await revokeKeysOfUser(trx, user.tenantId, user.id);
-    await removeUser(trx, user.tenantId, user.id);
-    audit.before = userResource(user);
-    audit.after = { revoked_keys: revoked };
-  });
+  await change(
+    parts,
+    caller,
+    { action: 'user.delete', target: { type: 'user', id }, existing: true },
+    async ({ trx, caller, audit, held }) => {
+      const { user, lastAdmin, allowPolicies } = await holdUser(trx, caller, id);
+      await mayActOnUser(trx, caller, user, allowPolicies);
+      if (lastAdmin) throw lastAdminRefusal();
+      held(userResource(user));
+      const revoked = await revokeKeysOfUser(trx, user.tenantId, user.id);
+      await removeUser(trx, user.tenantId, user.id);
+      audit.before = userResource(user);
+      audit.after = { revoked_keys: revoked };
+    },
+  );
 }

@@ -8,7 +8,7 @@ import { type DatabaseTime, databaseTime } from '../../store/queries/time.ts';
 import { findUser, lockLocalHolders, lockUser, lockUserUnlessHolder, type StoredUser } from '../../store/queries/users.ts';
 import { sentTogether } from '../../store/together.ts';
 import type { Transaction } from '../../store/transaction.ts';
-import type { Caller } from '../caller.ts';
+import type { HeldCaller } from '../hold-caller.ts';
 import { notFound } from '../refusals.ts';
 
 /** @throws Refusal `not_found` for any text that cannot be an id */
@@ -34,7 +34,7 @@ export interface HeldUser {
  * each other at once are served in turn and none waits for the other in a circle.
  * @throws Refusal `not_found`
  */
-export async function holdUser(trx: Transaction, caller: Caller, text: string): Promise<HeldUser> {
+export async function holdUser(trx: Transaction, caller: HeldCaller, text: string): Promise<HeldUser> {
   const id = userIdOf(text);
   const held = await read(trx, caller.tenant, id, lockUserUnlessHolder(trx, caller.tenant, id, ADMIN));
   if (held.locked) {

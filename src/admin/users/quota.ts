@@ -2,25 +2,22 @@
 
 import { Refusal } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
-import { lockTenant, type StoredTenant, shareUnlimitedTenant } from '../../store/queries/tenants.ts';
+import { lockPlaces, lockTenant } from '../../store/queries/tenants.ts';
 import { countActiveUsers } from '../../store/queries/users.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { tenantGone } from '../refusals.ts';
 
 /**
- * Holds the tenant where it has a limit, so that of two who take the last place at once one is refused; where it has none, so that it
- * gets none meanwhile.
- * @throws Refusal `quota_exceeded`, or `tenant_mismatch` when the tenant was deleted meanwhile
+ * Takes a place for one more active user, until the transaction ends. It holds the tenant, so that its limit stays. If there is one, those
+ * that take a place are served one after the other, so that one of two that take the last place at once is refused.
+ * @throws Refusal `quota_exceeded`, or `tenant_mismatch` if the tenant is deleted
  */
 export async function takePlace(trx: Transaction, tenant: TenantId): Promise<void> {
-  const limit = (await holdLimited(trx, tenant)).quotas.max_users;
-  if (limit === undefined || (await countActiveUsers(trx, tenant)) < limit) return;
-  throw new Refusal('quota_exceeded', `The tenant may have ${limit} active users, and has them.`);
-}
-
-/** Those who find a limit are served one after the other, and nobody else waits. */
-async function holdLimited(trx: Transaction, tenant: TenantId): Promise<StoredTenant> {
-  const held = (await shareUnlimitedTenant(trx, tenant)) ?? (await lockTenant(trx, tenant, 'update'));
+  const held = await lockTenant(trx, tenant, 'share');
   if (held === undefined) throw tenantGone();
-  return held;
+  const limit = held.quotas.max_users;
+  if (limit === undefined) return;
+  await lockPlaces(trx, tenant);
+  if ((await countActiveUsers(trx, tenant)) < limit) return;
+  throw new Refusal('quota_exceeded', `The tenant may have ${limit} active users, and has them.`);
 }

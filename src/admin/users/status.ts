@@ -14,32 +14,42 @@ import { type UserResource, userResource } from './resource.ts';
 
 /** @throws Refusal `not_found`, `escalation`, `last_admin` */
 export async function deactivateUser(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
-  return change(parts, caller, { action: 'user.deactivate', target: { type: 'user', id } }, async (trx, audit, held) => {
-    const { user, lastAdmin, allowPolicies } = await holdUser(trx, caller, id);
-    await mayActOnUser(trx, caller, user, allowPolicies);
-    if (lastAdmin) throw lastAdminRefusal();
-    held(userResource(user));
-    if (user.status === 'active') await setUserStatus(trx, user.tenantId, user.id, 'deactivated');
-    await endSessionsOfUser(trx, user.id);
-    await discardPasswordSetups(trx, user.id);
-    audit.before = { status: user.status };
-    audit.after = { status: 'deactivated' };
-    return shown(trx, user);
-  });
+  return change(
+    parts,
+    caller,
+    { action: 'user.deactivate', target: { type: 'user', id }, existing: true },
+    async ({ trx, caller, audit, held }) => {
+      const { user, lastAdmin, allowPolicies } = await holdUser(trx, caller, id);
+      await mayActOnUser(trx, caller, user, allowPolicies);
+      if (lastAdmin) throw lastAdminRefusal();
+      held(userResource(user));
+      if (user.status === 'active') await setUserStatus(trx, user.tenantId, user.id, 'deactivated');
+      await endSessionsOfUser(trx, user.id);
+      await discardPasswordSetups(trx, user.id);
+      audit.before = { status: user.status };
+      audit.after = { status: 'deactivated' };
+      return shown(trx, user);
+    },
+  );
 }
 
 /** @throws Refusal `not_found`, `escalation`, `quota_exceeded` */
 export async function activateUser(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
-  return change(parts, caller, { action: 'user.activate', target: { type: 'user', id } }, async (trx, audit, held) => {
-    const { user, allowPolicies } = await holdUser(trx, caller, id);
-    await mayActOnUser(trx, caller, user, allowPolicies);
-    if (user.status === 'deactivated') await takePlace(trx, user.tenantId);
-    held(userResource(user));
-    if (user.status === 'deactivated') await setUserStatus(trx, user.tenantId, user.id, 'active');
-    audit.before = { status: user.status };
-    audit.after = { status: 'active' };
-    return shown(trx, user);
-  });
+  return change(
+    parts,
+    caller,
+    { action: 'user.activate', target: { type: 'user', id }, existing: true },
+    async ({ trx, caller, audit, held }) => {
+      const { user, allowPolicies } = await holdUser(trx, caller, id);
+      await mayActOnUser(trx, caller, user, allowPolicies);
+      if (user.status === 'deactivated') await takePlace(trx, user.tenantId);
+      held(userResource(user));
+      if (user.status === 'deactivated') await setUserStatus(trx, user.tenantId, user.id, 'active');
+      audit.before = { status: user.status };
+      audit.after = { status: 'active' };
+      return shown(trx, user);
+    },
+  );
 }
 
 async function shown(trx: Transaction, { tenantId, id }: StoredUser): Promise<UserResource> {

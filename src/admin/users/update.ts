@@ -22,35 +22,40 @@ export interface UserChanges {
 
 /** @throws Refusal `not_found`, `invalid_field`, `escalation`, `last_admin`, `already_exists` */
 export async function updateUser(parts: AdminParts, caller: Caller, id: string, changes: UserChanges): Promise<UserResource> {
-  return change(parts, caller, { action: 'user.update', target: { type: 'user', id } }, async (trx, audit, held) => {
-    const { user, lastAdmin, allowPolicies, at } = await holdUser(trx, caller, id);
-    await mayActOnUser(trx, caller, user, allowPolicies);
-    held(userResource(user));
-    refuseKept(user, changes);
-    let given = user.roles;
-    if (changes.roles !== undefined) {
-      const roles = await knownRoles(trx, user.tenantId, changes.roles, '/roles');
-      const gained = roles.filter((role) => !user.roles.includes(role));
-      await mayGiveRoles(trx, caller, gained);
-      if (lastAdmin && !roles.includes(ADMIN)) throw lastAdminRefusal();
-      await setManualRoles(trx, user.id, roles);
-      given = sortedRoles(roles);
-      // Whoever had it made may not have been allowed to make one for a user with these roles.
-      if (gained.length > 0) await discardPasswordSetups(trx, user.id);
-    }
-    const changed: StoredUser = {
-      ...user,
-      email: changes.email === undefined ? user.email : canonicalEmail(changes.email),
-      name: changes.name ?? user.name,
-      department: changes.department === undefined ? user.department : changes.department,
-      roles: given,
-      updatedAt: at.date,
-    };
-    trx.lastly(withUniqueEmail(writeUser(trx, changed, at)));
-    audit.before = userResource(user);
-    audit.after = userResource(changed);
-    return userResource(changed);
-  });
+  return change(
+    parts,
+    caller,
+    { action: 'user.update', target: { type: 'user', id }, existing: true },
+    async ({ trx, caller, audit, held }) => {
+      const { user, lastAdmin, allowPolicies, at } = await holdUser(trx, caller, id);
+      await mayActOnUser(trx, caller, user, allowPolicies);
+      held(userResource(user));
+      refuseKept(user, changes);
+      let given = user.roles;
+      if (changes.roles !== undefined) {
+        const roles = await knownRoles(trx, user.tenantId, changes.roles, '/roles');
+        const gained = roles.filter((role) => !user.roles.includes(role));
+        await mayGiveRoles(trx, caller, gained);
+        if (lastAdmin && !roles.includes(ADMIN)) throw lastAdminRefusal();
+        await setManualRoles(trx, user.id, roles);
+        given = sortedRoles(roles);
+        // Whoever had it made may not have been allowed to make one for a user with these roles.
+        if (gained.length > 0) await discardPasswordSetups(trx, user.id);
+      }
+      const changed: StoredUser = {
+        ...user,
+        email: changes.email === undefined ? user.email : canonicalEmail(changes.email),
+        name: changes.name ?? user.name,
+        department: changes.department === undefined ? user.department : changes.department,
+        roles: given,
+        updatedAt: at.date,
+      };
+      trx.lastly(withUniqueEmail(writeUser(trx, changed, at)));
+      audit.before = userResource(user);
+      audit.after = userResource(changed);
+      return userResource(changed);
+    },
+  );
 }
 
 /** E-mail and name of a directory's user are what the directory says, again at each login; repeating them is no change. */

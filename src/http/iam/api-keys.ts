@@ -71,7 +71,11 @@ const rotation = component(
   Type.Object(
     {
       grace_seconds: Type.Optional(
-        Type.Integer({ minimum: 0, maximum: 86_400, description: 'How long the old key works beside the new one.' }),
+        Type.Integer({
+          minimum: 0,
+          maximum: 86_400,
+          description: 'How long the old key works beside the new one, except to change anything.',
+        }),
       ),
     },
     closed,
@@ -160,7 +164,8 @@ export function keyRoutes(parts: AdminParts): readonly Route[] {
       method: 'POST',
       path: `${KEY}/rotate`,
       operationId: 'rotateApiKey',
-      summary: 'Give an API key a new secret; the old one works through the grace.',
+      summary:
+        'Give an API key a new secret. Through the grace the old one works for platform requests and for reads, and changes nothing.',
       permission: 'use-case',
       needs: '`admin:keys`, or acting for oneself with an access token',
       body: rotation,

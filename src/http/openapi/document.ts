@@ -82,7 +82,8 @@ const SECURITY: Json = {
   bearer: {
     type: 'http',
     scheme: 'bearer',
-    description: 'An access token from `/v1/auth/login`, or an API key (`psk_…`).',
+    description:
+      'An access token from `/v1/auth/login`, or an API key (`psk_…`). The old secret of a rotated key, in its grace, only reads here.',
   },
 };
 

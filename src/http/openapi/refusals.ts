@@ -127,7 +127,8 @@ export const EXPLAINED: Readonly<Record<ErrorCode, string>> = {
   invalid_json: 'The body is no JSON text in UTF-8, repeats a member, or is missing.',
   invalid_parameter: 'A query parameter, a cursor or a header is unknown or malformed.',
   missing_credential: 'The request carries no credential.',
-  invalid_credential: 'The credential proves nobody.',
+  invalid_credential:
+    'The credential proves no principal, or it is the old secret of a rotated key, which in its grace only reads.',
   token_expired: 'The access token is past its time.',
   no_route: 'The platform has no such route.',
   tenant_mismatch: 'The principal may not act in that tenant, or there is none of that id.',

@@ -34,10 +34,7 @@ const TENANT = `select ${COLUMNS} from tenants`;
 const STATEMENTS = {
   find: { name: 'find_tenant', text: `${TENANT} where id = $1 and deleted_at is null` },
   lock: { name: 'lock_tenant', text: `${TENANT} where id = $1 and deleted_at is null for update` },
-  shareUnlimited: {
-    name: 'share_tenant_without_max_users',
-    text: `${TENANT} where id = $1 and deleted_at is null and quotas -> 'max_users' is null for share`,
-  },
+  lockPlaces: { name: 'lock_places', text: 'select pg_advisory_xact_lock(726543485, hashtext($1))' },
   share: { name: 'share_tenant', text: `${TENANT} where id = $1 and deleted_at is null for share` },
   shareNow: {
     name: 'share_tenant_now',
@@ -90,10 +87,12 @@ export async function shareTenantNow(
   return row && { tenant: toTenant(row), at: { text: row.now_text, date: row.now_date } };
 }
 
-/** Like `lockTenant` with `share`, but undefined where the number of its users is limited. */
-export async function shareUnlimitedTenant(q: Queryable, id: TenantId): Promise<StoredTenant | undefined> {
-  const [row] = await runPrepared<TenantRow>(q, STATEMENTS.shareUnlimited, [id]);
-  return row && toTenant(row);
+/**
+ * Serves the transactions that add an active user to a tenant one after the other, until they end. The tenant's row cannot serve them: a
+ * change holds it `for share` by then, and two such changes could not go on.
+ */
+export async function lockPlaces(q: Queryable, id: TenantId): Promise<void> {
+  await runPrepared(q, STATEMENTS.lockPlaces, [id]);
 }
 
 /** Fails with a broken `tenants_pkey` when the id is or ever was in use. */

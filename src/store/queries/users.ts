@@ -202,7 +202,7 @@ export async function deleteUser(q: Queryable, tenant: TenantId, id: UserId): Pr
   await q.raw('delete from users where tenant_id = :tenant and id = :id', { tenant, id });
 }
 
-/** Call it with the tenant's row locked, so that nobody is added meanwhile. */
+/** Call it with the tenant's places locked, or its row for update, so that nobody is added before the transaction ends. */
 export async function countActiveUsers(q: Queryable, tenant: TenantId): Promise<number> {
   const { rows } = await q.raw<{ rows: { n: number }[] }>(
     `select count(*)::int as n from users where tenant_id = :tenant and status = 'active'`,
