@@ -6,6 +6,7 @@ import type { DirectoryRoom } from '../../src/admin/auth/directory-room.ts';
 import { buildRouteTable, type RouteTable } from '../../src/decision/routes.ts';
 import { makeId, parseRoleName, parseTenantId, type RoleName, type TenantId, type UserId } from '../../src/domain/ids.ts';
 import { apiRoutes } from '../../src/http/api-routes.ts';
+import type { Resolver } from '../../src/http/authenticate.ts';
 import { trustProxies } from '../../src/http/client-address.ts';
 import { withDescription } from '../../src/http/description.ts';
 import type { Route } from '../../src/http/route.ts';
@@ -55,6 +56,7 @@ export interface Harness {
   readonly url: string;
   readonly port: number;
   readonly db: Database;
+  readonly databaseUrl: string;
   /** What it serves, as data. */
   readonly routes: readonly Route[];
   /** For a gate beside it. */
@@ -81,6 +83,8 @@ export interface HarnessOptions {
   readonly metersItself?: (tenant: string) => boolean;
   /** None unless told. */
   readonly directory?: DirectoryRoom;
+  /** Stands between the listener and the credential cache. */
+  readonly resolver?: (live: Live) => Resolver;
 }
 
 const DAY_MS = 86_400_000;
@@ -139,7 +143,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   });
   const check = holdAgainstDescription(api);
   const doors = {
-    live,
+    live: options.resolver?.(live) ?? live,
     now: Date.now,
     random,
     trusted: trustProxies(options.trustedProxies ?? []),
@@ -172,6 +176,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     tokens,
     port: Number(new URL(url).port),
     db,
+    databaseUrl: fresh.url,
     root: await person('default', ['admin']),
     person,
     async api(method, path, call = {}) {

@@ -1,0 +1,115 @@
+/** A request that works, for each endpoint of the API's description that a caller can send with another method than GET. */
+
+import { describedRoutes } from '../../../src/http/api-routes.ts';
+import { describeApi } from '../../../src/http/openapi/document.ts';
+import { usageEvent } from '../isolation-probes.ts';
+import { type Case, PASSWORD } from './cases.ts';
+
+export interface Sample {
+  /** Parameters of the path. */
+  readonly params?: Readonly<Record<string, string>>;
+  readonly body?: object;
+}
+
+type SampleOf = (of: Case) => Sample;
+
+const onUser: SampleOf = ({ target }) => ({ params: { id: target.user } });
+const onKey: SampleOf = ({ target }) => ({ params: { id: target.key } });
+const onOther: SampleOf = ({ other }) => ({ params: { id: other } });
+const onAttachment: SampleOf = ({ target }) => ({ params: { name: target.role, policy: target.policy } });
+const withBody =
+  (sample: SampleOf, body: object): SampleOf =>
+  (of) => ({ ...sample(of), body });
+const question: SampleOf = ({ target }) => ({ body: { subject: target.user, method: 'GET', path: '/v1/models' } });
+
+const SAMPLES: Readonly<Record<string, SampleOf>> = {
+  changePassword: () => ({ body: { old_password: PASSWORD, new_password: 'a field of wet trombones' } }),
+  endSessions: () => ({}),
+  endSession: ({ target }) => ({ params: { id: target.session } }),
+  createUser: ({ number }) => ({ body: { email: `new-${number}@example.test`, name: 'New' } }),
+  updateUser: withBody(onUser, { name: 'Changed' }),
+  deleteUser: onUser,
+  deactivateUser: onUser,
+  activateUser: onUser,
+  resetUserPassword: onUser,
+  endUserSessions: onUser,
+  createRole: () => ({ body: { name: 'new', permissions: ['chat:read'] } }),
+  updateRole: ({ target }) => ({ params: { name: target.role }, body: { description: 'changed' } }),
+  deleteRole: ({ target }) => ({ params: { name: target.role } }),
+  attachPolicy: onAttachment,
+  detachPolicy: onAttachment,
+  createPolicy: ({ number }) => ({
+    body: { name: `new-${number}`, effect: 'deny', actions: ['rag:*'], resources: ['*'], applies_to: 'roles' },
+  }),
+  updatePolicy: ({ target }) => ({ params: { name: target.policy }, body: { description: 'changed' } }),
+  deletePolicy: ({ target }) => ({ params: { name: target.policy } }),
+  createTenant: ({ fresh }) => ({ body: { id: fresh, name: 'Fresh' } }),
+  updateTenant: withBody(onOther, { name: 'Changed' }),
+  deleteTenant: onOther,
+  suspendTenant: onOther,
+  activateTenant: onOther,
+  correctUsage: withBody(onOther, { collections: 3 }),
+  createApiKey: () => ({ body: { description: 'new', scopes: ['chat:read'], expires_in_days: 1 } }),
+  updateApiKey: withBody(onKey, { description: 'changed' }),
+  revokeApiKey: onKey,
+  rotateApiKey: withBody(onKey, { grace_seconds: 60 }),
+  recordUsage: () => ({ body: { events: [usageEvent()] } }),
+  explain: question,
+  simulate: question,
+  whoCan: () => ({ body: { permission: 'chat:read' } }),
+  testDirectory: () => ({ body: { username: 'alice' } }),
+};
+
+export interface Operation {
+  readonly id: string;
+  readonly method: string;
+  /** With `{name}` for its parameters. */
+  readonly path: string;
+  /** As the description says it. */
+  readonly needs: string;
+  readonly onlyReads: boolean;
+}
+
+/** Operations that write nothing, though their method is POST. */
+const ONLY_READ: ReadonlySet<string> = new Set(['explain', 'simulate', 'whoCan']);
+
+/** Every operation with another method than GET that a credential has to be sent with. */
+export const OPERATIONS: readonly Operation[] = operationsOf(describeApi(describedRoutes()));
+
+function operationsOf(document: object): readonly Operation[] {
+  return entries(member(document, 'paths')).flatMap(([path, item]) =>
+    entries(item)
+      .filter(([method, operation]) => method !== 'get' && JSON.stringify(member(operation, 'security')) === '[{"bearer":[]}]')
+      .map(([method, operation]) => {
+        const id = String(member(operation, 'operationId'));
+        const needs = String(member(operation, 'description') ?? '');
+        return { id, method: method.toUpperCase(), path, needs, onlyReads: ONLY_READ.has(id) };
+      }),
+  );
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? new Map(Object.entries(value)).get(name) : undefined;
+}
+
+function entries(value: unknown): readonly [string, unknown][] {
+  return typeof value === 'object' && value !== null ? Object.entries(value) : [];
+}
+
+export interface SampleRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly body: string;
+}
+
+/** Throws for an operation that has no sample: then add one. An endpoint without a body is sent an empty object. */
+export function sampleRequest(operation: Operation, of: Case): SampleRequest {
+  const sample = SAMPLES[operation.id]?.(of);
+  if (sample === undefined) throw new Error(`${operation.id} has no sample: say in SAMPLES what a request to it may be`);
+  const path = operation.path.replace(/\{(\w+)\}/g, (_braces, name: string) => {
+    const value = sample.params?.[name];
+    if (value === undefined) throw new Error(`the sample of ${operation.id} does not say ${name}`);
+    return encodeURIComponent(value);
+  });
+  return { method: operation.method, path, body: JSON.stringify(sample.body ?? {}) };
+}
