@@ -31,6 +31,9 @@ const pieces = (table: 'policies' | 'roles', rule: string, where: string): strin
   ) p
   group by p.piece`;
 
+/** Of the users `u`: one whom a directory suspends counts as deactivated. */
+export const USER_STATUS = `case when u.directory_suspension is null then u.status else 'deactivated' end`;
+
 /** Columns of `k` for `keyRecord`, except `by_previous`. */
 export const KEY = `k.id, k.tenant_id, k.user_id, k.scopes, k.resource_constraints, k.rate_limit_rpm,
         floor(extract(epoch from k.expires_at) * 1000)::float8 as expires_at_ms,
@@ -57,7 +60,7 @@ export const STATEMENTS = {
     name: 'live_user',
     text: `
       select feed_position() as as_of, u.id, u.tenant_id,
-        case when u.directory_suspension is null then u.status else 'deactivated' end as status,
+        ${USER_STATUS} as status,
         array(select distinct r.role_name from user_roles r where r.user_id = u.id order by r.role_name) as roles
       from (select) one left join users u on u.id = $1`,
   },

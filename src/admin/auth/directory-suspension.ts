@@ -7,9 +7,11 @@ import { Fault } from '../../domain/errors.ts';
 import type { UserId } from '../../domain/ids.ts';
 import type { DirectorySuspension } from '../../domain/records.ts';
 import { insertAudit } from '../../store/queries/audit.ts';
+import { holdAlone } from '../../store/queries/callers.ts';
 import { lockRemovals, type Removals } from '../../store/queries/directory-lookups.ts';
 import {
   type DirectoryIdentity,
+  findDirectoryUser,
   giveDirectoryRoles,
   holdDirectoryUser,
   noteDirectoryCheck,
@@ -71,6 +73,10 @@ export async function suspend(
   suspension: DirectorySuspension,
   from: Provenance,
 ): Promise<Suspended | undefined> {
+  const found = await findDirectoryUser(trx, identity);
+  if (found === undefined) return undefined;
+  // First, so that the user's own changes, one after the other, cannot put this off.
+  await holdAlone(trx, found.tenantId, found.id);
   // That a person is absent is inferred, and one wrong setting would make everybody absent. An account's state is what the directory says.
   const isInferred = suspension === 'removed' || suspension === 'tenant_changed';
   const removals = isInferred ? await lockRemovals(trx, identity.directory) : undefined;

@@ -8,9 +8,11 @@ import { Fault, type Refusal } from '../../domain/errors.ts';
 import { makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import { insertAudit } from '../../store/queries/audit.ts';
+import { holdAlone } from '../../store/queries/callers.ts';
 import {
   type DirectoryIdentity,
   type DirectoryUser,
+  findDirectoryUser,
   giveDirectoryRoles,
   holdDirectoryUser,
   insertDirectoryUser,
@@ -144,7 +146,12 @@ async function update(trx: Transaction, user: DirectoryUser, person: DirectoryPe
  * @returns whether anything changed that replicas cache; undefined when the user is gone
  */
 export async function refreshUser(trx: Transaction, person: DirectoryPerson, from: Provenance): Promise<boolean | undefined> {
-  const user = await holdDirectoryUser(trx, identityOf(person));
+  const identity = identityOf(person);
+  const found = await findDirectoryUser(trx, identity);
+  if (found === undefined) return undefined;
+  // Roles may be taken: the user's own changes, one after the other, cannot put that off.
+  await holdAlone(trx, found.tenantId, found.id);
+  const user = await holdDirectoryUser(trx, identity);
   if (user === undefined) return undefined;
   const email = user.emailConflict === null ? user.email : (profileOf(person).email ?? user.emailConflict);
   return change(trx, user, { email, name: user.name }, person, from);

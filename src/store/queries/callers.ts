@@ -14,7 +14,7 @@ import type { KeyDigest, KeyId, SessionId, TenantId, UserId } from '../../domain
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../../domain/records.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import { finish } from '../../domain/steps.ts';
-import { KEY, POLICY, ROLE } from '../live-source.ts';
+import { KEY, POLICY, ROLE, USER_STATUS } from '../live-source.ts';
 import type { Row } from '../pool.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import { keyRecord, policyRecords, sessionRecord, tenantRecord, userRecord } from '../rows.ts';
@@ -86,7 +86,7 @@ const STATEMENTS = {
         and u.id in (select user_id from user_roles where role_name = '${ADMIN}' and source = 'manual')
       order by u.id for update of u`,
   },
-  user: inBothModes('hold_user', 'select u.id, u.tenant_id, u.status from users u where u.id = $1'),
+  user: inBothModes('hold_user', `select u.id, u.tenant_id, ${USER_STATUS} as status from users u where u.id = $1`),
   session: inBothModes(
     'hold_session',
     `select s.id, s.user_id, s.ended_at is not null as ended, floor(extract(epoch from s.expires_at) * 1000)::float8 as expires_at_ms

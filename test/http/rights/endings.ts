@@ -62,6 +62,14 @@ export const ENDINGS: readonly Ending[] = [
     answer: INVALID,
   },
   {
+    name: 'its directory suspends its user',
+    callers: BOTH,
+    sql: ({ userId }) =>
+      `update users set source = 'ldap', directory = 'corp', directory_id = id, password_hash = null,
+         directory_suspension = 'removed', directory_suspended_at = clock_timestamp() where id = '${userId}'`,
+    answer: INVALID,
+  },
+  {
     name: 'its session ends',
     callers: SESSION,
     sql: ({ sessionId }) => `update sessions set ended_at = clock_timestamp() where id = '${sessionId}'`,
