@@ -37,7 +37,7 @@ const statusOf = async (reply: Reply): Promise<number> => (await stand.get('/v1/
 
 async function setupToken(id: UserId): Promise<string> {
   const { text, digest } = makeOneTimeToken();
-  await putPasswordSetup(stand.db.knex, id, digest);
+  await putPasswordSetup(stand.db.knex, id, digest, { kind: 'system' });
   return text;
 }
 

@@ -101,7 +101,7 @@ export function applyPlan(
   steps: readonly Step[],
   options: Partial<SetupOptions> = {},
 ): Promise<Applied> {
-  return applySetup(parts(db), setup, { ...optionsWith(options), setupTokens: false }, steps);
+  return applySetup(parts(db), setup, { setupTokens: false, ...optionsWith(options) }, steps);
 }
 
 /** The text of a whole export. */

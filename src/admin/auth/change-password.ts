@@ -5,18 +5,19 @@ import type { UserId } from '../../domain/ids.ts';
 import { isOneTimeToken, oneTimeDigest } from '../../identity/one-time.ts';
 import {
   discardPasswordSetups,
+  findPasswordSetup,
   type PasswordUser,
-  passwordSetupUser,
   passwordUserById,
   replacePassword,
   setPassword,
   usePasswordSetup,
 } from '../../store/queries/credentials.ts';
 import { endSessionsOfUser } from '../../store/queries/sessions.ts';
-import { transaction } from '../../store/transaction.ts';
+import { type Transaction, transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller.ts';
 import { asCaller } from '../hold-caller.ts';
 import { invalidField } from '../refusals.ts';
+import { type MakerRefusal, makerRefusal } from '../users/maker.ts';
 import { record } from './audit.ts';
 import { checkPassword } from './check-password.ts';
 import { emailSubject } from './login.ts';
@@ -70,9 +71,11 @@ export async function changePassword(parts: LoginParts, caller: Caller, change: 
 }
 
 /**
- * Whoever holds a one-time token sets a new password with it, once. All sessions end, and failures counted against the account are
- * forgotten. A password that is refused leaves the token as it was.
- * @throws Refusal: `invalid_credential` for a token that is unknown, used, expired or of a user who may not have one; `invalid_field`
+ * Sets a new password with a one-time token, once. The token acts for its maker, who must still be allowed to act on the user. All sessions
+ * of the user end, and the failures counted against the account are removed. A refused password, and a maker that may not act now, leave
+ * the token as it was, until it expires.
+ * @throws Refusal: `invalid_credential` for a token that is unknown, used or expired, or whose user or maker does not allow its use;
+ *   `invalid_field`
  */
 export async function resetPassword(
   parts: AuthParts,
@@ -81,22 +84,59 @@ export async function resetPassword(
 ): Promise<void> {
   if (!isOneTimeToken(reset.token)) throw invalidCredential();
   const digest = oneTimeDigest(reset.token);
-  const userId = await passwordSetupUser(parts.db.knex, digest);
-  const user = userId === undefined ? undefined : await passwordUserById(parts.db.knex, userId);
-  if (user === undefined) throw invalidCredential();
+  if ((await findPasswordSetup(parts.db.knex, digest)) === undefined) throw invalidCredential();
+  // A refused token answers like an unknown one, so the maker is checked before the password is looked at; and again when it is set.
+  const user = await admitted(parts, from, await transaction(parts.db, (trx) => checkSetup(trx, digest, from)));
   refuseWeak(parts, reset.newPassword, user);
   const hash = await parts.passwords.hash(reset.newPassword);
-  await transaction(parts.db, async (trx) => {
-    if (!(await setPassword(trx, user.id, hash)) || !(await usePasswordSetup(trx, digest))) throw invalidCredential();
-    await discardPasswordSetups(trx, user.id);
-    const ended = await endSessionsOfUser(trx, user.id);
-    await forgetAccount(trx, subjectOf(user.id, user));
-    await recordSet(trx, from, 'auth.password_setup', user, ended);
+  const check = await transaction(parts.db, async (trx) => {
+    const checked = await checkSetup(trx, digest, from);
+    if (checked.kind === 'usable') await useSetup(trx, digest, checked.user, hash, from);
+    return checked;
   });
+  await admitted(parts, from, check);
   await applyHere(parts);
 }
 
-type Transaction = Parameters<typeof record>[0];
+type SetupCheck =
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'usable'; readonly user: PasswordUser }
+  | { readonly kind: 'refused'; readonly user: PasswordUser; readonly reason: MakerRefusal };
+
+async function checkSetup(trx: Transaction, digest: Uint8Array, from: Provenance): Promise<SetupCheck> {
+  const setup = await findPasswordSetup(trx, digest);
+  const user = setup && (await passwordUserById(trx, setup.userId));
+  if (setup === undefined || user === undefined) return { kind: 'unknown' };
+  const { requestId, nowMs } = from;
+  const reason = await makerRefusal(trx, { setup, tenant: user.tenantId, requestId, nowMs });
+  return reason === undefined ? { kind: 'usable', user } : { kind: 'refused', user, reason };
+}
+
+/** @throws Refusal `invalid_credential` unless the token may be used; the audit log says why its maker may not act */
+async function admitted(parts: AuthParts, from: Provenance, check: SetupCheck): Promise<PasswordUser> {
+  if (check.kind === 'usable') return check.user;
+  if (check.kind === 'refused') {
+    const { user, reason } = check;
+    await record(parts.db.knex, from, {
+      action: 'auth.password_setup',
+      actor: undefined,
+      tenant: user.tenantId,
+      target: { type: 'user', id: user.id },
+      result: 'refused',
+      after: { reason },
+    });
+  }
+  throw invalidCredential();
+}
+
+/** @throws Refusal `invalid_credential` when the user may have no password now, or another request used the token first */
+async function useSetup(trx: Transaction, digest: Uint8Array, user: PasswordUser, hash: string, from: Provenance): Promise<void> {
+  if (!(await setPassword(trx, user.id, hash)) || !(await usePasswordSetup(trx, digest))) throw invalidCredential();
+  await discardPasswordSetups(trx, user.id);
+  const ended = await endSessionsOfUser(trx, user.id);
+  await forgetAccount(trx, subjectOf(user.id, user));
+  await recordSet(trx, from, 'auth.password_setup', user, ended);
+}
 
 async function recordSet(
   trx: Transaction,

@@ -18,6 +18,8 @@ import { type PruneOptions, readWorld, type TenantWorld, type World } from './wo
 export interface SetupOptions extends PruneOptions {
   /** Write it even when it then locks every administrator out. */
   readonly force: boolean;
+  /** Make a one-time token for each user that is made, unless it is deactivated. Default: false. */
+  readonly setupTokens?: boolean;
   /** Milliseconds since the epoch. */
   readonly nowMs: number;
 }

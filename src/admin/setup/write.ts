@@ -48,7 +48,7 @@ export async function writeSteps(
     for (const { id, email, status } of some) {
       if (!setupTokens || status !== 'active') continue;
       const { text, digest } = makeOneTimeToken(random);
-      tokens.push({ email, token: text, expiresAt: new Date(await putPasswordSetup(trx, id, digest)) });
+      tokens.push({ email, token: text, expiresAt: new Date(await putPasswordSetup(trx, id, digest, { kind: 'system' })) });
     }
   });
   const writing: Writing = { trx, nowMs, random, audit, makeUser: users.add };

@@ -11,6 +11,7 @@ import { mayGiveRoles } from '../escalation.ts';
 import { disclosed } from '../idempotency.ts';
 import { throwIfInvalid } from '../refusals.ts';
 import { canonicalEmail, withUniqueEmail } from './email.ts';
+import { makerOf } from './maker.ts';
 import { takePlace } from './quota.ts';
 import { type UserResource, userResource } from './resource.ts';
 import { knownRoles, sortedRoles } from './roles.ts';
@@ -52,7 +53,8 @@ export async function createUser(parts: AdminParts, caller: Caller, request: New
       ] as const);
       const { name, department = null } = request;
       const user = { id, tenantId: caller.tenant, email, name, department };
-      trx.lastly(withUniqueEmail(insertUser(trx, { ...user, passwordHash, roles, passwordSetup: setup?.digest }, at)));
+      const passwordSetup = setup && { digest: setup.digest, maker: makerOf(caller) };
+      trx.lastly(withUniqueEmail(insertUser(trx, { ...user, passwordHash, roles, passwordSetup }, at)));
       const made = userResource({ ...user, ...NEW, roles: sortedRoles(roles), createdAt: at.date, updatedAt: at.date });
       audit.after = made;
       return made;

@@ -9,6 +9,7 @@ import { mayActOnUser } from '../escalation.ts';
 import { disclosed } from '../idempotency.ts';
 import { invalidField } from '../refusals.ts';
 import { holdUser } from './find.ts';
+import { makerOf } from './maker.ts';
 import { type UserResource, userResource } from './resource.ts';
 
 export interface PasswordReset {
@@ -31,7 +32,7 @@ export async function resetPassword(parts: AdminParts, caller: Caller, id: strin
       await mayActOnUser(trx, caller, user, allowPolicies);
       if (user.source !== 'local') throw invalidField('', 'The password of this user is kept by the directory.');
       held(userResource(user));
-      const expires = new Date(await putPasswordSetup(trx, user.id, setup.digest));
+      const expires = new Date(await putPasswordSetup(trx, user.id, setup.digest, makerOf(caller)));
       const after = { expires_at: expires.toISOString() };
       audit.after = after;
       return after;

@@ -54,6 +54,7 @@ const KEY = `select ${COLUMNS} from api_keys`;
 
 const STATEMENTS = {
   lock: { name: 'lock_key', text: `${KEY} where tenant_id = $1 and id = $2 for update` },
+  share: { name: 'share_key', text: `${KEY} where tenant_id = $1 and id = $2 for share` },
   insert: {
     name: 'insert_key',
     text: `insert into api_keys (id, tenant_id, user_id, description, scopes, resource_constraints, rate_limit_rpm, expires_at,
@@ -111,6 +112,12 @@ export async function findKey(q: Queryable, tenant: TenantId, id: KeyId): Promis
 /** Holds the key until the transaction ends and answers it as it then is. */
 export async function lockKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<StoredKey | undefined> {
   const [row] = await runPrepared<KeyRow>(q, STATEMENTS.lock, [tenant, id]);
+  return row && toKey(row);
+}
+
+/** Returns the key and keeps it from being changed until the transaction ends. */
+export async function shareKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<StoredKey | undefined> {
+  const [row] = await runPrepared<KeyRow>(q, STATEMENTS.share, [tenant, id]);
   return row && toKey(row);
 }
 

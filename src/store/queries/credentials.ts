@@ -1,10 +1,10 @@
 /** What proves a local user: the password's hash and the one-time tokens that let one be set. Never a password itself. */
 
 import { Fault } from '../../domain/errors.ts';
-import type { TenantId, UserId } from '../../domain/ids.ts';
+import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
-import { storedTenant, storedUser } from './rows.ts';
+import { storedKey, storedTenant, storedUser } from './rows.ts';
 
 export interface PasswordUser {
   readonly id: UserId;
@@ -100,17 +100,40 @@ export async function setPassword(q: Queryable, id: UserId, to: string): Promise
 /** How long a token that lets a password be set is good for. */
 export const PASSWORD_SETUP_MS = 60 * 60 * 1000;
 
+/** The principal that had a one-time token made, for which the token acts. */
+export type TokenMaker =
+  | (MakerOrigin & { readonly kind: 'user'; readonly id: UserId })
+  | (MakerOrigin & { readonly kind: 'api_key'; readonly id: KeyId })
+  /** The command line, which may do everything. */
+  | { readonly kind: 'system' };
+
+interface MakerOrigin {
+  /** The maker's own tenant. */
+  readonly tenantId: TenantId;
+  /** The client address of the maker's request; undefined = missing. */
+  readonly address: string | undefined;
+}
+
+/** Values for the columns maker_kind, maker_tenant_id, maker_id and maker_address. */
+export function makerColumns(maker: TokenMaker): readonly (string | null)[] {
+  return maker.kind === 'system' ? [maker.kind, null, null, null] : [maker.kind, maker.tenantId, maker.id, maker.address ?? null];
+}
+
 const PUT_PASSWORD_SETUP: Prepared = {
   name: 'put_password_setup',
   text: `with gone as (delete from one_time_tokens where user_id = $2)
-    insert into one_time_tokens (digest, user_id, purpose, expires_at)
-    values ($1, $2, 'password_setup', clock_timestamp() + $3::float8 * interval '1 millisecond')
+    insert into one_time_tokens (digest, user_id, purpose, expires_at, maker_kind, maker_tenant_id, maker_id, maker_address)
+    values ($1, $2, 'password_setup', clock_timestamp() + $3::float8 * interval '1 millisecond', $4, $5, $6, $7)
     returning floor(extract(epoch from expires_at) * 1000)::float8 as expires_ms`,
 };
 
-/** Keeps the digest of a one-time token; the ones given out before stop working. Answers when it expires, in milliseconds since the epoch. */
-export async function putPasswordSetup(q: Queryable, userId: UserId, digest: Uint8Array): Promise<number> {
-  const [row] = await runPrepared<{ expires_ms: number }>(q, PUT_PASSWORD_SETUP, [digest, userId, PASSWORD_SETUP_MS]);
+/**
+ * Stores the digest of a one-time token and removes the user's other tokens. Returns the expiry of the token, in milliseconds since the
+ * epoch.
+ */
+export async function putPasswordSetup(q: Queryable, userId: UserId, digest: Uint8Array, maker: TokenMaker): Promise<number> {
+  const values = [digest, userId, PASSWORD_SETUP_MS, ...makerColumns(maker)];
+  const [row] = await runPrepared<{ expires_ms: number }>(q, PUT_PASSWORD_SETUP, values);
   if (row === undefined) throw new Fault('a one-time token was not stored');
   return row.expires_ms;
 }
@@ -131,11 +154,42 @@ export async function prunePasswordSetups(q: Queryable, batch: number): Promise<
 
 const USABLE = `digest = :digest and purpose = 'password_setup' and used_at is null and expires_at > clock_timestamp()`;
 
-/** Whom a one-time token that still works lets set a password. */
-export async function passwordSetupUser(q: Queryable, digest: Uint8Array): Promise<UserId | undefined> {
-  const result = await q.raw<{ rows: { user_id: string }[] }>(`select user_id from one_time_tokens where ${USABLE}`, { digest });
-  const row = result.rows[0];
-  return row && storedUser(row.user_id);
+/** A one-time token that is neither used nor expired. */
+export interface PasswordSetup {
+  /** The user whose password it sets. */
+  readonly userId: UserId;
+  /** Undefined = the token names no maker. */
+  readonly maker: TokenMaker | undefined;
+  /** Milliseconds since the epoch. */
+  readonly madeAtMs: number;
+}
+
+interface PasswordSetupRow {
+  readonly user_id: string;
+  readonly maker_kind: TokenMaker['kind'] | null;
+  readonly maker_tenant_id: string | null;
+  readonly maker_id: string | null;
+  readonly maker_address: string | null;
+  readonly made_at_ms: number;
+}
+
+/** Finds a one-time token that is neither used nor expired. */
+export async function findPasswordSetup(q: Queryable, digest: Uint8Array): Promise<PasswordSetup | undefined> {
+  const { rows } = await q.raw<{ rows: PasswordSetupRow[] }>(
+    `select user_id, maker_kind, maker_tenant_id, maker_id, maker_address, (extract(epoch from made_at) * 1000)::float8 as made_at_ms
+     from one_time_tokens where ${USABLE}`,
+    { digest },
+  );
+  const [row] = rows;
+  return row && { userId: storedUser(row.user_id), maker: storedMaker(row), madeAtMs: row.made_at_ms };
+}
+
+function storedMaker(row: PasswordSetupRow): TokenMaker | undefined {
+  const { maker_kind: kind, maker_tenant_id: tenant, maker_id: id } = row;
+  if (kind === 'system') return { kind };
+  if (kind === null || tenant === null || id === null) return undefined;
+  const origin = { tenantId: storedTenant(tenant), address: row.maker_address ?? undefined };
+  return kind === 'user' ? { kind, id: storedUser(id), ...origin } : { kind, id: storedKey(id), ...origin };
 }
 
 /** Uses a one-time token up; false when somebody was faster. */

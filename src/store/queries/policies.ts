@@ -55,6 +55,11 @@ const ENABLED_ALLOWS = {
   text: `${POLICY} where coalesce(p.tenant_id, '') in ($1, '') and p.effect = 'allow' and p.enabled order by p.id`,
 };
 
+const ENABLED = {
+  name: 'enabled_policies',
+  text: `${POLICY} where coalesce(p.tenant_id, '') in ($1, '') and p.enabled order by p.id`,
+};
+
 function toPolicy(row: PolicyRow): StoredPolicy {
   return {
     number: row.number,
@@ -134,6 +139,12 @@ export async function isPolicyNameTaken(q: Queryable, tenant: TenantId | undefin
 /** The enabled allow policies that bind somebody in a tenant: its own and the global ones, conditional ones too. */
 export async function enabledAllowPolicies(q: Queryable, tenant: TenantId): Promise<readonly StoredPolicy[]> {
   const rows = await runPrepared<PolicyRow>(q, ENABLED_ALLOWS, [tenant]);
+  return rows.map(toPolicy);
+}
+
+/** The enabled policies of a tenant and the global ones, of either effect. */
+export async function enabledPolicies(q: Queryable, tenant: TenantId): Promise<readonly StoredPolicy[]> {
+  const rows = await runPrepared<PolicyRow>(q, ENABLED, [tenant]);
   return rows.map(toPolicy);
 }
 

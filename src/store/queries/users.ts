@@ -5,7 +5,7 @@ import type { DirectorySuspension } from '../../domain/records.ts';
 import { ASKED, readsPairs } from '../batched.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
-import { PASSWORD_SETUP_MS } from './credentials.ts';
+import { makerColumns, PASSWORD_SETUP_MS, type TokenMaker } from './credentials.ts';
 import { scopeBinding, scopeCondition, storedRole, storedTenant, storedUser, type TenantScope } from './rows.ts';
 import type { DatabaseTime } from './time.ts';
 
@@ -78,8 +78,9 @@ const STATEMENTS = {
         from (select coalesce($8::timestamptz, clock_timestamp()) as at) now
         returning id, tenant_id, status
       ), setup as (
-        insert into one_time_tokens (digest, user_id, purpose, expires_at)
-        select $9, id, 'password_setup', clock_timestamp() + $10::float8 * interval '1 millisecond' from made where $9::bytea is not null
+        insert into one_time_tokens (digest, user_id, purpose, expires_at, maker_kind, maker_tenant_id, maker_id, maker_address)
+        select $9, id, 'password_setup', clock_timestamp() + $10::float8 * interval '1 millisecond', $11, $12, $13, $14
+        from made where $9::bytea is not null
       )
       insert into user_roles (user_id, role_name, source, tenant_id, status)
       select id, role, 'manual', tenant_id, status from made cross join unnest($7::text[]) role on conflict do nothing`,
@@ -140,6 +141,11 @@ export async function lockUserUnlessHolder(q: Queryable, tenant: TenantId, id: U
   return (await runPrepared(q, STATEMENTS.lockUnlessHolder, [tenant, id, role])).length === 1;
 }
 
+/** Locks these users until the transaction ends, in one order, against changes of their rows, roles and status. */
+export async function lockUsers(q: Queryable, ids: readonly UserId[]): Promise<void> {
+  await q.raw('select from users where id = any(cast(:ids as text[])) order by id for no key update', { ids });
+}
+
 /**
  * Holds every active local holder of a role across the platform, in a stable order, and answers who they are. Two who take the role
  * from each other at once are served one after the other, and the second sees what the first did.
@@ -163,15 +169,16 @@ export interface NewUser {
   readonly passwordHash: string | null;
   /** Given by hand; known to the user's tenant. */
   readonly roles?: readonly RoleName[];
-  /** The digest of a one-time token, for an hour. */
-  readonly passwordSetup?: Uint8Array | undefined;
+  /** A one-time token, valid for an hour. */
+  readonly passwordSetup?: { readonly digest: Uint8Array; readonly maker: TokenMaker } | undefined;
 }
 
 /** Writes a local, active user. Fails with a broken `users_email_key` when the e-mail is taken. @param at when; now, unless told */
 export async function insertUser(q: Queryable, user: NewUser, at?: DatabaseTime): Promise<void> {
-  const { id, tenantId, email, name, department, passwordHash, roles = [], passwordSetup = null } = user;
-  const values = [id, tenantId, email, name, department, passwordHash, roles, at?.text ?? null, passwordSetup, PASSWORD_SETUP_MS];
-  await runPrepared(q, STATEMENTS.insert, values);
+  const { id, tenantId, email, name, department, passwordHash, roles = [], passwordSetup } = user;
+  const values = [id, tenantId, email, name, department, passwordHash, roles, at?.text ?? null];
+  const maker = passwordSetup === undefined ? [null, null, null, null] : makerColumns(passwordSetup.maker);
+  await runPrepared(q, STATEMENTS.insert, [...values, passwordSetup?.digest ?? null, PASSWORD_SETUP_MS, ...maker]);
 }
 
 /** Replaces what a person wrote about the user. Fails with a broken `users_email_key` when the e-mail is taken. @param at when; now, unless told */
