@@ -56,5 +56,8 @@ export function throwIfInvalid(errors: readonly FieldError[]): void {
 }
 
 export function lastAdminRefusal(): Refusal {
-  return new Refusal('last_admin', 'This is the last active local administrator. Make another one first.');
+  return new Refusal(
+    'last_admin',
+    'No other active local administrator of an active tenant could log in. Make another one first, and let it set its password.',
+  );
 }

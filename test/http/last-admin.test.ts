@@ -1,7 +1,7 @@
-/** The platform is never without an active local administrator. */
+/** The platform is never without an administrator that can log in. */
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Harness, outcome, type Reply, startHarness } from './harness.ts';
+import { type Harness, outcome, type Person, type Reply, startHarness } from './harness.ts';
 
 let h: Harness;
 beforeEach(async () => {
@@ -42,6 +42,53 @@ test('the last one is neither deactivated, deleted nor stripped; those of a dire
   expect(outcome(await h.api('PUT', self, { as, body: { roles: ['admin', 'developer'], name: 'Still here' } }))).toBe('200');
   expect(await activeLocalAdmins()).toBe(1);
   expect((await h.audit('user.delete')).map((row) => row['result'])).toEqual(['refused']);
+});
+
+test('the refusal says what the administrator has to do first', async () => {
+  const { json } = await h.api('DELETE', `${USERS}/${h.root.id}`, { as: h.root.token });
+  expect(json['detail']).toBe(
+    'No other active local administrator of an active tenant could log in. Make another one first, and let it set its password.',
+  );
+});
+
+test.each([false, true])('its tenant is not suspended, with force %s, until there is another administrator', async (force) => {
+  const keeper = await h.person('default', ['admin'], 'ldap');
+  await h.api('POST', '/v1/iam/tenants', { as: keeper.token, body: { id: 'acme', name: 'Acme' } });
+  const lodger = await h.person('acme', ['admin']);
+  const suspend = async ({ token }: Person) =>
+    outcome(await h.api('POST', `/v1/iam/tenants/acme/suspend${force ? '?force=true' : ''}`, { as: token }));
+  expect(outcome(await h.api('DELETE', `${USERS}/${h.root.id}`, { as: keeper.token }))).toBe('204');
+  for (const person of [lodger, keeper]) expect(await suspend(person)).toBe('409 last_admin');
+  expect((await h.audit('tenant.suspend')).map((row) => [row['tenant_id'], row['result']])).toEqual([
+    ['acme', 'refused'],
+    ['acme', 'refused'],
+  ]);
+  await h.person('default', ['admin']);
+  expect(await suspend(lodger)).toBe(force ? '200' : '409 would_lock_out');
+});
+
+test('those of suspended tenants do not count, until the tenant is activated', async () => {
+  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'acme', name: 'Acme' } });
+  await h.person('acme', ['admin']);
+  const as = h.root.token;
+  expect(outcome(await h.api('POST', '/v1/iam/tenants/acme/suspend', { as }))).toBe('200');
+  const self = `${USERS}/${h.root.id}`;
+  expect(outcome(await h.api('PUT', self, { as, body: { roles: [] } }))).toBe('409 last_admin');
+  expect(outcome(await h.api('POST', `${self}/deactivate`, { as }))).toBe('409 last_admin');
+  expect(outcome(await h.api('DELETE', self, { as }))).toBe('409 last_admin');
+  expect(outcome(await h.api('POST', '/v1/iam/tenants/acme/activate', { as }))).toBe('200');
+  expect(outcome(await h.api('DELETE', self, { as }))).toBe('204');
+});
+
+test('those that never set a password do not count beside one that did', async () => {
+  const as = h.root.token;
+  await h.db.knex('users').where({ id: h.root.id }).update({ password_hash: 'set' });
+  const body = { email: 'next@example.test', name: 'Next', roles: ['admin'] };
+  const made = await h.api('POST', USERS, { as, body });
+  expect(outcome(await h.api('DELETE', `${USERS}/${h.root.id}`, { as }))).toBe('409 last_admin');
+  const setup = { token: made.json['password_setup_token'], new_password: 'violet anchors drift slowly' };
+  expect(outcome(await h.api('POST', '/v1/auth/password/reset', { body: setup }))).toBe('204');
+  expect(outcome(await h.api('DELETE', `${USERS}/${h.root.id}`, { as }))).toBe('204');
 });
 
 const PAIRS = [

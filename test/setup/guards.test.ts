@@ -63,12 +63,34 @@ describe('the last administrator', () => {
     expect(await exported(fresh.db)).not.toContain(root.email);
   });
 
-  it('cannot be shut into a suspended tenant, unless forced', async () => {
+  it('cannot be shut into a suspended tenant, and --force does not help', async () => {
     await apply(fresh.db, acme({ users: [{ ...ada, roles: ['admin'] }] }));
     await apply(fresh.db, platform({ users: [] }), { prune: true });
     const suspended = acme({ status: 'suspended' });
-    expect(await refusal(apply(fresh.db, suspended))).toBe('would_lock_out');
-    await apply(fresh.db, suspended, { force: true });
+    expect(await refusal(apply(fresh.db, suspended))).toBe('last_admin');
+    expect(await refusal(apply(fresh.db, suspended, { force: true }))).toBe('last_admin');
+  });
+
+  it('does not make room for itself in a suspended tenant', async () => {
+    await apply(fresh.db, acme({ status: 'suspended', users: [{ ...ada, roles: ['admin'] }] }));
+    expect(await refusal(apply(fresh.db, platform({ users: [{ ...root, roles: [] }] })))).toBe('last_admin');
+    const activates: SetupDocument = {
+      version: 1,
+      tenants: [
+        { id: 'default', name: 'Platform', users: [{ ...root, roles: [] }] },
+        { id: 'acme', name: 'Acme', status: 'active' },
+      ],
+    };
+    await apply(fresh.db, activates);
+  });
+
+  it('with a password is not replaced by one without, unless the run makes a one-time token for it', async () => {
+    await fresh.db.knex.raw(`update users set password_hash = 'set'`);
+    const other = { email: 'other@example.com', name: 'Other', roles: ['admin'] };
+    const replaced = platform({ users: [other] });
+    expect(await refusal(apply(fresh.db, replaced, { prune: true }))).toBe('last_admin');
+    await apply(fresh.db, replaced, { prune: true, setupTokens: true });
+    expect(await exported(fresh.db)).not.toContain(root.email);
   });
 });
 

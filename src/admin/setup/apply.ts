@@ -26,7 +26,11 @@ const OPERATOR: Actor = { type: 'system', id: undefined, tenant: undefined, addr
  * @throws Refusal `quota_exceeded`, `last_admin`, `would_lock_out`, `in_use`
  */
 export function previewSetup({ db }: SetupParts, setup: Setup, options: SetupOptions): Promise<Plan> {
-  return transaction(db, (trx) => planSetup(trx, setup, options, false));
+  return transaction(db, async (trx) => {
+    // Nothing is locked, so only one snapshot keeps the parts of the plan consistent with each other.
+    await trx.raw('set transaction isolation level repeatable read, read only');
+    return planSetup(trx, setup, options, false);
+  });
 }
 
 export type Applied =

@@ -3,15 +3,16 @@
 import { compilePolicies, compileTenant } from '../../decision/compile.ts';
 import { decideManagement } from '../../decision/management.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { DEFAULT_TENANT, makeId, type TenantId, type UserId } from '../../domain/ids.ts';
+import { DEFAULT_TENANT, makeId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
+import { localAdministrators, usersWithPassword } from '../../store/queries/administrators.ts';
 import type { NewPolicy, StoredPolicy } from '../../store/queries/policies.ts';
-import { localAdministrators, roleHolders } from '../../store/queries/setup.ts';
+import { roleHolders } from '../../store/queries/setup.ts';
 import { hasActiveKeys, hasUsers, type StoredTenant } from '../../store/queries/tenants.ts';
 import { countActiveUsers } from '../../store/queries/users.ts';
 import type { Transaction } from '../../store/transaction.ts';
+import { refuseWithoutAdministrator } from '../administrators.ts';
 import { recordOf } from '../policies/record.ts';
-import { lastAdminRefusal } from '../refusals.ts';
 import { type PolicyStep, policiesAfter } from './policies.ts';
 import type { WantedTenant } from './setup.ts';
 import type { PlannedStep } from './step.ts';
@@ -40,13 +41,13 @@ export interface WholePlan {
 export async function refuseBrokenRules(
   trx: Transaction,
   plan: WholePlan,
-  { force, nowMs }: { readonly force: boolean; readonly nowMs: number },
+  { force, nowMs, setupTokens = false }: { readonly force: boolean; readonly nowMs: number; readonly setupTokens?: boolean },
 ): Promise<void> {
   for (const tenant of plan.tenants) {
     await refuseRolesInUse(trx, tenant);
     await refuseTooManyUsers(trx, tenant);
   }
-  await refuseNoAdministrator(trx, plan, force);
+  await refuseNoAdministrator(trx, plan, setupTokens);
   if (!force) refuseLockOut(plan.global);
   await refuseTenantsInUse(trx, plan.goingTenants, new Date(nowMs));
 }
@@ -86,28 +87,29 @@ async function refuseTooManyUsers(trx: Transaction, { wanted, stored, users }: T
   }
 }
 
-/** Somebody remains who can manage the platform, where somebody could before. */
-async function refuseNoAdministrator(trx: Transaction, { tenants }: WholePlan, force: boolean): Promise<void> {
+/** An administrator remains that can log in, if there was one. A user made by this set-up can if it gets a one-time token. */
+async function refuseNoAdministrator(trx: Transaction, { tenants }: WholePlan, setupTokens: boolean): Promise<void> {
   const before = await localAdministrators(trx);
-  const status = new Map<TenantId, boolean>(
-    tenants.map(({ wanted, stored }) => [wanted.id, (wanted.status ?? stored?.status ?? 'active') === 'active']),
-  );
+  const status = new Map(tenants.map(({ wanted, stored }) => [wanted.id, wanted.status ?? stored?.status ?? 'active']));
   const steps = tenants.flatMap((tenant) => tenant.users);
-  const touched = new Set(steps.map((step) => step.before?.id));
+  const touched = new Set(steps.flatMap((step) => step.before?.id ?? []));
+  const withPassword = await usersWithPassword(trx, [...touched]);
   const after = [
-    ...before.filter((admin) => !touched.has(admin.id)),
+    ...before
+      .filter((admin) => !touched.has(admin.id))
+      .map((admin) => ({ ...admin, tenantActive: isActive(status.get(admin.tenantId), admin.tenantActive) })),
     ...steps
       .filter(({ after: user }) => user?.status === 'active' && user.roles.includes(ADMIN))
-      .map((step) => ({ tenantId: step.tenant, tenantActive: true })),
+      .map(({ tenant, before: user }) => ({
+        tenantActive: isActive(status.get(tenant), true),
+        hasPassword: user === undefined ? setupTokens : withPassword.has(user.id),
+      })),
   ];
-  if (before.length > 0 && after.length === 0) throw lastAdminRefusal();
-  const reachable = after.some((admin) => status.get(admin.tenantId) ?? admin.tenantActive);
-  if (!force && before.some((admin) => admin.tenantActive) && !reachable) {
-    throw new Refusal(
-      'would_lock_out',
-      'Every administrator would be in a suspended tenant, and shut out with it. With --force it is done all the same.',
-    );
-  }
+  refuseWithoutAdministrator(before, after);
+}
+
+function isActive(status: StoredTenant['status'] | undefined, stored: boolean): boolean {
+  return status === undefined ? stored : status === 'active';
 }
 
 /**

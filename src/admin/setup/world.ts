@@ -1,13 +1,13 @@
 /** What the database has of the things that a set-up speaks of, read at once; and held, where it is about to be changed. */
 
 import { DEFAULT_TENANT, type TenantId } from '../../domain/ids.ts';
-import { ADMIN } from '../../domain/roles.ts';
+import { lockAdministrators } from '../../store/queries/administrators.ts';
 import { listPolicies, type StoredPolicy } from '../../store/queries/policies.ts';
 import { listRoles, type StoredRole } from '../../store/queries/roles.ts';
 import type { Page } from '../../store/queries/rows.ts';
 import { deletedTenants, holdGlobalPolicies, holdTenants, holdUsers, usersForSetup } from '../../store/queries/setup.ts';
 import { findTenant, listTenants, type StoredTenant } from '../../store/queries/tenants.ts';
-import { lockLocalHolders, type StoredUser } from '../../store/queries/users.ts';
+import type { StoredUser } from '../../store/queries/users.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { Setup } from './setup.ts';
 
@@ -43,8 +43,7 @@ export async function readWorld(trx: Queryable, setup: Setup, options: PruneOpti
   const pruned = options.prune ? setup.tenants.filter((tenant) => tenant.users !== undefined).map((tenant) => tenant.id) : [];
   const prunesTenants = options.pruneTenants && setup.listsTenants;
   if (hold) {
-    // Administrators first and together, as everybody does who may take the role from one.
-    await lockLocalHolders(trx, ADMIN);
+    await lockAdministrators(trx);
     await holdTenants(trx, prunesTenants ? (await allTenants(trx)).map((tenant) => tenant.id).concat(ids) : ids);
     await holdGlobalPolicies(trx);
     await holdUsers(trx, emails, pruned);

@@ -2,6 +2,7 @@
 
 import { Refusal } from '../../domain/errors.ts';
 import { DEFAULT_TENANT } from '../../domain/ids.ts';
+import { localAdministrators, lockAdministrators } from '../../store/queries/administrators.ts';
 import {
   findTenant,
   hasActiveKeys,
@@ -12,6 +13,7 @@ import {
   updateTenant as writeTenant,
 } from '../../store/queries/tenants.ts';
 import type { Transaction } from '../../store/transaction.ts';
+import { refuseWithoutAdministrator } from '../administrators.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { type AuditDraft, change } from '../change.ts';
 import { notFound, throwIfInvalid } from '../refusals.ts';
@@ -52,7 +54,7 @@ export async function updateTenant(
 
 /**
  * @param force lets a platform administrator suspend the tenant that it belongs to, which shuts it out
- * @throws Refusal `not_found`, `in_use` for the first tenant, `would_lock_out`
+ * @throws Refusal `not_found`, `in_use` for the first tenant, `last_admin`, `would_lock_out`
  */
 export async function suspendTenant(parts: AdminParts, caller: Caller, text: string, force: boolean): Promise<TenantResource> {
   return change(
@@ -60,8 +62,14 @@ export async function suspendTenant(parts: AdminParts, caller: Caller, text: str
     caller,
     { action: 'tenant.suspend', target: { type: 'tenant', id: text }, existing: true },
     async ({ trx, caller, audit, held }) => {
+      await lockAdministrators(trx);
       const tenant = await holdTenant(trx, text, audit);
       refuseDefault(tenant, 'suspended');
+      const administrators = await localAdministrators(trx);
+      refuseWithoutAdministrator(
+        administrators,
+        administrators.filter((administrator) => administrator.tenantId !== tenant.id),
+      );
       if (tenant.id === caller.principal.tenantId && !force) {
         throw new Refusal('would_lock_out', 'Suspending your own tenant locks you out. With force=true it is done all the same.');
       }

@@ -5,7 +5,6 @@ import { deleteUser as removeUser } from '../../store/queries/users.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change } from '../change.ts';
 import { mayActOnUser } from '../escalation.ts';
-import { lastAdminRefusal } from '../refusals.ts';
 import { holdUser } from './find.ts';
 import { userResource } from './resource.ts';
 
@@ -16,9 +15,9 @@ export async function deleteUser(parts: AdminParts, caller: Caller, id: string):
     caller,
     { action: 'user.delete', target: { type: 'user', id }, existing: true },
     async ({ trx, caller, audit, held }) => {
-      const { user, lastAdmin, allowPolicies } = await holdUser(trx, caller, id);
+      const { user, refuseLastAdmin, allowPolicies } = await holdUser(trx, caller, id);
       await mayActOnUser(trx, caller, user, allowPolicies);
-      if (lastAdmin) throw lastAdminRefusal();
+      refuseLastAdmin();
       held(userResource(user));
       const revoked = await revokeKeysOfUser(trx, user.tenantId, user.id);
       await removeUser(trx, user.tenantId, user.id);

@@ -1,13 +1,14 @@
 /** Looks users up: always in the effective tenant, so another tenant's answer exactly as missing ones do. */
 
-import { Fault } from '../../domain/errors.ts';
 import { parseId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
+import { localAdministrators, lockAdministrators } from '../../store/queries/administrators.ts';
 import { enabledAllowPolicies, type StoredPolicy } from '../../store/queries/policies.ts';
 import { type DatabaseTime, databaseTime } from '../../store/queries/time.ts';
-import { findUser, lockLocalHolders, lockUser, lockUserUnlessHolder, type StoredUser } from '../../store/queries/users.ts';
+import { findUser, lockUser, lockUserUnlessHolder, type StoredUser } from '../../store/queries/users.ts';
 import { sentTogether } from '../../store/together.ts';
 import type { Transaction } from '../../store/transaction.ts';
+import { refuseWithoutAdministrator } from '../administrators.ts';
 import type { HeldCaller } from '../hold-caller.ts';
 import { notFound } from '../refusals.ts';
 
@@ -21,8 +22,8 @@ export function userIdOf(text: string): UserId {
 /** A user held for a change, with what was read along. */
 export interface HeldUser {
   readonly user: StoredUser;
-  /** True when no other active local user holds `admin`. */
-  readonly lastAdmin: boolean;
+  /** Throws a Refusal `last_admin` unless the platform keeps an administrator without this user. */
+  readonly refuseLastAdmin: () => void;
   /** The enabled allow policies of the user's tenant and the global ones. */
   readonly allowPolicies: readonly StoredPolicy[];
   /** When the user was held. */
@@ -30,20 +31,21 @@ export interface HeldUser {
 }
 
 /**
- * Holds a user until the transaction ends. Administrators are held together and first, in one order, so that two of them who strip
- * each other at once are served in turn and none waits for the other in a circle.
+ * Locks a user until the transaction ends. Transactions on holders of `admin` run one after the other: of two administrators that strip each
+ * other at once, the second sees what the first did.
  * @throws Refusal `not_found`
  */
 export async function holdUser(trx: Transaction, caller: HeldCaller, text: string): Promise<HeldUser> {
   const id = userIdOf(text);
   const held = await read(trx, caller.tenant, id, lockUserUnlessHolder(trx, caller.tenant, id, ADMIN));
-  if (held.locked) {
-    if (isAdmin(held.user)) throw new Fault('the user became an administrator meanwhile');
-    return { ...held, lastAdmin: false };
-  }
-  const admins = await lockLocalHolders(trx, ADMIN);
+  // A user that became an administrator while this transaction waited for the row is locked as well. The wait below can then end in a
+  // deadlock, after which the transaction runs again.
+  if (held.locked && !isAdmin(held.user)) return { ...held, refuseLastAdmin: () => undefined };
+  await lockAdministrators(trx);
   const admin = await read(trx, caller.tenant, id, lockUser(trx, caller.tenant, id, 'update'));
-  return { ...admin, lastAdmin: isAdmin(admin.user) && admins.length === 1 && admins[0] === id };
+  const administrators = await localAdministrators(trx);
+  const others = administrators.filter((administrator) => administrator.id !== id);
+  return { ...admin, refuseLastAdmin: () => refuseWithoutAdministrator(administrators, others) };
 }
 
 /** All is read after the lock is asked for, and sent along with it. @throws Refusal `not_found` */
@@ -52,7 +54,7 @@ async function read(
   tenant: TenantId,
   id: UserId,
   lock: Promise<boolean>,
-): Promise<Omit<HeldUser, 'lastAdmin'> & { readonly locked: boolean }> {
+): Promise<Omit<HeldUser, 'refuseLastAdmin'> & { readonly locked: boolean }> {
   const [locked, user, allowPolicies, at] = await sentTogether([
     lock,
     existing(trx, tenant, id),

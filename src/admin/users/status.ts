@@ -7,7 +7,7 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change } from '../change.ts';
 import { mayActOnUser } from '../escalation.ts';
-import { lastAdminRefusal, notFound } from '../refusals.ts';
+import { notFound } from '../refusals.ts';
 import { holdUser } from './find.ts';
 import { takePlace } from './quota.ts';
 import { type UserResource, userResource } from './resource.ts';
@@ -19,9 +19,9 @@ export async function deactivateUser(parts: AdminParts, caller: Caller, id: stri
     caller,
     { action: 'user.deactivate', target: { type: 'user', id }, existing: true },
     async ({ trx, caller, audit, held }) => {
-      const { user, lastAdmin, allowPolicies } = await holdUser(trx, caller, id);
+      const { user, refuseLastAdmin, allowPolicies } = await holdUser(trx, caller, id);
       await mayActOnUser(trx, caller, user, allowPolicies);
-      if (lastAdmin) throw lastAdminRefusal();
+      refuseLastAdmin();
       held(userResource(user));
       if (user.status === 'active') await setUserStatus(trx, user.tenantId, user.id, 'deactivated');
       await endSessionsOfUser(trx, user.id);

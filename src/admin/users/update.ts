@@ -6,7 +6,7 @@ import { type StoredUser, setManualRoles, updateUser as writeUser } from '../../
 import type { AdminParts, Caller } from '../caller.ts';
 import { change } from '../change.ts';
 import { mayActOnUser, mayGiveRoles } from '../escalation.ts';
-import { lastAdminRefusal, throwIfInvalid } from '../refusals.ts';
+import { throwIfInvalid } from '../refusals.ts';
 import { canonicalEmail, withUniqueEmail } from './email.ts';
 import { holdUser } from './find.ts';
 import { type UserResource, userResource } from './resource.ts';
@@ -27,7 +27,7 @@ export async function updateUser(parts: AdminParts, caller: Caller, id: string, 
     caller,
     { action: 'user.update', target: { type: 'user', id }, existing: true },
     async ({ trx, caller, audit, held }) => {
-      const { user, lastAdmin, allowPolicies, at } = await holdUser(trx, caller, id);
+      const { user, refuseLastAdmin, allowPolicies, at } = await holdUser(trx, caller, id);
       await mayActOnUser(trx, caller, user, allowPolicies);
       held(userResource(user));
       refuseKept(user, changes);
@@ -36,7 +36,7 @@ export async function updateUser(parts: AdminParts, caller: Caller, id: string, 
         const roles = await knownRoles(trx, user.tenantId, changes.roles, '/roles');
         const gained = roles.filter((role) => !user.roles.includes(role));
         await mayGiveRoles(trx, caller, gained);
-        if (lastAdmin && !roles.includes(ADMIN)) throw lastAdminRefusal();
+        if (!roles.includes(ADMIN)) refuseLastAdmin();
         await setManualRoles(trx, user.id, roles);
         given = sortedRoles(roles);
         // Whoever had it made may not have been allowed to make one for a user with these roles.

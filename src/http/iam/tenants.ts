@@ -139,7 +139,7 @@ export function tenantRoutes(parts: AdminParts): readonly Route[] {
       body: NOTHING,
       query: forced,
       answers: shows('The tenant as it is now.', Tenant, TAGGED),
-      refusals: ['not_found', 'in_use', 'would_lock_out', 'precondition_failed'],
+      refusals: ['not_found', 'in_use', 'last_admin', 'would_lock_out', 'precondition_failed'],
       handler: async ({ caller, param, query }) => ({
         status: 200,
         body: await suspendTenant(parts, caller, param('id'), query.force === true),

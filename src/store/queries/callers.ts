@@ -20,6 +20,7 @@ import { type Prepared, runPrepared } from '../prepared.ts';
 import { keyRecord, policyRecords, sessionRecord, tenantRecord, userRecord } from '../rows.ts';
 import { sentTogether } from '../together.ts';
 import type { Transaction } from '../transaction.ts';
+import { ADMINISTRATORS_LOCK } from './administrators.ts';
 
 /** The credential that a caller proved itself with. */
 export type HeldCredential =
@@ -74,17 +75,13 @@ const STATEMENTS = {
     name: 'hold_turns',
     text: 'select hold_turn(name, alone) from unnest($1::text[], $2::boolean[]) as turns(name, alone)',
   },
-  /** All active local ones, if the change writes one of them: then it counts them later, and must not wait for another that does. */
+  /** If the change writes one of them: then it counts later who remains, and waits before it locks a row that another such change needs. */
   administrators: {
     name: 'hold_administrators',
-    text: `select from users u
-      where exists (
-          select from user_roles r join users w on w.id = r.user_id
-          where r.role_name = '${ADMIN}' and r.source = 'manual' and ((w.id = $1 and w.tenant_id = $2) or w.tenant_id = $3)
-        )
-        and u.source = 'local' and u.status = 'active'
-        and u.id in (select user_id from user_roles where role_name = '${ADMIN}' and source = 'manual')
-      order by u.id for update of u`,
+    text: `select pg_advisory_xact_lock(${ADMINISTRATORS_LOCK}) where exists (
+      select from user_roles r join users u on u.id = r.user_id
+      where r.role_name = '${ADMIN}' and r.source = 'manual' and ((u.id = $1 and u.tenant_id = $2) or u.tenant_id = $3)
+    )`,
   },
   user: inBothModes('hold_user', `select u.id, u.tenant_id, ${USER_STATUS} as status from users u where u.id = $1`),
   session: inBothModes(

@@ -2,7 +2,6 @@
 
 import { Fault } from '../../domain/errors.ts';
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
-import { ADMIN } from '../../domain/roles.ts';
 import type { Queryable } from '../queryable.ts';
 import { storedTenant, storedUser } from './rows.ts';
 import { type NewUser, type StoredUser, toUser, USER, type UserRow } from './users.ts';
@@ -120,23 +119,6 @@ export async function countOtherUsers(q: Queryable, tenant: TenantId): Promise<n
     { tenant },
   );
   return rows[0]?.n ?? 0;
-}
-
-export interface Administrator {
-  readonly id: UserId;
-  readonly tenantId: TenantId;
-  readonly tenantActive: boolean;
-}
-
-/** The active local users who hold `admin` by hand. */
-export async function localAdministrators(q: Queryable): Promise<readonly Administrator[]> {
-  const { rows } = await q.raw<{ rows: { id: string; tenant_id: string; tenant_active: boolean }[] }>(
-    `select u.id, u.tenant_id, t.status = 'active' as tenant_active
-     from users u join user_roles r on r.user_id = u.id join tenants t on t.id = u.tenant_id
-     where r.role_name = :role and r.source = 'manual' and u.source = 'local' and u.status = 'active'`,
-    { role: ADMIN },
-  );
-  return rows.map((row) => ({ id: storedUser(row.id), tenantId: storedTenant(row.tenant_id), tenantActive: row.tenant_active }));
 }
 
 export interface RoleHolder {

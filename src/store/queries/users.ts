@@ -146,20 +146,6 @@ export async function lockUsers(q: Queryable, ids: readonly UserId[]): Promise<v
   await q.raw('select from users where id = any(cast(:ids as text[])) order by id for no key update', { ids });
 }
 
-/**
- * Holds every active local holder of a role across the platform, in a stable order, and answers who they are. Two who take the role
- * from each other at once are served one after the other, and the second sees what the first did.
- */
-export async function lockLocalHolders(q: Queryable, role: RoleName): Promise<readonly UserId[]> {
-  const { rows } = await q.raw<{ rows: { id: string }[] }>(
-    `select u.id from users u join user_roles r on r.user_id = u.id
-     where r.role_name = :role and r.source = 'manual' and u.source = 'local' and u.status = 'active'
-     order by u.id for update of u, r`,
-    { role },
-  );
-  return rows.map((row) => storedUser(row.id));
-}
-
 export interface NewUser {
   readonly id: UserId;
   readonly tenantId: TenantId;
