@@ -1,7 +1,7 @@
 /** The first administrator, made when there is none; and the way back in for an operator who lost the password. */
 
 import { Refusal } from '../domain/errors.ts';
-import { DEFAULT_TENANT, makeId } from '../domain/ids.ts';
+import { DEFAULT_TENANT, makeId, type TenantId } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
 import {
   ensureDefaultTenant,
@@ -10,6 +10,7 @@ import {
   insertFirstUser,
   lockAdministrators,
   raiseToAdministrator,
+  type UserToRaise,
 } from '../store/queries/administrators.ts';
 import { insertAudit } from '../store/queries/audit.ts';
 import { discardPasswordSetups } from '../store/queries/credentials.ts';
@@ -42,6 +43,11 @@ export interface MadeAdministrator {
   readonly madePassword: string | undefined;
 }
 
+export interface ResetAdministrator extends MadeAdministrator {
+  /** The tenant that the administrator belongs to. */
+  readonly tenantId: TenantId;
+}
+
 export type BootstrapOutcome = { readonly kind: 'present' } | ({ readonly kind: 'made' } & MadeAdministrator);
 
 /**
@@ -65,18 +71,19 @@ export async function bootstrap(parts: BootstrapParts, settings: AdministratorSe
 }
 
 /**
- * Gives the user of that e-mail a new password, the role `admin` and the status active, and ends its sessions; makes the user when
- * there is none. For whoever runs the server: no caller is asked.
- * @throws Refusal `invalid_field` when the given password is refused, `already_exists` when the e-mail is a directory user's
+ * Gives the user of that email address a new password and the role `admin`, and ends its sessions; makes the user, in the tenant `default`,
+ * when there is none. For the operator of the server: there is no caller.
+ * @throws Refusal `invalid_field` when the given password is refused; `already_exists` when the user could not log in with it, because it
+ *   belongs to a directory, is deactivated, or its tenant is suspended. Then nothing has changed.
  */
-export async function resetAdmin(parts: BootstrapParts, settings: AdministratorSettings): Promise<MadeAdministrator> {
+export async function resetAdmin(parts: BootstrapParts, settings: AdministratorSettings): Promise<ResetAdministrator> {
   const { made, email, hash } = await prepare(parts, settings);
-  await transaction(parts.db, async (trx) => {
+  const tenantId = await transaction(parts.db, async (trx) => {
     await lockAdministrators(trx);
     await ensureDefaultTenant(trx);
-    await raise(parts, trx, email, hash, 'user.reset_admin');
+    return raise(parts, trx, email, hash, 'user.reset_admin');
   });
-  return { email, madePassword: made };
+  return { email, tenantId, madePassword: made };
 }
 
 interface Prepared {
@@ -110,13 +117,13 @@ async function raise(
   email: string,
   hash: string,
   action: 'user.bootstrap' | 'user.reset_admin',
-): Promise<void> {
+): Promise<TenantId> {
   const existing = await holdUserByEmail(trx, email);
-  if (existing?.source === 'ldap') {
-    throw new Refusal('already_exists', `${email} is a user of the directory: choose another e-mail address.`, {
-      param: 'bootstrap.email',
-    });
+  const obstacle = existing && obstacleOf(existing);
+  if (obstacle !== undefined) {
+    throw new Refusal('already_exists', `${email} ${obstacle} ${WAY_IN}`, { param: 'bootstrap.email' });
   }
+  const tenantId = existing?.tenantId ?? DEFAULT_TENANT;
   const id = existing?.id ?? makeId('usr', parts.now(), parts.random(10));
   if (existing === undefined) await insertFirstUser(trx, { id, email });
   await raiseToAdministrator(trx, id, hash);
@@ -126,7 +133,7 @@ async function raise(
   await insertAudit(trx, {
     actorType: 'system',
     actorId: undefined,
-    tenantId: existing?.tenantId ?? DEFAULT_TENANT,
+    tenantId,
     address: undefined,
     action,
     targetType: 'user',
@@ -136,4 +143,17 @@ async function raise(
     after: { email, role: 'admin' },
     requestId: undefined,
   });
+  return tenantId;
+}
+
+/** The tenant `default` is never suspended, so a new user of it can always log in. */
+const WAY_IN =
+  'Nothing has changed. Choose an email address that no user has, with --email or as bootstrap.email: it becomes a new administrator of the tenant default, who can put this right.';
+
+/** Why a user could not log in with a password; undefined = it could. */
+function obstacleOf({ source, status, tenantId, tenantActive }: UserToRaise): string | undefined {
+  if (source === 'ldap') return 'is a user of a directory, which keeps its password.';
+  if (status !== 'active') return `is deactivated (tenant ${tenantId}): an administrator can activate it.`;
+  if (!tenantActive) return `is a user of the tenant ${tenantId}, which is suspended: an administrator can activate it.`;
+  return undefined;
 }

@@ -5,9 +5,9 @@ import { migrate } from '../store/migrate.ts';
 import type { Arguments } from './arguments.ts';
 import { withStore } from './with-store.ts';
 
-/** Gives the administrator a new password: `bootstrap.password` when it is set, else one that is made and printed once. */
+/** Gives the administrator a new password (default: one that is made and printed once), and prints the tenant that it belongs to. */
 export async function resetAdminCommand(args: Arguments): Promise<number> {
-  const { email, madePassword } = await withStore(args, async ({ db }, { config, secrets }) => {
+  const { email, tenantId, madePassword } = await withStore(args, async ({ db }, { config, secrets }) => {
     await migrate(db);
     const passwords = await Passwords.start();
     return resetAdmin(
@@ -17,7 +17,7 @@ export async function resetAdminCommand(args: Arguments): Promise<number> {
   });
   const password = madePassword === undefined ? 'the configured bootstrap.password' : madePassword;
   process.stdout.write(
-    `Administrator: ${email}\nPassword:      ${password}\nIts sessions have ended. This password is not shown again.\n`,
+    `Administrator: ${email}\nTenant:        ${tenantId}\nPassword:      ${password}\nIts sessions have ended. This password is not shown again.\n`,
   );
   return 0;
 }

@@ -101,11 +101,11 @@ describe('the first start', () => {
 });
 
 describe('resetting the administrator', () => {
-  test('sets a new password, activates, gives the role back and ends the sessions', async () => {
+  test('sets a new password, gives the role back, ends the sessions and names the tenant', async () => {
     const id = await addPerson(database.db, { email: 'admin@localhost', tenant: 'acme', roles: ['developer'] });
     const before = await login('admin@localhost', PASSWORD);
-    await database.db.knex('users').where({ id }).update({ status: 'deactivated' });
-    const { madePassword = '' } = await resetAdmin(parts, SETTINGS);
+    const { madePassword = '', tenantId } = await resetAdmin(parts, SETTINGS);
+    expect(tenantId).toBe('acme');
     expect((await login('admin@localhost', PASSWORD)).status).toBe(401);
     const reply = await login('admin@localhost', madePassword);
     expect(reply.status).toBe(200);
@@ -118,11 +118,30 @@ describe('resetting the administrator', () => {
     });
   });
 
+  test.each([
+    ['a deactivated user', /is deactivated \(tenant acme\)/, `update users set status = 'deactivated'`],
+    ['a user of a suspended tenant', /tenant acme, which is suspended/, `update tenants set status = 'suspended'`],
+    ['a user of a directory', /is a user of a directory/, `update users set source = 'ldap', password_hash = null`],
+  ])('refuses %s, which could not log in, and says how an operator gets in', async (_who, reason, state) => {
+    await addPerson(database.db, { email: 'admin@localhost', tenant: 'acme', roles: ['admin'] });
+    await database.db.knex.raw(state);
+    const before = await everythingStored(database.db);
+    const message = await resetAdmin(parts, SETTINGS).catch((error: unknown) => String(error));
+    expect(message).toMatch(reason);
+    expect(message).toContain('Choose an email address that no user has, with --email');
+    expect(await everythingStored(database.db)).toBe(before);
+    const { madePassword = '', tenantId } = await resetAdmin(parts, { ...SETTINGS, email: 'way-in@localhost' });
+    expect(tenantId).toBe('default');
+    const reply = await login('way-in@localhost', madePassword);
+    expect((await profileOf(reply)).json).toMatchObject({ tenant_id: 'default', platform_admin: true });
+  });
+
   test('makes one where there is none, and lets a blocked one in', async () => {
     for (let i = 0; i < 11; i++) await login('root@localhost', 'a wrong guess');
     expect((await login('root@localhost', PASSWORD)).status).toBe(429);
     expect(await resetAdmin(parts, { email: 'root@localhost', password: PASSWORD })).toEqual({
       email: 'root@localhost',
+      tenantId: 'default',
       madePassword: undefined,
     });
     expect((await login('root@localhost', PASSWORD)).status).toBe(200);

@@ -307,10 +307,28 @@ describe('beside a server that runs', () => {
     expect(await gate.decide(admin)).toBe('allow');
     const { code, stdout, stderr } = await stand.run(['reset-admin'], env);
     expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^Tenant: +default$/m);
     const password = /^Password: +(\S+)$/m.exec(stdout)?.[1] ?? '';
     await becomes('the old session is over', 'invalid_credential', () => gate.decide(admin), 10_000);
     expect((await tryLogin(server.http, ADMIN)).status).toBe(401);
     admin = await login(server.http, { email: ADMIN.email, password });
     expect(await gate.decide(admin)).toBe('allow');
+  });
+
+  it('reset-admin refuses a user that could not log in, exits 1 and says how to get in', async () => {
+    const { knex } = database.db;
+    await knex('tenants').insert({ id: 'closed', name: 'Closed', status: 'suspended' });
+    await knex('users').insert({
+      id: 'usr_00000000000000000000000009',
+      tenant_id: 'closed',
+      email: 'closed@example.test',
+      name: 'Closed',
+    });
+    const refused = await stand.run(['reset-admin', '--email', 'closed@example.test'], env);
+    expect([refused.code, refused.stdout]).toEqual([1, '']);
+    expectOneSentence(refused, /^closed@example\.test is a user of the tenant closed, which is suspended: .* with --email /);
+    const other = await stand.run(['reset-admin', '--email', 'way-in@example.test'], env);
+    const password = /^Password: +(\S+)$/m.exec(other.stdout)?.[1] ?? '';
+    expect((await tryLogin(server.http, { email: 'way-in@example.test', password })).status).toBe(200);
   });
 });
