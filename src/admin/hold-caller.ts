@@ -18,7 +18,7 @@ import type { Caller } from './caller.ts';
 
 const HELD: unique symbol = Symbol('held');
 
-/** A caller as it is inside a transaction, and stays until that ends. Only `holdCaller` returns one. */
+/** A caller as it is inside a transaction, and stays until that ends. Only `holdCaller` and `heldMaker` return one. */
 export interface HeldCaller extends Caller {
   readonly [HELD]: true;
 }
@@ -60,6 +60,11 @@ export async function holdCaller(trx: Transaction, caller: Caller, writes: Writt
   const held: HeldCaller = { ...caller, principal, snapshot, nowMs: rows.nowMs, [HELD]: true };
   if (held.access !== 'any' && held.access !== 'use-case') authorize(held, held.access);
   return held;
+}
+
+/** @param maker the maker of a one-time token, read from rows that the transaction has locked */
+export function heldMaker(maker: Caller): HeldCaller {
+  return { ...maker, [HELD]: true };
 }
 
 function credentialOf({ principal, keyDigest }: Caller): HeldCredential {

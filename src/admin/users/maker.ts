@@ -20,6 +20,7 @@ import type { Transaction } from '../../store/transaction.ts';
 import { authorize } from '../authorize.ts';
 import type { Caller } from '../caller.ts';
 import { mayActOnUser } from '../escalation.ts';
+import { heldMaker } from '../hold-caller.ts';
 import { recordOf } from '../policies/record.ts';
 
 export function makerOf({ principal, address }: Caller): TokenMaker {
@@ -78,7 +79,7 @@ async function provedMaker(trx: Transaction, maker: Exclude<TokenMaker, { kind: 
   if (maker.kind === 'user') {
     const user = await findUser(trx, tenantId, maker.id);
     if (user === undefined) return refused('maker_missing');
-    if (user.status !== 'active') return refused('maker_deactivated');
+    if (!isActive(user)) return refused('maker_deactivated');
     const roles = rolesOf(user);
     const platformAdmin = roles.includes(ADMIN);
     return {
@@ -93,8 +94,13 @@ async function provedMaker(trx: Transaction, maker: Exclude<TokenMaker, { kind: 
   if (key.userId === undefined) return { kind: 'proved', principal: keyPrincipal(key, undefined) };
   const owner = await findUser(trx, tenantId, key.userId);
   if (owner === undefined) return refused('maker_missing');
-  if (owner.status !== 'active') return refused('maker_deactivated');
+  if (!isActive(owner)) return refused('maker_deactivated');
   return { kind: 'proved', principal: keyPrincipal(key, { id: owner.id, roles: rolesOf(owner) }) };
+}
+
+/** A user whom its directory suspends counts as deactivated. */
+function isActive({ status, directoryStatus }: StoredUser): boolean {
+  return status === 'active' && (directoryStatus === null || directoryStatus === 'active');
 }
 
 function keyPrincipal(key: StoredKey, owner: { id: UserId; roles: readonly RoleName[] } | undefined): Principal {
@@ -113,7 +119,10 @@ async function refusalOf(
   user: StoredUser,
 ): Promise<MakerRefusal | undefined> {
   const snapshot = await lockedSnapshot(trx, principal, user);
-  const caller: Caller = { principal, snapshot, tenant, everyTenant: false, address, requestId, nowMs: setup.madeAtMs };
+  const caller = heldMaker({
+    ...{ principal, snapshot, tenant, everyTenant: false, address, requestId, nowMs: setup.madeAtMs },
+    ...{ keyDigest: undefined, access: 'admin:users' },
+  });
   try {
     authorize(caller, 'admin:users');
     await mayActOnUser(trx, caller, user);

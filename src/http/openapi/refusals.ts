@@ -144,7 +144,7 @@ export const EXPLAINED: Readonly<Record<ErrorCode, string>> = {
   already_exists: 'The name, id or e-mail address is taken.',
   in_use: 'Something still depends on it, or something else is in use in its place.',
   revoked: 'The key is revoked, for good.',
-  last_admin: 'It is the last active local administrator.',
+  last_admin: 'No other active local administrator of an active tenant could log in.',
   would_lock_out: 'It would shut its author out; `force=true` does it all the same.',
   quota_exceeded: "The tenant's quota is used up.",
   idempotency_in_progress: 'The first request with this Idempotency-Key is still running.',
