@@ -105,7 +105,10 @@ export async function quotaUnderStreams(): Promise<{ readonly rows: readonly Row
     other: tally.other,
     seconds: seconds.toFixed(1),
   };
-  printTable(`A monthly quota of ${QUOTA} tokens, ${SERVERS} servers, ${MAX_TOKENS * CHOICES} reserved for each request`, [row]);
+  printTable(
+    `A monthly quota of ${QUOTA} tokens, ${SERVERS} servers, ${MAX_TOKENS * CHOICES} reserved for the answers to each request`,
+    [row],
+  );
   const broken: string[] = [];
   if (overshoot > bound) broken.push(`the quota was passed by ${overshoot} tokens`);
   if (booked.spent !== ledger) broken.push(`${booked.spent} tokens booked, ${ledger} in the ledger`);

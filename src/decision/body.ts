@@ -15,10 +15,11 @@ import {
   skipPlain,
   skipSpace,
   skipString,
+  skipText,
   skipValue,
 } from './json-bytes.ts';
 import { nameAt } from './known-names.ts';
-import { MAX_CHOICES, MAX_COLLECTIONS, MAX_MEMBERS, MAX_RESOURCE_NAME } from './limits.ts';
+import { BYTES_PER_TOKEN, MAX_CHOICES, MAX_COLLECTIONS, MAX_MEMBERS, MAX_PROMPTS, MAX_RESOURCE_NAME } from './limits.ts';
 import { noNames, type ReadMember, takeName } from './members.ts';
 import { type CheckInput, type HeaderValue, REPEATED } from './model.ts';
 
@@ -32,6 +33,10 @@ export interface BodyFacts {
   readonly smallestLimit: number | undefined;
   /** How many answers are asked for: the larger of `n` and `best_of`, at least 1. */
   readonly choices: number;
+  /** How many prompts a request for completions has; 1 on other routes. */
+  readonly prompts: number;
+  /** The estimate of what the request costs before its answer, in tokens. */
+  readonly promptTokens: number;
 }
 
 export interface BodyProblem {
@@ -85,6 +90,7 @@ interface Reading {
   largestLimit: number | undefined;
   smallestLimit: number | undefined;
   choices: number;
+  prompts: number;
   /** Set where reading went wrong. */
   problem: BodyProblem | undefined;
 }
@@ -110,7 +116,7 @@ function readText(text: JsonText, start: number, end: number, member: ReadMember
 
 /** One string that names something. @returns the position after it; a problem is in `into` */
 function readName(text: JsonText, at: number, member: 'model' | 'collection', into: Reading): number {
-  const after = byteAt(text, at) === QUOTE ? skipString(text, at + 1) : at;
+  const after = byteAt(text, at) === QUOTE ? skipText(text, at + 1) : at;
   if (after < 0) return after;
   if (after === at) {
     into.problem = problem(`"${member}" must be a string.`, member);
@@ -124,6 +130,9 @@ function readName(text: JsonText, at: number, member: 'model' | 'collection', in
 
 const TOO_MANY_COLLECTIONS = `A request may name at most ${MAX_COLLECTIONS} collections.`;
 
+const TOO_MANY_PROMPTS = `A request may have at most ${MAX_PROMPTS} prompts.`;
+const WRONG_PROMPT = '"prompt" must be a string, a list of strings, a list of token ids, or a list of such lists.';
+
 function readNames(text: JsonText, start: number, into: Reading): number {
   const wrong = (detail: string): number => {
     into.problem = problem(detail, 'collections');
@@ -136,7 +145,7 @@ function readNames(text: JsonText, start: number, into: Reading): number {
   if (byteAt(text, at) === CLOSE_ARRAY) return at + 1;
   for (;;) {
     if (byteAt(text, at) !== QUOTE) return wrong('"collections" must be an array of strings.');
-    const after = skipString(text, at + 1);
+    const after = skipText(text, at + 1);
     if (after < 0) return after;
     const name = readText(text, at + 1, after - 1, 'collections');
     if (typeof name !== 'string') {
@@ -186,6 +195,40 @@ function readBoolean(text: JsonText, at: number, member: ReadMember, into: Readi
   return skipValue(text, at, 1);
 }
 
+/** What an element of `prompt` is: a token id of the one prompt, or a prompt by itself as text or as token ids. */
+function elementKind(code: number): 'id' | 'text' | 'ids' | undefined {
+  if (code === QUOTE) return 'text';
+  if (code === OPEN_ARRAY) return 'ids';
+  return code === 0x2d || (code >= 0x30 && code <= 0x39) ? 'id' : undefined;
+}
+
+/** Counts the prompts: one text, a list of texts, the token ids of one prompt, or a list of such lists. */
+function readPrompts(text: JsonText, start: number, into: Reading): number {
+  const wrong = (detail: string): number => {
+    into.problem = problem(detail, 'prompt');
+    return start;
+  };
+  const code = byteAt(text, start);
+  if (code === QUOTE) return skipText(text, start + 1);
+  if (code !== OPEN_ARRAY) return wrong(WRONG_PROMPT);
+  let at = skipSpace(text, start + 1);
+  if (byteAt(text, at) === CLOSE_ARRAY) return at + 1;
+  const kind = elementKind(byteAt(text, at));
+  for (let elements = 1; ; elements++) {
+    if (kind === undefined || elementKind(byteAt(text, at)) !== kind) return wrong(WRONG_PROMPT);
+    if (kind !== 'id') into.prompts = elements;
+    else text.promptBytes += BYTES_PER_TOKEN;
+    if (into.prompts > MAX_PROMPTS) return wrong(TOO_MANY_PROMPTS);
+    at = skipValue(text, at, 2);
+    if (at < 0) return at;
+    at = skipSpace(text, at);
+    const next = byteAt(text, at);
+    if (next === CLOSE_ARRAY) return at + 1;
+    if (next !== COMMA) return ~at;
+    at = skipSpace(text, at + 1);
+  }
+}
+
 /** One member's value. @returns the position after it, or negative; a value of the wrong type is in `into.problem` */
 function readMember(text: JsonText, at: number, member: ReadMember, into: Reading): number {
   // null is absent; whether it is spelt in full, the reader sees.
@@ -204,14 +247,16 @@ function readMember(text: JsonText, at: number, member: ReadMember, into: Readin
     case 'max_completion_tokens':
     case 'max_output_tokens':
       return readInteger(text, at, member, into);
+    case 'prompt':
+      return readPrompts(text, at, into);
     default:
       return member satisfies never;
   }
 }
 
 /** The members of the object that begins at `start`. @returns the position after it, or negative */
-function readObject(text: JsonText, start: number, into: Reading): number {
-  const seen = noNames();
+function readObject(text: JsonText, start: number, readsPrompts: boolean, into: Reading): number {
+  const seen = noNames(readsPrompts);
   let at = skipSpace(text, start + 1);
   if (byteAt(text, at) === CLOSE_OBJECT) return at + 1;
   for (let members = 1; ; members++) {
@@ -242,8 +287,11 @@ function readObject(text: JsonText, start: number, into: Reading): number {
   }
 }
 
-/** Reads the bytes of one body. */
-export function readJsonBody(bytes: Uint8Array): BodyResult {
+/**
+ * Reads the bytes of one body.
+ * @param readsPrompts whether the route takes prompts for completions, so that `prompt` is read
+ */
+export function readJsonBody(bytes: Uint8Array, readsPrompts = false): BodyResult {
   const text = jsonText(bytes);
   const start = skipSpace(text, 0);
   if (byteAt(text, start) !== OPEN_OBJECT) return start === bytes.length ? EMPTY : NOT_OBJECT;
@@ -254,13 +302,14 @@ export function readJsonBody(bytes: Uint8Array): BodyResult {
     largestLimit: undefined,
     smallestLimit: undefined,
     choices: 1,
+    prompts: 1,
     problem: undefined,
   };
-  const after = readObject(text, start, into);
+  const after = readObject(text, start, readsPrompts, into);
   if (into.problem !== undefined) return into.problem;
   if (after < 0) return notJson(after);
   if (skipSpace(text, after) !== bytes.length) return AFTER_END;
-  const { model, collection, collections, largestLimit, smallestLimit, choices } = into;
+  const { model, collection, collections, largestLimit, smallestLimit, choices, prompts } = into;
   if (collection !== undefined && collections.length === MAX_COLLECTIONS) return problem(TOO_MANY_COLLECTIONS, 'collections');
   return {
     kind: 'body',
@@ -269,13 +318,18 @@ export function readJsonBody(bytes: Uint8Array): BodyResult {
     largestLimit,
     smallestLimit,
     choices,
+    prompts,
+    promptTokens: Math.ceil(text.promptBytes / BYTES_PER_TOKEN),
   };
 }
 
-/** Line 11: the body as the routes that take something from it ask for it. */
-export function readBody(input: Pick<CheckInput, 'body' | 'bodyPartial' | 'contentType' | 'contentEncoding'>): BodyResult {
+/** Step 11, body: reads the body of a route that takes something from it. */
+export function readBody(
+  input: Pick<CheckInput, 'body' | 'bodyPartial' | 'contentType' | 'contentEncoding'>,
+  readsPrompts = false,
+): BodyResult {
   if (input.bodyPartial) return TOO_LARGE;
   if (!isJsonType(input.contentType)) return WRONG_TYPE;
   if (input.contentEncoding !== undefined) return ENCODED;
-  return input.body.length === 0 ? EMPTY : readJsonBody(input.body);
+  return input.body.length === 0 ? EMPTY : readJsonBody(input.body, readsPrompts);
 }

@@ -12,7 +12,7 @@ interface BuiltinSpec extends Omit<RouteSpec, 'method' | 'path'> {
 const SPECS: readonly BuiltinSpec[] = [
   {
     methods: ['POST'],
-    paths: ['/v1/chat/completions', '/v1/completions', '/v1/responses'],
+    paths: ['/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/messages'],
     permission: 'chat:write',
     model: 'body',
     tokens: true,

@@ -139,9 +139,9 @@ function conclude(match: Matched, asked: Question, body: BodyFacts | undefined, 
   const { principal, resources } = asked;
   const { max_tokens_per_request: tenantLimit, default_model: tenantModel } = tenant.settings;
   const metered = line.tokens ? body : undefined;
-  const askedTokens = metered?.largestLimit;
-  if (askedTokens !== undefined && tenantLimit !== undefined && askedTokens > tenantLimit) {
-    const detail = `The request asks for ${askedTokens} tokens; the tenant allows ${tenantLimit} a request.`;
+  const largest = metered?.largestLimit;
+  if (largest !== undefined && tenantLimit !== undefined && largest > tenantLimit) {
+    const detail = `The request asks for ${largest} tokens; the tenant allows ${tenantLimit} a request.`;
     return { ...deny('max_tokens_exceeded', detail, line, principal), param: 'max_tokens' };
   }
   const smallest = metered?.smallestLimit;
@@ -155,8 +155,9 @@ function conclude(match: Matched, asked: Question, body: BodyFacts | undefined, 
     model: modelNamed ? modelOf(resources) : undefined,
     maxTokens: !line.tokens ? undefined : smallest === undefined ? tenantLimit : Math.min(smallest, tenantLimit ?? smallest),
     defaultModel: modelNamed ? undefined : tenantModel,
-    askedTokens,
-    askedChoices: metered?.choices ?? 1,
+    askedTokens: smallest,
+    askedChoices: metered === undefined ? 1 : metered.choices * metered.prompts,
+    promptTokens: metered?.promptTokens ?? 0,
   };
 }
 
@@ -180,7 +181,7 @@ function judgePrincipal(
   if (effective === undefined || effective.id !== named.id) return deny('tenant_mismatch', OTHER_TENANT, line, principal);
   if (own.status !== 'active' || effective.status !== 'active') return deny('tenant_suspended', SUSPENDED, line, principal);
 
-  const body = line.readsBody ? readBody(input) : undefined;
+  const body = line.readsBody ? readBody(input, line.readsPrompts) : undefined;
   if (body?.kind === 'problem') {
     return { ...deny(body.code, body.detail, line, principal), ...(body.param === undefined ? {} : { param: body.param }) };
   }

@@ -3,6 +3,8 @@
  * its part begins and returns the position after it, or `~position` (negative) of the byte where the text stops being JSON.
  */
 
+import { BYTES_PER_TOKEN } from './limits.ts';
+
 /** Objects and arrays within one another, the outermost included. */
 export const MAX_DEPTH = 128;
 
@@ -10,6 +12,7 @@ export const QUOTE = 0x22;
 export const COMMA = 0x2c;
 export const COLON = 0x3a;
 export const BACKSLASH = 0x5c;
+const LETTER_U = 0x75;
 export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
 export const OPEN_ARRAY = 0x5b;
@@ -21,10 +24,15 @@ export interface JsonText {
   /** The same bytes, for reading four at once. */
   readonly words: DataView;
   readonly end: number;
+  /** Bytes that the escapes read so far take beyond the bytes of their characters in UTF-8. */
+  escapeBytes: number;
+  /** Bytes of the values read so far that a model takes for its prompt; see `skipText` and `skipValue`. */
+  promptBytes: number;
 }
 
 export function jsonText(bytes: Uint8Array): JsonText {
-  return { bytes, words: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), end: bytes.length };
+  const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return { bytes, words, end: bytes.length, escapeBytes: 0, promptBytes: 0 };
 }
 
 /** The byte at a position; 0, which is valid nowhere, after the end. */
@@ -66,7 +74,7 @@ function isHexDigit(code: number): boolean {
 /** The length of an escape by the byte after its backslash, 0 where there is no such escape. */
 const ESCAPE_LENGTH = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') ESCAPE_LENGTH[letter.charCodeAt(0)] = 2;
-ESCAPE_LENGTH[0x75] = 6;
+ESCAPE_LENGTH[LETTER_U] = 6;
 
 /** Bytes of the longest escape of one byte, `\u0061`: a string between quotes takes at most so many times the bytes of its text. */
 export const MAX_ESCAPE_BYTES = 6;
@@ -109,6 +117,18 @@ export function skipPlain({ bytes, words, end }: JsonText, start: number): numbe
   return at;
 }
 
+/** Returns the bytes in UTF-8 of the character that a valid escape stands for; each half of a surrogate pair has half of the pair's four. */
+function escapedBytes({ bytes }: JsonText, at: number): number {
+  if (bytes[at + 1] !== LETTER_U) return 1;
+  const high = (hexDigit(bytes[at + 2]) << 4) | hexDigit(bytes[at + 3]);
+  if (high === 0) return hexDigit(bytes[at + 4]) < 8 ? 1 : 2;
+  return high < 0x08 || (high >= 0xd8 && high <= 0xdf) ? 2 : 3;
+}
+
+function hexDigit(code = 0): number {
+  return code <= 0x39 ? code - 0x30 : (code | 0x20) - 0x57;
+}
+
 /** The rest of a string. @param start any position between its quotes where a character begins */
 export function skipString(text: JsonText, start: number): number {
   let at = start;
@@ -118,8 +138,43 @@ export function skipString(text: JsonText, start: number): number {
     if (code === QUOTE) return at + 1;
     const length = code === BACKSLASH ? escapeLength(text, at) : characterLength(text, at);
     if (length === 0) return ~at;
+    if (code === BACKSLASH) text.escapeBytes += length - escapedBytes(text, at);
     at += length;
   }
+}
+
+/** What an inline image, audio or file begins with. */
+const DATA = 'data:';
+
+/** Reports whether a valid string begins with `data:`, however it is escaped. */
+function isInlineData(text: JsonText, start: number): boolean {
+  let at = start;
+  for (let i = 0; i < DATA.length; i++) {
+    let code = byteAt(text, at);
+    if (code === BACKSLASH && byteAt(text, at + 1) === LETTER_U) {
+      if (byteAt(text, at + 2) !== 0x30 || byteAt(text, at + 3) !== 0x30) return false;
+      code = (hexDigit(byteAt(text, at + 4)) << 4) | hexDigit(byteAt(text, at + 5));
+      at += MAX_ESCAPE_BYTES;
+    } else {
+      at++;
+    }
+    if (code !== DATA.charCodeAt(i)) return false;
+  }
+  return true;
+}
+
+/**
+ * Skips the rest of a string that is a value, and counts the bytes of its text in UTF-8, unless it begins with `data:`.
+ * @param start the position after its opening quote
+ */
+export function skipText(text: JsonText, start: number): number {
+  const { escapeBytes } = text;
+  const first = byteAt(text, start);
+  const after = skipString(text, start);
+  // Most texts begin with neither a `d` nor an escape.
+  if (after < 0 || ((first === 0x64 || first === BACKSLASH) && isInlineData(text, start))) return after;
+  text.promptBytes += after - 1 - start - (text.escapeBytes - escapeBytes);
+  return after;
 }
 
 function skipDigits({ bytes, end }: JsonText, start: number): number {
@@ -158,7 +213,7 @@ function skipWord(text: JsonText, start: number, word: string): number {
 function skipScalar(text: JsonText, at: number): number {
   switch (byteAt(text, at)) {
     case QUOTE:
-      return skipString(text, at + 1);
+      return skipText(text, at + 1);
     case 0x74:
       return skipWord(text, at, 'true');
     case 0x66:
@@ -187,7 +242,7 @@ function skipName(text: JsonText, at: number): number {
 const open = new Uint8Array(MAX_DEPTH + 1);
 
 /**
- * Any value, without recursion.
+ * Any value, without recursion. Counts the text of its strings, and each number in an array as one token: prompts may be lists of token ids.
  * @param outer how many objects and arrays are open around it
  */
 export function skipValue(text: JsonText, start: number, outer: number): number {
@@ -211,6 +266,8 @@ export function skipValue(text: JsonText, start: number, outer: number): number 
     } else {
       at = skipScalar(text, at);
       if (at < 0) return at;
+      // Of the bytes that a scalar begins with, a quote, a minus and digits are below `:`.
+      if (code < 0x3a && code !== QUOTE && depth > 0 && open[depth] === CLOSE_ARRAY) text.promptBytes += BYTES_PER_TOKEN;
     }
     // What ends here is closed; a comma leads to the next value.
     for (;;) {

@@ -19,6 +19,10 @@ export const MAX_MEMBERS = 256;
 export const MAX_COLLECTIONS = 64;
 /** Largest `n` and `best_of`. */
 export const MAX_CHOICES = 128;
+/** Most prompts of one request for completions. */
+export const MAX_PROMPTS = 2048;
+/** Bytes of text in UTF-8 that an estimate takes for one token: English text has about as many. */
+export const BYTES_PER_TOKEN = 4;
 
 /**
  * Most work of one decision on rules, in units of about 25 ns: a policy that names the permission, a name held against a list, a piece

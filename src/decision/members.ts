@@ -13,6 +13,7 @@ export const READ_MEMBERS = [
   'stream',
   'collection',
   'collections',
+  'prompt',
 ] as const;
 export type ReadMember = (typeof READ_MEMBERS)[number];
 
@@ -96,14 +97,16 @@ const lengths = new Int32Array(MAX_COMPARED);
 
 /** The names seen in one object. */
 export interface SeenNames {
+  /** Whether `prompt` is one of the members that are read. */
+  readonly readsPrompts: boolean;
   /** Bits of the members that are read. */
   read: number;
   compared: number;
   texts: Set<string> | undefined;
 }
 
-export function noNames(): SeenNames {
-  return { read: 0, compared: 0, texts: undefined };
+export function noNames(readsPrompts: boolean): SeenNames {
+  return { readsPrompts, read: 0, compared: 0, texts: undefined };
 }
 
 function repeatsPlain(seen: SeenNames, text: JsonText, start: number, length: number): boolean {
@@ -143,7 +146,8 @@ export function takeName(
   if (end - start > (plain ? 1 : MAX_ESCAPE_BYTES) * MAX_RESOURCE_NAME) return 'too long';
   const unescaped = plain ? undefined : textOf(text, start, end);
   if (unescaped !== undefined && Buffer.byteLength(unescaped) > MAX_RESOURCE_NAME) return 'too long';
-  const name = unescaped === undefined ? classifyPlain(text, start, end - start) : classifyText(unescaped);
+  const known = unescaped === undefined ? classifyPlain(text, start, end - start) : classifyText(unescaped);
+  const name = !seen.readsPrompts && known.kind !== 'other' && known.name === 'prompt' ? OTHER : known;
   if (name.kind === 'read') {
     if ((seen.read & name.bit) !== 0) return undefined;
     seen.read |= name.bit;

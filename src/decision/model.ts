@@ -114,9 +114,11 @@ export interface Allow {
   readonly maxTokens: number | undefined;
   /** Set where the route takes a model, the body names none and the tenant has a default. */
   readonly defaultModel: string | undefined;
-  /** What metering needs of the body: the largest limit it names and how many answers it asks for. */
+  /** What metering needs of the body: the smallest token limit that it names, and how many answers it asks for, those to all prompts together. */
   readonly askedTokens: number | undefined;
   readonly askedChoices: number;
+  /** The estimate of what the request costs before its answer; 0 if the route is not metered by tokens. */
+  readonly promptTokens: number;
 }
 
 /** Postern's own HTTP module answers and authenticates by itself. */
@@ -160,6 +162,8 @@ export interface RouteLine {
   readonly counts: 'none' | 'adds-collection' | 'removes-collection';
   /** True when something is taken from the body. */
   readonly readsBody: boolean;
+  /** True when the prompts in the body are counted, because each of them has answers of its own. */
+  readonly readsPrompts: boolean;
 }
 
 /** A concrete `<resource>:<action>` with the texts that a pattern covering it may have. */

@@ -25,6 +25,9 @@ export type ParsedRoute =
 
 const METHOD = /^[A-Z][A-Z0-9!#$%&'*+.^_`|~-]*$/;
 
+/** The path of an API for completions, whose body may hold many prompts; not the one for chat completions, whose body is one prompt. */
+const COMPLETIONS = /(?<!\/chat)\/completions$/;
+
 function parsePermissions(value: string | readonly string[]): RouteLine['permissions'] | undefined {
   const texts = typeof value === 'string' ? [value] : value;
   if (texts.length > 2 || !texts.every(isPermission)) return undefined;
@@ -62,6 +65,7 @@ export function parseRoute(spec: RouteSpec, counts: RouteLine['counts'] = 'none'
     upgrade: spec.upgrade ?? false,
     counts,
     readsBody: spec.model === 'body' || spec.collection === 'body' || spec.tokens === true,
+    readsPrompts: spec.tokens === true && COMPLETIONS.test(template.text),
   };
   return { kind: 'route', line: Object.freeze(line) };
 }

@@ -77,6 +77,7 @@ function lineOf({ permission }: Ability): RouteLine {
     upgrade: false,
     counts: 'none',
     readsBody: false,
+    readsPrompts: false,
   };
 }
 

@@ -3,7 +3,7 @@
 import { DEMO_MODELS, generate, modelOf, promptOf, usageOf } from './generation.ts';
 import type { Usage } from './ledger.ts';
 import { type DemoRequest, isObject } from './request.ts';
-import { chatChunks, completionChunks, responseEvents } from './streams.ts';
+import { chatChunks, completionChunks, messageEvents, responseEvents } from './streams.ts';
 
 export type DemoAnswer =
   | { readonly kind: 'json'; readonly body: Readonly<Record<string, unknown>>; readonly metered?: Metered }
@@ -29,6 +29,7 @@ const LINES: readonly (readonly [method: string, pattern: RegExp, handler: Handl
   ['POST', /^\/v1\/chat\/completions$/, chat],
   ['POST', /^\/v1\/completions$/, completion],
   ['POST', /^\/v1\/responses$/, response],
+  ['POST', /^\/v1\/messages$/, message],
   ['POST', /^\/v1\/embeddings$/, embeddings],
   ['GET', /^\/v1\/models$/, (_request, moment) => list(DEMO_MODELS.map((id) => model(id, moment)))],
   ['GET', /^\/v1\/models\/(.+)$/, (_request, moment, name) => ({ kind: 'json', body: model(name, moment) })],
@@ -103,6 +104,21 @@ function response(request: DemoRequest, moment: Moment): DemoAnswer {
   const body = { id, object: 'response', created_at: seconds(moment), status: 'completed', model: made.model, output, usage };
   if (request.body['stream'] === true) return { kind: 'events', events: responseEvents(body, made), metered };
   return { kind: 'json', body, metered };
+}
+
+function message(request: DemoRequest, moment: Moment): DemoAnswer {
+  const id = `msg_${moment.id}`;
+  const made = generate(request);
+  const metered = { id, model: made.model, usage: made.usage };
+  const { prompt_tokens: input_tokens, completion_tokens: output_tokens } = made.usage;
+  const head = { id, type: 'message', role: 'assistant', model: made.model };
+  const stop_reason = made.finish === 'stop' ? 'end_turn' : 'max_tokens';
+  const usage = { input_tokens, output_tokens };
+  if (request.body['stream'] === true) {
+    return { kind: 'events', events: messageEvents(head, made, stop_reason, usage), metered };
+  }
+  const content = [{ type: 'text', text: made.choices[0] ?? '' }];
+  return { kind: 'json', body: { ...head, content, stop_reason, usage }, metered };
 }
 
 const DIMENSIONS = 8;

@@ -5,14 +5,14 @@ import { type DemoRequest, integerOf, isObject, stringOf } from './request.ts';
 
 export interface Generation {
   readonly model: string;
-  /** One text for each choice asked for. */
+  /** One text for each choice asked for, of each prompt. */
   readonly choices: readonly string[];
   readonly finish: 'stop' | 'length';
   readonly usage: Usage;
 }
 
 export const DEMO_MODELS = ['llama-3', 'llama-3-70b', 'mistral-small', 'text-embedding-3-small', 'gpt-secret'] as const;
-const MAX_CHOICES = 16;
+const MAX_CHOICES = 2048;
 const ECHOED_CHARS = 400;
 
 export function modelOf(request: DemoRequest): string {
@@ -27,13 +27,18 @@ export function generate(request: DemoRequest): Generation {
   const limits = [body['max_tokens'], body['max_completion_tokens'], body['max_output_tokens'], capOf(request)];
   const limit = Math.min(...limits.map((value) => integerOf(value) ?? Number.POSITIVE_INFINITY));
   const spoken = words.slice(0, limit);
-  const count = Math.min(Math.max(integerOf(body['n']) ?? 1, 1), MAX_CHOICES);
+  const count = Math.min(Math.max(integerOf(body['n']) ?? 1, 1) * promptsIn(body['prompt']), MAX_CHOICES);
   return {
     model,
     choices: Array.from({ length: count }, () => spoken.join('')),
     finish: spoken.length < words.length ? 'length' : 'stop',
     usage: usageOf(prompt, spoken.length * count),
   };
+}
+
+/** Each prompt of a list has answers of its own; a list of numbers is the token ids of one. */
+function promptsIn(prompt: unknown): number {
+  return Array.isArray(prompt) && typeof prompt[0] !== 'number' ? Math.max(1, prompt.length) : 1;
 }
 
 function capOf(request: DemoRequest): number | undefined {

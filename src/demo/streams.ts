@@ -48,6 +48,27 @@ export function responseEvents(response: Readonly<Record<string, unknown>>, made
   ];
 }
 
+/** As the Anthropic API does, the first event tells the input's tokens and a guess of the output's, the last but one the output's. */
+export function messageEvents(
+  head: Readonly<Record<string, unknown>>,
+  made: Generation,
+  stopReason: string,
+  usage: { readonly input_tokens: number; readonly output_tokens: number },
+): string[] {
+  const event = (type: string, members: object): string => `event: ${type}\n${data({ type, ...members })}`;
+  const started = { ...head, content: [], stop_reason: null, usage: { ...usage, output_tokens: 1 } };
+  return [
+    event('message_start', { message: started }),
+    event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+    ...pieces(made.choices[0] ?? '').map((text) =>
+      event('content_block_delta', { index: 0, delta: { type: 'text_delta', text } }),
+    ),
+    event('content_block_stop', { index: 0 }),
+    event('message_delta', { delta: { stop_reason: stopReason }, usage: { output_tokens: usage.output_tokens } }),
+    event('message_stop', {}),
+  ];
+}
+
 function pieces(text: string): string[] {
   return text === '' ? [] : text.split(/(?<=\s)/);
 }

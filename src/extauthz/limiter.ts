@@ -16,7 +16,7 @@ export function settlingWith(limits: Pick<Limits, 'settle' | 'renew'>): Finished
   return { finished: (request) => limits.settle(request), running: (reservation) => limits.renew(reservation) };
 }
 
-function askOf({ tenant, principal, route, askedTokens, askedChoices }: Allow): AdmitAsk {
+function askOf({ tenant, principal, route, askedTokens, askedChoices, promptTokens }: Allow): AdmitAsk {
   const { settings, quotas } = tenant;
   const key = principal.kind === 'api_key' ? principal : undefined;
   return {
@@ -27,6 +27,7 @@ function askOf({ tenant, principal, route, askedTokens, askedChoices }: Allow): 
     metered: route.tokens,
     askedTokens,
     askedChoices,
+    promptTokens,
     maxTokensPerRequest: settings.max_tokens_per_request,
     monthlyTokens: quotas.monthly_tokens,
     timezone: settings.timezone,

@@ -10,9 +10,11 @@ export interface AdmitAsk {
   readonly keyRpm: number | undefined;
   /** Whether the route spends tokens. */
   readonly metered: boolean;
-  /** The largest limit that the body names, and how many answers it asks for. */
+  /** The smallest token limit that the body names, and how many answers it asks for. */
   readonly askedTokens: number | undefined;
   readonly askedChoices: number;
+  /** The estimate of what the request costs before its answer. */
+  readonly promptTokens: number;
   readonly maxTokensPerRequest: number | undefined;
   readonly monthlyTokens: number | undefined;
   /** IANA name; undefined = UTC. */
@@ -50,9 +52,24 @@ export interface RateRefusal {
 /** More than any quota that can be kept exactly. */
 const MAX_TOKENS = 2 ** 52;
 
-/** What a request may spend: its own limit, else the estimate, within the tenant's maximum, for each answer that it asks for. */
-export function mayspend(ask: Pick<AdmitAsk, 'askedTokens' | 'askedChoices' | 'maxTokensPerRequest'>, estimate: number): number {
+/** What a request may spend, in tokens. */
+export interface Reserved {
+  /** The prompt's estimate. */
+  readonly prompt: number;
+  /** The answer's bound. */
+  readonly answer: number;
+}
+
+/**
+ * Returns what a request may spend: its prompt's estimate, and its own limit for each answer that it asks for.
+ * @param estimate the limit of a request that names none, within the tenant's maximum
+ */
+export function mayspend(
+  ask: Pick<AdmitAsk, 'askedTokens' | 'askedChoices' | 'maxTokensPerRequest' | 'promptTokens'>,
+  estimate: number,
+): Reserved {
   const each = Math.min(ask.askedTokens ?? estimate, ask.maxTokensPerRequest ?? Number.POSITIVE_INFINITY);
-  // At least one: nobody asks a model for nothing, and a quota that is used up refuses all.
-  return Math.min(MAX_TOKENS, Math.max(1, Math.ceil(each * Math.max(1, ask.askedChoices))));
+  const answer = Math.min(MAX_TOKENS, Math.ceil(each * Math.max(1, ask.askedChoices)));
+  // At least one: a quota that is used up refuses every request.
+  return { prompt: ask.promptTokens, answer: ask.promptTokens === 0 ? Math.max(1, answer) : answer };
 }

@@ -5,7 +5,7 @@
  * `settle`. Rates come first: who passes a rate limit has used it, also when a quota then refuses.
  */
 
-import { type Admission, type AdmitAsk, mayspend, type RateRefusal } from './admission.ts';
+import { type Admission, type AdmitAsk, mayspend, type RateRefusal, type Reserved } from './admission.ts';
 import { Budgets } from './budgets.ts';
 import { Calendar, type Moment } from './calendar.ts';
 import { newCounts } from './counts.ts';
@@ -49,6 +49,7 @@ export interface LimitsParts {
 type RateOutcome = RateRefusal | { readonly kind: 'passed'; readonly rate: RateState | undefined };
 
 const ADMITTED: Admission = Object.freeze({ kind: 'admitted', reservation: undefined, rate: undefined });
+const NO_TOKENS: Reserved = Object.freeze({ prompt: 0, answer: 0 });
 const UTC = 'UTC';
 const MINUTE_MS = 60_000;
 const TICK_MS = 100;
@@ -264,21 +265,22 @@ export class Limits {
   #afterRate(ask: AdmitAsk, rate: RateState | undefined, now: number | undefined): Admission | Promise<Admission> {
     if (ask.metered) return this.#spend(ask, rate, now);
     if (ask.createsCollection) return this.#createCollection(ask, rate);
-    if (ask.removesCollection) return this.#admitted('removes-collection', ask, 0, rate);
+    if (ask.removesCollection) return this.#admitted('removes-collection', ask, NO_TOKENS, rate);
     return rate === undefined ? ADMITTED : { kind: 'admitted', reservation: undefined, rate };
   }
 
   #spend(ask: AdmitAsk, rate: RateState | undefined, now: number | undefined): Admission | Promise<Admission> {
     const { monthlyTokens } = ask;
-    const amount = mayspend(ask, this.#parts.tokenEstimate);
-    if (monthlyTokens === undefined) return this.#admitted('usage', ask, amount, rate);
+    const reserved = mayspend(ask, this.#parts.tokenEstimate);
+    if (monthlyTokens === undefined) return this.#admitted('usage', ask, reserved, rate);
+    const amount = reserved.prompt + reserved.answer;
     const moment = this.#moment(ask);
-    const { id, counter } = this.#ids.issue(moment.minute, 'budget', moment.offset, amount);
+    const { id, counter } = this.#ids.issue(moment.minute, 'budget', moment.offset, reserved);
     const { period, periodEndsMs } = moment;
     const wish = { tenant: ask.tenantId, period, periodEndsMs, quota: monthlyTokens, amount, counter };
-    const reserved = this.#budgets.reserve(wish, now);
-    if (reserved instanceof Promise) return reserved.then((granted) => this.#spent(granted, id, amount, moment, rate));
-    return this.#spent(reserved, id, amount, moment, rate);
+    const outcome = this.#budgets.reserve(wish, now);
+    if (outcome instanceof Promise) return outcome.then((granted) => this.#spent(granted, id, amount, moment, rate));
+    return this.#spent(outcome, id, amount, moment, rate);
   }
 
   #spent(granted: boolean, id: string, amount: number, moment: Moment, rate: RateState | undefined): Admission {
@@ -294,9 +296,9 @@ export class Limits {
 
   #createCollection(ask: AdmitAsk, rate: RateState | undefined): Admission | Promise<Admission> {
     const { tenantId, maxCollections } = ask;
-    if (maxCollections === undefined) return this.#admitted('adds-collection', ask, 0, rate);
+    if (maxCollections === undefined) return this.#admitted('adds-collection', ask, NO_TOKENS, rate);
     const moment = this.#moment(ask);
-    const { id, counter } = this.#ids.issue(moment.minute, 'adds-collection', moment.offset, 0);
+    const { id, counter } = this.#ids.issue(moment.minute, 'adds-collection', moment.offset, NO_TOKENS);
     const { store, holder, reservationTtlMs } = this.#parts;
     this.#counts.statements += 1;
     return store
@@ -314,9 +316,9 @@ export class Limits {
     return { kind: 'refused', code: 'insufficient_quota', detail, resetsAt: undefined, rate };
   }
 
-  #admitted(kind: ReservationKind, ask: AdmitAsk, tokens: number, rate: RateState | undefined): Admission {
+  #admitted(kind: ReservationKind, ask: AdmitAsk, reserved: Reserved, rate: RateState | undefined): Admission {
     const { minute, offset } = this.#moment(ask);
-    return { kind: 'admitted', reservation: this.#ids.issue(minute, kind, offset, tokens).id, rate };
+    return { kind: 'admitted', reservation: this.#ids.issue(minute, kind, offset, reserved).id, rate };
   }
 
   #moment({ timezone }: AdmitAsk): Moment {

@@ -2,18 +2,19 @@
  * Reservation ids: what a check's answer carries, and what the end of the request is recognised by, in whichever process it is told of.
  *
  * 32 hexadecimal digits are one AES block: the holder that issued it, the minute, and a number that it never issues twice. Nobody without
- * the key can make one whose holder exists. 14 digits follow in the clear: what the request may spend, what is to be done at its end,
+ * the key can make one whose holder exists. 20 digits follow in the clear: what the request may spend, what is to be done at its end,
  * and the tenant's clock, so that a process that never saw the request books it by the same rules and into the same month.
  *
  * The blocks are made 1024 at a time by one call of the cipher.
  */
 
 import { createCipheriv, createDecipheriv } from 'node:crypto';
+import type { Reserved } from './admission.ts';
 
 /** Bytes of the key. */
 export const RESERVATION_KEY_BYTES = 16;
 /** Characters of an id. */
-export const RESERVATION_LENGTH = 46;
+export const RESERVATION_LENGTH = 52;
 
 /** What the end of the request changes. `budget`: its issuer holds tokens for it. */
 export type ReservationKind = 'usage' | 'budget' | 'adds-collection' | 'removes-collection';
@@ -26,8 +27,9 @@ export interface Reservation {
   readonly kind: ReservationKind;
   /** Of the tenant's clock at the check, minutes ahead of UTC. */
   readonly offset: number;
-  /** What the request may spend; the largest that fits where it is more. */
-  readonly tokens: number;
+  /** The prompt's estimate and the answer's bound, each at most the largest number that fits. */
+  readonly prompt: number;
+  readonly answer: number;
 }
 
 export interface IssuedId {
@@ -43,10 +45,13 @@ const POOL = 1024;
 /** Minutes are counted from 2020 on, in 3 bytes: enough for 31 years. */
 const FIRST_MINUTE = Date.UTC(2020, 0, 1) / 60_000;
 const OFFSET_BIAS = 0x8000;
-export const MAX_RESERVED_TOKENS = 0xffff_ffff;
+export const MAX_ANSWER_TOKENS = 0xffff_ffff;
+export const MAX_PROMPT_TOKENS = 0xff_ffff;
+const ANSWER_DIGITS = 8;
+const PROMPT_DIGITS = 6;
 
 const HOLDER = /^[0-9a-f]{16}$/;
-const ID = /^[0-9a-f]{46}$/;
+const ID = /^[0-9a-f]{52}$/;
 
 /** @param random 8 secure random bytes: no two processes of an installation have the same */
 export function holderName(random: Uint8Array): string {
@@ -61,10 +66,9 @@ export class ReservationIds {
   #minute = -1;
   /** Of the pool's first id. */
   #first = 0;
-  #suffix = '';
-  #suffixKind: ReservationKind | undefined;
-  #suffixOffset = 0;
-  #suffixTokens = -1;
+  #head = '';
+  #headKind: ReservationKind | undefined;
+  #headOffset = 0;
 
   /** @param holder 16 hexadecimal digits, see `holderName` */
   constructor(key: Uint8Array, holder: string) {
@@ -74,11 +78,13 @@ export class ReservationIds {
     this.#holder = Buffer.from(holder, 'hex');
   }
 
-  issue(minute: number, kind: ReservationKind, offset: number, tokens: number): IssuedId {
+  issue(minute: number, kind: ReservationKind, offset: number, reserved: Reserved): IssuedId {
     if (this.#used >= POOL || minute !== this.#minute) this.#fill(minute);
     const at = this.#used++;
     const start = at * BLOCK_DIGITS;
-    const id = this.#digits.slice(start, start + BLOCK_DIGITS) + this.#suffixOf(kind, offset, tokens);
+    const answer = digitsOf(reserved.answer, MAX_ANSWER_TOKENS, ANSWER_DIGITS);
+    const prompt = digitsOf(reserved.prompt, MAX_PROMPT_TOKENS, PROMPT_DIGITS);
+    const id = this.#digits.slice(start, start + BLOCK_DIGITS) + this.#headOf(kind, offset) + answer + prompt;
     return { id, counter: this.#first + at };
   }
 
@@ -96,7 +102,8 @@ export class ReservationIds {
       counter: plain.readUIntBE(11, 5),
       kind,
       offset: bytes.readUInt16BE(BLOCK_BYTES + 1) - OFFSET_BIAS,
-      tokens: bytes.readUInt32BE(BLOCK_BYTES + 3),
+      answer: bytes.readUInt32BE(BLOCK_BYTES + 3),
+      prompt: bytes.readUIntBE(BLOCK_BYTES + 7, PROMPT_DIGITS / 2),
     };
   }
 
@@ -117,16 +124,18 @@ export class ReservationIds {
   }
 
   /** Mostly the one before. */
-  #suffixOf(kind: ReservationKind, offset: number, tokens: number): string {
-    if (kind === this.#suffixKind && offset === this.#suffixOffset && tokens === this.#suffixTokens) return this.#suffix;
-    const bytes = Buffer.alloc(RESERVATION_LENGTH / 2 - BLOCK_BYTES);
+  #headOf(kind: ReservationKind, offset: number): string {
+    if (kind === this.#headKind && offset === this.#headOffset) return this.#head;
+    const bytes = Buffer.alloc(3);
     bytes.writeUInt8(KINDS.indexOf(kind), 0);
     bytes.writeUInt16BE(offset + OFFSET_BIAS, 1);
-    bytes.writeUInt32BE(Math.min(tokens, MAX_RESERVED_TOKENS), 3);
-    this.#suffixKind = kind;
-    this.#suffixOffset = offset;
-    this.#suffixTokens = tokens;
-    this.#suffix = bytes.toString('hex');
-    return this.#suffix;
+    this.#headKind = kind;
+    this.#headOffset = offset;
+    this.#head = bytes.toString('hex');
+    return this.#head;
   }
+}
+
+function digitsOf(tokens: number, max: number, digits: number): string {
+  return Math.min(tokens, max).toString(16).padStart(digits, '0');
 }

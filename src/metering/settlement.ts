@@ -1,20 +1,32 @@
-/** What the end of a request costs: measured where the upstream said so, reckoned by rule where it did not. */
+/** What the end of a request costs: measured if the upstream reported it, estimated by rule otherwise. */
 
+import { BYTES_PER_TOKEN } from '../decision/limits.ts';
 import { cutUtf8 } from '../domain/text.ts';
+import type { Reserved } from './admission.ts';
 import { dayOf, periodOf } from './calendar.ts';
 import type { Settlement } from './ports.ts';
 import type { Reservation } from './reservation-ids.ts';
 
-/** Whole tokens, as the upstream reported them. */
+/** What the upstream reported, in whole tokens; the answer may tell one part only. */
 export interface MeasuredUsage {
-  readonly prompt: number;
-  readonly completion: number;
+  readonly prompt: number | undefined;
+  readonly completion: number | undefined;
   /** Of the prompt, what came from a cache. */
   readonly cached: number;
-  readonly total: number;
+  /** Undefined if a part is missing and no total was told. */
+  readonly total: number | undefined;
   /** The model that answered, as it calls itself. */
   readonly model: string | undefined;
 }
+
+/** Largest count of tokens that an answer may tell. */
+export const MAX_USAGE_TOKENS = 1_000_000_000;
+
+/**
+ * What the upstream had to do with a request. `untouched`: no byte of the request went to it. `forwarded`: the request went to it, and the
+ * answer that the client got is not the upstream's, or not all of it. `answered`: it gave its answer to the end.
+ */
+export type UpstreamPart = 'untouched' | 'forwarded' | 'answered';
 
 /** One request that is over. */
 export interface FinishedUsage {
@@ -24,39 +36,47 @@ export interface FinishedUsage {
   readonly key: string | undefined;
   /** That the request asked for. */
   readonly model: string | undefined;
-  /** Undefined when the upstream did not say, or nobody could read it. */
+  /** Undefined when the upstream did not report it, or Envoy could not read it. */
   readonly usage: MeasuredUsage | undefined;
+  /** Bytes of the answer's text in UTF-8, as far as it passed; undefined if Envoy found no text of a known form. */
+  readonly textBytes: number | undefined;
   /** Of the answer; 0 = there was none. */
   readonly status: number;
-  readonly requestBytes: number;
   readonly responseBytes: number;
+  readonly upstream: UpstreamPart;
 }
 
 export type Spent = Pick<Settlement, 'prompt' | 'completion' | 'cached' | 'total' | 'estimated'>;
 
-/** English text has about four bytes to a token; what surrounds it in JSON and in events makes this an upper bound in practice. */
-const BYTES_PER_TOKEN = 4;
 const NOTHING: Spent = { prompt: 0, completion: 0, cached: 0, total: 0, estimated: false };
 /** In UTF-8. */
 const MAX_NAME_BYTES = 512;
 
 /**
- * Reported usage counts as it is, whatever the status. Without it, an answer of 2xx counts by its bytes and the request's, but never more
- * than was reserved; any other answer, and none, counts nothing.
- * @param reserved what the request might spend
+ * Reported usage counts as it is, whatever the status; a part that it does not tell is estimated. Without usage, the request counts by
+ * estimate if it went to the upstream, unless the upstream answered it with an error. The prompt's estimate is that of the check; the
+ * answer's comes from its text, within the answer's bound.
  */
-export function spentBy(finished: FinishedUsage, reserved: number): Spent {
-  const { usage, status } = finished;
-  if (usage !== undefined) {
-    const { prompt, completion, cached, total } = usage;
+export function spentBy(finished: FinishedUsage, reserved: Reserved): Spent {
+  const { usage } = finished;
+  if (usage?.total !== undefined) {
+    const { prompt = 0, completion = 0, cached, total } = usage;
     return { prompt, completion, cached, total, estimated: false };
   }
-  if (!isSuccess(status)) return NOTHING;
-  const asked = Math.ceil(finished.requestBytes / BYTES_PER_TOKEN);
-  const answered = Math.ceil(finished.responseBytes / BYTES_PER_TOKEN);
-  const total = Math.min(reserved, asked + answered);
-  const prompt = Math.min(asked, total);
-  return { prompt, completion: total - prompt, cached: 0, total, estimated: true };
+  if (usage === undefined && !isForwarded(finished)) return NOTHING;
+  const prompt = usage?.prompt ?? reserved.prompt;
+  const completion = usage?.completion ?? answerEstimate(finished, reserved.answer);
+  return { prompt, completion, cached: usage?.cached ?? 0, total: prompt + completion, estimated: true };
+}
+
+function isForwarded({ upstream, status }: FinishedUsage): boolean {
+  return upstream === 'forwarded' || (upstream === 'answered' && isSuccess(status));
+}
+
+/** The bytes of an answer without text of a known form count as if they were text; those of Envoy's own answer do not. */
+function answerEstimate({ textBytes, responseBytes, status }: FinishedUsage, bound: number): number {
+  const bytes = textBytes ?? (isSuccess(status) ? responseBytes : 0);
+  return Math.min(bound, Math.ceil(bytes / BYTES_PER_TOKEN));
 }
 
 /** @param books false where another source counts the tenant's usage */
@@ -65,7 +85,7 @@ export function settlementOf(finished: FinishedUsage, reservation: Reservation, 
   if (tenant === undefined) return undefined;
   const { holder, counter, minute, offset, kind } = reservation;
   const metered = kind === 'usage' || kind === 'budget';
-  const spent = metered && books ? spentBy(finished, reservation.tokens) : NOTHING;
+  const spent = metered && books ? spentBy(finished, reservation) : NOTHING;
   return {
     ...spent,
     holder,

@@ -1,31 +1,31 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isJsonType, readBody, readJsonBody } from '../../src/decision/body.ts';
-import { MAX_CHOICES, MAX_COLLECTIONS, MAX_MEMBERS, MAX_RESOURCE_NAME } from '../../src/decision/limits.ts';
+import { MAX_CHOICES, MAX_COLLECTIONS, MAX_MEMBERS, MAX_PROMPTS, MAX_RESOURCE_NAME } from '../../src/decision/limits.ts';
 import { type HeaderValue, REPEATED } from '../../src/decision/model.ts';
 import { checkInput } from '../support/world.ts';
 import { naiveBody } from './naive-body.ts';
 
 const encoder = new TextEncoder();
 
-function read(text: string) {
-  return readJsonBody(encoder.encode(text));
+function read(text: string, readsPrompts = false) {
+  return readJsonBody(encoder.encode(text), readsPrompts);
 }
 
 /** What was read, or `malformed`. */
-function facts(bytes: Uint8Array) {
-  const body = readJsonBody(bytes);
+function facts(bytes: Uint8Array, readsPrompts = false) {
+  const body = readJsonBody(bytes, readsPrompts);
   if (body.kind === 'problem') return 'malformed';
-  const { model, collections, largestLimit, smallestLimit, choices } = body;
-  return { model, collections, largestLimit, smallestLimit, choices };
+  const { model, collections, largestLimit, smallestLimit, choices, prompts, promptTokens } = body;
+  return { model, collections, largestLimit, smallestLimit, choices, prompts, promptTokens };
 }
 
-function naiveFacts(bytes: Uint8Array) {
-  const body = naiveBody(bytes);
+function naiveFacts(bytes: Uint8Array, readsPrompts = false) {
+  const body = naiveBody(bytes, readsPrompts);
   if (body === undefined) return 'malformed';
-  const { model, collections, limits, choices } = body;
+  const { model, collections, limits, choices, prompts, promptTokens } = body;
   const [largestLimit, smallestLimit] = limits.length === 0 ? [] : [Math.max(...limits), Math.min(...limits)];
-  return { model, collections, largestLimit, smallestLimit, choices };
+  return { model, collections, largestLimit, smallestLimit, choices, prompts, promptTokens };
 }
 
 const listedName = fc.constantFrom(
@@ -38,6 +38,7 @@ const listedName = fc.constantFrom(
   'stream',
   'collection',
   'collections',
+  'prompt',
 );
 /** A member name as JSON text: plain, partly escaped, or in another case. */
 const nameText = fc.oneof(
@@ -61,6 +62,7 @@ const nameText = fc.oneof(
       '"max_to\u212aens"',
       '"\\u017Ftream"',
       '"be\u017ft_of"',
+      '"Prompt"',
     ),
   },
   { weight: 4, arbitrary: fc.string({ unit: 'grapheme', maxLength: 4 }).map((name) => JSON.stringify(name)) },
@@ -87,6 +89,22 @@ const valueText = fc.oneof(
       '"é"',
     ),
   },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(
+      '["a","b"]',
+      '[1, -2.5e1,3]',
+      '[[1,2],[3],[]]',
+      '["a",1]',
+      '[[1],"a"]',
+      '[null]',
+      '{"a":[1,"b"],"c":2}',
+      '"data:image/png;base64,AAAA"',
+      '"\\u0064ata\\u003A,AAAA"',
+      '"\\u00E9\\ud83d\\ude42\\n\\ud800 \\u20AC日"',
+      '["Data:,AAAA","data",["data:x"]]',
+    ),
+  },
   { weight: 1, arbitrary: fc.json({ maxDepth: 3 }) },
 );
 const space = fc.constantFrom('', '', ' ', '\n\t', '\r');
@@ -104,11 +122,11 @@ const document = fc
 describe('the byte reader', () => {
   test('reads what JSON.parse and plain strings read, and refuses the rest', () => {
     fc.assert(
-      fc.property(document, (text) => {
+      fc.property(document, fc.boolean(), (text, readsPrompts) => {
         const bytes = encoder.encode(text);
-        expect(facts(bytes)).toEqual(naiveFacts(bytes));
+        expect(facts(bytes, readsPrompts)).toEqual(naiveFacts(bytes, readsPrompts));
       }),
-      { numRuns: 1500 },
+      { numRuns: 3000 },
     );
   });
 
@@ -289,6 +307,43 @@ describe('a body is read', () => {
     expect(read(`{${spelt(longer)}:1}`).kind).toBe('problem');
     expect(read(`{${JSON.stringify(longest)}:1}`).kind).toBe('body');
     expect(read(`{${JSON.stringify(longer)}:1}`).kind).toBe('problem');
+  });
+
+  test.each([
+    ['a text', '"a"', 1],
+    ['a list of texts', '["a","b","c"]', 3],
+    ['the token ids of one', '[1,2,3]', 1],
+    ['lists of token ids', '[[1,2],[3]]', 2],
+    ['an empty list', '[]', 1],
+    ['null', 'null', 1],
+    ['2,048 texts', JSON.stringify(Array.from({ length: MAX_PROMPTS }, () => 'a')), MAX_PROMPTS],
+    ['100,000 token ids', JSON.stringify(Array.from({ length: 100_000 }, () => 7)), 1],
+  ])('prompts for completions are counted: %s', (_, prompt, prompts) => {
+    expect(read(`{"prompt":${prompt}}`, true)).toMatchObject({ kind: 'body', prompts });
+    expect(read(`{"prompt":${prompt}}`, false)).toMatchObject({ kind: 'body', prompts: 1 });
+  });
+
+  test.each([
+    ['2,049 texts', JSON.stringify(Array.from({ length: MAX_PROMPTS + 1 }, () => 'a'))],
+    ['2,049 lists of token ids', JSON.stringify(Array.from({ length: MAX_PROMPTS + 1 }, () => [1]))],
+    ['texts and token ids', '["a",1]'],
+    ['a number', '1'],
+    ['an object', '{"text":"a"}'],
+    ['true', 'true'],
+    ['nothing in a list', '[null]'],
+  ])('prompts for completions may not be %s', (_, prompt) => {
+    expect(read(`{"prompt":${prompt}}`, true)).toMatchObject({ code: 'malformed_body', param: 'prompt' });
+    expect(read(`{"prompt":${prompt}}`, false)).toMatchObject({ kind: 'body', prompts: 1 });
+  });
+
+  test.each([
+    ['strings at any depth', '{"model":"abc","messages":[{"role":"user","content":[{"text":"12345"}]}]}', 12],
+    ['no names of members, numbers and other words', '{"temperature":0.75,"stream":true,"stop":null,"x":{"y":1}}', 0],
+    ['strings by their characters in UTF-8, however they are escaped', '{"x":"é\\u00e9\\n\\ud83d\\ude42日"}', 12],
+    ['no inline data', '{"x":["data:image/png;base64,AAAA","\\u0064ata:,AAAA","data:","Data:","data"]}', 9],
+    ['each number in a list as a token', '{"input":[1,2,3],"y":[[4],{"z":5}]}', 16],
+  ])('the estimate of the prompt takes %s', (_, text, bytes) => {
+    expect(read(text)).toMatchObject({ promptTokens: Math.ceil(bytes / 4) });
   });
 
   test('n and best_of are at most 128', () => {

@@ -4,6 +4,7 @@ import { compileGrant, compilePolicies, compileTenant } from '../../src/decision
 import { decide } from '../../src/decision/decide.ts';
 import { explain } from '../../src/decision/explain.ts';
 import type { CheckInput, Decision, Identity, Snapshot, UserPrincipal } from '../../src/decision/model.ts';
+import { parseRoute } from '../../src/decision/route-lines.ts';
 import { buildRouteTable, matchRoute } from '../../src/decision/routes.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
 import type { PolicyRecord, ResourceConstraints, TenantRecord } from '../../src/domain/records.ts';
@@ -172,9 +173,26 @@ describe('an allow', () => {
       model: 'm',
       defaultModel: undefined,
       maxTokens: 50,
-      askedTokens: 70,
+      askedTokens: 50,
       askedChoices: 4,
+      promptTokens: 1,
     });
+  });
+
+  test('asks for the answers to each prompt on a route for completions, built in or configured, and on no other', () => {
+    const body = new TextEncoder().encode('{"prompt":["a","b","c"],"n":2}');
+    const choices = (path: string) => {
+      const decision = ask({ method: 'POST', path, body }, keyWith(['*']));
+      return decision.kind === 'allow' ? decision.askedChoices : decision;
+    };
+    expect(['/v1/completions', '/v1/chat/completions', '/v1/responses'].map(choices)).toEqual([6, 2, 2]);
+    const configured = ['/azure/{deployment}/completions', '/azure/{deployment}/chat/completions', '/v1/generate'].map((path) => {
+      const parsed = parseRoute({ method: 'POST', path, permission: 'chat:write', tokens: true });
+      return parsed.kind === 'route' ? parsed.line.readsPrompts : parsed;
+    });
+    expect(configured).toEqual([true, false, false]);
+    const free = parseRoute({ method: 'POST', path: '/v2/completions', permission: 'chat:write', model: 'body' });
+    expect(free).toMatchObject({ line: { readsPrompts: false } });
   });
 
   test("carries the tenant's default model and limit where the body names none", () => {

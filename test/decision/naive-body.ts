@@ -5,6 +5,8 @@ export interface NaiveBody {
   readonly collections: readonly string[];
   readonly limits: readonly number[];
   readonly choices: number;
+  readonly prompts: number;
+  readonly promptTokens: number;
 }
 
 const LISTED = [
@@ -50,6 +52,34 @@ function sameButForCase(left: string, right: string): boolean {
   return left.toLowerCase() === right.toLowerCase() || left.toUpperCase() === right.toUpperCase();
 }
 
+/** The bytes of a text in UTF-8, where each half of a surrogate pair has two, also without the other one. */
+function textBytes(text: string): number {
+  let bytes = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    bytes += code < 0x80 ? 1 : code < 0x800 || (code >= 0xd800 && code <= 0xdfff) ? 2 : 3;
+  }
+  return bytes;
+}
+
+/** What a value costs as a prompt, in bytes: its strings but inline data, and each number in a list as one token. */
+function promptBytes(value: unknown): number {
+  if (typeof value === 'string') return value.startsWith('data:') ? 0 : textBytes(value);
+  if (Array.isArray(value))
+    return value.reduce<number>((sum, item) => sum + (typeof item === 'number' ? 4 : promptBytes(item)), 0);
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce<number>((sum, item) => sum + promptBytes(item), 0);
+}
+
+/** How many prompts there are; undefined = none of the forms of `prompt`. */
+function promptsIn(prompt: unknown): number | undefined {
+  if (prompt === undefined || typeof prompt === 'string') return 1;
+  if (!Array.isArray(prompt)) return undefined;
+  if (prompt.every((item) => typeof item === 'number')) return 1;
+  const same = prompt.every((item) => typeof item === 'string') || prompt.every((item) => Array.isArray(item));
+  return same && prompt.length <= 2048 ? prompt.length : undefined;
+}
+
 const bytesOf = (text: string) => new TextEncoder().encode(text).length;
 
 function isName(value: unknown): value is string {
@@ -57,7 +87,8 @@ function isName(value: unknown): value is string {
 }
 
 /** undefined = malformed. */
-export function naiveBody(bytes: Uint8Array): NaiveBody | undefined {
+export function naiveBody(bytes: Uint8Array, readsPrompts: boolean): NaiveBody | undefined {
+  const listed = readsPrompts ? [...LISTED, 'prompt'] : LISTED;
   let parsed: unknown;
   let text: string;
   try {
@@ -70,8 +101,8 @@ export function naiveBody(bytes: Uint8Array): NaiveBody | undefined {
   const found = members(text);
   if (found.length > 256 || found.some(([name]) => bytesOf(name) > 512)) return undefined;
   if (new Set(found.map(([name]) => name)).size !== found.length) return undefined;
-  if (found.some(([name]) => LISTED.some((listed) => listed !== name && sameButForCase(listed, name)))) return undefined;
-  const raw = new Map(found.filter(([name, value]) => LISTED.includes(name) && value !== 'null'));
+  if (found.some(([name]) => listed.some((one) => one !== name && sameButForCase(one, name)))) return undefined;
+  const raw = new Map(found.filter(([name, value]) => listed.includes(name) && value !== 'null'));
   for (const name of [...LIMITS, 'n', 'best_of']) if (raw.has(name) && !/^[0-9]+$/.test(raw.get(name) ?? '')) return undefined;
   if (raw.has('stream') && !['true', 'false'].includes(raw.get('stream') ?? '')) return undefined;
   const value = (name: string): unknown => (raw.has(name) ? JSON.parse(raw.get(name) ?? '') : undefined);
@@ -80,11 +111,15 @@ export function naiveBody(bytes: Uint8Array): NaiveBody | undefined {
   if (!Array.isArray(collections) || !collections.every(isName)) return undefined;
   if (collections.length + (collection === undefined ? 0 : 1) > 64) return undefined;
   if (Number(raw.get('n') ?? 0) > 128 || Number(raw.get('best_of') ?? 0) > 128) return undefined;
+  const prompts = promptsIn(value('prompt'));
+  if (prompts === undefined) return undefined;
   const number = (name: string) => Math.min(Number(raw.get(name) ?? 0), Number.MAX_SAFE_INTEGER);
   return {
     model,
     collections: [...(collection === undefined ? [] : [collection]), ...collections],
     limits: LIMITS.filter((name) => raw.has(name)).map(number),
     choices: Math.max(1, number('n'), number('best_of')),
+    prompts,
+    promptTokens: Math.ceil(promptBytes(parsed) / 4),
   };
 }

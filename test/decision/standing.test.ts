@@ -80,6 +80,7 @@ function isAllowed(ability: Ability, principal: Principal, snapshot: Snapshot, c
     upgrade: false,
     counts: 'none',
     readsBody: false,
+    readsPrompts: false,
   } as const;
   const input = checkInput({ tenant: snapshot.effective?.id, clientAddress });
   return decide({ kind: 'matched', line, resources }, input, { kind: 'proved', principal }, snapshot, 0).kind === 'allow';

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LedgerEntry, LedgerReport } from '../../src/demo/ledger.ts';
 import { startUpstream, type Upstream } from '../../src/demo/upstream.ts';
 import { USER_ID } from '../extauthz/support/little-world.ts';
+import { replacing, statOf } from '../support/envoy.ts';
 import { type Answer, send } from '../support/http.ts';
 import { type MeteredEdge, startMeteredEdge } from '../support/metered-edge.ts';
 
@@ -85,6 +86,9 @@ describe('usage is told as the upstream has it in its ledger', () => {
     ['a stream of several answers', CHAT, { messages: HELLO, n: 3, ...USAGE }],
     ['a stream of a completion', '/v1/completions', { prompt: 'Hello', ...USAGE }],
     ['a stream of a response', '/v1/responses', { input: 'Hello', stream: true }],
+    ['a message', '/v1/messages', { messages: HELLO, max_tokens: 100 }],
+    ['a stream of a message', '/v1/messages', { messages: HELLO, max_tokens: 100, stream: true }],
+    ['completions of several prompts', '/v1/completions', { prompt: ['Hello', 'again'], n: 2 }],
     ['a path with a slash at its end', `${CHAT}/`, { messages: HELLO }],
   ])('of %s', async (_name, path, body) => {
     const model = newModel();
@@ -117,11 +121,10 @@ describe('usage is told as the upstream has it in its ledger', () => {
     expect(metered.told.filter(({ reservation }) => wanted.has(reservation))).toHaveLength(asked.length);
   });
 
-  it('with the lengths of body and answer', async () => {
+  it('with the length of the answer', async () => {
     const model = newModel();
     const answer = await ask(CHAT, { model, messages: HELLO });
-    const { requestBytes, responseBytes, route } = await metered.finished(model);
-    expect(requestBytes).toBe(Buffer.byteLength(JSON.stringify({ model, messages: HELLO })));
+    const { responseBytes, route } = await metered.finished(model);
     expect(responseBytes).toBe(Buffer.byteLength(answer.body));
     expect(route).toBe('POST /v1/chat/completions');
   });
@@ -135,8 +138,15 @@ describe('what nobody measured is told as such', () => {
   it('a stream whose client did not ask for usage', async () => {
     const model = newModel();
     const answer = await ask(CHAT, { model, messages: HELLO, stream: true });
-    const { usage, status, responseBytes } = await metered.finished(model);
-    expect([usage, status, responseBytes]).toEqual([undefined, 200, Buffer.byteLength(answer.body)]);
+    const events = answer.body.split('\n\n').filter((event) => event.startsWith('data: {'));
+    const text = events.map((event) => JSON.parse(event.slice(6)).choices[0]?.delta.content ?? '').join('');
+    expect(await metered.finished(model)).toMatchObject({
+      usage: undefined,
+      textBytes: Buffer.byteLength(text),
+      status: 200,
+      responseBytes: Buffer.byteLength(answer.body),
+      upstream: 'answered',
+    });
     expect(await ledgerOf(model)).toBeUndefined();
   });
 
@@ -166,11 +176,12 @@ describe('what nobody measured is told as such', () => {
     expect(await ledgerOf(model)).toBeUndefined();
   });
 
-  it('an answer that the upstream breaks off, which the client sees as an error', async () => {
+  it('an answer that the upstream breaks off', async () => {
     const model = newModel();
-    const answer = await ask(CHAT, { model, messages: HELLO }, { 'x-demo': 'close-after=40' });
-    expect(answer.status).toBe(502);
-    expect(await metered.finished(model)).toMatchObject({ usage: undefined, status: 502 });
+    const [, incoming] = await begin({ model, messages: HELLO }, { 'x-demo': 'close-after=40' });
+    incoming.resume();
+    await new Promise((resolve) => incoming.once('close', resolve));
+    expect(await metered.finished(model)).toMatchObject({ usage: undefined, status: 200, upstream: 'forwarded' });
   });
 
   it('a client that leaves before the answer', async () => {
@@ -180,23 +191,52 @@ describe('what nobody measured is told as such', () => {
     const outgoing = request({ ...options, headers: headers({ 'x-demo': 'hang-after=0' }) });
     outgoing.on('error', () => undefined);
     outgoing.end(JSON.stringify({ model, messages: HELLO }));
-    await expect.poll(() => metered.reservations.has(model)).toBe(true);
+    await expect.poll(() => statOf(metered.edge, 'cluster.upstream.upstream_rq_active')).toBe(1);
     outgoing.destroy();
-    expect(await metered.finished(model)).toMatchObject({ usage: undefined, status: 0 });
+    expect(await metered.finished(model)).toMatchObject({ usage: undefined, status: 0, upstream: 'forwarded' });
   });
 
   it('an upstream that goes without an answer', async () => {
     const model = newModel();
     const answer = await ask(CHAT, { model, messages: HELLO }, { 'x-demo': 'close-after=0' });
     expect(answer.status).toBe(503);
-    expect(await metered.finished(model)).toMatchObject({ usage: undefined, status: 503 });
+    expect(await metered.finished(model)).toMatchObject({ usage: undefined, status: 503, upstream: 'forwarded' });
+  });
+
+  it('an upstream that is silent for too long', async () => {
+    const other = await startMeteredEdge(`127.0.0.1:${upstream.port}`, {
+      edit: replacing({ 'idle_timeout: 600s': 'idle_timeout: 0.5s' }),
+    });
+    try {
+      const body = JSON.stringify({ model: 'm', messages: HELLO });
+      const more = headers({ authorization: `Bearer ${other.world.userToken}`, 'x-demo': 'hang-after=0' });
+      expect((await send(other.edge.url, { method: 'POST', path: CHAT, headers: more, body })).status).toBe(504);
+      expect(await other.finished('m')).toMatchObject({ usage: undefined, status: 504, upstream: 'forwarded' });
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it('an upstream that cannot be reached', async () => {
+    const gone = await startUpstream('127.0.0.1', 0);
+    const other = await startMeteredEdge(`127.0.0.1:${gone.port}`);
+    await gone.close();
+    try {
+      const body = JSON.stringify({ model: 'm', messages: HELLO });
+      const authorization = `Bearer ${other.world.userToken}`;
+      const answer = await send(other.edge.url, { method: 'POST', path: CHAT, headers: headers({ authorization }), body });
+      expect(answer.status).toBe(503);
+      expect(await other.finished('m')).toMatchObject({ usage: undefined, status: 503, upstream: 'untouched' });
+    } finally {
+      await other.stop();
+    }
   });
 
   it.each([500, 429, 503])('an upstream that answers %i', async (status) => {
     const model = newModel();
     const answer = await ask(CHAT, { model, messages: HELLO }, { 'x-demo': `status=${status}` });
     expect(answer.status).toBe(status);
-    expect(await metered.finished(model)).toMatchObject({ usage: undefined, status });
+    expect(await metered.finished(model)).toMatchObject({ usage: undefined, status, upstream: 'answered' });
   });
 });
 

@@ -1,74 +1,33 @@
-/** The filters of `envoy/*.yaml` that read what an answer spent: whatever its form, they read what is in it and change nothing of it. */
+/** The filter of `envoy/*.yaml` that reads what an answer spent: whatever the answer's form, it reads what is in it and changes nothing of it. */
 
 import { isUtf8 } from 'node:buffer';
-import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
-import { type Answer, type NamedServer, send, startServer } from '../support/http.ts';
-import { type MeteredEdge, startMeteredEdge } from '../support/metered-edge.ts';
+import {
+  CHAT,
+  chat,
+  DONE,
+  EVENTS,
+  event,
+  inPieces,
+  JSON_TYPE,
+  RESPONSE,
+  startUsageEdge,
+  type UsageEdge,
+  usageOf,
+  whole,
+} from './usage-edge.ts';
 
-type Reply = (outgoing: ServerResponse) => void | Promise<void>;
-
-/** By the model that is asked for. */
-const replies = new Map<string, Reply>();
-let upstream: NamedServer;
-let metered: MeteredEdge;
+let edge: UsageEdge;
+const ask: UsageEdge['ask'] = (reply, binary) => edge.ask(reply, binary);
 
 beforeAll(async () => {
-  upstream = await startServer(async (incoming, outgoing) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of incoming) chunks.push(chunk);
-    const { model } = JSON.parse(Buffer.concat(chunks).toString());
-    await replies.get(model)?.(outgoing);
-  });
-  metered = await startMeteredEdge(upstream.address);
+  edge = await startUsageEdge();
 });
 
-afterAll(async () => {
-  await metered.stop();
-  upstream.close();
-});
-
-async function ask(reply: Reply, binary = false): Promise<[Answer, () => Promise<FinishedRequest['usage']>]> {
-  const model = `case-${replies.size}`;
-  replies.set(model, reply);
-  const headers = { authorization: `Bearer ${metered.world.userToken}`, 'content-type': 'application/json' };
-  const call = { method: 'POST', path: '/v1/chat/completions', headers, body: JSON.stringify({ model }), binary };
-  const answer = await send(metered.edge.url, call);
-  return [answer, async () => (await metered.finished(model)).usage];
-}
-
-const JSON_TYPE = { 'content-type': 'application/json' };
-const EVENTS = { 'content-type': 'text/event-stream; charset=utf-8' };
-
-/** Its length is announced. */
-const whole =
-  (body: string | Buffer, headers: Readonly<Record<string, string>> = JSON_TYPE): Reply =>
-  (outgoing) =>
-    void outgoing.writeHead(200, { 'content-length': Buffer.byteLength(body), ...headers }).end(body);
-
-/** Its length is not; every piece goes out by itself. */
-const inPieces =
-  (pieces: readonly (string | Buffer)[], headers: Readonly<Record<string, string>> = JSON_TYPE): Reply =>
-  async (outgoing) => {
-    outgoing.writeHead(200, headers);
-    for (const piece of pieces) await new Promise((resolve) => outgoing.write(piece, resolve));
-    outgoing.end();
-  };
-
-const usageOf = (prompt: number, completion: number, cached = 0, model = 'm-2') => ({
-  prompt,
-  completion,
-  cached,
-  total: prompt + completion,
-  model,
-});
-const CHAT = { prompt_tokens: 11, completion_tokens: 22, total_tokens: 33, prompt_tokens_details: { cached_tokens: 4 } };
-const RESPONSE = { input_tokens: 11, output_tokens: 22, total_tokens: 33, input_tokens_details: { cached_tokens: 4 } };
-const chat = (usage: unknown, choices: unknown = []): string =>
-  JSON.stringify({ id: 'x', model: 'm-2', choices, usage, after: [] });
+afterAll(() => edge.stop());
 
 describe.each([
   ['of a known length', (body: string) => whole(body)],
@@ -140,10 +99,6 @@ describe('a JSON answer', () => {
     expect(await usage()).toBeUndefined();
   });
 });
-
-const event = (data: unknown, end = '\n'): string =>
-  `data: ${typeof data === 'string' ? data : JSON.stringify(data)}${end}${end}`;
-const DONE = event('[DONE]');
 
 describe('a stream', () => {
   it.each<[string, string[], FinishedRequest['usage']]>([
@@ -285,57 +240,6 @@ describe('the model in an answer', () => {
     for (const { model, told } of asked) {
       const usage = await told();
       if (model === 'm-2') expect(usage).toEqual(usageOf(11, 22, 4));
-    }
-  });
-});
-
-/** Texts of JSON objects with a usage among other members, and places to cut them. */
-const TEXT = fc.oneof(
-  fc.string({ unit: 'grapheme' }),
-  fc.constantFrom('\\', '"', '\\"', '{', '}', '"usage":{', 'usage', 'model'),
-);
-const { value: VALUE } = fc.letrec((tie) => ({
-  value: fc.oneof(
-    { depthSize: 'small' },
-    TEXT,
-    fc.integer(),
-    fc.boolean(),
-    fc.constant(null),
-    fc.array(tie('value'), { maxLength: 3 }),
-    fc.dictionary(TEXT, tie('value'), { maxKeys: 3, noNullPrototype: true }),
-  ),
-}));
-const NAME = TEXT.filter((name) => name !== 'usage' && name !== 'model');
-const OTHERS = fc.array(fc.tuple(NAME, VALUE), { maxLength: 3 });
-const COUNT = fc.nat({ max: 1_000_000 });
-const MEASURED = fc.record({ prompt_tokens: COUNT, completion_tokens: COUNT, total_tokens: COUNT });
-const CASE = fc.record({ before: OTHERS, usage: MEASURED, after: OTHERS, cuts: fc.array(fc.nat(), { maxLength: 6 }) });
-
-function cut(text: string, places: readonly number[]): Buffer[] {
-  const bytes = Buffer.from(text);
-  const ends = [...places.map((place) => place % bytes.length), bytes.length].sort((a, b) => a - b);
-  return ends.map((end, i) => bytes.subarray(ends[i - 1] ?? 0, end)).filter((piece) => piece.length > 0);
-}
-
-describe('an answer of any content is understood as JSON.parse does, however it is cut', () => {
-  const stream = (text: string): string => [event({ model: 'm-2', usage: null }), event('17'), event(text), DONE].join('');
-  it.each<[string, (text: string) => string, Readonly<Record<string, string>>, string | undefined]>([
-    ['JSON', (text) => text, JSON_TYPE, undefined],
-    ['an event', stream, EVENTS, 'm-2'],
-    ['within an event', (text) => stream(`{"type":"x","response":${text},"usage":[]}`), EVENTS, 'm-2'],
-  ])('%s', async (_name, wrap, headers, model) => {
-    const asked = await Promise.all(
-      fc.sample(CASE, 60).map(async ({ before, usage, after, cuts }) => {
-        const members = [...before, ['usage', usage] as const, ...after];
-        const text = wrap(`{${members.map(([name, member]) => `${JSON.stringify(name)}:${JSON.stringify(member)}`).join(',')}}`);
-        const [answer, told] = await ask(inPieces(cut(text, cuts), headers));
-        expect(answer.body).toBe(text);
-        return { told, usage, text };
-      }),
-    );
-    for (const { told, usage, text } of asked) {
-      const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = usage;
-      expect(await told(), text).toEqual({ prompt, completion, cached: 0, total, model });
     }
   });
 });

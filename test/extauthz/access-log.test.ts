@@ -8,6 +8,8 @@ import { entryBytes, accessLog as log, messageOf, RESERVATION, replaced, type Va
 const DECISION = { reservation: RESERVATION, tenant: 'acme', key: 'key_1', user: 'usr_1', model: 'm', route: 'POST /v1/x' };
 const USAGE = { prompt_tokens: 11, completion_tokens: 22, cached_tokens: 3, total_tokens: 33, model: 'm-2' };
 
+const ANSWERED = { details: 'via_upstream', forwardedNanos: 5 };
+
 const NOTHING = { finished: [], running: [], unreadable: 0, whole: true };
 
 /** The finished requests of a message without a flaw. */
@@ -19,13 +21,14 @@ function ended(message: Buffer): readonly FinishedRequest[] {
 
 describe('a finished request', () => {
   test('is read with who it was, what it spent and how it ended', () => {
-    expect(ended(log({ decision: DECISION, usage: USAGE, status: 200, requestBytes: 1234, responseBytes: 70_000 }))).toEqual([
+    expect(ended(log({ decision: DECISION, usage: USAGE, status: 200, responseBytes: 70_000, ...ANSWERED }))).toEqual([
       {
         ...DECISION,
         usage: { prompt: 11, completion: 22, cached: 3, total: 33, model: 'm-2' },
+        textBytes: undefined,
         status: 200,
-        requestBytes: 1234,
         responseBytes: 70_000,
+        upstream: 'answered',
       },
     ]);
   });
@@ -53,28 +56,80 @@ describe('a finished request', () => {
     expect(readAccessLog(log({ decision: DECISION, ...report }, report))).toEqual({ ...NOTHING, running: [RESERVATION] });
   });
 
+  test.each<[string, Parameters<typeof log>[0], FinishedRequest['upstream']]>([
+    ['answered', ANSWERED, 'answered'],
+    [
+      'forwarded to the upstream in the same nanosecond',
+      { forwardedNanos: 0, details: 'downstream_remote_disconnect' },
+      'forwarded',
+    ],
+    [
+      'ended by the upstream',
+      { forwardedNanos: 1, details: 'upstream_reset_before_response_started{connection_termination}' },
+      'forwarded',
+    ],
+    ['answered by another filter', { details: 'via_upstream_or_so', forwardedNanos: 1 }, 'forwarded'],
+    ['left before it was forwarded', { details: 'downstream_remote_disconnect' }, 'untouched'],
+  ])('is told with what the upstream had to do with it: %s', (_name, told, upstream) => {
+    expect(ended(log({ decision: DECISION, status: 200, ...told }))[0]?.upstream).toBe(upstream);
+  });
+
+  const usage = (parts: Partial<NonNullable<FinishedRequest['usage']>>): FinishedRequest['usage'] => ({
+    prompt: undefined,
+    completion: undefined,
+    cached: 0,
+    total: undefined,
+    model: undefined,
+    ...parts,
+  });
   test.each<[string, Readonly<Record<string, Value>>, FinishedRequest['usage']]>([
-    ['a total alone', { total_tokens: 9 }, { prompt: 9, completion: 0, cached: 0, total: 9, model: undefined }],
+    ['a total', { total_tokens: 9 }, usage({ prompt: 9, completion: 0, total: 9 })],
+    ['both parts', { prompt_tokens: 4, completion_tokens: 5 }, usage({ prompt: 4, completion: 5, total: 9 })],
+    ['a total and one part', { prompt_tokens: 4, total_tokens: 9 }, usage({ prompt: 4, completion: 5, total: 9 })],
     [
-      'the parts alone',
-      { prompt_tokens: 4, completion_tokens: 5 },
-      { prompt: 4, completion: 5, cached: 0, total: 9, model: undefined },
+      'a total larger than its parts',
+      { prompt_tokens: 4, completion_tokens: 5, total_tokens: 11 },
+      usage({ prompt: 4, completion: 5, total: 11 }),
     ],
     [
-      'numbers as text',
-      { total_tokens: '9', prompt_tokens: '4' },
-      { prompt: 4, completion: 5, cached: 0, total: 9, model: undefined },
+      'a total smaller than its parts',
+      { prompt_tokens: 4, completion_tokens: 5, total_tokens: 1 },
+      usage({ prompt: 4, completion: 5, total: 9 }),
     ],
+    ['a prompt only', { prompt_tokens: 4 }, usage({ prompt: 4 })],
+    ['an answer only', { output_tokens: 4 }, usage({ completion: 4 })],
+    [
+      'an input apart from what the cache had',
+      { input_tokens: 1, cache_creation_input_tokens: 2, cache_read_input_tokens: 4, output_tokens: 8 },
+      usage({ prompt: 7, completion: 8, cached: 4, total: 15 }),
+    ],
+    [
+      'a prompt that contains what the cache had',
+      { prompt_tokens: 9, cache_read_input_tokens: 4, completion_tokens: 1, total_tokens: 10 },
+      usage({ prompt: 9, completion: 1, cached: 4, total: 10 }),
+    ],
+    ['a number as text', { total_tokens: '9', prompt_tokens: 4 }, usage({ prompt: 4 })],
     ['a fraction', { total_tokens: 1.5 }, undefined],
-    ['less than nothing', { total_tokens: 9, prompt_tokens: -1 }, undefined],
+    ['less than nothing', { total_tokens: 9, prompt_tokens: -1 }, usage({ prompt: 9, completion: 0, total: 9 })],
     ['more than any answer has', { total_tokens: 1e12 }, undefined],
     ['not a number', { total_tokens: Number.NaN }, undefined],
-    ['text that is none', { total_tokens: 'many' }, undefined],
-    ['empty text', { total_tokens: '' }, undefined],
     ['no numbers', { model: 'm' }, undefined],
     ['a wrong kind', { total_tokens: true }, undefined],
-  ])('spent %s', (_name, usage, expected) => {
-    expect(ended(log({ decision: DECISION, usage }))[0]?.usage).toEqual(expected);
+  ])('spent %s', (_name, told, expected) => {
+    expect(ended(log({ decision: DECISION, usage: told }))[0]?.usage).toEqual(expected);
+  });
+
+  test.each([
+    [0, 0],
+    [209, 209],
+    [-1, undefined],
+    [1.5, undefined],
+    ['9', undefined],
+  ])('has a text of %j bytes', (told, expected) => {
+    expect(ended(log({ decision: DECISION, usage: { text_bytes: told } }))[0]).toMatchObject({
+      usage: undefined,
+      textBytes: expected,
+    });
   });
 });
 
@@ -100,27 +155,28 @@ describe('the reader', () => {
         completion_tokens: tokens,
         cached_tokens: tokens,
         total_tokens: tokens,
+        text_bytes: fc.maxSafeNat(),
         model: text,
       }),
       status: fc.nat({ max: 999 }),
-      requestBytes: fc.maxSafeNat(),
       responseBytes: fc.maxSafeNat(),
     });
     fc.assert(
       fc.property(fc.array(told, { maxLength: 4 }), (all) => {
         expect(ended(log(...all))).toEqual(
-          all.map(({ decision, usage, status, requestBytes, responseBytes }) => ({
+          all.map(({ decision, usage, status, responseBytes }) => ({
             ...decision,
             usage: {
               prompt: usage.prompt_tokens,
               completion: usage.completion_tokens,
               cached: usage.cached_tokens,
-              total: usage.total_tokens,
+              total: Math.max(usage.total_tokens, usage.prompt_tokens + usage.completion_tokens),
               model: usage.model,
             },
+            textBytes: usage.text_bytes,
             status,
-            requestBytes,
             responseBytes,
+            upstream: 'untouched',
           })),
         );
       }),

@@ -34,6 +34,7 @@ const ALLOW: Allow = {
   defaultModel: undefined,
   askedTokens: undefined,
   askedChoices: 1,
+  promptTokens: 0,
 };
 
 const NOT_LIMITED = { reservation: undefined, rate: undefined };
@@ -79,6 +80,7 @@ const allow: fc.Arbitrary<Allow> = fc.record({
   defaultModel: fc.option(text, { nil: undefined }),
   askedTokens: fc.constant(undefined),
   askedChoices: fc.constant(1),
+  promptTokens: fc.constant(0),
 });
 const aliases = fc.array(
   fc.oneof(

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { compileTenant } from '../../src/decision/compile.ts';
 import type { Allow } from '../../src/decision/model.ts';
+import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
 import { limiterOver, settlingWith } from '../../src/extauthz/limiter.ts';
 import type { AdmitAsk } from '../../src/metering/admission.ts';
 import { ACME, OWNED_KEY, present, ROUTE_LINES, USER } from './support/little-world.ts';
@@ -24,6 +25,7 @@ const ALLOW: Allow = {
   defaultModel: undefined,
   askedTokens: 300,
   askedChoices: 2,
+  promptTokens: 70,
 };
 
 function asked(allow: Allow): AdmitAsk {
@@ -50,6 +52,7 @@ describe('limits are asked', () => {
       metered: true,
       askedTokens: 300,
       askedChoices: 2,
+      promptTokens: 70,
       maxTokensPerRequest: 500,
       monthlyTokens: 9000,
       timezone: 'Europe/Berlin',
@@ -83,7 +86,7 @@ describe('limits are asked', () => {
 test('the access log settles finished requests and renews the reservations of running ones', () => {
   const settled: unknown[] = [];
   const renewed: string[] = [];
-  const finished = {
+  const finished: FinishedRequest = {
     reservation: 'r',
     tenant: 'acme',
     user: undefined,
@@ -92,8 +95,9 @@ test('the access log settles finished requests and renews the reservations of ru
     route: 'POST /v1/chat/completions',
     usage: { prompt: 1, completion: 2, cached: 0, total: 3, model: 'm' },
     status: 200,
-    requestBytes: 5,
+    textBytes: 5,
     responseBytes: 6,
+    upstream: 'answered',
   };
   const listener = settlingWith({ settle: (request) => void settled.push(request), renew: (id) => void renewed.push(id) });
   listener.finished(finished);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { usedOf } from './support/memory-store.ts';
-import { type Process, type Running, TTL_MS, World } from './support/world.ts';
+import { type Process, type Running, reservedBy, TTL_MS, World } from './support/world.ts';
 
 const TENANT = 'acme';
 const PERIOD = '2026-11';
@@ -76,7 +76,7 @@ interface Told {
 }
 
 function tokensOf(world: World, { reservation }: Running): number {
-  return world.ids.read(reservation)?.tokens ?? 0;
+  return reservedBy(world.ids.read(reservation));
 }
 
 /** Its reservation may have expired. */

@@ -31,7 +31,7 @@ describe('a check', () => {
     expect(plain).toEqual({ kind: 'admitted', reservation: undefined, rate: undefined });
     expect(limitsOf(world).admit(askOf({}))).toBe(plain);
     const metered = limitsOf(world).admit(askOf({ metered: true }));
-    expect(metered).toMatchObject({ kind: 'admitted', reservation: expect.stringMatching(/^[0-9a-f]{46}$/), rate: undefined });
+    expect(metered).toMatchObject({ kind: 'admitted', reservation: expect.stringMatching(/^[0-9a-f]{52}$/), rate: undefined });
     expect(limitsOf(world).stats.statements).toBe(0);
   });
 
@@ -94,14 +94,27 @@ describe('a check', () => {
     expect(world.refused).toEqual(['insufficient_quota', 'insufficient_quota', 'rate_limit_exceeded']);
   });
 
-  test('reserves its own limit or the estimate, within the maximum, for each answer', () => {
-    const ask = { askedTokens: undefined, askedChoices: 1, maxTokensPerRequest: undefined };
-    expect(mayspend(ask, 1024)).toBe(1024);
-    expect(mayspend({ ...ask, maxTokensPerRequest: 100 }, 1024)).toBe(100);
-    expect(mayspend({ ...ask, askedTokens: 50, askedChoices: 3 }, 1024)).toBe(150);
-    expect(mayspend({ ...ask, askedChoices: 4 }, 1024)).toBe(4096);
-    expect(mayspend({ ...ask, askedTokens: 0, askedChoices: 0 }, 1024)).toBe(1);
-    expect(Number.isSafeInteger(mayspend({ ...ask, askedTokens: Number.MAX_SAFE_INTEGER, askedChoices: 1e9 }, 1024))).toBe(true);
+  test('reserves the estimate of its prompt, and its own limit or the default, within the maximum, for each answer', () => {
+    const ask = { askedTokens: undefined, askedChoices: 1, maxTokensPerRequest: undefined, promptTokens: 7 };
+    expect(mayspend(ask, 1024)).toEqual({ prompt: 7, answer: 1024 });
+    expect(mayspend({ ...ask, maxTokensPerRequest: 100 }, 1024)).toEqual({ prompt: 7, answer: 100 });
+    expect(mayspend({ ...ask, askedTokens: 50, askedChoices: 3 }, 1024)).toEqual({ prompt: 7, answer: 150 });
+    expect(mayspend({ ...ask, askedChoices: 4 }, 1024)).toEqual({ prompt: 7, answer: 4096 });
+    expect(mayspend({ ...ask, askedTokens: 0 }, 1024)).toEqual({ prompt: 7, answer: 0 });
+    expect(mayspend({ ...ask, askedTokens: 0, askedChoices: 0, promptTokens: 0 }, 1024)).toEqual({ prompt: 0, answer: 1 });
+    const { prompt, answer } = mayspend({ ...ask, askedTokens: Number.MAX_SAFE_INTEGER, askedChoices: 1e9 }, 1024);
+    expect(Number.isSafeInteger(prompt + answer)).toBe(true);
+  });
+
+  test('whose prompt alone is estimated at more than the quota has left is refused, however small its limit', async () => {
+    const world = new World(1, () => 1);
+    world.admit(0, { ...tokens(1000, 1), promptTokens: 1000 });
+    await world.advance(50);
+    expect(world.refused).toEqual(['insufficient_quota']);
+    world.admit(0, { ...tokens(1000, 1), promptTokens: 999 });
+    await world.advance(50);
+    expect(world.running.length).toBe(1);
+    expect(world.reserved).toBe(1000);
   });
 });
 

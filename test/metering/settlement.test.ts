@@ -20,51 +20,79 @@ function finished(parts: Partial<FinishedUsage>): FinishedUsage {
     model: 'm',
     usage: undefined,
     status: 200,
-    requestBytes: 0,
+    textBytes: undefined,
     responseBytes: 0,
+    upstream: 'answered',
     ...parts,
   };
 }
 
 describe('what a request spent', () => {
   const usage = { prompt: 10, completion: 20, cached: 5, total: 30, model: 'm-2026' };
+  const reserved = { prompt: 11, answer: 100 };
 
-  test('is what the upstream said, whatever the status and the reservation', () => {
+  test('is what the upstream reported, whatever the status and the reservation', () => {
     for (const status of [200, 500, 0]) {
-      expect(spentBy(finished({ usage, status }), 1)).toEqual({
-        prompt: 10,
-        completion: 20,
-        cached: 5,
-        total: 30,
-        estimated: false,
-      });
+      for (const upstream of ['untouched', 'forwarded', 'answered'] as const) {
+        expect(spentBy(finished({ usage, status, upstream, textBytes: 4000 }), reserved)).toEqual({
+          prompt: 10,
+          completion: 20,
+          cached: 5,
+          total: 30,
+          estimated: false,
+        });
+      }
     }
   });
 
-  test('is reckoned by bytes where a success did not say, and never more than was reserved', () => {
-    expect(spentBy(finished({ requestBytes: 41, responseBytes: 80 }), 100)).toEqual({
+  test.each<[string, Partial<FinishedUsage>, number]>([
+    ['the text of the answer, in tokens of 4 bytes, rounded up', { textBytes: 209, responseBytes: 9000 }, 53],
+    ['nothing of an answer whose text is empty', { textBytes: 0, responseBytes: 9000 }, 0],
+    ['the bytes of an answer in which no text was found', { responseBytes: 81 }, 21],
+    ['no more than the bound of the answer', { textBytes: 4000 }, 100],
+    ['no more than the bound of an answer in which no text was found', { responseBytes: 4000 }, 100],
+    ['the text of an answer that broke off', { textBytes: 41, responseBytes: 900, upstream: 'forwarded' }, 11],
+    ['nothing of the answer that Envoy gave instead', { status: 503, responseBytes: 900, upstream: 'forwarded' }, 0],
+    ['nothing of an answer that its client did not wait for', { status: 0, upstream: 'forwarded' }, 0],
+  ])('is without usage the estimate of the prompt and %s', (_name, parts, completion) => {
+    const spent = { prompt: 11, completion, cached: 0, total: 11 + completion, estimated: true };
+    expect(spentBy(finished(parts), reserved)).toEqual(spent);
+  });
+
+  test('is nothing without usage if the upstream answered with an error, or never got the request', () => {
+    for (const status of [301, 400, 429, 500]) {
+      expect(spentBy(finished({ status, textBytes: 400, responseBytes: 400 }), reserved)).toMatchObject({
+        total: 0,
+        estimated: false,
+      });
+    }
+    for (const status of [0, 503]) {
+      expect(spentBy(finished({ status, upstream: 'untouched' }), reserved)).toMatchObject({ total: 0, estimated: false });
+    }
+  });
+
+  test('is an estimate of the part that the upstream did not report', () => {
+    const asked = { ...usage, completion: undefined, total: undefined };
+    expect(spentBy(finished({ usage: asked, textBytes: 41 }), reserved)).toEqual({
+      prompt: 10,
+      completion: 11,
+      cached: 5,
+      total: 21,
+      estimated: true,
+    });
+    const answered = { ...usage, prompt: undefined, cached: 0, total: undefined };
+    expect(spentBy(finished({ usage: answered, textBytes: 4000 }), reserved)).toEqual({
       prompt: 11,
       completion: 20,
       cached: 0,
       total: 31,
       estimated: true,
     });
-    expect(spentBy(finished({ requestBytes: 40, responseBytes: 4000 }), 100)).toMatchObject({ prompt: 10, total: 100 });
-    expect(spentBy(finished({ requestBytes: 4000 }), 100)).toMatchObject({ prompt: 100, completion: 0, total: 100 });
-  });
-
-  test('is nothing where there was no success and nothing was said', () => {
-    for (const status of [0, 301, 400, 429, 500]) {
-      expect(spentBy(finished({ status, requestBytes: 400, responseBytes: 400 }), 100)).toMatchObject({
-        total: 0,
-        estimated: false,
-      });
-    }
   });
 });
 
 describe('a settlement', () => {
-  const reservation = { holder: HOLDER, counter: 7, minute: MINUTE, kind: 'usage' as const, offset: 60, tokens: 100 };
+  const reservation = { holder: HOLDER, counter: 7, minute: MINUTE, kind: 'usage' as const, offset: 60, prompt: 11, answer: 100 };
 
   test('is booked on the day and in the month that the tenant had at the check', () => {
     expect(settlementOf(finished({}), reservation, true)).toMatchObject({ day: '2026-12-01', period: '2026-12' });
@@ -91,6 +119,8 @@ describe('a settlement', () => {
   });
 });
 
+const ONE = { prompt: 0, answer: 1 };
+
 describe('reservation ids', () => {
   const kinds = fc.constantFrom<ReservationKind>('usage', 'budget', 'adds-collection', 'removes-collection');
 
@@ -102,7 +132,8 @@ describe('reservation ids', () => {
             later: fc.nat({ max: 2 }),
             kind: kinds,
             offset: fc.integer({ min: -720, max: 840 }),
-            tokens: fc.nat({ max: 0xffff_ffff }),
+            prompt: fc.nat({ max: 0xff_ffff }),
+            answer: fc.nat({ max: 0xffff_ffff }),
           }),
           { maxLength: 50 },
         ),
@@ -111,10 +142,10 @@ describe('reservation ids', () => {
           const reader = new ReservationIds(KEY, '0'.repeat(16));
           let minute = MINUTE;
           const counters = new Set<number>();
-          for (const { later, kind, offset, tokens } of asks) {
+          for (const { later, kind, offset, prompt, answer } of asks) {
             minute += later;
-            const { id, counter } = issuer.issue(minute, kind, offset, tokens);
-            expect(reader.read(id)).toEqual({ holder: HOLDER, counter, minute, kind, offset, tokens });
+            const { id, counter } = issuer.issue(minute, kind, offset, { prompt, answer });
+            expect(reader.read(id)).toEqual({ holder: HOLDER, counter, minute, kind, offset, prompt, answer });
             counters.add(counter);
           }
           expect(counters.size).toBe(asks.length);
@@ -123,21 +154,27 @@ describe('reservation ids', () => {
     );
   });
 
+  test('of more than fits keep the largest that does', () => {
+    const ids = new ReservationIds(KEY, HOLDER);
+    const { id } = ids.issue(MINUTE, 'usage', 0, { prompt: 2 ** 40, answer: 2 ** 52 });
+    expect(ids.read(id)).toMatchObject({ prompt: 0xff_ffff, answer: 0xffff_ffff });
+  });
+
   test('are never issued twice, however many', () => {
     const ids = new ReservationIds(KEY, HOLDER);
-    const issued = Array.from({ length: 5000 }, (_, i) => ids.issue(MINUTE + Math.floor(i / 700), 'usage', 0, 1));
+    const issued = Array.from({ length: 5000 }, (_, i) => ids.issue(MINUTE + Math.floor(i / 700), 'usage', 0, ONE));
     expect(new Set(issued.map(({ id }) => id)).size).toBe(5000);
     expect(new Set(issued.map(({ counter }) => counter)).size).toBe(5000);
   });
 
   test('made by someone without the key name a holder that does not exist', () => {
-    const { id } = new ReservationIds(Buffer.alloc(16, 2), HOLDER).issue(MINUTE, 'usage', 0, 1);
+    const { id } = new ReservationIds(Buffer.alloc(16, 2), HOLDER).issue(MINUTE, 'usage', 0, ONE);
     expect(new ReservationIds(KEY, HOLDER).read(id)?.holder).not.toBe(HOLDER);
   });
 
   test('of another form are none', () => {
     const ids = new ReservationIds(KEY, HOLDER);
-    const { id } = ids.issue(MINUTE, 'usage', 0, 1);
+    const { id } = ids.issue(MINUTE, 'usage', 0, ONE);
     for (const text of ['', id.slice(1), `${id}0`, id.toUpperCase(), `${id.slice(0, 32)}ff${id.slice(34)}`]) {
       expect(ids.read(text)).toBeUndefined();
     }
@@ -149,7 +186,7 @@ describe('settling', () => {
   const one = (counter: number): Settlement => {
     const made = settlementOf(
       finished({}),
-      { holder: HOLDER, counter, minute: MINUTE, kind: 'budget', offset: 0, tokens: 1 },
+      { holder: HOLDER, counter, minute: MINUTE, kind: 'budget', offset: 0, prompt: 0, answer: 1 },
       true,
     );
     if (made === undefined) throw new Error('no settlement');

@@ -1,12 +1,12 @@
 /** Limits and usage through everything: a real Envoy, the whole server as a process, a real PostgreSQL, and an upstream with a ledger. */
 
 import { once } from 'node:events';
-import { request } from 'node:http';
+import { type ClientRequest, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { LedgerReport } from '../../src/demo/ledger.ts';
 import { startUpstream, type Upstream } from '../../src/demo/upstream.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
-import { type Edge, startEdge } from '../support/envoy.ts';
+import { type Edge, startEdge, statOf } from '../support/envoy.ts';
 import { type Answer, send } from '../support/http.ts';
 import { ADMIN, call, done, login, makeKey, SECRET_KEY } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
@@ -94,7 +94,7 @@ async function ledger(): Promise<LedgerReport> {
 }
 
 describe('usage', () => {
-  it('is booked as the upstream has it in its ledger, and by the rule where nobody measured', async () => {
+  it('is booked as the upstream has it in its ledger, and by estimate if the answer tells none', async () => {
     const { id, key } = await tenant({ quotas: { monthly_tokens: 1_000_000 } });
     const measured: [string, object][] = [
       [CHAT, { messages }],
@@ -104,6 +104,9 @@ describe('usage', () => {
       ['/v1/responses', { input: 'Hello' }],
       ['/v1/responses', { input: 'Hello', stream: true }],
       ['/v1/embeddings', { input: ['one', 'two'] }],
+      ['/v1/completions', { prompt: ['Hello', 'again'], n: 2, ...USAGE }],
+      ['/v1/messages', { messages, max_tokens: 20 }],
+      ['/v1/messages', { messages, max_tokens: 20, stream: true }],
     ];
     const models = measured.map((_, i) => `${id}-${i}`);
     for (const [i, [path, body]] of [...measured, ...measured].entries()) {
@@ -128,12 +131,16 @@ describe('usage', () => {
         estimated_tokens: 0,
       });
     }
-    const asked = JSON.stringify({ model: 'untold', messages, stream: true }).length;
-    const estimate = Math.min(1000, Math.ceil(asked / 4) + Math.ceil(Buffer.byteLength(untold.body) / 4));
-    expect(booked.get('untold')).toMatchObject({ total_tokens: estimate, estimated_tokens: estimate });
+    const prompt = tokensOf('untold', ...messages.flatMap((one) => Object.values(one)));
+    expect(booked.get('untold')).toMatchObject({
+      prompt_tokens: prompt,
+      completion_tokens: tokensOf(textOf(untold.body)),
+      estimated_tokens: prompt + tokensOf(textOf(untold.body)),
+    });
     const aborted = booked.get('aborted') ?? expect.fail('the aborted stream is not booked');
     expect(aborted.estimated_tokens).toBe(aborted.total_tokens);
-    expect(aborted.total_tokens).toBeGreaterThan(0);
+    expect(aborted.prompt_tokens).toBe(tokensOf('aborted', ...messages.flatMap((one) => Object.values(one))));
+    expect(aborted.completion_tokens).toBeGreaterThan(0);
 
     const spent = [...booked.values()].reduce((sum, { total_tokens }) => sum + total_tokens, 0);
     expect((await limitsOf(id)).monthly_tokens).toMatchObject({ limit: 1_000_000, used: spent });
@@ -141,18 +148,112 @@ describe('usage', () => {
   });
 });
 
+/** The estimate of texts: a token for 4 bytes of all of them together, rounded up. */
+function tokensOf(...texts: readonly string[]): number {
+  return Math.ceil(Buffer.byteLength(texts.join('')) / 4);
+}
+
+/** The text of a stream of chat completions. */
+function textOf(body: string): string {
+  const events = body.split('\n\n').filter((event) => event.startsWith('data: {'));
+  return events.map((event) => JSON.parse(event.slice(6)).choices[0]?.delta.content ?? '').join('');
+}
+
+/** What one request is booked with, in a tenant of its own. */
+async function bookedFor(body: object, path = CHAT, headers: Readonly<Record<string, string>> = {}): Promise<[Answer, Sums]> {
+  const { id, key } = await tenant({ quotas: { monthly_tokens: 10_000_000 } });
+  const answer = await ask(key, path, { model: 'm', ...body }, headers);
+  const [sums] = (await usageOf(id, 1)).values();
+  return [answer, sums ?? expect.fail('nothing is booked')];
+}
+
+describe('an estimate', () => {
+  const long = [{ role: 'user', content: 'x'.repeat(900_000) }];
+
+  it('of a stream without usage is the estimate of its prompt, however long, plus that of its answer within the limit asked for', async () => {
+    const prompt = tokensOf('m', 'user', 'x'.repeat(900_000));
+    const body = { messages: long, stream: true, max_tokens: 1 };
+    const [answer, booked] = await bookedFor(body);
+    expect(answer.status).toBe(200);
+    expect(textOf(answer.body).length).toBeGreaterThan(4);
+    expect(booked).toMatchObject({ prompt_tokens: prompt, completion_tokens: 1, estimated_tokens: prompt + 1 });
+  });
+
+  it('of a prompt leaves inline images out', async () => {
+    const content = [
+      { type: 'text', text: 'Look' },
+      { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(500_000)}` } },
+    ];
+    const [, booked] = await bookedFor({ messages: [{ role: 'user', content }], stream: true });
+    expect(booked.prompt_tokens).toBe(tokensOf('m', 'user', 'text', 'Look', 'image_url'));
+  });
+
+  it('of a prompt is reserved: a request whose prompt is larger than what the quota has left is refused, one byte less is not', async () => {
+    const { id, key } = await tenant({ quotas: { monthly_tokens: 1000 } });
+    // With the model and the role, 3,997 bytes are 1,000 tokens.
+    const content = 'x'.repeat(3996 - 'muser'.length);
+    const refused = await ask(key, CHAT, { model: 'm', messages: [{ role: 'user', content: `${content}x` }], max_tokens: 1 });
+    expect(problemOf(refused)).toEqual([429, 'insufficient_quota']);
+    const admitted = await ask(key, CHAT, { model: 'm', messages: [{ role: 'user', content }], max_tokens: 1 });
+    expect(admitted.status).toBe(200);
+    await usageOf(id, 1);
+  });
+
+  it('is booked for a request that was forwarded and whose client left before the answer: that of its prompt', async () => {
+    const { id, key } = await tenant({ quotas: { monthly_tokens: 1_000_000 } });
+    const outgoing = begin(key, { model: 'm', messages: long }, { 'x-demo': 'hang-after=0' });
+    await eventually(
+      'the request reached the upstream',
+      async () => (await statOf(edge, 'cluster.upstream.upstream_rq_active')) > 0,
+    );
+    outgoing.destroy();
+    const prompt = tokensOf('m', 'user', 'x'.repeat(900_000));
+    const [booked] = (await usageOf(id, 1)).values();
+    expect(booked).toMatchObject({
+      prompt_tokens: prompt,
+      completion_tokens: 0,
+      estimated_tokens: prompt,
+    });
+  });
+
+  it('is booked for a request that the upstream left without an answer, and not for one that it answered with an error', async () => {
+    const [left, booked] = await bookedFor({ messages }, CHAT, { 'x-demo': 'close-after=0' });
+    expect([left.status, booked.total_tokens]).toEqual([503, tokensOf('m', 'user', 'Hello')]);
+    for (const status of [400, 429, 500]) {
+      const [, failed] = await bookedFor({ messages }, CHAT, { 'x-demo': `status=${status}` });
+      expect(failed).toMatchObject({ total_tokens: 0, estimated_tokens: 0 });
+    }
+  });
+});
+
+describe('a request for completions', () => {
+  it('reserves for each of its prompts and answers, and for the tokens of the prompts', async () => {
+    // 3 prompts with 2 answers of 10 tokens each, and 4 bytes of text.
+    const body = { model: 'm', prompt: ['a', 'b', 'c'], n: 2, max_tokens: 10 };
+    const [tight, enough] = [await tenant({ quotas: { monthly_tokens: 60 } }), await tenant({ quotas: { monthly_tokens: 61 } })];
+    expect(problemOf(await ask(tight.key, '/v1/completions', body))).toEqual([429, 'insufficient_quota']);
+    expect((await ask(enough.key, '/v1/completions', body)).status).toBe(200);
+  });
+
+  it('has at most 2,048 prompts', async () => {
+    const { key } = await tenant({});
+    const body = (prompts: number) => ({ model: 'm', prompt: Array.from({ length: prompts }, () => 'a'), max_tokens: 1 });
+    expect(problemOf(await ask(key, '/v1/completions', body(2049)))).toEqual([400, 'malformed_body']);
+    expect((await ask(key, '/v1/completions', body(2048))).status).toBe(200);
+  });
+});
+
+/** Begins a request whose answer nobody reads. */
+function begin(key: string, body: object, more: Readonly<Record<string, string>>): ClientRequest {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...more };
+  const outgoing = request({ host: '127.0.0.1', port: edge.port, method: 'POST', path: CHAT, agent: false, headers });
+  outgoing.on('error', () => undefined);
+  return outgoing.end(JSON.stringify(body));
+}
+
 /** Leaves a stream after its first bytes. */
 async function abort(key: string, body: object): Promise<void> {
-  const outgoing = request({
-    host: '127.0.0.1',
-    port: edge.port,
-    method: 'POST',
-    path: CHAT,
-    agent: false,
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'x-demo': 'hang-after=3' },
-  });
-  outgoing.on('error', () => undefined);
-  outgoing.end(JSON.stringify(body));
+  const outgoing = begin(key, body, { 'x-demo': 'hang-after=3' });
   const [incoming] = await once(outgoing, 'response');
   incoming.on('error', () => undefined);
   await once(incoming, 'data');

@@ -6,7 +6,7 @@
 import { isUtf8 } from 'node:buffer';
 import { cutUtf8 } from '../../domain/text.ts';
 import { type Cursor, MALFORMED, readLength, readTag, readText, skipField } from '../wire-read.ts';
-import type { UsageDraft } from './usage.ts';
+import { isCount, USAGE_COUNTS, type UsageCount, type UsageDraft } from './usage.ts';
 
 /** Metadata namespaces: ext_authz's own, and the one that `envoy/*.yaml` has the usage filters write to. */
 const EXT_AUTHZ = 'envoy.filters.http.ext_authz';
@@ -133,18 +133,18 @@ function noteDecision(draft: MetadataDraft, member: string, content: Content): v
 }
 
 function noteUsage(usage: UsageDraft, member: string, content: Content): void {
-  switch (member) {
-    case 'model':
-      usage.model = nameIn(content);
-      break;
-    case 'prompt_tokens':
-    case 'completion_tokens':
-    case 'cached_tokens':
-    case 'total_tokens':
-      usage[member] = numberIn(content);
-      break;
-    default:
-  }
+  if (member === 'model') usage.model = nameIn(content);
+  else if (content.kind !== 'number') return;
+  else if (member === 'text_bytes') usage.textBytes = isBytes(content.value) ? content.value : undefined;
+  else if (isCountName(member) && isCount(content.value)) usage.counts[member] = content.value;
+}
+
+function isCountName(member: string): member is UsageCount {
+  return USAGE_COUNTS.some((name) => name === member);
+}
+
+function isBytes(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
 }
 
 /** Returns an identifier that Postern wrote. Undefined if it is changed beyond being one, so that nothing is booked under another. */
@@ -162,12 +162,4 @@ function nameIn(content: Content): string | undefined {
   // Of a character that the bound would cut, no byte is kept. It has at most three bytes after its first.
   for (let i = 0; i < 3 && cut < end && ((bytes[cut] ?? 0) & 0xc0) === 0x80; i++) cut -= 1;
   return cutUtf8(readText(bytes, start, cut), MAX_TEXT_BYTES);
-}
-
-/** Returns NaN for text that is no plain whole number, so that nothing of this usage is trusted. */
-function numberIn(content: Content): number | undefined {
-  if (content.kind === 'number') return content.value;
-  const text = nameIn(content);
-  if (text === undefined) return undefined;
-  return /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN;
 }

@@ -14,11 +14,11 @@ import { usageOf } from './usage.ts';
 /** Field tags: number << 3 | wire type. */
 const MESSAGE_1 = 0x0a;
 const MESSAGE_2 = 0x12;
-const MESSAGE_3 = 0x1a;
 const MESSAGE_4 = 0x22;
 const VARINT_1 = 0x08;
 const VARINT_3 = 0x18;
-const VARINT_12 = 0x60;
+const DETAILS_TAG = 0x32;
+const FIRST_UPSTREAM_BYTE_TAG = 0x3a;
 /** Of fields above 15. */
 const METADATA_TAG = (17 << 3) | 2;
 const INTERMEDIATE_TAG = 27 << 3;
@@ -28,6 +28,9 @@ const TYPE_TAG = 33 << 3;
 const NOT_SET = 0;
 const DOWNSTREAM_PERIODIC = 5;
 const DOWNSTREAM_END = 6;
+
+/** Envoy's `response_code_details` of an answer that the upstream gave to its end. */
+const VIA_UPSTREAM = Buffer.from('via_upstream');
 
 /** What one message reports. */
 export interface AccessLogBatch {
@@ -45,8 +48,11 @@ interface Draft extends MetadataDraft {
   intermediate: boolean;
   type: number;
   status: number;
-  requestBytes: number;
   responseBytes: number;
+  /** Whether the first byte of the request went to the upstream. */
+  forwarded: boolean;
+  /** Whether the upstream gave the answer, to its end. */
+  answered: boolean;
 }
 
 interface Found {
@@ -97,15 +103,19 @@ function readEntries(cursor: Cursor, end: number, found: Found): void {
   }
 }
 
-function note({ intermediate, type, reservation, usage, ...rest }: Draft, { finished, running }: Found): void {
+function note(
+  { intermediate, type, reservation, usage, forwarded, answered, ...rest }: Draft,
+  { finished, running }: Found,
+): void {
   if (reservation === undefined) return;
   if (type === DOWNSTREAM_PERIODIC || (type === NOT_SET && intermediate)) running.push(reservation);
   else if ((type === NOT_SET || type === DOWNSTREAM_END) && !intermediate) {
-    finished.push({ ...rest, reservation, usage: usageOf(usage) });
+    const upstream = answered ? 'answered' : forwarded ? 'forwarded' : 'untouched';
+    finished.push({ ...rest, reservation, usage: usageOf(usage), textBytes: usage.textBytes, upstream });
   }
 }
 
-/** HTTPAccessLogEntry: common_properties = 1, request = 3, response = 4. */
+/** HTTPAccessLogEntry: common_properties = 1, response = 4. */
 function readEntry(cursor: Cursor, end: number): Draft {
   const draft: Draft = {
     intermediate: false,
@@ -116,28 +126,22 @@ function readEntry(cursor: Cursor, end: number): Draft {
     key: undefined,
     model: undefined,
     route: undefined,
-    usage: {
-      prompt_tokens: undefined,
-      completion_tokens: undefined,
-      cached_tokens: undefined,
-      total_tokens: undefined,
-      model: undefined,
-    },
+    usage: { counts: {}, model: undefined, textBytes: undefined },
     status: 0,
-    requestBytes: 0,
     responseBytes: 0,
+    forwarded: false,
+    answered: false,
   };
   while (cursor.at < end) {
     const tag = readTag(cursor, end);
     if (tag === MESSAGE_1) readCommon(cursor, readLength(cursor, end), draft);
-    else if (tag === MESSAGE_3) readRequest(cursor, readLength(cursor, end), draft);
     else if (tag === MESSAGE_4) readResponse(cursor, readLength(cursor, end), draft);
     else skipField(cursor, tag, end);
   }
   return draft;
 }
 
-/** AccessLogCommon: metadata = 17, intermediate_log_entry = 27, access_log_type = 33. */
+/** AccessLogCommon: time_to_first_upstream_tx_byte = 7, metadata = 17, intermediate_log_entry = 27, access_log_type = 33. */
 function readCommon(cursor: Cursor, end: number, draft: Draft): void {
   while (cursor.at < end) {
     const tag = readTag(cursor, end);
@@ -147,29 +151,31 @@ function readCommon(cursor: Cursor, end: number, draft: Draft): void {
       draft.intermediate = readVarint(cursor, end) !== 0;
     } else if (tag === TYPE_TAG) {
       draft.type = readVarint(cursor, end);
+    } else if (tag === FIRST_UPSTREAM_BYTE_TAG) {
+      draft.forwarded = true;
+      skipField(cursor, tag, end);
     } else {
       skipField(cursor, tag, end);
     }
   }
 }
 
-/** HTTPRequestProperties: request_body_bytes = 12. */
-function readRequest(cursor: Cursor, end: number, draft: Draft): void {
-  while (cursor.at < end) {
-    const tag = readTag(cursor, end);
-    if (tag === VARINT_12) draft.requestBytes = readVarint(cursor, end);
-    else skipField(cursor, tag, end);
-  }
-}
-
-/** HTTPResponseProperties: response_code = 1 (UInt32Value), response_body_bytes = 3. */
+/** HTTPResponseProperties: response_code = 1 (UInt32Value), response_body_bytes = 3, response_code_details = 6. */
 function readResponse(cursor: Cursor, end: number, draft: Draft): void {
   while (cursor.at < end) {
     const tag = readTag(cursor, end);
     if (tag === MESSAGE_1) draft.status = readWrapped(cursor, readLength(cursor, end));
     else if (tag === VARINT_3) draft.responseBytes = readVarint(cursor, end);
+    else if (tag === DETAILS_TAG) draft.answered = readIs(cursor, readLength(cursor, end), VIA_UPSTREAM);
     else skipField(cursor, tag, end);
   }
+}
+
+/** Reads a string to its end, and reports whether it has these bytes. */
+function readIs(cursor: Cursor, end: number, wanted: Buffer): boolean {
+  const same = cursor.bytes.subarray(cursor.at, end).equals(wanted);
+  cursor.at = end;
+  return same;
 }
 
 /** UInt32Value: value = 1. */

@@ -1,37 +1,63 @@
-/** The usage that a model's answer reported, as Envoy's filters put it into metadata. */
+/**
+ * The usage that a model's answer reported, from the numbers that the filter of `envoy/*.yaml` put into metadata. The filter finds the
+ * numbers, the largest of each name; this module says what they mean together, whichever API they come from.
+ */
 
-/** Whole tokens. */
-export interface Usage {
-  readonly prompt: number;
-  readonly completion: number;
-  /** Of the prompt, what came from a cache. */
-  readonly cached: number;
-  readonly total: number;
-  /** The model that answered, as it calls itself. */
-  readonly model: string | undefined;
-}
+import { MAX_USAGE_TOKENS, type MeasuredUsage } from '../../metering/settlement.ts';
 
-/** Numbers that the filters found, by the names that `envoy/*.yaml` gives them. */
+/** The counts that are read, by their names in the APIs of OpenAI and Anthropic. */
+export const USAGE_COUNTS = [
+  'prompt_tokens',
+  'input_tokens',
+  'cache_creation_input_tokens',
+  'cache_read_input_tokens',
+  'completion_tokens',
+  'output_tokens',
+  'cached_tokens',
+  'total_tokens',
+] as const;
+export type UsageCount = (typeof USAGE_COUNTS)[number];
+
+/** What the metadata of one request holds. */
 export interface UsageDraft {
-  prompt_tokens: number | undefined;
-  completion_tokens: number | undefined;
-  cached_tokens: number | undefined;
-  total_tokens: number | undefined;
+  readonly counts: Partial<Record<UsageCount, number>>;
   model: string | undefined;
+  /** Bytes of the answer's text in UTF-8; undefined if the filter found no text of a known form. */
+  textBytes: number | undefined;
 }
 
-/** No single answer spends more; what claims to is no measurement. */
-const MAX_TOKENS = 1_000_000_000;
+/** Reports whether a value is a number of tokens. No single answer spends more; a larger number is no measurement. */
+export function isCount(value: number): boolean {
+  return Number.isInteger(value) && value >= 0 && value <= MAX_USAGE_TOKENS;
+}
 
-/** Undefined when neither a total nor its parts are there, or one of them is no number of tokens. */
-export function usageOf(draft: UsageDraft): Usage | undefined {
-  const { prompt_tokens, completion_tokens, cached_tokens, total_tokens, model } = draft;
-  const known = [prompt_tokens, completion_tokens, cached_tokens, total_tokens].filter((value) => value !== undefined);
-  if (known.some((value) => !Number.isInteger(value) || value < 0 || value > MAX_TOKENS)) return undefined;
-  if (total_tokens === undefined && prompt_tokens === undefined && completion_tokens === undefined) return undefined;
-  const parts = (prompt_tokens ?? 0) + (completion_tokens ?? 0);
-  const total = total_tokens ?? parts;
-  const prompt = prompt_tokens ?? Math.max(0, total - (completion_tokens ?? 0));
-  const completion = completion_tokens ?? Math.max(0, total - prompt);
-  return { prompt, completion, cached: cached_tokens ?? 0, total, model };
+/**
+ * Returns undefined if the answer told neither a total nor a part of it.
+ *
+ * Anthropic tells apart the input tokens that were written to the cache and those read from it: together with `input_tokens` they are the
+ * prompt. OpenAI's `prompt_tokens` and `input_tokens` contain them. The total is the larger of what was told and the sum of the parts.
+ */
+export function usageOf({ counts, model }: UsageDraft): MeasuredUsage | undefined {
+  const { prompt_tokens, input_tokens, cache_creation_input_tokens, cache_read_input_tokens } = counts;
+  const told = largest(prompt_tokens, sum(input_tokens, cache_creation_input_tokens, cache_read_input_tokens));
+  const answered = largest(counts.completion_tokens, counts.output_tokens);
+  const cached = largest(counts.cached_tokens, cache_read_input_tokens) ?? 0;
+  const { total_tokens } = counts;
+  if (total_tokens === undefined) {
+    if (told === undefined && answered === undefined) return undefined;
+    const total = told === undefined || answered === undefined ? undefined : told + answered;
+    return { prompt: told, completion: answered, cached, total, model };
+  }
+  const total = Math.max(total_tokens, (told ?? 0) + (answered ?? 0));
+  const prompt = told ?? total - (answered ?? 0);
+  return { prompt, completion: answered ?? total - prompt, cached, total, model };
+}
+
+function largest(left: number | undefined, right: number | undefined): number | undefined {
+  return left === undefined || right === undefined ? (left ?? right) : Math.max(left, right);
+}
+
+function sum(...parts: readonly (number | undefined)[]): number | undefined {
+  const known = parts.filter((part) => part !== undefined);
+  return known.length === 0 ? undefined : known.reduce((total, part) => total + part, 0);
 }

@@ -39,8 +39,11 @@ export interface Told {
   readonly usage?: Readonly<Record<string, Value>>;
   readonly others?: Readonly<Record<string, Readonly<Record<string, Value>>>>;
   readonly status?: number;
-  readonly requestBytes?: number;
   readonly responseBytes?: number;
+  /** `response_code_details`. */
+  readonly details?: string;
+  /** Nanoseconds to the first byte that went to the upstream; default: none went. */
+  readonly forwardedNanos?: number;
   readonly type?: number;
   readonly intermediate?: boolean;
 }
@@ -57,13 +60,15 @@ function entry(told: Told): object {
       upstream_cluster: 'upstream',
       start_time: { seconds: 1_800_000_000, nanos: 5 },
       metadata: { filter_metadata: Object.fromEntries(namespaces.map(([name, members]) => [name, struct(members)])) },
+      ...(told.forwardedNanos === undefined ? {} : { time_to_first_upstream_tx_byte: { nanos: told.forwardedNanos } }),
       access_log_type: told.type ?? 6,
       intermediate_log_entry: told.intermediate ?? false,
     },
-    request: { path: '/v1/chat/completions', request_body_bytes: told.requestBytes ?? 0, request_headers: { a: 'b' } },
+    request: { path: '/v1/chat/completions', request_body_bytes: 77, request_headers: { a: 'b' } },
     response: {
       ...(told.status === undefined ? {} : { response_code: { value: told.status } }),
       response_body_bytes: told.responseBytes ?? 0,
+      response_code_details: told.details ?? '',
     },
   };
 }

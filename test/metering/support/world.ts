@@ -7,7 +7,7 @@ import { Fault } from '../../../src/domain/errors.ts';
 import type { Admission, AdmitAsk } from '../../../src/metering/admission.ts';
 import { Limits } from '../../../src/metering/limits.ts';
 import type { MeteringStore } from '../../../src/metering/ports.ts';
-import { ReservationIds } from '../../../src/metering/reservation-ids.ts';
+import { type Reservation, ReservationIds } from '../../../src/metering/reservation-ids.ts';
 import type { FinishedUsage } from '../../../src/metering/settlement.ts';
 import { MemoryStore } from './memory-store.ts';
 import { settle } from './rate-world.ts';
@@ -35,6 +35,11 @@ export interface Running {
   sinceMs: number;
 }
 
+/** What a request may spend. */
+export function reservedBy(reservation: Reservation | undefined): number {
+  return reservation === undefined ? 0 : reservation.prompt + reservation.answer;
+}
+
 export function askOf(parts: Partial<AdmitAsk>): AdmitAsk {
   return {
     tenantId: 'acme',
@@ -44,6 +49,7 @@ export function askOf(parts: Partial<AdmitAsk>): AdmitAsk {
     metered: false,
     askedTokens: undefined,
     askedChoices: 1,
+    promptTokens: 0,
     maxTokensPerRequest: undefined,
     monthlyTokens: undefined,
     timezone: undefined,
@@ -179,8 +185,9 @@ export class World {
       model: 'm',
       usage: total === undefined ? undefined : { prompt: 0, completion: total, cached: 0, total, model: 'm' },
       status: 200,
-      requestBytes: 0,
+      textBytes: undefined,
       responseBytes: 0,
+      upstream: 'answered',
       ...rest,
     });
   }
@@ -192,7 +199,7 @@ export class World {
 
   /** What requests under way may spend. */
   get reserved(): number {
-    return this.running.reduce((sum, { reservation }) => sum + (this.ids.read(reservation)?.tokens ?? 0), 0);
+    return this.running.reduce((sum, { reservation }) => sum + reservedBy(this.ids.read(reservation)), 0);
   }
 
   /** Time passes in steps of at most a tick, and with it what is under way arrives. */

@@ -18,6 +18,7 @@ export function allowed(tenant: string, route: RouteLine): Allow {
     defaultModel: undefined,
     askedTokens: undefined,
     askedChoices: 1,
+    promptTokens: 0,
   };
 }
 
