@@ -168,10 +168,15 @@ function isInlineData(text: JsonText, start: number): boolean {
  * @param start the position after its opening quote
  */
 export function skipText(text: JsonText, start: number): number {
-  const { escapeBytes } = text;
   const first = byteAt(text, start);
-  const after = skipString(text, start);
-  // Most texts begin with neither a `d` nor an escape.
+  const plainEnd = skipPlain(text, start);
+  // Most texts are plain, and begin with neither a `d` nor an escape.
+  if (byteAt(text, plainEnd) === QUOTE && first !== 0x64) {
+    text.promptBytes += plainEnd - start;
+    return plainEnd + 1;
+  }
+  const { escapeBytes } = text;
+  const after = skipString(text, plainEnd);
   if (after < 0 || ((first === 0x64 || first === BACKSLASH) && isInlineData(text, start))) return after;
   text.promptBytes += after - 1 - start - (text.escapeBytes - escapeBytes);
   return after;
