@@ -26,6 +26,8 @@ export interface Ds389Options {
   readonly certificates?: ServerFiles | undefined;
   /** Answers a bind without a password with success, as an anonymous one (RFC 4513, section 5.1.2). */
   readonly allowUnauthenticated?: boolean;
+  /** People may write every attribute of their own entries that the schema lets them. */
+  readonly selfWrite?: boolean;
 }
 
 const PLAIN: Places = {
@@ -114,7 +116,7 @@ async function start(folder: string, options: Ds389Options): Promise<DirectorySe
   const url = `ldap://127.0.0.1:${port}`;
   try {
     await untilListening(daemon, '127.0.0.1', port);
-    await load(url, kind, freeIpa);
+    await load(url, kind, options);
   } catch (error) {
     await daemon.stop();
     throw new Error(await errorLog(paths), { cause: error });
@@ -176,11 +178,11 @@ async function storeCertificate(paths: Paths, files: ServerFiles, owner: Owner):
   await tool('certutil', ['-A', '-n', 'authority', '-t', 'CT,,', '-a', '-i', files.ca, '-d', paths.config], { owner });
 }
 
-async function load(url: string, kind: Flavour, freeIpa: boolean): Promise<void> {
+async function load(url: string, kind: Flavour, options: Ds389Options): Promise<void> {
   const client = new Client({ url, timeout: 60_000 });
   try {
     await client.bind(MANAGER.dn, MANAGER.password);
-    const entries = [...tree(kind.places, freeIpa), ...personEntries(kind), ...groupEntries(kind)];
+    const entries = [...tree(kind.places, options), ...personEntries(kind), ...groupEntries(kind)];
     for (const { dn, attributes } of entries) await client.add(dn, writable(attributes));
     // Only now, as it makes every password that an administrator sets one to be changed.
     await client.modify('cn=config', replace({ passwordMustChange: 'on', passwordExp: 'on', passwordMaxAge: '8640000' }));
@@ -199,7 +201,7 @@ function replace(values: Readonly<Record<string, string>>): Change[] {
   );
 }
 
-function tree(places: Places, freeIpa: boolean): Entry[] {
+function tree(places: Places, { freeIpa = false, selfWrite = false }: Ds389Options): Entry[] {
   const nameOf = (dn: string): string => dn.slice(dn.indexOf('=') + 1, dn.indexOf(','));
   const branch = (dn: string): Entry => {
     const name = nameOf(dn);
@@ -209,8 +211,10 @@ function tree(places: Places, freeIpa: boolean): Entry[] {
   };
   const readable =
     '(targetattr!="userPassword || aci")(version 3.0; acl "read"; allow (read,search,compare) userdn="ldap:///all";)';
+  const writable = '(targetattr="*")(version 3.0; acl "self"; allow (write) userdn="ldap:///self";)';
+  const aci = selfWrite ? [readable, writable] : readable;
   return [
-    { dn: places.suffix, attributes: { objectClass: ['top', 'domain'], dc: nameOf(places.suffix), aci: readable } },
+    { dn: places.suffix, attributes: { objectClass: ['top', 'domain'], dc: nameOf(places.suffix), aci } },
     ...(freeIpa ? [branch(`cn=accounts,${places.suffix}`)] : []),
     ...[places.people, places.groups, places.elsewhere, places.archive].map(branch),
     {

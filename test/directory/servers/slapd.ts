@@ -35,6 +35,11 @@ export interface SlapdOptions {
   readonly withoutTls?: boolean;
   /** Leave out the 3,000 and the groups. */
   readonly small?: boolean;
+  /**
+   * People may write their own entries, and the schemas dsee and msuser are loaded, which make nsUniqueId, objectGUID and memberOf ordinary
+   * attributes.
+   */
+  readonly selfWrite?: boolean;
   /** Writes no line about each operation, as Debian's does unless told: for benchmarks. */
   readonly quiet?: boolean;
 }
@@ -118,7 +123,9 @@ async function addAll(url: string, entries: readonly Entry[]): Promise<void> {
 }
 
 function configuration(folder: string, files: ServerFiles, options: SlapdOptions): string {
-  const schemas = ['core', 'cosine', 'nis', 'inetorgperson'].map((name) => `include /etc/ldap/schema/${name}.schema`);
+  const selfWrite = options.selfWrite === true;
+  const more = selfWrite ? ['dsee', 'msuser'] : [];
+  const schemas = ['core', 'cosine', 'nis', 'inetorgperson', ...more].map((name) => `include /etc/ldap/schema/${name}.schema`);
   return `${schemas.join('\n')}
 modulepath /usr/lib/ldap
 moduleload back_mdb
@@ -139,10 +146,10 @@ rootpw ${MANAGER.password}
 directory ${folder}/db
 maxsize 67108864
 dbnosync
-index objectClass,uid,cn,mail,member,uniqueMember,memberUid,memberOf,entryUUID eq
+index objectClass,uid,cn,mail,member,uniqueMember,memberUid,${selfWrite ? '' : 'memberOf,'}entryUUID eq
 access to attrs=userPassword by anonymous auth by self write by * none
 access to dn.children="${PLACES.people}" by dn.exact="${BLIND.dn}" none by * break
-access to * by users read by anonymous auth
+access to * ${selfWrite ? 'by self write ' : ''}by users read by anonymous auth
 
 overlay memberof
 memberof-refint TRUE
