@@ -86,7 +86,7 @@ export type CreatedUser = {
   /** `ldap`: a user of a directory, which keeps its e-mail, name and password. */
   readonly source: 'local' | 'ldap';
   /** Only of users of a directory: what it said last of the user, whose keys and sessions are rejected unless it is `active`. Read-only. */
-  readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed';
+  readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed' | 'several_names' | 'several_ids';
   /** Only of users of a directory: the address that it shows, if another user has it. `email` is null then. Read-only. */
   readonly email_conflict?: string | null;
   readonly created_at: string;
@@ -803,7 +803,7 @@ export type User = {
   /** `ldap`: a user of a directory, which keeps its e-mail, name and password. */
   readonly source: 'local' | 'ldap';
   /** Only of users of a directory: what it said last of the user, whose keys and sessions are rejected unless it is `active`. Read-only. */
-  readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed';
+  readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed' | 'several_names' | 'several_ids';
   /** Only of users of a directory: the address that it shows, if another user has it. `email` is null then. Read-only. */
   readonly email_conflict?: string | null;
   readonly created_at: string;

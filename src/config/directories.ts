@@ -42,6 +42,7 @@ export function loadDirectories({ single, list, isGiven }: LdapGiven, report: Re
         },
       ];
   const directories: DirectoryConfig[] = [];
+  const reports: Told[] = [];
   const passwords: Record<string, string> = {};
   for (const item of items) {
     const directory = directoryOf(item.values, item.given, item.report);
@@ -49,9 +50,40 @@ export function loadDirectories({ single, list, isGiven }: LdapGiven, report: Re
     if (directories.some(({ name }) => name === directory.name))
       item.report('name', 'expected a name of its own for each directory');
     directories.push(directory);
+    reports.push({ directory, report: item.report });
     if (item.values.ldapBindPassword !== undefined) passwords[directory.name] = item.values.ldapBindPassword;
   }
+  if (directories.length > 1) checkTogether(reports);
   return { directories, directoryPasswords: passwords };
+}
+
+interface Told {
+  readonly directory: DirectoryConfig;
+  readonly report: (member: string, message: string) => void;
+}
+
+/** Which directory gets a password must depend on the name alone, not on what another directory knows or answers. */
+function checkTogether(all: readonly Told[]): void {
+  const owners = new Map<string, string>();
+  for (const { directory, report } of all) {
+    const { name, domains, namesWithoutDomain } = directory;
+    if (domains.length === 0 && !namesWithoutDomain) {
+      report('domain', 'required with several directories, or ldap.names-without-domain: true for one of them');
+    }
+    for (const domain of domains) {
+      const owner = owners.get(domain);
+      if (owner !== undefined) report('domain', `expected domains of its own, and ${domain} is also that of ${owner}`);
+      owners.set(domain, name);
+    }
+  }
+  const open = all.filter(({ directory }) => directory.namesWithoutDomain);
+  for (const { directory, report } of open.slice(0, -1)) {
+    if (directory.userDnPattern === undefined) continue;
+    report(
+      'names-without-domain',
+      'expected false with ldap.user-dn-pattern, except in the last directory: a bind by a pattern sends the password before the name is known',
+    );
+  }
 }
 
 function directoryOf(
@@ -67,6 +99,9 @@ function directoryOf(
   if (!values.ldapEnabled) return undefined;
   for (const member of ['url', 'base-dn']) {
     if (!given.has(member)) report(member, 'required with ldap.enabled');
+  }
+  if (values.ldapType === 'openldap' && values.ldapMemberOf !== 'trusted' && values.ldapAttributeMapping.groups !== undefined) {
+    report('attribute-mapping', 'groups of the entry are read only with ldap.member-of: trusted');
   }
   if (values.ldapStartTls && values.ldapUrl?.some(({ secure }) => secure) === true) {
     report('start-tls', 'expected false with an ldaps:// URL, which is TLS from the beginning');
@@ -85,11 +120,13 @@ function directoryOf(
     groupSearchBase: values.ldapGroupSearchBase,
     groupSearchFilter: values.ldapGroupSearchFilter,
     nestedGroups: values.ldapNestedGroups,
+    memberOf: values.ldapMemberOf,
     attributes: values.ldapAttributeMapping,
     groupRoles: values.ldapGroupRoleMapping,
     tenantId: values.ldapTenantId,
     groupTenants: values.ldapGroupTenantMapping,
     domains: values.ldapDomain ?? [],
+    namesWithoutDomain: values.ldapNamesWithoutDomain,
     timeoutMs: values.ldapTimeout,
   };
 }

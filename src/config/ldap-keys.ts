@@ -48,6 +48,12 @@ export const LDAP = {
     "How: {0} is the person's DN, {1} the person's name; absent = by the usual attributes, or with no ldap.group-search-base the person's entry alone.",
   ),
   ldapNestedGroups: setting('ldap.nested-groups', flag, 'true', 'Whether groups in groups count.'),
+  ldapMemberOf: setting(
+    'ldap.member-of',
+    oneOf('auto', 'trusted', 'searched'),
+    'auto',
+    "How a person's groups are known: trusted = as memberOf of the person's entry says; searched = only groups that list the person; auto = searched for openldap, trusted for the others.",
+  ),
   ldapAttributeMapping: setting(
     'ldap.attribute-mapping',
     attributeMapping,
@@ -62,7 +68,17 @@ export const LDAP = {
     '{}',
     'Group DN -> tenant; the first that fits decides.',
   ),
-  ldapDomain: optional('ldap.domain', directoryDomains, 'Names with one of these domains are asked here alone, without it.'),
+  ldapDomain: optional(
+    'ldap.domain',
+    directoryDomains,
+    'Names with one of these domains are looked up only here, without it; required when several directories are configured.',
+  ),
+  ldapNamesWithoutDomain: setting(
+    'ldap.names-without-domain',
+    flag,
+    'false',
+    'With several directories: whether names without a configured domain are looked up here.',
+  ),
 } as const;
 
 /** `ldap.base-dn` -> `base-dn` */

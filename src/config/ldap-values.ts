@@ -25,10 +25,12 @@ export function takeLdap(take: <T>(key: Key<T>) => T): LdapValues {
     ldapGroupSearchBase: take(LDAP.ldapGroupSearchBase),
     ldapGroupSearchFilter: take(LDAP.ldapGroupSearchFilter),
     ldapNestedGroups: take(LDAP.ldapNestedGroups),
+    ldapMemberOf: take(LDAP.ldapMemberOf),
     ldapAttributeMapping: take(LDAP.ldapAttributeMapping),
     ldapGroupRoleMapping: take(LDAP.ldapGroupRoleMapping),
     ldapTenantId: take(LDAP.ldapTenantId),
     ldapGroupTenantMapping: take(LDAP.ldapGroupTenantMapping),
     ldapDomain: take(LDAP.ldapDomain),
+    ldapNamesWithoutDomain: take(LDAP.ldapNamesWithoutDomain),
   };
 }

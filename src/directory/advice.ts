@@ -65,6 +65,17 @@ const LINES: readonly Line[] = [
   { step: 'service_bind', when: /./, advice: 'Check the service account in ldap.bind-dn and that it may log in.' },
   {
     step: 'find_user',
+    when: /the type of the directory/,
+    advice: 'Set ldap.type: active-directory, openldap, freeipa or 389ds.',
+  },
+  {
+    step: 'find_user',
+    when: /authenticate[ds] /,
+    advice:
+      'Set ldap.domain to every name of the domain whose people may log in, such as [corp.example, CORP]. People of other domains need a directory of their own in the configuration.',
+  },
+  {
+    step: 'find_user',
     when: /code 1\b|code 50\b|authenticat/i,
     advice: 'The directory lets no stranger read: set ldap.bind-dn and ldap.bind-password of an account that may.',
   },
@@ -86,7 +97,17 @@ const LINES: readonly Line[] = [
   },
   {
     step: 'attributes',
-    when: /objectGUID/,
+    when: /has \d+ values/,
+    advice: 'Leave one value in the entry, and let nobody write this attribute of their own entry.',
+  },
+  {
+    step: 'attributes',
+    when: /not the only entry/,
+    advice: 'Give each person a user name of their own, and let nobody write it in their own entry.',
+  },
+  {
+    step: 'attributes',
+    when: /shows no/,
     advice: 'Let whoever reads it (ldap.bind-dn, or the person) see the operational attribute that holds the entry’s id.',
   },
   { step: 'groups', when: /code 32\b/, advice: 'Correct ldap.group-search-base: it does not exist, or may not be read.' },

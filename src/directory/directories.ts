@@ -3,11 +3,10 @@
 import { Fault } from '../domain/errors.ts';
 import { Deadline } from './deadline.ts';
 import { type Directory, makeDirectory } from './directory.ts';
-import { LookedAtFault } from './faults.ts';
 import { logIn } from './login.ts';
 import { lookUp } from './lookup.ts';
-import type { Directories, DirectoryAnswer } from './model.ts';
-import { problemsOf } from './problems.ts';
+import type { Directories, DirectoryAnswer, TestStep } from './model.ts';
+import { problemsOf, problemsTogether } from './problems.ts';
 import type { DirectorySettings } from './settings.ts';
 import { testDirectory } from './test-steps.ts';
 import { makeTurns, type Turns } from './turns.ts';
@@ -27,12 +26,13 @@ export function openDirectories(settings: readonly DirectorySettings[], limits: 
   const all = settings.map((one) => ({
     directory: makeDirectory(one),
     domains: one.domains,
+    namesWithoutDomain: one.namesWithoutDomain,
     turns: makeTurns(limits.maxConnections, limits.maxWaiting),
   }));
   const byName = new Map(all.map((one) => [one.directory.settings.name, one]));
 
   return {
-    problems: settings.flatMap(problemsOf),
+    problems: [...settings.flatMap(problemsOf), ...problemsTogether(settings)],
     authenticate: async (username, password, elapsedMs = 0) => {
       if (password === '') return { kind: 'refused', reason: 'empty_password' };
       if (!isName(username)) return { kind: 'refused', reason: 'invalid_username' };
@@ -50,14 +50,24 @@ export function openDirectories(settings: readonly DirectorySettings[], limits: 
       const candidates =
         question.directory === undefined ? directoriesFor(question.username, all) : [byName.get(question.directory)];
       const [first] = candidates;
-      if (first === undefined) {
-        const advice = `Configured are: ${[...byName.keys()].join(', ') || 'none'}.`;
-        return [{ step: 'connect', ok: false, detail: `no directory ${question.directory ?? ''} is configured`, advice }];
-      }
+      if (first === undefined) return [unaskable(question.directory, all)];
       using deadline = new Deadline(first.directory.settings.timeoutMs);
       return await testDirectory(first.directory, question, deadline);
     },
   };
+}
+
+/** The step of a test that has no directory to go to. */
+function unaskable(
+  name: string | undefined,
+  all: readonly { readonly directory: Directory; readonly domains: readonly string[] }[],
+): TestStep {
+  if (name === undefined && all.length > 0) {
+    const advice = `Give the name with one of the domains ${all.flatMap(({ domains }) => domains).join(', ')}, or the directory.`;
+    return { step: 'find_user', ok: false, detail: 'the name does not say in which of the directories it is', advice };
+  }
+  const advice = `Configured are: ${all.map(({ directory }) => directory.settings.name).join(', ') || 'none'}.`;
+  return { step: 'connect', ok: false, detail: `no directory ${name ?? ''} is configured`, advice };
 }
 
 /** More than any directory takes is not sent to one. */
@@ -72,41 +82,25 @@ interface Login {
 }
 
 /**
- * In order, until one knows the name. All of them together get the time of the most patient, each its share of what is left. One that is out of order does not keep a
- * person of another from logging in; and that nobody else knows the name is not known to be so while one has not answered.
+ * In order, until one knows the name. Only a directory that finds nobody by a search, with the password sent to no server, lets the next one
+ * be asked: neither a fault nor a checked password does. All of them together get the time of the most patient, each its share of what is left.
  */
 async function ask(
   candidates: readonly { readonly directory: Directory; readonly turns: Turns }[],
   { username, password, elapsedMs }: Login,
 ): Promise<DirectoryAnswer> {
   using whole = new Deadline(Math.max(...candidates.map(({ directory }) => directory.settings.timeoutMs), 1), elapsedMs);
-  let answer: DirectoryAnswer = { kind: 'refused', reason: 'unknown_user' };
-  let fault: Fault | undefined;
+  let answer: DirectoryAnswer = { kind: 'refused', reason: 'no_domain' };
   for (const [index, { directory, turns }] of candidates.entries()) {
     const { timeoutMs } = directory.settings;
     const left = candidates.length - index;
     const shareMs = Math.min(timeoutMs, Math.max(1, whole.remainingMs() / left));
     // The last one has all that is left of its own time; it is told of as it was configured.
     using deadline = left === 1 ? new Deadline(timeoutMs, timeoutMs - shareMs) : new Deadline(shareMs);
-    try {
-      const login = turns.take(deadline, () => logIn(directory, { username, password }, deadline));
-      const asked = await deadline.within(login);
-      if (!asked.elsewhere) return asked.answer;
-      answer = preferred(answer, asked.answer);
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      fault ??= error;
-    }
+    const login = turns.take(deadline, () => logIn(directory, { username, password }, deadline));
+    const asked = await deadline.within(login);
+    answer = asked.answer;
+    if (!asked.elsewhere) break;
   }
-  if (fault === undefined) return answer;
-  throw wasLookedAt(answer) ? new LookedAtFault(fault.message, { cause: fault }) : fault;
-}
-
-function wasLookedAt(answer: DirectoryAnswer): boolean {
-  return answer.kind === 'refused' && answer.reason !== 'unknown_user' && answer.reason !== 'invalid_username';
-}
-
-/** Of several refusals the one that says more. */
-function preferred(held: DirectoryAnswer, next: DirectoryAnswer): DirectoryAnswer {
-  return held.kind === 'refused' && held.reason !== 'unknown_user' ? held : next;
+  return answer;
 }

@@ -4,15 +4,16 @@ import { randomBytes } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { Fault } from '../domain/errors.ts';
 import type { Connection } from './connection.ts';
-import { type Entry, firstText } from './entry.ts';
+import type { Entry } from './entry.ts';
 import { type Servers, serversOf } from './failover.ts';
 import { DirectoryFault } from './faults.ts';
-import { groupsOf } from './groups.ts';
-import { stableIdOf } from './ids.ts';
+import { hasNamesake } from './find-user.ts';
+import { groupsOf, isSearchedByName } from './groups.ts';
+import { type EntryIdentity, identify } from './identity.ts';
 import type { DirectoryPerson } from './model.ts';
 import { profileOf, rolesOf, tenantOf } from './person.ts';
 import type { DirectorySettings } from './settings.ts';
-import { attributesOf, type TypeTraits, typeFinder } from './types.ts';
+import { type TypeTraits, typeFinder } from './types.ts';
 
 export interface Directory {
   readonly settings: DirectorySettings;
@@ -43,31 +44,39 @@ export async function bindNobody(c: Connection, { baseDn }: DirectorySettings): 
   await c.bind(baseDn === '' ? name : `${name},${baseDn}`, randomBytes(12).toString('hex'));
 }
 
-/** @throws Fault when the entry shows no stable id, or when the groups cannot all be read */
+export type PersonAnswer =
+  | { readonly kind: 'person'; readonly person: DirectoryPerson }
+  | Extract<EntryIdentity, { readonly kind: 'refused' }>
+  | { readonly kind: 'refused'; readonly reason: 'ambiguous_user'; readonly detail: string };
+
+/** Reads the person that an entry identifies. @throws Fault when the entry shows no stable id, or when the groups cannot all be read */
 export async function personOf(
   c: Connection,
   { settings }: Pick<Directory, 'settings'>,
   traits: TypeTraits,
   { entry, typed }: { readonly entry: Entry; readonly typed: string },
-): Promise<DirectoryPerson> {
-  const stableId = stableIdOf(entry);
-  if (stableId === undefined) {
-    throw new Fault(`${c.url.text}: ${entry.dn} shows no objectGUID, entryUUID, ipaUniqueID or nsUniqueId to whoever reads it`);
+): Promise<PersonAnswer> {
+  const identity = identify(entry, settings, traits);
+  if (identity.kind === 'hidden') throw new Fault(`${c.url.text}: ${identity.detail}`);
+  if (identity.kind === 'refused') return identity;
+  const { account } = identity;
+  const isNamed = account !== undefined && isSearchedByName(settings, traits);
+  if (isNamed && (await hasNamesake(c, settings, traits, { dn: entry.dn, name: account }))) {
+    return {
+      kind: 'refused',
+      reason: 'ambiguous_user',
+      detail: `${entry.dn} is not the only entry with the user name ${account}`,
+    };
   }
-  const profile = profileOf(entry, settings, traits, typed);
-  const groups = await groupsOf({ c, settings, traits, username: accountName(entry, settings, traits, profile.username) }, entry);
-  return {
+  const groups = await groupsOf({ c, settings, traits, account }, entry);
+  const person: DirectoryPerson = {
     directory: settings.name,
-    stableId,
+    stableId: identity.stableId,
     dn: entry.dn,
-    ...profile,
+    ...profileOf(entry, settings, traits, typed),
     groups,
     roles: rolesOf(groups, settings),
     tenantId: tenantOf(groups, settings),
   };
-}
-
-/** What groups list people by who are not listed by DN (`memberUid`). */
-function accountName(entry: Entry, settings: DirectorySettings, traits: TypeTraits, otherwise: string): string {
-  return firstText(entry, attributesOf(traits, settings).username) ?? otherwise;
+  return { kind: 'person', person };
 }

@@ -7,6 +7,8 @@ export interface Entry {
   /** Values that are text; those that are not UTF-8 are left out. */
   readonly texts: (attribute: string) => readonly string[];
   readonly bytes: (attribute: string) => readonly Buffer[];
+  /** The number of values, text or not, those under a language tag or another option (`uid;lang-en`) included. */
+  readonly count: (attribute: string) => number;
   /** The ranged form `attribute;range=0-1499` that Active Directory gives when there are more values than it sends at a time. */
   readonly range: (attribute: string) => Range | undefined;
 }
@@ -30,6 +32,11 @@ export function readEntry(raw: RawEntry): Entry {
     dn: raw.dn,
     texts: (attribute) => texts(valuesOf(attribute)),
     bytes: (attribute) => valuesOf(attribute).map((value) => (typeof value === 'string' ? Buffer.from(value) : value)),
+    count: (attribute) => {
+      const name = attribute.toLowerCase();
+      const same = [...attributes].filter(([one]) => one === name || one.startsWith(`${name};`));
+      return same.reduce((sum, [, values]) => sum + values.length, 0);
+    },
     range: (attribute) => {
       const start = `${attribute.toLowerCase()};range=`;
       for (const [name, values] of attributes) {

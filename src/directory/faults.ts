@@ -10,9 +10,6 @@ export class DirectoryFault extends Fault {
   }
 }
 
-/** One directory cannot be asked, and another has looked at the password and counts it: the attempt was one. */
-export class LookedAtFault extends Fault {}
-
 /** What went wrong, in the words of the socket or of the server. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');

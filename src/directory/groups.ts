@@ -1,8 +1,9 @@
 /**
- * The groups of a person, direct and through other groups: those of the entry, those that the configured search finds, Active
- * Directory's primary group, and the groups above all of them.
+ * The groups of a person, direct and through other groups: those of the entry where it is trusted to name them, those that the search for
+ * groups finds, Active Directory's primary group, and the groups above all of them.
  */
 
+import { randomUUID } from 'node:crypto';
 import { AndFilter, EqualityFilter, ExtensibleFilter, OrFilter } from 'ldapts';
 import { Fault } from '../domain/errors.ts';
 import type { Connection } from './connection.ts';
@@ -12,7 +13,7 @@ import { fillFilter } from './filter.ts';
 import { GroupSet } from './group-set.ts';
 import type { DirectorySettings } from './settings.ts';
 import { siblingSid } from './sid.ts';
-import { attributesOf, type TypeTraits } from './types.ts';
+import { attributesOf, type TypeTraits, trustsMemberOf } from './types.ts';
 
 /** LDAP_MATCHING_RULE_IN_CHAIN (MS-ADTS, 3.1.1.3.4.4.3): follows groups in groups on the server. */
 const IN_CHAIN = '1.2.840.113556.1.4.1941';
@@ -20,6 +21,8 @@ const MAX_ENTRIES = 10_000;
 const MAX_DEPTH = 32;
 /** groupOfNames, groupOfUniqueNames and posixGroup. */
 const USUAL_FILTER = '(|(member={0})(uniqueMember={0})(memberUid={1}))';
+/** The groups that a group is in, where the configured filter finds people by name only. */
+const NESTED_FILTER = '(|(member={0})(uniqueMember={0}))';
 /** Groups asked about in one search. */
 const CHUNK = 50;
 /** Codes by which a server says that an answer is larger than it gives: sizeLimitExceeded, adminLimitExceeded. */
@@ -31,36 +34,52 @@ interface Walk {
   readonly c: Connection;
   readonly settings: DirectorySettings;
   readonly traits: TypeTraits;
-  /** The person's name in the directory, for `{1}`. */
-  readonly username: string;
+  /** The person's name in the directory, for `{1}`; undefined = the entry shows none, and no group can list it. */
+  readonly account: string | undefined;
 }
 
 /** Normalised DNs, sorted. @throws Fault when not all of them could be read */
 export async function groupsOf(walk: Walk, person: Entry): Promise<readonly string[]> {
   const { settings, traits } = walk;
   const found = new GroupSet();
-  const named = found.add(await allValues(walk.c, person, attributesOf(traits, settings).groups));
+  const isTrusted = trustsMemberOf(traits, settings);
+  const named = isTrusted ? found.add(await allValues(walk.c, person, attributesOf(traits, settings).groups)) : [];
   const isWalked = settings.nestedGroups && traits.type !== 'active-directory';
-  if (isWalked && groupFilter(settings, traits)?.includes('{0}') === true) {
+  const template = groupFilter(settings, traits);
+  if (isWalked && template?.includes('{0}') === true) {
     // The person is asked about together with the groups that are known already: nearly always that one search finds all.
-    await walkUp(found, [person.dn, ...named], { maxLevels: MAX_DEPTH + 1, above: (level) => searchGroups(walk, level) });
+    await walkUp(found, [person.dn, ...named], {
+      maxLevels: MAX_DEPTH + 1,
+      above: (level) => searchGroups(walk, template, level),
+    });
     return found.list();
   }
-  const searched = found.add(await searchGroups(walk, [person.dn]));
+  const searched = template === undefined ? [] : found.add(await searchGroups(walk, template, [person.dn]));
   if (traits.type === 'active-directory') {
     const primary = await primaryGroup(walk, person);
     found.add(primary);
     if (settings.nestedGroups) found.add(await inChain(walk, [person.dn, ...primary]));
+  } else if (isWalked && !isTrusted) {
+    const above = (level: readonly string[]) => searchGroups(walk, NESTED_FILTER, level);
+    await walkUp(found, searched, { maxLevels: MAX_DEPTH, above });
   } else if (isWalked && traits.nesting === 'walk') {
     await walkUp(found, [...named, ...searched], { maxLevels: MAX_DEPTH, above: (level) => groupsOfGroups(walk, level) });
   }
   return found.list();
 }
 
-/** The search for groups, where there is one. Active Directory needs none: its entries and its matching rule say all. */
-function groupFilter({ groupSearchFilter, groupSearchBase }: DirectorySettings, { type }: TypeTraits): string | undefined {
-  const isSearched = groupSearchBase !== undefined && type !== 'active-directory';
-  return groupSearchFilter ?? (isSearched ? USUAL_FILTER : undefined);
+/**
+ * The search for groups; undefined when there is none. Active Directory needs none: its entries and its matching rule say all. Where the
+ * entry is not trusted there is always one.
+ */
+function groupFilter(settings: DirectorySettings, traits: TypeTraits): string | undefined {
+  const isSearched = settings.groupSearchBase !== undefined && traits.type !== 'active-directory';
+  return settings.groupSearchFilter ?? (isSearched || !trustsMemberOf(traits, settings) ? USUAL_FILTER : undefined);
+}
+
+/** Reports whether groups are searched that list people by name. */
+export function isSearchedByName(settings: DirectorySettings, traits: TypeTraits): boolean {
+  return groupFilter(settings, traits)?.includes('{1}') === true;
 }
 
 /** Whether more than the person's own entry must be read to know the groups. */
@@ -86,10 +105,8 @@ async function walkUp(found: GroupSet, start: readonly string[], { maxLevels, ab
   }
 }
 
-/** The configured search, for a person and for groups. */
-async function searchGroups(walk: Walk, members: readonly string[]): Promise<readonly string[]> {
-  const template = groupFilter(walk.settings, walk.traits);
-  if (template === undefined) return [];
+/** Searches for the groups that list a person or a group. */
+async function searchGroups(walk: Walk, template: string, members: readonly string[]): Promise<readonly string[]> {
   const dns: string[] = [];
   for (let at = 0; at < members.length; at += CHUNK) {
     dns.push(...(await searchTogether(walk, template, members.slice(at, at + CHUNK))));
@@ -99,8 +116,9 @@ async function searchGroups(walk: Walk, members: readonly string[]): Promise<rea
 
 /** In one search, unless all of them together are in more groups than the server gives at a time: then half by half. */
 async function searchTogether(walk: Walk, template: string, members: readonly string[]): Promise<readonly string[]> {
-  const { c, settings, username } = walk;
-  const filters = members.map((dn) => fillFilter(template, [dn, username]));
+  // A name that nobody has: the filter stays whole, and its part by name finds nothing.
+  const { c, settings, account = randomUUID() } = walk;
+  const filters = members.map((dn) => fillFilter(template, [dn, account]));
   const filter = filters.length === 1 ? (filters[0] ?? '') : `(|${filters.join('')})`;
   const base = settings.groupSearchBase ?? settings.baseDn;
   try {

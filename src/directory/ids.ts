@@ -1,11 +1,23 @@
-/** The id of an entry that stays when it is renamed or moved, by whichever attribute the directory keeps it in. */
+/**
+ * The id of an entry that stays when it is renamed or moved. Each type of directory has exactly one attribute for it: an attribute that is
+ * operational in one product may be an ordinary one in another, which people can write into their own entries.
+ */
 
 import { AndFilter, EqualityFilter, type Filter } from 'ldapts';
-import { type Entry, firstText } from './entry.ts';
+import type { Entry } from './entry.ts';
 
-interface IdKind {
-  readonly attribute: string;
-  readonly read: (entry: Entry) => string | undefined;
+export type IdAttribute = 'objectGUID' | 'ipaUniqueID' | 'nsUniqueId' | 'entryUUID';
+
+export type ReadId =
+  | { readonly kind: 'one'; readonly stableId: string }
+  | { readonly kind: 'several' }
+  /** The reader sees none, or a value that is no id. */
+  | { readonly kind: 'none' };
+
+interface IdForm {
+  /** The text of the value that the entry has. */
+  readonly read: (entry: Entry, attribute: IdAttribute) => string | undefined;
+  /** The value to search for; undefined for text that is no id. */
   readonly value: (text: string) => string | Buffer | undefined;
 }
 
@@ -13,44 +25,48 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** 389 Directory Server's own notation. */
 const NS_UNIQUE_ID = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}$/;
 
-function textual(attribute: string, form: RegExp): IdKind {
+function textual(form: RegExp): IdForm {
   const value = (text: string): string | undefined => (form.test(text) ? text : undefined);
-  return { attribute, read: (entry) => value(firstText(entry, attribute)?.toLowerCase() ?? ''), value };
+  return { read: (entry, attribute) => value(entry.texts(attribute)[0]?.trim().toLowerCase() ?? ''), value };
 }
 
-/** In the order in which one is chosen. It never changes: an id that is kept must stay the one that is found. */
-const KINDS: ReadonlyMap<string, IdKind> = new Map([
-  [
-    'objectguid',
-    {
-      attribute: 'objectGUID',
-      read: (entry) => entry.bytes('objectGUID').map(guidText)[0],
-      value: (text) => (UUID.test(text) ? guidBytes(text) : undefined),
-    } satisfies IdKind,
-  ],
-  ['ipauniqueid', textual('ipaUniqueID', UUID)],
-  ['nsuniqueid', textual('nsUniqueId', NS_UNIQUE_ID)],
-  ['entryuuid', textual('entryUUID', UUID)],
-]);
+const FORMS: Readonly<Record<IdAttribute, IdForm>> = {
+  objectGUID: {
+    read: (entry, attribute) => entry.bytes(attribute).map(guidText)[0],
+    value: (text) => (UUID.test(text) ? guidBytes(text) : undefined),
+  },
+  ipaUniqueID: textual(UUID),
+  nsUniqueId: textual(NS_UNIQUE_ID),
+  entryUUID: textual(UUID),
+};
 
-export const ID_ATTRIBUTES: readonly string[] = [...KINDS.values()].map(({ attribute }) => attribute);
+/** Reads the id from the attribute of the directory's type, such as `entryuuid:7c3f…`. No other attribute of the entry counts. */
+export function readId(entry: Entry, attribute: IdAttribute): ReadId {
+  if (entry.count(attribute) > 1) return { kind: 'several' };
+  const text = FORMS[attribute].read(entry, attribute);
+  return text === undefined ? { kind: 'none' } : { kind: 'one', stableId: `${attribute.toLowerCase()}:${text}` };
+}
 
-/** `entryuuid:7c3f…`; undefined when the entry shows none, which then cannot be told from another that takes its name. */
-export function stableIdOf(entry: Entry): string | undefined {
-  for (const [kind, { read }] of KINDS) {
-    const text = read(entry);
-    if (text !== undefined) return `${kind}:${text}`;
-  }
-  return undefined;
+/** Returns the attribute under which an id was stored; undefined for text that is no stable id of any type of directory. */
+export function attributeOfId(stableId: string): IdAttribute | undefined {
+  const [attribute] = parse(stableId) ?? [];
+  return attribute;
 }
 
 /** The filter that finds the entry; undefined for text that is no stable id. */
 export function idFilter(stableId: string): Filter | undefined {
-  const colon = stableId.indexOf(':');
-  const kind = KINDS.get(stableId.slice(0, Math.max(colon, 0)));
-  const value = kind?.value(stableId.slice(colon + 1));
-  return kind === undefined || value === undefined ? undefined : new EqualityFilter({ attribute: kind.attribute, value });
+  const [attribute, value] = parse(stableId) ?? [];
+  return attribute === undefined || value === undefined ? undefined : new EqualityFilter({ attribute, value });
 }
+
+function parse(stableId: string): readonly [IdAttribute, string | Buffer] | undefined {
+  const colon = stableId.indexOf(':');
+  const attribute = ATTRIBUTES.find((one) => one.toLowerCase() === stableId.slice(0, Math.max(colon, 0)));
+  const value = attribute && FORMS[attribute].value(stableId.slice(colon + 1));
+  return attribute === undefined || value === undefined ? undefined : [attribute, value];
+}
+
+const ATTRIBUTES: readonly IdAttribute[] = ['objectGUID', 'ipaUniqueID', 'nsUniqueId', 'entryUUID'];
 
 export function bothFilters(one: Filter, other: Filter): Filter {
   return new AndFilter({ filters: [one, other] });

@@ -5,18 +5,18 @@ import { statePerBind, stateUntold } from './account-state.ts';
 import { type BindOutcome, bindOutcome } from './bind-outcome.ts';
 import type { Connection } from './connection.ts';
 import type { Deadline } from './deadline.ts';
-import { bindNobody, bindService, type Directory, personOf } from './directory.ts';
+import { bindNobody, bindService, type Directory, type PersonAnswer, personOf } from './directory.ts';
 import type { Entry } from './entry.ts';
-import { boundUser, type Found, isUnreadable, searchUser } from './find-user.ts';
+import { type BoundFound, boundUser, type Found, isUnreadable, searchUser } from './find-user.ts';
 import { needsReading } from './groups.ts';
-import { stableIdOf } from './ids.ts';
-import type { DirectoryAnswer, DirectoryPerson, DirectoryReason } from './model.ts';
+import { readId } from './ids.ts';
+import type { DirectoryAnswer, DirectoryReason } from './model.ts';
 import type { TypeTraits } from './types.ts';
 import { fillPattern, isDnPattern, isExact, type TypedName, typedName } from './user-name.ts';
 
 export interface LoginAnswer {
   readonly answer: DirectoryAnswer;
-  /** Whether the name may be that of somebody in another directory: here nobody was found by it. */
+  /** Whether another directory may be asked: the search found nobody with this name, and the password has been sent to no server. */
   readonly elsewhere: boolean;
 }
 
@@ -72,29 +72,52 @@ async function bindAndFind(
   password: string,
 ): Promise<LoginAnswer> {
   const outcome = bindOutcome(await c.bind(name, password));
-  // A bind says no to a wrong name and to a wrong password alike.
-  const elsewhere = outcome.kind === 'refused' && ['wrong_password', 'unknown_user', 'invalid_username'].includes(outcome.reason);
-  if (outcome.kind === 'refused') return refused(directory, outcome.reason, elsewhere);
+  if (outcome.kind === 'refused') return refused(directory, outcome.reason, false);
   if (outcome.kind === 'fault') throw new Fault(`${c.url.text}: ${outcome.detail}`);
-  if (!isExact(user.name)) return refused(directory, 'unknown_user', true);
-  const { found, traits } = await readBound(c, directory, name);
+  if (!isExact(user.name)) return refused(directory, 'unknown_user', false);
+  const { found, traits } = await readBound(c, directory, { name, password, outcome: outcome.kind });
+  if (found.kind === 'other_domain') return refused(directory, 'other_domain', false, { detail: found.detail });
   return concluded(c, directory, traits, { outcome, user, found });
 }
 
-/** Read by the person; by the service account where that shows nothing, as with a password that must be changed first. */
+interface BoundAs {
+  readonly name: string;
+  readonly password: string;
+  readonly outcome: 'proved' | 'password_expired';
+}
+
+/**
+ * The entry of the account that was bound by the pattern. When the server does not say which account that is, the password must be that of
+ * the entry found too: the same name may be another person's in another domain.
+ */
 export async function readBound(
   c: Connection,
   directory: Directory,
-  name: string,
-): Promise<{ readonly found: Found; readonly traits: TypeTraits }> {
+  bound: BoundAs,
+): Promise<{ readonly found: BoundFound; readonly traits: TypeTraits }> {
+  const { found, traits } = await findBound(c, directory, bound);
+  if (found.kind !== 'one' || found.isSaid) return { found, traits };
+  const again = bindOutcome(await c.bind(found.entry.dn, bound.password));
+  if (again.kind === 'fault') throw new Fault(`${c.url.text}: ${again.detail}`);
+  if (again.kind === bound.outcome) return { found, traits };
+  const detail = `the directory authenticates ${bound.name}, and not ${found.entry.dn} with the same password`;
+  return { found: { kind: 'other_domain', detail }, traits };
+}
+
+/** Read by the person; by the service account where that shows nothing, as with a password that must be changed first. */
+async function findBound(
+  c: Connection,
+  directory: Directory,
+  { name, outcome }: BoundAs,
+): Promise<{ readonly found: BoundFound; readonly traits: TypeTraits }> {
   const { settings } = directory;
-  const isDn = isDnPattern(settings.userDnPattern ?? '');
+  const isAsked = outcome === 'proved' && !isDnPattern(settings.userDnPattern ?? '');
   let authorization: string | undefined;
   try {
-    authorization = isDn ? undefined : await c.whoAmI();
+    authorization = isAsked ? await c.whoAmI() : undefined;
     const traits = await directory.typeOf(c);
     const found = await boundUser(c, settings, traits, { name, authorization });
-    if (found.kind === 'one' || settings.serviceAccount === undefined) return { found, traits };
+    if (found.kind !== 'none' || settings.serviceAccount === undefined) return { found, traits };
   } catch (error) {
     if (!isUnreadable(error)) throw error;
   }
@@ -123,7 +146,7 @@ async function concluded(
     case 'fault':
       throw new Fault(`${c.url.text}: ${outcome.detail}`);
     case 'refused':
-      return refused(directory, outcome.reason, false, found);
+      return refused(directory, outcome.reason, false, { stableId: suspended(outcome.reason, found, traits) });
     case 'password_expired':
       return passwordExpired(c, directory, traits, { user, found, reason: outcome.reason });
     case 'proved':
@@ -143,19 +166,21 @@ async function proved(c: Connection, directory: Directory, traits: TypeTraits, {
     );
   }
   const state = statePerBind(found.entry, Date.now());
-  if (state === 'disabled' || state === 'expired') return refused(directory, state, false, found);
+  if (state === 'disabled' || state === 'expired')
+    return refused(directory, state, false, { stableId: suspended(state, found, traits) });
   if (state === 'password_expired') return passwordExpired(c, directory, traits, { user, found, reason: 'expired' });
-  const person = await read(c, directory, traits, { entry: found.entry, typed: user.name });
-  return { answer: { kind: 'proved', person }, elsewhere: false };
+  const read = await readPerson(c, directory, traits, { entry: found.entry, typed: user.name });
+  if (read.kind === 'refused') return refused(directory, read.reason, false, { detail: read.detail });
+  return { answer: { kind: 'proved', person: read.person }, elsewhere: false };
 }
 
 /** Groups are read by the service account where there is one, as at a refresh, so that both see the same. */
-async function read(
+async function readPerson(
   c: Connection,
   directory: Directory,
   traits: TypeTraits,
   who: { readonly entry: Entry; readonly typed: string },
-): Promise<DirectoryPerson> {
+): Promise<PersonAnswer> {
   if (needsReading(directory.settings, traits, who.entry)) await bindService(c, directory.settings);
   return personOf(c, directory, traits, who);
 }
@@ -170,8 +195,8 @@ async function passwordExpired(
   const answer: DirectoryAnswer = { kind: 'password_expired', reason, directory: name };
   if (found.kind !== 'one' || directory.settings.serviceAccount === undefined) return { answer, elsewhere: false };
   try {
-    const person = await read(c, directory, traits, { entry: found.entry, typed: user.name });
-    return { answer: { ...answer, person }, elsewhere: false };
+    const read = await readPerson(c, directory, traits, { entry: found.entry, typed: user.name });
+    return { answer: read.kind === 'person' ? { ...answer, person: read.person } : answer, elsewhere: false };
   } catch (error) {
     // Who it is only adds to the answer, which is known.
     if (error instanceof Fault) return { answer, elsewhere: false };
@@ -179,10 +204,32 @@ async function passwordExpired(
   }
 }
 
-/** @param found the account that was read, if its state is the reason */
-function refused({ settings }: Directory, reason: DirectoryReason, elsewhere: boolean, found?: Found): LoginAnswer {
-  const ofAccount = (reason === 'disabled' || reason === 'expired') && found?.kind === 'one';
-  const stableId = ofAccount ? stableIdOf(found.entry) : undefined;
-  const answer = { kind: 'refused', reason, directory: settings.name, ...(stableId === undefined ? {} : { stableId }) } as const;
+/** The id of the account whose own state is the reason; undefined for every other reason. */
+function suspended(reason: DirectoryReason, found: Found, { id: attribute }: TypeTraits): string | undefined {
+  if ((reason !== 'disabled' && reason !== 'expired') || found.kind !== 'one') return undefined;
+  const id = readId(found.entry, attribute);
+  return id.kind === 'one' ? id.stableId : undefined;
+}
+
+interface RefusedBecause {
+  /** Of the account that was read, if its state is the reason. */
+  readonly stableId?: string | undefined;
+  /** What an administrator should know about it, without secrets. */
+  readonly detail?: string | undefined;
+}
+
+function refused(
+  { settings }: Directory,
+  reason: DirectoryReason,
+  elsewhere: boolean,
+  { stableId, detail }: RefusedBecause = {},
+): LoginAnswer {
+  const answer: DirectoryAnswer = {
+    kind: 'refused',
+    reason,
+    directory: settings.name,
+    ...(stableId === undefined ? {} : { stableId }),
+    ...(detail === undefined ? {} : { detail }),
+  };
   return { answer, elsewhere };
 }

@@ -44,7 +44,8 @@ async function answer(c: Connection, directory: Directory, stableId: string): Pr
   }
   const state = accountState(found.entry, Date.now(), await policyOf(c, found.entry));
   if (state !== 'usable') return { kind: 'gone', reason: GONE[state] };
-  return { kind: 'found', person: await personOf(c, directory, traits, { entry: found.entry, typed: '' }) };
+  const read = await personOf(c, directory, traits, { entry: found.entry, typed: '' });
+  return read.kind === 'person' ? { kind: 'found', person: read.person } : { kind: 'gone', reason: read.reason };
 }
 
 /** How long OpenLDAP's locks last, where the entry is locked and names its policy. */

@@ -17,18 +17,25 @@ export type DirectoryReason =
   | 'locked'
   | 'not_at_this_time'
   | 'not_from_this_station'
+  /** The entry has several values of the attribute that names people, or of the one that identifies them. */
+  | 'several_names'
+  | 'several_ids'
+  /** The directory authenticated an account of a domain that is not configured, or another account than the entry found. */
+  | 'other_domain'
+  /** Several directories are configured, and the name does not say which one is meant. */
+  | 'no_domain'
   | 'refused';
 
 export interface DirectoryPerson {
   /** The configured directory's `ldap.name`. */
   readonly directory: string;
   /**
-   * What stays when a person is renamed or moved: the kind of id, a colon, and its lower-case text, such as
-   * `entryuuid:7c3f0e52-…`, `objectguid:…`, `ipauniqueid:…` or `nsuniqueid:…`.
+   * What stays when a person is renamed or moved: the identity attribute of the directory's type, a colon, and its lower-case text,
+   * such as `entryuuid:7c3f0e52-…`, `objectguid:…`, `ipauniqueid:…` or `nsuniqueid:…`.
    */
   readonly stableId: string;
   readonly dn: string;
-  /** By `ldap.attribute-mapping.username`, else the name that was typed. */
+  /** By `ldap.attribute-mapping.username`, else the name that was typed. For display; groups that list names are searched by the former only. */
   readonly username: string;
   readonly email: string | undefined;
   readonly displayName: string | undefined;
@@ -55,11 +62,27 @@ export type DirectoryAnswer =
       readonly directory?: string;
       /** The account that the directory does not let in as it is `disabled` or `expired`, as far as its entry was read. */
       readonly stableId?: string;
+      /** What an administrator should know about it, without secrets. */
+      readonly detail?: string;
     };
 
 export type LookupAnswer =
   | { readonly kind: 'found'; readonly person: DirectoryPerson }
-  | { readonly kind: 'gone'; readonly reason: 'removed' | 'disabled' | 'expired' | 'locked' | 'not_readable' };
+  | { readonly kind: 'gone'; readonly reason: GoneReason };
+
+/**
+ * `several_names` and `several_ids`: the entry no longer identifies one person, which only a change of the entry itself can cause.
+ * `ambiguous_user`: another entry has the same user name.
+ */
+export type GoneReason =
+  | 'removed'
+  | 'disabled'
+  | 'expired'
+  | 'locked'
+  | 'not_readable'
+  | 'several_names'
+  | 'several_ids'
+  | 'ambiguous_user';
 
 export interface TestStep {
   readonly step: 'connect' | 'tls' | 'service_bind' | 'find_user' | 'user_bind' | 'attributes' | 'groups' | 'roles' | 'tenant';

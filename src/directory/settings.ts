@@ -4,6 +4,12 @@ import type { RoleName, TenantId } from '../domain/ids.ts';
 
 export type DirectoryType = 'active-directory' | 'openldap' | 'freeipa' | '389ds';
 
+/**
+ * How a person's groups are known: `trusted` = as the person's own entry says (`memberOf`); `searched` = only groups that list the person
+ * count; `auto` = by the type of the directory.
+ */
+export type MemberOf = 'auto' | 'trusted' | 'searched';
+
 /** One address of a directory's servers. */
 export interface DirectoryUrl {
   /** As it was written, for messages. */
@@ -48,6 +54,7 @@ export interface DirectorySettings {
    */
   readonly groupSearchFilter: string | undefined;
   readonly nestedGroups: boolean;
+  readonly memberOf: MemberOf;
   /** What was given of `ldap.attribute-mapping`; the rest is by the type of the directory. */
   readonly attributes: Partial<AttributeNames>;
   /** By normalised DN. */
@@ -55,8 +62,10 @@ export interface DirectorySettings {
   readonly tenantId: TenantId;
   /** By normalised DN, in the order of the configuration: the first that a person is in decides. */
   readonly groupTenants: ReadonlyMap<string, TenantId>;
-  /** In lower case. Names `…@domain` and `DOMAIN\…` are asked here alone, without that part; empty = asked in the order of the list. */
+  /** In lower case. A name `…@domain` or `DOMAIN\…` is looked up only in the directory with that domain, without that part. */
   readonly domains: readonly string[];
+  /** Whether names without a configured domain are looked up here although several directories are configured. */
+  readonly namesWithoutDomain: boolean;
   /** For a whole login or look-up, milliseconds. */
   readonly timeoutMs: number;
 }

@@ -8,8 +8,8 @@ import type { Deadline } from './deadline.ts';
 import { bindService, type Directory, personOf } from './directory.ts';
 import type { Entry } from './entry.ts';
 import { reasonOf } from './faults.ts';
-import { boundUser, type Found, searchUser } from './find-user.ts';
-import { stableIdOf } from './ids.ts';
+import { type BoundFound, boundUser, type Found, searchUser } from './find-user.ts';
+import { identify } from './identity.ts';
 import { readBound } from './login.ts';
 import type { TestQuestion, TestStep } from './model.ts';
 import { profileOf } from './person.ts';
@@ -154,7 +154,7 @@ async function byPattern(
   if (password !== undefined) await bindUser(c, name, password, protocol);
   const known = await protocol.try('find_user', async () => {
     if (password !== undefined) {
-      const { found, traits } = await readBound(c, directory, name);
+      const { found, traits } = await readBound(c, directory, { name, password, outcome: 'proved' });
       return { entry: theOne(found, user, protocol), traits };
     }
     const traits = await directory.typeOf(c);
@@ -167,8 +167,9 @@ async function byPattern(
   return known;
 }
 
-function theOne(found: Found, user: TypedName, protocol: Protocol): Entry {
+function theOne(found: Found | BoundFound, user: TypedName, protocol: Protocol): Entry {
   if (found.kind === 'one') return found.entry;
+  if (found.kind === 'other_domain') return protocol.stop('find_user', found.detail);
   return protocol.stop(
     'find_user',
     found.kind === 'none' ? `nobody is found by ${user.typed}` : `several entries are found by ${user.typed}`,
@@ -220,16 +221,18 @@ async function readPerson(
 ): Promise<void> {
   const { settings } = directory;
   const profile = profileOf(entry, settings, traits, user.name);
-  const id = stableIdOf(entry);
-  if (id === undefined) protocol.stop('attributes', `${entry.dn} shows no objectGUID, entryUUID, ipaUniqueID or nsUniqueId`);
+  const identity = identify(entry, settings, traits);
+  if (identity.kind !== 'one') protocol.stop('attributes', identity.detail);
   const state = accountState(entry, Date.now());
   const email =
     profile.email === undefined ? ', without an e-mail address: correct ldap.attribute-mapping.email if there should be one' : '';
-  protocol.done('attributes', `${profile.username}${email}`, { id, ...profile, state });
-  const person = await protocol.try('groups', async () => {
+  protocol.done('attributes', `${profile.username}${email}`, { id: identity.stableId, ...profile, state });
+  const read = await protocol.try('groups', async () => {
     await bindService(c, settings);
     return personOf(c, directory, traits, { entry, typed: user.name });
   });
+  if (read.kind === 'refused') protocol.stop('attributes', read.detail);
+  const { person } = read;
   protocol.done('groups', `${person.groups.length} groups, direct and nested`, { groups: person.groups });
   const roles = person.roles.length === 0 ? 'no group gives a role' : person.roles.join(', ');
   protocol.steps.push({

@@ -1,15 +1,21 @@
 /** What differs between the four types of directory, one row each, and how a server is told apart by its root entry. */
 
+import { Fault } from '../domain/errors.ts';
 import type { Connection } from './connection.ts';
-import { firstText } from './entry.ts';
+import { type Entry, firstText } from './entry.ts';
 import { DirectoryFault } from './faults.ts';
-import type { AttributeNames, DirectorySettings, DirectoryType } from './settings.ts';
+import type { IdAttribute } from './ids.ts';
+import type { AttributeNames, DirectorySettings, DirectoryType, MemberOf } from './settings.ts';
 
 export interface TypeTraits {
   readonly type: DirectoryType;
+  /** The one attribute that identifies people. It never changes: an id that is stored must stay the one that is found. */
+  readonly id: IdAttribute;
   /** `{0}`: the name without the directory's domain; `{1}`: as it was typed. */
   readonly userFilter: string;
   readonly attributes: AttributeNames;
+  /** With `ldap.member-of: auto`. In OpenLDAP a schema can make `memberOf` an ordinary attribute, and access rules let people write it. */
+  readonly memberOf: Exclude<MemberOf, 'auto'>;
   /**
    * How groups in groups are found: by Active Directory's matching rule, by walking up, or not at all because `memberOf` holds them
    * already.
@@ -22,48 +28,83 @@ const COMMON: AttributeNames = { username: 'uid', email: 'mail', displayName: 'd
 export const TYPES: Readonly<Record<DirectoryType, TypeTraits>> = {
   'active-directory': {
     type: 'active-directory',
+    id: 'objectGUID',
     userFilter: '(&(objectCategory=person)(objectClass=user)(|(sAMAccountName={0})(userPrincipalName={1})))',
     attributes: { ...COMMON, username: 'sAMAccountName' },
+    memberOf: 'trusted',
     nesting: 'in-chain',
   },
-  openldap: { type: 'openldap', userFilter: '(uid={0})', attributes: COMMON, nesting: 'walk' },
-  freeipa: { type: 'freeipa', userFilter: '(&(objectClass=person)(uid={0}))', attributes: COMMON, nesting: 'in-member-of' },
-  '389ds': { type: '389ds', userFilter: '(&(objectClass=person)(uid={0}))', attributes: COMMON, nesting: 'in-member-of' },
+  openldap: {
+    type: 'openldap',
+    id: 'entryUUID',
+    userFilter: '(uid={0})',
+    attributes: COMMON,
+    memberOf: 'searched',
+    nesting: 'walk',
+  },
+  freeipa: {
+    type: 'freeipa',
+    id: 'ipaUniqueID',
+    userFilter: '(&(objectClass=person)(uid={0}))',
+    attributes: COMMON,
+    memberOf: 'trusted',
+    nesting: 'in-member-of',
+  },
+  '389ds': {
+    type: '389ds',
+    id: 'nsUniqueId',
+    userFilter: '(&(objectClass=person)(uid={0}))',
+    attributes: COMMON,
+    memberOf: 'trusted',
+    nesting: 'in-member-of',
+  },
 };
 
 /** MS-ADTS, 3.1.1.3.4.3: Active Directory, as a domain controller or as a lightweight service. */
 const AD_CAPABILITIES = ['1.2.840.113556.1.4.800', '1.2.840.113556.1.4.1851'];
+/** Under these FreeIPA's plug-ins of 389 Directory Server number their extended operations. */
+const FREEIPA_EXTENSIONS = '2.16.840.1.113730.3.8.10.';
 
 export function attributesOf(traits: TypeTraits, settings: DirectorySettings): AttributeNames {
   return { ...traits.attributes, ...settings.attributes };
 }
 
-/** Finds the type once and remembers it. A server that hides its root entry is asked again, and is treated like OpenLDAP meanwhile. */
+/** Reports whether the groups that a person's own entry names count. */
+export function trustsMemberOf(traits: TypeTraits, { memberOf }: Pick<DirectorySettings, 'memberOf'>): boolean {
+  return (memberOf === 'auto' ? traits.memberOf : memberOf) === 'trusted';
+}
+
+/**
+ * Finds the type once and remembers it. The root entry belongs to the server: no person of the directory can write it.
+ * @throws Fault when the root entry is hidden or names no known product. A guess could identify people by an attribute that they can write
+ */
 export function typeFinder(settings: DirectorySettings): (connection: Connection) => Promise<TypeTraits> {
   let known = settings.type === 'auto' ? undefined : TYPES[settings.type];
   return async (connection) => {
     known ??= await detect(connection);
-    return known ?? TYPES.openldap;
+    if (known !== undefined) return known;
+    throw new Fault(`${connection.url.text}: the root entry does not tell the type of the directory: set ldap.type`);
   };
 }
 
 async function detect(connection: Connection): Promise<TypeTraits | undefined> {
+  const attributes = ['objectClass', 'supportedCapabilities', 'supportedExtension', 'vendorName', 'vendorVersion'];
   try {
-    const [root] = await connection.search(
-      {
-        base: '',
-        scope: 'base',
-        filter: '(objectClass=*)',
-        attributes: ['supportedCapabilities', 'vendorName', 'vendorVersion'],
-      },
-      1,
-    );
-    if (root === undefined) return undefined;
-    if (root.texts('supportedCapabilities').some((oid) => AD_CAPABILITIES.includes(oid))) return TYPES['active-directory'];
-    const vendor = `${firstText(root, 'vendorName') ?? ''} ${firstText(root, 'vendorVersion') ?? ''}`;
-    return /389|fedora|red hat|freeipa/i.test(vendor) ? TYPES['389ds'] : TYPES.openldap;
+    const [root] = await connection.search({ base: '', scope: 'base', filter: '(objectClass=*)', attributes }, 1);
+    return root && typeOfRoot(root);
   } catch (error) {
     if (error instanceof DirectoryFault) return undefined;
     throw error;
   }
+}
+
+/** Returns the type that the root entry names; undefined when it names none of the four. */
+export function typeOfRoot(root: Entry): TypeTraits | undefined {
+  if (root.texts('supportedCapabilities').some((oid) => AD_CAPABILITIES.includes(oid))) return TYPES['active-directory'];
+  const vendor = `${firstText(root, 'vendorName') ?? ''} ${firstText(root, 'vendorVersion') ?? ''}`;
+  if (/389|fedora|red hat|freeipa/i.test(vendor)) {
+    const isFreeIpa = root.texts('supportedExtension').some((oid) => oid.startsWith(FREEIPA_EXTENSIONS));
+    return isFreeIpa ? TYPES.freeipa : TYPES['389ds'];
+  }
+  return root.texts('objectClass').some((name) => name.toLowerCase() === 'openldaprootdse') ? TYPES.openldap : undefined;
 }

@@ -40,19 +40,31 @@ export function typedName(typed: string, domains: readonly string[]): TypedName 
   return { typed, name: split !== undefined && domains.includes(split.domain) ? split.name : typed };
 }
 
-/** Those that the name's domain belongs to; all, in their order, when it belongs to none or has none. */
-export function directoriesFor<T extends Pick<DirectorySettings, 'domains'>>(
+/**
+ * Returns the directories that may be asked for a name, in their order: those with the name's domain. A name without one of the configured
+ * domains belongs to the only directory, or to those that are configured to take such names.
+ */
+export function directoriesFor<T extends Pick<DirectorySettings, 'domains' | 'namesWithoutDomain'>>(
   typed: string,
   directories: readonly T[],
 ): readonly T[] {
   const domain = splitDomain(typed)?.domain;
   const own = domain === undefined ? [] : directories.filter(({ domains }) => domains.includes(domain));
-  return own.length > 0 ? own : directories;
+  if (own.length > 0 || directories.length === 1) return own.length > 0 ? own : directories;
+  return directories.filter(({ namesWithoutDomain }) => namesWithoutDomain);
 }
 
 /** DN patterns hold an unescaped `=` before the placeholder; the others are a UPN or a down-level logon name. */
 export function isDnPattern(pattern: string): boolean {
   return pattern.slice(0, pattern.indexOf('{0}')).includes('=');
+}
+
+/**
+ * Returns the domains whose accounts may log in by a pattern that is no DN, in lower case: those of the directory, and the pattern's own.
+ */
+export function domainsOfPattern(pattern: string, domains: readonly string[]): readonly string[] {
+  const own = splitDomain(pattern)?.domain;
+  return own === undefined || domains.includes(own) ? domains : [...domains, own];
 }
 
 /** What to bind as; undefined when the name cannot stand in the pattern as one name. */

@@ -62,7 +62,7 @@ export interface TenantRecord {
 }
 
 /** Why a directory suspends one of its users. */
-export type DirectorySuspension = 'removed' | 'disabled' | 'expired' | 'tenant_changed';
+export type DirectorySuspension = 'removed' | 'disabled' | 'expired' | 'tenant_changed' | 'several_names' | 'several_ids';
 
 export interface UserRecord {
   readonly id: UserId;

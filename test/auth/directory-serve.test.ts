@@ -34,6 +34,7 @@ await describeWithSlapd('the program with directories', () => {
     bind-dn: ${server.service.dn}
     bind-password: ${server.service.password}
     group-search-base: ${server.groups}
+    names-without-domain: true
     group-role-mapping:
       "cn=developers,${server.groups}": developer
   # Of names @far.example alone, so nobody here ever asks it.

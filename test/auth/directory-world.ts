@@ -103,11 +103,13 @@ export async function startDirectoryWorld(): Promise<DirectoryWorld> {
     groupSearchBase: server.groups,
     groupSearchFilter: '(member={0})',
     nestedGroups: false,
+    memberOf: 'auto',
     attributes: {},
     groupRoles: mapped<readonly RoleName[]>(GROUP_ROLES, (text) => [known(parseRoleName(text))]),
     tenantId: known(parseTenantId('default')),
     groupTenants: mapped<TenantId>(GROUP_TENANTS, parseTenantId),
     domains: [],
+    namesWithoutDomain: false,
     timeoutMs: 5_000,
   };
   return {

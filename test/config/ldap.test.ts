@@ -55,6 +55,7 @@ describe('the settings of a directory', () => {
       groupSearchBase: 'ou=groups,dc=example,dc=com',
       groupSearchFilter: '(member={0})',
       nestedGroups: false,
+      memberOf: 'auto',
       attributes: { email: 'mail', displayName: 'cn' },
       groupRoles: new Map([
         ['cn=admins,ou=groups,dc=example,dc=com', ['admin']],
@@ -63,6 +64,7 @@ describe('the settings of a directory', () => {
       tenantId: 'main',
       groupTenants: new Map([['cn=acme,ou=groups,dc=example,dc=com', 'acme']]),
       domains: ['example'],
+      namesWithoutDomain: false,
       timeoutMs: 2500,
     });
   });
@@ -77,6 +79,8 @@ describe('the settings of a directory', () => {
         tenantId: 'default',
         timeoutMs: 5000,
         domains: [],
+        memberOf: 'auto',
+        namesWithoutDomain: false,
       },
     ]);
   });
@@ -117,12 +121,14 @@ ldap:
     enabled: true
     url: ldaps://lab.example
     base-dn: dc=lab
+    names-without-domain: true
+    member-of: trusted
     bind-dn: cn=x,dc=lab
     bind-password: hunter22
 `;
     expect(settings(yaml)).toMatchObject([
       { name: 'corp', domains: ['corp', 'corp.example'] },
-      { name: 'lab', serviceAccount: { password: 'hunter22' } },
+      { name: 'lab', serviceAccount: { password: 'hunter22' }, namesWithoutDomain: true, memberOf: 'trusted' },
     ]);
     const shown = load(yaml);
     expect(shown.kind === 'config' ? renderConfig(shown.settings) : '').not.toContain('hunter22');
@@ -210,7 +216,8 @@ ldap:
     expect(problemsOf(load(yaml.split('\n').slice(0, 3).join('\n')))).toEqual([
       'postern.yaml:3: ldap[0].bind-dn: required with ldap.bind-password',
     ]);
-    const twice = 'ldap: [{enabled: true, url: ldaps://a, base-dn: dc=x}, {enabled: true, url: ldaps://b, base-dn: dc=x}]';
+    const twice =
+      'ldap: [{enabled: true, url: ldaps://a, base-dn: dc=x, domain: a}, {enabled: true, url: ldaps://b, base-dn: dc=x, domain: b}]';
     expect(problemsOf(load(twice))).toEqual(['postern.yaml:1: ldap[1].name: expected a name of its own for each directory']);
     expect(problemsOf(load('ldap: []', { POSTERN_LDAP_URL: 'ldap://a' }))).toEqual([
       'POSTERN_LDAP_URL: ldap is a list: give this in one of its maps',
@@ -219,4 +226,40 @@ ldap:
       'POSTERN_LDAP: expected a list of maps of ldap settings as JSON',
     ]);
   });
+});
+
+describe('of several directories', () => {
+  const ON = 'enabled: true, url: ldaps://a, base-dn: dc=x';
+
+  it('each has a domain of its own, or takes names without one by its configuration', () => {
+    const without = `ldap:\n  - {name: a, ${ON}, domain: a}\n  - {name: b, ${ON}}`;
+    expect(problemsOf(load(without))).toEqual([
+      'postern.yaml:3: ldap[1].domain: required with several directories, or ldap.names-without-domain: true for one of them',
+    ]);
+    expect(settings(without.replace(/}$/, ', names-without-domain: true}'))).toHaveLength(2);
+    expect(settings(without.replace(/}$/, ', domain: b}'))).toHaveLength(2);
+    expect(settings(`ldap:\n  - {name: a, ${ON}}\n  - {name: b, url: ldaps://a, base-dn: dc=x}`)).toHaveLength(1);
+    expect(problemsOf(load(`ldap:\n  - {name: a, ${ON}, domain: [A, x]}\n  - {name: b, ${ON}, domain: a}`))).toEqual([
+      'postern.yaml:3: ldap[1].domain: expected domains of its own, and a is also that of a',
+    ]);
+  });
+
+  it('only the last that takes names without a domain may bind by a pattern, which sends the password first', () => {
+    const pattern = 'names-without-domain: true, user-dn-pattern: "uid={0},dc=x"';
+    const both = (one: string, other: string): string => `ldap:\n  - {name: a, ${ON}, ${one}}\n  - {name: b, ${ON}, ${other}}`;
+    expect(problemsOf(load(both(pattern, 'names-without-domain: true')))).toEqual([
+      expect.stringMatching(/^postern\.yaml:2: ldap\[0\]\.names-without-domain: expected false with ldap\.user-dn-pattern/),
+    ]);
+    expect(settings(both('names-without-domain: true', pattern))).toHaveLength(2);
+    expect(settings(both(pattern, 'domain: b'))).toHaveLength(2);
+  });
+});
+
+it('an attribute for groups is refused at OpenLDAP, where it is not read, and taken where it is', () => {
+  const yaml = 'ldap: {enabled: true, url: ldaps://a, base-dn: dc=x, type: openldap, attribute-mapping: {groups: isMemberOf}}';
+  expect(problemsOf(load(yaml))).toEqual([
+    'postern.yaml:1: ldap.attribute-mapping: groups of the entry are read only with ldap.member-of: trusted',
+  ]);
+  expect(settings(yaml.replace(/}$/, ', member-of: trusted}'))).toHaveLength(1);
+  expect(settings(yaml.replace('openldap', '389ds'))).toHaveLength(1);
 });

@@ -50,6 +50,7 @@ export function settingsFor(server: DirectoryPlace, changes: Partial<DirectorySe
     groupSearchBase: undefined,
     groupSearchFilter: undefined,
     nestedGroups: true,
+    memberOf: 'auto',
     attributes: {},
     groupRoles: new Map(
       Object.entries(GROUP_ROLES).map(([cn, role]) => [known(normaliseDn(groupDn(server, cn))), [known(parseRoleName(role))]]),
@@ -57,6 +58,7 @@ export function settingsFor(server: DirectoryPlace, changes: Partial<DirectorySe
     tenantId: known(parseTenantId('default')),
     groupTenants: new Map(),
     domains: [],
+    namesWithoutDomain: false,
     timeoutMs: 30_000,
     ...KIND_SETTINGS[server.kind](server),
     ...changes,

@@ -20,11 +20,13 @@ export function nowhere(): DirectoryRoom {
     groupSearchBase: undefined,
     groupSearchFilter: undefined,
     nestedGroups: false,
+    memberOf: 'auto',
     attributes: {},
     groupRoles: new Map(),
     tenantId: DEFAULT_TENANT,
     groupTenants: new Map(),
     domains: [],
+    namesWithoutDomain: false,
     timeoutMs: 1000,
   } as const;
   return openDirectoryRoom({ directories: openDirectories([settings]), names: ['corp'] });

@@ -4,7 +4,6 @@
  */
 
 import { setImmediate as allTold } from 'node:timers/promises';
-import { LookedAtFault } from '../../directory/faults.ts';
 import type { DirectoryAnswer, DirectoryPerson, DirectoryReason } from '../../directory/model.ts';
 import { Fault, Refusal } from '../../domain/errors.ts';
 import type { TenantId, UserId } from '../../domain/ids.ts';
@@ -17,7 +16,7 @@ import { asking, type DirectoryRoom } from './directory-room.ts';
 import { suspend } from './directory-suspension.ts';
 import { type Admission, admit, identityOf, inDirectory, settledUser, type TurnedAway } from './directory-user.ts';
 import { applyHere, invalidCredential, type LoginParts, type Provenance, type TokenPair, tenantSuspended } from './parts.ts';
-import { MAX_NAME_LENGTH, shownName } from './shown-name.ts';
+import { kept, MAX_NAME_LENGTH, shownName } from './shown-name.ts';
 import { type Attempt, attemptAt, attempting, takeBack } from './throttle.ts';
 
 export interface DirectoryLogin {
@@ -27,12 +26,15 @@ export interface DirectoryLogin {
   readonly cookie: boolean;
 }
 
+const MAX_DETAIL_LENGTH = 1024;
+
 /** Refused before anybody looked at a password: how long these take says nothing of how long a look takes. */
 const NOT_LOOKED_AT: ReadonlySet<DirectoryReason> = new Set([
   'unknown_user',
   'ambiguous_user',
   'invalid_username',
   'empty_password',
+  'no_domain',
 ]);
 
 /**
@@ -60,13 +62,17 @@ export async function directoryLogin(
           if (answer.person !== undefined) await suspendIfHere(parts, identityOf(answer.person), 'expired', from);
           throw await passwordExpired(parts, login, attempt, answer, from);
         case 'refused': {
-          const { directory, reason, stableId } = answer;
+          const { directory, reason, stableId, detail } = answer;
           room.report({ operation: 'login', directory, outcome: reason });
           if ((reason === 'disabled' || reason === 'expired') && directory !== undefined && stableId !== undefined) {
             await suspendIfHere(parts, { directory, stableId }, reason, from);
           }
           await equalWork(parts, room, login, startedMs);
-          await fail(parts, login, from, { reason, ...(directory === undefined ? {} : { directory }) });
+          await fail(parts, login, from, {
+            reason,
+            ...(directory === undefined ? {} : { directory }),
+            ...(detail === undefined ? {} : { detail: kept(detail.slice(0, MAX_DETAIL_LENGTH)) }),
+          });
           throw invalidCredential();
         }
         default:
@@ -136,7 +142,6 @@ async function authenticate(
     if (answer.kind !== 'refused' || !NOT_LOOKED_AT.has(answer.reason)) room.pace.note(performance.now() - startedMs);
     return answer;
   } catch (error) {
-    if (error instanceof LookedAtFault) throw error;
     // Whoever waited for the time-out has waited long enough. Until the attempt is given back it is under way, so that the next one at
     // the account waits for that rather than being refused.
     tell(error);

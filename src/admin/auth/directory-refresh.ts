@@ -1,6 +1,6 @@
 /** Whether a directory still stands by a user whose session is refreshed, and what follows when it does not. */
 
-import type { DirectoryPerson, LookupAnswer } from '../../directory/model.ts';
+import type { GoneReason as DirectoryGoneReason, DirectoryPerson, LookupAnswer } from '../../directory/model.ts';
 import { Fault } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
 import type { DirectoryIdentity } from '../../store/queries/directory-users.ts';
@@ -12,7 +12,7 @@ import { asking } from './directory-room.ts';
 import { suspend, suspensionOf } from './directory-suspension.ts';
 import type { AuthParts, Provenance } from './parts.ts';
 
-export type GoneReason = Extract<LookupAnswer, { readonly kind: 'gone' }>['reason'] | 'tenant_changed';
+export type GoneReason = DirectoryGoneReason | 'tenant_changed';
 
 export type Standing =
   | { readonly kind: 'stands'; readonly person: DirectoryPerson }

@@ -33,7 +33,8 @@ export class RemovalsFault extends Fault {}
 
 /**
  * Returns the suspension that a reason leads to; undefined for one that suspends no user: `locked`, because anybody can have a person
- * locked by guessing at the directory, and `not_readable`, which says nothing about the person.
+ * locked by guessing at the directory, `ambiguous_user`, because a colleague who may write a user name can cause it, and `not_readable`,
+ * which says nothing about the person.
  */
 export function suspensionOf(reason: GoneReason): DirectorySuspension | undefined {
   switch (reason) {
@@ -41,8 +42,11 @@ export function suspensionOf(reason: GoneReason): DirectorySuspension | undefine
     case 'disabled':
     case 'expired':
     case 'tenant_changed':
+    case 'several_names':
+    case 'several_ids':
       return reason;
     case 'locked':
+    case 'ambiguous_user':
     case 'not_readable':
       return undefined;
     default:

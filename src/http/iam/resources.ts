@@ -40,7 +40,7 @@ const user = {
   }),
   directory_status: Type.Optional(
     Type.Unsafe<'active' | DirectorySuspension>({
-      ...oneOf('active', 'removed', 'disabled', 'expired', 'tenant_changed'),
+      ...oneOf('active', 'removed', 'disabled', 'expired', 'tenant_changed', 'several_names', 'several_ids'),
       description:
         'Only of users of a directory: what it said last of the user, whose keys and sessions are rejected unless it is `active`. Read-only.',
     }),

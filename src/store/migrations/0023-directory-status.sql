@@ -4,7 +4,7 @@
 alter table users
   -- Why the directory suspends the user: sessions have ended, keys are rejected. null = it does not.
   add column directory_suspension text
-    check (directory_suspension in ('removed', 'disabled', 'expired', 'tenant_changed')),
+    check (directory_suspension in ('removed', 'disabled', 'expired', 'tenant_changed', 'several_names', 'several_ids')),
   add column directory_suspended_at timestamptz,
   -- When the directory last answered for the user: at a login, a refresh or a lookup. Users that exist already begin their day now.
   add column directory_checked_at timestamptz default now(),

@@ -18,11 +18,13 @@ const PLAIN: DirectorySettings = {
   groupSearchBase: undefined,
   groupSearchFilter: undefined,
   nestedGroups: true,
+  memberOf: 'auto',
   attributes: {},
   groupRoles: new Map(),
   tenantId,
   groupTenants: new Map(),
   domains: [],
+  namesWithoutDomain: false,
   timeoutMs: 1000,
 };
 

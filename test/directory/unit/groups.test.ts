@@ -36,9 +36,9 @@ function answering(answer: (question: Question) => readonly Entry[]) {
 
 const walk = (c: Connection, changes: Partial<DirectorySettings> = {}, type: keyof typeof TYPES = 'openldap') => ({
   c,
-  settings: settingsWith(changes),
+  settings: settingsWith({ memberOf: 'trusted', ...changes }),
   traits: TYPES[type],
-  username: 'alice',
+  account: 'alice',
 });
 const group = (number: number): string => `cn=g${number},dc=x`;
 
@@ -146,6 +146,48 @@ describe('groups in groups', () => {
     const many = entryOf({ memberOf: Array.from({ length: 10_001 }, (_, i) => group(i)) });
     await expect(groupsOf(walk(c, { nestedGroups: false }), many)).rejects.toThrow(/more than 10000/);
   });
+});
+
+describe('memberOf of an entry that is not trusted', () => {
+  const claiming = entryOf({ memberOf: [group(7), group(8)] });
+  const searched = { memberOf: 'searched' } as const;
+
+  it('gives no group: only the groups that list the person count, and those that list these', async () => {
+    const { c, asked } = answering(({ filter }) =>
+      String(filter).includes('member=uid=alice,dc=x') ? [entryOf({}, group(1))] : [],
+    );
+    for (const type of ['openldap', 'freeipa', '389ds'] as const)
+      expect(await groupsOf(walk(c, searched, type), claiming)).toEqual([group(1)]);
+    expect(asked[0]).toMatchObject({
+      base: 'dc=x',
+      filter: '(|(member=uid=alice,dc=x)(uniqueMember=uid=alice,dc=x)(memberUid=alice))',
+    });
+  });
+
+  it('is what OpenLDAP has by default, and the others have not', async () => {
+    const { c } = answering(() => []);
+    expect(await groupsOf(walk(c, { memberOf: 'auto' }), claiming)).toEqual([]);
+    expect(await groupsOf(walk(c, { memberOf: 'auto' }, '389ds'), claiming)).toEqual([group(7), group(8)]);
+  });
+
+  it('is not followed at groups either, where the configured search is by name only', async () => {
+    const { c } = answering(({ filter, attributes }) => {
+      expect(attributes).toEqual(['1.1']);
+      if (filter === '(memberUid=alice)') return [entryOf({ memberOf: [group(9)] }, group(1))];
+      return String(filter).includes(`(member=${group(1)})`) ? [entryOf({}, group(2))] : [];
+    });
+    const settings = { ...searched, groupSearchFilter: '(memberUid={1})' };
+    expect(await groupsOf(walk(c, settings), claiming)).toEqual([group(1), group(2)]);
+  });
+});
+
+it('a person whose entry shows no name is listed by no group that lists names', async () => {
+  const { c, asked } = answering(() => []);
+  const nameless = { ...walk(c, { groupSearchFilter: '(memberUid={1})' }), account: undefined };
+  for (let i = 0; i < 2; i++) await groupsOf(nameless, entryOf({}));
+  const names = asked.map(({ filter }) => /^\(memberUid=([0-9a-f-]{36})\)$/.exec(String(filter))?.[1]);
+  expect(new Set(names).size).toBe(2);
+  expect(names).not.toContain(undefined);
 });
 
 it('Active Directory is asked for what is above the person and above the primary group, by its own rule', async () => {

@@ -1,5 +1,13 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { directoriesFor, fillPattern, isName, splitDomain, typedName } from '../../../src/directory/user-name.ts';
+import {
+  directoriesFor,
+  domainsOfPattern,
+  fillPattern,
+  isName,
+  splitDomain,
+  typedName,
+} from '../../../src/directory/user-name.ts';
 
 describe('what is bound as', () => {
   it.each([
@@ -35,13 +43,57 @@ it('a domain is taken off only where it is the directory’s', () => {
   expect(typedName('OTHER\\alice', ['corp'])).toEqual({ typed: 'OTHER\\alice', name: 'OTHER\\alice' });
 });
 
-it('a name goes to the directory of its domain alone, and to all in order otherwise', () => {
-  const [corp, lab, rest] = [{ domains: ['corp', 'corp.example'] }, { domains: ['lab'] }, { domains: [] }];
+describe('of several directories a name goes', () => {
+  const [corp, lab, rest] = [
+    { domains: ['corp', 'corp.example'], namesWithoutDomain: false },
+    { domains: ['lab'], namesWithoutDomain: true },
+    { domains: [], namesWithoutDomain: true },
+  ];
   const all = [corp, lab, rest];
-  expect(directoriesFor('LAB\\x', all)).toEqual([lab]);
-  expect(directoriesFor('x@corp.example', all)).toEqual([corp]);
-  expect(directoriesFor('x@elsewhere', all)).toEqual(all);
-  expect(directoriesFor('x', all)).toEqual(all);
+
+  it('only to that of its domain', () => {
+    expect(directoriesFor('LAB\\x', all)).toEqual([lab]);
+    expect(directoriesFor('x@corp.example', all)).toEqual([corp]);
+  });
+
+  it.each(['x', 'x@elsewhere', 'OTHER\\x', '@corp', 'corp\\'])(
+    'without a configured domain only to those that take it: %j',
+    (typed) => {
+      expect(directoriesFor(typed, all)).toEqual([lab, rest]);
+      expect(directoriesFor(typed, [corp, { ...lab, namesWithoutDomain: false }])).toEqual([]);
+    },
+  );
+
+  it('which the only one always does', () => {
+    expect(directoriesFor('x', [corp])).toEqual([corp]);
+    expect(directoriesFor('x@elsewhere', [corp])).toEqual([corp]);
+  });
+});
+
+it('the directories for a name depend on its domain only, whatever the domains are', () => {
+  const domain = fc.constantFrom('a', 'b', 'c', 'd.example', 'e');
+  const directory = fc.record({ domains: fc.uniqueArray(domain, { maxLength: 2 }), namesWithoutDomain: fc.boolean() });
+  const typed = fc.oneof(
+    fc.constant('alice'),
+    fc.tuple(domain, fc.boolean()).map(([name, isUpper]) => `${isUpper ? name.toUpperCase() : name}\\alice`),
+    domain.map((name) => `alice@${name}`),
+  );
+  fc.assert(
+    fc.property(fc.array(directory, { minLength: 1, maxLength: 4 }), typed, (all, name) => {
+      const [, before, after] = /^(?:(.*)\\)?alice(?:@(.*))?$/.exec(name) ?? [];
+      const named = all.filter(({ domains }) => domains.some((one) => one === (before ?? after)?.toLowerCase()));
+      const open = all.length === 1 ? all : all.filter(({ namesWithoutDomain }) => namesWithoutDomain);
+      expect(directoriesFor(name, all)).toEqual(named.length > 0 ? named : open);
+    }),
+  );
+});
+
+it.each([
+  ['{0}@corp.example', [], ['corp.example']],
+  ['{0}@corp.example', ['corp', 'corp.example'], ['corp', 'corp.example']],
+  ['CORP\\{0}', ['corp.example'], ['corp.example', 'corp']],
+])('the domains of the pattern %s beside %j', (pattern, domains, expected) => {
+  expect(domainsOfPattern(pattern, domains)).toEqual(expected);
 });
 
 it.each(['', 'x'.repeat(257), '\ud800'])('what cannot be a name is none: %j', (text) => {

@@ -1,0 +1,194 @@
+/**
+ * Binds by a pattern in a forest, where a domain controller authenticates people of other domains too: whom it authenticated is whom Postern
+ * lets in. What Samba can show is shown by Samba; the answers that it does not give come from a scripted domain controller.
+ */
+
+import { Attribute, Change, Client } from 'ldapts';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { openDirectories } from '../../src/directory/directories.ts';
+import type { DirectorySettings } from '../../src/directory/settings.ts';
+import { Fault } from '../../src/domain/errors.ts';
+import { asked, cellOf } from './logins.ts';
+import { tlsFor } from './servers/client.ts';
+import { findParts } from './servers/packages.ts';
+import { type Peer, type PeerAccount, type PeerOptions, startPeer } from './servers/peer.ts';
+import { PASSWORD, PEOPLE } from './servers/people.ts';
+import { adDn, startSamba } from './servers/samba.ts';
+import type { DirectoryServer } from './servers/server.ts';
+import { settingsWith, urlOf } from './unit/fake-settings.ts';
+
+const CORP_PASSWORD = 'of alice in CORP';
+const OTHER_PASSWORD = 'of alice in OTHER';
+const CORP_ID = '11111111-1111-1111-1111-111111111111';
+const OTHER_ID = '22222222-2222-2222-2222-222222222222';
+
+/** A GUID all of whose bytes are the same reads the same in every order. */
+function account(domain: string, suffix: string, password: string, byte: number, more: Partial<PeerAccount> = {}): PeerAccount {
+  const dn = `CN=Alice,OU=People,${suffix}`;
+  const attributes = {
+    objectclass: 'user',
+    samaccountname: 'alice',
+    objectguid: Buffer.alloc(16, byte),
+    'msds-principalname': `${domain}\\alice`,
+  };
+  return { dn, password, attributes, ...more };
+}
+
+const CORP = account('CORP', 'DC=corp,DC=example', CORP_PASSWORD, 0x11);
+/** Of a child domain, with the UPN that all of the forest have. */
+const OTHER = account('OTHER', 'DC=other,DC=corp,DC=example', OTHER_PASSWORD, 0x22);
+const withUpn = (one: PeerAccount): PeerAccount => ({
+  ...one,
+  attributes: { ...one.attributes, userprincipalname: 'alice@corp.example' },
+});
+const SERVICE: PeerAccount = { dn: 'cn=service,dc=x', password: 'the service account’s', attributes: {} };
+
+const saying: PeerOptions['whoAmI'] = (bound) => (bound ? `u:${String(bound.attributes['msds-principalname'])}` : '');
+const silent: PeerOptions['whoAmI'] = () => undefined;
+
+describe('a domain controller of a forest', () => {
+  const peers: Peer[] = [];
+  afterEach(async () => {
+    for (const peer of peers.splice(0)) await peer.close();
+  });
+
+  async function forest(options: PeerOptions, changes: Partial<DirectorySettings> = {}) {
+    const peer = await startPeer({ ...options, accounts: [...options.accounts, SERVICE] });
+    peers.push(peer);
+    const settings = settingsWith({
+      type: 'active-directory',
+      urls: [urlOf(`ldap://127.0.0.1:${peer.port}`)],
+      baseDn: 'DC=corp,DC=example',
+      userSearchBase: 'OU=People,DC=corp,DC=example',
+      userDnPattern: '{0}@corp.example',
+      domains: ['corp', 'corp.example'],
+      timeoutMs: 30_000,
+      ...changes,
+    });
+    return { peer, directories: openDirectories([settings]) };
+  }
+  const accounts = [CORP, withUpn(OTHER)];
+
+  test('that says that an account of another domain is bound: the login is refused', async () => {
+    const { directories } = await forest({ accounts, whoAmI: saying });
+    expect(await directories.authenticate('alice', OTHER_PASSWORD)).toEqual({
+      kind: 'refused',
+      reason: 'other_domain',
+      directory: 'ldap',
+      detail: 'the directory authenticated OTHER\\alice, whose domain is not in ldap.domain',
+    });
+    expect((await directories.test({ username: 'alice', password: OTHER_PASSWORD })).at(-1)).toMatchObject({
+      step: 'find_user',
+      ok: false,
+      detail: expect.stringContaining('OTHER\\alice'),
+      advice: expect.stringContaining('ldap.domain'),
+    });
+  });
+
+  test('that says so of a configured domain: the login is refused unless that very account is found', async () => {
+    const domains = ['corp', 'corp.example', 'other'];
+    const narrow = await forest({ accounts, whoAmI: saying }, { domains });
+    expect(await narrow.directories.authenticate('alice', OTHER_PASSWORD)).toMatchObject({
+      reason: 'other_domain',
+      detail: `the directory authenticated OTHER\\alice, and not ${CORP.dn}`,
+    });
+    const wide = await forest({ accounts, whoAmI: saying }, { domains, userSearchBase: undefined });
+    expect(await wide.directories.authenticate('alice', OTHER_PASSWORD)).toMatchObject({
+      kind: 'proved',
+      person: { stableId: `objectguid:${OTHER_ID}` },
+    });
+  });
+
+  test.each([
+    ['its own account', { accounts: [withUpn(CORP), OTHER], whoAmI: saying }, {}],
+    ['its own account in another case', { accounts: [withUpn(CORP), OTHER], whoAmI: () => 'u:corp\\ALICE' }, {}],
+    [
+      'its own account, searched with the other',
+      { accounts: [OTHER, withUpn(CORP)], whoAmI: saying },
+      { userSearchBase: undefined },
+    ],
+    ['its own account by CORP\\{0}', { accounts, whoAmI: saying }, { userDnPattern: 'CORP\\{0}', domains: [] }],
+    ['nothing, where the password is that of the entry', { accounts: [withUpn(CORP)], whoAmI: silent }, {}],
+  ] satisfies readonly (readonly [string, PeerOptions, Partial<DirectorySettings>])[])(
+    'that says %s: the person is logged in',
+    async (_, options, changes) => {
+      const { directories } = await forest(options, changes);
+      expect(await directories.authenticate('alice', CORP_PASSWORD)).toMatchObject({
+        kind: 'proved',
+        person: { stableId: `objectguid:${CORP_ID}`, dn: CORP.dn },
+      });
+    },
+  );
+
+  test('that does not say who is bound: the login is refused unless the entry found has the same password', async () => {
+    for (const whoAmI of [silent, () => 'u:alice', () => '']) {
+      const { directories, peer } = await forest({ accounts, whoAmI });
+      expect(await directories.authenticate('alice', OTHER_PASSWORD)).toMatchObject({
+        reason: 'other_domain',
+        detail: `the directory authenticates alice@corp.example, and not ${CORP.dn} with the same password`,
+      });
+      expect(peer.binds).toContain(CORP.dn);
+    }
+  });
+
+  test('that wants another password first: the answer names only the account whose password it was', async () => {
+    const mustChange = { refusal: '773' };
+    const other = await forest({ accounts: [CORP, { ...withUpn(OTHER), ...mustChange }], whoAmI: saying });
+    expect(await other.directories.authenticate('alice', OTHER_PASSWORD)).toMatchObject({ reason: 'other_domain' });
+    const own = await forest({ accounts: [{ ...withUpn(CORP), ...mustChange }, OTHER], whoAmI: saying });
+    expect(await own.directories.authenticate('alice', CORP_PASSWORD)).toMatchObject({
+      kind: 'password_expired',
+      person: { stableId: `objectguid:${CORP_ID}` },
+    });
+  });
+
+  test('that shows no msDS-PrincipalName to compare with: the login is a fault', async () => {
+    const { 'msds-principalname': _, ...attributes } = CORP.attributes;
+    const nameless = withUpn({ ...CORP, attributes });
+    const { directories } = await forest({ accounts: [nameless], whoAmI: () => 'u:CORP\\alice' });
+    const login = directories.authenticate('alice', CORP_PASSWORD);
+    await expect(login).rejects.toBeInstanceOf(Fault);
+    await expect(login).rejects.toThrow(/shows no msDS-PrincipalName/);
+  });
+
+  test('without configured domains: a warning says what is refused', async () => {
+    const { directories } = await forest({ accounts, whoAmI: saying }, { domains: [] });
+    expect(directories.problems).toEqual([expect.stringContaining('Set ldap.domain to both names of the domain')]);
+    expect(await directories.authenticate('alice', OTHER_PASSWORD)).toMatchObject({ reason: 'other_domain' });
+  });
+});
+
+const missing = (await findParts(['samba'])).get('samba');
+if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
+
+describe.skipIf(missing !== undefined)(
+  `Samba, which does not say who is bound${missing === undefined ? '' : `: ${missing}`}`,
+  () => {
+    const LIMIT_MS = 120_000;
+    let samba: DirectoryServer;
+    beforeAll(async () => {
+      samba = await startSamba();
+    }, LIMIT_MS);
+    afterAll(() => samba?.stop(), LIMIT_MS);
+
+    test('logs in a person by UPN and by the name with the domain', { timeout: LIMIT_MS }, async () => {
+      for (const userDnPattern of ['{0}@corp.example', 'CORP\\{0}'])
+        expect(cellOf(await asked(samba, 'alice', PASSWORD, { userDnPattern }))).toBe('in: analyst auditor developer');
+    });
+
+    test('gives one name to no two accounts of its domain', { timeout: LIMIT_MS }, async () => {
+      const client = new Client({ url: samba.secureUrl, tlsOptions: await tlsFor(samba), timeout: 10_000 });
+      const give = (dn: string, type: string, value: string): Promise<void> =>
+        client.modify(dn, new Change({ operation: 'replace', modification: new Attribute({ type, values: [value] }) }));
+      try {
+        await client.bind(samba.manager.dn, samba.manager.password);
+        const { symbols, renamed } = PEOPLE;
+        await expect(give(adDn(symbols), 'userPrincipalName', `${renamed.login}@corp.example`)).rejects.toThrow(/already in use/);
+        await give(adDn(symbols), 'userPrincipalName', 'zed@corp.example');
+        await expect(give(adDn(renamed), 'sAMAccountName', 'zed')).rejects.toThrow(/already in use/);
+      } finally {
+        await client.unbind();
+      }
+    });
+  },
+);
