@@ -1,8 +1,8 @@
 /** Conditions of policies: where, at what hour and on which day a policy is in force. All must hold, each for itself. */
 
-import { type Conditions, DAY_NAMES } from '../domain/records.ts';
+import { DAY_NAMES, type StoredConditions } from '../domain/records.ts';
 import { type Address, inNetwork, type Network, parseAddress, parseNetwork } from './address.ts';
-import { dayOfWeek, minuteOfDay, minuteOfWeek, spelledTimezone } from './clock.ts';
+import { dayOfWeek, isTimezone, minuteOfDay, minuteOfWeek, spelledTimezone } from './clock.ts';
 
 /** One operator of one condition, compiled. */
 export type Check =
@@ -58,21 +58,26 @@ export function parseTimeOfDay(text: string): number | undefined {
   return HH_MM.test(text) ? Number(text.slice(0, 2)) * 60 + Number(text.slice(3)) : undefined;
 }
 
+type ConditionKey = Exclude<Check['kind'], 'unreadable'>;
+
+function unreadable(key: string): Check {
+  return { kind: 'unreadable', key };
+}
+
 function addressCheck(negated: boolean, operand: readonly string[]): Check {
   const networks: Network[] = [];
   for (const text of operand) {
     const network = parseNetwork(text);
-    if (network === undefined) return { kind: 'unreadable', key: 'ip_address' };
+    if (network === undefined) return unreadable('ip_address');
     networks.push(network);
   }
-  return operand.length === 0 ? { kind: 'unreadable', key: 'ip_address' } : { kind: 'ip_address', negated, operand, networks };
+  return networks.length === 0 ? unreadable('ip_address') : { kind: 'ip_address', negated, operand, networks };
 }
 
 function timeCheck(negated: boolean, operand: readonly string[]): Check {
   const start = parseTimeOfDay(operand[0] ?? '');
   const end = parseTimeOfDay(operand[1] ?? '');
-  if (start === undefined || end === undefined || start === end || operand.length !== 2)
-    return { kind: 'unreadable', key: 'time' };
+  if (start === undefined || end === undefined || start === end || operand.length !== 2) return unreadable('time');
   return { kind: 'time', negated, operand, start, end };
 }
 
@@ -82,26 +87,81 @@ function dayCheck(negated: boolean, operand: readonly string[]): Check {
   let days = 0;
   for (const name of operand) {
     const index = DAYS.indexOf(name);
-    if (index < 0) return { kind: 'unreadable', key: 'day_of_week' };
+    if (index < 0) return unreadable('day_of_week');
     days |= 1 << index;
   }
-  return days === 0 ? { kind: 'unreadable', key: 'day_of_week' } : { kind: 'day_of_week', negated, operand, days };
+  return days === 0 ? unreadable('day_of_week') : { kind: 'day_of_week', negated, operand, days };
 }
 
-const KNOWN_KEYS: ReadonlySet<string> = new Set(['ip_address', 'time', 'day_of_week', 'timezone']);
+/** The conditions that this version reads: each operator, and whether it negates. The checks of a policy are in this order. */
+const OPERATORS: Readonly<
+  Record<
+    ConditionKey,
+    {
+      readonly negates: ReadonlyMap<string, boolean>;
+      readonly check: (negated: boolean, operand: readonly string[]) => Check;
+    }
+  >
+> = {
+  ip_address: { negates: negatedBy('in', 'not_in'), check: addressCheck },
+  time: { negates: negatedBy('between', 'not_between'), check: timeCheck },
+  day_of_week: { negates: negatedBy('in', 'not_in'), check: dayCheck },
+};
 
-export function compileConditions(conditions: Conditions): CompiledConditions {
-  const { ip_address: ip, time, day_of_week: day } = conditions;
+function negatedBy(plain: string, negating: string): ReadonlyMap<string, boolean> {
+  return new Map([
+    [plain, false],
+    [negating, true],
+  ]);
+}
+
+const CONDITION_KEYS = ['ip_address', 'time', 'day_of_week'] as const satisfies readonly ConditionKey[];
+const KNOWN_KEYS: ReadonlySet<string> = new Set([...CONDITION_KEYS, 'timezone']);
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isTextList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}
+
+/** A condition without operators says nothing that this version understands, so it is unreadable too. */
+function checksOf(key: ConditionKey, condition: unknown): readonly Check[] {
+  const { negates, check } = OPERATORS[key];
+  const operators = isObject(condition) ? Object.entries(condition).filter(([, operand]) => operand !== undefined) : [];
+  if (operators.length === 0) return [unreadable(key)];
+  return operators
+    .map(([operator, operand]) => {
+      const negated = negates.get(operator);
+      return negated === undefined || !isTextList(operand) ? unreadable(key) : check(negated, operand);
+    })
+    .toSorted((left, right) => orderOf(left) - orderOf(right));
+}
+
+function keyOf(check: Check): string {
+  return check.kind === 'unreadable' ? check.key : check.kind;
+}
+
+function orderOf(check: Check): number {
+  return check.kind === 'unreadable' ? 2 : Number(check.negated);
+}
+
+/**
+ * Compiles conditions as they are stored. Never throws: whatever this version cannot read (an unknown key or operator, an empty list, a
+ * condition without operators, a value of another type) becomes an unreadable check, never no check.
+ */
+export function compileConditions(stored: StoredConditions): CompiledConditions {
+  const conditions: Readonly<Record<string, unknown>> = { ...stored };
   const checks: Check[] = [];
-  if (ip?.in) checks.push(addressCheck(false, ip.in));
-  if (ip?.not_in) checks.push(addressCheck(true, ip.not_in));
-  if (time?.between) checks.push(timeCheck(false, time.between));
-  if (time?.not_between) checks.push(timeCheck(true, time.not_between));
-  if (day?.in) checks.push(dayCheck(false, day.in));
-  if (day?.not_in) checks.push(dayCheck(true, day.not_in));
-  for (const key of Object.keys(conditions)) if (!KNOWN_KEYS.has(key)) checks.push({ kind: 'unreadable', key });
+  for (const key of CONDITION_KEYS) if (conditions[key] !== undefined) checks.push(...checksOf(key, conditions[key]));
+  for (const key of Object.keys(conditions)) if (!KNOWN_KEYS.has(key)) checks.push(unreadable(key));
   const { timezone } = conditions;
-  return { checks, timezone: timezone === undefined ? undefined : spelledTimezone(timezone) };
+  if (timezone === undefined) return { checks, timezone: undefined };
+  if (typeof timezone === 'string' && isTimezone(timezone)) return { checks, timezone: spelledTimezone(timezone) };
+  // Nobody knows what a wall clock shows in a zone that cannot be read.
+  const withoutClock = checks.map((check) => (check.kind === 'ip_address' ? check : unreadable(keyOf(check))));
+  return { checks: [...withoutClock, unreadable('timezone')], timezone: undefined };
 }
 
 function addressOf(now: Circumstances): Address | undefined {

@@ -121,11 +121,16 @@ function reachesAll(after: PolicyRecord, before: PolicyRecord): boolean {
 }
 
 function sameConditions(left: PolicyRecord, right: PolicyRecord): boolean {
-  const text = (record: PolicyRecord) => {
-    const { ip_address: ip, time, day_of_week: day, timezone } = record.conditions;
-    return JSON.stringify([ip?.in, ip?.not_in, time?.between, time?.not_between, day?.in, day?.not_in, timezone]);
-  };
-  return text(left) === text(right);
+  return canonical(left.conditions) === canonical(right.conditions);
+}
+
+/** JSON with sorted members. It keeps members that this version cannot read, so taking one away counts as a change. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
 }
 
 /** What writing a policy adds. New circumstances, or further people that it applies to, make all of it new. */

@@ -45,7 +45,8 @@ const MAX_INTERNED = 4096;
 /** Equal lists give one object. */
 export const compilePatterns: (patterns: readonly string[]) => PatternSet = interned(
   MAX_INTERNED,
-  (patterns: readonly string[]) => patterns.join(' '),
+  // A stored pattern may hold any character, so no separator would keep two lists apart.
+  (patterns: readonly string[]) => JSON.stringify(patterns),
   (patterns) => Object.freeze({ all: patterns.includes('*') || patterns.includes('*:*'), texts: new Set(patterns) }),
 );
 

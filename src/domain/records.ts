@@ -23,6 +23,9 @@ export interface Conditions {
   readonly timezone?: string;
 }
 
+/** Conditions as the database holds them. A newer version may have written what this one cannot read; compiling them decides what that means. */
+export type StoredConditions = Conditions | Readonly<Record<string, unknown>>;
+
 export const DAY_NAMES = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
 export type DayName = (typeof DAY_NAMES)[number];
 
@@ -31,7 +34,7 @@ export interface PolicyRecord {
   readonly effect: 'allow' | 'deny';
   readonly actions: readonly string[];
   readonly resources: readonly string[];
-  readonly conditions: Conditions;
+  readonly conditions: StoredConditions;
   readonly appliesTo: 'everyone' | 'roles';
   readonly attachedRoles: readonly RoleName[];
   readonly enabled: boolean;

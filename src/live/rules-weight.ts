@@ -3,7 +3,7 @@
  * many shapes; the estimate is meant to be too large rather than too small.
  */
 
-import type { PolicyRecord, ResourceConstraints, RoleRecord, TenantRecord } from '../domain/records.ts';
+import type { PolicyRecord, ResourceConstraints, RoleRecord, StoredConditions, TenantRecord } from '../domain/records.ts';
 import type { Steps } from '../domain/steps.ts';
 
 const TENANT_BYTES = 2048;
@@ -35,19 +35,21 @@ function bytesOfRole({ permissions, constraints }: RoleRecord): number {
   return ROLE_BYTES + bytesOfTexts(permissions) + bytesOfConstraints(constraints);
 }
 
-function bytesOfNetworks(networks: readonly string[] | undefined): number {
-  return bytesOfTexts(networks) + NETWORK_BYTES * (networks?.length ?? 0);
+/** Networks are the only large operands that this version reads; a condition of another form is kept as its text alone. */
+function bytesOfConditions(conditions: StoredConditions): number {
+  const { ip_address: addresses }: Readonly<Record<string, unknown>> = { ...conditions };
+  let bytes = 0;
+  for (const operand of typeof addresses === 'object' && addresses !== null ? Object.values(addresses) : []) {
+    if (!Array.isArray(operand)) continue;
+    const networks = operand.filter((network) => typeof network === 'string');
+    bytes += bytesOfTexts(networks) + NETWORK_BYTES * networks.length;
+  }
+  return bytes;
 }
 
 function bytesOfPolicy({ actions, resources, conditions, attachedRoles }: PolicyRecord): number {
-  const { ip_address: addresses } = conditions;
   return (
-    POLICY_BYTES +
-    bytesOfTexts(actions) +
-    bytesOfTexts(resources) +
-    bytesOfTexts(attachedRoles) +
-    bytesOfNetworks(addresses?.in) +
-    bytesOfNetworks(addresses?.not_in)
+    POLICY_BYTES + bytesOfTexts(actions) + bytesOfTexts(resources) + bytesOfTexts(attachedRoles) + bytesOfConditions(conditions)
   );
 }
 

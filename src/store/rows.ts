@@ -2,19 +2,16 @@
 
 import { Fault } from '../domain/errors.ts';
 import { type KeyDigest, parseId, parsePolicyName, parseRoleName, parseTenantId, type RoleName } from '../domain/ids.ts';
-import {
-  type Conditions,
-  DAY_NAMES,
-  type DayName,
-  type KeyRecord,
-  type PolicyRecord,
-  type ResourceConstraints,
-  type RoleRecord,
-  type SessionRecord,
-  type TenantQuotas,
-  type TenantRecord,
-  type TenantSettings,
-  type UserRecord,
+import type {
+  KeyRecord,
+  PolicyRecord,
+  ResourceConstraints,
+  RoleRecord,
+  SessionRecord,
+  TenantQuotas,
+  TenantRecord,
+  TenantSettings,
+  UserRecord,
 } from '../domain/records.ts';
 import type { Steps } from '../domain/steps.ts';
 import type { Row } from './pool.ts';
@@ -118,15 +115,21 @@ function policyRecord(row: Row): PolicyRecord {
     effect: oneOf(row, 'effect', ['allow', 'deny']),
     actions: texts(row['actions'], 'actions'),
     resources: texts(row['resources'], 'resources'),
-    conditions: conditions(object(row['conditions'], 'conditions')),
+    // Compiling them decides what a condition means that this program cannot read.
+    conditions: object(row['conditions'], 'conditions'),
     appliesTo: oneOf(row, 'applies_to', ['everyone', 'roles']),
     attachedRoles: roleNames(row['attached_roles']),
     enabled: row['enabled'] === true,
   };
 }
 
+const CONSTRAINED_KINDS: ReadonlySet<string> = new Set(['models', 'collections', 'agents']);
+
+/** A kind that this program does not know must not be passed over: without it, the grant would reach more than was given. */
 function constraints(value: unknown): ResourceConstraints {
   const row = object(value, 'resource_constraints');
+  const unknown = Object.keys(row).find((kind) => !CONSTRAINED_KINDS.has(kind));
+  if (unknown !== undefined) throw damaged(`resource_constraints.${unknown}`);
   return {
     ...optionalTexts(row, 'models'),
     ...optionalTexts(row, 'collections'),
@@ -150,66 +153,6 @@ function quotas(row: Row): TenantQuotas {
     ...present('max_users', optionalNumber(row, 'max_users')),
     ...present('max_collections', optionalNumber(row, 'max_collections')),
   };
-}
-
-const CONDITION_KEYS: ReadonlySet<string> = new Set(['ip_address', 'time', 'day_of_week', 'timezone']);
-
-/** A condition that this program does not know must not be passed over: with it gone, a policy would mean something else. */
-function conditions(row: Row): Conditions {
-  const unknown = Object.keys(row).find((key) => !CONDITION_KEYS.has(key));
-  if (unknown !== undefined) {
-    throw damaged(`conditions.${unknown}`);
-  }
-  return {
-    ...present('ip_address', optional(row, 'ip_address', addresses)),
-    ...present('time', optional(row, 'time', times)),
-    ...present('day_of_week', optional(row, 'day_of_week', days)),
-    ...present('timezone', optional(row, 'timezone', text)),
-  };
-}
-
-function addresses(row: Row, name: string): NonNullable<Conditions['ip_address']> {
-  const operators = operatorsOf(row, name, ['in', 'not_in']);
-  return { ...optionalTexts(operators, 'in'), ...optionalTexts(operators, 'not_in') };
-}
-
-function times(row: Row, name: string): NonNullable<Conditions['time']> {
-  const operators = operatorsOf(row, name, ['between', 'not_between']);
-  return {
-    ...present('between', optional(operators, 'between', span)),
-    ...present('not_between', optional(operators, 'not_between', span)),
-  };
-}
-
-function days(row: Row, name: string): NonNullable<Conditions['day_of_week']> {
-  const operators = operatorsOf(row, name, ['in', 'not_in']);
-  return { ...present('in', optional(operators, 'in', dayNames)), ...present('not_in', optional(operators, 'not_in', dayNames)) };
-}
-
-function operatorsOf(row: Row, name: string, known: readonly string[]): Row {
-  const operators = object(row[name], name);
-  const unknown = Object.keys(operators).find((key) => !known.includes(key));
-  if (unknown !== undefined) {
-    throw damaged(`conditions.${name}.${unknown}`);
-  }
-  return operators;
-}
-
-function span(row: Row, name: string): readonly [string, string] {
-  const ends = texts(row[name], name);
-  if (ends.length !== 2) {
-    throw damaged(name);
-  }
-  return [must(ends.at(0), name), must(ends.at(1), name)];
-}
-
-function dayNames(row: Row, name: string): readonly DayName[] {
-  return texts(row[name], name).map((day) =>
-    must(
-      DAY_NAMES.find((known) => known === day),
-      name,
-    ),
-  );
 }
 
 function roleNames(value: unknown): readonly RoleName[] {

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { dayOfWeek, isTimezone, minuteOfDay, minuteOfWeek } from '../../src/decision/clock.ts';
 import { circumstances, compileConditions, conditionsHold } from '../../src/decision/conditions.ts';
-import { type Conditions, DAY_NAMES } from '../../src/domain/records.ts';
+import { parseConditions } from '../../src/decision/validate.ts';
+import { type Conditions, DAY_NAMES, type StoredConditions } from '../../src/domain/records.ts';
 
 const ZONES = [
   'UTC',
@@ -38,7 +39,7 @@ const instant = fc.integer({ min: Date.UTC(1975, 0), max: Date.UTC(2037, 11, 31)
 const NEVER_SEEN = undefined;
 
 function holds(
-  conditions: Conditions,
+  conditions: StoredConditions,
   time: string,
   address: string | undefined,
   effect: 'allow' | 'deny' = 'allow',
@@ -148,19 +149,82 @@ describe('all conditions together', () => {
   });
 
   test('what is stored but cannot be read makes a deny apply and an allow not', () => {
-    const stored: unknown[] = [
+    const stored: readonly StoredConditions[] = [
       { ip_address: { in: ['10.0.0.1/8'] } },
       { ip_address: { in: [] } },
+      { ip_address: {} },
+      { ip_address: null },
+      { ip_address: [] },
+      { ip_address: { in: '10.0.0.1' } },
+      { ip_address: { in: [10] } },
+      { ip_address: { in: ['10.0.0.1'], near: ['office'] } },
       { time: { between: ['25:00', '06:00'] } },
+      { time: { between: ['06:00', '06:00'] } },
+      { time: {} },
       { day_of_week: { in: ['Someday'] } },
+      { day_of_week: { in: [] } },
       { moon_phase: { in: ['full'] } },
-      { time: { between: ['08:00', '09:00'] }, timezone: 'Mars/Olympus' },
+      { constructor: {} },
+      { time: { between: ['08:00', '18:00'] }, timezone: 'Mars/Olympus' },
+      { timezone: 1 },
     ];
     for (const conditions of stored) {
-      const known: Conditions = Object.assign({}, conditions);
-      expect(holds(known, '2026-11-18T12:00:00Z', '10.0.0.1', 'deny')).toBe(true);
-      expect(holds(known, '2026-11-18T12:00:00Z', '10.0.0.1', 'allow')).toBe(false);
+      const label = JSON.stringify(conditions);
+      expect(holds(conditions, '2026-11-18T12:00:00Z', '10.0.0.1', 'deny'), label).toBe(true);
+      expect(holds(conditions, '2026-11-18T12:00:00Z', '10.0.0.1', 'allow'), label).toBe(false);
     }
+  });
+
+  /** What a naive reader makes of one stored policy: each operator alone, and what the API would refuse counts as unreadable. */
+  function naiveHolds(stored: object, effect: 'allow' | 'deny', time: string, address: string): boolean {
+    const { timezone, ...conditions }: Record<string, unknown> = { ...stored };
+    const zoned = timezone === undefined ? {} : { timezone };
+    const alone = Object.entries(conditions).flatMap(([key, condition]): unknown[] =>
+      typeof condition === 'object' && condition !== null && !Array.isArray(condition) && Object.keys(condition).length > 0
+        ? Object.entries(condition).map(([operator, operand]) => ({
+            [key]: { [operator]: operand },
+            ...(key === 'ip_address' ? {} : zoned),
+          }))
+        : [{ [key]: condition }],
+    );
+    return [zoned, ...alone].every((one) => {
+      const parsed = parseConditions(one);
+      return parsed.kind === 'errors' ? effect === 'deny' : holds(parsed.value, time, address, effect);
+    });
+  }
+
+  test('stored in any form, they hold as a naive reader has it that takes each operator alone', () => {
+    const operand = fc.oneof(
+      { weight: 4, arbitrary: fc.constantFrom(['10.0.0.0/8'], ['Mon', 'Wed'], ['08:00', '18:00'], ['22:00', '06:00']) },
+      fc.constantFrom<unknown>([], null, {}, 'x', 1, ['x'], [1], [''], ['10.0.0.1/8'], ['08:00'], ['08:00', '08:00']),
+    );
+    const operator = fc.constantFrom('in', 'not_in', 'between', 'not_between', 'near', '__proto__', 'constructor');
+    const condition = fc.oneof(
+      { weight: 5, arbitrary: fc.dictionary(operator, operand, { maxKeys: 3 }) },
+      fc.constantFrom<unknown>(null, [], 'x', 1, true),
+    );
+    const key = fc.constantFrom('ip_address', 'time', 'day_of_week', 'ip_addres', 'constructor', 'toString');
+    const zone = fc.constantFrom<unknown>('UTC', 'Asia/Almaty', 'Mars/Olympus', '', null, 1, {});
+    const stored = fc
+      .tuple(fc.dictionary(key, condition, { maxKeys: 3 }), fc.option(zone, { nil: undefined }))
+      .map(([conditions, timezone]) => (timezone === undefined ? conditions : { ...conditions, timezone }));
+    let read = 0;
+    fc.assert(
+      fc.property(
+        stored,
+        fc.constantFrom('allow', 'deny'),
+        fc.constantFrom('10.0.0.1', '192.0.2.1'),
+        (conditions, effect, address) => {
+          const time = '2026-11-18T12:00:00Z';
+          expect(holds(conditions, time, address, effect)).toBe(naiveHolds(conditions, effect, time, address));
+          // What the API would refuse never permits anything.
+          if (parseConditions(conditions).kind === 'ok') read++;
+          else expect(holds(conditions, time, address, 'allow')).toBe(false);
+        },
+      ),
+      { numRuns: 5000 },
+    );
+    expect(read).toBeGreaterThan(100);
   });
 
   test('agree with each read by itself', () => {

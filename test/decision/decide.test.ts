@@ -7,7 +7,7 @@ import type { CheckInput, Decision, Identity, Snapshot, UserPrincipal } from '..
 import { parseRoute } from '../../src/decision/route-lines.ts';
 import { buildRouteTable, matchRoute } from '../../src/decision/routes.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
-import type { PolicyRecord, ResourceConstraints, TenantRecord } from '../../src/domain/records.ts';
+import type { Conditions, PolicyRecord, ResourceConstraints, TenantRecord } from '../../src/domain/records.ts';
 import { checkInput, must, roleName } from '../support/world.ts';
 import { naiveDecision } from './naive-decision.ts';
 import {
@@ -71,7 +71,7 @@ function told(decision: Decision): string {
 
 /** The conditions of random worlds ask for the address alone. */
 function holds(policy: PolicyRecord, request: RandomRequest): boolean {
-  const ip = policy.conditions.ip_address;
+  const { ip_address: ip }: Conditions = policy.conditions;
   if (ip === undefined) return true;
   if (request.address === undefined) return policy.effect === 'deny';
   return request.address.startsWith('10.') === (ip.in !== undefined);

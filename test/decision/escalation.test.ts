@@ -156,6 +156,12 @@ describe('changing', () => {
     expect(addedByPolicy(before, { ...before, attachedRoles: [roleName('one'), roleName('two')] }).holdings).toHaveLength(1);
     expect(addedByPolicy(before, { ...before, appliesTo: 'everyone', attachedRoles: [] }).holdings).toHaveLength(1);
     expect(addedByPolicy(before, { ...before, conditions: {} }).holdings).toHaveLength(1);
+    // A condition that this version cannot read is a circumstance as well.
+    const newer = { ...before, conditions: { ...before.conditions, moon_phase: { in: ['full'] } } };
+    expect(addedByPolicy(newer, before).holdings).toHaveLength(1);
+    expect(
+      addedByPolicy(newer, { ...newer, conditions: { moon_phase: { in: ['full'] }, ...before.conditions } }).holdings,
+    ).toEqual([]);
     expect(addedByPolicy({ ...before, enabled: false }, before).holdings).toHaveLength(1);
     expect(addedByPolicy({ ...before, effect: 'deny' }, before).holdings).toHaveLength(1);
     expect(addedByPolicy(before, { ...before, enabled: false }).holdings).toEqual([]);

@@ -65,6 +65,14 @@ describe('permission patterns', () => {
     );
   });
 
+  test('a stored text that is no pattern never makes two lists the same', () => {
+    const [odd, plain] = [['chat:read *'], ['chat:read', '*']];
+    expect(covers(compilePatterns(odd), permissionOf('rag:write'))).toBe(false);
+    expect(covers(compilePatterns(plain), permissionOf('rag:write'))).toBe(true);
+    expect(covers(compilePatterns([...plain, 'x']), permissionOf('rag:write'))).toBe(true);
+    expect(covers(compilePatterns(['chat:read * x']), permissionOf('rag:write'))).toBe(false);
+  });
+
   test('either of two permissions suffices', () => {
     const set = compilePatterns(['rag:read']);
     expect(coversAny(set, [permissionOf('rag:query'), permissionOf('rag:read')])).toBe(true);

@@ -283,3 +283,25 @@ it('from any set-up to any other: with --prune the lists are as the file says, w
     DATABASE_RUNS,
   );
 });
+
+it('an export writes what this version cannot read of a policy, and apply refuses the file instead of leaving it out', async () => {
+  const odd = await freshDatabase();
+  try {
+    const conditions = { ip_address: { in: ['10.0.0.0/8'] }, moon_phase: { in: ['full'] } };
+    const policy = {
+      tenant_id: 'acme',
+      name: 'odd',
+      effect: 'allow',
+      actions: ['chat:*'],
+      resources: ['*'],
+      applies_to: 'roles',
+    };
+    await odd.db.knex('tenants').insert({ id: 'acme', name: 'Acme' });
+    await odd.db.knex('policies').insert({ ...policy, conditions });
+    const text = await exported(odd.db);
+    expect(parse(text).tenants[0].policies[0].conditions).toEqual(conditions);
+    await expect(apply(fresh.db, text)).rejects.toThrow('moon_phase');
+  } finally {
+    await odd.close();
+  }
+});

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { circumstances, compileConditions, conditionsHold } from '../../src/decision/conditions.ts';
 import { Fault } from '../../src/domain/errors.ts';
-import { makeId } from '../../src/domain/ids.ts';
+import { makeId, type TenantId } from '../../src/domain/ids.ts';
 import { finish } from '../../src/domain/steps.ts';
 import { PostgresLiveSource, STATEMENTS } from '../../src/store/live-source.ts';
 import type { Statement } from '../../src/store/pool.ts';
@@ -197,29 +198,64 @@ describe('a tenant', () => {
     expect((await source.tenant(tenantId('never'))).value).toBeUndefined();
   });
 
+  const oddRow = { name: 'odd', actions: ['*'], resources: ['*'] };
+
   test.each([
-    [{ moon: { in: ['full'] } }],
-    [{ time: { before: '12:00' } }],
-    [{ day_of_week: { in: ['Caturday'] } }],
-    [{ time: { between: ['12:00'] } }],
-    [{ ip_address: 'all' }],
-  ])('with a policy that this program does not understand is a fault: %j', async (conditions) => {
-    const id = await seedTenant(
-      fresh.db,
-      `odd-${createHash('sha256').update(JSON.stringify(conditions)).digest('hex').slice(0, 8)}`,
-    );
-    await fresh.db.knex('policies').insert({
-      tenant_id: id,
-      name: 'odd',
-      effect: 'deny',
-      actions: ['*'],
-      resources: ['*'],
-      applies_to: 'everyone',
-      conditions,
-    });
+    { moon: { in: ['full'] } },
+    { time: { before: '12:00' } },
+    { time: { between: ['12:00'] } },
+    { time: {} },
+    { day_of_week: { in: ['Caturday'] } },
+    { day_of_week: { in: [] } },
+    { ip_address: 'all' },
+    { ip_address: {} },
+    { ip_address: null },
+    { ip_address: { in: null } },
+    { ip_address: { in: ['10.0.0.1'], near: ['office'] } },
+    { timezone: {} },
+  ])('with a policy whose stored conditions cannot be read: the deny holds and the allow does not: %j', async (conditions) => {
+    const id = await oddTenant(conditions);
+    await fresh.db.knex('policies').insert([
+      { ...oddRow, tenant_id: id, effect: 'deny', applies_to: 'everyone', conditions },
+      { ...oddRow, tenant_id: id, name: 'odd-allow', effect: 'allow', applies_to: 'roles', conditions },
+    ]);
     const { value } = await source.tenant(id);
-    expect(() => value && finish(value)).toThrow(Fault);
+    const policies = value === undefined ? [] : finish(value).policies;
+    const now = circumstances(Date.parse('2026-11-18T12:00:00Z'), '10.0.0.1', undefined);
+    expect(
+      policies.map(({ effect, conditions: stored }) => [effect, conditionsHold(compileConditions(stored), effect, now)]),
+    ).toEqual([
+      ['deny', true],
+      ['allow', false],
+    ]);
   });
+
+  test.each([
+    { tools: ['hammer'] },
+    { models: ['a'], tools: [] },
+    { models: 'a' },
+    { models: [1] },
+    { models: {} },
+    [],
+    'none',
+    null,
+  ])(
+    'with a role whose stored resource_constraints cannot be read is a fault, never a role without constraints: %j',
+    async (odd) => {
+      const id = await oddTenant({ odd });
+      const stored = JSON.stringify(odd);
+      await fresh.db.knex('roles').insert({ tenant_id: id, name: 'odd', permissions: ['*'], resource_constraints: stored });
+      const { value } = await source.tenant(id);
+      expect(() => value && finish(value)).toThrow(Fault);
+      const digest = digestOf(`key ${id}`);
+      await seedKey(fresh.db, id, digest, { scopes: ['*'], resource_constraints: stored });
+      await expect(source.key(digest, true)).rejects.toBeInstanceOf(Fault);
+    },
+  );
+
+  function oddTenant(odd: unknown): Promise<TenantId> {
+    return seedTenant(fresh.db, `odd-${createHash('sha256').update(JSON.stringify(odd)).digest('hex').slice(0, 8)}`);
+  }
 });
 
 test('no look-up reads a whole table, however many rows there are', async () => {

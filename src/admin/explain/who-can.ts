@@ -8,7 +8,7 @@ import { coveringPatterns, isPermission, permissionOf } from '../../decision/per
 import type { Policy } from '../../decision/policies.ts';
 import { type Ability, parseResource, type Verdict } from '../../decision/standing.ts';
 import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';
-import type { Conditions } from '../../domain/records.ts';
+import type { StoredConditions } from '../../domain/records.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import { type CandidateKey, type CandidateUser, scanHoldersElsewhere, scanKeys, scanUsers } from '../../store/queries/who-can.ts';
 import { type AdminParts, type Caller, isPlatformAdmin } from '../caller.ts';
@@ -47,7 +47,7 @@ export interface NamedPolicy {
   readonly name: string;
   readonly effect: 'allow' | 'deny';
   readonly global: boolean;
-  readonly conditions: Conditions;
+  readonly conditions: StoredConditions;
 }
 
 export interface WhoCan {

@@ -1,6 +1,6 @@
 /** What the API shows of a policy. */
 
-import type { Conditions } from '../../domain/records.ts';
+import type { StoredConditions } from '../../domain/records.ts';
 import type { StoredPolicy } from '../../store/queries/policies.ts';
 
 export interface PolicyResource {
@@ -9,7 +9,7 @@ export interface PolicyResource {
   readonly effect: 'allow' | 'deny';
   readonly actions: readonly string[];
   readonly resources: readonly string[];
-  readonly conditions: Conditions;
+  readonly conditions: StoredConditions;
   readonly applies_to: 'everyone' | 'roles';
   readonly attached_roles: readonly string[];
   readonly global: boolean;

@@ -3,7 +3,7 @@
  * export writes it, and a plan is the difference of two. So a second run has nothing to do, and an export applied is the same again.
  */
 
-import type { Conditions, ResourceConstraints } from '../../domain/records.ts';
+import type { ResourceConstraints, StoredConditions } from '../../domain/records.ts';
 import type { StoredPolicy } from '../../store/queries/policies.ts';
 import type { StoredRole } from '../../store/queries/roles.ts';
 import type { StoredTenant } from '../../store/queries/tenants.ts';
@@ -54,17 +54,30 @@ export function userView(user: Pick<StoredUser, 'name' | 'department' | 'roles' 
   };
 }
 
-function constraintsView({ models, collections, agents }: ResourceConstraints): View {
-  return present({ models, collections, agents });
+/** Kinds that this version does not know are written too: a file without them would give more when it is applied. */
+function constraintsView({ models, collections, agents, ...others }: ResourceConstraints): View {
+  return present({ models, collections, agents, ...others });
 }
 
-function conditionsView({ ip_address, time, day_of_week, timezone }: Conditions): View {
-  return present({
-    ip_address: ip_address && present({ in: ip_address.in, not_in: ip_address.not_in }),
-    time: time && present({ between: time.between, not_between: time.not_between }),
-    day_of_week: day_of_week && present({ in: day_of_week.in, not_in: day_of_week.not_in }),
-    timezone,
-  });
+const CONDITION_MEMBERS = ['ip_address', 'time', 'day_of_week'] as const;
+const OPERATORS = ['in', 'not_in', 'between', 'not_between'] as const;
+
+/** As stored, with what this version reads first. A condition that it cannot read is written too, and `apply` refuses it. */
+function conditionsView(stored: StoredConditions): View {
+  const { timezone, ...conditions }: View = { ...stored };
+  return { ...ordered(conditions, CONDITION_MEMBERS, operatorsView), ...(timezone === undefined ? {} : { timezone }) };
+}
+
+function operatorsView(condition: unknown): unknown {
+  return typeof condition === 'object' && condition !== null && !Array.isArray(condition)
+    ? ordered({ ...condition }, OPERATORS, (operand) => operand)
+    : condition;
+}
+
+function ordered(members: View, first: readonly string[], view: (value: unknown) => unknown): View {
+  const present = Object.keys(members).filter((name) => members[name] !== undefined);
+  const names = [...first.filter((name) => present.includes(name)), ...present.filter((name) => !first.includes(name))];
+  return Object.fromEntries(names.map((name) => [name, view(members[name])]));
 }
 
 function present(members: View): View {

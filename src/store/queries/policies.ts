@@ -1,7 +1,7 @@
 /** Policies of one tenant and the global ones, which are in force in every tenant. */
 
 import type { PolicyName, RoleName, TenantId } from '../../domain/ids.ts';
-import type { Conditions } from '../../domain/records.ts';
+import type { StoredConditions } from '../../domain/records.ts';
 import { runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
 import { type Page, scopeBinding, storedPolicy, storedRole, storedTenant, type TenantScope } from './rows.ts';
@@ -18,7 +18,7 @@ export interface StoredPolicy {
   readonly effect: 'allow' | 'deny';
   readonly actions: readonly string[];
   readonly resources: readonly string[];
-  readonly conditions: Conditions;
+  readonly conditions: StoredConditions;
   readonly appliesTo: 'everyone' | 'roles';
   readonly attachedRoles: readonly RoleName[];
   readonly enabled: boolean;
@@ -34,7 +34,7 @@ interface PolicyRow {
   readonly effect: 'allow' | 'deny';
   readonly actions: readonly string[];
   readonly resources: readonly string[];
-  readonly conditions: Conditions;
+  readonly conditions: StoredConditions;
   readonly applies_to: 'everyone' | 'roles';
   readonly attached_roles: readonly string[];
   readonly enabled: boolean;
