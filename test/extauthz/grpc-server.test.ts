@@ -253,6 +253,45 @@ describe('what is no call of this server', () => {
     expect((await ended(json)).http).toBe(415);
     expect(seen).toEqual([]);
   });
+
+  test.each([
+    'application/grpc-web',
+    'application/grpc-web+proto',
+    'application/grpc-web-text',
+    'application/grpc-web-text+proto',
+    'application/grpc-web; charset=utf-8',
+    'application/GRPC-web',
+    'application/grpc+json',
+    'application/grpc+proto2',
+    'application/grpc+',
+    'application/grpcx',
+    'application/grpc, application/grpc-web',
+    'xapplication/grpc',
+    '',
+  ])('the content type %j is refused with 415, and no method runs', async (type) => {
+    const { session, seen } = await stage();
+    const stream = begin(session, '/t.S/Echo', { 'content-type': type });
+    stream.end(HELLO);
+    expect((await ended(stream)).http).toBe(415);
+    const watch = begin(session, '/t.S/Collect', { 'content-type': type });
+    watch.end(HELLO);
+    expect((await ended(watch)).http).toBe(415);
+    expect(seen).toEqual([]);
+  });
+
+  test.each([
+    'application/grpc',
+    'application/grpc+proto',
+    'Application/gRPC',
+    'application/grpc; charset=utf-8',
+    'application/grpc+proto;x=y',
+    'application/grpc ;',
+  ])('the content type %j is gRPC', async (type) => {
+    const { session } = await stage();
+    const stream = begin(session, '/t.S/Echo', { 'content-type': type });
+    stream.end(HELLO);
+    expect((await ended(stream)).grpc).toBe('0');
+  });
 });
 
 describe('a call with many answers', () => {

@@ -63,6 +63,9 @@ const OPTIONS: ServerOptions = {
   streamResetRate: NO_RESET_LIMIT,
 };
 
+/** What Envoy sends. */
+const GRPC_TYPE = 'application/grpc';
+
 const UNKNOWN = failure('unimplemented', 'this server has no such method');
 
 const everySweep: Ticking = (tick) => {
@@ -120,12 +123,20 @@ function serveCalls(server: Http2Server | Http2SecureServer, methods: GrpcMethod
   server.on('stream', (stream: ServerHttp2Stream, headers) => {
     const contentType = headers['content-type'];
     if (headers[':method'] !== 'POST') return refuse(stream, 405);
-    if (contentType?.startsWith('application/grpc') !== true) return refuse(stream, 415);
+    if (!isGrpc(contentType)) return refuse(stream, 415);
     const listener = listeners.get(headers[':path'] ?? '');
     if (listener !== undefined) return listener(stream, headers);
     stream.on('error', ignore);
     fail(stream, UNKNOWN);
   });
+}
+
+/** A message encoding other than protobuf (`+json`), and gRPC-web, which frames its answers in another way, are not served here. */
+const GRPC = /^application\/grpc(?:\+proto)?[ \t]*(?:;|$)/i;
+
+/** @param contentType `application/grpc` or `application/grpc+proto`, with any parameters; media types ignore case (RFC 9110, section 8.3.1) */
+function isGrpc(contentType: string | undefined): boolean {
+  return contentType === GRPC_TYPE || (contentType !== undefined && GRPC.test(contentType));
 }
 
 /** No gRPC: an HTTP answer, as the protocol asks. */
