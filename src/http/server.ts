@@ -37,6 +37,8 @@ export interface HttpParts {
   readonly appliedEverywhere?: AppliedEverywhere;
   /** Called for each request with X-Forwarded-For from a peer that is not trusted. */
   readonly onUntrustedForwarding?: (peer: string) => void;
+  /** Called for each request whose client went away, or took too long, before the request was complete. */
+  readonly onAbortedUpload?: () => void;
   /** Absent: nothing is logged. */
   readonly log?: FastifyBaseLogger;
 }
@@ -93,6 +95,12 @@ export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyI
     return undefined;
   });
   server.setErrorHandler((error, request, reply) => {
+    if (isAbortedUpload(error, request)) {
+      parts.onAbortedUpload?.();
+      request.log.debug({ reqId: request.id }, 'a client went away before its request was complete');
+    } else if (!(refusalOf(error, request) instanceof Refusal)) {
+      request.log.error({ err: error, reqId: request.id }, 'a request could not be answered');
+    }
     sendProblem(error, request, reply);
   });
   server.setNotFoundHandler((request, reply) => refuseUnknown(routes, request, reply));
@@ -236,10 +244,14 @@ function refuseUnknown(routes: readonly Route[], request: FastifyRequest, reply:
 function sendProblem(cause: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = refusalOf(cause, request);
   const { status, headers, body } = problemOf(error, request.id);
-  if (!(error instanceof Refusal)) request.log.error({ err: error, reqId: request.id }, 'a request could not be answered');
   // Paths that cannot be decoded come here before any hook has run.
   reply.header('x-request-id', request.id);
   reply.status(status).headers(headers).type('application/problem+json').send(JSON.stringify(body));
+}
+
+/** Clients leave as they like, so their leaving is no fault of this server. A fault while the body is under way is another error. */
+function isAbortedUpload(cause: unknown, { raw }: FastifyRequest): boolean {
+  return !raw.complete && cause instanceof Error && cause === raw.errored;
 }
 
 /** What the framework itself refuses, in the words of the catalogue; anything else passes as it is. */

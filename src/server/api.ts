@@ -96,6 +96,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
       trusted: trustProxies(config.http.trustedProxies),
       onUntrustedForwarding: forwarding.onUntrustedForwarding,
       appliedEverywhere: appliedEverywhere(store, feed),
+      onAbortedUpload: telemetry.abortedUpload,
       log: telemetry.log.child({ part: 'http' }),
     },
     withDescription(

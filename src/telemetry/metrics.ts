@@ -22,6 +22,7 @@ export class Metrics {
   readonly checks = new CheckMeter();
   readonly #registry = new Registry();
   readonly #logins: Counter<'outcome'>;
+  #abortedUploads = 0;
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry });
@@ -31,6 +32,10 @@ export class Metrics {
       labelNames: ['outcome'],
       registers: [this.#registry],
     });
+    this.counter(
+      { name: 'postern_http_aborted_uploads_total', help: 'API requests whose client went away before they were complete.' },
+      () => this.#abortedUploads,
+    );
     this.counters({ name: 'postern_checks_total', help: 'Checks by outcome and code.' }, ['outcome', 'code'], () =>
       this.checks.byCode(),
     );
@@ -47,6 +52,10 @@ export class Metrics {
 
   login(outcome: LoginOutcome): void {
     this.#logins.inc({ outcome });
+  }
+
+  abortedUpload(): void {
+    this.#abortedUploads++;
   }
 
   /** A value that somebody else keeps; read at each scrape. */

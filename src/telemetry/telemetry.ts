@@ -44,6 +44,8 @@ export interface Telemetry {
   readonly tally: DecisionTally;
   readonly feedEvents: FeedReports;
   readonly login: (outcome: LoginOutcome) => void;
+  /** Counts an API request whose client went away before it was complete. */
+  readonly abortedUpload: () => void;
   /** Told what each question to a directory came to. */
   readonly directory: (report: DirectoryReport) => void;
   /** Takes up what exists only once the server is joined. Call it once. */
@@ -96,6 +98,7 @@ export function createTelemetry(options: LogOptions): Telemetry {
     tally,
     feedEvents: feedReports(log.child({ part: 'change feed' }), metrics),
     login: (outcome) => metrics.login(outcome),
+    abortedUpload: () => metrics.abortedUpload(),
     directory: directoryReports(metrics),
     watch: ({ live, feedAgeMs }) => {
       watchCaches(metrics, live);
