@@ -130,7 +130,7 @@ async function headRows(stand: Stand): Promise<Row[]> {
     { name: 'Accept of parameters', path: '/v1/iam/audit', headers: { accept: long('a;') } },
     { name: 'X-Forwarded-For', path: '/v1/iam/users', headers: { 'x-forwarded-for': long('10.0.0.1,') } },
     { name: 'Authorization', path: '/v1/iam/users', headers: { authorization: `Bearer ${long('a')}` } },
-    { name: 'Cookie', path: '/v1/auth/refresh', headers: { cookie: long('postern_refresh=;') } },
+    { name: 'Cookie', path: '/v1/auth/refresh', headers: { cookie: long('__Secure-postern_refresh=;') } },
     { name: '1,500 headers', path: '/v1/iam/users', headers: many },
   ];
   const rows: Row[] = [];

@@ -84,7 +84,7 @@ function familyOf(address: string): 'ipv4' | 'ipv6' | undefined {
 }
 
 /** Without a zone id, and an IPv4-mapped address as the IPv4 address that it is. */
-function plainAddress(address: string): string {
+export function plainAddress(address: string): string {
   const unzoned = address.replace(/%.*$/s, '');
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(unzoned);
   return mapped?.[1] ?? unzoned;

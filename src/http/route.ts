@@ -8,6 +8,7 @@ import { type ErrorCode, Refusal } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
 import type { Answers } from './answers.ts';
 import { defaultBodyBytes } from './body-limits.ts';
+import type { ForwardedScheme } from './scheme.ts';
 import { isStorable, unstorable } from './storable.ts';
 import { compileValidator, type Validated } from './validation.ts';
 
@@ -22,6 +23,7 @@ interface Circumstances {
   readonly address: string | undefined;
   /** What failed logins are counted under; undefined = only the account. */
   readonly throttledAs: string | undefined;
+  readonly scheme: ForwardedScheme;
   readonly requestId: RequestId;
   readonly nowMs: number;
 }

@@ -24,6 +24,7 @@ import { allowedMethods } from './known-paths.ts';
 import { type AppliedEverywhere, withPreference } from './prefer.ts';
 import { problemOf } from './problems.ts';
 import type { Answer, Callers, RawAsk, Route } from './route.ts';
+import { forwardedScheme } from './scheme.ts';
 import { runOnTerms } from './terms.ts';
 
 export interface HttpParts {
@@ -129,7 +130,7 @@ function addRoute(server: FastifyInstance, parts: HttpParts, route: Route): void
     },
     handler: async (request, reply) => {
       const admitted = await admittedNow(parts, route, request);
-      const ask = rawAsk(request, admitted.incoming);
+      const ask = rawAsk(request, admitted.incoming, parts.trusted);
       const { rawHeaders } = request.raw;
       const answer = await runOnTerms(route, ask, admitted.callers, (name) => headerText(rawHeaders, name));
       return send(await withPreference(answer, route, rawHeaders, parts.appliedEverywhere), reply);
@@ -176,7 +177,7 @@ function tenantParameter(request: FastifyRequest): NamedTenant | undefined {
   return typeof value === 'string' ? { text: value, every: true } : undefined;
 }
 
-function rawAsk(request: FastifyRequest, incoming: IncomingRequest): RawAsk {
+function rawAsk(request: FastifyRequest, incoming: IncomingRequest, trusted: TrustedProxies): RawAsk {
   const bytes = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const json = bytes.length === 0 ? undefined : jsonOf(bytes, request);
   const params: Readonly<Record<string, unknown>> = typeof request.params === 'object' ? { ...request.params } : {};
@@ -188,6 +189,7 @@ function rawAsk(request: FastifyRequest, incoming: IncomingRequest): RawAsk {
     header: (name) => headerValue(request.raw.rawHeaders, name),
     address: incoming.address,
     throttledAs: incoming.throttledAs,
+    scheme: forwardedScheme(request.raw.socket.remoteAddress, request.raw.rawHeaders, trusted),
     requestId: incoming.requestId,
     nowMs: incoming.nowMs,
   };

@@ -175,7 +175,7 @@ await describeWithSlapd('logging in by a directory', () => {
       const body = { auth_type: 'ldap', username: name, password: LDAP_PASSWORD, session: 'cookie' };
       const reply = await stand.post(LOGIN, body);
       expect([reply.status, reply.json['refresh_token']]).toEqual([200, undefined]);
-      expect(String(reply.headers['set-cookie'])).toMatch(/^postern_refresh=prt_/);
+      expect(String(reply.headers['set-cookie'])).toMatch(/^(?:__Secure-)?postern_refresh=prt_/);
     });
   });
 

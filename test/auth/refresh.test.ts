@@ -148,7 +148,7 @@ describe('a refresh', () => {
   test('without a token, in body or cookie, proves nobody', async () => {
     expectRefused(await stand.post('/v1/auth/refresh', {}));
     expectRefused(await stand.post('/v1/auth/refresh', undefined));
-    expectRefused(await stand.post('/v1/auth/refresh', {}, { cookie: 'postern_refresh=' }));
+    expectRefused(await stand.post('/v1/auth/refresh', {}, { cookie: '__Secure-postern_refresh=' }));
   });
 
   test('with one that is no text, or with what is no member, is 422', async () => {
@@ -286,12 +286,16 @@ describe('a refresh token is good', () => {
 });
 
 describe('a session of a cookie', () => {
-  const OWN = { origin: 'http://console.test', host: 'console.test' };
+  const OWN = { origin: 'https://console.test', host: 'console.test' };
+  /** The demonstration: Envoy on loopback, without TLS, which names the scheme. */
+  const DEMO = { origin: 'http://127.0.0.1:10000', host: '127.0.0.1:10000', 'x-forwarded-proto': 'http' };
 
   function cookieOf(reply: Reply): string {
     const lines = [reply.headers['set-cookie']].flat();
     expect(lines).toEqual([
-      expect.stringMatching(/^postern_refresh=prt_[^;]+; Max-Age=604800; Path=\/v1\/auth; HttpOnly; Secure; SameSite=Strict$/),
+      expect.stringMatching(
+        /^__Secure-postern_refresh=prt_[^;]+; Max-Age=604800; Path=\/v1\/auth; HttpOnly; Secure; SameSite=Strict$/,
+      ),
     ]);
     return String(lines[0]).split(';')[0] ?? '';
   }
@@ -310,7 +314,7 @@ describe('a session of a cookie', () => {
 
   test('is refreshed by cookie from a page of our own alone, and what was refused used nothing up', async () => {
     const cookie = cookieOf(await begin());
-    const token = cookie.slice('postern_refresh='.length);
+    const token = cookie.slice('__Secure-postern_refresh='.length);
     const foreign = { ...OWN, origin: 'https://evil.example' };
     expectRefused(await stand.post('/v1/auth/refresh', {}, { ...foreign, cookie }));
     expectRefused(await stand.post('/v1/auth/refresh', {}, { host: 'console.test', cookie }));
@@ -318,6 +322,38 @@ describe('a session of a cookie', () => {
     expectRefused(await stand.post('/v1/auth/refresh', { refresh_token: token }, OWN));
     expect((await stand.post('/v1/auth/refresh', {}, { ...OWN, cookie })).status).toBe(200);
     expect((await auditOf(stand.db)).map((line) => line.action)).toEqual(['auth.login']);
+  });
+
+  test('is not begun, refreshed or ended from the same host without TLS, as which anybody on the network can pose', async () => {
+    const plain = { ...OWN, origin: 'http://console.test' };
+    const body = { email: 'ada@example.com', password: PASSWORD, session: 'cookie' };
+    for (const headers of [plain, { ...plain, 'x-forwarded-proto': 'https' }]) {
+      expectRefused(await stand.post('/v1/auth/login', body, headers));
+      const first = await begin();
+      expectRefused(await stand.post('/v1/auth/refresh', {}, { ...headers, cookie: cookieOf(first) }));
+      expect((await stand.post('/v1/auth/logout', undefined, { ...headers, cookie: cookieOf(first) })).status).toBe(401);
+      expect(await isIn(first)).toBe(true);
+    }
+  });
+
+  test('is of this machine where a trusted proxy says that there is no TLS, and no other peer may say so', async () => {
+    const body = { email: 'ada@example.com', password: PASSWORD, session: 'cookie' };
+    const first = await stand.post('/v1/auth/login', body, DEMO);
+    const cookie = String([first.headers['set-cookie']].flat()[0]).split(';')[0] ?? '';
+    expect(cookie).toMatch(/^postern_refresh=prt_/);
+    expectRefused(await stand.post('/v1/auth/refresh', {}, { ...DEMO, 'x-forwarded-proto': 'https', cookie }));
+    const second = await stand.post('/v1/auth/refresh', {}, { ...DEMO, cookie });
+    expect([second.status, String(second.headers['set-cookie'])]).toEqual([200, expect.stringMatching(/^postern_refresh=prt_/)]);
+    const untrusting = await startStand(database.url, { trustedProxies: [] });
+    const claims = { origin: 'http://console.test', host: 'console.test', 'x-forwarded-proto': 'http' };
+    const refused = await untrusting.post('/v1/auth/login', body, claims);
+    await untrusting.close();
+    expectRefused(refused);
+  });
+
+  test('does not come from a cookie of the former name, which a page without TLS can set', async () => {
+    const cookie = cookieOf(await begin()).replace('__Secure-', '');
+    expectRefused(await stand.post('/v1/auth/refresh', {}, { ...OWN, cookie }));
   });
 
   test('is not begun by the page of another site', async () => {
@@ -331,7 +367,7 @@ describe('a session of a cookie', () => {
   });
 
   test('is no way for a token that was given in a body', async () => {
-    const cookie = `postern_refresh=${refreshTokenOf(await login())}`;
+    const cookie = `__Secure-postern_refresh=${refreshTokenOf(await login())}`;
     expectRefused(await stand.post('/v1/auth/refresh', {}, { ...OWN, cookie }));
   });
 
@@ -349,7 +385,9 @@ describe('a session of a cookie', () => {
     const cookie = cookieOf(first);
     const reply = await stand.post('/v1/auth/logout', undefined, { ...OWN, cookie, authorization: 'Bearer aaa.bbb.ccc' });
     expect(reply.status).toBe(204);
-    expect(reply.headers['set-cookie']).toEqual([expect.stringMatching(/^postern_refresh=; Max-Age=0; Path=\/v1\/auth;/)]);
+    expect(reply.headers['set-cookie']).toEqual([
+      expect.stringMatching(/^__Secure-postern_refresh=; Max-Age=0; Path=\/v1\/auth;/),
+    ]);
     expect(await isIn(first)).toBe(false);
   });
 

@@ -15,7 +15,8 @@ import { type Answers, component, DONE, shows } from '../answers.ts';
 import { aPassword } from '../iam/grammar.ts';
 import { type Answer, type Ask, callerRoute, NOTHING, publicRoute, type Route } from '../route.ts';
 import { asksAlso } from '../validation.ts';
-import { clearCookie, isOwnOrigin, readCookie, setCookie } from './cookie.ts';
+import { clearCookie, cookieName, readCookie, setCookie } from './cookie.ts';
+import { isOwnOrigin, type PageHeaders, pageScheme } from './origin.ts';
 import * as resources from './resources.ts';
 import { sessionRoutes } from './session-routes.ts';
 
@@ -204,7 +205,7 @@ async function handleLogin(parts: AuthHttpParts & LoginParts, ask: Ask<Static<ty
   try {
     const pair = await login(parts, { account, password: ask.body.password, cookie }, provenance(ask));
     parts.onLogin?.('success');
-    return tokenAnswer(parts, pair);
+    return tokenAnswer(parts, ask, pair);
   } catch (error) {
     if (error instanceof Refusal) parts.onLogin?.(outcomeOf(error));
     throw error;
@@ -238,7 +239,7 @@ async function handleRefresh(
 ): Promise<Answer> {
   const presented = bodyToken(ask.body) ?? cookieToken(parts, ask);
   if (presented === undefined) throw invalidCredential();
-  return tokenAnswer(parts, await refresh(parts, presented, provenance(ask)));
+  return tokenAnswer(parts, ask, await refresh(parts, presented, provenance(ask)));
 }
 
 /** A refresh token decides alone where the body names one. A browser sends its cookie with its access token: either may be past its time. */
@@ -247,8 +248,9 @@ async function handleLogout(parts: AuthHttpParts, ask: Ask<Static<typeof LogoutB
   const brought = named ?? cookieToken(parts, ask);
   if (brought !== undefined) await logoutByRefreshToken(parts, brought, provenance(ask));
   if (named === undefined) await logoutBearer(parts, ask, brought !== undefined);
-  const hadCookie = readCookie(ask.header('cookie')) !== undefined;
-  return { status: 204, ...(hadCookie ? { headers: { 'set-cookie': clearCookie() } } : {}) };
+  const name = cookieNameOf(ask);
+  const hadCookie = readCookie(ask.header('cookie'), name) !== undefined;
+  return { status: 204, ...(hadCookie ? { headers: { 'set-cookie': clearCookie(name) } } : {}) };
 }
 
 /** @param optional another token has been given, so one that proves nothing is no reason to refuse */
@@ -272,16 +274,25 @@ function bodyToken(body: Static<typeof RefreshBody>): PresentedToken | undefined
 
 /** A cookie counts only with our own Origin. */
 function cookieToken(parts: AuthHttpParts, ask: Asked): PresentedToken | undefined {
-  const text = readCookie(ask.header('cookie'));
+  const text = readCookie(ask.header('cookie'), cookieNameOf(ask));
   return text !== undefined && fromOwnPage(parts, ask) ? { text, via: 'cookie' } : undefined;
 }
 
 function fromOwnPage(parts: AuthHttpParts, ask: Asked): boolean {
-  return isOwnOrigin(ask.header('origin'), ask.header('host'), parts.origins);
+  return isOwnOrigin(pageOf(ask), parts.origins);
 }
 
-function tokenAnswer(parts: AuthHttpParts, pair: TokenPair): Answer {
+function pageOf({ header, scheme }: Asked): PageHeaders {
+  return { origin: header('origin'), host: header('host'), scheme };
+}
+
+function cookieNameOf(ask: Asked): ReturnType<typeof cookieName> {
+  return cookieName(pageScheme(pageOf(ask)));
+}
+
+function tokenAnswer(parts: AuthHttpParts, ask: Asked, pair: TokenPair): Answer {
   const body = { access_token: pair.accessToken, token_type: 'Bearer', expires_in: pair.expiresIn };
   if (!pair.cookie) return { status: 200, body: { ...body, refresh_token: pair.refreshToken } };
-  return { status: 200, body, headers: { 'set-cookie': setCookie(pair.refreshToken, parts.login.refreshIdleMs) } };
+  const cookie = setCookie(cookieNameOf(ask), pair.refreshToken, parts.login.refreshIdleMs);
+  return { status: 200, body, headers: { 'set-cookie': cookie } };
 }

@@ -25,7 +25,8 @@ const HEADERS = {
   etag: { name: 'ETag', description: 'The version of the resource, for If-Match and If-None-Match.', schema: text },
   'set-cookie': {
     name: 'Set-Cookie',
-    description: 'The refresh token of a browser that asked for a cookie: HttpOnly, Secure, SameSite=Strict.',
+    description:
+      'The refresh token of a browser that asked for a cookie, `__Secure-postern_refresh`: HttpOnly, Secure, SameSite=Strict. For a page without TLS, which only loopback may be, its name is `postern_refresh`.',
     schema: text,
   },
   'cache-control': { name: 'Cache-Control', description: 'How long a copy may be used.', schema: text },
