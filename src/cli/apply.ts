@@ -6,7 +6,6 @@ import type { SetupOptions } from '../admin/setup/plan.ts';
 import type { Step } from '../admin/setup/step.ts';
 import type { SetupToken } from '../admin/setup/write.ts';
 import { formatProblem, type Problem } from '../config/problems.ts';
-import { migrate } from '../store/migrate.ts';
 import { isAgreed } from './apply-confirm.ts';
 import { readSetupFile, type SetupFile, STDIN } from './apply-file.ts';
 import { planText } from './apply-plan.ts';
@@ -41,7 +40,6 @@ export async function applyCommand(args: Arguments): Promise<number> {
   const read = await readSetupFile(file);
   if (read.kind === 'problems') return refuse(read.problems);
   return withStore(args, async ({ db }) => {
-    await migrate(db);
     const patient = db.reopen({ queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 2 });
     try {
       return await planAndApply({ db: patient, random: (size) => randomBytes(size) }, read, options);

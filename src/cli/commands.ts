@@ -8,6 +8,8 @@ export interface Command {
   readonly takes: string;
   readonly summary: string;
   readonly options: OptionNames;
+  /** What it does about a database: `makes` and migrates one, needs one that is `ready`, or uses `none`. */
+  readonly database: 'makes' | 'ready' | 'none';
   /** It looks at the words beside its options itself; of any other command they are refused. */
   readonly readsWords?: boolean;
   /** Resolves with the exit code. */
@@ -19,6 +21,7 @@ const CONFIG: OptionNames = { config: 'value' };
 export const COMMANDS: readonly Command[] = [
   {
     words: ['serve'],
+    database: 'makes',
     takes: '[--only gate|api]',
     summary: 'The server: gate workers and the API, or one of the two.',
     options: { ...CONFIG, only: 'value' },
@@ -26,6 +29,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['demo'],
+    database: 'makes',
     takes: '',
     summary: 'The server with a real Envoy and a stand-in AI upstream.',
     options: CONFIG,
@@ -33,6 +37,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['migrate'],
+    database: 'makes',
     takes: '',
     summary: 'Brings the database to this version.',
     options: CONFIG,
@@ -40,6 +45,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['check-config'],
+    database: 'none',
     takes: '',
     summary: 'Shows the configuration as understood, or everything that is wrong with it.',
     options: CONFIG,
@@ -47,6 +53,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['explain'],
+    database: 'ready',
     takes: '--subject ID | --credential TEXT, --method M --path P [--tenant T] [--ip A] [--time T] [--body B] [--content-type C]',
     summary: 'Why a request is allowed or denied. Reads the credential from POSTERN_CREDENTIAL too.',
     options: {
@@ -65,6 +72,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['policy', 'disable'],
+    database: 'ready',
     takes: 'NAME [--tenant T]',
     summary: 'Switches a policy off: the way back in when one locked its author out.',
     options: { ...CONFIG, tenant: 'value' },
@@ -73,6 +81,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['reset-admin'],
+    database: 'ready',
     takes: '[--email E]',
     summary: 'A new password for the administrator, printed once; its sessions end.',
     options: { ...CONFIG, email: 'value' },
@@ -80,6 +89,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['apply'],
+    database: 'ready',
     takes: 'FILE|- [--dry-run [--exit-code]] [--prune] [--prune-tenants] [--setup-tokens] [--force] [--yes]',
     summary: 'Makes tenants, roles, policies and users be as the file says, after it has shown what that takes.',
     options: {
@@ -97,6 +107,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['export'],
+    database: 'ready',
     takes: '[--tenant T] [--without-users]',
     summary: 'Writes such a file from what is in the database, without any secret.',
     options: { ...CONFIG, tenant: 'value', 'without-users': 'flag' },
@@ -105,6 +116,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['verify-audit'],
+    database: 'ready',
     takes: '[--anchor SEQ:HASH]',
     summary: 'Checks that nobody removed, changed or added rows of the audit log; the anchor is a seal noted earlier.',
     options: { ...CONFIG, anchor: 'value' },
@@ -112,6 +124,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['ldap', 'test'],
+    database: 'none',
     takes: '[--directory NAME] USERNAME',
     summary: 'What a directory login goes through, step by step. Reads the password from the terminal or standard input.',
     options: { ...CONFIG, directory: 'value' },
@@ -120,6 +133,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['rotate-signing-key'],
+    database: 'ready',
     takes: '',
     summary: 'Publishes the next signing key, which takes over a day later, and tells what happens when.',
     options: CONFIG,

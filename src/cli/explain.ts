@@ -4,7 +4,6 @@ import { explainRequest } from '../admin/explain/explain.ts';
 import type { ExplainRequest } from '../admin/explain/question.ts';
 import { joinLive } from '../server/live-rooms.ts';
 import { routeTable } from '../server/route-table.ts';
-import { migrate } from '../store/migrate.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
 import { type Arguments, UsageError } from './arguments.ts';
 import { withStore } from './with-store.ts';
@@ -13,7 +12,6 @@ import { withStore } from './with-store.ts';
 export async function explainCommand(args: Arguments): Promise<number> {
   const request = requestOf(args);
   const explanation = await withStore(args, async (store, { config }) => {
-    await migrate(store.db);
     await using stack = new AsyncDisposableStack();
     const { live } = await joinLive({ config, store, telemetry: createTelemetry({ level: 'silent' }) }, stack);
     const parts = { db: store.db, live, routes: routeTable(config) };

@@ -1,7 +1,6 @@
 /** `postern export`: writes what is in the database as a file that `postern apply` takes. */
 
 import { exportSetup } from '../admin/setup/export.ts';
-import { migrate } from '../store/migrate.ts';
 import { type Arguments, UsageError } from './arguments.ts';
 import { setupWriter } from './export-file.ts';
 import { tenantOption } from './tenant-option.ts';
@@ -15,7 +14,6 @@ export async function exportCommand(args: Arguments): Promise<number> {
   if (args.words.length > 0) throw new UsageError('export takes no file: it writes to standard output.');
   const options = { tenant: tenantOption(args), users: !args.flag('without-users') };
   const parts = await withStore(args, async ({ db }) => {
-    await migrate(db);
     const patient = db.reopen({ queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 1 });
     const texts: Buffer[] = [];
     const write = setupWriter();

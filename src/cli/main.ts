@@ -1,6 +1,7 @@
 /** Which command runs, and how its failure is told: one clear sentence, and an exit code. */
 
 import manifest from '../../package.json' with { type: 'json' };
+import { DatabaseNotReadyError } from '../store/not-ready.ts';
 import { parseArguments, UsageError } from './arguments.ts';
 import { COMMANDS, type Command, usage } from './commands.ts';
 import { ConfigProblems } from './configuration.ts';
@@ -9,7 +10,7 @@ import { boundHeapGrowth } from './heap.ts';
 
 const OK = 0;
 const FAILED = 1;
-/** Wrong usage or wrong configuration: nothing was started. */
+/** Wrong usage, wrong configuration, or a database that the command must not use as it is: nothing was started or changed. */
 const REFUSED = 2;
 
 export async function main(argv: readonly string[]): Promise<number> {
@@ -19,7 +20,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   try {
     return await run(argv);
   } catch (error) {
-    if (error instanceof ConfigProblems) {
+    if (error instanceof ConfigProblems || error instanceof DatabaseNotReadyError) {
       process.stderr.write(`${error.message}\n`);
       return REFUSED;
     }

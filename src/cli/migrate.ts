@@ -1,10 +1,18 @@
+import { openStore } from '../server/store.ts';
 import { migrate } from '../store/migrate.ts';
+import { createTelemetry } from '../telemetry/telemetry.ts';
 import type { Arguments } from './arguments.ts';
-import { withStore } from './with-store.ts';
+import { loadOrRefuse } from './configuration.ts';
 
-/** Brings the database to this version and says what was done. */
+/** Makes the embedded database when there is none, brings the database to this version and prints what was done. */
 export async function migrateCommand(args: Arguments): Promise<number> {
-  const done = await withStore(args, ({ db }) => migrate(db));
-  process.stdout.write(done.length === 0 ? 'The database is up to date.\n' : `Migrated: ${done.join(', ')}.\n`);
-  return 0;
+  const { config, secrets } = loadOrRefuse(args);
+  const store = await openStore(config, secrets, createTelemetry({ level: 'warn' }));
+  try {
+    const done = await migrate(store.db);
+    process.stdout.write(done.length === 0 ? 'The database is up to date.\n' : `Migrated: ${done.join(', ')}.\n`);
+    return 0;
+  } finally {
+    await store.close();
+  }
 }

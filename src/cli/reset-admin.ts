@@ -1,14 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { resetAdmin } from '../admin/bootstrap.ts';
 import { Passwords } from '../identity/passwords.ts';
-import { migrate } from '../store/migrate.ts';
 import type { Arguments } from './arguments.ts';
 import { withStore } from './with-store.ts';
 
 /** Gives the administrator a new password (default: one that is made and printed once), and prints the tenant that it belongs to. */
 export async function resetAdminCommand(args: Arguments): Promise<number> {
   const { email, tenantId, madePassword } = await withStore(args, async ({ db }, { config, secrets }) => {
-    await migrate(db);
     const passwords = await Passwords.start();
     return resetAdmin(
       { db, passwords, now: Date.now, random: (size) => randomBytes(size) },

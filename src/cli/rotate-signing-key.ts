@@ -1,14 +1,12 @@
 import { type Rotation, rotateSigningKey } from '../admin/auth/rotate-signing-key.ts';
 import { rotationTimes } from '../identity/signing-key-plan.ts';
 import { checkSecretKey } from '../store/meta.ts';
-import { migrate } from '../store/migrate.ts';
 import type { Arguments } from './arguments.ts';
 import { withStore } from './with-store.ts';
 
 /** Begins a rotation and tells what happens when. Running servers follow by themselves, and no token is refused on the way. */
 export async function rotateSigningKeyCommand(args: Arguments): Promise<number> {
   const rotation = await withStore(args, async ({ db, secretKey }, { config }) => {
-    await migrate(db);
     // Under another secret-key the servers could not open what this seals.
     await checkSecretKey(db, secretKey);
     const feed = { catchUp: async () => undefined };

@@ -1,11 +1,19 @@
-/** The first two steps of a start: a database that answers, and the schema in it. */
+/**
+ * The first two steps of a start: a database that answers, and the schema in it. This file alone decides whether a database may be made:
+ * `serve`, `demo` and `migrate` open one with `openStore`, every other command with `openReadyStore`.
+ */
 
+import { resolve } from 'node:path';
 import type { Config, Secrets } from '../config/config.ts';
+import { Fault } from '../domain/errors.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { startEmbedded } from '../store/embedded/embedded.ts';
+import { NoEmbeddedDatabaseError } from '../store/embedded/error.ts';
 import { embeddedSecretKey } from '../store/embedded/secret-key.ts';
+import { sqlState } from '../store/faults.ts';
 import { checkSecretKey } from '../store/meta.ts';
-import { migrate } from '../store/migrate.ts';
+import { migrate, schemaDifference } from '../store/migrate.ts';
+import { DatabaseNotReadyError } from '../store/not-ready.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 
 export interface Store {
@@ -22,8 +30,39 @@ export interface StoreAddress {
   readonly secretKey: string;
 }
 
-/** A database that answers. Rejects with an EmbeddedError, or a Fault when a remote one does not answer. */
-export async function openStore(config: Config, secrets: Secrets, telemetry: Telemetry, given?: StoreAddress): Promise<Store> {
+/**
+ * Opens a database that answers; an embedded one that does not exist is made. For what brings the schema up to this program afterwards,
+ * and for its child processes. Rejects with an EmbeddedError, or a Fault when a remote one does not answer.
+ */
+export function openStore(config: Config, secrets: Secrets, telemetry: Telemetry, given?: StoreAddress): Promise<Store> {
+  return open(config, secrets, telemetry, given, true);
+}
+
+/**
+ * Opens a database that exists and has the schema of this program. Makes no database and migrates none: rejects with a
+ * DatabaseNotReadyError that says where it looked and what to run, otherwise like `openStore`.
+ */
+export async function openReadyStore(config: Config, secrets: Secrets, telemetry: Telemetry): Promise<Store> {
+  const store = await open(config, secrets, telemetry, undefined, false).catch((error: unknown) => {
+    if (error instanceof NoEmbeddedDatabaseError) throw new DatabaseNotReadyError(`${error.message} ${embeddedAdvice()}`);
+    throw error;
+  });
+  try {
+    await requireSchema(store.db, secrets.databaseUrl === undefined ? config.dataDir : undefined);
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function open(
+  config: Config,
+  secrets: Secrets,
+  telemetry: Telemetry,
+  given: StoreAddress | undefined,
+  create: boolean,
+): Promise<Store> {
   const address = given ?? remoteAddress(secrets);
   if (address !== undefined) {
     const db = openDatabase({ url: address.url, poolMax: config.database.poolSize });
@@ -32,14 +71,61 @@ export async function openStore(config: Config, secrets: Secrets, telemetry: Tel
   await using opening = new AsyncDisposableStack();
   const embedded = await startEmbedded({
     dataDir: config.dataDir,
+    create,
     log: (message) => telemetry.log.info({ part: 'postgresql' }, message),
   });
   opening.defer(() => embedded.stop());
-  const secretKey = secrets.secretKey ?? (await embeddedSecretKey(config.dataDir));
+  const secretKey = secrets.secretKey ?? (await embeddedSecretKey(config.dataDir, create));
   const db = openDatabase({ url: embedded.url, poolMax: config.database.poolSize });
   opening.defer(() => db.close());
   const opened = opening.move();
   return { db, url: embedded.url, secretKey, close: () => opened.disposeAsync() };
+}
+
+/** @param dataDir of an embedded database; undefined: database.url names it */
+async function requireSchema(db: Database, dataDir: string | undefined): Promise<void> {
+  const where = dataDir === undefined ? `${nameOf(db)} (database.url)` : `The database in ${resolve(dataDir)} (data-dir)`;
+  const difference = await schemaDifference(db).catch((error: unknown) => {
+    if (!(error instanceof Fault) || sqlState(error.cause) !== NO_SUCH_DATABASE) throw error;
+    const advice = dataDir === undefined ? 'Create it, or correct database.url, and run postern migrate.' : embeddedAdvice();
+    throw new DatabaseNotReadyError(`${where} does not exist. ${advice}`);
+  });
+  switch (difference?.kind) {
+    case undefined:
+      return;
+    case 'missing':
+      throw new DatabaseNotReadyError(
+        `${where} has no schema of Postern. If it is the right database, run postern migrate; this command makes and migrates none.`,
+      );
+    case 'older':
+      throw new DatabaseNotReadyError(
+        `${where} is older than this program: it lacks ${listed(difference.lacks)}. Run postern migrate first; this command migrates nothing.`,
+      );
+    case 'newer':
+      throw new DatabaseNotReadyError(
+        `${where} is newer than this program: it has ${listed(difference.unknown)}, unknown here. Run the version that made it, or a newer one.`,
+      );
+    default:
+      difference satisfies never;
+  }
+}
+
+const NO_SUCH_DATABASE = '3D000';
+const MAX_LISTED = 3;
+
+function embeddedAdvice(): string {
+  return 'Set data-dir or database.url to an existing one, or run postern migrate or postern serve to make one.';
+}
+
+/** Host and database as the driver reads them: never the user or the password. */
+function nameOf(db: Database): string {
+  const { host, port, database } = db.newClient();
+  return `The database ${database ?? ''} at ${host.startsWith('/') ? host : `${host}:${port}`}`;
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length - MAX_LISTED;
+  return `${names.slice(0, MAX_LISTED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 function remoteAddress({ databaseUrl, secretKey }: Secrets): StoreAddress | undefined {

@@ -27,10 +27,11 @@ export function installationIssuer(db: Database): Promise<string> {
 /**
  * Makes sure that all servers have the same secret-key: with another one, this one could read nothing that they have sealed, and
  * would seal what they cannot read. Rejects with a SecretKeyError.
+ * @param remembers false: a database that no server has used yet is not bound to this key
  */
-export async function checkSecretKey(db: Database, secretKey: string): Promise<void> {
+export async function checkSecretKey(db: Database, secretKey: string, remembers = true): Promise<void> {
   const ours = createHmac('sha256', secretKey).update('postern secret-key check v1').digest('hex');
-  const kept = await metaValue(db, 'secret_key_check', () => ours);
+  const kept = remembers ? await metaValue(db, 'secret_key_check', () => ours) : ((await read(db, 'secret_key_check')) ?? ours);
   if (kept.length !== ours.length || !timingSafeEqual(Buffer.from(kept), Buffer.from(ours))) {
     throw new SecretKeyError(
       'secret-key is not the one that this database was set up with. Give every server the same secret-key; with the embedded database it is the file secret-key in data-dir.',

@@ -55,11 +55,23 @@ export async function migrate(db: Database): Promise<readonly string[]> {
   }
 }
 
-/** The names of the migrations that this database lacks, in order; empty when it is up to date. Fails like `migrate`. */
-export async function pendingMigrations(db: Database): Promise<readonly string[]> {
-  await refuseNewer(db);
+/** How the schema of a database differs from this program's; undefined = not at all. */
+export type SchemaDifference =
+  | { readonly kind: 'missing' }
+  /** `lacks` is never empty. */
+  | { readonly kind: 'older'; readonly lacks: readonly string[] }
+  /** `unknown` is never empty: migrations of a newer version, or of another program. */
+  | { readonly kind: 'newer'; readonly unknown: readonly string[] };
+
+/** Compares the schema and changes nothing. Rejects with a Fault when the database cannot be reached. */
+export async function schemaDifference(db: Database): Promise<SchemaDifference | undefined> {
   const done = await completed(db);
-  return migrationNames().filter((name) => !done.includes(name));
+  const known = migrationNames();
+  const unknown = done.filter((name) => !known.includes(name));
+  if (unknown.length > 0) return { kind: 'newer', unknown };
+  if (done.length === 0) return { kind: 'missing' };
+  const lacks = known.filter((name) => !done.includes(name));
+  return lacks.length > 0 ? { kind: 'older', lacks } : undefined;
 }
 
 export function migrationNames(): string[] {
@@ -93,11 +105,10 @@ async function holdingLock<T>(db: Database, work: () => Promise<T>): Promise<T> 
 }
 
 async function refuseNewer(db: Database): Promise<void> {
-  const known = migrationNames();
-  const unknown = (await completed(db)).filter((name) => !known.includes(name));
-  if (unknown.length > 0) {
+  const difference = await schemaDifference(db);
+  if (difference?.kind === 'newer') {
     throw new MigrationError(
-      `The database is newer than this program: it has ${unknown.join(', ')}, unknown here. Run the version that made it, or a newer one.`,
+      `The database is newer than this program: it has ${difference.unknown.join(', ')}, unknown here. Run the version that made it, or a newer one.`,
     );
   }
 }

@@ -81,10 +81,17 @@ test('an anchor that is none is refused', async () => {
   expect(refused.stderr).toMatch(/^--anchor 12 is no seal/);
 });
 
+test('a database that no server has used yet is not bound to the secret-key of the check', async () => {
+  const unused = await freshDatabase();
+  const { code } = await stand.run(['verify-audit'], { ...env, POSTERN_DATABASE_URL: unused.url });
+  expect([code, await unused.db.query({ text: 'select name from meta' })]).toEqual([0, []]);
+  await unused.close();
+});
+
 test('a database that is behind is left as it is', async () => {
   const empty = await freshDatabase('');
   const refused = await stand.run(['verify-audit'], { ...env, POSTERN_DATABASE_URL: empty.url });
-  expect([refused.code, refused.stdout]).toEqual([1, '']);
+  expect([refused.code, refused.stdout]).toEqual([2, '']);
   expect(refused.stderr).toMatch(/postern migrate/);
   await empty.close();
 });

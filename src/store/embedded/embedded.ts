@@ -19,6 +19,8 @@ import { ask, type RunningServer, runServer, type ServerParts, stopServer } from
 
 export interface EmbeddedOptions {
   readonly dataDir: string;
+  /** False: a database that does not exist is refused with a NoEmbeddedDatabaseError, and none is made. Default: true. */
+  readonly create?: boolean;
   /** One sentence at a time, for the log. */
   readonly log?: (message: string) => void;
   /** False gives up what outlasts a power failure, for speed: for tests alone. */
@@ -45,15 +47,15 @@ const GOODBYE_MS = 1000;
 
 /** Resolves when the server answers. Rejects with an EmbeddedError that says what is wrong and what to do. */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  const { dataDir, log = () => undefined, durable = true, silenceTimeoutMs = 10_000 } = options;
-  const home = await openHome(dataDir, log);
+  const { dataDir, create = true, log = () => undefined, durable = true, silenceTimeoutMs = 10_000 } = options;
+  const home = await openHome(dataDir, log, create);
   const files = await postgresFiles(
     home.user,
     home.directory === home.dataDir ? home.directory : join(home.directory, '..'),
     log,
   );
   await ensureCluster(home, files, durable);
-  let server = await start({ home, files, durable, silenceTimeoutMs, log });
+  let server = await start({ home, files, durable, silenceTimeoutMs, log }, create);
   // Whatever the first one uses stays: the address is known to others by now.
   const parts: ServerParts = { home: { ...home, socketDir: server.socketDir }, files, durable, silenceTimeoutMs, log };
   const url = `postgresql://${ROLE}@/${DATABASE}?host=${encodeURIComponent(server.socketDir)}`;
@@ -75,7 +77,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
     log('the connection to the PostgreSQL server was lost: making sure that it runs');
     for (let backoffMs = 100; !stopping; backoffMs = Math.min(backoffMs * 2, MAX_BACKOFF_MS)) {
       try {
-        server = await start(parts);
+        server = await start(parts, create);
         watch();
         return;
       } catch (error) {
@@ -109,12 +111,12 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
   };
 }
 
-async function start(parts: ServerParts): Promise<RunningServer> {
+async function start(parts: ServerParts, create: boolean): Promise<RunningServer> {
   const server = await runServer(parts);
   parts.log(
     `the PostgreSQL server ${server.adopted ? 'was running already' : 'has started'} (process ${server.pid}, ${parts.home.cluster})`,
   );
-  await makeDatabase(server.presence);
+  if (create) await makeDatabase(server.presence);
   return server;
 }
 

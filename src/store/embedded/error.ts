@@ -1,6 +1,11 @@
 /** The embedded PostgreSQL cannot be had. The message is one sentence or two for a person: what is wrong, and what to do. */
 export class EmbeddedError extends Error {
-  override readonly name = 'EmbeddedError';
+  override readonly name: string = 'EmbeddedError';
+}
+
+/** There is no embedded database where one was to be opened, and none was made. */
+export class NoEmbeddedDatabaseError extends EmbeddedError {
+  override readonly name = 'NoEmbeddedDatabaseError';
 }
 
 /** The `code` of a system error, such as `ENOENT`; undefined for other errors. */

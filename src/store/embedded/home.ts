@@ -7,9 +7,9 @@
  */
 
 import { createHash } from 'node:crypto';
-import { access, chmod, chown, constants, lstat, mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { EmbeddedError, reason, systemCode } from './error.ts';
+import { access, chmod, chown, constants, lstat, mkdir, mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import { EmbeddedError, NoEmbeddedDatabaseError, reason, systemCode } from './error.ts';
 import { readIfThere, readOrMake, replaceFile } from './files.ts';
 import { type ServerUser, serverCan, serverUser } from './server-user.ts';
 
@@ -30,7 +30,12 @@ const BASES = ['/var/lib/postern', '/var/tmp/postern'] as const;
 /** `sun_path` has 104 bytes on macOS, 108 on Linux, and the server adds `/.s.PGSQL.5432`. */
 const MAX_SOCKET_DIR_BYTES = 85;
 
-export async function openHome(givenDataDir: string, log: (message: string) => void): Promise<Home> {
+/**
+ * Finds or makes the home of a data-dir.
+ * @param create false: rejects with a NoEmbeddedDatabaseError, and makes nothing, when there is no cluster
+ */
+export async function openHome(givenDataDir: string, log: (message: string) => void, create: boolean): Promise<Home> {
+  if (!create) await requireCluster(givenDataDir);
   const dataDir = await openDataDir(givenDataDir);
   const directory = await locate(dataDir, log);
   const cluster = join(directory, 'postgres');
@@ -43,6 +48,15 @@ export async function openHome(givenDataDir: string, log: (message: string) => v
     socketDir: await openSocketDir(directory, user),
     user,
   };
+}
+
+async function requireCluster(given: string): Promise<void> {
+  const directory = (await readIfThere(join(given, NOTE)).catch(() => undefined))?.trim() ?? given;
+  const entries = await readdir(join(directory, 'postgres')).catch((error: unknown) =>
+    // Whoever opens it says what is wrong with it.
+    ['ENOENT', 'ENOTDIR'].includes(systemCode(error) ?? '') ? [] : ['unreadable'],
+  );
+  if (entries.length === 0) throw new NoEmbeddedDatabaseError(`There is no database in ${resolve(given)}.`);
 }
 
 async function openDataDir(given: string): Promise<string> {

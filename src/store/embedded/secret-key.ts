@@ -1,18 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EmbeddedError, reason } from './error.ts';
 import { readOrMake } from './files.ts';
 
 const MIN_CHARACTERS = 32;
 
-/** The secret key kept beside an embedded database, made on first use: 48 random bytes, readable by its owner alone. */
-export async function embeddedSecretKey(dataDir: string): Promise<string> {
+/**
+ * Returns the secret key kept beside an embedded database, made on first use: 48 random bytes, readable by its owner alone.
+ * @param create false: rejects with an EmbeddedError when there is none
+ */
+export async function embeddedSecretKey(dataDir: string, create = true): Promise<string> {
   const path = join(dataDir, 'secret-key');
   let key: string;
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o711 });
-    key = (await readOrMake(path, () => `${randomBytes(48).toString('base64url')}\n`)).trim();
+    if (create) await mkdir(dataDir, { recursive: true, mode: 0o711 });
+    const made = () => `${randomBytes(48).toString('base64url')}\n`;
+    key = (await (create ? readOrMake(path, made) : readFile(path, 'utf8'))).trim();
   } catch (error) {
     throw new EmbeddedError(
       `The secret key ${path} can neither be read nor made (${reason(error)}). Give this user access to it.`,

@@ -1,0 +1,197 @@
+/** Only `serve`, `demo` and `migrate` make or migrate a database. Every other command refuses one that is not ready, and leaves it as it is. */
+
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { migrationNames } from '../../src/store/migrate.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { SECRET_KEY } from './support/client.ts';
+import { type Finished, openStand, type Stand } from './support/postern.ts';
+import { postmasterOf } from './support/postgres.ts';
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 });
+
+const PASSWORD = 'a-password-of-the-database';
+
+let stand: Stand;
+beforeAll(async () => {
+  stand = await openStand();
+  await writeFile(join(stand.folder, 'setup.yaml'), 'version: 1\n');
+});
+afterAll(() => stand?.close());
+
+/** The words that a command needs to get as far as its database. */
+const WORDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  explain: [['--subject', 'usr_00000000000000000000000000', '--method', 'GET', '--path', '/v1/models']],
+  'policy disable': [['some-policy']],
+  apply: [
+    ['setup.yaml', '--yes'],
+    ['setup.yaml', '--dry-run'],
+  ],
+};
+
+const named = (words: readonly string[]): string => words.join(' ');
+const commandsThat = (database: (typeof COMMANDS)[number]['database']): readonly string[][] =>
+  COMMANDS.filter((command) => command.database === database).flatMap(({ words }) =>
+    (WORDS[named(words)] ?? [[]]).map((more) => [...words, ...more]),
+  );
+
+function envOf(url: string): NodeJS.ProcessEnv {
+  return { POSTERN_DATABASE_URL: url.replace('postern@', `postern:${PASSWORD}@`), POSTERN_SECRET_KEY: SECRET_KEY };
+}
+
+/** Every relation, and every row that a command might write. */
+async function contents({ db }: FreshDatabase): Promise<unknown> {
+  const { rows: relations } = await db.knex.raw(
+    "select relname, pg_relation_filenode(oid) as file from pg_class where relnamespace = 'public'::regnamespace order by 1",
+  );
+  const has = relations.some((row: { readonly relname: string }) => row.relname === 'meta');
+  const rows = has
+    ? await db.query({
+        text: `select (select json_agg(m order by name) from meta m) as meta, (select count(*) from signing_keys) as keys,
+          (select json_agg(name order by id) from postern_migrations) as migrations, (select count(*) from audit_log) as audited`,
+      })
+    : [];
+  return { relations, rows };
+}
+
+function expectRefused({ code, stdout, stderr }: Finished, says: RegExp, label: string): void {
+  expect([label, code, stdout]).toEqual([label, 2, '']);
+  expect(stderr, label).toMatch(says);
+  expect(stderr.trimEnd(), label).not.toContain('\n');
+  expect(stderr, label).not.toContain(PASSWORD);
+}
+
+describe('the table of commands', () => {
+  it('lets serve, demo and migrate alone make a database', () => {
+    expect(commandsThat('makes')).toEqual([['serve'], ['demo'], ['migrate']]);
+  });
+
+  it('is what the code does: no other command opens a database that may be made', async () => {
+    const folder = new URL('../../src/cli/', import.meta.url);
+    const files = (await readdir(folder)).filter((name) => name.endsWith('.ts'));
+    const makers: string[] = [];
+    for (const name of files) {
+      if (/\b(?:openStore|prepareStore|startEmbedded|migrate)\(/.test(await readFile(new URL(name, folder), 'utf8')))
+        makers.push(name);
+    }
+    expect(new Set(makers)).toEqual(new Set(['child.ts', 'demo.ts', 'migrate.ts', 'serve.ts']));
+  });
+});
+
+describe.each([
+  {
+    state: 'without a schema',
+    make: () => freshDatabase(''),
+    says: /^The database test_\w+ at \/\S+ \(database\.url\) has no schema of Postern\. .*run postern migrate; .*\.\n$/,
+  },
+  {
+    state: 'with an older schema',
+    async make() {
+      const database = await freshDatabase();
+      await database.db
+        .knex('postern_migrations')
+        .where({ name: migrationNames().at(-1) })
+        .delete();
+      return database;
+    },
+    says: /^The database test_\w+ at \/\S+ \(database\.url\) is older than this program: it lacks \d{4}-\S+\.sql\. Run postern migrate first; .*\.\n$/,
+  },
+  {
+    state: 'with a newer schema',
+    async make() {
+      const database = await freshDatabase();
+      await database.db.knex('postern_migrations').insert({ name: '9999-future.sql', batch: 9 });
+      return database;
+    },
+    says: /^The database test_\w+ at \/\S+ \(database\.url\) is newer than this program: it has 9999-future\.sql, .*newer one\.\n$/,
+  },
+])('a database $state', ({ make, says }) => {
+  it('is refused by every command that needs one, with where it is and what to run, and stays as it was', async () => {
+    const database = await make();
+    onTestFinished(() => database.close());
+    const before = await contents(database);
+    for (const args of commandsThat('ready')) expectRefused(await stand.run(args, envOf(database.url)), says, named(args));
+    expect(await contents(database)).toEqual(before);
+  });
+});
+
+describe('a database that does not exist', () => {
+  it('on a server of its own is refused with its name, and not made', async () => {
+    const database = await freshDatabase('');
+    await database.close();
+    const refused = await stand.run(['export'], envOf(database.url));
+    expectRefused(
+      refused,
+      /^The database test_\w+ at \/\S+ \(database\.url\) does not exist\. Create it, .*postern migrate\.\n$/,
+      'export',
+    );
+    const again = openDatabase({ url: database.url });
+    await expect(again.query({ text: 'select 1' })).rejects.toThrow('does not exist');
+    await again.close();
+  });
+
+  it('in a data-dir that is not there is refused by every command that needs one, and nothing is made', async () => {
+    const dataDir = join(stand.folder, 'absent');
+    const says = new RegExp(`^There is no database in ${dataDir}\\. Set data-dir .*postern migrate.*\\.\\n$`);
+    for (const args of commandsThat('ready')) {
+      expectRefused(await stand.run(args, { POSTERN_DATA_DIR: dataDir }), says, named(args));
+    }
+    await expect(stat(dataDir)).rejects.toThrow('ENOENT');
+  });
+
+  it.each([
+    ['is empty', async () => undefined],
+    ['holds an empty cluster folder', (dataDir: string) => mkdir(join(dataDir, 'postgres'))],
+    [
+      'names a cluster that is gone',
+      (dataDir: string) => writeFile(join(dataDir, 'cluster-location'), '/var/lib/postern/gone\n'),
+    ],
+  ])('in a data-dir that %s is refused, and nothing is made', async (what, prepare) => {
+    const dataDir = join(stand.folder, what.replaceAll(' ', '-'));
+    await mkdir(dataDir);
+    await prepare(dataDir);
+    const before = await readdir(dataDir, { recursive: true });
+    const refused = await stand.run(['reset-admin'], { POSTERN_DATA_DIR: dataDir });
+    expectRefused(refused, /^There is no database in \S+\. Set data-dir .*postern migrate/, what);
+    expect(await readdir(dataDir, { recursive: true })).toEqual(before);
+  });
+});
+
+describe('an embedded database', () => {
+  it('with an older schema is refused with its data-dir; once migrated, commands use it, and its server ends again', async () => {
+    const dataDir = join(stand.folder, 'embedded');
+    const env = { POSTERN_DATA_DIR: dataDir };
+    expect((await stand.run(['migrate'], env)).code).toBe(0);
+    expect((await stand.run(['export'], env)).code).toBe(0);
+    const key = await readFile(join(dataDir, 'secret-key'), 'utf8');
+    expect(await postmasterOf(dataDir)).toBeUndefined();
+
+    const { startEmbedded } = await import('../../src/store/embedded/embedded.ts');
+    const server = await startEmbedded({ dataDir, durable: false });
+    const db = openDatabase({ url: server.url });
+    const name = migrationNames().at(-1);
+    const [row] = await db.knex('postern_migrations').where({ name }).delete().returning('*');
+    const refused = await stand.run(['rotate-signing-key'], env);
+    await db.knex('postern_migrations').insert(row);
+    await db.close();
+    await server.stop();
+    expectRefused(
+      refused,
+      /^The database in \S+embedded \(data-dir\) is older than this program: .* Run postern migrate first/,
+      'rotate',
+    );
+    expect(await readFile(join(dataDir, 'secret-key'), 'utf8')).toBe(key);
+  });
+});
+
+describe('a command without a database', () => {
+  it('makes no data-dir', async () => {
+    const dataDir = join(stand.folder, 'unused');
+    for (const args of commandsThat('none'))
+      await stand.run([...args, ...(args[0] === 'ldap' ? ['alice'] : [])], { POSTERN_DATA_DIR: dataDir });
+    await expect(stat(dataDir)).rejects.toThrow('ENOENT');
+  });
+});
