@@ -114,6 +114,45 @@ describe('making a key', () => {
   });
 });
 
+describe('the rate limit of a key', () => {
+  const slow = { scopes: ['admin:keys', 'chat:*'], rate_limit_rpm: 10, expires_in_days: 5 };
+  const put = async (path: string, key: string, rate: number | null) =>
+    outcome(await h.api('PUT', path, { as: key, body: { rate_limit_rpm: rate } }));
+
+  test('is not lifted or removed by the key itself, in one step or in two', async () => {
+    const maker = await made(slow);
+    for (const rate of [11, 1_000_000, null]) expect(await put(maker.path, maker.key, rate)).toBe('403 escalation');
+    for (const rate of [10, 9]) expect(await put(maker.path, maker.key, rate)).toBe('200');
+    expect(await put(maker.path, maker.key, 10)).toBe('403 escalation');
+    expect((await h.api('GET', maker.path, { as: boss.token })).json['rate_limit_rpm']).toBe(9);
+    // What says nothing of the limit changes everything else.
+    expect(outcome(await h.api('PUT', maker.path, { as: maker.key, body: { description: 'new' } }))).toBe('200');
+  });
+
+  test('is not evaded by a key that the key makes or changes', async () => {
+    const maker = await made(slow);
+    for (const more of [{}, { rate_limit_rpm: null }, { rate_limit_rpm: 11 }]) {
+      expect(outcome(await create({ expires_in_days: 5, ...more }, maker.key))).toBe('403 escalation');
+    }
+    const child = await made({ expires_in_days: 5, rate_limit_rpm: 8 }, maker.key);
+    expect(await put(child.path, maker.key, 11)).toBe('403 escalation');
+    expect(await put(child.path, maker.key, null)).toBe('403 escalation');
+    expect(await put(child.path, maker.key, 10)).toBe('200');
+    const free = await made({ expires_in_days: 5 });
+    expect(await put(free.path, maker.key, 100)).toBe('200');
+    expect(await put(free.path, maker.key, 101)).toBe('403 escalation');
+  });
+
+  test('is set freely by a key without one, and by the users that may change the key', async () => {
+    const maker = await made({ scopes: ['admin:keys', 'chat:*'], expires_in_days: 5 });
+    const child = await made({ expires_in_days: 5, rate_limit_rpm: 5 }, maker.key);
+    expect(await put(child.path, maker.key, null)).toBe('200');
+    const own = await made({ rate_limit_rpm: 5 }, ada.token);
+    expect(await put(own.path, ada.token, 50)).toBe('200');
+    expect(await put(own.path, boss.token, null)).toBe('200');
+  });
+});
+
 describe('who sees keys', () => {
   test("without admin:keys one sees and changes only one's own", async () => {
     const mine = await made({}, ada.token);

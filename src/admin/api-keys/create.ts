@@ -15,6 +15,7 @@ import type { HeldCaller } from '../hold-caller.ts';
 import { disclosed } from '../idempotency.ts';
 import { invalidField, tenantGone, throwIfInvalid, valid } from '../refusals.ts';
 import { type ExpiryRequest, permittedExpiry, refuseOutliving, requestedExpiry } from './expiry.ts';
+import { refuseFaster } from './rate-limit.ts';
 import { type IssuedKey, keyResource } from './resource.ts';
 
 export interface NewKeyRequest extends ExpiryRequest {
@@ -48,6 +49,7 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
       const expiresAt = permittedExpiry(tenant, requestedExpiry(request, caller.nowMs));
       await refuseOutliving(trx, caller, expiresAt);
       const { description, scopes, rate_limit_rpm: rateLimitRpm = null } = request;
+      await refuseFaster(trx, caller, undefined, rateLimitRpm);
       const key = { id, tenantId: caller.tenant, userId: owner, description, scopes, constraints, rateLimitRpm, expiresAt };
       trx.lastly(insertKey(trx, key, secret, caller.principal.id, at));
       const { prefix, lastFour } = secret;

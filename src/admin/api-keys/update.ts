@@ -20,6 +20,7 @@ import { disclosed } from '../idempotency.ts';
 import { notFound, tenantGone, throwIfInvalid, valid } from '../refusals.ts';
 import { holdKey } from './access.ts';
 import { type ExpiryRequest, permittedExpiry, refuseOutliving, requestedExpiry } from './expiry.ts';
+import { refuseFaster } from './rate-limit.ts';
 import { type IssuedKey, type KeyResource, keyResource } from './resource.ts';
 
 /** Absent members stay as they are. */
@@ -54,6 +55,7 @@ export async function updateKey(parts: AdminParts, caller: Caller, text: string,
         expiresAt: await expiryAfter(trx, caller, key, changes),
       };
       refuseWidening(caller, key, changed);
+      await refuseFaster(trx, caller, key.rateLimitRpm, changed.rateLimitRpm);
       await writeKey(trx, changed);
       return shown(trx, caller, audit, key);
     },
