@@ -7,11 +7,13 @@
  */
 
 import { createHash } from 'node:crypto';
-import { access, chmod, chown, constants, lstat, mkdir, mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
+import { access, chmod, constants, lchown, lstat, mkdir, mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { EmbeddedError, NoEmbeddedDatabaseError, reason, systemCode } from './error.ts';
 import { readIfThere, readOrMake, replaceFile } from './files.ts';
-import { type ServerUser, serverCan, serverUser } from './server-user.ts';
+import { giveTree } from './ownership.ts';
+import { readPidFile, whoIs } from './processes.ts';
+import { type ServerUser, serverCan, serverUser, sharedOwner } from './server-user.ts';
 
 export interface Home {
   readonly dataDir: string;
@@ -39,15 +41,25 @@ export async function openHome(givenDataDir: string, log: (message: string) => v
   const dataDir = await openDataDir(givenDataDir);
   const directory = await locate(dataDir, log);
   const cluster = join(directory, 'postgres');
-  const user = await serverUser(cluster);
-  return {
-    dataDir,
-    directory,
-    cluster,
-    logFile: join(directory, 'postgres.log'),
-    socketDir: await openSocketDir(directory, user),
-    user,
-  };
+  // Asked first: another start may take the cluster over and start the server in between.
+  const running = await isRunning(cluster);
+  const former = await sharedOwner(cluster, dataDir);
+  const user = running && former !== undefined ? former : await serverUser(cluster, dataDir);
+  const socketDir = await openSocketDir(directory, user, former);
+  // Last: its owner says whether there is anything left to do.
+  if (former !== undefined && user !== undefined) await takeOver(cluster, former, user, log);
+  return { dataDir, directory, cluster, logFile: join(directory, 'postgres.log'), socketDir, user };
+}
+
+async function takeOver(cluster: string, former: ServerUser, user: ServerUser, log: (message: string) => void): Promise<void> {
+  if (user.uid === former.uid) {
+    log(
+      `the PostgreSQL server runs as user ${former.uid}, as which other programs may run; its next start gives it a user of its own`,
+    );
+    return;
+  }
+  log(`giving ${cluster} to user ${user.uid}: it belongs to user ${former.uid}, as which other programs may run`);
+  await giveTree(cluster, former.uid, user);
 }
 
 async function requireCluster(given: string): Promise<void> {
@@ -77,7 +89,7 @@ async function locate(dataDir: string, log: (message: string) => void): Promise<
   if (noted !== undefined) {
     return followNote(dataDir, noted);
   }
-  const user = await serverUser(join(dataDir, 'postgres'));
+  const user = await serverUser(join(dataDir, 'postgres'), dataDir);
   if (await serverCan(user, '-x', [dataDir])) {
     return dataDir;
   }
@@ -122,21 +134,31 @@ async function makeHomeElsewhere(dataDir: string): Promise<string> {
   );
 }
 
-async function openSocketDir(directory: string, user: ServerUser | undefined): Promise<string> {
+async function isRunning(cluster: string): Promise<boolean> {
+  const recorded = await readPidFile(cluster);
+  return recorded !== undefined && (await whoIs(recorded.pid, cluster)) === 'server';
+}
+
+/** @param former the user that owned the cluster before it was taken over */
+async function openSocketDir(directory: string, user: ServerUser | undefined, former: ServerUser | undefined): Promise<string> {
   const inside = join(directory, 'run');
   // The server splits a list at commas, and a connection string has its own special characters.
   if (Buffer.byteLength(inside) <= MAX_SOCKET_DIR_BYTES && /^[\w./-]+$/.test(inside)) {
-    return makePrivate(inside, user);
+    return makePrivate(inside, user, former);
   }
   const name = createHash('sha256').update(directory).digest('hex').slice(0, 16);
-  return makePrivate(`/tmp/postern-${name}`, user);
+  return makePrivate(`/tmp/postern-${name}`, user, former);
 }
 
-async function makePrivate(path: string, user: ServerUser | undefined): Promise<string> {
+async function makePrivate(path: string, user: ServerUser | undefined, former: ServerUser | undefined): Promise<string> {
   const owner = user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+  // Given, not made anew: another start may have its server in it already.
+  if (former !== undefined && user !== undefined && (await lstat(path).catch(() => undefined))?.uid === former.uid) {
+    await giveTree(path, former.uid, user);
+  }
   try {
     await mkdir(path, { mode: 0o700 });
-    await chown(path, owner.uid, owner.gid);
+    await lchown(path, owner.uid, owner.gid);
   } catch (error) {
     if (systemCode(error) !== 'EEXIST') {
       throw new EmbeddedError(`The folder ${path} for the database's socket cannot be made (${reason(error)}).`);
@@ -145,7 +167,7 @@ async function makePrivate(path: string, user: ServerUser | undefined): Promise<
   const found = await lstat(path);
   if (found.isDirectory() && found.uid === 0 && owner.uid !== 0 && process.getuid?.() === 0) {
     // A start that was killed between making the folder and giving it away.
-    await chown(path, owner.uid, owner.gid);
+    await lchown(path, owner.uid, owner.gid);
   } else if (!found.isDirectory() || found.uid !== owner.uid || (found.mode & 0o077) !== 0) {
     throw new EmbeddedError(
       `${path}, the place for the database's socket, belongs to somebody else or is open to others. Remove it and start again.`,

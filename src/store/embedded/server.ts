@@ -178,7 +178,9 @@ async function startServer({ home, files, durable }: ServerParts, deadline: numb
     while (ended === undefined && performance.now() < deadline) {
       const presence = await connect(home.socketDir, home.cluster).catch(() => undefined);
       if (presence !== undefined && child.pid !== undefined) {
-        return { pid: child.pid, socketDir: home.socketDir, adopted: false, presence };
+        // Of two that start at once, the other's may have answered, while this one is about to end.
+        const { pid } = (await readPidFile(home.cluster)) ?? { pid: child.pid };
+        return { pid, socketDir: home.socketDir, adopted: pid !== child.pid, presence };
       }
       await sleep(POLL_MS);
     }

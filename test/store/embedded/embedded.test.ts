@@ -122,7 +122,7 @@ describe('a first start', () => {
     await mkdir(join(home, 'closed'), { mode: 0o700 });
     const { postgresFiles } = await import('../../../src/store/embedded/binaries.ts');
     const { serverUser } = await import('../../../src/store/embedded/server-user.ts');
-    const user = await serverUser(join(dataDir, 'postgres'));
+    const user = await serverUser(join(dataDir, 'postgres'), home);
     const here = await postgresFiles(user, home, () => undefined);
     const hidden = await postgresFiles(user, home, (message) => said.push(message), {
       directory: await hide(here.directory, join(home, 'closed')),
