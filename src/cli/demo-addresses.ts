@@ -18,7 +18,7 @@ export async function busyAddresses(addresses: readonly DemoAddress[]): Promise<
     addresses.map(async ({ what, setting, host, port }) => {
       const code = port === 0 ? undefined : await cannotListen(host, port);
       if (code === undefined) return [];
-      const where = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+      const where = `${bracketed(host)}:${port}`;
       if (code === 'EADDRINUSE') {
         return [`${where} is in use, and ${what} belongs there: stop what listens there, or set ${setting} to another address.`];
       }
@@ -46,4 +46,17 @@ async function cannotListen(host: string, port: number): Promise<string | undefi
 /** From this machine: a listener on every address is reached by loopback. */
 export function reachable(address: string): string {
   return address.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:');
+}
+
+/** The origins of pages that Envoy serves there: by the address itself, and by the names that this machine has for loopback. None for port 0, which Envoy chooses later. */
+export function demoOrigins({ host, port }: { readonly host: string; readonly port: number }): readonly string[] {
+  if (port === 0) return [];
+  const names = ['127.0.0.1', '0.0.0.0', '::', '::1', 'localhost'].includes(host)
+    ? ['127.0.0.1', 'localhost', '[::1]']
+    : [bracketed(host)];
+  return names.map((name) => `http://${name}${port === 80 ? '' : `:${port}`}`);
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
 }

@@ -10,7 +10,7 @@ import { openStore, prepareStore } from '../server/store.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
 import type { Arguments } from './arguments.ts';
 import { ConfigProblems, type Loaded, loadOrRefuse } from './configuration.ts';
-import { busyAddresses, type DemoAddress, reachable } from './demo-addresses.ts';
+import { busyAddresses, type DemoAddress, demoOrigins, reachable } from './demo-addresses.ts';
 import { banner } from './demo-banner.ts';
 import { seedDemo } from './demo-seed.ts';
 import { findEnvoy } from './envoy.ts';
@@ -35,7 +35,7 @@ const DEMO_DEFAULTS: Readonly<Record<string, string>> = {
 
 export async function demo(args: Arguments): Promise<number> {
   const listen = process.env['POSTERN_DEMO_LISTEN'] || DEFAULT_LISTEN;
-  const loaded = loadDemo(args);
+  const loaded = loadDemo(args, listen);
   const child = childKind();
   if (child !== undefined) return demoChild(child, loaded);
   const addresses = demoAddresses(loaded, listen);
@@ -127,10 +127,13 @@ async function run(
   return Promise.race([stopped, lost]);
 }
 
-function loadDemo(args: Arguments): Loaded {
+function loadDemo(args: Arguments, listen: string): Loaded {
   const given = loadOrRefuse(args);
   const silent = given.settings.filter(({ raw }) => raw === undefined).map(({ key }) => key.path);
-  const defaults = Object.entries(DEMO_DEFAULTS).filter(([path]) => silent.includes(path));
+  // Envoy cuts the port off the Host header, so the pages of its address are named here.
+  const origins = demoOrigins(listenAddress(listen));
+  const demoDefaults = { ...DEMO_DEFAULTS, ...(origins.length === 0 ? {} : { 'http.origins': JSON.stringify(origins) }) };
+  const defaults = Object.entries(demoDefaults).filter(([path]) => silent.includes(path));
   const variables = defaults.map(([path, value]) => [`POSTERN_${path.toUpperCase().replaceAll(/[.-]/g, '_')}`, value]);
   return loadOrRefuse(args, { ...process.env, ...Object.fromEntries(variables) });
 }

@@ -13,6 +13,7 @@ import { postmasterOf } from '../server/support/postgres.ts';
 import { childrenOf, isRunning } from '../server/support/processes.ts';
 import { envoyBinary } from '../support/envoy.ts';
 import { send } from '../support/http.ts';
+import { freeAddress } from '../support/ports.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const RUN = fileURLToPath(new URL('../../scripts/run.mjs', import.meta.url));
@@ -33,7 +34,8 @@ async function environment(more: NodeJS.ProcessEnv = {}): Promise<NodeJS.Process
     PATH: process.env['PATH'],
     POSTERN_ENVOY: await envoyBinary(),
     POSTERN_DATA_DIR: join(folder, 'data'),
-    POSTERN_DEMO_LISTEN: listen,
+    // A fixed port: only then the demo knows its own origin before Envoy starts.
+    POSTERN_DEMO_LISTEN: await freeAddress(),
     POSTERN_HTTP_LISTEN: listen,
     POSTERN_GRPC_LISTEN: listen,
     POSTERN_ADMIN_LISTEN: listen,
@@ -122,6 +124,26 @@ describe('the demo', () => {
       body: JSON.stringify({ email: first.value('Administrator'), password: first.value('Password') }),
     });
     expect(answer.status, answer.body).toBe(200);
+  });
+
+  it("keeps a page's session in a cookie that a browser takes without TLS, for pages of its own address", async () => {
+    const envoy = first.value('Envoy') ?? '';
+    const post = (path: string, headers: Readonly<Record<string, string>>, body: object) =>
+      send(envoy, {
+        method: 'POST',
+        path,
+        headers: { host: new URL(envoy).host, 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      });
+    const { origin } = new URL(envoy);
+    const account = { email: first.value('Administrator'), password: first.value('Password'), session: 'cookie' };
+    const begun = await post('/v1/auth/login', { origin }, account);
+    const [cookie = ''] = (begun.headers['set-cookie'] ?? []).map((line) => line.split(';')[0] ?? '');
+    expect([begun.status, cookie]).toEqual([200, expect.stringMatching(/^postern_refresh=prt_/)]);
+    // Envoy writes the scheme itself, whatever a client claims.
+    const claimed = { origin: origin.replace('http:', 'https:'), 'x-forwarded-proto': 'https', cookie };
+    expect((await post('/v1/auth/refresh', claimed, {})).status).toBe(401);
+    expect((await post('/v1/auth/refresh', { origin, cookie }, {})).status).toBe(200);
   });
 
   it('answers for bodies in its own words, and sees every byte of them', async () => {

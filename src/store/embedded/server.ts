@@ -36,6 +36,8 @@ const CONNECT_TIMEOUT_MS = 2000;
 const ORPHANS_LEAVE_MS = 1000;
 /** For those that cannot be found, how long the server itself is asked whether their shared memory is free. */
 const SHARED_MEMORY_MS = 20_000;
+/** How long a lock file may be empty before it is what a crash left. */
+const EMPTY_LOCK_MS = 10_000;
 /** PostgreSQL's fast and immediate shutdown, and the end of patience; how long each is waited for, in milliseconds. */
 const STOPPING: Record<'patient' | 'hung', readonly (readonly [NodeJS.Signals, number])[]> = {
   patient: [
@@ -190,6 +192,11 @@ async function startServer({ home, files, durable }: ServerParts, deadline: numb
   const said = await saidSince(home.logFile, logStart);
   if (/lock file .* already exists/.test(said)) {
     // Another process started one a moment earlier.
+    return 'try again';
+  }
+  if (/lock file .* is empty/.test(said) && deadline - performance.now() > START_TIMEOUT_MS - EMPTY_LOCK_MS) {
+    // Another process's server has made it and not written it yet.
+    await sleep(POLL_MS);
     return 'try again';
   }
   if (/pre-existing shared memory block/.test(said)) {
