@@ -79,6 +79,7 @@ const BEGINS_TRANSACTIONS: ReadonlySet<string> = new Set([
   'src/admin/auth/logout.ts',
   'src/admin/auth/refresh.ts',
   'src/admin/auth/upkeep.ts',
+  'src/admin/directory/lookups.ts',
 ]);
 
 export function checkImports(files: readonly SourceFile[]): Violation[] {
