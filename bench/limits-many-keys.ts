@@ -6,6 +6,7 @@
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { StoreClock } from '../src/domain/store-clock.ts';
 import { newCounts } from '../src/metering/counts.ts';
 import { RateLeases } from '../src/metering/rate-leases.ts';
 import { openDatabase } from '../src/store/database.ts';
@@ -48,6 +49,7 @@ export async function manyKeys(): Promise<{ readonly rows: readonly Row[]; reado
     store: postgresMetering(pool),
     holder: 'bench',
     windowMs: WINDOW_MS,
+    clock: new StoreClock(),
     monotonicMs: () => performance.now(),
     now: Date.now,
     maxSubjects: 200_000,

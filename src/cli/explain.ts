@@ -13,9 +13,9 @@ export async function explainCommand(args: Arguments): Promise<number> {
   const request = requestOf(args);
   const explanation = await withStore(args, async (store, { config }) => {
     await using stack = new AsyncDisposableStack();
-    const { live } = await joinLive({ config, store, telemetry: createTelemetry({ level: 'silent' }) }, stack);
+    const { live, now } = await joinLive({ config, store, telemetry: createTelemetry({ level: 'silent' }) }, stack);
     const parts = { db: store.db, live, routes: routeTable(config) };
-    return await explainRequest(parts, { kind: 'operator', nowMs: Date.now() }, request);
+    return await explainRequest(parts, { kind: 'operator', nowMs: now() }, request);
   });
   process.stdout.write(`${JSON.stringify(explanation, undefined, 2)}\n`);
   return explanation.status === 200 ? 0 : 1;

@@ -1,6 +1,7 @@
 import { type Rotation, rotateSigningKey } from '../admin/auth/rotate-signing-key.ts';
 import { rotationTimes } from '../identity/signing-key-plan.ts';
 import { checkSecretKey } from '../store/meta.ts';
+import { databaseTime } from '../store/queries/time.ts';
 import type { Arguments } from './arguments.ts';
 import { withStore } from './with-store.ts';
 
@@ -11,8 +12,10 @@ export async function rotateSigningKeyCommand(args: Arguments): Promise<number> 
     await checkSecretKey(db, secretKey);
     const feed = { catchUp: async () => undefined };
     const times = rotationTimes(config.token.accessTtlMs);
+    // The servers compare these times with the database's clock.
+    const nowMs = (await databaseTime(db.knex)).date.getTime();
     // There is no cache in this process that would have to follow.
-    return rotateSigningKey({ db, feed, flush: () => undefined, now: Date.now, secretKey, times });
+    return rotateSigningKey({ db, feed, flush: () => undefined, now: () => nowMs, secretKey, times });
   });
   process.stdout.write(timetable(rotation));
   return 0;

@@ -139,6 +139,11 @@ export class Budgets {
     return this.#asking ?? Promise.resolve();
   }
 
+  /** Another server of the database answers, which may not know what this process holds: it is to be heard again before it is used. */
+  storeReplaced(): void {
+    this.#doubtAll();
+  }
+
   /** Gives back what is not reserved. */
   async stop(): Promise<void> {
     this.#stopping = true;

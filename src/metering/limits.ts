@@ -5,6 +5,7 @@
  * `settle`. Rates come first: who passes a rate limit has used it, also when a quota then refuses.
  */
 
+import { StoreClock } from '../domain/store-clock.ts';
 import { type Admission, type AdmitAsk, mayspend, type RateRefusal, type Reserved } from './admission.ts';
 import { Budgets } from './budgets.ts';
 import { Calendar, type Moment } from './calendar.ts';
@@ -31,7 +32,9 @@ export interface LimitsParts {
   readonly reservationTtlMs: number;
   /** What a process held that the store did not hear of for so long is free again. Default: `reservationTtlMs`, but at least a minute. */
   readonly holdTtlMs?: number;
-  /** Milliseconds since the epoch. */
+  /** The store's clock as this process knows it. Months, days and ages of reservations go by it. Default: learned from leases only. */
+  readonly clock?: StoreClock;
+  /** The machine's own clock, milliseconds since the epoch; used until the store's clock is known. */
   readonly now: () => number;
   readonly monotonicMs: () => number;
   /** Whether a tenant's usage comes by events, so that the ends of its requests are not booked. */
@@ -61,12 +64,13 @@ const MAX_TIDY_ROUNDS = 20;
 /** A request may take so long; an id that is older settles nothing. It is remembered a little longer what was settled. */
 const SETTLE_WITHIN_MINUTES = 24 * 60;
 const SETTLEMENT_KEEP_MS = 26 * 3_600_000;
-/** Clocks of processes differ. */
+/** How far the store's clock may be set back, for example by a fail-over, before the ends of requests admitted earlier count as unknown. */
 const CLOCK_SKEW_MINUTES = 5;
 
 export class Limits {
   readonly #parts: LimitsParts;
   readonly #counts = newCounts();
+  readonly #clock: StoreClock;
   readonly #rates: RateLeases;
   readonly #budgets: Budgets;
   readonly #ids: ReservationIds;
@@ -78,9 +82,10 @@ export class Limits {
   #tidying: Promise<void> | undefined;
 
   constructor(parts: LimitsParts) {
-    const { maxSubjects = 200_000, maxReservations = 1_000_000, maxSettlements = 200_000 } = parts;
-    const shared = { ...parts, counts: this.#counts };
+    const { maxSubjects = 200_000, maxReservations = 1_000_000, maxSettlements = 200_000, clock = new StoreClock() } = parts;
+    const shared = { ...parts, clock, counts: this.#counts };
     this.#parts = parts;
+    this.#clock = clock;
     this.#holdTtlMs = parts.holdTtlMs ?? Math.max(MIN_HOLD_TTL_MS, parts.reservationTtlMs);
     this.#ids = new ReservationIds(parts.reservationKey, parts.holder);
     this.#rates = new RateLeases({ ...shared, maxSubjects });
@@ -160,6 +165,12 @@ export class Limits {
     this.#changes.add({ kind: 'release-collection', holder, counter });
   }
 
+  /** Another server of the database answers, which may lack the last changes: what this process holds there is asked for again. */
+  storeReplaced(): void {
+    this.#rates.storeReplaced();
+    this.#budgets.storeReplaced();
+  }
+
   /** Leases ahead of need, books what ended, gives back what is not needed. Resolves when the store has answered. */
   async tick(): Promise<void> {
     await Promise.all([this.#rates.tick(), this.#budgets.tick(), this.#settler.tick(), this.#changes.tick()]);
@@ -205,7 +216,7 @@ export class Limits {
   }
 
   #isCurrent({ minute }: Reservation): boolean {
-    const now = Math.floor(this.#parts.now() / MINUTE_MS);
+    const now = Math.floor(this.#nowMs() / MINUTE_MS);
     return minute >= now - SETTLE_WITHIN_MINUTES && minute <= now + CLOCK_SKEW_MINUTES;
   }
 
@@ -322,6 +333,10 @@ export class Limits {
   }
 
   #moment({ timezone }: AdmitAsk): Moment {
-    return this.#calendar.at(timezone ?? UTC, this.#parts.now());
+    return this.#calendar.at(timezone ?? UTC, this.#nowMs());
+  }
+
+  #nowMs(): number {
+    return this.#clock.nowMs(this.#parts.monotonicMs(), this.#parts.now);
   }
 }

@@ -136,13 +136,13 @@ export interface Settlement {
 export interface Settled {
   /** Those that were not settled before. */
   readonly booked: number;
-  /** Those whose holder nobody knows; nothing was done for them. */
-  readonly unknown: number;
+  /** Holders of the batch that the store does not know; nothing was done for their settlements. */
+  readonly unknownHolders: readonly string[];
 }
 
 /** Books each reservation once, however often and wherever its end is told. All of a batch, or nothing. */
 export interface SettlementStore {
-  /** @param settler the holder that heard of these ends, which needs no news of its own reservations */
+  /** @param settler the holder that heard of these ends, which the store knows from then on, and which needs no news of its own reservations */
   settle(settler: string, settlements: readonly Settlement[]): Promise<Settled>;
 }
 

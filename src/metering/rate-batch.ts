@@ -1,10 +1,10 @@
 /** What one statement asks for rates, a bounded number of wishes. */
 
+import type { Interval } from '../domain/store-clock.ts';
 import type { RateAsk } from './ports.ts';
 import type { RateSubject } from './rate-subject.ts';
 import { isExhausted, type RateWindow } from './rate-window.ts';
 import { rateSliceOf } from './slices.ts';
-import type { Interval } from './store-clock.ts';
 
 /** The windows of one subject are not divided between two statements. */
 export const MAX_ASKS = 1000;

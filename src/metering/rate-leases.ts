@@ -17,6 +17,7 @@
  */
 
 import { Fault } from '../domain/errors.ts';
+import type { Interval, StoreClock } from '../domain/store-clock.ts';
 import type { MeteringCounts } from './counts.ts';
 import type { RateAnswer, RateAsk, RateStore } from './ports.ts';
 import { MAX_ASKS, RateBatch, spanAt } from './rate-batch.ts';
@@ -27,7 +28,6 @@ import type { RateSubject } from './rate-subject.ts';
 import { RateSubjects, type SubjectKind } from './rate-subjects.ts';
 import { isExhausted, learnGrant, type RateWindow, takeShare } from './rate-window.ts';
 import { rateSliceOf, SHORT_MS, SLICE_MS } from './slices.ts';
-import { type Interval, StoreClock } from './store-clock.ts';
 
 export interface RateParts {
   readonly store: RateStore;
@@ -35,7 +35,9 @@ export interface RateParts {
   readonly holder: string;
   readonly windowMs: number;
   readonly monotonicMs: () => number;
-  /** Milliseconds since the epoch; used while the store's clock was never heard. */
+  /** Learns from each answer of the store. */
+  readonly clock: StoreClock;
+  /** The machine's own clock, milliseconds since the epoch; used until the store's clock is known. */
   readonly now: () => number;
   readonly maxSubjects: number;
   readonly counts: MeteringCounts;
@@ -69,7 +71,7 @@ interface Waiter {
 
 export class RateLeases {
   readonly #parts: RateParts;
-  readonly #clock = new StoreClock();
+  readonly #clock: StoreClock;
   readonly #subjects: RateSubjects;
   readonly #recent = new RecentSubjects();
   readonly #needs = new RateNeeds();
@@ -85,6 +87,7 @@ export class RateLeases {
 
   constructor(parts: RateParts) {
     this.#parts = parts;
+    this.#clock = parts.clock;
     this.#subjects = new RateSubjects({
       max: parts.maxSubjects,
       onForgotten: (subject) => {
@@ -150,6 +153,11 @@ export class RateLeases {
       // The windows end soon, and with them what is stranded.
       this.#parts.onFault?.(error);
     }
+  }
+
+  /** Another server of the database answers, which has not heard of the other processes yet: `reachableSinceMs` counts from its next answer. */
+  storeReplaced(): void {
+    this.#reachableSinceMs = Number.POSITIVE_INFINITY;
   }
 
   /** Since when the store has answered every statement, by the monotonic clock; infinity while it does not. */

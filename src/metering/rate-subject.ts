@@ -30,8 +30,14 @@ export class RateSubject {
   window(number: number): RateWindow {
     for (const window of this.#windows) if (window.number === number) return window;
     const made = newRateWindow(number);
-    this.#windows = [...this.#windows, made].sort((a, b) => a.number - b.number);
-    while (this.#windows.length > MAX_WINDOWS) this.#drop(this.#windows.shift());
+    const windows = [...this.#windows, made].sort((a, b) => a.number - b.number);
+    // The store's clock may have been set back, so the windows farthest from this one go, not the earliest.
+    while (windows.length > MAX_WINDOWS) {
+      const after = (windows.at(-1)?.number ?? number) - number;
+      const before = number - (windows[0]?.number ?? number);
+      this.#drop(after > before ? windows.pop() : windows.shift());
+    }
+    this.#windows = windows;
     return made;
   }
 

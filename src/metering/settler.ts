@@ -1,6 +1,7 @@
 /**
  * Books the ends of requests in batches. What cannot be booked now waits, boundedly; what the store itself refuses is sought out one by
- * one and dropped, so that it holds up no other.
+ * one and dropped, so that it holds up no other. An end whose issuer the store does not know is tried again for a while: after a fail-over
+ * to a standby that lagged, the store knows a process that had just started only once that process has spoken to it.
  */
 
 import { Fault } from '../domain/errors.ts';
@@ -28,10 +29,16 @@ const BATCH = 500;
 const FLUSH_MS = 250;
 /** Of one flush; more come with the next. */
 const MAX_BATCHES = 20;
+/** A process speaks to the store every 5 s at least, so after twice that an issuer that the store still does not know is none. */
+const UNKNOWN_FOR_MS = 10_000;
+const UNKNOWN_RETRY_MS = 1000;
 
 export class Settler {
   readonly #parts: SettlerParts;
   #waiting: Waiting[] = [];
+  /** Ends whose issuer the store did not know when they were tried. */
+  #unknown: Waiting[] = [];
+  #retriedAtMs = Number.NEGATIVE_INFINITY;
   /** How many at the head of the queue are to be booked one at a time, because one of them was refused. */
   #suspects = 0;
   #flushing: Promise<void> | undefined;
@@ -43,16 +50,17 @@ export class Settler {
   }
 
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#waiting.length + this.#unknown.length;
   }
 
   add(settlement: Settlement): void {
-    if (this.#waiting.length >= this.#parts.maxWaiting) this.#parts.counts.dropped += 1;
+    if (this.waiting >= this.#parts.maxWaiting) this.#parts.counts.dropped += 1;
     else this.#waiting.push({ settlement, heardAtMs: this.#parts.monotonicMs() });
   }
 
   /** Books what waits, when it is enough or has waited long enough. Resolves when it is booked. */
   tick(): Promise<void> {
+    this.#retryUnknown();
     if (this.#waiting.length === 0) return Promise.resolve();
     const due = this.#waiting.length >= BATCH || this.#parts.monotonicMs() - this.#flushedAtMs >= FLUSH_MS;
     return due ? this.flush() : Promise.resolve();
@@ -70,6 +78,7 @@ export class Settler {
   /** Books what waits now, for the end of the process. */
   async stop(): Promise<void> {
     await this.#flushing;
+    this.#waiting.push(...this.#unknown.splice(0));
     let before = Number.POSITIVE_INFINITY;
     while (this.#waiting.length > 0 && this.#waiting.length < before) {
       before = this.#waiting.length;
@@ -90,12 +99,15 @@ export class Settler {
     counts.statements += 1;
     try {
       const settlements = taken.map(({ settlement }) => settlement);
-      const { booked, unknown } = await store.settle(holder, settlements);
+      const { booked, unknownHolders } = await store.settle(holder, settlements);
       this.#done(taken);
+      const strangers = new Set(unknownHolders);
+      const known = strangers.size === 0 ? settlements : settlements.filter((settlement) => !strangers.has(settlement.holder));
+      if (strangers.size > 0) this.#keepUnknown(taken.filter(({ settlement }) => strangers.has(settlement.holder)));
       counts.settled += booked;
-      counts.unknown += unknown;
-      counts.duplicates += taken.length - booked - unknown;
-      for (const settlement of settlements) this.#parts.onBooked(settlement);
+      // An issuer that spoke to the store while the statement ran counts as unknown although its ends were booked.
+      counts.duplicates += Math.max(0, known.length - booked);
+      for (const settlement of known) this.#parts.onBooked(settlement);
       this.#failing = false;
       return true;
     } catch (error) {
@@ -116,6 +128,22 @@ export class Settler {
       this.#done(taken);
       return true;
     }
+  }
+
+  #keepUnknown(unknown: readonly Waiting[]): void {
+    const now = this.#parts.monotonicMs();
+    for (const waiting of unknown) {
+      if (now - waiting.heardAtMs < UNKNOWN_FOR_MS) this.#unknown.push(waiting);
+      else this.#parts.counts.unknown += 1;
+    }
+  }
+
+  #retryUnknown(): void {
+    if (this.#unknown.length === 0) return;
+    const now = this.#parts.monotonicMs();
+    if (now - this.#retriedAtMs < UNKNOWN_RETRY_MS) return;
+    this.#retriedAtMs = now;
+    this.#waiting.push(...this.#unknown.splice(0));
   }
 
   #done(taken: readonly Waiting[]): void {

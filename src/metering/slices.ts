@@ -10,6 +10,8 @@ export const LOW_MS = 500;
 export const SHORT_MS = 1250;
 /** Of a rate, what may lie unused in all processes together when one is lost or a window ends. */
 const STRANDED_SHARE = 0.04;
+/** Requests that the slices of all processes together have at least, if that is within the share above: fewer would cost a statement each. */
+const FLOOR = 64;
 
 /** Of a quota, what may lie unused in all processes together. */
 const SPARE_SHARE = 0.05;
@@ -18,10 +20,14 @@ const LEFT_SHARE = 0.25;
 /** Whoever asked for nothing for so long keeps nothing. */
 const IDLE_MS = 10_000;
 
-/** Requests; 0 for a limit too small to slice. */
+/**
+ * Returns how many requests of a rate a process leases ahead of need; 0 for a limit too small to slice. All processes together lease at
+ * most `STRANDED_SHARE` of the limit, and at least the smaller of that and `FLOOR`.
+ */
 export function rateSliceOf(subject: RateSubject, holders: number, nowMs: number): number {
-  const most = Math.floor((subject.limit * STRANDED_SHARE) / holders);
-  return Math.min(most, Math.ceil(subject.demand.within(SLICE_MS, nowMs)));
+  const most = (subject.limit * STRANDED_SHARE) / holders;
+  const least = Math.min(most, FLOOR / holders);
+  return Math.floor(Math.min(most, Math.max(least, Math.ceil(subject.demand.within(SLICE_MS, nowMs)))));
 }
 
 /** Tokens; 0 where there is too little to slice: then each check takes what it needs. */

@@ -41,7 +41,7 @@ export interface ApiWiring extends Wiring {
 export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   const { config, secrets, store, telemetry, identity, gates } = wiring;
   await using starting = new AsyncDisposableStack();
-  const { keys, tokens, feed, live } = await joinLive(wiring, starting);
+  const { keys, tokens, feed, live, now } = await joinLive(wiring, starting);
   await startReplica(wiring, feed, identity, starting);
 
   let draining = false;
@@ -58,7 +58,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
     db: store.db,
     feed: feedOfServer(feed, gates),
     flush: () => live.forget(),
-    now: Date.now,
+    now,
     // A copy, so that no caller holds a view of another caller's bytes.
     random: (size) => random.take(size).slice(),
     passwords: wiring.passwords,
@@ -91,7 +91,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   const http = createHttp(
     {
       live: notingUses(live, keyUses(wiring, starting)),
-      now: Date.now,
+      now,
       random: admin.random,
       trusted: trustProxies(config.http.trustedProxies),
       onUntrustedForwarding: forwarding.onUntrustedForwarding,

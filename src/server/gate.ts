@@ -41,7 +41,8 @@ export interface GateServer extends RunningServer {
 export async function startGate(wiring: GateWiring): Promise<GateServer> {
   const { config, store, telemetry, identity } = wiring;
   await using starting = new AsyncDisposableStack();
-  const { keys, feed, live } = await joinLive(wiring, starting);
+  const rooms = await joinLive(wiring, starting);
+  const { keys, feed, live } = rooms;
   await startReplica(wiring, feed, identity, starting);
 
   let draining = false;
@@ -62,7 +63,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
     },
   });
   starting.defer(() => counts.stop());
-  const limits = await startLimits(wiring, starting);
+  const limits = await startLimits(wiring, rooms, starting);
 
   const gate = createGate({
     routes: routeTable(config),
@@ -70,6 +71,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
     limiter: limiterOver(limits),
     observer: telemetry.observer,
     trustedHops: config.clientIp.trustedHops,
+    now: rooms.now,
     forwardCredential: config.forwardCredential,
   });
   const listen = config.grpc.listen.kind === 'unix' ? `unix:${config.grpc.listen.path}` : hostAndPort(config.grpc.listen);

@@ -1,11 +1,12 @@
 /** The rooms that prove a credential and keep the world hot. */
 
+import { StoreClock } from '../domain/store-clock.ts';
 import { rotationTimes } from '../identity/signing-key-plan.ts';
 import { SigningKeys } from '../identity/signing-keys.ts';
 import { AccessTokens } from '../identity/tokens.ts';
 import { Live } from '../live/live.ts';
 import type { ChangeListener } from '../live/ports.ts';
-import { ChangeFeed } from '../store/feed.ts';
+import { ChangeFeed, type FlushReason } from '../store/feed.ts';
 import { PostgresLiveSource } from '../store/live-source.ts';
 import { installationIssuer } from '../store/meta.ts';
 import { signingKeyStore } from '../store/signing-keys.ts';
@@ -16,16 +17,29 @@ export interface LiveRooms {
   readonly tokens: AccessTokens;
   readonly feed: ChangeFeed;
   readonly live: Live;
+  /** The store's clock; each read of the feed, at least one a second, teaches it. */
+  readonly clock: StoreClock;
+  /**
+   * The store's time, milliseconds since the epoch: what is compared with times in the store. Before the feed's first read, the time of
+   * this machine.
+   */
+  readonly now: () => number;
+  /** Sets what is called when a server of the database answers that may lack the last changes: it was restored, or a fail-over took place. */
+  readonly onStoreReplaced: (listener: () => void) => void;
 }
+
+const STORE_REPLACED: ReadonlySet<FlushReason> = new Set(['epoch', 'timeline', 'behind']);
 
 /** What can prove a credential and keep the world hot, without any door. Stopped with the stack. */
 export async function joinLive({ config, store, telemetry }: Wiring, stack: AsyncDisposableStack): Promise<LiveRooms> {
   const monotonicMs = (): number => performance.now();
+  const clock = new StoreClock();
+  const now = (): number => clock.nowMs(monotonicMs(), Date.now);
   const keys = new SigningKeys({
     store: signingKeyStore(store.db),
     secretKey: store.secretKey,
     times: rotationTimes(config.token.accessTtlMs),
-    clock: Date.now,
+    clock: now,
     monotonicMs,
     onFault: (error) => telemetry.log.warn({ part: 'signing keys', err: error }, 'the signing keys could not be looked after'),
   });
@@ -35,14 +49,22 @@ export async function joinLive({ config, store, telemetry }: Wiring, stack: Asyn
     issuer: config.issuer ?? (await installationIssuer(store.db)),
     audience: config.audience,
     ttlSeconds: Math.floor(config.token.accessTtlMs / 1000),
-    clock: Date.now,
+    clock: now,
   });
   const listeners: ChangeListener[] = [];
+  const replacedListeners: (() => void)[] = [];
   const feed = new ChangeFeed({
     db: store.db,
     listeners,
     notifications: config.database.notifications,
-    events: telemetry.feedEvents,
+    clock,
+    events: {
+      ...telemetry.feedEvents,
+      onFlush: (reason) => {
+        telemetry.feedEvents.onFlush(reason);
+        if (STORE_REPLACED.has(reason)) for (const listener of replacedListeners) listener();
+      },
+    },
   });
   stack.defer(() => feed.stop());
   const live = new Live({
@@ -54,8 +76,8 @@ export async function joinLive({ config, store, telemetry }: Wiring, stack: Asyn
     monotonicMs,
   });
   listeners.push(live, keys);
-  telemetry.watch({ live: () => live.stats(), feedAgeMs: () => monotonicMs() - feed.polledAtMs });
+  telemetry.watch({ live: () => live.stats(), feedAgeMs: () => monotonicMs() - feed.polledAtMs, now });
   await feed.start();
   await keys.start();
-  return { keys, tokens, feed, live };
+  return { keys, tokens, feed, live, clock, now, onStoreReplaced: (listener) => void replacedListeners.push(listener) };
 }

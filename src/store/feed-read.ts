@@ -22,6 +22,8 @@ export interface FeedPage {
   readonly full: boolean;
   /** Age of the page's first row by the server's clock; 0 when the page is empty. */
   readonly oldestAgeMs: number;
+  /** The server's clock while the statement ran, milliseconds since the epoch. */
+  readonly nowMs: number;
 }
 
 export interface FeedQuestion {
@@ -52,7 +54,7 @@ export async function readPage(db: Database, { after, limit, withTimeline }: Fee
     // What is compared with is put where the planner does not look: else it would plan anew each time, for as long as the reading takes.
     text: `
       select s.epoch, s.pruned_through, greatest((select max(seq) from changes), s.pruned_through) as position,
-        ${withTimeline ? TIMELINE : 'null'} as timeline,
+        ${withTimeline ? TIMELINE : 'null'} as timeline, extract(epoch from clock_timestamp())::float8 * 1000 as now_ms,
         c.seq, c.kind, c.key, (extract(epoch from clock_timestamp() - c.at) * 1000)::float8 as age_ms
       from feed_state s
       left join lateral (
@@ -76,6 +78,7 @@ export async function readPage(db: Database, { after, limit, withTimeline }: Fee
     unknownKinds: [...new Set(written.map((row) => String(row['kind'])).filter((kind) => kindOf(kind) === undefined))],
     last: last === undefined ? undefined : Number(last),
     full: written.length === limit,
+    nowMs: Number(first['now_ms']),
     oldestAgeMs: written.length === 0 ? 0 : Math.max(0, Number(first['age_ms'])),
   };
 }

@@ -12,6 +12,7 @@
  */
 
 import { Fault } from '../domain/errors.ts';
+import { StoreClock } from '../domain/store-clock.ts';
 import type { ChangeListener, FeedClock } from '../live/ports.ts';
 import type { Database } from './database.ts';
 import { connectionFault } from './faults.ts';
@@ -47,6 +48,8 @@ export interface FeedOptions {
   readonly batchSize?: number;
   /** The longest that catchUp() waits; 4000 unless told: one read under way and one of its own, each as long as a statement may take. */
   readonly catchUpTimeoutMs?: number;
+  /** Learns the server's clock from each read. */
+  readonly clock?: StoreClock;
   /** How long changes are kept; an hour unless told. */
   readonly keepMs?: number;
   /** 5 minutes unless told. */
@@ -88,6 +91,7 @@ export class ChangeFeed implements FeedClock {
       catchUpTimeoutMs: 4000,
       keepMs: 3_600_000,
       pruneIntervalMs: 300_000,
+      clock: new StoreClock(),
       events: {},
       ...options,
     };
@@ -113,7 +117,7 @@ export class ChangeFeed implements FeedClock {
     const startedAtMs = performance.now();
     try {
       this.#withTimeline = await tellsTimeline(this.#db);
-      const page = await readPage(this.#db, { after: 0, limit: 0, withTimeline: this.#withTimeline });
+      const page = await this.#readPage(0, 0);
       this.#place = { epoch: page.epoch, timeline: page.timeline, last: page.position };
     } catch (error) {
       throw connectionFault(error);
@@ -221,7 +225,7 @@ export class ChangeFeed implements FeedClock {
         throw new Fault('the change feed has stopped');
       }
       const startedAtMs = performance.now();
-      const page = await readPage(this.#db, { after: place.last, limit, withTimeline: this.#withTimeline });
+      const page = await this.#readPage(place.last, limit);
       const lost = lostPlace(place, page);
       if (lost === undefined) {
         this.#apply(place, page);
@@ -236,6 +240,13 @@ export class ChangeFeed implements FeedClock {
       }
     }
     this.#options.events.onPoll?.(lagMs);
+  }
+
+  async #readPage(after: number, limit: number): Promise<FeedPage> {
+    const sentMs = performance.now();
+    const page = await readPage(this.#db, { after, limit, withTimeline: this.#withTimeline });
+    this.#options.clock.learn(sentMs, performance.now(), page.nowMs);
+    return page;
   }
 
   #apply(place: Place, page: FeedPage): void {

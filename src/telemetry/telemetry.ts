@@ -24,6 +24,8 @@ export interface Watched {
   readonly live: () => CacheStats;
   /** Since the last poll of the feed that succeeded; Infinity before the first. */
   readonly feedAgeMs: () => number;
+  /** The store's time, milliseconds since the epoch, by which decisions are counted; before, it is this machine's. */
+  readonly now: () => number;
 }
 
 export interface ReadyProcesses {
@@ -78,7 +80,8 @@ export function createTelemetry(options: LogOptions): Telemetry {
     write: (members) => decisionLines.info(members, 'decision'),
     monotonicMs: () => performance.now(),
   });
-  const tally = new DecisionTally({ now: Date.now });
+  let now = Date.now;
+  const tally = new DecisionTally({ now: () => now() });
   metrics.counter(
     { name: 'postern_decision_counts_dropped_total', help: 'Decisions that /v1/iam/decisions does not show: no room.' },
     () => tally.dropped,
@@ -100,7 +103,8 @@ export function createTelemetry(options: LogOptions): Telemetry {
     login: (outcome) => metrics.login(outcome),
     abortedUpload: () => metrics.abortedUpload(),
     directory: directoryReports(metrics),
-    watch: ({ live, feedAgeMs }) => {
+    watch: ({ live, feedAgeMs, now: storeNow }) => {
+      now = storeNow;
       watchCaches(metrics, live);
       metrics.gauge(
         { name: 'postern_feed_age_seconds', help: 'Time since the change feed was last read.', together: 'max' },

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { StoreClock } from '../../src/domain/store-clock.ts';
 import { newCounts } from '../../src/metering/counts.ts';
 import type { RateAsk } from '../../src/metering/ports.ts';
 import { MAX_ASKS } from '../../src/metering/rate-batch.ts';
@@ -209,6 +210,7 @@ class Crowd {
       },
       holder: 'p',
       windowMs,
+      clock: new StoreClock(),
       monotonicMs: () => this.nowMs,
       now: () => this.nowMs,
       maxSubjects: 200_000,

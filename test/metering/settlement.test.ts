@@ -200,7 +200,7 @@ describe('settling', () => {
       store: {
         settle: async (_settler, settlements) => {
           settle(settlements.map(({ counter }) => counter));
-          return { booked: settlements.length, unknown: 0 };
+          return { booked: settlements.length, unknownHolders: [] };
         },
       },
       holder: HOLDER,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
+import { StoreClock } from '../../src/domain/store-clock.ts';
 import { newCounts } from '../../src/metering/counts.ts';
 import { RateLeases } from '../../src/metering/rate-leases.ts';
 import { openMetering, postgresMetering } from '../../src/store/metering/metering.ts';
@@ -116,6 +117,7 @@ describe('in PostgreSQL', () => {
           store: postgresMetering(pool),
           holder: `three-${i}`,
           windowMs,
+          clock: new StoreClock(),
           monotonicMs: () => performance.now(),
           now: Date.now,
           maxSubjects: 10,

@@ -18,6 +18,7 @@ test('the guide explains every metric, and no other', async () => {
       rulesBytes: 0,
     }),
     feedAgeMs: () => 0,
+    now: Date.now,
   });
   telemetry.watchMetering(
     () => ({

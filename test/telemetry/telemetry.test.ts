@@ -25,6 +25,7 @@ describe('telemetry of a server', () => {
         rulesBytes: 7,
       }),
       feedAgeMs: () => 1500,
+      now: Date.now,
     });
     telemetry.feedEvents.onPoll(0);
     telemetry.feedEvents.onPoll(30);

@@ -1,13 +1,21 @@
 /** The ends of requests: each reservation is booked once, with everything that follows from it, in one statement. */
 
 import type { Settled, Settlement } from '../../metering/ports.ts';
-import { firstRow, numberIn, type Queries } from './statement.ts';
+import { firstRow, numberIn, type Queries, textsIn } from './statement.ts';
 
-const SETTLE = { name: 'metering_settle', text: 'select booked, unknown from metering_settle($1, $2::jsonb)' };
+const SETTLE = {
+  name: 'metering_settle',
+  // In this order: the settler's own reservations are never unknown, also right after a fail-over to a standby that lagged.
+  text: `
+    select s.booked,
+      (select coalesce(json_agg(distinct e.holder), '[]'::json) from jsonb_to_recordset($2::jsonb) as e(holder text)
+       where not exists (select from metering_holders h where h.id = e.holder) and e.holder <> $1) as unknown_holders
+    from (select metering_beat($1) offset 0) b, lateral metering_settle($1, $2::jsonb) s`,
+};
 
 export async function settle(db: Queries, settler: string, settlements: readonly Settlement[]): Promise<Settled> {
   const row = await firstRow(db, { ...SETTLE, values: [settler, JSON.stringify(settlements.map(entryOf))] });
-  return { booked: numberIn(row, 'booked'), unknown: numberIn(row, 'unknown') };
+  return { booked: numberIn(row, 'booked'), unknownHolders: textsIn(row, 'unknown_holders') };
 }
 
 /** As the type `metering_entry` has it. */

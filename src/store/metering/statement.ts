@@ -37,6 +37,13 @@ export function rowsIn(row: Row, column: string): readonly Row[] {
   return value;
 }
 
+/** Texts of a row that was aggregated into JSON. */
+export function textsIn(row: Row, column: string): readonly string[] {
+  const value = row[column];
+  if (!Array.isArray(value)) throw new Fault(`the database answered without ${column}`);
+  return value.map(String);
+}
+
 /** Whole numbers of a row that was aggregated into JSON. */
 export function numbersIn(row: Row, column: string): readonly number[] {
   const value = row[column];

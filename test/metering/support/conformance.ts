@@ -201,13 +201,19 @@ export function conformance(under: () => StoreUnderTest): void {
       expect(await under().budget(tenant, PERIOD)).toEqual({ spent: 280, used: 280 });
     });
 
-    test('do nothing for a holder that nobody knows', async () => {
-      const tenant = fresh('t');
-      expect(await under().store.settle(fresh('s'), [settlement(fresh('nobody'), 1, { tenant })])).toEqual({
-        booked: 0,
-        unknown: 1,
-      });
+    test('do nothing for a holder that the store does not know, and name it', async () => {
+      const [tenant, settler, nobody] = [fresh('t'), fresh('s'), fresh('nobody')];
+      const { store } = under();
+      const batch = [settlement(nobody, 1, { tenant }), settlement(nobody, 2, { tenant })];
+      expect(await store.settle(settler, batch)).toEqual({ booked: 0, unknownHolders: [nobody] });
       expect((await under().usage(tenant)).requests).toBe(0);
+    });
+
+    test('of the settler itself are booked although the store did not know it', async () => {
+      const [tenant, settler] = [fresh('t'), fresh('s')];
+      const { store } = under();
+      expect(await store.settle(settler, [settlement(settler, 1, { tenant })])).toEqual({ booked: 1, unknownHolders: [] });
+      expect((await under().usage(tenant)).requests).toBe(1);
     });
 
     test('are told to the holder that issued the reservation, until it has heard', async () => {

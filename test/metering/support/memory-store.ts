@@ -103,11 +103,12 @@ export class MemoryStore implements MeteringStore {
 
   settle(settler: string, settlements: readonly Settlement[]): Promise<Settled> {
     let booked = 0;
-    let unknown = 0;
+    const unknownHolders = new Set<string>();
+    this.#beat(settler);
     for (const settlement of settlements) {
       const { holder, counter, tenant, total, held, collections } = settlement;
       if (!this.#holders.has(holder)) {
-        unknown += 1;
+        unknownHolders.add(holder);
         continue;
       }
       if (collections !== undefined) this.creations.delete(`${holder} ${counter}`);
@@ -120,7 +121,7 @@ export class MemoryStore implements MeteringStore {
       }
       if (held && holder !== settler) this.#news.push({ id: ++this.#lastNews, holder, counter, total });
     }
-    return Promise.resolve({ booked, unknown });
+    return Promise.resolve({ booked, unknownHolders: [...unknownHolders] });
   }
 
   reserveCollection({ holder, counter, tenant, max, ttlMs }: CollectionAsk): Promise<boolean> {

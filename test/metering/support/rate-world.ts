@@ -1,5 +1,6 @@
 /** Several processes and one store in a time of their own, for limits that hold whatever comes between. */
 
+import { StoreClock } from '../../../src/domain/store-clock.ts';
 import { type MeteringCounts, newCounts } from '../../../src/metering/counts.ts';
 import type { RateAnswer, RateAsk, RateStore } from '../../../src/metering/ports.ts';
 import { RateLeases, type Taken } from '../../../src/metering/rate-leases.ts';
@@ -54,6 +55,7 @@ export class RateWorld {
         store,
         holder: `p${i}`,
         windowMs: WINDOW_MS,
+        clock: new StoreClock(),
         monotonicMs,
         now: () => this.nowMs,
         maxSubjects: 100,

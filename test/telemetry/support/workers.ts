@@ -26,6 +26,7 @@ if (cluster.isPrimary) {
       rulesBytes: 0,
     }),
     feedAgeMs: () => age,
+    now: Date.now,
   });
   telemetry.observer.observe({
     code: 'allow',

@@ -1,6 +1,6 @@
 /**
- * What the store's clock says now, from the times that its answers brought. All processes share that clock, so they agree on where a
- * window begins, each within an interval that it knows.
+ * The store's clock, as this process knows it from the times that the store's answers brought. All processes share that clock, so they
+ * agree on where a rate limit window or a month begins, and on when a credential expires, however wrong the clocks of their machines are.
  */
 
 /** How far a monotonic clock may run away from the store's, per millisecond: 200 parts in a million, twice what quartz does. */
@@ -34,16 +34,24 @@ export class StoreClock {
     const aged = (receivedMs - this.#seenAtMs) * DRIFT;
     const keptLow = Math.max(low, this.#lowMs - aged);
     const keptHigh = Math.min(high, this.#highMs + aged);
-    // Intervals that do not meet: the store's clock was set, or another store answers now. The newest word counts.
+    // If the intervals do not meet, the store's clock was set or another server answers now. The newest answer counts.
     const agree = keptLow <= keptHigh;
     this.#lowMs = agree ? keptLow : low;
     this.#highMs = agree ? keptHigh : high;
     this.#seenAtMs = receivedMs;
   }
 
-  /** The store's time lies in here. Only when `known`. */
+  /** Returns the interval that the store's time lies in. Call it only when `known`. */
   at(monotonicMs: number): Interval {
     const aged = (monotonicMs - this.#seenAtMs) * DRIFT;
     return { earliestMs: monotonicMs + this.#lowMs - aged, latestMs: monotonicMs + this.#highMs + aged };
+  }
+
+  /**
+   * Returns the store's time in whole milliseconds since the epoch, accurate to half the shortest round trip to the store.
+   * @param localMs the machine's own clock, which is returned until the first answer
+   */
+  nowMs(monotonicMs: number, localMs: () => number): number {
+    return this.known ? Math.floor(monotonicMs + (this.#lowMs + this.#highMs) / 2) : localMs();
   }
 }
