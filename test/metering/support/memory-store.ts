@@ -58,6 +58,32 @@ export class MemoryStore implements MeteringStore {
     return made;
   }
 
+  /** Returns what puts the store back to how it is now: as a standby has it that lags and becomes the primary later. */
+  snapshot(): () => void {
+    const { windows, budgets, collections, creations, usage } = this;
+    const kept = structuredClone({
+      windows,
+      budgets,
+      collections,
+      creations,
+      usage,
+      holders: this.#holders,
+      settled: this.#settled,
+    });
+    return () => {
+      refill(this.windows, kept.windows);
+      refill(this.budgets, kept.budgets);
+      refill(this.collections, kept.collections);
+      refill(this.creations, kept.creations);
+      refill(this.usage, kept.usage);
+      refill(this.#holders, kept.holders);
+      this.#settled.clear();
+      for (const id of kept.settled) this.#settled.add(id);
+      this.#news.length = 0;
+      this.#renewals.length = 0;
+    };
+  }
+
   isSettled(holder: string, counter: number): boolean {
     return this.#settled.has(`${holder} ${counter}`);
   }
@@ -184,6 +210,11 @@ export class MemoryStore implements MeteringStore {
   #live(): number {
     return [...this.#holders.values()].filter(({ seenMs }) => this.#now() - seenMs < LIVE_MS).length;
   }
+}
+
+function refill<V>(map: Map<string, V>, kept: ReadonlyMap<string, V>): void {
+  map.clear();
+  for (const [key, value] of kept) map.set(key, value);
 }
 
 export function usedOf({ spent, holds }: BudgetRow): number {

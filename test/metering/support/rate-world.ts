@@ -30,8 +30,10 @@ export interface Admission {
 }
 
 export class RateWorld {
-  /** The store's clock. */
+  /** The store's clock, unless it is set. */
   nowMs = 1_800_000_000_000;
+  /** How far the store's clock was set. */
+  storeShiftMs = 0;
   storeUp = true;
   readonly admitted: Admission[] = [];
   refused = 0;
@@ -98,7 +100,7 @@ export class RateWorld {
       this.granted.set(key, before + granted);
       return { granted, total: before + granted };
     });
-    return { grants, nowMs: this.nowMs, holders: this.processes.filter(({ alive }) => alive).length };
+    return { grants, nowMs: this.nowMs + this.storeShiftMs, holders: this.processes.filter(({ alive }) => alive).length };
   }
 
   take(process: number, subject: string, limit: number): void {

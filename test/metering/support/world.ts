@@ -66,6 +66,8 @@ export class World {
   /** Of the next answer on its way: it is lost, though the store did what was asked. */
   losesAnswers = false;
   readonly store = new MemoryStore(() => this.nowMs);
+  /** How far the clock of each process's machine is ahead of the store's. */
+  readonly #localSkewsMs: readonly number[];
   readonly processes: Process[];
   readonly running: Running[] = [];
   readonly refused: string[] = [];
@@ -76,9 +78,10 @@ export class World {
   #deliveries: { readonly atMs: number; readonly run: () => void }[] = [];
   readonly #latency: () => number;
 
-  constructor(processes: number, latency: () => number) {
+  constructor(processes: number, latency: () => number, localSkewsMs: readonly number[] = []) {
     this.#latency = latency;
-    this.processes = Array.from({ length: processes }, () => this.#start());
+    this.#localSkewsMs = localSkewsMs;
+    this.processes = Array.from({ length: processes }, (_, i) => this.#start(i));
   }
 
   /** A process is lost, and another takes its place. */
@@ -86,10 +89,10 @@ export class World {
     const crashed = this.processes[i];
     if (crashed === undefined) return;
     crashed.alive = false;
-    this.processes[i] = this.#start();
+    this.processes[i] = this.#start(i);
   }
 
-  #start(): Process {
+  #start(i: number): Process {
     const started = ++this.#started;
     const beganMs = this.nowMs - 1000 * started;
     const holder = `${started}`.padStart(16, '0');
@@ -102,7 +105,7 @@ export class World {
       tokenEstimate: 10,
       reservationTtlMs: TTL_MS,
       holdTtlMs: TTL_MS,
-      now: () => this.nowMs,
+      now: () => this.nowMs + (this.#localSkewsMs[i] ?? 0),
       monotonicMs: () => this.nowMs - beganMs,
     });
     return Object.assign(life, { limits, holder });
