@@ -1,15 +1,16 @@
 /**
- * Do limits hold over many servers, and what do they cost? BENCH_LIMITS=gate, rates, quota or keys runs only that part. Ends with exit code 1
+ * Do limits hold over many servers, and what do they cost? BENCH_LIMITS=gate, rates, quota, keys or own runs only that part. Ends with exit code 1
  * when a bound of docs/limits.md was passed or a goal missed.
  */
 
 import { gateWithLimits } from './limits-gate.ts';
 import { manyKeys } from './limits-many-keys.ts';
+import { ownRates } from './limits-own-rates.ts';
 import { quotaUnderStreams } from './limits-quota.ts';
 import { ratesAcrossServers } from './limits-rate.ts';
 import { writeResult } from './stack.ts';
 
-const PARTS = { gate: gateWithLimits, rates: ratesAcrossServers, quota: quotaUnderStreams, keys: manyKeys };
+const PARTS = { gate: gateWithLimits, rates: ratesAcrossServers, quota: quotaUnderStreams, keys: manyKeys, own: ownRates };
 
 export async function limits(): Promise<void> {
   const wanted = process.env['BENCH_LIMITS'];

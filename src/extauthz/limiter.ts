@@ -12,11 +12,15 @@ export function limiterOver(limits: Pick<Limits, 'admit' | 'release'>): Limiter 
   };
 }
 
+function collectionIn(resources: Allow['resources']): string | undefined {
+  return resources.find(({ kind }) => kind === 'collections')?.name;
+}
+
 export function settlingWith(limits: Pick<Limits, 'settle' | 'renew'>): FinishedListener {
   return { finished: (request) => limits.settle(request), running: (reservation) => limits.renew(reservation) };
 }
 
-function askOf({ tenant, principal, route, askedTokens, askedChoices, promptTokens }: Allow): AdmitAsk {
+function askOf({ tenant, principal, route, resources, askedTokens, askedChoices, promptTokens }: Allow): AdmitAsk {
   const { settings, quotas } = tenant;
   const key = principal.kind === 'api_key' ? principal : undefined;
   return {
@@ -32,7 +36,7 @@ function askOf({ tenant, principal, route, askedTokens, askedChoices, promptToke
     monthlyTokens: quotas.monthly_tokens,
     timezone: settings.timezone,
     createsCollection: route.counts === 'adds-collection',
-    removesCollection: route.counts === 'removes-collection',
+    removedCollection: route.counts === 'removes-collection' ? collectionIn(resources) : undefined,
     maxCollections: quotas.max_collections,
   };
 }

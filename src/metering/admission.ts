@@ -20,7 +20,8 @@ export interface AdmitAsk {
   /** IANA name; undefined = UTC. */
   readonly timezone: string | undefined;
   readonly createsCollection: boolean;
-  readonly removesCollection: boolean;
+  /** The name of the collection that the request removes; undefined = it removes none. */
+  readonly removedCollection: string | undefined;
   readonly maxCollections: number | undefined;
 }
 

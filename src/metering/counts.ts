@@ -4,6 +4,8 @@ export interface MeteringCounts {
   /** Requests that a rate limit let through, and that one refused. */
   rateAllowed: number;
   rateRefused: number;
+  /** Checks that waited for a lease of a rate. */
+  rateWaited: number;
   /** Requests that the store granted ahead of need; and of these, what was left of windows that ended. */
   rateLeased: number;
   rateStranded: number;
@@ -48,6 +50,7 @@ export function newCounts(): MeteringCounts {
   return {
     rateAllowed: 0,
     rateRefused: 0,
+    rateWaited: 0,
     rateLeased: 0,
     rateStranded: 0,
     quotaAllowed: 0,

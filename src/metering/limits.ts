@@ -9,6 +9,7 @@ import { StoreClock } from '../domain/store-clock.ts';
 import { type Admission, type AdmitAsk, mayspend, type RateRefusal, type Reserved } from './admission.ts';
 import { Budgets } from './budgets.ts';
 import { Calendar, type Moment } from './calendar.ts';
+import { collectionDigest } from './collection-digest.ts';
 import { newCounts } from './counts.ts';
 import type { MeteringStore } from './ports.ts';
 import { RateLeases, type Taken } from './rate-leases.ts';
@@ -276,7 +277,10 @@ export class Limits {
   #afterRate(ask: AdmitAsk, rate: RateState | undefined, now: number | undefined): Admission | Promise<Admission> {
     if (ask.metered) return this.#spend(ask, rate, now);
     if (ask.createsCollection) return this.#createCollection(ask, rate);
-    if (ask.removesCollection) return this.#admitted('removes-collection', ask, NO_TOKENS, rate);
+    if (ask.removedCollection !== undefined) {
+      const digest = { prompt: 0, answer: collectionDigest(ask.removedCollection) };
+      return this.#admitted('removes-collection', ask, digest, rate);
+    }
     return rate === undefined ? ADMITTED : { kind: 'admitted', reservation: undefined, rate };
   }
 

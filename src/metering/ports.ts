@@ -131,6 +131,8 @@ export interface Settlement {
   readonly books: boolean;
   /** 1: it made a collection, -1: it removed one, 0: it tried; undefined: it had nothing to do with any. */
   readonly collections: -1 | 0 | 1 | undefined;
+  /** Of a removal, the digest of the collection's name. */
+  readonly collection: number | undefined;
 }
 
 export interface Settled {

@@ -111,6 +111,7 @@ export class RateLeases {
     const taken = this.#try(subject, limit, now);
     if (taken !== undefined) return taken;
     if (this.#waiting.length >= MAX_WAITING) throw new Fault(`${MAX_WAITING} requests wait for their share of a rate already`);
+    this.#parts.counts.rateWaited += 1;
     return new Promise((resolve) => {
       this.#waiting.push({ subject, limit, attempts: 0, asked: false, resolve });
       this.#ask();

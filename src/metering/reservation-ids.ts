@@ -27,8 +27,9 @@ export interface Reservation {
   readonly kind: ReservationKind;
   /** Of the tenant's clock at the check, minutes ahead of UTC. */
   readonly offset: number;
-  /** The prompt's estimate and the answer's bound, each at most the largest number that fits. */
+  /** The prompt's estimate, at most the largest number that fits. */
   readonly prompt: number;
+  /** The answer's bound, at most the largest number that fits; of a removal, the digest of the collection's name. */
   readonly answer: number;
 }
 

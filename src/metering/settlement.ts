@@ -49,6 +49,8 @@ export interface FinishedUsage {
 export type Spent = Pick<Settlement, 'prompt' | 'completion' | 'cached' | 'total' | 'estimated'>;
 
 const NOTHING: Spent = { prompt: 0, completion: 0, cached: 0, total: 0, estimated: false };
+/** Answers by which the platform says that it removed a collection, or will: 200 OK, 202 Accepted, 204 No Content. */
+const REMOVED: ReadonlySet<number> = new Set([200, 202, 204]);
 /** In UTF-8. */
 const MAX_NAME_BYTES = 512;
 
@@ -100,6 +102,7 @@ export function settlementOf(finished: FinishedUsage, reservation: Reservation, 
     user: name(finished.user),
     books: metered && books,
     collections: collectionsOf(kind, finished.status),
+    collection: kind === 'removes-collection' && reservation.answer > 0 ? reservation.answer : undefined,
   };
 }
 
@@ -111,7 +114,7 @@ function collectionsOf(kind: Reservation['kind'], status: number): Settlement['c
     case 'adds-collection':
       return isSuccess(status) ? 1 : 0;
     case 'removes-collection':
-      return isSuccess(status) ? -1 : 0;
+      return REMOVED.has(status) ? -1 : 0;
     default:
       return kind satisfies never;
   }

@@ -6,6 +6,7 @@ import type { Metrics } from './metrics.ts';
 export interface MeteringStats {
   readonly rateAllowed: number;
   readonly rateRefused: number;
+  readonly rateWaited: number;
   readonly rateLeased: number;
   readonly rateStranded: number;
   readonly quotaAllowed: number;
@@ -71,6 +72,7 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
     const { rateAllowed: allowed, rateRefused: refused } = stats();
     return { allowed, refused };
   });
+  counter('postern_rate_waited_total', 'Checks that waited for a lease of a rate.', () => stats().rateWaited);
   counter('postern_rate_leased_total', 'Requests leased ahead of need.', () => stats().rateLeased);
   counter('postern_rate_stranded_total', 'Of these, left when their window ended.', () => stats().rateStranded);
   outcomes('postern_quota_limited_checks_total', 'Checks with a token quota, by what it said.', () => {

@@ -57,7 +57,7 @@ describe('limits are asked', () => {
       monthlyTokens: 9000,
       timezone: 'Europe/Berlin',
       createsCollection: false,
-      removesCollection: false,
+      removedCollection: undefined,
       maxCollections: 3,
     });
   });
@@ -74,12 +74,13 @@ describe('limits are asked', () => {
   });
 
   test.each([
-    ['GET', '/v1/models', { metered: false, createsCollection: false, removesCollection: false }],
-    ['POST', '/v1/embeddings', { metered: true, createsCollection: false, removesCollection: false }],
-    ['POST', '/v1/rag/collections', { metered: false, createsCollection: true, removesCollection: false }],
-    ['DELETE', '/v1/rag/collections/{collection}', { metered: false, createsCollection: false, removesCollection: true }],
+    ['GET', '/v1/models', { metered: false, createsCollection: false, removedCollection: undefined }],
+    ['POST', '/v1/embeddings', { metered: true, createsCollection: false, removedCollection: undefined }],
+    ['POST', '/v1/rag/collections', { metered: false, createsCollection: true, removedCollection: undefined }],
+    ['DELETE', '/v1/rag/collections/{collection}', { metered: false, createsCollection: false, removedCollection: 'hr' }],
   ])('by what the route does: %s %s', (method, template, expected) => {
-    expect(asked({ ...ALLOW, route: line(method, template) })).toMatchObject(expected);
+    const resources: Allow['resources'] = template.includes('{') ? [{ kind: 'collections', name: 'hr' }] : [];
+    expect(asked({ ...ALLOW, resources, route: line(method, template) })).toMatchObject(expected);
   });
 });
 

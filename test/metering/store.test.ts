@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { StoreClock } from '../../src/domain/store-clock.ts';
@@ -58,6 +59,53 @@ describe('in PostgreSQL', () => {
       return Number(row?.['count'] ?? 0);
     },
   }));
+
+  test('collections are given back as the naive twin gives them back, one by one and in batches', async () => {
+    const step = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 4 }));
+    const store = postgresMetering(database.db);
+    await store.lease('c'.repeat(16), []);
+    let run = 0;
+    let counter = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.array(step, { minLength: 1, maxLength: 5 }), { maxLength: 8 }), async (batches) => {
+        const tenant = `twins-${run++}`;
+        const twin = new MemoryStore(Date.now);
+        await twin.lease('c'.repeat(16), []);
+        for (const batch of batches) {
+          const ends = batch.map((name) => ({
+            ...{ holder: 'c'.repeat(16), counter: counter++, held: false, tenant, period: '2026-11', day: '2026-11-21' },
+            ...{ model: '', key: '', user: '', prompt: 0, completion: 0, cached: 0, total: 0, estimated: false, books: false },
+            collections: name === 0 ? (1 as const) : (-1 as const),
+            collection: name === 0 ? undefined : name,
+          }));
+          await Promise.all([store.settle('c'.repeat(16), ends), twin.settle('c'.repeat(16), ends)]);
+        }
+        const [row] = await database.db.query({
+          text: 'select coalesce(max(count), 0)::float8 as count from collection_counts where tenant_id = $1',
+          values: [tenant],
+        });
+        expect(Number(row?.['count'])).toBe(twin.collections.get(tenant) ?? 0);
+      }),
+      { numRuns: 120 },
+    );
+  });
+
+  test('of the names that a tenant removed the last 1,000 are kept, and of its creations the last 100', async () => {
+    await database.db.query({
+      text: `with one as (select 'tenant-of-many' as tenant, jsonb_agg(jsonb_build_object('n', n, 'holder', $1::text, 'counter', 10000000 + n,
+          'held', false, 'tenant_id', 'tenant-of-many', 'period', '2026-11', 'day', '2026-11-21', 'model', '', 'key_id', '', 'user_id', '',
+          'prompt_tokens', 0, 'completion_tokens', 0, 'cached_tokens', 0, 'total_tokens', 0, 'estimated', false, 'books', false,
+          'collections', case when n <= 2300 then 1 else -1 end, 'collection', case when n > 2300 then n end)) as entries
+          from generate_series(1, 3500) n)
+        select metering_settle($1, entries) from one`,
+      values: ['c'.repeat(16)],
+    });
+    expect(await counted(`select count(*) from collection_removals where tenant_id = 'tenant-of-many'`)).toBe(1000);
+    expect(await counted(`select count from collection_counts where tenant_id = 'tenant-of-many'`)).toBe(1100);
+    expect(
+      await counted(`select cardinality(unmatched) as count from collection_counts where tenant_id = 'tenant-of-many'`),
+    ).toBe(100);
+  });
 
   test('what a holder holds is always the sum that its budget says', async () => {
     const [row] = await database.db.query({

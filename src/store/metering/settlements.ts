@@ -39,5 +39,6 @@ function entryOf(settlement: Settlement, n: number): Readonly<Record<string, unk
     estimated,
     books,
     collections: settlement.collections ?? null,
+    collection: settlement.collection ?? null,
   };
 }

@@ -50,11 +50,15 @@ export async function setSpent(trx: Queryable, tenant: TenantId, period: string,
   );
 }
 
-/** Sets how many collections there are. Creations under way are counted when they are answered. */
+/**
+ * Sets how many collections there are. Creations under way are counted when they are answered. Which names were removed is forgotten: each
+ * may be among those that were counted.
+ */
 export async function setCollections(trx: Queryable, tenant: TenantId, count: number): Promise<void> {
   await trx.raw(
     `insert into collection_counts (tenant_id, count) values (:tenant, :count)
-     on conflict (tenant_id) do update set count = excluded.count`,
+     on conflict (tenant_id) do update set count = excluded.count, unmatched = '{}'`,
     { tenant, count },
   );
+  await trx.raw('delete from collection_removals where tenant_id = :tenant', { tenant });
 }

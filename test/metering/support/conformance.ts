@@ -54,6 +54,7 @@ function settlement(holder: string, counter: number, parts: Partial<Settlement>)
     estimated: false,
     books: true,
     collections: undefined,
+    collection: undefined,
     ...parts,
   };
 }
@@ -265,8 +266,21 @@ export function conformance(under: () => StoreUnderTest): void {
 
   describe('collections', () => {
     const ask = (holder: string, counter: number, tenant: string) => ({ holder, counter, tenant, max: 5, ttlMs: 60_000 });
-    const end = (holder: string, counter: number, tenant: string, collections: -1 | 0 | 1) =>
-      settlement(holder, counter, { tenant, held: false, books: false, total: 0, collections });
+    const end = (holder: string, counter: number, tenant: string, collections: -1 | 0 | 1, collection?: number) =>
+      settlement(holder, counter, { tenant, held: false, books: false, total: 0, collections, collection });
+    /** Books creations (`+`) and removals of names (`a`, `b` ...) one after the other, and returns the count after each. */
+    async function counts(...steps: readonly string[]): Promise<number[]> {
+      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const { store } = under();
+      await store.lease(holder, []);
+      const seen: number[] = [];
+      for (const [i, step] of steps.entries()) {
+        const entry = step === '+' ? end(holder, i, tenant, 1) : end(holder, i, tenant, -1, step.charCodeAt(0));
+        await store.settle(holder, [entry]);
+        seen.push(await under().collections(tenant));
+      }
+      return seen;
+    }
 
     test('are never too many, though many are created at once', async () => {
       const [tenant, holder] = [fresh('t'), fresh('h')];
@@ -289,6 +303,32 @@ export function conformance(under: () => StoreUnderTest): void {
       await store.settle(holder, [end(holder, 8, tenant, -1), end(holder, 8, tenant, -1)]);
       expect(await under().collections(tenant)).toBe(2);
       expect(await store.reserveCollection(ask(holder, 9, tenant))).toBe(true);
+    });
+
+    test('are given back once per name, however often the platform says that it removed them', async () => {
+      expect(await counts('+', '+', '+', 'a', 'a', 'a', 'b', 'a', 'b')).toEqual([1, 2, 3, 2, 2, 2, 1, 1, 1]);
+    });
+
+    test('are given back again when they were created and removed again', async () => {
+      expect(await counts('+', 'a', '+', 'a', 'a', '+', '+', 'a')).toEqual([1, 0, 1, 0, 0, 1, 2, 1]);
+    });
+
+    test('are not given back again for creations that another removal was matched with, or that are older', async () => {
+      // A script that removes a name that never exists beside the one that it creates again.
+      const script = ['a', 'ghost', '+'];
+      expect(await counts('+', '+', '+', '+', ...script, ...script, ...script)).toEqual([1, 2, 3, 4, 3, 2, 3, 2, 2, 3, 2, 2, 3]);
+    });
+
+    test('are given back in the order in which a batch tells of them', async () => {
+      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const { store } = under();
+      await store.lease(holder, []);
+      const steps: (-1 | 1)[] = [1, 1, -1, -1, 1, -1, -1];
+      await store.settle(
+        holder,
+        steps.map((step, i) => end(holder, i, tenant, step, step < 0 ? 9 : undefined)),
+      );
+      expect(await under().collections(tenant)).toBe(1);
     });
 
     test('are not fewer than none', async () => {

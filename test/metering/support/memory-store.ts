@@ -36,6 +36,8 @@ export class MemoryStore implements MeteringStore {
   readonly budgets = new Map<string, BudgetRow>();
   readonly collections = new Map<string, number>();
   readonly creations = new Map<string, Creation>();
+  /** By tenant: each collection that counts, as the number of its creation; and the names that were given back, with the last number by then. */
+  readonly #counted = new Map<string, { created: number; readonly live: number[]; readonly removed: Map<number, number> }>();
   /** Requests booked, and their tokens, by tenant. */
   readonly usage = new Map<string, { requests: number; tokens: number; estimated: number }>();
   readonly #holders = new Map<string, { seenMs: number; turn: number }>();
@@ -69,6 +71,7 @@ export class MemoryStore implements MeteringStore {
       usage,
       holders: this.#holders,
       settled: this.#settled,
+      counted: this.#counted,
     });
     return () => {
       refill(this.windows, kept.windows);
@@ -77,6 +80,7 @@ export class MemoryStore implements MeteringStore {
       refill(this.creations, kept.creations);
       refill(this.usage, kept.usage);
       refill(this.#holders, kept.holders);
+      refill(this.#counted, kept.counted);
       this.#settled.clear();
       for (const id of kept.settled) this.#settled.add(id);
       this.#news.length = 0;
@@ -142,9 +146,7 @@ export class MemoryStore implements MeteringStore {
       this.#settled.add(`${holder} ${counter}`);
       booked += 1;
       if (settlement.books) this.#book(settlement);
-      if (collections !== undefined) {
-        this.collections.set(tenant, Math.max(0, (this.collections.get(tenant) ?? 0) + collections));
-      }
+      if (collections !== undefined) this.#count(tenant, collections, settlement.collection ?? 0);
       if (held && holder !== settler) this.#news.push({ id: ++this.#lastNews, holder, counter, total });
     }
     return Promise.resolve({ booked, unknownHolders: [...unknownHolders] });
@@ -191,6 +193,22 @@ export class MemoryStore implements MeteringStore {
     }
     for (const [id, { expiresMs }] of this.creations) if (expiresMs < this.#now()) this.creations.delete(id);
     return Promise.resolve({ holds, removed: holds, more: false });
+  }
+
+  /** Each removal takes the place of the oldest creation that may have been its name's. */
+  #count(tenant: string, change: -1 | 0 | 1, name: number): void {
+    const counted = this.#counted.get(tenant) ?? { created: 0, live: [], removed: new Map<number, number>() };
+    this.#counted.set(tenant, counted);
+    if (change > 0) counted.live.push(++counted.created);
+    else if (change < 0) {
+      const since = counted.removed.get(name) ?? 0;
+      const at = counted.live.findIndex((number) => number > since);
+      if (at >= 0) {
+        counted.live.splice(at, 1);
+        counted.removed.set(name, counted.created);
+      }
+    }
+    this.collections.set(tenant, counted.live.length);
   }
 
   #book({ tenant, period, total, estimated }: Settlement): void {

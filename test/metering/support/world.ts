@@ -54,7 +54,7 @@ export function askOf(parts: Partial<AdmitAsk>): AdmitAsk {
     monthlyTokens: undefined,
     timezone: undefined,
     createsCollection: false,
-    removesCollection: false,
+    removedCollection: undefined,
     maxCollections: undefined,
     ...parts,
   };

@@ -1,0 +1,110 @@
+/**
+ * What a rate of its own costs each of many keys, of which each is used a few times a second: the throughput of warm chat checks beside
+ * that of as many keys without a rate, on one server, and how many checks of a key wait for a lease in one window.
+ */
+
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { text as consume } from 'node:stream/consumers';
+import type pg from 'pg';
+import { chatBody, encodeFrame, writeFrames } from './frames.ts';
+import { keyText, populate } from './population.ts';
+import { openWorld } from './server-under-test.ts';
+import { buildLoad, type LoadResult, median, printTable, type Row, runLoad, scratch } from './stack.ts';
+
+const KEYS = 2500;
+const TENANTS = 100;
+const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 7);
+const CALLS = Number(process.env['BENCH_CALLS'] ?? 60_000);
+/** Requests a minute: several times what a key uses here, so that none is refused. */
+const LIMIT = Number(process.env['BENCH_LIMITS_KEY_RPM'] ?? 6000);
+const WINDOW_MS = 60_000;
+const WARM = 4000;
+/** Of the run without rates. */
+const LEAST_THROUGHPUT = 0.95;
+/** Checks that wait, of a key in a window. */
+const MOST_WAITS = 1;
+
+/** The second half of the keys has a rate of its own. */
+async function limit(client: pg.Client): Promise<void> {
+  await populate(client, { tenants: TENANTS, keys: 2 * KEYS, usable: 2 * KEYS });
+  const limited = Array.from({ length: KEYS }, (_, i) => keyIdOf(KEYS + i));
+  await client.query('update api_keys set rate_limit_rpm = $2 where id = any ($1)', [limited, LIMIT]);
+}
+
+/** As `populate` makes them. */
+function keyIdOf(index: number): string {
+  return `key_${index.toString(16).padStart(26, '0')}`;
+}
+
+interface Subject {
+  readonly name: string;
+  readonly frames: string;
+  readonly results: LoadResult[];
+}
+
+export async function ownRates(): Promise<{ readonly rows: readonly Row[]; readonly broken: readonly string[] }> {
+  const directory = scratch();
+  const load = buildLoad(directory);
+  const body = chatBody('llama-3-8b');
+  await using world = await openWorld(join(directory, 'world'), limit);
+  await using stack = new AsyncDisposableStack();
+  const server = await world.start();
+  stack.defer(() => server.stop());
+  const subject = (name: string, from: number): Subject => {
+    const frames = join(directory, `own-${from}.bin`);
+    const chat = (i: number): Buffer =>
+      encodeFrame({ method: 'POST', path: '/v1/chat/completions', authorization: `Bearer ${keyText(from + i)}`, body });
+    writeFrames(
+      frames,
+      Array.from({ length: KEYS }, (_, i) => chat(i)),
+    );
+    return { name, frames, results: [] };
+  };
+  const plain = subject('without a rate', 0);
+  const own = subject('a rate of its own for each key', KEYS);
+  for (const { frames } of [plain, own]) runLoad(load, server.grpc, frames, { calls: CALLS, warm: KEYS });
+  const windows = new Set<number>();
+  let waits = 0;
+  for (let round = 0; round < ROUNDS; round++) {
+    plain.results.push(runLoad(load, server.grpc, plain.frames, { calls: CALLS, warm: WARM }));
+    const before = await waited(server.admin);
+    const beganMs = Date.now();
+    own.results.push(runLoad(load, server.grpc, own.frames, { calls: CALLS, warm: WARM }));
+    for (let at = Math.floor(beganMs / WINDOW_MS); at <= Math.floor(Date.now() / WINDOW_MS); at++) windows.add(at);
+    waits += (await waited(server.admin)) - before;
+  }
+  const ratio = median(own.results.map((result, i) => result.per_s / (plain.results[i]?.per_s ?? Number.NaN)));
+  const waitsEach = waits / (KEYS * windows.size);
+  const rows = [plain, own].map(
+    (each): Row => ({
+      [`warm chat check, ${KEYS} keys`]: each.name,
+      'checks/s': Math.round(median(each.results.map(({ per_s }) => per_s))),
+      'of the first': each === plain ? '1' : ratio.toFixed(3),
+      'p99 us under load': Math.round(median(each.results.map(({ p99_us }) => p99_us))),
+      'waits per key and window': each === plain ? '' : waitsEach.toFixed(3),
+      refused: each.results.reduce((sum, result) => sum + refusedOf(result), 0),
+    }),
+  );
+  printTable(
+    `A rate of its own for each of ${KEYS} keys, ${LIMIT} requests a minute; medians of ${ROUNDS} rounds, ratio round by round, ` +
+      `${windows.size} windows. Goals: ${LEAST_THROUGHPUT} of the throughput, ${MOST_WAITS} wait`,
+    rows,
+  );
+  const broken: string[] = [];
+  if (ratio < LEAST_THROUGHPUT) broken.push(`a rate of each key: ${ratio.toFixed(3)} of the throughput`);
+  if (waitsEach > MOST_WAITS) broken.push(`a rate of each key: ${waitsEach.toFixed(2)} waits per key and window`);
+  return { rows, broken };
+}
+
+async function waited(admin: string): Promise<number> {
+  // A connection of its own: one that was kept has been closed unseen while this process waited for the load.
+  const [answer] = (await once(get(`http://${admin}/metrics`, { agent: false }), 'response')) as [IncomingMessage];
+  const text = await consume(answer);
+  return Number(/^postern_rate_waited_total (\S+)$/m.exec(text)?.[1] ?? 0);
+}
+
+function refusedOf({ codes, failed }: LoadResult): number {
+  return Object.entries(codes).reduce((sum, [code, count]) => (code === '0' ? sum : sum + count), failed);
+}
