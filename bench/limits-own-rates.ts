@@ -11,7 +11,7 @@ import type pg from 'pg';
 import { chatBody, encodeFrame, writeFrames } from './frames.ts';
 import { keyText, populate } from './population.ts';
 import { openWorld } from './server-under-test.ts';
-import { buildLoad, type LoadResult, median, printTable, type Row, runLoad, scratch } from './stack.ts';
+import { buildLoad, type LoadResult, median, printTable, processorMs, type Row, runLoad, scratch } from './stack.ts';
 
 const KEYS = 2500;
 const TENANTS = 100;
@@ -42,6 +42,8 @@ interface Subject {
   readonly name: string;
   readonly frames: string;
   readonly results: LoadResult[];
+  /** What the server computed for a check, in microseconds of processor time: other programs on the machine change it less. */
+  readonly processorUs: number[];
 }
 
 export async function ownRates(): Promise<{ readonly rows: readonly Row[]; readonly broken: readonly string[] }> {
@@ -60,21 +62,26 @@ export async function ownRates(): Promise<{ readonly rows: readonly Row[]; reado
       frames,
       Array.from({ length: KEYS }, (_, i) => chat(i)),
     );
-    return { name, frames, results: [] };
+    return { name, frames, results: [], processorUs: [] };
   };
   const plain = subject('without a rate', 0);
   const own = subject('a rate of its own for each key', KEYS);
-  for (const { frames } of [plain, own]) runLoad(load, server.grpc, frames, { calls: CALLS, warm: KEYS });
+  /** The windows in which keys with a rate were used. */
   const windows = new Set<number>();
-  let waits = 0;
-  for (let round = 0; round < ROUNDS; round++) {
-    plain.results.push(runLoad(load, server.grpc, plain.frames, { calls: CALLS, warm: WARM }));
-    const before = await waited(server.admin);
-    const beganMs = Date.now();
-    own.results.push(runLoad(load, server.grpc, own.frames, { calls: CALLS, warm: WARM }));
-    for (let at = Math.floor(beganMs / WINDOW_MS); at <= Math.floor(Date.now() / WINDOW_MS); at++) windows.add(at);
-    waits += (await waited(server.admin)) - before;
+  const run = (each: Subject, warm: number): LoadResult => {
+    const [beganMs, usedMs] = [Date.now(), processorMs(server.pid)];
+    const result = runLoad(load, server.grpc, each.frames, { calls: CALLS, warm });
+    each.processorUs.push(((processorMs(server.pid) - usedMs) * 1000) / (CALLS + warm));
+    if (each === own)
+      for (let at = Math.floor(beganMs / WINDOW_MS); at <= Math.floor(Date.now() / WINDOW_MS); at++) windows.add(at);
+    return result;
+  };
+  for (const each of [plain, own]) {
+    run(each, KEYS);
+    each.processorUs.length = 0;
   }
+  for (let round = 0; round < ROUNDS; round++) for (const each of [plain, own]) each.results.push(run(each, WARM));
+  const waits = await waited(server.admin);
   const ratio = median(own.results.map((result, i) => result.per_s / (plain.results[i]?.per_s ?? Number.NaN)));
   const waitsEach = waits / (KEYS * windows.size);
   const rows = [plain, own].map(
@@ -82,6 +89,7 @@ export async function ownRates(): Promise<{ readonly rows: readonly Row[]; reado
       [`warm chat check, ${KEYS} keys`]: each.name,
       'checks/s': Math.round(median(each.results.map(({ per_s }) => per_s))),
       'of the first': each === plain ? '1' : ratio.toFixed(3),
+      'processor us per check': median(each.processorUs).toFixed(1),
       'p99 us under load': Math.round(median(each.results.map(({ p99_us }) => p99_us))),
       'waits per key and window': each === plain ? '' : waitsEach.toFixed(3),
       refused: each.results.reduce((sum, result) => sum + refusedOf(result), 0),

@@ -5,8 +5,10 @@ import { newCounts } from '../../src/metering/counts.ts';
 import type { RateAsk } from '../../src/metering/ports.ts';
 import { MAX_ASKS } from '../../src/metering/rate-batch.ts';
 import { MAX_LOOKED_AHEAD, RateLeases } from '../../src/metering/rate-leases.ts';
+import { RateSubject } from '../../src/metering/rate-subject.ts';
 import { RateSubjects } from '../../src/metering/rate-subjects.ts';
-import { RateWorld, WINDOW_MS } from './support/rate-world.ts';
+import { rateSliceOf } from '../../src/metering/slices.ts';
+import { RateWorld, settle, WINDOW_MS } from './support/rate-world.ts';
 
 const SUBJECTS = ['tenant:a', 'key:k'];
 
@@ -235,6 +237,54 @@ class Crowd {
     return Math.max(0, ...this.batches.map((asks) => asks.length));
   }
 }
+
+describe('a slice', () => {
+  test('is at least the smaller of 64 requests and 4 % of the limit, and at most 4 %, of all processes together', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 100_000 }),
+        fc.integer({ min: 1, max: 64 }),
+        fc.array(fc.nat({ max: 2000 }), { maxLength: 5 }),
+        (limit, holders, load) => {
+          const subject = new RateSubject('key:k', 0, () => undefined);
+          subject.limit = limit;
+          let now = 0;
+          for (const requests of load) {
+            subject.demand.note(requests);
+            now += 500;
+            subject.demand.within(1, now);
+          }
+          const slice = rateSliceOf(subject, holders, now);
+          expect(slice * holders).toBeLessThanOrEqual(0.04 * limit);
+          expect(slice).toBeGreaterThanOrEqual(Math.floor(Math.min(64, 0.04 * limit) / holders));
+        },
+      ),
+    );
+  });
+
+  test('that a check waited for lasts: a key waits once in a window at most, whatever its pace', async () => {
+    const KEYS = 40;
+    const crowd = new Crowd(60_000);
+    const waits = new Map<string, number>();
+    for (let tick = 0; tick < 1800; tick++) {
+      const window = Math.floor(crowd.nowMs / 60_000);
+      // From one request every 20 s to ten a second.
+      for (let key = 0; key < KEYS; key++) {
+        const everyTicks = Math.max(1, 200 - 5 * key);
+        if ((tick + 7 * key) % everyTicks !== 0) continue;
+        const before = crowd.leases.stats.waiting;
+        crowd.use(key);
+        if (crowd.leases.stats.waiting > before) waits.set(`${key} ${window}`, (waits.get(`${key} ${window}`) ?? 0) + 1);
+      }
+      // The store answers before time passes, so nothing is known yet of a new key's pace.
+      await settle();
+      await crowd.tick();
+    }
+    expect(waits.size).toBeGreaterThan(0);
+    expect(Math.max(...waits.values())).toBe(1);
+    expect(crowd.refused).toBe(0);
+  });
+});
 
 describe('many limited subjects', () => {
   /** A border lies between: the windows of one subject are not divided. */
