@@ -320,6 +320,29 @@ describe('a limit of collections', () => {
   });
 });
 
+describe('after a fail-over to a standby that lagged', () => {
+  it('the server learns anew what it holds, and gives back what the standby had not heard that it gave back', async () => {
+    const { id, key } = await tenant({ quotas: { monthly_tokens: 1_000_000 } });
+    expect((await ask(key, CHAT, { messages })).status).toBe(200);
+    await usageOf(id, 1);
+    // As if a hold of 300,000 tokens had been given back within the lag.
+    const [row] = await database.db.query({
+      text: `with hold as (update token_holds set held = held + 300000 where tenant_id = $1 returning 1)
+        update token_budgets set held = held + 300000 where tenant_id = $1 and exists (select from hold) returning held::float8 as held`,
+      values: [id],
+    });
+    expect(row?.['held']).toBeGreaterThanOrEqual(300_000);
+    await database.db.query({ text: 'update feed_state set epoch = gen_random_uuid()' });
+    await eventually('it is given back', async () => {
+      const [now] = await database.db.query({
+        text: 'select held::float8 as held from token_budgets where tenant_id = $1',
+        values: [id],
+      });
+      return Number(now?.['held']) < 100_000;
+    });
+  });
+});
+
 describe('told to stop', () => {
   it('the server books what ended while it stopped', async () => {
     const { id, key } = await tenant({ quotas: { monthly_tokens: 100_000 } });
