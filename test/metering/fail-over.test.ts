@@ -97,7 +97,7 @@ describe('a monthly quota, after a fail-over to a standby that lagged', () => {
               else {
                 const [request] = world.running.splice(step.which % Math.max(1, world.running.length), 1);
                 if (request === undefined) continue;
-                const total = Math.floor((world.ids.read(request.reservation)?.tokens ?? 0) * step.share);
+                const total = Math.floor((world.ids.read(request.reservation)?.answer ?? 0) * step.share);
                 spent += total;
                 world.end(step.process, request, { total });
               }
@@ -177,7 +177,7 @@ describe('the end of a request, after a fail-over to a standby that lagged', () 
       Math.floor(world.nowMs / 60_000),
       'usage',
       0,
-      10,
+      { prompt: 0, answer: 10 },
     );
     world.end(0, { reservation: id, tenant: 'acme', process: undefined, admittedMs: 0, sinceMs: 0 }, { total: 7 });
     await world.live(13_000);
@@ -249,9 +249,10 @@ describe('in PostgreSQL', () => {
             model: 'm',
             usage,
             status: 200,
-            requestBytes: 0,
             responseBytes: 0,
-          };
+            textBytes: 0,
+            upstream: 'answered',
+          } as const;
           processes[round % 2]?.limits.settle(end);
         }
         for (const { limits } of processes) await limits.tick();
