@@ -957,7 +957,7 @@ export interface Paths {
       readonly query?: {
         /** Rows of one page; 50 unless told. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before. */
+        /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
       } | undefined;
       readonly answers: {
@@ -1005,7 +1005,7 @@ export interface Paths {
       readonly query?: {
         /** Rows of one page; 50 unless told. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before. */
+        /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
@@ -1116,7 +1116,7 @@ export interface Paths {
       readonly query?: {
         /** Rows of one page; 50 unless told. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before. */
+        /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
@@ -1180,7 +1180,7 @@ export interface Paths {
       readonly query?: {
         /** Rows of one page; 50 unless told. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before. */
+        /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
       } | undefined;
       readonly answers: {
@@ -1222,7 +1222,7 @@ export interface Paths {
       readonly query?: {
         /** Rows of one page; 50 unless told. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before. */
+        /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
@@ -1286,7 +1286,7 @@ export interface Paths {
       readonly query?: {
         /** Rows of one page; 50 unless told. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before. */
+        /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
       } | undefined;
       readonly answers: {
@@ -1369,7 +1369,7 @@ export interface Paths {
       readonly query?: {
         /** Rows of one page; 50 unless told. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before. */
+        /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
@@ -1443,7 +1443,7 @@ export interface Paths {
       readonly query?: {
         /** Rows of one page; 50 unless told. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before. */
+        /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
@@ -1472,7 +1472,7 @@ export interface Paths {
       readonly query?: {
         /** Rows of one page; 50 unless told. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before. */
+        /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
@@ -1527,7 +1527,7 @@ export interface Paths {
       readonly query?: {
         /** Rows of one page; 50 unless told. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before. */
+        /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
@@ -1568,7 +1568,7 @@ export interface Paths {
       readonly query?: {
         /** Rows of one page; 50 unless told. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before. */
+        /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
       } | undefined;
       readonly body: WhoCanRequest;

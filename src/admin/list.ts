@@ -2,12 +2,14 @@
 
 import { createHash } from 'node:crypto';
 import { Refusal } from '../domain/errors.ts';
-import type { Page, TenantScope } from '../store/queries/rows.ts';
+import type { Page, PageRows, TenantScope } from '../store/queries/rows.ts';
 import type { Caller } from './caller.ts';
 import { canonicalJson } from './canonical-json.ts';
 
 export const DEFAULT_LIMIT = 50;
 export const MAX_LIMIT = 200;
+/** Most bytes of the rows of one page, as JSON; a page shows one row at least, however large that is. */
+export const MAX_PAGE_BYTES = 1024 * 1024;
 
 export interface ListQuery {
   readonly limit?: number;
@@ -36,23 +38,37 @@ export async function paged<Row, T>(
   caller: Caller,
   name: string,
   query: ListQuery,
-  fetch: (page: Page) => Promise<readonly Row[]>,
+  fetch: (page: Page) => Promise<readonly Row[] | PageRows<Row>>,
   position: (row: Row) => readonly string[],
   show: (row: Row) => T,
 ): Promise<List<T>> {
   const limit = query.limit ?? DEFAULT_LIMIT;
   const binding = bindingOf(caller, name, query);
   const after = query.cursor === undefined ? undefined : readCursor(binding, query.cursor);
-  const rows = await fetch({ after, take: limit + 1 });
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  const more = rows.length > limit && last !== undefined;
-  return {
-    object: 'list',
-    data: shown.map(show),
-    has_more: more,
-    next_cursor: more ? writeCursor(binding, position(last)) : null,
-  };
+  const fetched = await fetch({ after, take: limit + 1, maxBytes: MAX_PAGE_BYTES });
+  const { rows, more: moreStored } = 'more' in fetched ? fetched : { rows: fetched, more: fetched.length > limit };
+  const data = fitting(rows.slice(0, limit), show);
+  const last = rows[data.length - 1];
+  const more = (moreStored || data.length < rows.length) && last !== undefined;
+  return { object: 'list', data, has_more: more, next_cursor: more ? writeCursor(binding, position(last)) : null };
+}
+
+/** Shows the first rows, up to the one that would take the page past its bytes; one at least. */
+function fitting<Row, T>(rows: readonly Row[], show: (row: Row) => T): readonly T[] {
+  const data: T[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    const shown = show(row);
+    bytes += jsonBytes(shown);
+    if (bytes > MAX_PAGE_BYTES && data.length > 0) break;
+    data.push(shown);
+  }
+  return data;
+}
+
+/** Returns the bytes that a value takes in an answer, with the comma behind it. */
+export function jsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value)) + 1;
 }
 
 export interface Cursors {

@@ -131,7 +131,7 @@ async function renewKey(
   const secret = makeApiKey(parts.random);
   const page = { after: undefined, take: KEYS_LOOKED_THROUGH };
   const filter = { status: 'active', ...(owner === undefined ? {} : { userId: owner }) } as const;
-  const keys = await listKeys(parts.db.knex, scope(tenant), filter, page, now);
+  const { rows: keys } = await listKeys(parts.db.knex, scope(tenant), filter, page, now);
   const present = keys.find(({ description }) => description === KEY_DESCRIPTION);
   const id = present?.id ?? makeId('key', parts.now(), parts.random(10));
   const key: NewKey = {

@@ -38,6 +38,8 @@ export interface Callers {
   readonly caller: Caller;
   /** The same caller in the tenant that the body's `tenant_id` names; the same refusals as for X-Tenant-ID. */
   readonly callerIn: (tenantId: string | undefined) => Promise<Caller>;
+  /** Admits the caller again, as it is now: for answers that take long. Rejects as the request would be rejected now. */
+  readonly again: () => Promise<Caller>;
 }
 
 export type CallerAsk<Body, Query> = Ask<Body, Query> & Callers;
@@ -57,7 +59,7 @@ export interface Answer {
   readonly body?: unknown;
   /** Sent as it is, instead of `body`. */
   readonly file?: Bytes;
-  /** Sent piece by piece, instead of `body`, as fast as the client takes it. Stopped when the client goes away. */
+  /** Sent piece by piece, instead of `body`, as fast as the client takes it. Ended when the client goes away. */
   readonly stream?: TextStream;
   readonly headers?: Readonly<Record<string, string | string[]>>;
 }
@@ -71,7 +73,10 @@ export interface Bytes {
 export interface TextStream {
   /** Its media type. */
   readonly type: string;
+  /** If they throw, the answer breaks off after the last piece, so that no client takes it for whole. */
   readonly pieces: AsyncIterable<string>;
+  /** The answer breaks off after that, in milliseconds. */
+  readonly longestMs: number;
 }
 
 /** The schema of a request without a body, or of a route without query parameters. */

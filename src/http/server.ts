@@ -1,7 +1,6 @@
 /** The HTTP door: reads requests strictly, lets callers in, runs routes, and writes every error in one shape. */
 
 import type { Socket } from 'node:net';
-import { Readable } from 'node:stream';
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -25,6 +24,7 @@ import { type AppliedEverywhere, withPreference } from './prefer.ts';
 import { problemOf } from './problems.ts';
 import type { Answer, Callers, RawAsk, Route } from './route.ts';
 import { forwardedScheme } from './scheme.ts';
+import { sendStream } from './streams.ts';
 import { runOnTerms } from './terms.ts';
 
 export interface HttpParts {
@@ -159,13 +159,19 @@ async function admit(parts: HttpParts, route: Route, request: FastifyRequest): P
   if (route.access === 'public') return { incoming, callers: undefined };
   const { access } = route;
   const enter = (named: NamedTenant | undefined): Promise<Caller> => authenticate(parts.live, incoming, access, named);
-  const caller = await enter(route.takesTenant ? tenantParameter(request) : undefined);
-  if (route.writes) refuseRotated(caller.principal);
-  if (access !== 'any' && access !== 'use-case') authorize(caller, access);
+  const named = route.takesTenant ? tenantParameter(request) : undefined;
+  const allowed = (caller: Caller): Caller => {
+    if (access !== 'any' && access !== 'use-case') authorize(caller, access);
+    return caller;
+  };
+  const entered = await enter(named);
+  if (route.writes) refuseRotated(entered.principal);
+  const caller = allowed(entered);
   return {
     incoming,
     callers: {
       caller,
+      again: async () => allowed(await authenticate(parts.live, { ...incoming, nowMs: parts.now() }, access, named)),
       callerIn: async (tenantId) => (tenantId === undefined ? caller : enter({ text: tenantId, every: false })),
     },
   };
@@ -227,11 +233,7 @@ function queryOf(request: FastifyRequest): Readonly<Record<string, unknown>> {
 function send(answer: Answer, reply: FastifyReply): FastifyReply {
   reply.status(answer.status).headers(answer.headers ?? {});
   if (answer.file !== undefined) return reply.type(answer.file.type).send(answer.file.bytes);
-  if (answer.stream !== undefined) {
-    // The framework would read the whole stream to throw it away.
-    const pieces = reply.request.method === 'HEAD' ? [] : answer.stream.pieces;
-    return reply.type(answer.stream.type).send(Readable.from(pieces));
-  }
+  if (answer.stream !== undefined) return sendStream(answer.stream, reply);
   return answer.body === undefined ? reply.send() : reply.type('application/json').send(JSON.stringify(answer.body));
 }
 

@@ -12,6 +12,7 @@ export async function runOnTerms(route: Route, ask: RawAsk, callers: Callers | u
   const on = (caller: Caller): Caller => ({ ...caller, ...terms });
   const answer = await route.run(ask, {
     caller: on(callers.caller),
+    again: callers.again,
     callerIn: async (tenantId) => on(await callers.callerIn(tenantId)),
   });
   const shown = route.answers[answer.status]?.headers?.includes('etag') === true ? tagged(answer) : answer;

@@ -4,6 +4,7 @@ import { refresh as refreshToken } from '../../src/admin/auth/refresh.ts';
 import { Fault } from '../../src/domain/errors.ts';
 import { makeId, type UserId } from '../../src/domain/ids.ts';
 import { refreshDigest } from '../../src/identity/refresh.ts';
+import { MAX_REFRESHES } from '../../src/store/queries/sessions.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { addPerson, auditOf, clear, everythingStored, PASSWORD } from './people.ts';
 import { bearer, type Reply, refreshTokenOf, type Stand, startStand } from './stand.ts';
@@ -248,6 +249,14 @@ describe('a refresh token is good', () => {
     expect(rows).toEqual([{ days: 30 }]);
     await stand.db.knex.raw(`update sessions set expires_at = clock_timestamp() - interval '1 second'`);
     expectRefused(await refresh(refreshTokenOf(first)));
+  });
+
+  test('for 50,000 refreshes at most, because each use is kept', async () => {
+    const last = await refresh(refreshTokenOf(await login()));
+    await stand.db.knex.raw('update sessions set refreshes = ?', [MAX_REFRESHES - 1]);
+    const beyond = await refresh(refreshTokenOf(last));
+    expect(beyond.status).toBe(200);
+    expectRefused(await refresh(refreshTokenOf(beyond)));
   });
 
   test('while its user is active', async () => {

@@ -3,6 +3,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { UserId } from '../../src/domain/ids.ts';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
+import { MAX_SESSIONS } from '../../src/store/queries/sessions.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { addPerson, auditOf, clear, PASSWORD } from './people.ts';
 import { bearer, fromAddress, type Reply, refreshTokenOf, type Stand, startStand } from './stand.ts';
@@ -52,6 +53,34 @@ async function alive(reply: Reply): Promise<readonly [boolean, boolean]> {
 }
 
 const outcome = (reply: Reply): string => `${reply.status} ${String(reply.json['code'] ?? '')}`.trim();
+
+describe('the number of active sessions of one user', () => {
+  test('is 1,000: a login beyond ends the one that was not used for longest, and no other', async () => {
+    const [oldest, other] = [await login(), await login()];
+    await stand.db.knex.raw(`update sessions set last_used_at = clock_timestamp() - interval '2 hours' where id = ?`, [
+      await idOf(oldest),
+    ]);
+    await stand.db.query({
+      text: `insert into sessions (id, user_id, expires_at, last_used_at)
+        select 'ses_' || lpad(n::text, 26, '0'), $1, clock_timestamp() + interval '1 day', clock_timestamp() - interval '1 hour'
+        from generate_series(1, $2::int) n`,
+      values: [ada, MAX_SESSIONS - 2],
+    });
+    expect((await stand.get('/v1/auth/me', bearer(oldest))).status).toBe(200);
+    const newest = await login();
+    await stand.parts.feed.catchUp();
+    expect([await alive(oldest), await alive(other), await alive(newest)]).toEqual([
+      [false, false],
+      [true, true],
+      [true, true],
+    ]);
+    const { rows } = await stand.db.knex.raw<{ rows: { active: number }[] }>(
+      'select count(*)::int as active from sessions where user_id = ? and ended_at is null',
+      [ada],
+    );
+    expect(rows[0]?.active).toBe(MAX_SESSIONS);
+  });
+});
 
 describe('the list of sessions', () => {
   test("shows one's own active ones, the newest first, with where they were begun and which one asks", async () => {

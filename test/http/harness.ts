@@ -81,6 +81,8 @@ export interface HarnessOptions {
   readonly onUntrustedForwarding?: (peer: string) => void;
   /** Whose usage comes by events; all unless told. */
   readonly metersItself?: (tenant: string) => boolean;
+  /** Of the API; milliseconds since the epoch. Default: the system's clock. */
+  readonly now?: () => number;
   /** None unless told. */
   readonly directory?: DirectoryRoom;
   /** Stands between the listener and the credential cache. */
@@ -93,7 +95,7 @@ const SECRET_KEY = 'a secret key of tests that is long enough';
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
   const fresh = await freshDatabase();
   const { db } = fresh;
-  const { metersItself = () => true } = options;
+  const { metersItself = () => true, now = Date.now } = options;
   await db.knex.raw(`insert into tenants (id, name) values ('default', 'Platform') on conflict do nothing`);
   const keys = new SigningKeys({
     store: signingKeyStore(db),
@@ -125,7 +127,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     db,
     feed,
     flush: () => live.forget(),
-    now: Date.now,
+    now,
     random,
     passwords,
     tokens,
@@ -144,7 +146,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const check = holdAgainstDescription(api);
   const doors = {
     live: options.resolver?.(live) ?? live,
-    now: Date.now,
+    now,
     random,
     trusted: trustProxies(options.trustedProxies ?? []),
     onUntrustedForwarding: options.onUntrustedForwarding ?? (() => undefined),

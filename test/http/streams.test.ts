@@ -9,7 +9,7 @@ import { NOTHING, publicRoute } from '../../src/http/route.ts';
 import { createHttp } from '../../src/http/server.ts';
 import { send } from '../support/http.ts';
 
-async function serve(pieces: () => AsyncIterable<string>): Promise<string> {
+async function serve(pieces: () => AsyncIterable<string>, longestMs = 60_000): Promise<string> {
   const route = publicRoute({
     method: 'GET',
     path: '/pieces',
@@ -19,7 +19,7 @@ async function serve(pieces: () => AsyncIterable<string>): Promise<string> {
     query: NOTHING,
     answers: { 200: { description: 'Pieces.' } },
     refusals: [],
-    handler: async () => ({ status: 200, stream: { type: 'text/plain; charset=utf-8', pieces: pieces() } }),
+    handler: async () => ({ status: 200, stream: { type: 'text/plain; charset=utf-8', pieces: pieces(), longestMs } }),
   });
   const unused = () => Promise.reject(new Error('nobody is asked who calls'));
   const http = createHttp(
@@ -68,6 +68,45 @@ test('are not made for HEAD, which shows their headers', async () => {
   });
   const answer = await send(url, { method: 'HEAD', path: '/pieces' });
   expect([answer.status, answer.headers['content-type'], answer.body, made]).toEqual([200, 'text/plain; charset=utf-8', '', 0]);
+});
+
+/** Reads what a connection holds when its reader begins late. */
+async function readLate(url: string, wait: (answer: IncomingMessage) => Promise<void>) {
+  const asked = request(`${url}/pieces`, { agent: false });
+  asked.end();
+  const [answer]: IncomingMessage[] = await once(asked, 'response');
+  if (answer === undefined) throw new Error('no answer');
+  answer.on('error', () => undefined);
+  await wait(answer);
+  let bytes = 0;
+  answer.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+  });
+  await new Promise((resolve) => answer.on('close', resolve));
+  return { bytes, whole: answer.complete };
+}
+
+test('that break off come as far as they were made, to a slow reader too', async () => {
+  const PIECES = 100;
+  const url = await serve(async function* () {
+    for (let i = 0; i < PIECES; i++) yield 'x'.repeat(200_000);
+    throw new Error('the source has gone');
+  });
+  const late = await readLate(url, () => new Promise((resolve) => setImmediate(resolve)));
+  expect(late).toEqual({ bytes: PIECES * 200_000, whole: false });
+});
+
+test('break off after their longest duration, though nobody reads them', async () => {
+  const ended = Promise.withResolvers<void>();
+  const url = await serve(async function* () {
+    try {
+      for (;;) yield 'x'.repeat(200_000);
+    } finally {
+      ended.resolve();
+    }
+  }, 300);
+  const late = await readLate(url, () => ended.promise);
+  expect(late.whole).toBe(false);
 });
 
 test('that break off in the middle are seen to be broken, not taken for whole', async () => {

@@ -173,12 +173,10 @@ describe('the end of a request, after a fail-over to a standby that lagged', () 
   test('of a reservation that no process of the installation issued is given up, and counted as unknown', async () => {
     const world = new World(1, () => 5);
     await world.live(200);
-    const { id } = new ReservationIds(Buffer.alloc(16, 7), 'f'.repeat(16)).issue(
-      Math.floor(world.nowMs / 60_000),
-      'usage',
-      0,
-      { prompt: 0, answer: 10 },
-    );
+    const { id } = new ReservationIds(Buffer.alloc(16, 7), 'f'.repeat(16)).issue(Math.floor(world.nowMs / 60_000), 'usage', 0, {
+      prompt: 0,
+      answer: 10,
+    });
     world.end(0, { reservation: id, tenant: 'acme', process: undefined, admittedMs: 0, sinceMs: 0 }, { total: 7 });
     await world.live(13_000);
     const { unknown, settlementsWaiting, settled } = world.processes[0]?.limits.stats ?? {};

@@ -407,7 +407,7 @@ describe('keys', () => {
       fc.asyncProperty(scopes, filters, fc.integer({ min: 1, max: 200 }), async (scope, { userId: n, ...rest }, size) => {
         const owner = n === undefined ? undefined : owners[n];
         const filter: KeyFilter = owner === undefined ? rest : { ...rest, userId: owner };
-        const found = await pages(size, (page) => listKeys(fresh.db.knex, scope, filter, page, new Date(NOW)));
+        const found = await pages(size, async (page) => (await listKeys(fresh.db.knex, scope, filter, page, new Date(NOW))).rows);
         const { status, expiresBefore } = rest;
         expect(found).toEqual(
           keys
@@ -468,6 +468,6 @@ test('a database that had users and keys before is listed like one that is new',
     page,
     new Date(),
   );
-  expect(expired.map((one) => one.id)).toEqual([key]);
+  expect(expired.rows.map((one) => one.id)).toEqual([key]);
   await old.close();
 });

@@ -15,6 +15,7 @@ import type { HeldCaller } from '../hold-caller.ts';
 import { disclosed } from '../idempotency.ts';
 import { invalidField, tenantGone, throwIfInvalid, valid } from '../refusals.ts';
 import { type ExpiryRequest, permittedExpiry, refuseOutliving, requestedExpiry } from './expiry.ts';
+import { takeKeyPlace } from './quota.ts';
 import { refuseFaster } from './rate-limit.ts';
 import { type IssuedKey, keyResource } from './resource.ts';
 
@@ -27,7 +28,7 @@ export interface NewKeyRequest extends ExpiryRequest {
   readonly rate_limit_rpm?: number | null;
 }
 
-/** @throws Refusal of the decision; `invalid_field`, `escalation` */
+/** @throws Refusal of the decision; `invalid_field`, `escalation`, `quota_exceeded` */
 export async function createKey(parts: AdminParts, caller: Caller, request: NewKeyRequest): Promise<IssuedKey> {
   mayMakeFor(caller, ownerOf(caller, request));
   throwIfInvalid([...validatePatterns(request.scopes, '/scopes'), ...validateKeyConstraints(request.resource_constraints)]);
@@ -46,6 +47,7 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
       if (held === undefined) throw tenantGone();
       const { tenant, at } = held;
       await mayOwn(trx, caller, owner);
+      await takeKeyPlace(trx, caller.tenant, owner);
       const expiresAt = permittedExpiry(tenant, requestedExpiry(request, caller.nowMs));
       await refuseOutliving(trx, caller, expiresAt);
       const { description, scopes, rate_limit_rpm: rateLimitRpm = null } = request;

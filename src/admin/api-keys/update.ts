@@ -20,6 +20,7 @@ import { disclosed } from '../idempotency.ts';
 import { notFound, tenantGone, throwIfInvalid, valid } from '../refusals.ts';
 import { holdKey } from './access.ts';
 import { type ExpiryRequest, permittedExpiry, refuseOutliving, requestedExpiry } from './expiry.ts';
+import { takeKeyPlace } from './quota.ts';
 import { refuseFaster } from './rate-limit.ts';
 import { type IssuedKey, type KeyResource, keyResource } from './resource.ts';
 
@@ -31,7 +32,7 @@ export interface KeyChanges extends ExpiryRequest {
   readonly rate_limit_rpm?: number | null;
 }
 
-/** @throws Refusal of the decision; `not_found`, `revoked`, `invalid_field`, `escalation` */
+/** @throws Refusal of the decision; `not_found`, `revoked`, `invalid_field`, `escalation`, `quota_exceeded` */
 export async function updateKey(parts: AdminParts, caller: Caller, text: string, changes: KeyChanges): Promise<KeyResource> {
   return change(
     parts,
@@ -56,6 +57,7 @@ export async function updateKey(parts: AdminParts, caller: Caller, text: string,
       };
       refuseWidening(caller, key, changed);
       await refuseFaster(trx, caller, key.rateLimitRpm, changed.rateLimitRpm);
+      if (revives(key, changed, caller.nowMs)) await takeKeyPlace(trx, key.tenantId, key.userId);
       await writeKey(trx, changed);
       return shown(trx, caller, audit, key);
     },
@@ -126,6 +128,12 @@ function refuseWidening(caller: HeldCaller, before: StoredKey, after: StoredKey)
   const given = { permissions: after.scopes, constraints: after.constraints };
   if (outlives(after.expiresAt, before.expiresAt)) mayGive(caller, given);
   else mayWiden(caller, { permissions: before.scopes, constraints: before.constraints }, given);
+}
+
+/** Whether an expired key becomes active again. */
+function revives(before: StoredKey, after: StoredKey, nowMs: number): boolean {
+  const expired = ({ expiresAt }: StoredKey): boolean => expiresAt !== null && expiresAt.getTime() <= nowMs;
+  return expired(before) && !expired(after);
 }
 
 function outlives(after: Date | null, before: Date | null): boolean {

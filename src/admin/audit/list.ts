@@ -20,10 +20,7 @@ export async function listAuditPage(
     caller,
     'audit',
     query,
-    (page) => {
-      if (page.after !== undefined && !isPosition(page.after)) throw badCursor();
-      return listAudit(parts.db.knex, scopeOf(caller), filter, page);
-    },
+    (page) => listAudit(parts.db.knex, scopeOf(caller), filter, { ...page, after: positionIn(page.after) }),
     positionOf,
     auditResource,
   );
@@ -35,11 +32,11 @@ export function positionOf(row: StoredAudit): readonly [string, string] {
 
 const DIGITS = /^\d{1,16}$/;
 
-/** As `positionOf` makes them: a cursor that somebody made up may say anything. */
-function isPosition(after: readonly string[]): boolean {
-  return after.length === 2 && after.every((digits) => DIGITS.test(digits));
-}
-
-function badCursor(): Refusal {
-  return new Refusal('invalid_parameter', 'The cursor does not belong to this list.', { param: 'cursor' });
+/**
+ * The position that a cursor names.
+ * @throws Refusal `invalid_parameter` for one that `positionOf` does not make: a cursor that somebody made up may say anything
+ */
+export function positionIn(after: readonly string[] | undefined): readonly string[] | undefined {
+  if (after === undefined || (after.length === 2 && after.every((digits) => DIGITS.test(digits)))) return after;
+  throw new Refusal('invalid_parameter', 'The cursor does not belong to this list.', { param: 'cursor' });
 }

@@ -29,12 +29,16 @@ export function section<Row extends { readonly id: string }, T>(
   };
 }
 
-export interface PageOf {
+export interface PageOf<T> {
   /** The section and the id of the last row of the page before; undefined = at the start. */
   readonly after: readonly string[] | undefined;
   readonly limit: number;
   /** Whether enough was done for one page, beside the rows that it passes over. */
   readonly spent: () => boolean;
+  /** Returns the bytes that a row adds to the answer, after the rows that it was called for before. */
+  readonly bytesOf: (row: T) => number;
+  /** Most bytes of one page; its first row may pass it. */
+  readonly maxBytes: number;
 }
 
 /** Rows that one look-up passes over at most, and that one page does. */
@@ -49,11 +53,15 @@ export interface Gathered<T> {
   readonly next: readonly string[] | undefined;
 }
 
-export async function gather<T>(sections: readonly Section<T>[], { after, limit, spent }: PageOf): Promise<Gathered<T>> {
+export async function gather<T>(
+  sections: readonly Section<T>[],
+  { after, limit, spent, bytesOf, maxBytes }: PageOf<T>,
+): Promise<Gathered<T>> {
   const [from = sections[0]?.name, id = ''] = after ?? [];
   const start = sections.findIndex((one) => one.name === from);
   const shown: T[] = [];
   let rows = 0;
+  let bytes = 0;
   // Most pages find what they show in the first rows.
   let chunk = limit + 1;
   let sliceEndsMs = performance.now() + SLICE_MS;
@@ -74,6 +82,8 @@ export async function gather<T>(sections: readonly Section<T>[], { after, limit,
         const one = candidate.show();
         if (one !== undefined) {
           if (shown.length === limit) return { shown, next: [name, last] };
+          bytes += bytesOf(one);
+          if (bytes > maxBytes && shown.length > 0) return { shown, next: [name, last] };
           shown.push(one);
         }
         last = candidate.id;

@@ -12,7 +12,7 @@ import type { StoredConditions } from '../../domain/records.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import { type CandidateKey, type CandidateUser, scanHoldersElsewhere, scanKeys, scanUsers } from '../../store/queries/who-can.ts';
 import { type AdminParts, type Caller, isPlatformAdmin } from '../caller.ts';
-import { cursorsOf, DEFAULT_LIMIT, type ListQuery } from '../list.ts';
+import { cursorsOf, DEFAULT_LIMIT, jsonBytes, type ListQuery, MAX_PAGE_BYTES } from '../list.ts';
 import { invalidField, tenantGone } from '../refusals.ts';
 import { type Abilities, type Able, abilitiesIn } from './abilities.ts';
 import { gather, type Section, section } from './gather.ts';
@@ -79,23 +79,41 @@ export async function whoCan(
   if (effective === undefined) throw tenantGone();
   const abilities = abilitiesIn(ability, effective, global);
   const cursors = cursorsOf(caller, 'who-can', { ...page, ...request });
+  const globals = new Set<Policy>([...global.denies.policies, ...global.allows.policies]);
+  const counted = new Set<string>();
+  const bytesOf = (one: AbleUser | AbleKey): number => {
+    const names = namesOf(one);
+    const added = [...abilities.named()].filter(({ name }) => names.has(name) && !counted.has(name));
+    for (const { name } of added) counted.add(name);
+    return jsonBytes(one) + added.reduce((sum, policy) => sum + jsonBytes(namedPolicy(policy, globals.has(policy))), 0);
+  };
   const found = await gather(sectionsFor(parts, caller, ability, abilities), {
     after: cursors.after,
     limit: page.limit ?? DEFAULT_LIMIT,
     spent: abilities.spent,
+    bytesOf,
+    maxBytes: MAX_PAGE_BYTES,
   });
-  const globals = new Set<Policy>([...global.denies.policies, ...global.allows.policies]);
+  // A row that did not fit names policies, too.
+  const named = new Set(found.shown.flatMap((one) => [...namesOf(one)]));
   return {
     permission: request.permission,
     resource: request.resource ?? null,
     tenant_id: effective.id,
     users: found.shown.filter((one) => one.type === 'user'),
     keys: found.shown.filter((one) => one.type === 'api_key'),
-    policies: [...abilities.named()].map((policy) => namedPolicy(policy, globals.has(policy))),
+    policies: [...abilities.named()]
+      .filter(({ name }) => named.has(name))
+      .map((policy) => namedPolicy(policy, globals.has(policy))),
     platform_administrators: abilities.platformAdministrators,
     has_more: found.next !== undefined,
     next_cursor: found.next === undefined ? null : cursors.next(found.next),
   };
+}
+
+/** The policies that a row names. */
+function namesOf({ why, conditions }: Able): ReadonlySet<string> {
+  return new Set([...conditions, ...why.flatMap(({ kind, name }) => (kind === 'policy' && name !== null ? [name] : []))]);
 }
 
 function readAbility({ permission, resource }: WhoCanRequest): Ability {

@@ -15,8 +15,8 @@ export async function listRolesPage(parts: AdminParts, caller: Caller, query: Li
     'roles',
     query,
     async (page) => {
-      const own = (await listRoles(parts.db.knex, scopeOf(caller), page)).map(roleResource);
-      return [...builtinsAfter(page), ...own].toSorted(byPosition).slice(0, page.take);
+      const { rows, more } = await listRoles(parts.db.knex, scopeOf(caller), page);
+      return { rows: merged(builtinsAfter(page), rows.map(roleResource), more).slice(0, page.take), more };
     },
     position,
     (role) => role,
@@ -43,6 +43,13 @@ function builtinsAfter(page: Page): readonly RoleResource[] {
   const name = page.after?.[0];
   const roles = BUILTIN_ROLES.map(builtinResource);
   return name === undefined ? roles : roles.filter((role) => role.name > name);
+}
+
+/** Both by position. Built-in roles behind the last row of a page that has more belong to the next one. */
+function merged(builtins: readonly RoleResource[], own: readonly RoleResource[], more: boolean): readonly RoleResource[] {
+  const last = more ? own.at(-1) : undefined;
+  const before = last === undefined ? builtins : builtins.filter((role) => byPosition(role, last) < 0);
+  return [...before, ...own].toSorted(byPosition);
 }
 
 function position(role: RoleResource): readonly [string, string] {

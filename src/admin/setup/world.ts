@@ -4,7 +4,7 @@ import { DEFAULT_TENANT, type TenantId } from '../../domain/ids.ts';
 import { lockAdministrators } from '../../store/queries/administrators.ts';
 import { listPolicies, type StoredPolicy } from '../../store/queries/policies.ts';
 import { listRoles, type StoredRole } from '../../store/queries/roles.ts';
-import type { Page } from '../../store/queries/rows.ts';
+import type { Page, PageRows } from '../../store/queries/rows.ts';
 import { deletedTenants, holdGlobalPolicies, holdTenants, holdUsers, usersForSetup } from '../../store/queries/setup.ts';
 import { findTenant, listTenants, type StoredTenant } from '../../store/queries/tenants.ts';
 import type { StoredUser } from '../../store/queries/users.ts';
@@ -92,12 +92,13 @@ const PAGE_ROWS = 1000;
 
 /** All pages of a list. */
 async function every<Row>(
-  fetch: (page: Page) => Promise<readonly Row[]>,
+  fetch: (page: Page) => Promise<readonly Row[] | PageRows<Row>>,
   position: (row: Row) => readonly string[],
 ): Promise<readonly Row[]> {
   const rows: Row[] = [];
   for (let after: readonly string[] | undefined; ; ) {
-    const page = await fetch({ after, take: PAGE_ROWS });
+    const fetched = await fetch({ after, take: PAGE_ROWS });
+    const page = 'more' in fetched ? fetched.rows : fetched;
     rows.push(...page);
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE_ROWS) return rows;

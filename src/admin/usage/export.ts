@@ -1,11 +1,12 @@
-/** Usage of one calendar month as CSV: the total on one line, or everything of one grouping, fetched batch by batch as the reader takes it. */
+/** Usage of one calendar month as CSV: the total on one line, or every row of one grouping. */
 
-import { listUsage, sumUsage, type UsageGroup, type UsageGroupRow, type UsageSums } from '../../store/queries/usage.ts';
-import type { AdminParts, Caller } from '../caller.ts';
+import { listUsage, sumUsage, type UsageGroupRow, type UsageSums } from '../../store/queries/usage.ts';
+import type { AdminParts } from '../caller.ts';
 import { csvLine } from '../csv.ts';
-import { scopeOf } from '../list.ts';
+import { type ExportCaller, startExport, stoppedCsv } from '../export.ts';
+import { cursorsOf, scopeOf } from '../list.ts';
 import { monthOf } from './period.ts';
-import { periodOf, tenantOf, type UsageQuery } from './read.ts';
+import { periodOf, tenantOf, type UsagePageQuery } from './read.ts';
 
 const SUMS = [
   'requests',
@@ -16,7 +17,7 @@ const SUMS = [
   'estimated_tokens',
 ] as const satisfies readonly (keyof UsageSums)[];
 
-/** Between two batches no connection is held, however slowly the reader reads. */
+/** Rows of one batch. */
 const BATCH = 500;
 
 export interface UsageExport {
@@ -24,38 +25,41 @@ export interface UsageExport {
   readonly pieces: AsyncIterable<string>;
 }
 
-/** Resolves when the first rows are there, so that what can fail has a chance to do so before the answer begins. */
-export async function exportUsage(parts: Pick<AdminParts, 'db'>, caller: Caller, query: UsageQuery): Promise<UsageExport> {
+/**
+ * Resolves when the first rows are fetched.
+ * @throws Refusal `invalid_parameter` for a cursor that is none, or another list's
+ */
+export async function exportUsage(
+  parts: Pick<AdminParts, 'db' | 'feed' | 'now'>,
+  from: ExportCaller,
+  query: UsagePageQuery,
+): Promise<UsageExport> {
   const { knex } = parts.db;
+  const { caller } = from;
   const period = periodOf(caller, query);
   const month = monthOf(period);
-  const scope = scopeOf(caller);
   const { group_by: group } = query;
+  const asked: UsagePageQuery = { ...query, period };
+  const cursors = cursorsOf(caller, 'usage', asked);
   const start = [period, tenantOf(caller)];
-  if (group === undefined) return { period, pieces: whole(start, await sumUsage(knex, scope, month)) };
-  const fetch = (after: readonly string[] | undefined): Promise<readonly UsageGroupRow[]> =>
-    listUsage(knex, scope, month, group, { after, take: BATCH });
-  return { period, pieces: grouped(start, group, await fetch(undefined), fetch) };
+  if (group === undefined) return { period, pieces: whole(start, await sumUsage(knex, scopeOf(caller), month)) };
+  const pieces = await startExport<UsageGroupRow>(parts, from, cursors, {
+    fetch: async (now, after) => {
+      const rows = await listUsage(knex, scopeOf(now), month, group, { after, take: BATCH });
+      return { rows, more: rows.length === BATCH };
+    },
+    position: (row) => [row.member],
+    format: {
+      header: csvLine(['period', 'tenant_id', group, ...SUMS]),
+      line: (row) => csvLine([...start, row.member, ...cellsOf(row)]),
+      stopped: stoppedCsv,
+    },
+  });
+  return { period, pieces };
 }
 
 async function* whole(start: readonly string[], total: UsageSums): AsyncGenerator<string> {
   yield csvLine(['period', 'tenant_id', ...SUMS]) + csvLine([...start, ...cellsOf(total)]);
-}
-
-async function* grouped(
-  start: readonly string[],
-  group: UsageGroup,
-  first: readonly UsageGroupRow[],
-  fetch: (after: readonly string[]) => Promise<readonly UsageGroupRow[]>,
-): AsyncGenerator<string> {
-  yield csvLine(['period', 'tenant_id', group, ...SUMS]);
-  for (let rows = first; ; ) {
-    const last = rows.at(-1);
-    if (last === undefined) return;
-    yield rows.map((row) => csvLine([...start, row.member, ...cellsOf(row)])).join('');
-    if (rows.length < BATCH) return;
-    rows = await fetch([last.member]);
-  }
 }
 
 function cellsOf(sums: UsageSums): readonly number[] {

@@ -111,7 +111,7 @@ export function keyRoutes(parts: AdminParts): readonly Route[] {
       maxBodyBytes: MAX_BODY_BYTES,
       query: NOTHING,
       answers: makes('The API key, with its text.', IssuedApiKey),
-      refusals: ['escalation'],
+      refusals: ['escalation', 'quota_exceeded'],
       handler: async ({ caller, body }) => {
         const key = await createKey(parts, caller, body);
         return { status: 201, body: key, headers: { location: `${KEYS}/${key.id}` } };
@@ -141,7 +141,7 @@ export function keyRoutes(parts: AdminParts): readonly Route[] {
       maxBodyBytes: MAX_BODY_BYTES,
       query: NOTHING,
       answers: shows('The API key as it is now.', ApiKey, TAGGED),
-      refusals: ['not_found', 'revoked', 'escalation', 'precondition_failed'],
+      refusals: ['not_found', 'revoked', 'escalation', 'quota_exceeded', 'precondition_failed'],
       handler: async ({ caller, param, body }) => ({ status: 200, body: await updateKey(parts, caller, param('id'), body) }),
     }),
     callerRoute({

@@ -1,11 +1,11 @@
 /** /v1/iam/audit: pages of JSON, or everything as one stream of NDJSON or CSV. */
 
 import { Type } from 'typebox';
-import { type ExportFormat, exportAudit } from '../../admin/audit/export.ts';
+import { type AuditExportFormat, exportAudit } from '../../admin/audit/export.ts';
 import { listAuditPage } from '../../admin/audit/list.ts';
 import type { AdminParts } from '../../admin/caller.ts';
 import type { Answers } from '../answers.ts';
-import { PAGES, refusePaging, wantedType } from '../exports.ts';
+import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../exports.ts';
 import { type Answer, callerRoute, NOTHING, type Route } from '../route.ts';
 import { AuditRow, listOf } from './resources.ts';
 import { closed, oneOf, page, tenantFilter } from './schemas.ts';
@@ -31,7 +31,7 @@ const filters = Type.Object(
   closed,
 );
 
-const EXPORTS: Readonly<Record<string, { readonly format: ExportFormat; readonly type: string; readonly file: string }>> = {
+const EXPORTS: Readonly<Record<string, { readonly format: AuditExportFormat; readonly type: string; readonly file: string }>> = {
   'application/x-ndjson': { format: 'ndjson', type: 'application/x-ndjson; charset=utf-8', file: 'audit.ndjson' },
   'text/csv': { format: 'csv', type: 'text/csv; charset=utf-8; header=present', file: 'audit.csv' },
 };
@@ -41,8 +41,12 @@ const answers: Answers = {
     description: 'One page of rows, newest first; or all of them, as the Accept header asks.',
     content: {
       [PAGES]: listOf(AuditRow),
-      'application/x-ndjson': Type.String({ description: 'One row as JSON on each line.' }),
-      'text/csv': Type.String({ description: 'A header line, then one row on each line. before and after are JSON.' }),
+      'application/x-ndjson': Type.String({
+        description: `One row as JSON on each line. ${stopsEarly('an object with `object` `export_stopped`, `reason`, `detail` and `next_cursor`')}`,
+      }),
+      'text/csv': Type.String({
+        description: `A header line, then one row on each line. before and after are JSON. ${stopsEarly('`export_stopped`, the reason and the cursor')}`,
+      }),
     },
   },
 };
@@ -59,16 +63,16 @@ export function auditRoutes(parts: AdminParts): readonly Route[] {
       query: filters,
       answers,
       refusals: [],
-      handler: async ({ caller, query, header }): Promise<Answer> => {
+      handler: async ({ caller, again, query, header }): Promise<Answer> => {
         const wanted = EXPORTS[wantedType(header('accept'), Object.keys(EXPORTS))];
         const headers = { vary: 'accept' };
         if (wanted === undefined) return { status: 200, headers, body: await listAuditPage(parts, caller, query) };
-        refusePaging(query);
-        const pieces = await exportAudit(parts, caller, query, wanted.format);
+        refuseLimit(query);
+        const pieces = await exportAudit(parts, { caller, again }, query, wanted.format);
         return {
           status: 200,
           headers: { ...headers, 'content-disposition': `attachment; filename="${wanted.file}"` },
-          stream: { type: wanted.type, pieces },
+          stream: { type: wanted.type, pieces, longestMs: LONGEST_EXPORT_MS },
         };
       },
     }),

@@ -58,7 +58,9 @@ export const limitOrNull = Type.Unsafe<number | null>({
 
 export const page = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT, description: 'Rows of one page; 50 unless told.' })),
-  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1024, description: 'next_cursor of the page before.' })),
+  cursor: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 1024, description: 'next_cursor of the page before, or of the export that stopped.' }),
+  ),
 };
 
 /** Means the same as X-Tenant-ID; platform administrators may say `*` for every tenant. */

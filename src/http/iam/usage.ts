@@ -10,7 +10,7 @@ import type { MeteringParts } from '../../admin/usage/parts.ts';
 import { readUsage } from '../../admin/usage/read.ts';
 import { type Answers, shows } from '../answers.ts';
 import { MAX_BODY_BYTES } from '../body-limits.ts';
-import { PAGES, refusePaging, wantedType } from '../exports.ts';
+import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../exports.ts';
 import { type Answer, callerRoute, NOTHING, type Route } from '../route.ts';
 import { Limits, Usage, UsageEventsResult, usageCorrection, usageEvents, usageFilters } from './usage-resources.ts';
 
@@ -21,7 +21,9 @@ const usageAnswers: Answers = {
     description: 'The total, and one page of what it is made of; or all of that, as the Accept header asks.',
     content: {
       [PAGES]: Usage,
-      [CSV]: Type.String({ description: 'A header line, then one row on each line: those of the grouping, or the total.' }),
+      [CSV]: Type.String({
+        description: `A header line, then one row on each line: those of the grouping, or the total. ${stopsEarly('`export_stopped`, the reason and the cursor')}`,
+      }),
     },
   },
 };
@@ -38,17 +40,17 @@ export function usageRoutes(parts: AdminParts & MeteringParts): readonly Route[]
       query: usageFilters,
       answers: usageAnswers,
       refusals: [],
-      handler: async ({ caller, query, header }): Promise<Answer> => {
+      handler: async ({ caller, again, query, header }): Promise<Answer> => {
         const headers = { vary: 'accept' };
         if (wantedType(header('accept'), [CSV]) !== CSV) {
           return { status: 200, headers, body: await readUsage(parts, caller, query) };
         }
-        refusePaging(query);
-        const { period, pieces } = await exportUsage(parts, caller, query);
+        refuseLimit(query);
+        const { period, pieces } = await exportUsage(parts, { caller, again }, query);
         return {
           status: 200,
           headers: { ...headers, 'content-disposition': `attachment; filename="usage-${period}.csv"` },
-          stream: { type: `${CSV}; charset=utf-8; header=present`, pieces },
+          stream: { type: `${CSV}; charset=utf-8; header=present`, pieces, longestMs: LONGEST_EXPORT_MS },
         };
       },
     }),

@@ -146,7 +146,7 @@ export const EXPLAINED: Readonly<Record<ErrorCode, string>> = {
   revoked: 'The key is revoked, for good.',
   last_admin: 'No other active local administrator of an active tenant could log in.',
   would_lock_out: 'It would shut its author out; `force=true` does it all the same.',
-  quota_exceeded: "The tenant's quota is used up.",
+  quota_exceeded: "The quota of the tenant, or of a key's owner, is used up.",
   idempotency_in_progress: 'The first request with this Idempotency-Key is still running.',
   precondition_failed: 'The resource is not the one that If-Match names.',
   body_too_large: 'The body is larger than its endpoint takes.',

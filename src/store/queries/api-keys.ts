@@ -7,7 +7,20 @@ import { ASKED, readsPairs } from '../batched.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
 import { type KeyFilter, keyIdsInOrder } from './key-lists.ts';
-import { type Page, scopeBinding, scopeCondition, storedKey, storedTenant, storedUser, type TenantScope } from './rows.ts';
+import {
+  type BoundedRow,
+  bytesBinding,
+  type Page,
+  type PageRows,
+  pageRows,
+  scopeBinding,
+  scopeCondition,
+  storedKey,
+  storedTenant,
+  storedUser,
+  type TenantScope,
+  withinBytes,
+} from './rows.ts';
 import type { DatabaseTime } from './time.ts';
 
 export type { KeyFilter, KeyStatus } from './key-lists.ts';
@@ -52,6 +65,11 @@ const COLUMNS = `id, tenant_id, user_id, description, prefix, last_four, scopes,
 
 const KEY = `select ${COLUMNS} from api_keys`;
 
+/** The first of two numbers of an advisory lock; the second is the owner's. */
+const KEYS_LOCK = 726543499;
+const ACTIVE_NOW = `not revoked and expiry_month >= expiry_month_of(statement_timestamp())
+  and (expires_at is null or expires_at > statement_timestamp())`;
+
 const STATEMENTS = {
   lock: { name: 'lock_key', text: `${KEY} where tenant_id = $1 and id = $2 for update` },
   share: { name: 'share_key', text: `${KEY} where tenant_id = $1 and id = $2 for share` },
@@ -61,6 +79,16 @@ const STATEMENTS = {
         digest, prefix, last_four, created_by, created_at, updated_at)
       select $1, $2, $3, $4, $5::text[], $6::jsonb, $7, $8, decode($9, 'hex'), $10, $11, $12, at, at
       from (select coalesce($13::timestamptz, clock_timestamp()) as at) made`,
+  },
+  // Keys of users and of tenants are locked alike: their ids never meet.
+  hold: { name: 'hold_keys_of', text: `select pg_advisory_xact_lock(${KEYS_LOCK}, hashtext($1::text))` },
+  countOfUser: {
+    name: 'count_active_keys_of_user',
+    text: `select count(*)::int as active from (select from api_keys where user_id = $1 and tenant_id = $2 and ${ACTIVE_NOW} limit $3) keys`,
+  },
+  countOfTenant: {
+    name: 'count_active_keys_of_tenant',
+    text: `select count(*)::int as active from (select from api_keys where user_id is null and tenant_id = $1 and ${ACTIVE_NOW} limit $2) keys`,
   },
 } as const satisfies Readonly<Record<string, Prepared>>;
 
@@ -90,10 +118,12 @@ export async function listKeys(
   filter: KeyFilter,
   page: Page,
   now: Date,
-): Promise<readonly StoredKey[]> {
+): Promise<PageRows<StoredKey>> {
   const { sql, bindings } = keyIdsInOrder(scope, filter, page, now);
-  const shown = `${KEY} where ${scopeCondition(scope, 'tenant_id')} and id = any(array(${sql})) order by id`;
-  return (await runAsking<KeyRow>(q, { sql: shown, bindings })).map(toKey);
+  const octets = 'octet_length(scopes::text) + octet_length(resource_constraints::text) + 500 as octets';
+  const found = `select ${COLUMNS}, ${octets} from api_keys where ${scopeCondition(scope, 'tenant_id')} and id = any(array(${sql}))`;
+  const asking = { sql: withinBytes(found, 'id'), bindings: { ...bindings, ...bytesBinding(page) } };
+  return pageRows(await runAsking<KeyRow & BoundedRow>(q, asking), page, toKey);
 }
 
 const keyOfPair = readsPairs<KeyRow>({
@@ -131,6 +161,23 @@ export type NewKey = Pick<
   StoredKey,
   'id' | 'tenantId' | 'userId' | 'description' | 'scopes' | 'constraints' | 'rateLimitRpm' | 'expiresAt'
 >;
+
+/**
+ * Makes the callers that add to an owner's active keys wait for each other, until the transaction ends.
+ * @param owner undefined = the tenant itself
+ */
+export async function holdKeysOf(q: Queryable, tenant: TenantId, owner: UserId | undefined): Promise<void> {
+  await runPrepared(q, STATEMENTS.hold, [owner ?? tenant]);
+}
+
+/** Returns how many active keys an owner has, counted up to `most`. */
+export async function countActiveKeys(q: Queryable, tenant: TenantId, owner: UserId | undefined, most: number): Promise<number> {
+  const rows =
+    owner === undefined
+      ? await runPrepared<{ active: number }>(q, STATEMENTS.countOfTenant, [tenant, most])
+      : await runPrepared<{ active: number }>(q, STATEMENTS.countOfUser, [owner, tenant, most]);
+  return rows[0]?.active ?? 0;
+}
 
 /** @param at when; now, unless told */
 export async function insertKey(

@@ -2,7 +2,17 @@
 
 import type { Queryable } from '../queryable.ts';
 import type { AuditRow } from './audit.ts';
-import { type Page, scopeBinding, scopeCondition, type TenantScope } from './rows.ts';
+import {
+  type BoundedRow,
+  bytesBinding,
+  type Page,
+  type PageRows,
+  pageRows,
+  scopeBinding,
+  scopeCondition,
+  type TenantScope,
+  withinBytes,
+} from './rows.ts';
 
 export interface StoredAudit {
   readonly id: number;
@@ -52,9 +62,14 @@ function isFilter(name: string): name is keyof AuditFilter {
   return name in CONDITIONS;
 }
 
+/** Rows from before the column have none. */
+const OCTETS = `coalesce(octets, coalesce(octet_length(before::text), 0) + coalesce(octet_length(after::text), 0)) + 200 as octets`;
+
 const COLUMNS = `id, time, cast(extract(epoch from time) * 1000000 as bigint) as "timeMicros", actor_type as "actorType",
   actor_id as "actorId", tenant_id as "tenantId", address, action, target_type as "targetType", target_id as "targetId", result, before,
-  after, request_id as "requestId"`;
+  after, request_id as "requestId", ${OCTETS}`;
+
+const ORDER = 'time desc, id desc';
 
 /** @param page its position is `timeMicros` and `id` of the row before, both as digits */
 export async function listAudit(
@@ -62,7 +77,7 @@ export async function listAudit(
   scope: TenantScope,
   filter: AuditFilter,
   page: Page,
-): Promise<readonly StoredAudit[]> {
+): Promise<PageRows<StoredAudit>> {
   const conditions = [
     scopeCondition(scope, 'tenant_id'),
     ...(page.after === undefined
@@ -73,9 +88,13 @@ export async function listAudit(
       .map((name) => CONDITIONS[name]),
   ];
   const [micros, id] = page.after ?? [];
-  const { rows } = await q.raw<{ rows: StoredAudit[] }>(
-    `select ${COLUMNS} from audit_log where ${conditions.join(' and ')} order by time desc, id desc limit :take`,
-    { ...scopeBinding(scope), ...filter, ...(micros === undefined || id === undefined ? {} : { micros, id }), take: page.take },
-  );
-  return rows;
+  const found = `select ${COLUMNS} from audit_log where ${conditions.join(' and ')} order by ${ORDER} limit :take`;
+  const { rows } = await q.raw<{ rows: (StoredAudit & BoundedRow)[] }>(withinBytes(found, ORDER), {
+    ...scopeBinding(scope),
+    ...filter,
+    ...(micros === undefined || id === undefined ? {} : { micros, id }),
+    ...bytesBinding(page),
+    take: page.take,
+  });
+  return pageRows(rows, page, (row) => row);
 }

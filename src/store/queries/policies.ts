@@ -4,7 +4,19 @@ import type { PolicyName, RoleName, TenantId } from '../../domain/ids.ts';
 import type { StoredConditions } from '../../domain/records.ts';
 import { runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
-import { type Page, scopeBinding, storedPolicy, storedRole, storedTenant, type TenantScope } from './rows.ts';
+import {
+  type BoundedRow,
+  bytesBinding,
+  type Page,
+  type PageRows,
+  pageRows,
+  scopeBinding,
+  storedPolicy,
+  storedRole,
+  storedTenant,
+  type TenantScope,
+  withinBytes,
+} from './rows.ts';
 
 /** The row's own number; it never leaves the store's and the use cases' hands. */
 export type PolicyNumber = string;
@@ -43,9 +55,12 @@ interface PolicyRow {
 }
 
 const POLICY = `select p.id::text as number, p.tenant_id, p.name, p.description, p.effect, p.actions, p.resources, p.conditions,
-    p.applies_to, p.enabled, p.created_at, p.updated_at,
+    p.applies_to, p.enabled, p.created_at, p.updated_at, p.octets,
     array(select role_name from policy_roles where policy_id = p.id order by role_name collate "C") as attached_roles
   from policies p`;
+
+const BY_NAME = 'name collate "C"';
+const BY_NAME_AND_TENANT = `${BY_NAME}, coalesce(tenant_id, '') collate "C"`;
 
 /** Of one tenant or global, in the words of the index. */
 const VISIBLE = `coalesce(p.tenant_id, '') in (:tenant, '')`;
@@ -79,30 +94,32 @@ function toPolicy(row: PolicyRow): StoredPolicy {
 }
 
 /** A tenant's policies together with the global ones; by name, then tenant. */
-export async function listPolicies(q: Queryable, scope: TenantScope, page: Page): Promise<readonly StoredPolicy[]> {
+export async function listPolicies(q: Queryable, scope: TenantScope, page: Page): Promise<PageRows<StoredPolicy>> {
   const [name = '', after = ''] = page.after ?? [];
   if (scope.kind === 'every') {
     const order = `p.name collate "C", coalesce(p.tenant_id, '') collate "C"`;
-    const { rows } = await q.raw<{ rows: PolicyRow[] }>(
-      `${POLICY} where (${order}) > (:name, :after) order by ${order} limit :take`,
-      {
-        name,
-        after,
-        take: page.take,
-      },
-    );
-    return rows.map(toPolicy);
+    const every = `${POLICY} where (${order}) > (:name, :after) order by ${order} limit :take`;
+    const { rows } = await q.raw<{ rows: (PolicyRow & BoundedRow)[] }>(withinBytes(every, BY_NAME_AND_TENANT), {
+      name,
+      after,
+      ...bytesBinding(page),
+      take: page.take,
+    });
+    return pageRows(rows, page, toPolicy);
   }
   // A name is one policy's, of the tenant or global: the first of either make the page.
   const of = (owner: string): string =>
     `(select id, name from policies where coalesce(tenant_id, '') = ${owner} and name collate "C" > :name order by name collate "C" limit :take)`;
-  const { rows } = await q.raw<{ rows: PolicyRow[] }>(
-    `${POLICY} where ${VISIBLE} and p.id = any(array(
+  const visible = `${POLICY} where ${VISIBLE} and p.id = any(array(
        select id from (${of(':tenant')} union all ${of("''")}) first order by name collate "C" limit :take
-     )) order by p.name collate "C"`,
-    { ...scopeBinding(scope), name, take: page.take },
-  );
-  return rows.map(toPolicy);
+     ))`;
+  const { rows } = await q.raw<{ rows: (PolicyRow & BoundedRow)[] }>(withinBytes(visible, BY_NAME), {
+    ...scopeBinding(scope),
+    name,
+    ...bytesBinding(page),
+    take: page.take,
+  });
+  return pageRows(rows, page, toPolicy);
 }
 
 /** Among a tenant's own and the global ones; a name is only one of them. */
@@ -154,14 +171,18 @@ export async function policiesOfRole(
   tenant: TenantId,
   role: RoleName,
   page: Page,
-): Promise<readonly StoredPolicy[]> {
-  const { rows } = await q.raw<{ rows: PolicyRow[] }>(
-    `${POLICY} join policy_roles r on r.policy_id = p.id
+): Promise<PageRows<StoredPolicy>> {
+  const attached = `${POLICY} join policy_roles r on r.policy_id = p.id
      where ${VISIBLE} and r.role_name = :role and p.name collate "C" > :after
-     order by p.name collate "C" limit :take`,
-    { tenant, role, after: page.after?.[0] ?? '', take: page.take },
-  );
-  return rows.map(toPolicy);
+     order by p.name collate "C" limit :take`;
+  const { rows } = await q.raw<{ rows: (PolicyRow & BoundedRow)[] }>(withinBytes(attached, BY_NAME), {
+    tenant,
+    role,
+    after: page.after?.[0] ?? '',
+    ...bytesBinding(page),
+    take: page.take,
+  });
+  return pageRows(rows, page, toPolicy);
 }
 
 export type NewPolicy = Omit<StoredPolicy, 'number' | 'createdAt' | 'updatedAt'>;

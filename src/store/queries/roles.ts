@@ -5,7 +5,19 @@ import type { ResourceConstraints } from '../../domain/records.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
-import { type Page, scopeBinding, scopeCondition, storedRole, storedTenant, type TenantScope } from './rows.ts';
+import {
+  type BoundedRow,
+  bytesBinding,
+  type Page,
+  type PageRows,
+  pageRows,
+  scopeBinding,
+  scopeCondition,
+  storedRole,
+  storedTenant,
+  type TenantScope,
+  withinBytes,
+} from './rows.ts';
 import type { DatabaseTime } from './time.ts';
 
 export interface StoredRole {
@@ -62,16 +74,26 @@ function toRole(row: RoleRow): StoredRole {
 }
 
 /** By name, then tenant. */
-export async function listRoles(q: Queryable, scope: TenantScope, page: Page): Promise<readonly StoredRole[]> {
+export async function listRoles(q: Queryable, scope: TenantScope, page: Page): Promise<PageRows<StoredRole>> {
   // In one tenant a name is one role's.
   const order = scope.kind === 'one' ? 'name collate "C"' : 'name collate "C", tenant_id collate "C"';
   const [name = '', tenant = ''] = page.after ?? [];
-  const { rows } = await q.raw<{ rows: RoleRow[] }>(
-    `${ROLE} where ${scopeCondition(scope, 'tenant_id')} and (${order}) > (${scope.kind === 'one' ? ':name' : ':name, :after'})
-     order by ${order} limit :take`,
-    { ...scopeBinding(scope), name, ...(scope.kind === 'one' ? {} : { after: tenant }), take: page.take },
+  const beyond = scope.kind === 'one' ? ':name' : ':name, :after';
+  const { rows } = await q.raw<{ rows: (RoleRow & BoundedRow)[] }>(
+    withinBytes(
+      `select ${COLUMNS}, octets from roles where ${scopeCondition(scope, 'tenant_id')} and (${order}) > (${beyond})
+       order by ${order} limit :take`,
+      order,
+    ),
+    {
+      ...scopeBinding(scope),
+      name,
+      ...(scope.kind === 'one' ? {} : { after: tenant }),
+      ...bytesBinding(page),
+      take: page.take,
+    },
   );
-  return rows.map(toRole);
+  return pageRows(rows, page, toRole);
 }
 
 export async function findRole(q: Queryable, tenant: TenantId, name: RoleName): Promise<StoredRole | undefined> {

@@ -23,6 +23,48 @@ export interface Page {
   readonly after: readonly string[] | undefined;
   /** How many rows to fetch; callers ask for one more than they show, to know whether there are more. */
   readonly take: number;
+  /** Most bytes of the rows, as stored; the first row may pass it. Lists of small rows need not look at it. Default: no bound. */
+  readonly maxBytes?: number;
+}
+
+/** The rows of one page of a list whose rows may be large. */
+export interface PageRows<Row> {
+  readonly rows: readonly Row[];
+  /** True if `take` rows came, or rows were left out because of `maxBytes`. */
+  readonly more: boolean;
+}
+
+/** A column beside those of the row, for `pageRows`. */
+export interface BoundedRow {
+  readonly rows_found: number;
+}
+
+/** More than any page takes. */
+const NO_BOUND_BYTES = Number.MAX_SAFE_INTEGER;
+
+/**
+ * Returns SQL for the first of some rows, up to the one with which they take `:maxBytes`. The others are never read from where the store
+ * keeps large values.
+ * @param rows SQL of at most `take` rows, with a column `octets`: their size as stored
+ * @param order of the page, by columns of `rows`
+ */
+export function withinBytes(rows: string, order: string): string {
+  return `select * from (
+      select found.*, cast(count(*) over () as integer) as rows_found,
+        sum(octets) over (order by ${order} rows unbounded preceding) - octets as octets_before
+      from (${rows}) found
+    ) bounded where octets_before < :maxBytes order by ${order}`;
+}
+
+/** The binding of `withinBytes`. */
+export function bytesBinding({ maxBytes = NO_BOUND_BYTES }: Page): { readonly maxBytes: number } {
+  return { maxBytes };
+}
+
+/** What a statement of `withinBytes` found. */
+export function pageRows<Row extends BoundedRow, T>(rows: readonly Row[], page: Page, read: (row: Row) => T): PageRows<T> {
+  const found = rows[0]?.rows_found ?? 0;
+  return { rows: rows.map(read), more: found === page.take || found > rows.length };
 }
 
 /** A condition on `column` with the binding `:tenant` where there is one. */

@@ -41,6 +41,11 @@ export interface Beginning {
   readonly audit: AuditRow;
 }
 
+/** Most active sessions of one user. A login beyond ends the one that was not used for longest. */
+export const MAX_SESSIONS = 1000;
+/** Most refreshes of one session: more than one a minute for 30 days. Then it is over. */
+export const MAX_REFRESHES = 50_000;
+
 /** @param held a statement that gives the user's id, and holds its row; its values begin with `$21` */
 const begins = (name: string, held: string, attemptReturned: typeof forgivenBy) => ({
   name,
@@ -48,6 +53,12 @@ const begins = (name: string, held: string, attemptReturned: typeof forgivenBy) 
       insert into sessions (id, user_id, expires_at, cookie, address, user_agent)
       select $1::text, id, clock_timestamp() + $2::float8 * interval '1 millisecond', $3::boolean, $4::text, $5::text from held
       returning id, user_id
+    ), surplus as (
+      update sessions set ended_at = clock_timestamp() where id in (
+        select s.id from sessions s join held on s.user_id = held.id
+        where s.ended_at is null and s.expires_at > statement_timestamp()
+        order by s.last_used_at desc, s.id desc offset ${MAX_SESSIONS - 1}
+      )
     ), first as (
       insert into refresh_tokens (digest, session_id, nonce, issued_at) select $6::bytea, id, $7::bytea, clock_timestamp() from begun
     ), ${attemptReturned('begun', 8)}, ${auditedBy('begun', 10, 'begun.user_id')}
@@ -144,7 +155,7 @@ export interface RefreshFacts {
   readonly usedJustNow: boolean;
   readonly successorUnused: boolean;
   readonly sessionEnded: boolean;
-  /** Neither the session's absolute end nor the idle time has passed. */
+  /** Neither the session's absolute end nor the idle time has passed, nor was it refreshed too often. */
   readonly withinLifetimes: boolean;
   readonly userActive: boolean;
   readonly tenantActive: boolean;
@@ -181,7 +192,7 @@ export async function refreshFacts(
        coalesce(r.used_at > c.now - :graceMs * interval '1 millisecond', false) as used_just_now,
        (n.digest is not null and n.used_at is null) as successor_unused,
        s.ended_at is not null as session_ended,
-       (s.expires_at > c.now and coalesce(n.issued_at, r.issued_at) > c.now - :idleMs * interval '1 millisecond') as within_lifetimes,
+       (s.expires_at > c.now and s.refreshes < ${MAX_REFRESHES} and coalesce(n.issued_at, r.issued_at) > c.now - :idleMs * interval '1 millisecond') as within_lifetimes,
        u.status = 'active' as user_active,
        (t.status = 'active' and t.deleted_at is null) as tenant_active,
        u.directory, u.directory_id
@@ -221,7 +232,9 @@ export async function succeedToken(q: Queryable, digest: Uint8Array, successor: 
     digest,
     successor: successor.digest,
   });
-  await q.raw('update sessions set last_used_at = clock_timestamp() where id = :id', { id: successor.sessionId });
+  await q.raw('update sessions set last_used_at = clock_timestamp(), refreshes = refreshes + 1 where id = :id', {
+    id: successor.sessionId,
+  });
 }
 
 /** Ends one session; true when it had not ended before. */

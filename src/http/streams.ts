@@ -1,0 +1,74 @@
+/** Sends an answer piece by piece, as fast as its reader takes it. */
+
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply } from 'fastify';
+import { ExportStopped } from '../admin/export.ts';
+import { Refusal } from '../domain/errors.ts';
+import type { TextStream } from './route.ts';
+
+/**
+ * How long an answer that breaks off stays open after its last piece, in milliseconds. A proxy that resets an HTTP/2 stream drops what its
+ * client has not read, and with it the line that says why.
+ */
+const LAST_PIECE_MS = 2_000;
+
+/** For HEAD no piece is made. */
+export function sendStream(stream: TextStream, reply: FastifyReply): FastifyReply {
+  reply.type(stream.type);
+  if (reply.request.method === 'HEAD') return reply.send();
+  const { raw } = reply.hijack();
+  raw.statusCode = reply.statusCode;
+  for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) raw.setHeader(name, value);
+  void write(stream, raw).catch((error: unknown) => log(error, reply));
+  return reply;
+}
+
+/** Rejects with the error of a piece, after the answer was broken off. */
+async function write({ pieces, longestMs }: TextStream, raw: ServerResponse): Promise<void> {
+  const longest = setTimeout(() => raw.destroy(), longestMs);
+  try {
+    for await (const piece of pieces) {
+      if (!(await handedOver(raw, piece))) return;
+    }
+    raw.end();
+  } catch (error) {
+    // Every piece before was handed to the system, which delivers it: only the end of the answer is missing.
+    await closed(raw, LAST_PIECE_MS);
+    raw.destroy();
+    throw error;
+  } finally {
+    clearTimeout(longest);
+  }
+}
+
+/** Resolves when the connection is gone, or after so many milliseconds. */
+function closed(raw: ServerResponse, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, raw.destroyed ? 0 : ms);
+    function done(): void {
+      clearTimeout(timer);
+      raw.off('close', done);
+      resolve();
+    }
+    raw.once('close', done);
+  });
+}
+
+/** Resolves when the system has the piece; with false when the connection is gone. */
+function handedOver(raw: ServerResponse, piece: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const gone = (): void => resolve(false);
+    raw.once('close', gone);
+    raw.write(piece, (error) => {
+      raw.off('close', gone);
+      resolve(error === null || error === undefined);
+    });
+  });
+}
+
+/** A right that ended is no error of the server. */
+function log(error: unknown, { request }: FastifyReply): void {
+  if (error instanceof ExportStopped && (error.reason === 'time_limit' || error.cause instanceof Refusal)) {
+    request.log.info({ reqId: request.id, reason: error.reason }, 'an export stopped early');
+  } else request.log.error({ err: error, reqId: request.id }, 'an answer broke off');
+}
