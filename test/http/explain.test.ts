@@ -130,6 +130,32 @@ describe('who may ask', () => {
     expect(await decided({ credential: key.key }, key.key)).toBe('403 insufficient_permission');
   });
 
+  test('a caller without admin:policies reads of its request the policies that decide it, and of no others that exist', async () => {
+    const deny = { effect: 'deny', actions: ['finetuning:write'], resources: ['*'] };
+    const policies = [
+      ['/v1/iam/policies', h.root.token, { ...deny, name: 'global-deny', global: true }],
+      ['/v1/iam/policies', h.root.token, { ...deny, name: 'global-for-auditors', global: true, attached_roles: ['auditor'] }],
+      [
+        '/v1/iam/policies',
+        boss.token,
+        { ...deny, name: 'own-elsewhere', conditions: { ip_address: { in: ['203.0.113.0/24'] } } },
+      ],
+      ['/v1/iam/policies', boss.token, { ...deny, name: 'own-other-action', actions: ['audio:write'] }],
+    ] as const;
+    for (const [path, as, body] of policies) expect(outcome(await h.api('POST', path, { as, body }))).toBe('201');
+    const request = { subject: ada.id, method: 'POST', path: '/v1/finetuning/jobs', body: '{"model":"m"}' };
+    const policiesOf = async (body: object, as: string) => {
+      const reply = await explain({ ...request, ...body }, as);
+      const { policies: listed } = reply.json;
+      return Array.isArray(listed) ? listed.map((policy: { readonly name: string }) => policy.name).toSorted() : reply.text;
+    };
+    expect(await policiesOf({}, ada.token)).toEqual(['global-deny']);
+    expect(await policiesOf({ client_ip: '203.0.113.5' }, ada.token)).toEqual(['global-deny', 'own-elsewhere']);
+    expect((await explain(request, ada.token)).json).toMatchObject({ code: 'denied_by_policy', policy: 'global-deny' });
+    expect(await policiesOf({}, boss.token)).toEqual(expect.arrayContaining(policies.map(([, , { name }]) => name)));
+    for (const [path, as, { name }] of policies) await h.api('DELETE', `${path}/${name}`, { as });
+  });
+
   test('what a platform administrator may do in another tenant is told to platform administrators alone', async () => {
     const admin = await h.person('acme', ['admin']);
     const made = await h.api('POST', '/v1/iam/policies', {

@@ -3,6 +3,7 @@
 import { type Explanation, explain } from '../../decision/explain.ts';
 import type { Snapshot } from '../../decision/model.ts';
 import { matchRoute } from '../../decision/routes.ts';
+import { isAuthorized } from '../authorize.ts';
 import { type Asked, type Asker, type ExplainParts, type ExplainRequest, resolveQuestion } from './question.ts';
 
 /**
@@ -11,7 +12,13 @@ import { type Asked, type Asker, type ExplainParts, type ExplainRequest, resolve
  */
 export async function explainRequest(parts: ExplainParts, asker: Asker, request: ExplainRequest): Promise<Explanation> {
   const asked = await resolveQuestion(parts, asker, request);
-  return explainIn(parts, asked, asked.snapshot);
+  const explanation = explainIn(parts, asked, asked.snapshot);
+  return asker.kind === 'operator' || isAuthorized(asker.caller, 'admin:policies') ? explanation : ofOneself(explanation);
+}
+
+/** Tells a caller that may not read policies of those that decide its request, and of no other: not which exist, nor for which roles. */
+function ofOneself(explanation: Explanation): Explanation {
+  return { ...explanation, policies: explanation.policies.filter(({ matched }) => matched) };
 }
 
 /** Explains what is decided in a world. */
