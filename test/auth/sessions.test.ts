@@ -90,7 +90,7 @@ describe('the list of sessions', () => {
     const browser = await stand.post(
       '/v1/auth/login',
       { email: 'ada@example.com', password: PASSWORD, session: 'cookie' },
-      { origin: 'http://console.test', host: 'console.test' },
+      { origin: 'https://console.test', host: 'console.test' },
     );
     const reply = await list(laptop);
     expect(reply.status).toBe(200);
