@@ -96,3 +96,15 @@ export function minuteOfDay(weekMinute: number): number {
 export function dayOfWeek(weekMinute: number): number {
   return Math.floor(weekMinute / DAY_MINUTES);
 }
+
+const HH_MM = /^(?:[01][0-9]|2[0-3]):[0-5][0-9]$/;
+
+/** Returns the minute of the day that `HH:MM` (00:00 to 23:59) begins; undefined for any other text. */
+export function parseTimeOfDay(text: string): number | undefined {
+  return HH_MM.test(text) ? Number(text.slice(0, 2)) * 60 + Number(text.slice(3)) : undefined;
+}
+
+/** Returns the minute of the day at which a span ends: a time of day, or `24:00` for the end of the day; undefined for any other text. */
+export function parseEndOfSpan(text: string): number | undefined {
+  return text === '24:00' ? DAY_MINUTES : parseTimeOfDay(text);
+}

@@ -2,7 +2,7 @@
 
 import { DAY_NAMES, type StoredConditions } from '../domain/records.ts';
 import { type Address, inNetwork, type Network, parseAddress, parseNetwork } from './address.ts';
-import { dayOfWeek, isTimezone, minuteOfDay, minuteOfWeek, spelledTimezone } from './clock.ts';
+import { dayOfWeek, isTimezone, minuteOfDay, minuteOfWeek, parseEndOfSpan, parseTimeOfDay, spelledTimezone } from './clock.ts';
 
 /** One operator of one condition, compiled. */
 export type Check =
@@ -51,13 +51,6 @@ export function circumstances(nowMs: number, clientAddress: string | undefined, 
   return { nowMs, clientAddress, timezone, parsedAddress: null };
 }
 
-const HH_MM = /^(?:[01][0-9]|2[0-3]):[0-5][0-9]$/;
-
-/** Minutes of the day of `HH:MM`, 00:00 to 23:59. */
-export function parseTimeOfDay(text: string): number | undefined {
-  return HH_MM.test(text) ? Number(text.slice(0, 2)) * 60 + Number(text.slice(3)) : undefined;
-}
-
 type ConditionKey = Exclude<Check['kind'], 'unreadable'>;
 
 function unreadable(key: string): Check {
@@ -76,7 +69,7 @@ function addressCheck(negated: boolean, operand: readonly string[]): Check {
 
 function timeCheck(negated: boolean, operand: readonly string[]): Check {
   const start = parseTimeOfDay(operand[0] ?? '');
-  const end = parseTimeOfDay(operand[1] ?? '');
+  const end = parseEndOfSpan(operand[1] ?? '');
   if (start === undefined || end === undefined || start === end || operand.length !== 2) return unreadable('time');
   return { kind: 'time', negated, operand, start, end };
 }

@@ -6,8 +6,7 @@
 import type { FieldError } from '../domain/problem.ts';
 import { type Conditions, DAY_NAMES, type DayName, type ResourceConstraints } from '../domain/records.ts';
 import { parseNetwork } from './address.ts';
-import { isTimezone } from './clock.ts';
-import { parseTimeOfDay } from './conditions.ts';
+import { isTimezone, parseEndOfSpan, parseTimeOfDay } from './clock.ts';
 import { isWithinBounds } from './globs.ts';
 import { MAX_CONSTRAINT_NAMES, MAX_CONSTRAINTS_BYTES, MAX_ENTRIES, MAX_GLOB_LENGTH, MAX_STARS } from './limits.ts';
 import { RESOURCE_KINDS, type ResourceKind } from './model.ts';
@@ -30,12 +29,12 @@ function member(path: string, name: string): string {
   return `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
-/** Strings of a list that pass a test; each other entry is an error. */
+/** Strings of a list that pass a test at their index; each other entry is an error. */
 function strings(
   value: unknown,
   path: string,
   errors: FieldError[],
-  accepts: (text: string) => boolean,
+  accepts: (text: string, index: number) => boolean,
   expectation: string,
   maxEntries = MAX_ENTRIES,
 ): readonly string[] {
@@ -49,7 +48,7 @@ function strings(
   }
   const accepted: string[] = [];
   for (const [index, entry] of value.entries()) {
-    if (typeof entry === 'string' && accepts(entry)) accepted.push(entry);
+    if (typeof entry === 'string' && accepts(entry, index)) accepted.push(entry);
     else errors.push({ path: `${path}/${index}`, message: expectation });
   }
   return accepted;
@@ -139,7 +138,8 @@ function nonEmpty(value: unknown, path: string, errors: FieldError[], accepts: (
 }
 
 function timeSpan(value: unknown, path: string, errors: FieldError[]): readonly [string, string] {
-  const read = strings(value, path, errors, (text) => parseTimeOfDay(text) !== undefined, 'must be HH:MM, 00:00 to 23:59');
+  const isTime = (text: string, index: number) => (index === 0 ? parseTimeOfDay(text) : parseEndOfSpan(text)) !== undefined;
+  const read = strings(value, path, errors, isTime, 'must be HH:MM, 00:00 to 23:59; an end may be 24:00');
   const [start, end] = read;
   const well = Array.isArray(value) && read.length === value.length;
   if (well && (read.length !== 2 || start === end)) errors.push({ path, message: 'must be a start and an end that differ' });

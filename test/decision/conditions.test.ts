@@ -96,6 +96,14 @@ describe('time', () => {
     expect(holds({ ...night, time: { not_between: ['22:00', '06:00'] } }, time, NEVER_SEEN)).toBe(!expected);
   });
 
+  test('a span that ends at 24:00 includes the last minute of the day and nothing of the next day', () => {
+    const evening = { time: { between: ['22:00', '24:00'] } } as const;
+    expect(holds(evening, '2026-11-18T21:59:59Z', NEVER_SEEN)).toBe(false);
+    expect(holds(evening, '2026-11-18T23:59:59Z', NEVER_SEEN)).toBe(true);
+    expect(holds(evening, '2026-11-19T00:00:00Z', NEVER_SEEN)).toBe(false);
+    expect(holds({ time: { not_between: ['00:00', '24:00'] } }, '2026-11-18T12:00:00Z', NEVER_SEEN)).toBe(false);
+  });
+
   test('an hour that daylight saving repeats matches twice, one that it skips never', () => {
     const hour = { time: { between: ['02:00', '03:00'] }, timezone: 'Europe/Berlin' } as const;
     expect(holds(hour, '2026-10-25T00:30:00Z', NEVER_SEEN)).toBe(true);
@@ -160,6 +168,7 @@ describe('all conditions together', () => {
       { ip_address: { in: ['10.0.0.1'], near: ['office'] } },
       { time: { between: ['25:00', '06:00'] } },
       { time: { between: ['06:00', '06:00'] } },
+      { time: { between: ['24:00', '06:00'] } },
       { time: {} },
       { day_of_week: { in: ['Someday'] } },
       { day_of_week: { in: [] } },

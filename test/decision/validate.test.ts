@@ -105,6 +105,7 @@ describe('conditions', () => {
     [{ ip_address: { in: ['10.0.0.0/8', '::1', '::ffff:10.0.0.0/104'] } }],
     [{ ip_address: { in: ['10.0.0.0/8'], not_in: ['10.1.0.0/16'] } }],
     [{ time: { between: ['00:00', '23:59'] } }],
+    [{ time: { between: ['09:00', '24:00'], not_between: ['00:00', '24:00'] } }],
     [{ time: { not_between: ['22:00', '06:00'] }, timezone: 'Europe/Berlin' }],
     [{ day_of_week: { in: ['Mon', 'Sun'] } }],
   ])('%j is accepted', (conditions) => {
@@ -129,7 +130,9 @@ describe('conditions', () => {
     [{ time: { between: ['09:00', '10:00', '11:00'] } }, '/conditions/time/between'],
     [{ time: { between: [] } }, '/conditions/time/between'],
     [{ time: { between: ['9:00', '10:00'] } }, '/conditions/time/between/0'],
-    [{ time: { not_between: ['09:00', '24:00'] } }, '/conditions/time/not_between/1'],
+    [{ time: { not_between: ['24:00', '09:00'] } }, '/conditions/time/not_between/0'],
+    [{ time: { not_between: ['09:00', '24:01'] } }, '/conditions/time/not_between/1'],
+    [{ time: { between: ['24:00', '24:00'] } }, '/conditions/time/between/0'],
     [{ time: { in: ['09:00', '10:00'] } }, '/conditions/time/in'],
     [{ day_of_week: { in: [] } }, '/conditions/day_of_week/in'],
     [{ day_of_week: { in: ['mon'] } }, '/conditions/day_of_week/in/0'],

@@ -4,8 +4,9 @@ import fc from 'fast-check';
 import { type TSchema, Type } from 'typebox';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isPermission, isPermissionPattern } from '../../src/decision/permissions.ts';
-import { isResourcePattern } from '../../src/decision/validate.ts';
+import { isResourcePattern, parseConditions } from '../../src/decision/validate.ts';
 import { parsePolicyName, parseRoleName, parseTenantId } from '../../src/domain/ids.ts';
+import { DAY_NAMES } from '../../src/domain/records.ts';
 import { component, shows } from '../../src/http/answers.ts';
 import * as grammar from '../../src/http/iam/grammar.ts';
 import { describeApi } from '../../src/http/openapi/document.ts';
@@ -182,6 +183,34 @@ describe('what the description says of names and patterns is what the use cases 
       { numRuns: 2000 },
     );
   });
+});
+
+test('the description of conditions accepts exactly the conditions that a policy accepts', () => {
+  const described = new Ajv2020({ strict: false }).compile({ type: 'object', ...grammar.someConditions.asksAlso });
+  const mostly = <T>(usual: fc.Arbitrary<T>, ...odd: unknown[]) =>
+    fc.oneof({ weight: 12, arbitrary: usual }, { weight: 1, arbitrary: fc.constantFrom(...odd) });
+  const time = mostly(fc.constantFrom('00:00', '08:00', '18:30', '23:59', '24:00'), '24:01', '8:00', '08:00 ', '', 8);
+  const list = (one: fc.Arbitrary<unknown>, usualLength: number) =>
+    fc.oneof({ weight: 5, arbitrary: fc.array(one, { minLength: 1, maxLength: usualLength }) }, fc.array(one, { maxLength: 3 }));
+  const both = (one: string, other: string, operand: fc.Arbitrary<unknown>) =>
+    fc.dictionary(mostly(fc.constantFrom(one, other), 'near').map(String), operand, { maxKeys: 2 });
+  const conditions = fc.record(
+    {
+      time: both('between', 'not_between', fc.oneof(fc.tuple(time, time), list(time, 2))),
+      day_of_week: both('in', 'not_in', list(mostly(fc.constantFrom(...DAY_NAMES), 'mon', 'Monday', 1), 7)),
+    },
+    { requiredKeys: [] },
+  );
+  let accepted = 0;
+  fc.assert(
+    fc.property(conditions, (value) => {
+      const { kind } = parseConditions(value);
+      expect(described(value)).toBe(kind === 'ok');
+      if (kind === 'ok') accepted++;
+    }),
+    { numRuns: 3000 },
+  );
+  expect(accepted).toBeGreaterThan(200);
 });
 
 describe('the check that all tests of the API run through', () => {

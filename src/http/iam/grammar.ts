@@ -21,7 +21,8 @@ export const MAX_RESOURCE_PATTERN_LENGTH = 'collections/'.length + MAX_GLOB_LENG
 export const RESOURCE_PATTERN = `^(\\*|(models|collections|agents)/(?!$)${GLOB})$`;
 /** Names of models, collections and agents, or globs. */
 export const RESOURCE_NAME = `^(?!$)${GLOB}$`;
-const TIME_OF_DAY = '^([01][0-9]|2[0-3]):[0-5][0-9]$';
+const TIME_OF_DAY = '([01][0-9]|2[0-3]):[0-5][0-9]';
+const END_OF_SPAN = `(${TIME_OF_DAY}|24:00)`;
 
 export const aName = asksAlso({ pattern: NAME });
 export const aTenantId = asksAlso({ pattern: TENANT_ID });
@@ -56,10 +57,12 @@ const addresses = {
 };
 const span = {
   type: 'array',
-  items: { type: 'string', pattern: TIME_OF_DAY },
+  items: { type: 'string', pattern: `^${END_OF_SPAN}$` },
   minItems: 2,
   maxItems: 2,
   uniqueItems: true,
+  // Only the end may be 24:00.
+  not: { type: 'array', prefixItems: [{ const: '24:00' }, true], minItems: 2, maxItems: 2 },
   examples: [['22:00', '06:00']],
 };
 const days = { type: 'array', items: { type: 'string', enum: DAY_NAMES }, minItems: 1, maxItems: MAX_ENTRIES };
