@@ -316,7 +316,7 @@ export type NewPolicy = {
   readonly actions: readonly string[];
   readonly resources: readonly string[];
   readonly description?: string;
-  /** ip_address, time, day_of_week and timezone; all must hold. Absent or empty = always. */
+  /** ip_address, time, day_of_week, weekly_hours and timezone; all must hold. Absent or empty = always. */
   readonly conditions?: {
     readonly ip_address?: {
       readonly in?: readonly string[];
@@ -329,6 +329,10 @@ export type NewPolicy = {
     readonly day_of_week?: {
       readonly in?: readonly ('Mon' | 'Tue' | 'Wed' | 'Thu' | 'Fri' | 'Sat' | 'Sun')[];
       readonly not_in?: readonly ('Mon' | 'Tue' | 'Wed' | 'Thu' | 'Fri' | 'Sat' | 'Sun')[];
+    };
+    readonly weekly_hours?: {
+      readonly in?: readonly string[];
+      readonly not_in?: readonly string[];
     };
     /** A name of the IANA time zone database. */
     readonly timezone?: string;
@@ -415,7 +419,7 @@ export type PolicyChanges = {
   readonly actions?: readonly string[];
   readonly resources?: readonly string[];
   readonly description?: string;
-  /** ip_address, time, day_of_week and timezone; all must hold. Absent or empty = always. */
+  /** ip_address, time, day_of_week, weekly_hours and timezone; all must hold. Absent or empty = always. */
   readonly conditions?: {
     readonly ip_address?: {
       readonly in?: readonly string[];
@@ -428,6 +432,10 @@ export type PolicyChanges = {
     readonly day_of_week?: {
       readonly in?: readonly ('Mon' | 'Tue' | 'Wed' | 'Thu' | 'Fri' | 'Sat' | 'Sun')[];
       readonly not_in?: readonly ('Mon' | 'Tue' | 'Wed' | 'Thu' | 'Fri' | 'Sat' | 'Sun')[];
+    };
+    readonly weekly_hours?: {
+      readonly in?: readonly string[];
+      readonly not_in?: readonly string[];
     };
     /** A name of the IANA time zone database. */
     readonly timezone?: string;
@@ -451,6 +459,10 @@ export type PolicyConditions = {
   readonly day_of_week?: {
     readonly in?: readonly ('Mon' | 'Tue' | 'Wed' | 'Thu' | 'Fri' | 'Sat' | 'Sun')[];
     readonly not_in?: readonly ('Mon' | 'Tue' | 'Wed' | 'Thu' | 'Fri' | 'Sat' | 'Sun')[];
+  };
+  readonly weekly_hours?: {
+    readonly in?: readonly string[];
+    readonly not_in?: readonly string[];
   };
   readonly timezone?: string;
 };

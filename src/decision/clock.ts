@@ -1,7 +1,7 @@
 /** Wall clocks: what a clock on a wall of some time zone shows at an instant. An hour that daylight saving repeats is shown twice. */
 
 const MINUTE_MS = 60_000;
-const DAY_MINUTES = 1440;
+export const DAY_MINUTES = 1440;
 export const WEEK_MINUTES = 7 * DAY_MINUTES;
 /** The epoch was a Thursday; weeks start on Monday. */
 const EPOCH_MINUTE_OF_WEEK = 3 * DAY_MINUTES;

@@ -1,8 +1,9 @@
-/** Conditions of policies: where, at what hour and on which day a policy is in force. All must hold, each for itself. */
+/** Conditions of policies: the addresses, hours and days for which a policy is in force. All must hold, each evaluated separately. */
 
 import { DAY_NAMES, type StoredConditions } from '../domain/records.ts';
 import { type Address, inNetwork, type Network, parseAddress, parseNetwork } from './address.ts';
 import { dayOfWeek, isTimezone, minuteOfDay, minuteOfWeek, parseEndOfSpan, parseTimeOfDay, spelledTimezone } from './clock.ts';
+import { compileWeeklyHours, inWeeklyHours, type WeeklyHours } from './weekly-hours.ts';
 
 /** One operator of one condition, compiled. */
 export type Check =
@@ -26,6 +27,12 @@ export type Check =
       readonly operand: readonly string[];
       /** Bit 0 = Monday. */
       readonly days: number;
+    }
+  | {
+      readonly kind: 'weekly_hours';
+      readonly negated: boolean;
+      readonly operand: readonly string[];
+      readonly hours: WeeklyHours;
     }
   /** Stored, but not readable. Treated as one whose input is missing, so that it never opens anything. */
   | { readonly kind: 'unreadable'; readonly key: string };
@@ -86,6 +93,11 @@ function dayCheck(negated: boolean, operand: readonly string[]): Check {
   return days === 0 ? unreadable('day_of_week') : { kind: 'day_of_week', negated, operand, days };
 }
 
+function weeklyHoursCheck(negated: boolean, operand: readonly string[]): Check {
+  const hours = compileWeeklyHours(operand);
+  return hours === undefined ? unreadable('weekly_hours') : { kind: 'weekly_hours', negated, operand, hours };
+}
+
 /** The conditions that this version reads: each operator, and whether it negates. The checks of a policy are in this order. */
 const OPERATORS: Readonly<
   Record<
@@ -99,6 +111,7 @@ const OPERATORS: Readonly<
   ip_address: { negates: negatedBy('in', 'not_in'), check: addressCheck },
   time: { negates: negatedBy('between', 'not_between'), check: timeCheck },
   day_of_week: { negates: negatedBy('in', 'not_in'), check: dayCheck },
+  weekly_hours: { negates: negatedBy('in', 'not_in'), check: weeklyHoursCheck },
 };
 
 function negatedBy(plain: string, negating: string): ReadonlyMap<string, boolean> {
@@ -108,7 +121,7 @@ function negatedBy(plain: string, negating: string): ReadonlyMap<string, boolean
   ]);
 }
 
-const CONDITION_KEYS = ['ip_address', 'time', 'day_of_week'] as const satisfies readonly ConditionKey[];
+const CONDITION_KEYS = ['ip_address', 'time', 'day_of_week', 'weekly_hours'] as const satisfies readonly ConditionKey[];
 const KNOWN_KEYS: ReadonlySet<string> = new Set([...CONDITION_KEYS, 'timezone']);
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -172,14 +185,27 @@ function inSpan(minute: number, start: number, end: number): boolean {
   return start < end ? minute >= start && minute < end : minute >= start || minute < end;
 }
 
-/** What one check looks at, in words: the client's address, `22:30`, `Sat`; undefined when it is missing. */
+/** Returns what one check is compared with: the client's address, `22:30`, `Sat`, `Sat 22:30`; undefined if that is missing. */
 export function lookedAt(check: Check, timezone: string | undefined, now: Circumstances): string | undefined {
   if (check.kind === 'unreadable') return undefined;
   if (check.kind === 'ip_address') return addressOf(now) === undefined ? undefined : now.clientAddress;
   const minute = minuteOfWeek(zoneOf(timezone, now), now.nowMs);
   if (minute === undefined) return undefined;
-  if (check.kind === 'day_of_week') return DAY_NAMES[dayOfWeek(minute)];
-  const ofDay = minuteOfDay(minute);
+  const day = DAY_NAMES[dayOfWeek(minute)];
+  switch (check.kind) {
+    case 'time':
+      return timeText(minute);
+    case 'day_of_week':
+      return day;
+    case 'weekly_hours':
+      return `${day} ${timeText(minute)}`;
+    default:
+      return check satisfies never;
+  }
+}
+
+function timeText(weekMinute: number): string {
+  const ofDay = minuteOfDay(weekMinute);
   const twoDigits = (value: number) => String(value).padStart(2, '0');
   return `${twoDigits(Math.floor(ofDay / 60))}:${twoDigits(ofDay % 60)}`;
 }
@@ -203,6 +229,10 @@ export function checkHolds(check: Check, timezone: string | undefined, now: Circ
     case 'day_of_week': {
       const minute = minuteOfWeek(zoneOf(timezone, now), now.nowMs);
       return minute === undefined ? undefined : ((check.days >> dayOfWeek(minute)) & 1) === (check.negated ? 0 : 1);
+    }
+    case 'weekly_hours': {
+      const minute = minuteOfWeek(zoneOf(timezone, now), now.nowMs);
+      return minute === undefined ? undefined : inWeeklyHours(check.hours, minute) !== check.negated;
     }
     case 'unreadable':
       return undefined;

@@ -130,6 +130,7 @@ function operatorOf(check: Check): string | null {
   switch (check.kind) {
     case 'ip_address':
     case 'day_of_week':
+    case 'weekly_hours':
       return check.negated ? 'not_in' : 'in';
     case 'time':
       return check.negated ? 'not_between' : 'between';
@@ -140,6 +141,10 @@ function operatorOf(check: Check): string | null {
   }
 }
 
+function looksAtClock(check: Check): boolean {
+  return check.kind !== 'unreadable' && check.kind !== 'ip_address';
+}
+
 function explainCondition(check: Check, policy: Policy, asked: Question): ExplainedCondition {
   const holds = checkHolds(check, policy.conditions.timezone, asked.now);
   return {
@@ -147,7 +152,7 @@ function explainCondition(check: Check, policy: Policy, asked: Question): Explai
     operator: operatorOf(check),
     operand: check.kind === 'unreadable' ? [] : check.operand,
     value: lookedAt(check, policy.conditions.timezone, asked.now) ?? null,
-    timezone: check.kind === 'time' || check.kind === 'day_of_week' ? zoneOf(policy.conditions.timezone, asked.now) : null,
+    timezone: looksAtClock(check) ? zoneOf(policy.conditions.timezone, asked.now) : null,
     matched: holds ?? policy.effect === 'deny',
     missing: holds === undefined,
   };

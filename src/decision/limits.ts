@@ -10,6 +10,8 @@ export const MAX_CONSTRAINT_NAMES = 200;
 export const MAX_CONSTRAINTS_BYTES = 64 * 1024;
 /** Most entries of any other list of a rule: permissions, actions, resources, networks. */
 export const MAX_ENTRIES = 1000;
+/** Most windows of one operator of `weekly_hours`: a grid of 7 x 24 cells has at most 12 runs of hours in each day. */
+export const MAX_WEEKLY_WINDOWS = 84;
 /** Longest name of a resource in a request, in bytes of UTF-8; so it has at most as many UTF-16 code units. */
 export const MAX_RESOURCE_NAME = 512;
 

@@ -8,10 +8,18 @@ import { type Conditions, DAY_NAMES, type DayName, type ResourceConstraints } fr
 import { parseNetwork } from './address.ts';
 import { isTimezone, parseEndOfSpan, parseTimeOfDay } from './clock.ts';
 import { isWithinBounds } from './globs.ts';
-import { MAX_CONSTRAINT_NAMES, MAX_CONSTRAINTS_BYTES, MAX_ENTRIES, MAX_GLOB_LENGTH, MAX_STARS } from './limits.ts';
+import {
+  MAX_CONSTRAINT_NAMES,
+  MAX_CONSTRAINTS_BYTES,
+  MAX_ENTRIES,
+  MAX_GLOB_LENGTH,
+  MAX_STARS,
+  MAX_WEEKLY_WINDOWS,
+} from './limits.ts';
 import { RESOURCE_KINDS, type ResourceKind } from './model.ts';
 import { isPermissionPattern } from './permissions.ts';
 import { parseResourcePattern } from './policies.ts';
+import { parseWeeklyWindow } from './weekly-hours.ts';
 
 export { isTimezone } from './clock.ts';
 export { isPermissionPattern } from './permissions.ts';
@@ -132,9 +140,16 @@ function operators<T>(
   return parsed;
 }
 
-function nonEmpty(value: unknown, path: string, errors: FieldError[], accepts: (text: string) => boolean, expectation: string) {
+function nonEmpty(
+  value: unknown,
+  path: string,
+  errors: FieldError[],
+  accepts: (text: string) => boolean,
+  expectation: string,
+  maxEntries = MAX_ENTRIES,
+) {
   if (Array.isArray(value) && value.length === 0) errors.push({ path, message: 'must not be empty' });
-  return strings(value, path, errors, accepts, expectation);
+  return strings(value, path, errors, accepts, expectation, maxEntries);
 }
 
 function timeSpan(value: unknown, path: string, errors: FieldError[]): readonly [string, string] {
@@ -148,6 +163,13 @@ function timeSpan(value: unknown, path: string, errors: FieldError[]): readonly 
 
 function isDay(text: string): text is DayName {
   return DAY_NAMES.some((day) => day === text);
+}
+
+const WINDOW =
+  'must be days and a window, such as Mon-Fri 08:00-18:00 or Sat 22:00-02:00; its end may be 24:00 and differs from its start';
+
+function isWeeklyWindow(text: string): boolean {
+  return parseWeeklyWindow(text) !== undefined;
 }
 
 const CIDR = 'must be an IP address or CIDR block without host bits, leading zeros or zone id';
@@ -178,12 +200,18 @@ export function parseConditions(value: unknown, path = '/conditions'): Parsed<Co
         conditions.day_of_week = operators(operand, at, errors, ['in', 'not_in'], days);
         break;
       }
+      case 'weekly_hours': {
+        const windows = (list: unknown, where: string) =>
+          nonEmpty(list, where, errors, isWeeklyWindow, WINDOW, MAX_WEEKLY_WINDOWS);
+        conditions.weekly_hours = operators(operand, at, errors, ['in', 'not_in'], windows);
+        break;
+      }
       case 'timezone':
         if (typeof operand === 'string') conditions.timezone = operand;
         errors.push(...validateTimezone(operand, at));
         break;
       default:
-        errors.push({ path: at, message: 'must be ip_address, time, day_of_week or timezone' });
+        errors.push({ path: at, message: 'must be ip_address, time, day_of_week, weekly_hours or timezone' });
     }
   }
   return errors.length === 0 ? { kind: 'ok', value: conditions } : { kind: 'errors', errors };

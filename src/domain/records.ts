@@ -19,6 +19,8 @@ export interface Conditions {
   readonly ip_address?: { readonly in?: readonly string[]; readonly not_in?: readonly string[] };
   readonly time?: { readonly between?: readonly [string, string]; readonly not_between?: readonly [string, string] };
   readonly day_of_week?: { readonly in?: readonly DayName[]; readonly not_in?: readonly DayName[] };
+  /** Windows such as `Mon-Fri 08:00-18:00`. */
+  readonly weekly_hours?: { readonly in?: readonly string[]; readonly not_in?: readonly string[] };
   /** IANA name. */
   readonly timezone?: string;
 }

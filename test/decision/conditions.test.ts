@@ -4,6 +4,7 @@ import { dayOfWeek, isTimezone, minuteOfDay, minuteOfWeek } from '../../src/deci
 import { circumstances, compileConditions, conditionsHold } from '../../src/decision/conditions.ts';
 import { parseConditions } from '../../src/decision/validate.ts';
 import { type Conditions, DAY_NAMES, type StoredConditions } from '../../src/domain/records.ts';
+import { naiveWall } from './naive-wall.ts';
 
 const ZONES = [
   'UTC',
@@ -15,25 +16,6 @@ const ZONES = [
   'America/St_Johns',
   'Etc/GMT+12',
 ];
-
-/** A wall clock by way of a calendar date: Intl writes it, the date's weekday is computed. */
-function naiveWall(zone: string, nowMs: number): { minute: number; day: number } {
-  const parts = new Map(
-    new Intl.DateTimeFormat('en-GB', {
-      timeZone: zone,
-      year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
-      hour: 'numeric',
-      minute: 'numeric',
-      hour12: false,
-    })
-      .formatToParts(nowMs)
-      .map((part) => [part.type, Number(part.value)]),
-  );
-  const date = Date.UTC(parts.get('year') ?? 0, (parts.get('month') ?? 0) - 1, parts.get('day'));
-  return { minute: ((parts.get('hour') ?? 0) % 24) * 60 + (parts.get('minute') ?? 0), day: (new Date(date).getUTCDay() + 6) % 7 };
-}
 
 const instant = fc.integer({ min: Date.UTC(1975, 0), max: Date.UTC(2037, 11, 31) });
 const NEVER_SEEN = undefined;
@@ -172,6 +154,15 @@ describe('all conditions together', () => {
       { time: {} },
       { day_of_week: { in: ['Someday'] } },
       { day_of_week: { in: [] } },
+      { weekly_hours: {} },
+      { weekly_hours: null },
+      { weekly_hours: { in: [] } },
+      { weekly_hours: { in: 'Mon-Sun 00:00-24:00' } },
+      { weekly_hours: { in: ['Mon-Sun 00:00-24:00', 'Holidays'] } },
+      { weekly_hours: { not_in: ['Wed 12:00-12:00'] } },
+      { weekly_hours: { between: ['Mon-Sun 00:00-24:00'] } },
+      { weekly_hours: { in: Array.from({ length: 85 }, () => 'Mon-Sun 00:00-24:00') } },
+      { weekly_hours: { in: ['Mon-Sun 00:00-24:00'] }, timezone: 'Mars/Olympus' },
       { moon_phase: { in: ['full'] } },
       { constructor: {} },
       { time: { between: ['08:00', '18:00'] }, timezone: 'Mars/Olympus' },
@@ -204,15 +195,31 @@ describe('all conditions together', () => {
 
   test('stored in any form, they hold as a naive reader has it that takes each operator alone', () => {
     const operand = fc.oneof(
-      { weight: 4, arbitrary: fc.constantFrom(['10.0.0.0/8'], ['Mon', 'Wed'], ['08:00', '18:00'], ['22:00', '06:00']) },
-      fc.constantFrom<unknown>([], null, {}, 'x', 1, ['x'], [1], [''], ['10.0.0.1/8'], ['08:00'], ['08:00', '08:00']),
+      {
+        weight: 4,
+        arbitrary: fc.constantFrom(['10.0.0.0/8'], ['Mon', 'Wed'], ['08:00', '18:00'], ['22:00', '06:00'], ['Wed 08:00-18:00']),
+      },
+      fc.constantFrom<unknown>(
+        [],
+        null,
+        {},
+        'x',
+        1,
+        ['x'],
+        [1],
+        [''],
+        ['10.0.0.1/8'],
+        ['08:00'],
+        ['08:00', '08:00'],
+        ['Wed 8-18'],
+      ),
     );
     const operator = fc.constantFrom('in', 'not_in', 'between', 'not_between', 'near', '__proto__', 'constructor');
     const condition = fc.oneof(
       { weight: 5, arbitrary: fc.dictionary(operator, operand, { maxKeys: 3 }) },
       fc.constantFrom<unknown>(null, [], 'x', 1, true),
     );
-    const key = fc.constantFrom('ip_address', 'time', 'day_of_week', 'ip_addres', 'constructor', 'toString');
+    const key = fc.constantFrom('ip_address', 'time', 'day_of_week', 'weekly_hours', 'ip_addres', 'constructor', 'toString');
     const zone = fc.constantFrom<unknown>('UTC', 'Asia/Almaty', 'Mars/Olympus', '', null, 1, {});
     const stored = fc
       .tuple(fc.dictionary(key, condition, { maxKeys: 3 }), fc.option(zone, { nil: undefined }))

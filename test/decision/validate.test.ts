@@ -12,6 +12,7 @@ import {
   validateResourcePatterns,
   validateTimezone,
 } from '../../src/decision/validate.ts';
+import { DAY_NAMES } from '../../src/domain/records.ts';
 
 const paths = (errors: readonly { path: string }[]) => errors.map((error) => error.path);
 
@@ -97,6 +98,47 @@ describe('constraints', () => {
   });
 });
 
+/** A grid of 7 x 24 cells with the most runs of hours: every other cell of each day, shifted from one day to the next. */
+function checkerboard(): readonly string[] {
+  const hour = (value: number) => `${String(value).padStart(2, '0')}:00`;
+  return DAY_NAMES.flatMap((day, index) =>
+    Array.from({ length: 12 }, (_, i) => 2 * i + (index % 2)).map((start) => `${day} ${hour(start)}-${hour(start + 1)}`),
+  );
+}
+
+const MALFORMED_WINDOWS = [
+  ...[
+    '',
+    ' ',
+    'Mon',
+    'Mon ',
+    '08:00-18:00',
+    'Mon-Fri',
+    'Mon 08:00',
+    'Mon 08:00-',
+    'Mon -18:00',
+    'Mon 8:00-18:00',
+    'Mon 08:00-25:00',
+  ],
+  ...['Mon 24:00-06:00', 'Mon 08:00-24:01', 'Mon 08:00-18:60', 'Mon 08:00 - 18:00', 'Mon  08:00-18:00', ' Mon 08:00-18:00'],
+  ...[
+    'Mon 08:00-18:00 ',
+    'Mon 08:00-18:00\n',
+    'mon 08:00-18:00',
+    'Monday 08:00-18:00',
+    'Mon,Tue 08:00-18:00',
+    'Mon-Mon 08:00-18:00',
+  ],
+  ...[
+    'Mon-Tue-Wed 08:00-18:00',
+    'Mon–Fri 08:00–18:00',
+    'Mon 08:00-12:00,13:00-18:00',
+    'Mon 00:00-00:00',
+    'Mon 08:00-18:00Z',
+    '* 08:00-18:00',
+  ],
+];
+
 describe('conditions', () => {
   test.each([
     [undefined],
@@ -108,11 +150,14 @@ describe('conditions', () => {
     [{ time: { between: ['09:00', '24:00'], not_between: ['00:00', '24:00'] } }],
     [{ time: { not_between: ['22:00', '06:00'] }, timezone: 'Europe/Berlin' }],
     [{ day_of_week: { in: ['Mon', 'Sun'] } }],
+    [{ weekly_hours: { in: ['Mon-Fri 08:00-18:00', 'Sat 22:00-02:00'] } }],
+    [{ weekly_hours: { in: ['Fri-Mon 00:00-24:00'], not_in: ['Sun 23:59-00:00'] }, timezone: 'Europe/Berlin' }],
+    [{ weekly_hours: { in: checkerboard() } }],
   ])('%j is accepted', (conditions) => {
     expect(validateConditions(conditions)).toEqual([]);
   });
 
-  test.each([
+  test.each<readonly [unknown, string]>([
     [[], '/conditions'],
     ['always', '/conditions'],
     [{ moon: {} }, '/conditions/moon'],
@@ -137,6 +182,15 @@ describe('conditions', () => {
     [{ day_of_week: { in: [] } }, '/conditions/day_of_week/in'],
     [{ day_of_week: { in: ['mon'] } }, '/conditions/day_of_week/in/0'],
     [{ day_of_week: { not_in: ['Monday'] } }, '/conditions/day_of_week/not_in/0'],
+    [{ weekly_hours: {} }, '/conditions/weekly_hours'],
+    [{ weekly_hours: ['Mon 08:00-18:00'] }, '/conditions/weekly_hours'],
+    [{ weekly_hours: { in: [] } }, '/conditions/weekly_hours/in'],
+    [{ weekly_hours: { in: 'Mon 08:00-18:00' } }, '/conditions/weekly_hours/in'],
+    [{ weekly_hours: { between: ['Mon 08:00-18:00'] } }, '/conditions/weekly_hours/between'],
+    [{ weekly_hours: { not_in: [...checkerboard(), 'Mon 08:00-18:00'] } }, '/conditions/weekly_hours/not_in'],
+    [{ weekly_hours: { in: ['Mon 08:00-18:00', 'Mon 08:00-08:00'] } }, '/conditions/weekly_hours/in/1'],
+    [{ weekly_hours: { not_in: [8] } }, '/conditions/weekly_hours/not_in/0'],
+    ...MALFORMED_WINDOWS.map((text) => [{ weekly_hours: { in: [text] } }, '/conditions/weekly_hours/in/0'] as const),
     [{ timezone: 'Mars/Olympus' }, '/conditions/timezone'],
     [{ timezone: '+01:00' }, '/conditions/timezone'],
     [{ timezone: null }, '/conditions/timezone'],
@@ -149,7 +203,10 @@ describe('conditions', () => {
   });
 
   test('what is accepted compiles to what can be read', () => {
-    const operand = fc.oneof(fc.constantFrom('10.0.0.0/8', '10.0.0.1/8', '08:00', '09:00', 'Mon', 'x'), fc.anything());
+    const operand = fc.oneof(
+      fc.constantFrom('10.0.0.0/8', '10.0.0.1/8', '08:00', '09:00', 'Mon', 'Mon 08:00-09:00', 'x'),
+      fc.anything(),
+    );
     const operators = fc.dictionary(
       fc.constantFrom('in', 'not_in', 'between', 'not_between', 'x'),
       fc.oneof(fc.array(operand, { maxLength: 3 }), operand),
@@ -158,7 +215,7 @@ describe('conditions', () => {
       },
     );
     const conditions = fc.dictionary(
-      fc.constantFrom('ip_address', 'time', 'day_of_week', 'timezone', 'x'),
+      fc.constantFrom('ip_address', 'time', 'day_of_week', 'weekly_hours', 'timezone', 'x'),
       fc.oneof(operators, operand),
       { maxKeys: 3 },
     );

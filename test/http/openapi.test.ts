@@ -188,29 +188,44 @@ describe('what the description says of names and patterns is what the use cases 
 test('the description of conditions accepts exactly the conditions that a policy accepts', () => {
   const described = new Ajv2020({ strict: false }).compile({ type: 'object', ...grammar.someConditions.asksAlso });
   const mostly = <T>(usual: fc.Arbitrary<T>, ...odd: unknown[]) =>
-    fc.oneof({ weight: 12, arbitrary: usual }, { weight: 1, arbitrary: fc.constantFrom(...odd) });
+    fc.oneof({ weight: 30, arbitrary: usual }, { weight: 1, arbitrary: fc.constantFrom(...odd) });
   const time = mostly(fc.constantFrom('00:00', '08:00', '18:30', '23:59', '24:00'), '24:01', '8:00', '08:00 ', '', 8);
+  const days = mostly(
+    fc.constantFrom('Mon', 'Sun', 'Mon-Fri', 'Fri-Mon', 'Wed-Tue'),
+    'Tue-Tue',
+    'mon',
+    '',
+    'Mon,Tue',
+    'Mon-Tue-Wed',
+  );
+  const window = mostly(
+    fc
+      .tuple(days, mostly(fc.constant(' '), '', '  '), time, mostly(fc.constant('-'), ' - ', '–'), time)
+      .map((parts) => parts.join('')),
+    'Mon',
+    8,
+  );
   const list = (one: fc.Arbitrary<unknown>, usualLength: number) =>
     fc.oneof({ weight: 5, arbitrary: fc.array(one, { minLength: 1, maxLength: usualLength }) }, fc.array(one, { maxLength: 3 }));
   const both = (one: string, other: string, operand: fc.Arbitrary<unknown>) =>
     fc.dictionary(mostly(fc.constantFrom(one, other), 'near').map(String), operand, { maxKeys: 2 });
-  const conditions = fc.record(
-    {
-      time: both('between', 'not_between', fc.oneof(fc.tuple(time, time), list(time, 2))),
-      day_of_week: both('in', 'not_in', list(mostly(fc.constantFrom(...DAY_NAMES), 'mon', 'Monday', 1), 7)),
-    },
-    { requiredKeys: [] },
+  const conditions: fc.Arbitrary<object> = fc.oneof(
+    fc.record({ time: both('between', 'not_between', fc.oneof(fc.tuple(time, time), list(time, 2))) }),
+    fc.record({ day_of_week: both('in', 'not_in', list(mostly(fc.constantFrom(...DAY_NAMES), 'mon', 'Monday', 1), 7)) }),
+    fc.record({ weekly_hours: both('in', 'not_in', list(window, 3)) }),
   );
-  let accepted = 0;
+  const accepted = new Map<string, number>();
   fc.assert(
     fc.property(conditions, (value) => {
       const { kind } = parseConditions(value);
       expect(described(value)).toBe(kind === 'ok');
-      if (kind === 'ok') accepted++;
+      const [key = ''] = Object.keys(value);
+      if (kind === 'ok') accepted.set(key, 1 + (accepted.get(key) ?? 0));
     }),
     { numRuns: 3000 },
   );
-  expect(accepted).toBeGreaterThan(200);
+  expect(accepted.size).toBe(3);
+  for (const [key, count] of accepted) expect(count, key).toBeGreaterThan(100);
 });
 
 describe('the check that all tests of the API run through', () => {

@@ -59,7 +59,7 @@ function constraintsView({ models, collections, agents, ...others }: ResourceCon
   return present({ models, collections, agents, ...others });
 }
 
-const CONDITION_MEMBERS = ['ip_address', 'time', 'day_of_week'] as const;
+const CONDITION_MEMBERS = ['ip_address', 'time', 'day_of_week', 'weekly_hours'] as const;
 const OPERATORS = ['in', 'not_in', 'between', 'not_between'] as const;
 
 /** As stored, with what this version reads first. A condition that it cannot read is written too, and `apply` refuses it. */

@@ -27,7 +27,7 @@ import {
 const conditions = Type.Unsafe<unknown>({
   type: ['object', 'null'],
   ...someConditions,
-  description: 'ip_address, time, day_of_week and timezone; all must hold. Absent or empty = always.',
+  description: 'ip_address, time, day_of_week, weekly_hours and timezone; all must hold. Absent or empty = always.',
 });
 
 const OFFICE_HOURS = {
@@ -35,7 +35,7 @@ const OFFICE_HOURS = {
   effect: 'deny',
   actions: ['chat:*'],
   resources: ['*'],
-  conditions: { time: { not_between: ['08:00', '18:00'] }, timezone: 'Europe/Berlin' },
+  conditions: { weekly_hours: { not_in: ['Mon-Fri 08:00-18:00'] }, timezone: 'Europe/Berlin' },
   enabled: false,
 };
 

@@ -110,6 +110,7 @@ export const Conditions = component(
       ip_address: Type.Optional(condition(['in', 'not_in'], texts)),
       time: Type.Optional(condition(['between', 'not_between'], Type.Array(text, { minItems: 2, maxItems: 2 }))),
       day_of_week: Type.Optional(condition(['in', 'not_in'], Type.Array(oneOf(...DAY_NAMES)))),
+      weekly_hours: Type.Optional(condition(['in', 'not_in'], texts)),
       timezone: Type.Optional(text),
     },
     { description: 'All must hold; empty = always.' },
