@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { circumstances, compileConditions, conditionsHold } from '../../src/decision/conditions.ts';
 import { oneTimeDigest } from '../../src/identity/one-time.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { apply, exported, planLines, postern } from './support.ts';
@@ -55,6 +56,9 @@ tenants:
       - { email: Ada@acme.test, name: Ada, roles: [small-models] }
       - { email: bob@acme.test, name: Bob }
 `;
+
+/** With other office hours. */
+const HOURS = ACME.replace(/time: \{.*?\}/, 'weekly_hours: { not_in: [Mon-Fri 08:00-18:00, "Sat 22:00-24:00"] }');
 
 const CHANGED = ACME.replace('max_users: 5', 'max_users: 6')
   .replace('"chat:*"', '"chat:*", "rag:*"')
@@ -133,6 +137,26 @@ describe('apply', () => {
     expect(after).not.toContain('bob@acme.test');
   });
 
+  it('applies, exports and plans weekly hours', async () => {
+    const fresh = await database();
+    await apply(fresh.db, ACME);
+    const plan = await postern(fresh.url, ['apply', '-', '--dry-run'], HOURS);
+    expect([plan.code, plan.stderr]).toEqual([0, '']);
+    expect(plan.stdout).toContain('~ change policy acme/office');
+    expect(plan.stdout).toMatch(
+      / conditions\.weekly_hours: \(none\) -> \{"not_in":\["Mon-Fri 08:00-18:00","Sat 22:00-24:00"\]\}$/m,
+    );
+    await apply(fresh.db, HOURS);
+    const file = await exported(fresh.db);
+    expect(file).toContain('Mon-Fri 08:00-18:00');
+    expect(await planLines(fresh.db, file, { prune: true })).toEqual([]);
+
+    const wrong = await postern(fresh.url, ['apply', '-'], HOURS.replace('Sat 22:00-24:00', 'Sat 22:00-22:00'));
+    expect([wrong.code, wrong.stdout]).toEqual([2, '']);
+    expect(wrong.stderr).toContain('<stdin>:22: tenants[0].policies[0].conditions.weekly_hours.not_in[1]: ');
+    expect(await exported(fresh.db)).toBe(file);
+  });
+
   it('a file that is wrong changes nothing: exit 2, and every problem with line, path and expectation, none with a secret', async () => {
     const fresh = await database();
     const path = await file(
@@ -186,6 +210,13 @@ describe('apply', () => {
     expect(example).toContain('users:');
     expect((await postern(fresh.url, ['apply', '-'], example)).code).toBe(0);
     expect(await planLines(fresh.db, example, { prune: true, pruneTenants: true })).toEqual([]);
+
+    // Its office hours deny nights and the whole weekend.
+    const office = await fresh.db.knex('policies').where({ name: 'office-hours' }).first('conditions');
+    const inForce = ['2026-11-18T12:00:00Z', '2026-11-18T22:00:00Z', '2026-11-21T12:00:00Z', '2026-11-22T22:00:00Z'].map((time) =>
+      conditionsHold(compileConditions(office.conditions), 'deny', circumstances(Date.parse(time), undefined, 'Europe/Berlin')),
+    );
+    expect(inForce).toEqual([false, true, true, true]);
   });
 
   it('of two at once one does it, and the other finds it done', async () => {

@@ -150,6 +150,8 @@ describe('the API and a file take and refuse the same', () => {
     ['policies', 'conditions', { time: { between: ['22:00', '22:00'] } }],
     ['policies', 'conditions', { time: { between: ['24:00', '06:00'] } }],
     ['policies', 'conditions', { day_of_week: { in: ['Monday'] } }],
+    ['policies', 'conditions', { weekly_hours: { in: [] } }],
+    ['policies', 'conditions', { weekly_hours: { not_in: ['Mon-Fri'] } }],
     ['policies', 'conditions', { timezone: 'Mars/Olympus' }],
     ['policies', 'conditions', { moon: { in: ['full'] } }],
     ['policies', 'applies_to', 'nobody'],

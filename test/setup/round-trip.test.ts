@@ -89,6 +89,12 @@ const conditions = fc.record({
   ip_address: maybe(fc.constantFrom({ in: ['10.0.0.0/8', '2001:db8::/32'] }, { in: ['10.0.0.1'], not_in: ['192.0.2.0/24'] })),
   time: maybe(fc.constantFrom({ between: ['22:00', '06:00'] }, { not_between: ['08:00', '18:00'], between: ['00:00', '23:59'] })),
   day_of_week: maybe(some(fc.constantFrom(...DAY_NAMES)).map((days) => ({ not_in: days }))),
+  weekly_hours: maybe(
+    fc.constantFrom(
+      { not_in: ['Mon-Fri 08:00-18:00'] },
+      { not_in: ['Sun 22:00-24:00'], in: ['Fri-Mon 22:00-02:00', 'Wed 00:00-24:00'] },
+    ),
+  ),
   timezone: maybe(fc.constantFrom('Europe/Berlin', 'UTC')),
 });
 

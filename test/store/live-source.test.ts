@@ -128,6 +128,7 @@ describe('a tenant', () => {
       ip_address: { in: ['10.0.0.0/8'] },
       time: { not_between: ['22:00', '06:00'] },
       day_of_week: { not_in: ['Sat'] },
+      weekly_hours: { in: ['Mon-Fri 08:00-18:00'] },
       timezone: 'Asia/Almaty',
     };
     await seedTenant(fresh.db, 'other');
@@ -207,6 +208,8 @@ describe('a tenant', () => {
     { time: {} },
     { day_of_week: { in: ['Caturday'] } },
     { day_of_week: { in: [] } },
+    { weekly_hours: { in: ['Holidays'] } },
+    { weekly_hours: { in: [] } },
     { ip_address: 'all' },
     { ip_address: {} },
     { ip_address: null },
