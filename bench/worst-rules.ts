@@ -6,6 +6,7 @@ import {
   MAX_ENTRIES,
   MAX_GLOB_LENGTH,
   MAX_RESOURCE_NAME,
+  MAX_WEEKLY_WINDOWS,
 } from '../src/decision/limits.ts';
 import {
   parseConditions,
@@ -198,6 +199,8 @@ export const FAMILIES: Readonly<Record<string, (genes: Genes) => Rules>> = {
   'denies with hours and zones': (genes) =>
     conditional(genes, (i) => ({ time: { between: ['03:00', '03:01'] }, timezone: zoneText(i) })),
   'denies with days': (genes) => conditional(genes, () => ({ day_of_week: { in: ['Sun'] } })),
+  'denies with weekly hours': (genes) =>
+    conditional(genes, (i, n) => ({ weekly_hours: { in: windows(i, n) }, timezone: zoneText(i) })),
   'denies of roles': (genes) => ({
     held: genes.roles,
     policies: filling(
@@ -252,6 +255,15 @@ function conditional(genes: Genes, conditionsOf: (i: number, operands: number) =
 
 function addresses(i: number, count: number): readonly string[] {
   return Array.from({ length: count }, (_, n) => (n % 2 === 0 ? `1.${i % 250}.${n % 250}.9` : `1::${(i + n) % 9999}`));
+}
+
+/** Windows of a minute, apart from each other and away from most instants, so that nothing merges and the search is the longest. */
+function windows(i: number, count: number): readonly string[] {
+  const twoDigits = (value: number) => String(value).padStart(2, '0');
+  return Array.from({ length: Math.min(count, MAX_WEEKLY_WINDOWS) }, (_, n) => {
+    const [hour, minute] = [twoDigits(n % 24), 2 * Math.floor(n / 24) + (i % 2) * 10];
+    return `Mon-Sun ${hour}:${twoDigits(minute)}-${hour}:${twoDigits(minute + 1)}`;
+  });
 }
 
 /** Zones may be written in any case, so there are more texts than zones. */

@@ -24,6 +24,9 @@ type Lists = { readonly actions?: string[]; readonly resources?: string[]; reado
 
 const times = (count: number, make: (n: number) => string): string[] => Array.from({ length: count }, (_none, n) => make(n));
 const models = (count: number, make: (n: number) => string) => ({ resources: times(count, (n) => `models/${make(n)}`) });
+/** Four for each hour, some minutes apart. */
+const minute = (n: number, later: number) =>
+  [n % 24, 10 * (Math.floor(n / 24) % 4) + later].map((part) => String(part).padStart(2, '0')).join(':');
 
 const SHAPES: Readonly<Record<string, (i: number) => Lists>> = {
   'policies that say nothing': () => ({}),
@@ -32,6 +35,11 @@ const SHAPES: Readonly<Record<string, (i: number) => Lists>> = {
   'long names': (i) => models(200, (n) => `${i}-${n}-`.padEnd(249, 'x')),
   'globs of eight stars': (i) => models(200, (n) => `*a*b*c*d*e*f*${i}*${n}*`),
   'IPv4 networks': (i) => ({ conditions: { ip_address: { in: times(1000, (n) => `10.${i % 256}.${n >> 8}.${n % 256}`) } } }),
+  'weekly hours': (i) => ({
+    conditions: { weekly_hours: { in: times(84, (n) => `Mon-Sun ${minute(n, i % 8)}-${minute(n, (i % 8) + 1)}`) } },
+  }),
+  'one window': (i) => ({ conditions: { weekly_hours: { in: [`Mon-Sun ${minute(i, 0)}-${minute(i, 1)}`] } } }),
+  days: (i) => ({ conditions: { day_of_week: { in: times(1000, (n) => ((i + n) % 2 === 0 ? 'Sat' : 'Sun')) } } }),
   'IPv6 networks': (i) => ({ conditions: { ip_address: { in: times(1000, (n) => `a${i}::${n.toString(16)}`) } } }),
 };
 
@@ -88,7 +96,8 @@ const MB = 1_048_576;
 const heap = (): number => {
   collect();
   collect();
-  return process.memoryUsage().heapUsed;
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
 };
 
 function measureMemory(pieces: readonly string[]): { readonly memory: number; readonly weight: number; readonly kept: number } {

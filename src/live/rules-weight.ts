@@ -15,6 +15,12 @@ const TEXT_BYTES = 112;
 const STAR_BYTES = 64;
 /** One network, beside its text. */
 const NETWORK_BYTES = 160;
+/** The compiled hours of one operator of `weekly_hours`, beside their windows. */
+const HOURS_BYTES = 512;
+/** One window: its text and its minutes of the week. */
+const WINDOW_BYTES = 96;
+/** One entry of any other list: few different texts, each kept once. */
+const ENTRY_BYTES = 16;
 
 const STAR = '*'.charCodeAt(0);
 
@@ -35,14 +41,19 @@ function bytesOfRole({ permissions, constraints }: RoleRecord): number {
   return ROLE_BYTES + bytesOfTexts(permissions) + bytesOfConstraints(constraints);
 }
 
-/** Networks are the only large operands that this version reads; a condition of another form is kept as its text alone. */
+/** Returns the bytes of one operator's list. A condition that this version cannot read is kept as its text. */
+function bytesOfOperand(key: string, operand: unknown): number {
+  if (!Array.isArray(operand)) return 0;
+  const texts = operand.filter((entry) => typeof entry === 'string');
+  if (key === 'ip_address') return bytesOfTexts(texts) + NETWORK_BYTES * texts.length;
+  return key === 'weekly_hours' ? HOURS_BYTES + WINDOW_BYTES * texts.length : ENTRY_BYTES * texts.length;
+}
+
 function bytesOfConditions(conditions: StoredConditions): number {
-  const { ip_address: addresses }: Readonly<Record<string, unknown>> = { ...conditions };
   let bytes = 0;
-  for (const operand of typeof addresses === 'object' && addresses !== null ? Object.values(addresses) : []) {
-    if (!Array.isArray(operand)) continue;
-    const networks = operand.filter((network) => typeof network === 'string');
-    bytes += bytesOfTexts(networks) + NETWORK_BYTES * networks.length;
+  for (const [key, condition] of Object.entries(conditions)) {
+    if (typeof condition !== 'object' || condition === null) continue;
+    for (const operand of Object.values(condition)) bytes += bytesOfOperand(key, operand);
   }
   return bytes;
 }

@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest';
+import { parsePolicyName } from '../../src/domain/ids.ts';
+import type { Conditions, PolicyRecord } from '../../src/domain/records.ts';
+import { finish } from '../../src/domain/steps.ts';
+import { weightOfPolicies } from '../../src/live/rules-weight.ts';
+import { must } from '../support/world.ts';
+
+function weightOf(conditions: Conditions): number {
+  const policy: PolicyRecord = {
+    name: must(parsePolicyName('office'), 'policy name'),
+    effect: 'deny',
+    actions: ['*'],
+    resources: ['*'],
+    conditions,
+    appliesTo: 'everyone',
+    attachedRoles: [],
+    enabled: true,
+  };
+  return finish(weightOfPolicies([policy]));
+}
+
+/** Bytes per entry that bench/micro/rules.ts measures for lists of the largest size, rounded up. */
+describe('the estimated memory of a policy is at least what its lists take', () => {
+  const always = weightOf({});
+  const list = (count: number, text: string) => Array.from({ length: count }, () => text);
+
+  test.each<[string, Conditions, number]>([
+    ['84 weekly windows', { weekly_hours: { in: list(84, 'Mon-Sun 08:00-18:00') } }, 84 * 80],
+    [
+      '84 weekly windows of both operators',
+      { weekly_hours: { in: list(84, 'Mon 08:00-18:00'), not_in: list(84, 'Tue 08:00-18:00') } },
+      168 * 80,
+    ],
+    ['1,000 days', { day_of_week: { not_in: Array.from({ length: 1000 }, () => 'Sat' as const) } }, 1000 * 8],
+    ['1,000 networks', { ip_address: { in: list(1000, '10.0.0.1') } }, 1000 * 180],
+  ])('%s', (_what, conditions, bytes) => {
+    expect(weightOf(conditions) - always).toBeGreaterThanOrEqual(bytes);
+  });
+});
