@@ -68,7 +68,11 @@ describe('while 5,000 made-up keys wait for a slow store', () => {
     const rules = () => store.pending.slice(LIMITS.unseen.permits);
     // The tenant's load begins when that of the user has been read, which a busy machine may take several turns for.
     await expect.poll(() => rules().length, { interval: 5 }).toBe(2);
-    expect(rules().map(({ kind }) => kind).toSorted()).toEqual(['global', 'tenant']);
+    expect(
+      rules()
+        .map(({ kind }) => kind)
+        .toSorted(),
+    ).toEqual(['global', 'tenant']);
     for (const load of rules()) load.answer();
     // No further load is served: it would wait forever for one.
     const resolution = await known;
