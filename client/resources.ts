@@ -83,6 +83,15 @@ export function resourcesOf({ request, pages }: Calls) {
       rotate: (id: string, body: BodyOf<'POST', `${typeof KEY}/rotate`> = {}, options?: CallOptions) =>
         request('POST', `${KEY}/rotate`, { path: { id }, body, ...options }),
       revoke: (id: string, options?: CallOptions) => request('DELETE', KEY, { path: { id }, ...options }),
+      /** Up to 1,000 keys of another system, by the SHA-256 digests of their texts. For platform administrators. */
+      import: (body: BodyOf<'POST', `${typeof KEYS}/import`>, options?: CallOptions) =>
+        request('POST', `${KEYS}/import`, { body, ...options }),
+      /** Up to 1,000 keys, by id or by a filter. @param query `dry_run: true` revokes nothing and answers what would be revoked */
+      revokeSeveral: (
+        body: BodyOf<'POST', `${typeof KEYS}/revoke`>,
+        query: { readonly dry_run?: boolean } = {},
+        options?: CallOptions,
+      ) => request('POST', `${KEYS}/revoke`, { body, query, ...options }),
     },
     sessions: {
       list: (options?: CallOptions) => pages('/v1/auth/sessions', options),

@@ -5,12 +5,16 @@ export type ApiKey = {
   readonly tenant_id: string;
   /** null for a key of its tenant. */
   readonly user_id: string | null;
+  readonly name: string | null;
   readonly description: string;
+  readonly metadata: Metadata;
   readonly scopes: readonly string[];
   readonly resource_constraints: ResourceConstraints;
   readonly rate_limit_rpm: number | null;
   readonly prefix: string;
   readonly last_four: string;
+  /** The secret is another system's, imported as a digest. A rotation gives the key a secret of Postern's own. */
+  readonly imported: boolean;
   readonly status: 'active' | 'expired' | 'revoked';
   readonly expires_at: string | null;
   readonly created_at: string;
@@ -19,7 +23,10 @@ export type ApiKey = {
 };
 
 export type ApiKeyChanges = {
+  readonly name?: string | null;
   readonly description?: string;
+  /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
+  readonly metadata?: Readonly<Record<string, string>> | null;
   readonly scopes?: readonly string[];
   readonly expires_at?: string | null;
   readonly expires_in_days?: number;
@@ -31,12 +38,72 @@ export type ApiKeyChanges = {
   readonly rate_limit_rpm?: number | null;
 };
 
+export type ApiKeyImport = {
+  /** Keys that are new. */
+  readonly imported: number;
+  readonly data: readonly {
+    /** Of the row in the request. */
+    readonly index: number;
+    /** `exists`: the tenant has a key with this digest, which stays as it is. */
+    readonly outcome: 'imported' | 'exists' | 'rejected';
+    /** null for `rejected`. */
+    readonly id: string | null;
+    readonly code?: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+    readonly detail?: string;
+    readonly errors?: readonly {
+      readonly path: string;
+      readonly message: string;
+    }[];
+  }[];
+};
+
 export type ApiKeyList = {
   readonly object: 'list';
   readonly data: readonly ApiKey[];
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
+  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  readonly total?: number;
+  /** In place of `total` if the list has more rows than that. */
+  readonly total_exceeds?: 10000;
+};
+
+export type ApiKeyRevocations = {
+  readonly dry_run: boolean;
+  /** Keys that were revoked; in a dry run, that would be. */
+  readonly revoked: number;
+  /** The filter matched more keys than one request takes. Send it again for the rest. */
+  readonly has_more: boolean;
+  readonly data: readonly {
+    readonly id: string;
+    readonly outcome: 'revoked' | 'would_revoke' | 'already_revoked' | 'not_found' | 'rejected';
+    readonly code?: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+    readonly detail?: string;
+    readonly key?: {
+      readonly name: string | null;
+      readonly description: string;
+      readonly user_id: string | null;
+      readonly prefix: string;
+      readonly last_four: string;
+      readonly expires_at: string | null;
+      readonly last_used_at: string | null;
+    };
+  }[];
+};
+
+export type ApiKeysToRevoke = {
+  readonly ids?: readonly string[];
+  /** Keys that match all members; `status` defaults to `active`. */
+  readonly filter?: {
+    readonly status?: 'active' | 'expired';
+    readonly user_id?: string;
+    readonly expires_before?: string;
+    /** The beginning of the shown `prefix`. Never send more of a key: addresses are logged on their way. */
+    readonly prefix?: string;
+    /** Any part of name, description or metadata, in any case. */
+    readonly q?: string;
+  };
 };
 
 export type AuditRow = {
@@ -69,6 +136,10 @@ export type AuditRowList = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
+  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  readonly total?: number;
+  /** In place of `total` if the list has more rows than that. */
+  readonly total_exceeds?: 10000;
 };
 
 export type CreatedUser = {
@@ -214,17 +285,46 @@ export type Explanation = {
   }[];
 };
 
+export type ImportedApiKeys = {
+  readonly keys: readonly {
+    /** SHA-256 of the key in hexadecimal. The key itself is never sent. */
+    readonly digest: string;
+    /** What lists show. */
+    readonly prefix: string;
+    readonly last_four: string;
+    readonly name?: string | null;
+    readonly description: string;
+    /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
+    readonly metadata?: Readonly<Record<string, string>> | null;
+    readonly scopes: readonly string[];
+    readonly expires_at?: string | null;
+    readonly expires_in_days?: number;
+    /** The owner; default: the tenant itself. */
+    readonly user_id?: string | null;
+    readonly resource_constraints?: {
+      readonly models?: readonly string[] | null;
+      readonly collections?: readonly string[] | null;
+      readonly agents?: readonly string[] | null;
+    } | null;
+    readonly rate_limit_rpm?: number | null;
+  }[];
+};
+
 export type IssuedApiKey = {
   readonly id: string;
   readonly tenant_id: string;
   /** null for a key of its tenant. */
   readonly user_id: string | null;
+  readonly name: string | null;
   readonly description: string;
+  readonly metadata: Metadata;
   readonly scopes: readonly string[];
   readonly resource_constraints: ResourceConstraints;
   readonly rate_limit_rpm: number | null;
   readonly prefix: string;
   readonly last_four: string;
+  /** The secret is another system's, imported as a digest. A rotation gives the key a secret of Postern's own. */
+  readonly imported: boolean;
   readonly status: 'active' | 'expired' | 'revoked';
   readonly expires_at: string | null;
   readonly created_at: string;
@@ -290,8 +390,14 @@ export type Me = {
   readonly platform_admin: boolean;
 };
 
+/** Pairs of text. No decision reads them. */
+export type Metadata = Readonly<Record<string, string>>;
+
 export type NewApiKey = {
+  readonly name?: string | null;
   readonly description: string;
+  /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
+  readonly metadata?: Readonly<Record<string, string>> | null;
   readonly scopes: readonly string[];
   readonly expires_at?: string | null;
   readonly expires_in_days?: number;
@@ -473,6 +579,10 @@ export type PolicyList = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
+  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  readonly total?: number;
+  /** In place of `total` if the list has more rows than that. */
+  readonly total_exceeds?: 10000;
 };
 
 /** Every refusal: problem details of RFC 9457 that also carry the `error` member of the OpenAI API. */
@@ -555,10 +665,14 @@ export type RoleList = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
+  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  readonly total?: number;
+  /** In place of `total` if the list has more rows than that. */
+  readonly total_exceeds?: 10000;
 };
 
 export type Rotation = {
-  /** How long the old key works beside the new one, except to change anything. */
+  /** Seconds for which the old secret works beside the new one, except to change anything. 0: not at all. */
   readonly grace_seconds?: number;
 };
 
@@ -584,6 +698,10 @@ export type SessionList = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
+  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  readonly total?: number;
+  /** In place of `total` if the list has more rows than that. */
+  readonly total_exceeds?: 10000;
 };
 
 export type SimulateRequest = {
@@ -694,6 +812,10 @@ export type TenantList = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
+  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  readonly total?: number;
+  /** In place of `total` if the list has more rows than that. */
+  readonly total_exceeds?: 10000;
 };
 
 /** An absent limit is none, 0 lets nothing through. */
@@ -835,6 +957,10 @@ export type UserList = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
+  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  readonly total?: number;
+  /** In place of `total` if the list has more rows than that. */
+  readonly total_exceeds?: 10000;
 };
 
 export type WhoCan = {
@@ -971,6 +1097,8 @@ export interface Paths {
         readonly limit?: number | undefined;
         /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
+        /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
+        readonly count?: boolean | undefined;
       } | undefined;
       readonly answers: {
         /** One page of sessions. */
@@ -1019,6 +1147,8 @@ export interface Paths {
         readonly limit?: number | undefined;
         /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
+        /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
+        readonly count?: boolean | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
         readonly role?: string | undefined;
@@ -1130,6 +1260,8 @@ export interface Paths {
         readonly limit?: number | undefined;
         /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
+        /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
+        readonly count?: boolean | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
       } | undefined;
@@ -1194,6 +1326,8 @@ export interface Paths {
         readonly limit?: number | undefined;
         /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
+        /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
+        readonly count?: boolean | undefined;
       } | undefined;
       readonly answers: {
         /** One page of policies. */
@@ -1236,6 +1370,8 @@ export interface Paths {
         readonly limit?: number | undefined;
         /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
+        /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
+        readonly count?: boolean | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
       } | undefined;
@@ -1300,6 +1436,8 @@ export interface Paths {
         readonly limit?: number | undefined;
         /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
+        /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
+        readonly count?: boolean | undefined;
       } | undefined;
       readonly answers: {
         /** One page of tenants. */
@@ -1383,11 +1521,17 @@ export interface Paths {
         readonly limit?: number | undefined;
         /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
+        /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
+        readonly count?: boolean | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
         readonly status?: 'active' | 'expired' | 'revoked' | undefined;
         readonly user_id?: string | undefined;
         readonly expires_before?: string | undefined;
+        /** The beginning of the shown `prefix`. Never send more of a key: addresses are logged on their way. */
+        readonly prefix?: string | undefined;
+        /** Any part of name, description or metadata, in any case. */
+        readonly q?: string | undefined;
       } | undefined;
       readonly answers: {
         /** One page of API keys. */
@@ -1449,6 +1593,30 @@ export interface Paths {
       };
     };
   };
+  readonly '/v1/iam/api-keys/import': {
+    /** Import keys of another system by their SHA-256 digests, up to 1,000. Each row has an outcome of its own. */
+    readonly POST: {
+      readonly body: ImportedApiKeys;
+      readonly answers: {
+        /** The outcome of each row, in the order of the request. */
+        readonly '200': ApiKeyImport;
+      };
+    };
+  };
+  readonly '/v1/iam/api-keys/revoke': {
+    /** Revoke up to 1,000 API keys for good: by id, or those that a filter matches. */
+    readonly POST: {
+      readonly query?: {
+        /** `true`: revokes nothing, and answers what would be revoked. */
+        readonly dry_run?: boolean | undefined;
+      } | undefined;
+      readonly body?: ApiKeysToRevoke | undefined;
+      readonly answers: {
+        /** What happened to each key, or would happen. */
+        readonly '200': ApiKeyRevocations;
+      };
+    };
+  };
   readonly '/v1/iam/audit': {
     /** Read the audit log, newest first: in pages, or with Accept as one stream of NDJSON or CSV. */
     readonly GET: {
@@ -1457,6 +1625,8 @@ export interface Paths {
         readonly limit?: number | undefined;
         /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
+        /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
+        readonly count?: boolean | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
         /** An id; system or anonymous for actors that have none. */

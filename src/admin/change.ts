@@ -7,8 +7,8 @@
  */
 
 import { type ErrorCode, Refusal } from '../domain/errors.ts';
-import { parseId, parseTenantId, type RequestId, type TenantId } from '../domain/ids.ts';
-import { type AuditRow, insertAudit } from '../store/queries/audit.ts';
+import { type KeyId, parseId, parseTenantId, type RequestId, type TenantId } from '../domain/ids.ts';
+import { type AuditRow, insertAudit, insertAudits } from '../store/queries/audit.ts';
 import type { WrittenRows } from '../store/queries/callers.ts';
 import { type Transaction, transaction } from '../store/transaction.ts';
 import type { AdminParts, Caller } from './caller.ts';
@@ -48,6 +48,8 @@ export interface ChangeEntry extends AuditEntry {
    * caller's own rows, before the work begins: a caller may change itself, and two callers may change each other.
    */
   readonly existing?: boolean;
+  /** Keys that the change writes, if it writes several: held like `existing`, in one order. Default: none. */
+  readonly keys?: readonly KeyId[];
 }
 
 /** What the work learns while it runs; it may set every member. Secrets are masked when the row is written. */
@@ -58,6 +60,16 @@ export interface AuditDraft {
   result: 'success' | 'failure';
   before: unknown;
   after: unknown;
+  /** A row for each, in place of the draft's own; empty if nothing was changed. For a change of several targets. */
+  each: readonly AuditedTarget[] | undefined;
+}
+
+/** One of several targets of a change. */
+export interface AuditedTarget {
+  readonly target: AuditTarget;
+  readonly result: AuditRow['result'];
+  readonly before?: unknown;
+  readonly after: unknown;
 }
 
 /**
@@ -126,6 +138,7 @@ async function carryOut<T>(
     result: 'success',
     before: undefined,
     after: undefined,
+    each: undefined,
   });
   let draft = blank();
   let result: T;
@@ -135,7 +148,15 @@ async function carryOut<T>(
       draft = blank();
       return run(trx, draft, async (work) => {
         const value = await work;
-        trx.lastly(insertAudit(trx, rowOf(actor, entry.action, draft, draft.result)));
+        const { each } = draft;
+        if (each === undefined) trx.lastly(insertAudit(trx, rowOf(actor, entry.action, draft, draft.result)));
+        else if (each.length > 0)
+          trx.lastly(
+            insertAudits(
+              trx,
+              each.map((one) => rowOf(actor, entry.action, { ...draft, ...one }, one.result)),
+            ),
+          );
         return value;
       });
     });
@@ -152,7 +173,8 @@ async function carryOut<T>(
 }
 
 /** An id that is none names no row, and the work says so. */
-function writtenRows({ target, existing = false }: ChangeEntry): WrittenRows {
+function writtenRows({ target, existing = false, keys }: ChangeEntry): WrittenRows {
+  if (keys !== undefined) return { keys };
   if (target === undefined) return {};
   switch (target.type) {
     case 'role':
@@ -198,7 +220,9 @@ export function actorOf(caller: Caller): Actor {
   };
 }
 
-function rowOf(actor: Actor, action: string, draft: AuditDraft, result: AuditRow['result']): AuditRow {
+type RowDraft = Pick<AuditDraft, 'target' | 'tenant'> & { readonly before?: unknown; readonly after: unknown };
+
+function rowOf(actor: Actor, action: string, draft: RowDraft, result: AuditRow['result']): AuditRow {
   return {
     actorType: actor.type,
     actorId: actor.id,

@@ -74,12 +74,17 @@ export async function mayActOnUser(
   refuseLacking(caller, powerOfUser(roles, own, global), 'The user is stronger than you: you lack');
 }
 
-/** Revoking a key. Its owner always may, and a key itself. */
-export async function mayActOnKey(trx: Transaction, caller: HeldCaller, key: StoredKey): Promise<void> {
+/** Revoking a key. Its owner always may, and a key itself. @param allowPolicies as for `mayActOnUser` */
+export async function mayActOnKey(
+  trx: Transaction,
+  caller: HeldCaller,
+  key: StoredKey,
+  allowPolicies?: readonly StoredPolicy[],
+): Promise<void> {
   if (isOwnKey(caller, key)) return;
   const owner = key.userId === undefined ? undefined : await findUser(trx, key.tenantId, key.userId);
   const roles = owner && [...owner.roles, ...owner.directoryRoles];
-  const { own, global } = await worldOf(trx, key.tenantId, roles ?? []);
+  const { own, global } = await worldOf(trx, key.tenantId, roles ?? [], allowPolicies);
   const power = powerOfKey(compileGrant(key.scopes, key.constraints), roles, own, global);
   refuseLacking(caller, power, 'The key is stronger than you: you lack');
 }

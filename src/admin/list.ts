@@ -14,6 +14,8 @@ export const MAX_PAGE_BYTES = 1024 * 1024;
 export interface ListQuery {
   readonly limit?: number;
   readonly cursor?: string;
+  /** Also count the rows of the whole list. */
+  readonly count?: boolean;
 }
 
 export interface List<T> {
@@ -21,7 +23,14 @@ export interface List<T> {
   readonly data: readonly T[];
   readonly has_more: boolean;
   readonly next_cursor: string | null;
+  /** Rows of the whole list, whatever page this is. Only if the request asks for it and there are at most MAX_COUNTED. */
+  readonly total?: number;
+  /** In place of `total` if there are more. */
+  readonly total_exceeds?: number;
 }
+
+/** A list is counted up to here. */
+export const MAX_COUNTED = 10_000;
 
 export function scopeOf(caller: Caller): TenantScope {
   return caller.everyTenant ? { kind: 'every' } : { kind: 'one', tenant: caller.tenant };
@@ -32,6 +41,7 @@ export function scopeOf(caller: Caller): TenantScope {
  * @param name of the list, to which its cursors are bound, as they are to the tenant and the filters
  * @param query with the filters, whatever they are
  * @param position the sort values of a row
+ * @param count asked only if the query has `count=true`, which only lists with a count take
  * @throws Refusal `invalid_parameter` for a cursor that is none, or another list's
  */
 export async function paged<Row, T>(
@@ -41,16 +51,20 @@ export async function paged<Row, T>(
   fetch: (page: Page) => Promise<readonly Row[] | PageRows<Row>>,
   position: (row: Row) => readonly string[],
   show: (row: Row) => T,
+  count?: CountRows,
 ): Promise<List<T>> {
   const limit = query.limit ?? DEFAULT_LIMIT;
   const binding = bindingOf(caller, name, query);
   const after = query.cursor === undefined ? undefined : readCursor(binding, query.cursor);
-  const fetched = await fetch({ after, take: limit + 1, maxBytes: MAX_PAGE_BYTES });
+  const [fetched, total] = await Promise.all([
+    fetch({ after, take: limit + 1, maxBytes: MAX_PAGE_BYTES }),
+    query.count === true && count !== undefined ? totalOf(count) : ({} as const),
+  ]);
   const { rows, more: moreStored } = 'more' in fetched ? fetched : { rows: fetched, more: fetched.length > limit };
   const data = fitting(rows.slice(0, limit), show);
   const last = rows[data.length - 1];
   const more = (moreStored || data.length < rows.length) && last !== undefined;
-  return { object: 'list', data, has_more: more, next_cursor: more ? writeCursor(binding, position(last)) : null };
+  return { object: 'list', data, has_more: more, next_cursor: more ? writeCursor(binding, position(last)) : null, ...total };
 }
 
 /** Shows the first rows, up to the one that would take the page past its bytes; one at least. */
@@ -71,6 +85,14 @@ export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value)) + 1;
 }
 
+/** Counts the rows of a whole list, up to `most`. */
+export type CountRows = (most: number) => Promise<number>;
+
+async function totalOf(count: CountRows): Promise<Pick<List<never>, 'total' | 'total_exceeds'>> {
+  const rows = await count(MAX_COUNTED + 1);
+  return rows > MAX_COUNTED ? { total_exceeds: MAX_COUNTED } : { total: rows };
+}
+
 export interface Cursors {
   /** Where the page begins; undefined = at the start. Throws a Refusal `invalid_parameter` for a cursor that is none, or another list's. */
   readonly after: readonly string[] | undefined;
@@ -87,7 +109,7 @@ export function cursorsOf(caller: Caller, name: string, query: ListQuery): Curso
 }
 
 /** Pages of one list may differ in size; `tenant_id` is the caller's tenant by the time a list is asked for. */
-const PAGING: ReadonlySet<string> = new Set(['limit', 'cursor', 'tenant_id']);
+const PAGING: ReadonlySet<string> = new Set(['limit', 'cursor', 'count', 'tenant_id']);
 
 /** What a cursor belongs to. */
 function bindingOf(caller: Caller, name: string, query: ListQuery): string {

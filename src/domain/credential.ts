@@ -8,6 +8,7 @@ export type CredentialForm =
   | { readonly kind: 'malformed' }
   /** Looks like an API key, but its checksum is wrong: refused with no look-up. */
   | { readonly kind: 'bad_checksum' }
+  /** An API key with the right checksum, or any text that may be an imported key of another system. */
   | { readonly kind: 'api_key'; readonly digest: KeyDigest }
-  /** Anything else that Bearer may carry; only a token of ours proves anything. `digest` is its SHA-256, the key it is remembered by. */
+  /** A JWT, or anything else that Bearer may carry; only a token of ours proves anything. `digest` is its SHA-256, the key it is remembered by. */
   | { readonly kind: 'token'; readonly token: string; readonly digest: string };

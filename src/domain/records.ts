@@ -9,6 +9,9 @@ export interface ResourceConstraints {
   readonly agents?: readonly string[];
 }
 
+/** Pairs of text that people attach to a key, a user or a tenant. No decision reads them. */
+export type Metadata = Readonly<Record<string, string>>;
+
 export interface RoleRecord {
   readonly name: RoleName;
   readonly permissions: readonly string[];

@@ -18,6 +18,13 @@ const SPACE = 0x20;
 /** RFC 6750, section 2.1: b64token. A comma is not in it, so two credentials folded into one line are refused here. */
 const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
+/** Shorter texts are no keys of any system. */
+const MIN_FOREIGN_KEY_LENGTH = 8;
+/** Longer than the keys of other systems. */
+const MAX_FOREIGN_KEY_LENGTH = 1024;
+/** How every JWT begins: `{"` in base64url. */
+const JWT_START = 'eyJ';
+
 /**
  * `Bearer` in any case (RFC 9110, section 11.1), one or more spaces, then one b64token. Everything that is not exactly that is
  * malformed. Runs on every check: no allocation beyond the token and its digest.
@@ -44,5 +51,18 @@ export function readCredential(header: HeaderValue): CredentialForm {
   if (token.length > MAX_TOKEN_BYTES || !B64TOKEN.test(token)) {
     return MALFORMED;
   }
-  return looksLikeKey ? BAD_CHECKSUM : { kind: 'token', token, digest: hash('sha256', token, 'hex') };
+  if (looksLikeKey) {
+    return BAD_CHECKSUM;
+  }
+  return mayBeForeignKey(token)
+    ? { kind: 'api_key', digest: digestOf(token) }
+    : { kind: 'token', token, digest: hash('sha256', token, 'hex') };
+}
+
+/**
+ * Reports whether the text may be an imported key of another system. Such a key has no checksum, so only a lookup by digest can tell: any
+ * b64token that does not begin like a JWT. Access tokens begin like one, so none of them is looked up as a key.
+ */
+function mayBeForeignKey(token: string): boolean {
+  return token.length >= MIN_FOREIGN_KEY_LENGTH && token.length <= MAX_FOREIGN_KEY_LENGTH && !token.startsWith(JWT_START);
 }

@@ -37,6 +37,13 @@ export async function runAsking<R extends pg.QueryResultRow>(q: Queryable, { sql
   );
 }
 
+/** Counts the rows of a statement, up to `most`. The statement's order, if it has one, costs time and changes nothing. */
+export async function countUpTo(q: Queryable, { sql, bindings }: Asking, most: number): Promise<number> {
+  const counted = `select count(*)::float8 as rows from (select from (${sql}) listed limit :most) counted`;
+  const [row] = await runAsking<{ rows: number }>(q, { sql: counted, bindings: { ...bindings, most } });
+  return row?.rows ?? 0;
+}
+
 /** The statement with its values hidden: as it is planned, once and for all. */
 export function hidingValues({ sql, bindings }: Asking): string {
   return sql.replaceAll(NAMES, (_, name: string) => `(select cast(:${name} as ${typeOf(bindings[name])}))`);

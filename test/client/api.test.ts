@@ -1,5 +1,6 @@
 /** The API through the client, against a real server: lists, errors, versions, repetition, tenants. */
 
+import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, createClient, type ProblemError } from '../../client/index.ts';
 import { type Network, network } from './support/network.ts';
@@ -144,6 +145,32 @@ describe('a key', () => {
     const program = createClient({ baseUrl: server.url, apiKey: key ?? '' });
     expect(await program.me()).toMatchObject({ id, type: 'api_key', permissions: ['chat:read'] });
     await client.apiKeys.revoke(id);
+    expect(await failure(program.me())).toMatchObject({ status: 401, code: 'invalid_credential' });
+  });
+});
+
+describe('keys of another system', () => {
+  it('are imported by digest, work as they are, and are revoked together after a dry run', async () => {
+    const text = `sk-old-${randomBytes(24).toString('hex')}`;
+    const digest = createHash('sha256').update(text).digest('hex');
+    const row = {
+      digest,
+      prefix: 'sk-old-',
+      last_four: text.slice(-4),
+      description: 'old',
+      scopes: ['chat:read'],
+      expires_in_days: 1,
+    };
+    const { imported, data } = await client.apiKeys.import({ keys: [row] });
+    const id = data[0]?.id ?? '';
+    expect(imported).toBe(1);
+    const program = createClient({ baseUrl: server.url, apiKey: text });
+    expect(await program.me()).toMatchObject({ id });
+    expect(await client.apiKeys.revokeSeveral({ filter: { prefix: 'sk-old-' } }, { dry_run: true })).toMatchObject({
+      revoked: 1,
+    });
+    expect(await program.me()).toMatchObject({ id });
+    expect(await client.apiKeys.revokeSeveral({ ids: [id] })).toMatchObject({ revoked: 1, dry_run: false });
     expect(await failure(program.me())).toMatchObject({ status: 401, code: 'invalid_credential' });
   });
 });

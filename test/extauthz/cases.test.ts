@@ -14,6 +14,9 @@ const compiled = compileWorld(world);
 const keys = new Map(world.api_keys.map((key) => [key.id, makeApiKey()]));
 const labels = new Map([...keys].map(([label, key]): [string, string] => [key.digest, label]));
 
+/** Access tokens of these tests begin so, like JWTs. */
+const TOKEN = 'eyJ.user.';
+
 /** Who a credential of these tests belongs to, in the words of the cases. */
 function labelOf(credential: CredentialForm): string | null {
   switch (credential.kind) {
@@ -22,7 +25,9 @@ function labelOf(credential: CredentialForm): string | null {
     case 'api_key':
       return labels.get(credential.digest) ?? 'raw:unknown';
     case 'token':
-      return credential.token.startsWith('user.') ? credential.token.slice(5).replace('expired.', 'expired:') : 'raw:unknown';
+      return credential.token.startsWith(TOKEN)
+        ? credential.token.slice(TOKEN.length).replace('expired.', 'expired:')
+        : 'raw:unknown';
     default:
       return 'header:malformed';
   }
@@ -31,7 +36,7 @@ function labelOf(credential: CredentialForm): string | null {
 function authorizationOf(as: string): string {
   if (as.startsWith('header:')) return as.slice(7);
   if (as.startsWith('raw:')) return `Bearer ${as.slice(4)}`;
-  return `Bearer ${keys.get(as)?.text ?? `user.${as.replace(':', '.')}`}`;
+  return `Bearer ${keys.get(as)?.text ?? `${TOKEN}${as.replace(':', '.')}`}`;
 }
 
 let nowMs = 0;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { column, type Harness, outcome, type Person, startHarness, text } from './harness.ts';
+import { column, type Harness, outcome, type Person, type Reply, rows, startHarness, text } from './harness.ts';
 
 let h: Harness;
 let boss: Person;
@@ -28,7 +28,8 @@ const works = async (key: string) => outcome(await h.api('GET', '/v1/iam/users',
 
 describe('making a key', () => {
   test('answers 201 with the key, once', async () => {
-    const reply = await create({ resource_constraints: { models: ['llama-*'] }, rate_limit_rpm: 60 });
+    const labels = { name: 'CI', metadata: { team: 'search', Env: 'prod' } };
+    const reply = await create({ ...labels, resource_constraints: { models: ['llama-*'] }, rate_limit_rpm: 60 });
     const key = text(reply.json, 'key');
     expect(key).toMatch(/^psk_[0-9A-Za-z]{38}$/);
     expect([outcome(reply), reply.headers['location']]).toEqual(['201', `${KEYS}/${text(reply.json, 'id')}`]);
@@ -36,6 +37,8 @@ describe('making a key', () => {
       id: expect.stringMatching(/^key_[0-9a-z]{26}$/),
       tenant_id: 'acme',
       user_id: null,
+      ...labels,
+      imported: false,
       description: 'Build server',
       scopes: ['chat:write'],
       resource_constraints: { models: ['llama-*'] },
@@ -111,6 +114,89 @@ describe('making a key', () => {
     expect(outcome(await h.api('POST', `${older.path}/rotate`, { as: maker.key }))).toBe('403 escalation');
     expect(outcome(await h.api('POST', `${child.path}/rotate`, { as: maker.key }))).toBe('200');
     expect(outcome(await h.api('POST', `${maker.path}/rotate`, { as: maker.key }))).toBe('200');
+  });
+});
+
+describe('name and metadata of a key', () => {
+  const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 'v']));
+  const shown = ({ json: { name, metadata } }: Reply) => ({ name, metadata });
+
+  test('change with the members that are present: metadata is replaced whole, null and {} remove it', async () => {
+    const { path } = await made({ name: 'first', metadata: { a: '1', b: '2' } });
+    const put = async (body: object) => shown(await h.api('PUT', path, { as: boss.token, body }));
+    expect(await put({ description: 'new' })).toEqual({ name: 'first', metadata: { a: '1', b: '2' } });
+    expect(await put({ metadata: { b: '3' } })).toEqual({ name: 'first', metadata: { b: '3' } });
+    expect(await put({ name: 'second' })).toEqual({ name: 'second', metadata: { b: '3' } });
+    expect(await put({ name: null, metadata: null })).toEqual({ name: null, metadata: {} });
+    expect(await put({ metadata: { __proto__x: 'p', constructor: 'c' } })).toEqual({
+      name: null,
+      metadata: { __proto__x: 'p', constructor: 'c' },
+    });
+    expect(await put({ metadata: {} })).toEqual({ name: null, metadata: {} });
+  });
+
+  test('are in lists and audit rows, and a rotation keeps them', async () => {
+    const labels = { name: 'kept', metadata: { ticket: 'OPS-1' } };
+    const { id, path } = await made(labels);
+    const rotated = await h.api('POST', `${path}/rotate`, { as: boss.token });
+    expect(rotated.json).toMatchObject(labels);
+    const listed = rows(await h.api('GET', `${KEYS}?limit=200`, { as: boss.token })).find((row) => row['id'] === id);
+    expect(listed).toMatchObject(labels);
+    const audited = (await h.audit('api_key.create')).find((row) => row['target_id'] === id);
+    expect(audited?.['after']).toMatchObject(labels);
+  });
+
+  test.each<[string, object, string]>([
+    ['16 pairs', { metadata: pairs(16) }, '201'],
+    ['17 pairs', { metadata: pairs(17) }, '422 invalid_field'],
+    ['a key of 64 characters', { metadata: { ['ö'.repeat(64)]: '' } }, '201'],
+    ['a key of 65 characters', { metadata: { ['k'.repeat(65)]: '' } }, '422 invalid_field'],
+    ['an empty key', { metadata: { '': 'x' } }, '422 invalid_field'],
+    ['a value of 512 characters', { metadata: { k: '😀'.repeat(512) } }, '201'],
+    ['a value of 513 characters', { metadata: { k: 'v'.repeat(513) } }, '422 invalid_field'],
+    ['a value that is no text', { metadata: { k: 1 } }, '422 invalid_field'],
+    ['a list', { metadata: [] }, '422 invalid_field'],
+    ['a key with NUL', { metadata: { 'a\0b': 'x' } }, '422 invalid_field'],
+    ['a name of 100 characters', { name: 'n'.repeat(100) }, '201'],
+    ['a name of 101 characters', { name: 'n'.repeat(101) }, '422 invalid_field'],
+    ['a blank name', { name: ' ' }, '422 invalid_field'],
+    ['no name', { name: null }, '201'],
+  ])('take %s: %s', async (_name, body, expected) => {
+    expect(outcome(await create(body))).toBe(expected);
+  });
+});
+
+describe('the list of keys', () => {
+  test('is filtered by prefix and by any part of name, description and metadata, and counted', async () => {
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'initech', name: 'Initech' } });
+    const lumbergh = await h.person('initech', ['tenant-admin']);
+    const one = await made({ name: 'TPS reports' }, lumbergh.token);
+    const two = await made({ description: 'the stapler', metadata: { Floor: 'Basement' } }, lumbergh.token);
+    const other = await made({ name: 'TPS reports' });
+    const list = (query: string) => h.api('GET', `${KEYS}?${query}`, { as: lumbergh.token });
+    for (const [query, ids] of [
+      ['q=tps%20R', [one.id]],
+      ['q=STAPLER', [two.id]],
+      ['q=floor', [two.id]],
+      ['q=base', [two.id]],
+      ['q=e', [one.id, two.id]],
+      ['q=nothing', []],
+      [`prefix=${one.key.slice(0, 8)}`, [one.id]],
+      ['prefix=psk_', [one.id, two.id]],
+      ['prefix=sk_', []],
+      ['q=tps&status=revoked', []],
+    ] as const) {
+      const reply = await list(`${query}&count=true`);
+      expect([query, column(reply, 'id'), reply.json['total']]).toEqual([query, ids, ids.length]);
+    }
+    for (const query of ['q=', 'prefix=', 'prefix=%C3%B6', 'prefix=a%20b', `q=${'x'.repeat(201)}`, 'count=1', 'count=']) {
+      expect([query, outcome(await list(query))]).toEqual([query, '400 invalid_parameter']);
+    }
+    const page = await list('q=e&limit=1&count=true');
+    expect(page.json).toMatchObject({ has_more: true, total: 2 });
+    const next = await list(`q=e&limit=1&cursor=${text(page.json, 'next_cursor')}`);
+    expect([column(next, 'id'), next.json['total']]).toEqual([[two.id], undefined]);
+    expect(column(await h.api('GET', `${KEYS}?q=tps&tenant_id=*`, { as: h.root.token }), 'id')).toEqual([one.id, other.id]);
   });
 });
 
@@ -224,10 +310,22 @@ describe('changing a key', () => {
     const second = text(first.json, 'key');
     expect([outcome(first), first.json['id'], first.json['last_four']]).toEqual(['200', id, second.slice(-4)]);
     expect([await works(key), await works(second)]).toEqual([true, true]);
-    const third = text((await rotate()).json, 'key');
+    const third = text((await rotate({ grace_seconds: 0 })).json, 'key');
     expect([await works(key), await works(second), await works(third)]).toEqual([false, false, true]);
-    expect(outcome(await rotate({ grace_seconds: 86_401 }))).toBe('422 invalid_field');
-    await rotate({ grace_seconds: 3600 });
+    for (const grace_seconds of [2_592_001, -1, 0.5, null]) {
+      expect(outcome(await rotate({ grace_seconds }))).toBe('422 invalid_field');
+    }
+    expect(outcome(await rotate({ grace_seconds: 2_592_000 }))).toBe('200');
+    const graceOf = async () => {
+      const found = await h.db
+        .knex('api_keys')
+        .where({ id })
+        .select(h.db.knex.raw('extract(epoch from previous_until - updated_at)::int as s'));
+      return Number(found[0].s);
+    };
+    expect(await graceOf()).toBeCloseTo(2_592_000, -1);
+    await rotate();
+    expect(await graceOf()).toBeCloseTo(3600, -1);
     await h.api('DELETE', path, { as: boss.token });
     expect(await works(third)).toBe(false);
   });

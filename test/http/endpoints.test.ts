@@ -6,7 +6,7 @@ import { withDescription } from '../../src/http/description.ts';
 import type { Route } from '../../src/http/route.ts';
 import { nowhere } from './directories.ts';
 import { type Call, column, type Harness, type Reply, startHarness, text } from './harness.ts';
-import { usageEvent } from './isolation-probes.ts';
+import { importedKey, usageEvent } from './isolation-probes.ts';
 import { type Kind, makeOne, newBody } from './resources.ts';
 
 let h: Harness;
@@ -256,6 +256,21 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     status: 200,
     ask: onOne('api-keys', 'POST', '/rotate', { grace_seconds: 60 }),
     shows: () => ({ key: expect.stringMatching(/^psk_/) }),
+  },
+  importApiKeys: {
+    guarantee: "another system's keys are imported by digest",
+    status: 200,
+    ask: () => asRoot('POST', '/v1/iam/api-keys/import', { body: { keys: [importedKey()] } }),
+    shows: () => ({ imported: 1, data: [{ index: 0, outcome: 'imported', id: expect.stringMatching(/^key_/) }] }),
+  },
+  revokeApiKeys: {
+    guarantee: 'several keys are revoked',
+    status: 200,
+    ask: async () => {
+      const { made } = await makeOne(h, 'api-keys');
+      return asRoot('POST', '/v1/iam/api-keys/revoke', { body: { ids: [text(made.json, 'id')] } });
+    },
+    shows: () => ({ dry_run: false, revoked: 1, has_more: false }),
   },
   listAudit: {
     guarantee: 'what happened is listed',

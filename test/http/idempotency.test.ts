@@ -6,7 +6,7 @@ import { tidyUp } from '../../src/admin/auth/upkeep.ts';
 import { canonicalJson } from '../../src/admin/canonical-json.ts';
 import { sendRaw } from '../support/http.ts';
 import { type Harness, type Json, outcome, type Person, type Reply, rows, startHarness, text } from './harness.ts';
-import { usageEvent } from './isolation-probes.ts';
+import { importedKey, usageEvent } from './isolation-probes.ts';
 import { KINDS, makeOne, newBody } from './resources.ts';
 
 let h: Harness;
@@ -71,7 +71,7 @@ describe('sending again', () => {
     const posts = h.routes.filter((route) => route.method === 'POST' && route.path.startsWith('/v1/iam/'));
     const actions = ACTIONS.map(([kind, verb]) => `${kind}/:id/${verb}`);
     expect(new Set(posts.map((route) => route.path.slice('/v1/iam/'.length)))).toEqual(
-      new Set([...KINDS, ...actions, ...ASKING, 'usage/events']),
+      new Set([...KINDS, ...actions, ...ASKING, 'usage/events', 'api-keys/import', 'api-keys/revoke']),
     );
   });
 
@@ -84,6 +84,23 @@ describe('sending again', () => {
     const hadSecret = SECRETS.some((name) => first.json[name] !== undefined);
     expect(again.json['secret_available']).toBe(hadSecret ? false : undefined);
     expect((await h.audit(action)).filter((row) => row['target_id'] === id)).toHaveLength(1);
+  });
+
+  test('imports keys once', async () => {
+    const body = { keys: [importedKey(), importedKey()] };
+    const first = await post('api-keys/import', body);
+    const again = await post('api-keys/import', body);
+    expect([first.json['imported'], again.json, replayed(again)]).toEqual([2, first.json, 'true']);
+    expect(await h.audit('api_key.import')).toHaveLength(2);
+  });
+
+  test('revokes several keys once, and a dry run is another request', async () => {
+    const { id } = await makeOne(h, 'api-keys');
+    const first = await post('api-keys/revoke', { ids: [id] });
+    const again = await post('api-keys/revoke', { ids: [id] });
+    expect([first.json['revoked'], again.json, replayed(again)]).toEqual([1, first.json, 'true']);
+    expect(outcome(await post('api-keys/revoke?dry_run=true', { ids: [id] }))).toBe('422 idempotency_mismatch');
+    expect((await h.audit('api_key.revoke')).filter((row) => row['target_id'] === id)).toHaveLength(1);
   });
 
   test('counts usage once', async () => {

@@ -4,7 +4,7 @@
  * known here is an error, so that nobody adds one without saying what it names.
  */
 
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { Route } from '../../src/http/route.ts';
 import type { Json } from './harness.ts';
 
@@ -49,7 +49,7 @@ const COLLECTIONS: Readonly<Record<string, Kind>> = {
   sessions: 'session',
 };
 
-type Meaning = Kind | 'plain' | readonly [Kind] | 'proposed_policies' | 'proposed_roles' | 'usage_events';
+type Meaning = Kind | 'plain' | readonly [Kind] | 'proposed_policies' | 'proposed_roles' | 'usage_events' | 'imported_keys';
 
 /** What query parameters and members of bodies name. `plain`: nothing that is anybody's. */
 const MEMBERS: Readonly<Record<string, Meaning>> = {
@@ -65,6 +65,9 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
   request_id: 'request',
   cursor: 'cursor',
   q: 'person',
+  ids: ['key'],
+  keys: 'imported_keys',
+  ...plain('count dry_run filter metadata prefix'),
   ...plain(
     'action actions allow_keys_without_expiry applies_to body client_ip collections conditions content_type current department',
   ),
@@ -101,6 +104,12 @@ const CHAT = { method: 'GET', path: '/v1/chat/history' };
 /** An event of its own each time: one that was heard of before is answered otherwise. */
 export function usageEvent() {
   return { id: randomUUID(), model: 'llama-3', time: new Date().toISOString(), prompt_tokens: 2, completion_tokens: 1 };
+}
+
+/** A row of an import, of a key of its own each time. */
+export function importedKey() {
+  const digest = randomBytes(32).toString('hex');
+  return { digest, prefix: 'sk-old', last_four: 'abcd', description: 'imported', scopes: ['chat:read'], expires_in_days: 1 };
 }
 
 /** What has to be asked for the other parameters to count. */
@@ -223,6 +232,9 @@ function kindsOf(route: Route, name: string): readonly Named[] {
     ];
   }
   if (meaning === 'proposed_roles') return [{ kind: 'role', wrap: (text) => [{ name: text, permissions: [] }] }];
+  if (meaning === 'imported_keys') {
+    return [{ kind: 'user', wrap: (text) => [{ ...importedKey(), user_id: text }] }];
+  }
   if (meaning === 'usage_events') {
     return [
       { kind: 'event', wrap: (text) => [{ ...usageEvent(), id: text }] },
@@ -242,6 +254,7 @@ export function queryOf(route: Pick<Route, 'method' | 'path'>): string {
 
 function bodyOf(route: Route): Json | undefined {
   if (titleOf(route) === 'POST /v1/iam/usage/events') return { events: [usageEvent()] };
+  if (titleOf(route) === 'POST /v1/iam/api-keys/import') return { keys: [importedKey()] };
   const body = BODIES[titleOf(route)];
   if (body === undefined && 'required' in route.bodySchema) throw new Error(`say in BODIES what ${titleOf(route)} may be sent`);
   return body;

@@ -2,11 +2,13 @@ import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type HeaderValue, REPEATED } from '../../src/decision/model.ts';
-import { makeApiKey } from '../../src/identity/api-keys.ts';
+import { hasValidChecksum, makeApiKey } from '../../src/identity/api-keys.ts';
 import { readCredential } from '../../src/identity/credential.ts';
 
 const KEY = makeApiKey();
 const LONGEST = 'a'.repeat(8192);
+const WELL_FORMED = /^[A-Za-z0-9\-._~+/]+=*$/;
+const JWT = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ1c3IifQ.c2lnbmF0dXJl';
 
 describe('the Authorization header', () => {
   it('is missing when there is none', () => {
@@ -20,8 +22,35 @@ describe('the Authorization header', () => {
     },
   );
 
-  it.each(['abc.def.ghi', 'a-b._~+/9==', LONGEST, 'pskX', 'PSK_0'])('carries a token with its SHA-256: %.20s', (token) => {
-    expect(readCredential(`Bearer ${token}`)).toEqual({ kind: 'token', token, digest: hash('sha256', token, 'hex') });
+  it.each([JWT, 'eyJfb3V0ZXI', LONGEST, 'a'.repeat(1025), 'pskX', 'PSK_0'])(
+    'carries a token with its SHA-256: %.20s',
+    (token) => {
+      expect(readCredential(`Bearer ${token}`)).toEqual({ kind: 'token', token, digest: hash('sha256', token, 'hex') });
+    },
+  );
+
+  it.each(['sk-proj-abcdefgh', 'abc.def.ghi', 'a-b._~+/9==', 'PSK_0000', `pskX${KEY.text}`, 'eyj00000', 'a'.repeat(1024)])(
+    'may carry an imported key of another system, to be looked up by its SHA-256: %.20s',
+    (token) => {
+      expect(readCredential(`Bearer ${token}`)).toEqual({ kind: 'api_key', digest: hash('sha256', token, 'hex') });
+    },
+  );
+
+  it('needs a lookup as a key exactly for psk_ keys with the right checksum, and for other texts of 8 to 1,024 characters that are no JWT', () => {
+    const characters = fc.constantFrom(...'AZaz09-._~+/psk_eyJ');
+    const body = fc.array(characters, { minLength: 1, maxLength: 60 }).map((parts) => parts.join(''));
+    const token = fc
+      .tuple(fc.constantFrom('', 'psk_', 'eyJ', 'sk-', 'psk', 'eyj'), body, fc.constantFrom('', '=', '=='))
+      .map((parts) => parts.join(''));
+    const long = fc.integer({ min: 1, max: 1100 }).map((length) => 'k'.repeat(length));
+    fc.assert(
+      fc.property(fc.oneof(token, long, fc.constant(KEY.text)), (text) => {
+        const looked = text.startsWith('psk_')
+          ? text === KEY.text || hasValidChecksum(text)
+          : /^.{8,1024}$/.test(text) && !text.startsWith('eyJ');
+        expect(readCredential(`Bearer ${text}`).kind === 'api_key').toBe(looked && WELL_FORMED.test(text));
+      }),
+    );
   });
 
   it.each(['psk_', 'psk_x', 'psk_000000000000000000000000000000000Dqkam', `${KEY.text}0`, `${KEY.text}=`])(

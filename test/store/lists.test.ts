@@ -5,7 +5,9 @@ import fc from 'fast-check';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { makeId, type TenantId, type UserId } from '../../src/domain/ids.ts';
-import { type KeyFilter, type KeyStatus, listKeys } from '../../src/store/queries/api-keys.ts';
+import { runAsking } from '../../src/store/asking.ts';
+import { countKeys, type KeyFilter, type KeyStatus, listKeys } from '../../src/store/queries/api-keys.ts';
+import { keysByIndex } from '../../src/store/queries/key-search.ts';
 import type { TenantScope } from '../../src/store/queries/rows.ts';
 import type { UserFilter } from '../../src/store/queries/user-lists.ts';
 import { listUsers } from '../../src/store/queries/user-pages.ts';
@@ -354,6 +356,10 @@ describe('keys', () => {
     readonly owner: UserId | null;
     readonly expiresAt: Date | null;
     readonly revoked: boolean;
+    readonly name: string | null;
+    readonly description: string;
+    readonly metadata: Readonly<Record<string, string>>;
+    readonly prefix: string;
   }
   let keys: readonly AKey[];
   let owners: readonly UserId[];
@@ -367,16 +373,19 @@ describe('keys', () => {
       owner: owners[pick(5)] ?? null,
       expiresAt: EXPIRIES[pick(EXPIRIES.length)] ?? null,
       revoked: pick(6) === 0,
+      name: pick(3) === 0 ? null : (NAMES[pick(NAMES.length)] ?? null),
+      description: ['build server', 'Chat Service', "O'Hara & sons"][pick(3)] ?? '',
+      metadata: [{}, { team: 'Zoë Weiß' }, { env: 'prod', 'back\\slash': '"quoted"' }][pick(3)] ?? {},
+      prefix: ['psk_0000', 'psk_00Ab', 'psk_9zzz', 'sk-proj-~'][pick(4)] ?? '',
     }));
     await fresh.db.knex.batchInsert(
       'api_keys',
-      keys.map(({ id, tenant, owner, expiresAt, revoked }) => ({
+      keys.map(({ id, tenant, owner, expiresAt, revoked, name, description, metadata, prefix }) => ({
         id,
         tenant_id: tenant,
         user_id: owner,
-        description: 'a key',
+        ...{ name, description, metadata: JSON.stringify(metadata), prefix },
         digest: Buffer.from(digestOf(id), 'hex'),
-        prefix: 'psk_0000',
         last_four: '0000',
         scopes: ['chat:read'],
         expires_at: expiresAt,
@@ -400,6 +409,8 @@ describe('keys', () => {
           fc.constantFrom(...EXPIRIES.filter((expiry) => expiry !== null)),
           fc.integer({ min: -900, max: 4000 }).map((days) => new Date(NOW + days * DAY)),
         ),
+        prefix: fc.constantFrom('p', 'psk_', 'psk_0', 'psk_00', 'psk_00A', 'psk_00a', 'sk-proj-~', '~', '%', '_'),
+        q: fc.constantFrom('ann', 'SERVER', 'e', 'Ö', 'zoë weiß', 'prod', 'env', "o'hara", '\\', '"quoted"', '%'),
       },
       { requiredKeys: [] },
     );
@@ -408,18 +419,53 @@ describe('keys', () => {
         const owner = n === undefined ? undefined : owners[n];
         const filter: KeyFilter = owner === undefined ? rest : { ...rest, userId: owner };
         const found = await pages(size, async (page) => (await listKeys(fresh.db.knex, scope, filter, page, new Date(NOW))).rows);
-        const { status, expiresBefore } = rest;
-        expect(found).toEqual(
-          keys
-            .filter((key) => inScope(scope, key.tenant))
-            .filter((key) => owner === undefined || key.owner === owner)
-            .filter((key) => status === undefined || statusOf(key) === status)
-            .filter((key) => expiresBefore === undefined || (key.expiresAt !== null && key.expiresAt < expiresBefore))
-            .map((key) => key.id),
-        );
+        const { status, expiresBefore, prefix = '', q = '' } = rest;
+        const expected = keys
+          .filter((key) => inScope(scope, key.tenant))
+          .filter((key) => owner === undefined || key.owner === owner)
+          .filter((key) => status === undefined || statusOf(key) === status)
+          .filter((key) => expiresBefore === undefined || (key.expiresAt !== null && key.expiresAt < expiresBefore))
+          .filter((key) => key.prefix.startsWith(prefix))
+          .filter((key) => textsOf(key).some((text) => text.toLowerCase().includes(q.toLowerCase())))
+          .map((key) => key.id);
+        expect(found).toEqual(expected);
+        const count = (most: number) => countKeys(fresh.db.knex, scope, filter, new Date(NOW), most);
+        expect([await count(1000), await count(5)]).toEqual([expected.length, Math.min(5, expected.length)]);
+        if (rest.prefix === undefined && rest.q === undefined) return;
+        const byIndex = keysByIndex(scope, filter, { after: undefined, take: 1000 }, new Date(NOW));
+        const ids = (await runAsking<{ id: string }>(fresh.db.knex, byIndex)).map((row) => row.id);
+        expect(ids.toSorted()).toEqual(expected);
       }),
-      { numRuns: 150 },
+      { numRuns: 300 },
     );
+  });
+
+  function textsOf({ name, description, metadata }: AKey): readonly string[] {
+    // Nothing is found across two texts, except what holds a line break itself.
+    return [name ?? '', description, ...Object.entries(metadata).flat()];
+  }
+
+  test('a text or prefix that few keys of a large tenant have is found behind thousands of others', async () => {
+    const { knex } = fresh.db;
+    await knex('tenants').insert({ id: 'umbrella', name: 'Umbrella' });
+    await knex.raw(
+      `insert into api_keys (id, tenant_id, name, description, digest, prefix, last_four, scopes, created_by)
+       select 'key_' || lpad(i::text, 26, '0'), 'umbrella', 'filler ' || i, 'k', sha256(i::text::bytea),
+         case when i % 1500 = 0 then 'old-' || i else 'psk_' || lpad(i::text, 4, '0') end, '0000', '{chat:read}', 'test'
+       from generate_series(1, 4500) i`,
+    );
+    const scope = { kind: 'one', tenant: tenantId('umbrella') } as const;
+    const found = async (filter: KeyFilter) =>
+      pages(50, async (page) => (await listKeys(knex, scope, filter, page, new Date(NOW))).rows);
+    const id = (i: number) => `key_${String(i).padStart(26, '0')}`;
+    expect(await found({ q: 'FILLER 4321' })).toEqual([id(4321)]);
+    expect(await found({ prefix: 'old-' })).toEqual([1500, 3000, 4500].map(id));
+    expect(await found({ prefix: 'old-', q: 'ler 3' })).toEqual([id(3000)]);
+    expect(await found({ q: 'filler 44' })).toHaveLength(111);
+    expect(await found({ q: 'filler' })).toHaveLength(4500);
+    expect(await found({ q: 'filler 4321', status: 'revoked' })).toEqual([]);
+    await knex('api_keys').where({ tenant_id: 'umbrella' }).delete();
+    await knex('tenants').where({ id: 'umbrella' }).delete();
   });
 });
 
@@ -445,7 +491,7 @@ test('a database that had users and keys before is listed like one that is new',
   });
   expect(await old.db.query({ text: 'select feed_position() as position' })).toEqual(before);
   // For the columns that lists show today.
-  for (const name of ['0008-directory.sql', '0021-directory-status.sql']) await run(name);
+  for (const name of ['0008-directory.sql', '0021-directory-status.sql', '0031-key-search.sql']) await run(name);
   expect(await old.db.query({ text: 'select feed_position() as position' })).toEqual(before);
   const everywhere: TenantScope = { kind: 'every' };
   const page = { after: undefined, take: 10 };

@@ -2,6 +2,7 @@
 
 import { parseConstraints, validateKeyConstraints, validatePatterns } from '../../decision/validate.ts';
 import { makeId, parseId, type UserId } from '../../domain/ids.ts';
+import type { Metadata } from '../../domain/records.ts';
 import { makeApiKey } from '../../identity/api-keys.ts';
 import { insertKey } from '../../store/queries/api-keys.ts';
 import { shareTenantNow } from '../../store/queries/tenants.ts';
@@ -20,7 +21,10 @@ import { refuseFaster } from './rate-limit.ts';
 import { type IssuedKey, keyResource } from './resource.ts';
 
 export interface NewKeyRequest extends ExpiryRequest {
+  readonly name?: string | null;
   readonly description: string;
+  /** Absent or null: none. */
+  readonly metadata?: Metadata | null;
   readonly scopes: readonly string[];
   /** Absent or null: oneself without `admin:keys`, else the tenant itself. */
   readonly user_id?: string | null;
@@ -50,9 +54,13 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
       await takeKeyPlace(trx, caller.tenant, owner);
       const expiresAt = permittedExpiry(tenant, requestedExpiry(request, caller.nowMs));
       await refuseOutliving(trx, caller, expiresAt);
-      const { description, scopes, rate_limit_rpm: rateLimitRpm = null } = request;
+      const { name = null, description, scopes, rate_limit_rpm: rateLimitRpm = null } = request;
+      const metadata = request.metadata ?? {};
       await refuseFaster(trx, caller, undefined, rateLimitRpm);
-      const key = { id, tenantId: caller.tenant, userId: owner, description, scopes, constraints, rateLimitRpm, expiresAt };
+      const key = {
+        ...{ id, tenantId: caller.tenant, userId: owner, name, description, metadata, imported: false },
+        ...{ scopes, constraints, rateLimitRpm, expiresAt },
+      };
       trx.lastly(insertKey(trx, key, secret, caller.principal.id, at));
       const { prefix, lastFour } = secret;
       const unused = { revokedAt: null, lastUsedAt: null, createdAt: at.date, updatedAt: at.date };

@@ -2,7 +2,7 @@
 
 import { Refusal } from '../../domain/errors.ts';
 import { parseId } from '../../domain/ids.ts';
-import { type KeyStatus, listKeys } from '../../store/queries/api-keys.ts';
+import { countKeys, type KeyFilter, type KeyStatus, listKeys } from '../../store/queries/api-keys.ts';
 import { authorize, isAuthorized } from '../authorize.ts';
 import { type AdminParts, type Caller, selfId } from '../caller.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list.ts';
@@ -14,32 +14,53 @@ export interface KeyListQuery extends ListQuery {
   readonly user_id?: string;
   /** RFC 3339 */
   readonly expires_before?: string;
+  /** The beginning of the shown prefix. */
+  readonly prefix?: string;
+  /** Any part of name, description or metadata. */
+  readonly q?: string;
 }
 
 /** Without `admin:keys` a user sees its own keys, whatever the filter does not say. */
 export async function listKeysPage(parts: AdminParts, caller: Caller, query: KeyListQuery): Promise<List<KeyResource>> {
-  const self = selfId(caller);
-  const named = query.user_id ?? (isAuthorized(caller, 'admin:keys') ? undefined : self);
-  authorize(caller, 'admin:keys', { self: named !== undefined && named === self });
-  const userId = named === undefined ? undefined : parseId('usr', named);
-  const nobody = named !== undefined && userId === undefined;
-  const expiresBefore = query.expires_before === undefined ? undefined : new Date(query.expires_before);
-  if (expiresBefore !== undefined && Number.isNaN(expiresBefore.getTime())) {
-    throw new Refusal('invalid_parameter', 'expires_before is no instant.', { param: 'expires_before' });
-  }
-  const filter = {
-    ...(query.status === undefined ? {} : { status: query.status }),
-    ...(userId === undefined ? {} : { userId }),
-    ...(expiresBefore === undefined ? {} : { expiresBefore }),
-  };
+  const filter = keyFilterOf(caller, query);
+  const now = new Date(caller.nowMs);
+  const scope = scopeOf(caller);
   return paged(
     caller,
     'api-keys',
     query,
-    async (page) => (nobody ? [] : listKeys(parts.db.knex, scopeOf(caller), filter, page, new Date(caller.nowMs))),
+    async (page) => (filter === undefined ? [] : listKeys(parts.db.knex, scope, filter, page, now)),
     (key) => [key.id],
     (key) => keyResource(key, caller.nowMs),
+    async (most) => (filter === undefined ? 0 : countKeys(parts.db.knex, scope, filter, now, most)),
   );
+}
+
+export type KeyFilterQuery = Omit<KeyListQuery, keyof ListQuery>;
+
+/**
+ * The keys that the caller may see among those of the query.
+ * @returns undefined when there are none, because `user_id` is no id
+ * @throws Refusal of the decision, `invalid_parameter`
+ */
+export function keyFilterOf(caller: Caller, query: KeyFilterQuery): KeyFilter | undefined {
+  const { status, prefix, q } = query;
+  const self = selfId(caller);
+  const named = query.user_id ?? (isAuthorized(caller, 'admin:keys') ? undefined : self);
+  authorize(caller, 'admin:keys', { self: named !== undefined && named === self });
+  const userId = named === undefined ? undefined : parseId('usr', named);
+  if (named !== undefined && userId === undefined) return undefined;
+  const expiresBefore = query.expires_before === undefined ? undefined : new Date(query.expires_before);
+  if (expiresBefore !== undefined && Number.isNaN(expiresBefore.getTime())) {
+    throw new Refusal('invalid_parameter', 'expires_before is no instant.', { param: 'expires_before' });
+  }
+  return {
+    ...(status === undefined ? {} : { status }),
+    ...(userId === undefined ? {} : { userId }),
+    ...(expiresBefore === undefined ? {} : { expiresBefore }),
+    ...(prefix === undefined ? {} : { prefix }),
+    ...(q === undefined ? {} : { q }),
+  };
 }
 
 /** @throws Refusal of the decision; `not_found` */

@@ -1,6 +1,6 @@
 /** What the API shows of a key: never the key itself, but for the one answer that hands it out. */
 
-import type { ResourceConstraints } from '../../domain/records.ts';
+import type { Metadata, ResourceConstraints } from '../../domain/records.ts';
 import type { KeyStatus, StoredKey } from '../../store/queries/api-keys.ts';
 
 export interface KeyResource {
@@ -8,12 +8,16 @@ export interface KeyResource {
   readonly tenant_id: string;
   /** null for a key of its tenant. */
   readonly user_id: string | null;
+  readonly name: string | null;
   readonly description: string;
+  readonly metadata: Metadata;
   readonly scopes: readonly string[];
   readonly resource_constraints: ResourceConstraints;
   readonly rate_limit_rpm: number | null;
   readonly prefix: string;
   readonly last_four: string;
+  /** True if the secret is another system's, imported as a digest. A rotation gives the key a secret of Postern's own. */
+  readonly imported: boolean;
   readonly status: KeyStatus;
   readonly expires_at: string | null;
   readonly created_at: string;
@@ -33,12 +37,15 @@ export function keyResource(key: StoredKey, nowMs: number): KeyResource {
     id: key.id,
     tenant_id: key.tenantId,
     user_id: key.userId ?? null,
+    name: key.name,
     description: key.description,
+    metadata: key.metadata,
     scopes: key.scopes,
     resource_constraints: key.constraints,
     rate_limit_rpm: key.rateLimitRpm,
     prefix: key.prefix,
     last_four: key.lastFour,
+    imported: key.imported,
     status: statusOf(key, nowMs),
     expires_at: key.expiresAt?.toISOString() ?? null,
     created_at: key.createdAt.toISOString(),

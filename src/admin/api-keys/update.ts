@@ -2,6 +2,7 @@
 
 import { parseConstraints, validateKeyConstraints, validatePatterns } from '../../decision/validate.ts';
 import { Refusal } from '../../domain/errors.ts';
+import type { Metadata } from '../../domain/records.ts';
 import { makeApiKey } from '../../identity/api-keys.ts';
 import {
   revokeKey as endKey,
@@ -24,9 +25,16 @@ import { takeKeyPlace } from './quota.ts';
 import { refuseFaster } from './rate-limit.ts';
 import { type IssuedKey, type KeyResource, keyResource } from './resource.ts';
 
+/** Long enough to give every client of the key the new secret by hand. */
+export const DEFAULT_GRACE_SECONDS = 3600;
+
 /** Absent members stay as they are. */
 export interface KeyChanges extends ExpiryRequest {
+  /** null = none. */
+  readonly name?: string | null;
   readonly description?: string;
+  /** Replaces all pairs; null = none. */
+  readonly metadata?: Metadata | null;
   readonly scopes?: readonly string[];
   readonly resource_constraints?: unknown;
   readonly rate_limit_rpm?: number | null;
@@ -48,7 +56,9 @@ export async function updateKey(parts: AdminParts, caller: Caller, text: string,
       held(keyResource(key, caller.nowMs));
       const changed: StoredKey = {
         ...key,
+        name: changes.name === undefined ? key.name : changes.name,
         description: changes.description ?? key.description,
+        metadata: changes.metadata === undefined ? key.metadata : (changes.metadata ?? {}),
         scopes: changes.scopes ?? key.scopes,
         constraints:
           changes.resource_constraints === undefined ? key.constraints : valid(parseConstraints(changes.resource_constraints)),
@@ -66,10 +76,15 @@ export async function updateKey(parts: AdminParts, caller: Caller, text: string,
 
 /**
  * The key keeps its id and gets a new secret.
- * @param graceSeconds how long the old one works beside it
+ * @param graceSeconds how long the old secret works beside the new one; default: 3600. An older secret that is still in its grace ends at once.
  * @throws Refusal of the decision; `not_found`, `revoked`, `escalation`
  */
-export async function rotateKey(parts: AdminParts, caller: Caller, text: string, graceSeconds: number): Promise<IssuedKey> {
+export async function rotateKey(
+  parts: AdminParts,
+  caller: Caller,
+  text: string,
+  graceSeconds: number = DEFAULT_GRACE_SECONDS,
+): Promise<IssuedKey> {
   const secret = makeApiKey(parts.random);
   const key = await change(
     parts,

@@ -1,7 +1,7 @@
 /** The audit log in pages, newest first: of the effective tenant, or with `tenant_id=*` of all and of the platform itself. */
 
 import { Refusal } from '../../domain/errors.ts';
-import { listAudit, type StoredAudit } from '../../store/queries/audit-log.ts';
+import { countAudit, listAudit, type StoredAudit } from '../../store/queries/audit-log.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list.ts';
 import { type AuditFilterQuery, auditFilter } from './filter.ts';
@@ -23,6 +23,7 @@ export async function listAuditPage(
     (page) => listAudit(parts.db.knex, scopeOf(caller), filter, { ...page, after: positionIn(page.after) }),
     positionOf,
     auditResource,
+    (most) => countAudit(parts.db.knex, scopeOf(caller), filter, most),
   );
 }
 

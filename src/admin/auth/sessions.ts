@@ -2,6 +2,7 @@
 
 import { parseId, type SessionId } from '../../domain/ids.ts';
 import {
+  countActiveSessions,
   findActiveSession,
   listActiveSessions,
   lockActiveSession,
@@ -42,6 +43,7 @@ export async function listSessions(parts: AuthParts, caller: Caller, query: List
     (page) => listActiveSessions(parts.db.knex, userId, idleMs(parts), page),
     (session) => [session.id],
     (session) => sessionResource(session, sessionId),
+    (most) => countActiveSessions(parts.db.knex, userId, idleMs(parts), most),
   );
 }
 

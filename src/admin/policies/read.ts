@@ -2,7 +2,7 @@
 
 import { type PolicyName, parsePolicyName, parseRoleName, type RoleName, type TenantId } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
-import { findPolicy, listPolicies, policiesOfRole } from '../../store/queries/policies.ts';
+import { countPolicies, countPoliciesOfRole, findPolicy, listPolicies, policiesOfRole } from '../../store/queries/policies.ts';
 import { findRole } from '../../store/queries/roles.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller.ts';
@@ -18,6 +18,7 @@ export async function listPoliciesPage(parts: AdminParts, caller: Caller, query:
     (page) => listPolicies(parts.db.knex, scopeOf(caller), page),
     (policy) => [policy.name, policy.tenantId ?? ''],
     policyResource,
+    (most) => countPolicies(parts.db.knex, scopeOf(caller), most),
   );
 }
 
@@ -43,6 +44,7 @@ export async function listRolePoliciesPage(
     (page) => policiesOfRole(parts.db.knex, caller.tenant, role, page),
     (policy) => [policy.name],
     policyResource,
+    (most) => countPoliciesOfRole(parts.db.knex, caller.tenant, role, most),
   );
 }
 

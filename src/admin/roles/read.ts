@@ -2,7 +2,7 @@
 
 import { parseRoleName, type RoleName } from '../../domain/ids.ts';
 import { BUILTIN_ROLES } from '../../domain/roles.ts';
-import { findRole, listRoles } from '../../store/queries/roles.ts';
+import { countRoles, findRole, listRoles } from '../../store/queries/roles.ts';
 import type { Page } from '../../store/queries/rows.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list.ts';
@@ -20,6 +20,7 @@ export async function listRolesPage(parts: AdminParts, caller: Caller, query: Li
     },
     position,
     (role) => role,
+    async (most) => BUILTIN_ROLES.length + (await countRoles(parts.db.knex, scopeOf(caller), most)),
   );
 }
 

@@ -1,7 +1,7 @@
 /** Reading tenants. Platform administrators see all, others their own alone. */
 
 import { parseTenantId, type TenantId } from '../../domain/ids.ts';
-import { findTenant, listTenants } from '../../store/queries/tenants.ts';
+import { countTenants, findTenant, listTenants } from '../../store/queries/tenants.ts';
 import { authorize } from '../authorize.ts';
 import { type AdminParts, type Caller, isPlatformAdmin } from '../caller.ts';
 import { type List, type ListQuery, paged } from '../list.ts';
@@ -16,6 +16,7 @@ export async function listTenantsPage(parts: AdminParts, caller: Caller, query: 
     (page) => listTenants(parts.db.knex, page),
     (tenant) => [tenant.id],
     tenantResource,
+    (most) => countTenants(parts.db.knex, most),
   );
 }
 

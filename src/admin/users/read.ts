@@ -1,7 +1,7 @@
 /** Reading users. */
 
 import type { UserFilter } from '../../store/queries/user-lists.ts';
-import { listUsers } from '../../store/queries/user-pages.ts';
+import { countUsers, listUsers } from '../../store/queries/user-pages.ts';
 import { findUser } from '../../store/queries/users.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list.ts';
@@ -12,7 +12,7 @@ import { type UserResource, userResource } from './resource.ts';
 export interface UserListQuery extends ListQuery, UserFilter {}
 
 export async function listUsersPage(parts: AdminParts, caller: Caller, query: UserListQuery): Promise<List<UserResource>> {
-  const { limit: _limit, cursor: _cursor, ...filter } = query;
+  const { limit: _limit, cursor: _cursor, count: _count, ...filter } = query;
   const lowered = filter.email === undefined ? filter : { ...filter, email: filter.email.toLowerCase() };
   return paged(
     caller,
@@ -21,6 +21,7 @@ export async function listUsersPage(parts: AdminParts, caller: Caller, query: Us
     (page) => listUsers(parts.db.knex, scopeOf(caller), lowered, page),
     (user) => [user.id],
     userResource,
+    (most) => countUsers(parts.db.knex, scopeOf(caller), lowered, most),
   );
 }
 

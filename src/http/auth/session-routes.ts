@@ -5,7 +5,7 @@ import type { AuthParts } from '../../admin/auth/parts.ts';
 import { endOwnSession, endOwnSessions, getSession, listSessions } from '../../admin/auth/sessions.ts';
 import { component, DONE, shows } from '../answers.ts';
 import { listOf } from '../iam/resources.ts';
-import { closed, page } from '../iam/schemas.ts';
+import { closed, countedPage } from '../iam/schemas.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { nullable } from '../validation.ts';
 
@@ -25,7 +25,7 @@ const Session = component(
   }),
 );
 
-const pages = Type.Object(page, closed);
+const pages = Type.Object(countedPage, closed);
 
 const ending = Type.Object(
   { current: Type.Optional(Type.Boolean({ description: 'true: the session of this request ends as well.' })) },

@@ -1,86 +1,16 @@
 /** /v1/iam/api-keys */
 
-import { Type } from 'typebox';
 import { createKey } from '../../admin/api-keys/create.ts';
-import { MAX_DAYS } from '../../admin/api-keys/expiry.ts';
+import { importKeys } from '../../admin/api-keys/import.ts';
 import { getKey, listKeysPage } from '../../admin/api-keys/read.ts';
+import { revokeSeveralKeys } from '../../admin/api-keys/revoke-several.ts';
 import { revokeKey, rotateKey, updateKey } from '../../admin/api-keys/update.ts';
 import type { AdminParts } from '../../admin/caller.ts';
-import { component, DONE, makes, shows, TAGGED } from '../answers.ts';
+import { DONE, makes, shows, TAGGED } from '../answers.ts';
 import { MAX_BODY_BYTES } from '../body-limits.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
-import { nullable } from '../validation.ts';
-import { notBoth } from './grammar.ts';
-import { ApiKey, IssuedApiKey, listOf } from './resources.ts';
-import { closed, oneOf, page, resourceConstraints, somePatterns, tenantFilter, title } from './schemas.ts';
-
-const filters = Type.Object(
-  {
-    ...page,
-    ...tenantFilter,
-    status: Type.Optional(oneOf('active', 'expired', 'revoked')),
-    user_id: Type.Optional(Type.String({ maxLength: 64 })),
-    expires_before: Type.Optional(Type.String({ format: 'date-time', maxLength: 64 })),
-  },
-  closed,
-);
-
-const expiry = {
-  expires_at: Type.Optional(nullable(Type.String({ format: 'date-time', maxLength: 64 }))),
-  expires_in_days: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_DAYS })),
-};
-
-/** PostgreSQL's integer is what it is kept in. */
-const rateLimit = Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 0, maximum: 2_147_483_647 });
-
-const newKey = component(
-  'NewApiKey',
-  Type.Object(
-    {
-      description: title(500),
-      scopes: somePatterns,
-      ...expiry,
-      user_id: Type.Optional(nullable(Type.String({ maxLength: 64 }))),
-      resource_constraints: Type.Optional(resourceConstraints),
-      rate_limit_rpm: Type.Optional(rateLimit),
-    },
-    {
-      ...closed,
-      ...notBoth('expires_at', 'expires_in_days'),
-      examples: [{ description: 'chat service', scopes: ['chat:write'], expires_in_days: 90 }],
-    },
-  ),
-);
-
-const changes = component(
-  'ApiKeyChanges',
-  Type.Object(
-    {
-      description: Type.Optional(title(500)),
-      scopes: Type.Optional(somePatterns),
-      ...expiry,
-      resource_constraints: Type.Optional(resourceConstraints),
-      rate_limit_rpm: Type.Optional(rateLimit),
-    },
-    { ...closed, ...notBoth('expires_at', 'expires_in_days'), examples: [{ expires_in_days: 30 }] },
-  ),
-);
-
-const rotation = component(
-  'Rotation',
-  Type.Object(
-    {
-      grace_seconds: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: 86_400,
-          description: 'How long the old key works beside the new one, except to change anything.',
-        }),
-      ),
-    },
-    closed,
-  ),
-);
+import { changes, filters, imports, newKey, revocation, rotation, trial } from './api-key-schemas.ts';
+import { ApiKey, ApiKeyImport, ApiKeyRevocations, IssuedApiKey, listOf } from './resources.ts';
 
 const KEYS = '/v1/iam/api-keys';
 const KEY = '/v1/iam/api-keys/:id';
@@ -174,7 +104,37 @@ export function keyRoutes(parts: AdminParts): readonly Route[] {
       refusals: ['not_found', 'revoked', 'escalation', 'precondition_failed'],
       handler: async ({ caller, param, body }) => ({
         status: 200,
-        body: await rotateKey(parts, caller, param('id'), body.grace_seconds ?? 0),
+        body: await rotateKey(parts, caller, param('id'), body.grace_seconds),
+      }),
+    }),
+    callerRoute({
+      method: 'POST',
+      path: `${KEYS}/import`,
+      operationId: 'importApiKeys',
+      summary: 'Import keys of another system by their SHA-256 digests, up to 1,000. Each row has an outcome of its own.',
+      permission: 'admin:keys',
+      needs: '`admin:keys` as a platform administrator',
+      body: imports,
+      maxBodyBytes: MAX_BODY_BYTES,
+      query: NOTHING,
+      answers: shows('The outcome of each row, in the order of the request.', ApiKeyImport),
+      refusals: [],
+      handler: async ({ caller, body }) => ({ status: 200, body: await importKeys(parts, caller, body.keys) }),
+    }),
+    callerRoute({
+      method: 'POST',
+      path: `${KEYS}/revoke`,
+      operationId: 'revokeApiKeys',
+      summary: 'Revoke up to 1,000 API keys for good: by id, or those that a filter matches.',
+      permission: 'admin:keys',
+      body: revocation,
+      maxBodyBytes: MAX_BODY_BYTES,
+      query: trial,
+      answers: shows('What happened to each key, or would happen.', ApiKeyRevocations),
+      refusals: [],
+      handler: async ({ caller, body, query }) => ({
+        status: 200,
+        body: await revokeSeveralKeys(parts, caller, body, query.dry_run === true),
       }),
     }),
   ];

@@ -8,13 +8,13 @@ import type { Answers } from '../answers.ts';
 import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../exports.ts';
 import { type Answer, callerRoute, NOTHING, type Route } from '../route.ts';
 import { AuditRow, listOf } from './resources.ts';
-import { closed, oneOf, page, tenantFilter } from './schemas.ts';
+import { closed, countedPage, oneOf, tenantFilter } from './schemas.ts';
 
 const instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
 
 const filters = Type.Object(
   {
-    ...page,
+    ...countedPage,
     ...tenantFilter,
     actor: Type.Optional(
       Type.String({ minLength: 1, maxLength: 64, description: 'An id; system or anonymous for actors that have none.' }),

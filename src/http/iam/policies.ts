@@ -13,10 +13,10 @@ import { aName, someConditions } from './grammar.ts';
 import { listOf, Policy } from './resources.ts';
 import {
   closed,
+  countedPage,
   description,
   forced,
   oneOf,
-  page,
   roleNames,
   somePatterns,
   someResourcePatterns,
@@ -86,7 +86,7 @@ const changes = component(
   ),
 );
 
-const listing = Type.Object({ ...page, ...tenantFilter }, closed);
+const listing = Type.Object({ ...countedPage, ...tenantFilter }, closed);
 
 const POLICIES = '/v1/iam/policies';
 const POLICY = '/v1/iam/policies/:name';

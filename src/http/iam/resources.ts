@@ -1,6 +1,7 @@
 /** The schemas of what /v1/iam answers with. */
 
 import { type TSchema, Type } from 'typebox';
+import { MAX_COUNTED } from '../../admin/list.ts';
 import { ERRORS } from '../../domain/errors.ts';
 import { DAY_NAMES, type DirectorySuspension } from '../../domain/records.ts';
 import { type Component, component } from '../answers.ts';
@@ -23,6 +24,16 @@ const Constraints = component(
       description: 'Names or globs by kind. An absent kind is unconstrained, an empty list permits none.',
     },
   ),
+);
+
+/** Pairs that people attach to a key, user or tenant. */
+export const Metadata = component(
+  'Metadata',
+  Type.Unsafe({
+    type: 'object',
+    description: 'Pairs of text. No decision reads them.',
+    additionalProperties: { type: 'string' },
+  }),
 );
 
 const user = {
@@ -174,12 +185,17 @@ const key = {
   id: KeyId,
   tenant_id: text,
   user_id: perhaps(Type.String({ description: 'null for a key of its tenant.' })),
+  name: perhaps(text),
   description: text,
+  metadata: Metadata,
   scopes: texts,
   resource_constraints: Constraints,
   rate_limit_rpm: perhaps(limit),
   prefix: text,
   last_four: text,
+  imported: Type.Boolean({
+    description: "The secret is another system's, imported as a digest. A rotation gives the key a secret of Postern's own.",
+  }),
   status: oneOf('active', 'expired', 'revoked'),
   expires_at: perhaps(instant),
   created_at: instant,
@@ -195,6 +211,58 @@ export const IssuedApiKey = component(
     ...key,
     key: Type.Optional(Type.String({ description: 'The key itself, shown here and never again.' })),
     ...withheld,
+  }),
+);
+
+/** Why a row of a request was rejected. */
+const rejection = {
+  code: Type.Optional(oneOf(...Object.keys(ERRORS))),
+  detail: Type.Optional(text),
+};
+
+export const ApiKeyImport = component(
+  'ApiKeyImport',
+  Type.Object({
+    imported: Type.Integer({ minimum: 0, description: 'Keys that are new.' }),
+    data: Type.Array(
+      Type.Object({
+        index: Type.Integer({ minimum: 0, description: 'Of the row in the request.' }),
+        outcome: Type.Unsafe<'imported' | 'exists' | 'rejected'>({
+          ...oneOf('imported', 'exists', 'rejected'),
+          description: '`exists`: the tenant has a key with this digest, which stays as it is.',
+        }),
+        id: Type.Unsafe({ ...KeyId, type: ['string', 'null'], description: 'null for `rejected`.' }),
+        ...rejection,
+        errors: Type.Optional(Type.Array(Type.Object({ path: text, message: text }))),
+      }),
+    ),
+  }),
+);
+
+export const ApiKeyRevocations = component(
+  'ApiKeyRevocations',
+  Type.Object({
+    dry_run: Type.Boolean(),
+    revoked: Type.Integer({ minimum: 0, description: 'Keys that were revoked; in a dry run, that would be.' }),
+    has_more: Type.Boolean({ description: 'The filter matched more keys than one request takes. Send it again for the rest.' }),
+    data: Type.Array(
+      Type.Object({
+        id: text,
+        outcome: oneOf('revoked', 'would_revoke', 'already_revoked', 'not_found', 'rejected'),
+        ...rejection,
+        key: Type.Optional(
+          Type.Object({
+            name: perhaps(text),
+            description: text,
+            user_id: perhaps(text),
+            prefix: text,
+            last_four: text,
+            expires_at: perhaps(instant),
+            last_used_at: perhaps(instant),
+          }),
+        ),
+      }),
+    ),
   }),
 );
 
@@ -280,6 +348,16 @@ export function listOf(schema: Component) {
       data: Type.Array(schema),
       has_more: Type.Boolean(),
       next_cursor: perhaps(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),
+      total: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: MAX_COUNTED,
+          description: 'Rows of the whole list. With `count=true`, up to 10,000 rows.',
+        }),
+      ),
+      total_exceeds: Type.Optional(
+        Type.Unsafe<number>({ const: MAX_COUNTED, description: 'In place of `total` if the list has more rows than that.' }),
+      ),
     }),
   );
 }

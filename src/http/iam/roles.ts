@@ -12,10 +12,10 @@ import { MAX_BODY_BYTES } from '../body-limits.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { aName } from './grammar.ts';
 import { listOf, Policy, Role } from './resources.ts';
-import { closed, description, forced, page, patterns, resourceConstraints, tenantFilter } from './schemas.ts';
+import { closed, countedPage, description, forced, patterns, resourceConstraints, tenantFilter } from './schemas.ts';
 
-const listing = Type.Object({ ...page, ...tenantFilter }, closed);
-const paging = Type.Object({ ...page }, closed);
+const listing = Type.Object({ ...countedPage, ...tenantFilter }, closed);
+const paging = Type.Object({ ...countedPage }, closed);
 
 export const newRole = component(
   'NewRole',

@@ -1,8 +1,9 @@
 /** The parts that the schemas of many endpoints are made of. */
 
 import { Type } from 'typebox';
-import { MAX_LIMIT } from '../../admin/list.ts';
+import { MAX_COUNTED, MAX_LIMIT } from '../../admin/list.ts';
 import { MAX_CONSTRAINT_NAMES, MAX_ENTRIES, MAX_GLOB_LENGTH } from '../../decision/limits.ts';
+import type { Metadata } from '../../domain/records.ts';
 import { asksAlso } from '../validation.ts';
 import { aName, aPermissionPattern, aResourcePattern, RESOURCE_NAME, TENANT_ID } from './grammar.ts';
 
@@ -17,6 +18,17 @@ export function title(maxLength: number) {
 }
 
 export const description = Type.String({ maxLength: 2000 });
+
+export const MAX_METADATA_PAIRS = 16;
+
+/** Pairs that people attach to a key, a user or a tenant; null = none. */
+export const metadata = Type.Unsafe<Metadata | null>({
+  type: ['object', 'null'],
+  description: 'Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all.',
+  maxProperties: MAX_METADATA_PAIRS,
+  propertyNames: { type: 'string', minLength: 1, maxLength: 64 },
+  additionalProperties: { type: 'string', maxLength: 512 },
+});
 
 /** ASCII, so that lower case is the same everywhere; otherwise the address's host decides what is one. */
 export const email = Type.String({ minLength: 3, maxLength: 254, pattern: '^[!-?A-~]+@[!-?A-~]+$' });
@@ -60,6 +72,14 @@ export const page = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT, description: 'Rows of one page; 50 unless told.' })),
   cursor: Type.Optional(
     Type.String({ minLength: 1, maxLength: 1024, description: 'next_cursor of the page before, or of the export that stopped.' }),
+  ),
+};
+
+/** The parameters of a list whose rows can be counted. */
+export const countedPage = {
+  ...page,
+  count: Type.Optional(
+    Type.Boolean({ description: `\`true\`: the page also has \`total\`, or \`total_exceeds\` beyond ${MAX_COUNTED} rows.` }),
   ),
 };
 

@@ -10,7 +10,7 @@ import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { nullable } from '../validation.ts';
 import { aTenantId } from './grammar.ts';
 import { listOf, Tenant } from './resources.ts';
-import { closed, forced, limitOrNull, page, title } from './schemas.ts';
+import { closed, countedPage, forced, limitOrNull, title } from './schemas.ts';
 
 const settings = Type.Object(
   {
@@ -56,7 +56,7 @@ const changes = component(
   ),
 );
 
-const paging = Type.Object({ ...page }, closed);
+const paging = Type.Object({ ...countedPage }, closed);
 
 const TENANTS = '/v1/iam/tenants';
 const TENANT = '/v1/iam/tenants/:id';

@@ -14,11 +14,11 @@ import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { nullable } from '../validation.ts';
 import { aPassword, aTenantId } from './grammar.ts';
 import { CreatedUser, listOf, PasswordReset, User } from './resources.ts';
-import { closed, email, oneOf, page, roleNames, tenantFilter, title } from './schemas.ts';
+import { closed, countedPage, email, oneOf, roleNames, tenantFilter, title } from './schemas.ts';
 
 const filters = Type.Object(
   {
-    ...page,
+    ...countedPage,
     ...tenantFilter,
     role: Type.Optional(Type.String({ maxLength: 64 })),
     status: Type.Optional(oneOf('active', 'deactivated')),

@@ -1,6 +1,7 @@
 /** The sessions of a user that can still prove it, as the user sees them. All times are the database's clock. */
 
 import type { SessionId, UserId } from '../../domain/ids.ts';
+import { countUpTo } from '../asking.ts';
 import type { Queryable } from '../queryable.ts';
 import { type Page, storedSession } from './rows.ts';
 
@@ -45,6 +46,11 @@ export async function listActiveSessions(
     { userId, idleMs, after: page.after?.[0] ?? null, take: page.take },
   );
   return rows.map(toSession);
+}
+
+/** Counts the active sessions of a user, up to `most`. */
+export async function countActiveSessions(q: Queryable, userId: UserId, idleMs: number, most: number): Promise<number> {
+  return countUpTo(q, { sql: `select from sessions where user_id = :userId and ${ACTIVE}`, bindings: { userId, idleMs } }, most);
 }
 
 /** One active session of a user; undefined when there is none of that id, whosever it is. */

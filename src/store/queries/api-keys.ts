@@ -1,12 +1,13 @@
 /** API keys: their digests and what they may do. The key itself is nowhere here. */
 
 import { type KeyDigest, type KeyId, parseKeyDigest, type TenantId, type UserId } from '../../domain/ids.ts';
-import type { ResourceConstraints } from '../../domain/records.ts';
-import { runAsking } from '../asking.ts';
+import type { Metadata, ResourceConstraints } from '../../domain/records.ts';
+import { countUpTo, runAsking } from '../asking.ts';
 import { ASKED, readsPairs } from '../batched.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
-import { type KeyFilter, keyIdsInOrder } from './key-lists.ts';
+import { type KeyFilter, keyBindings, keyConditions, keyIdsInOrder, keysInAnyOrder, textConditions } from './key-lists.ts';
+import { keysByIndex, searchKeyIds } from './key-search.ts';
 import {
   type BoundedRow,
   bytesBinding,
@@ -30,12 +31,17 @@ export interface StoredKey {
   readonly tenantId: TenantId;
   /** Undefined = the tenant's own. */
   readonly userId: UserId | undefined;
+  /** null = none. */
+  readonly name: string | null;
   readonly description: string;
+  readonly metadata: Metadata;
   readonly prefix: string;
   readonly lastFour: string;
   readonly scopes: readonly string[];
   readonly constraints: ResourceConstraints;
   readonly rateLimitRpm: number | null;
+  /** True if the current secret was imported as a digest. */
+  readonly imported: boolean;
   readonly expiresAt: Date | null;
   readonly revokedAt: Date | null;
   readonly lastUsedAt: Date | null;
@@ -47,7 +53,10 @@ interface KeyRow {
   readonly id: string;
   readonly tenant_id: string;
   readonly user_id: string | null;
+  readonly name: string | null;
   readonly description: string;
+  readonly metadata: Metadata;
+  readonly imported: boolean;
   readonly prefix: string;
   readonly last_four: string;
   readonly scopes: readonly string[];
@@ -60,10 +69,13 @@ interface KeyRow {
   readonly updated_at: Date;
 }
 
-const COLUMNS = `id, tenant_id, user_id, description, prefix, last_four, scopes, resource_constraints, rate_limit_rpm, expires_at,
+const COLUMNS = `id, tenant_id, user_id, name, description, metadata, imported, prefix, last_four, scopes, resource_constraints, rate_limit_rpm, expires_at,
     revoked_at, last_used_at, created_at, updated_at`;
 
 const KEY = `select ${COLUMNS} from api_keys`;
+
+/** What a key takes in an answer, by and large. */
+const OCTETS = 'octet_length(scopes::text) + octet_length(resource_constraints::text) + octet_length(metadata::text) + 500';
 
 /** The first of two numbers of an advisory lock; the second is the owner's. */
 const KEYS_LOCK = 726543499;
@@ -73,12 +85,18 @@ const ACTIVE_NOW = `not revoked and expiry_month >= expiry_month_of(statement_ti
 const STATEMENTS = {
   lock: { name: 'lock_key', text: `${KEY} where tenant_id = $1 and id = $2 for update` },
   share: { name: 'share_key', text: `${KEY} where tenant_id = $1 and id = $2 for share` },
+  /** The ids alone find the rows: with the tenant in sight, the planner may walk through all of the tenant's keys. */
+  byIds: {
+    name: 'keys_by_ids',
+    text: `with keys as materialized (select ${COLUMNS}, ${OCTETS} as octets from api_keys where id = any($1::text[]))
+      ${withinBytes('select * from keys where tenant_id = coalesce($2, tenant_id)', 'id').replace(':maxBytes', '$3')}`,
+  },
   insert: {
     name: 'insert_key',
-    text: `insert into api_keys (id, tenant_id, user_id, description, scopes, resource_constraints, rate_limit_rpm, expires_at,
-        digest, prefix, last_four, created_by, created_at, updated_at)
-      select $1, $2, $3, $4, $5::text[], $6::jsonb, $7, $8, decode($9, 'hex'), $10, $11, $12, at, at
-      from (select coalesce($13::timestamptz, clock_timestamp()) as at) made`,
+    text: `insert into api_keys (id, tenant_id, user_id, name, description, metadata, imported, scopes, resource_constraints, rate_limit_rpm,
+        expires_at, digest, prefix, last_four, created_by, created_at, updated_at)
+      select $1, $2, $3, $4, $5, $6::jsonb, $7, $8::text[], $9::jsonb, $10, $11, decode($12, 'hex'), $13, $14, $15, at, at
+      from (select coalesce($16::timestamptz, clock_timestamp()) as at) made`,
   },
   // Keys of users and of tenants are locked alike: their ids never meet.
   hold: { name: 'hold_keys_of', text: `select pg_advisory_xact_lock(${KEYS_LOCK}, hashtext($1::text))` },
@@ -92,12 +110,20 @@ const STATEMENTS = {
   },
 } as const satisfies Readonly<Record<string, Prepared>>;
 
+const INSERT_NEW: Prepared = {
+  name: 'insert_new_key',
+  text: `${STATEMENTS.insert.text} on conflict (digest) do nothing returning id`,
+};
+
 function toKey(row: KeyRow): StoredKey {
   return {
     id: storedKey(row.id),
     tenantId: storedTenant(row.tenant_id),
     userId: row.user_id === null ? undefined : storedUser(row.user_id),
+    name: row.name,
     description: row.description,
+    metadata: row.metadata,
+    imported: row.imported,
     prefix: row.prefix,
     lastFour: row.last_four,
     scopes: row.scopes,
@@ -119,11 +145,92 @@ export async function listKeys(
   page: Page,
   now: Date,
 ): Promise<PageRows<StoredKey>> {
+  if (filter.q !== undefined || filter.prefix !== undefined) {
+    return keysOfIds(q, scope, page, await searchKeyIds(q, scope, filter, page, now));
+  }
   const { sql, bindings } = keyIdsInOrder(scope, filter, page, now);
-  const octets = 'octet_length(scopes::text) + octet_length(resource_constraints::text) + 500 as octets';
-  const found = `select ${COLUMNS}, ${octets} from api_keys where ${scopeCondition(scope, 'tenant_id')} and id = any(array(${sql}))`;
+  const found = `select ${COLUMNS}, ${OCTETS} as octets from api_keys where ${scopeCondition(scope, 'tenant_id')} and id = any(array(${sql}))`;
   const asking = { sql: withinBytes(found, 'id'), bindings: { ...bindings, ...bytesBinding(page) } };
   return pageRows(await runAsking<KeyRow & BoundedRow>(q, asking), page, toKey);
+}
+
+/** In the order of the ids. Keys are never deleted, so what a search found is there. */
+async function keysOfIds(q: Queryable, scope: TenantScope, page: Page, ids: readonly string[]): Promise<PageRows<StoredKey>> {
+  const values = [ids, scopeBinding(scope).tenant ?? null, bytesBinding(page).maxBytes];
+  return pageRows(await runPrepared<KeyRow & BoundedRow>(q, STATEMENTS.byIds, values), page, toKey);
+}
+
+/** Ids of one page. */
+export async function listKeyIds(
+  q: Queryable,
+  scope: TenantScope,
+  filter: KeyFilter,
+  page: Page,
+  now: Date,
+): Promise<readonly KeyId[]> {
+  if (filter.q !== undefined || filter.prefix !== undefined) {
+    return (await searchKeyIds(q, scope, filter, page, now)).map(storedKey);
+  }
+  return (await runAsking<{ id: string }>(q, keyIdsInOrder(scope, filter, page, now))).map((row) => storedKey(row.id));
+}
+
+/** Returns the bytes that keys of a tenant take as stored, by and large. */
+export async function keysSize(q: Queryable, tenant: TenantId, ids: readonly KeyId[]): Promise<number> {
+  const { rows } = await q.raw<{ rows: { bytes: number }[] }>(
+    `select coalesce(sum(${OCTETS}), 0)::float8 as bytes from api_keys where tenant_id = :tenant and id = any(cast(:ids as text[]))`,
+    { tenant, ids },
+  );
+  return rows[0]?.bytes ?? 0;
+}
+
+/** Those of a tenant's keys with these ids that the filter matches, by id. */
+export async function findKeys(
+  q: Queryable,
+  tenant: TenantId,
+  ids: readonly KeyId[],
+  filter: KeyFilter,
+  now: Date,
+): Promise<readonly StoredKey[]> {
+  const scope = { kind: 'one', tenant } as const;
+  const page = { after: undefined, take: ids.length };
+  const conditions = [...keyConditions(scope, filter, page), ...textConditions(filter), 'k.id = any(cast(:ids as text[]))'];
+  const bindings = { ...keyBindings(scope, filter, page, now), ids };
+  const { rows } = await q.raw<{ rows: KeyRow[] }>(
+    `${KEY} where id in (select k.id from api_keys k where ${conditions.join(' and ')}) order by id`,
+    bindings,
+  );
+  return rows.map(toKey);
+}
+
+/**
+ * The keys that some of these digests belong to, now or in the grace of a rotation. Holds the keys until the transaction ends, so that no
+ * rotation moves a digest unseen.
+ */
+export async function shareKeysOfDigests(
+  q: Queryable,
+  digests: readonly KeyDigest[],
+): Promise<ReadonlyMap<KeyDigest, { readonly id: KeyId; readonly tenantId: TenantId }>> {
+  const { rows } = await q.raw<{ rows: { id: string; tenant_id: string; digests: readonly (string | null)[] }[] }>(
+    `select id, tenant_id, array[encode(digest, 'hex'), encode(previous_digest, 'hex')] as digests from api_keys
+     where digest = any(cast(:digests as bytea[])) or previous_digest = any(cast(:digests as bytea[]))
+     order by id collate "C" for share`,
+    { digests: digests.map((digest) => `\\x${digest}`) },
+  );
+  const found = new Map<KeyDigest, { readonly id: KeyId; readonly tenantId: TenantId }>();
+  for (const row of rows) {
+    for (const text of row.digests) {
+      const digest = text === null ? undefined : parseKeyDigest(text);
+      if (digest !== undefined) found.set(digest, { id: storedKey(row.id), tenantId: storedTenant(row.tenant_id) });
+    }
+  }
+  return found;
+}
+
+/** Counts the keys of a list, up to `most`. */
+export async function countKeys(q: Queryable, scope: TenantScope, filter: KeyFilter, now: Date, most: number): Promise<number> {
+  const isSearch = filter.q !== undefined || filter.prefix !== undefined;
+  const everything = { after: undefined, take: 0 };
+  return countUpTo(q, isSearch ? keysByIndex(scope, filter, everything, now) : keysInAnyOrder(scope, filter, now), most);
 }
 
 const keyOfPair = readsPairs<KeyRow>({
@@ -159,7 +266,17 @@ export interface KeySecret {
 
 export type NewKey = Pick<
   StoredKey,
-  'id' | 'tenantId' | 'userId' | 'description' | 'scopes' | 'constraints' | 'rateLimitRpm' | 'expiresAt'
+  | 'id'
+  | 'tenantId'
+  | 'userId'
+  | 'name'
+  | 'description'
+  | 'metadata'
+  | 'imported'
+  | 'scopes'
+  | 'constraints'
+  | 'rateLimitRpm'
+  | 'expiresAt'
 >;
 
 /**
@@ -179,7 +296,18 @@ export async function countActiveKeys(q: Queryable, tenant: TenantId, owner: Use
   return rows[0]?.active ?? 0;
 }
 
-/** @param at when; now, unless told */
+/** @returns false when a key with that digest exists */
+export async function insertNewKey(
+  q: Queryable,
+  key: NewKey,
+  secret: KeySecret,
+  createdBy: string,
+  at: DatabaseTime,
+): Promise<boolean> {
+  return (await runPrepared(q, INSERT_NEW, insertedValues(key, secret, createdBy, at))).length > 0;
+}
+
+/** @param at when; default: now */
 export async function insertKey(
   q: Queryable,
   key: NewKey,
@@ -187,16 +315,21 @@ export async function insertKey(
   createdBy: string,
   at?: DatabaseTime,
 ): Promise<void> {
-  const { id, tenantId, userId = null, description, scopes, constraints, rateLimitRpm, expiresAt } = key;
-  const { digest, prefix, lastFour } = secret;
-  const values = [id, tenantId, userId, description, scopes, JSON.stringify(constraints), rateLimitRpm, expiresAt];
-  await runPrepared(q, STATEMENTS.insert, [...values, digest, prefix, lastFour, createdBy, at?.text ?? null]);
+  await runPrepared(q, STATEMENTS.insert, insertedValues(key, secret, createdBy, at));
 }
 
-/** Its tenant and owner never change. */
+function insertedValues(key: NewKey, secret: KeySecret, createdBy: string, at: DatabaseTime | undefined): readonly unknown[] {
+  const { id, tenantId, userId = null, name, description, imported, scopes, rateLimitRpm, expiresAt } = key;
+  const { digest, prefix, lastFour } = secret;
+  const [metadata, constraints] = [JSON.stringify(key.metadata), JSON.stringify(key.constraints)];
+  const made = [id, tenantId, userId, name, description, metadata, imported, scopes, constraints, rateLimitRpm, expiresAt];
+  return [...made, digest, prefix, lastFour, createdBy, at?.text ?? null];
+}
+
+/** Its tenant, owner and secret stay as they are. */
 export async function updateKey(q: Queryable, key: NewKey): Promise<void> {
   await q.raw(
-    `update api_keys set description = :description, scopes = cast(:scopes as text[]), resource_constraints = cast(:constraints as jsonb),
+    `update api_keys set name = :name, description = :description, metadata = cast(:metadata as jsonb), scopes = cast(:scopes as text[]), resource_constraints = cast(:constraints as jsonb),
        rate_limit_rpm = :rateLimitRpm, expires_at = :expiresAt, updated_at = clock_timestamp()
      where tenant_id = :tenant and id = :id`,
     bindings(key),
@@ -212,7 +345,7 @@ export async function rotateKey(
   previousUntil: Date | null,
 ): Promise<void> {
   await q.raw(
-    `update api_keys set digest = decode(:digest, 'hex'), prefix = :prefix, last_four = :lastFour,
+    `update api_keys set digest = decode(:digest, 'hex'), prefix = :prefix, last_four = :lastFour, imported = false,
        previous_digest = case when cast(:previousUntil as timestamptz) is null then null else digest end,
        previous_until = :previousUntil, updated_at = clock_timestamp()
      where tenant_id = :tenant and id = :id`,
@@ -227,6 +360,19 @@ export async function revokeKey(q: Queryable, tenant: TenantId, id: KeyId): Prom
      where tenant_id = :tenant and id = :id and revoked_at is null`,
     { tenant, id },
   );
+}
+
+/** Revokes those of the keys that are not revoked, and returns them as they are then, by id. */
+export async function revokeKeys(q: Queryable, tenant: TenantId, ids: readonly KeyId[]): Promise<readonly StoredKey[]> {
+  const { rows } = await q.raw<{ rows: KeyRow[] }>(
+    `with revoked as (
+       update api_keys set revoked_at = clock_timestamp(), updated_at = clock_timestamp()
+       where tenant_id = :tenant and id = any(cast(:ids as text[])) and revoked_at is null returning ${COLUMNS}
+     )
+     select ${COLUMNS} from revoked order by id`,
+    { tenant, ids },
+  );
+  return rows.map(toKey);
 }
 
 /** For an owner who is deleted. Answers which keys were revoked. */
@@ -244,7 +390,9 @@ function bindings(key: NewKey) {
     id: key.id,
     tenant: key.tenantId,
     userId: key.userId ?? null,
+    name: key.name,
     description: key.description,
+    metadata: JSON.stringify(key.metadata),
     scopes: key.scopes,
     constraints: JSON.stringify(key.constraints),
     rateLimitRpm: key.rateLimitRpm,

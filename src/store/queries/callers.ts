@@ -33,6 +33,8 @@ export interface WrittenRows {
   readonly user?: UserId | undefined;
   readonly session?: SessionId | undefined;
   readonly key?: KeyId | undefined;
+  /** Several keys. Never together with `session` and `key`. */
+  readonly keys?: readonly KeyId[] | undefined;
   /** The change writes roles, or policies, of the effective tenant; `policies` includes the global ones. */
   readonly rules?: 'roles' | 'policies' | undefined;
 }
@@ -61,6 +63,12 @@ export interface HeldRows {
 
 /** The owner of global policies. */
 const GLOBAL = '';
+
+/**
+ * Held by a change of several keys. It holds a lock for each of them, and the locks of all transactions have one place of bounded size, so
+ * only one such change runs at a time. No tenant has this name.
+ */
+const SEVERAL_KEYS = ' keys';
 
 type Mode = 'share' | 'update';
 
@@ -97,6 +105,10 @@ const STATEMENTS = {
   otherUser: { name: 'hold_other_user', text: 'select from users where id = $1 and tenant_id = $2 for update' },
   otherSession: { name: 'hold_other_session', text: 'select from sessions where id = $1 and user_id = $2 for update' },
   otherKey: { name: 'hold_other_key', text: 'select from api_keys where id = $1 and tenant_id = $2 for update' },
+  otherKeys: {
+    name: 'hold_other_keys',
+    text: 'select from api_keys where id = any($1::text[]) and tenant_id = $2 order by id collate "C" for update',
+  },
   /** Reads after the locks: a statement that waits for a row still sees all others as they were before it waited. */
   rights: {
     name: 'rights_of_caller',
@@ -143,12 +155,18 @@ export async function holdCallerRows(trx: Transaction, caller: CallerToHold): Pr
     if (id === userId) user = send(STATEMENTS.user[modeOf(id, writes.user)], id);
     else send(STATEMENTS.otherUser, id, effective);
   }
+  const otherKeys = inOrder(...(writes.keys ?? [])).filter((id) => id !== credential.id);
+  const sendKeys = (keys: readonly KeyId[]): void => {
+    if (keys.length > 0) send(STATEMENTS.otherKeys, keys, effective);
+  };
+  sendKeys(otherKeys.filter((id) => id < credential.id));
   let proof: Promise<readonly Row[]> | undefined;
   for (const id of inOrder<string>(credential.id, writes.session, writes.key)) {
     if (id === credential.id) proof = send(...proofOf(credential, writes));
     else if (id === writes.session) send(STATEMENTS.otherSession, id, userId);
     else send(STATEMENTS.otherKey, id, effective);
   }
+  sendKeys(otherKeys.filter((id) => id > credential.id));
   const rights = send(STATEMENTS.rights, [own, effective, GLOBAL], userId ?? null);
   await sentTogether(sent);
   return recordsOf(credential, await rights, { proof: (await proof)?.[0], user: (await user)?.[0] });
@@ -160,7 +178,11 @@ function proofOf(credential: HeldCredential, writes: WrittenRows): readonly [Pre
     case 'session':
       return [STATEMENTS.session[modeOf(id, writes.session)], id];
     case 'key':
-      return [STATEMENTS.key[modeOf(id, writes.key)], id, Buffer.from(credential.digest, 'hex')];
+      return [
+        STATEMENTS.key[modeOf(id, writes.keys?.includes(credential.id) ? id : writes.key)],
+        id,
+        Buffer.from(credential.digest, 'hex'),
+      ];
     default:
       return credential satisfies never;
   }
@@ -214,7 +236,8 @@ function turnsOf({ credential, userId, own, effective, writes }: CallerToHold): 
   ]);
   if (userId !== undefined) turns.set(turnOf(own, userId), false);
   if (writes.tenant !== undefined) turns.set(writes.tenant, true);
-  for (const id of [writes.user, writes.key]) {
+  if (writes.keys !== undefined && writes.keys.length > 0) turns.set(SEVERAL_KEYS, true);
+  for (const id of [writes.user, writes.key, ...(writes.keys ?? [])]) {
     if (id !== undefined) turns.set(turnOf(id === userId || id === credential.id ? own : effective, id), true);
   }
   if (writes.session !== undefined) turns.set(turnOf(own, writes.session), true);

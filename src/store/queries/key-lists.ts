@@ -16,6 +16,10 @@ export interface KeyFilter {
   readonly status?: KeyStatus;
   readonly userId?: UserId;
   readonly expiresBefore?: Date;
+  /** The beginning of the shown prefix. Printable ASCII. */
+  readonly prefix?: string;
+  /** Any part of name, description or metadata, in any case. */
+  readonly q?: string;
 }
 
 const STATUS_CONDITIONS: Readonly<Record<KeyStatus, string>> = {
@@ -31,31 +35,67 @@ const STATUS_MONTHS: Readonly<Record<KeyStatus, readonly string[]>> = {
   revoked: ['revoked'],
 };
 
-/** A statement that gives `id`, in order. */
+/** A statement that gives `id`, in order, for a filter without `prefix` and `q`, which key-search.ts adds. */
 export function keyIdsInOrder(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): Asking {
-  const after = page.after?.[0];
-  const whose = [scopeCondition(scope, 'k.tenant_id'), ...(filter.userId === undefined ? [] : ['k.user_id = :userId'])];
-  const conditions = [
-    ...whose,
-    ...(after === undefined ? [] : ['k.id > :after']),
+  const conditions = keyConditions(scope, filter, page);
+  const months = monthsOf(filter);
+  const bindings = keyBindings(scope, filter, page, now);
+  return { sql: months.length === 0 ? all(conditions) : byMonth(ownersOf(scope, filter), conditions, months), bindings };
+}
+
+/** A statement that gives one row for each key, in no order, for the same filters. */
+export function keysInAnyOrder(scope: TenantScope, filter: KeyFilter, now: Date): Asking {
+  const page = { after: undefined, take: 0 };
+  const months = monthsOf(filter).map((condition) => `k.${condition}`.replace('k.not ', 'not k.'));
+  const conditions = [...keyConditions(scope, filter, page), ...months];
+  return { sql: `select from api_keys k where ${conditions.join(' and ')}`, bindings: keyBindings(scope, filter, page, now) };
+}
+
+/** Every condition on `api_keys k` except those of `prefix` and `q`. */
+export function keyConditions(scope: TenantScope, filter: KeyFilter, page: Page): readonly string[] {
+  return [
+    ...ownersOf(scope, filter),
+    ...(page.after === undefined ? [] : ['k.id > :after']),
     ...(filter.status === undefined ? [] : [STATUS_CONDITIONS[filter.status]]),
     ...(filter.expiresBefore === undefined ? [] : ['k.expires_at < :expiresBefore']),
   ];
-  const months = [
+}
+
+/** The conditions of `prefix` and `q`. */
+export function textConditions(filter: KeyFilter): readonly string[] {
+  return [
+    ...(filter.prefix === undefined ? [] : ['k.prefix collate "C" >= :prefix and k.prefix collate "C" < :prefixEnd']),
+    ...(filter.q === undefined ? [] : ['position((select lower(:q)) in k.search_text) > 0']),
+  ];
+}
+
+/** Sorts after every text of printable ASCII. */
+const AFTER_ASCII = '\x7f';
+
+export function keyBindings(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): Asking['bindings'] {
+  const { userId, expiresBefore, status, prefix, q } = filter;
+  const after = page.after?.[0];
+  return {
+    ...scopeBinding(scope),
+    ...(after === undefined ? {} : { after }),
+    ...(userId === undefined ? {} : { userId }),
+    ...(expiresBefore === undefined ? {} : { expiresBefore }),
+    ...(status === undefined ? {} : { now }),
+    ...(prefix === undefined ? {} : { prefix, prefixEnd: prefix + AFTER_ASCII }),
+    ...(q === undefined ? {} : { q }),
+    take: page.take,
+  };
+}
+
+function ownersOf(scope: TenantScope, filter: KeyFilter): readonly string[] {
+  return [scopeCondition(scope, 'k.tenant_id'), ...(filter.userId === undefined ? [] : ['k.user_id = :userId'])];
+}
+
+function monthsOf(filter: KeyFilter): readonly string[] {
+  return [
     ...(filter.status === undefined ? [] : STATUS_MONTHS[filter.status]),
     ...(filter.expiresBefore === undefined ? [] : ['expiry_month <= expiry_month_of(:expiresBefore)']),
   ];
-  return {
-    sql: months.length === 0 ? all(conditions) : byMonth(whose, conditions, months),
-    bindings: {
-      ...scopeBinding(scope),
-      ...(after === undefined ? {} : { after }),
-      ...(filter.userId === undefined ? {} : { userId: filter.userId }),
-      ...(filter.expiresBefore === undefined ? {} : { expiresBefore: filter.expiresBefore }),
-      ...(filter.status === undefined ? {} : { now }),
-      take: page.take,
-    },
-  };
 }
 
 function all(conditions: readonly string[]): string {

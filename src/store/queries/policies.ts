@@ -2,6 +2,7 @@
 
 import type { PolicyName, RoleName, TenantId } from '../../domain/ids.ts';
 import type { StoredConditions } from '../../domain/records.ts';
+import { countUpTo } from '../asking.ts';
 import { runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
 import {
@@ -122,6 +123,12 @@ export async function listPolicies(q: Queryable, scope: TenantScope, page: Page)
   return pageRows(rows, page, toPolicy);
 }
 
+/** Counts the policies of a list, up to `most`. */
+export async function countPolicies(q: Queryable, scope: TenantScope, most: number): Promise<number> {
+  const sql = `select from policies p where ${scope.kind === 'every' ? 'true' : VISIBLE}`;
+  return countUpTo(q, { sql, bindings: scopeBinding(scope) }, most);
+}
+
 /** Among a tenant's own and the global ones; a name is only one of them. */
 export async function findPolicy(q: Queryable, tenant: TenantId, name: PolicyName): Promise<StoredPolicy | undefined> {
   const { rows } = await q.raw<{ rows: PolicyRow[] }>(
@@ -183,6 +190,12 @@ export async function policiesOfRole(
     take: page.take,
   });
   return pageRows(rows, page, toPolicy);
+}
+
+/** Counts the policies that are attached to a role, up to `most`. */
+export async function countPoliciesOfRole(q: Queryable, tenant: TenantId, role: RoleName, most: number): Promise<number> {
+  const sql = `select from policies p join policy_roles r on r.policy_id = p.id where ${VISIBLE} and r.role_name = :role`;
+  return countUpTo(q, { sql, bindings: { tenant, role } }, most);
 }
 
 export type NewPolicy = Omit<StoredPolicy, 'number' | 'createdAt' | 'updatedAt'>;

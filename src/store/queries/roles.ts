@@ -3,6 +3,7 @@
 import type { RoleName, TenantId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
+import { countUpTo } from '../asking.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
 import {
@@ -94,6 +95,12 @@ export async function listRoles(q: Queryable, scope: TenantScope, page: Page): P
     },
   );
   return pageRows(rows, page, toRole);
+}
+
+/** Counts the roles of a list, up to `most`. */
+export async function countRoles(q: Queryable, scope: TenantScope, most: number): Promise<number> {
+  const sql = `select from roles where ${scopeCondition(scope, 'tenant_id')}`;
+  return countUpTo(q, { sql, bindings: scopeBinding(scope) }, most);
 }
 
 export async function findRole(q: Queryable, tenant: TenantId, name: RoleName): Promise<StoredRole | undefined> {

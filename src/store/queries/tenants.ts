@@ -2,6 +2,7 @@
 
 import type { TenantId } from '../../domain/ids.ts';
 import type { TenantQuotas, TenantSettings } from '../../domain/records.ts';
+import { countUpTo } from '../asking.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
 import { type Page, storedTenant } from './rows.ts';
@@ -62,6 +63,11 @@ export async function listTenants(q: Queryable, page: Page): Promise<readonly St
     { after: page.after?.[0] ?? '', take: page.take },
   );
   return rows.map(toTenant);
+}
+
+/** Counts the tenants of a list, up to `most`. */
+export async function countTenants(q: Queryable, most: number): Promise<number> {
+  return countUpTo(q, { sql: 'select from tenants where deleted_at is null', bindings: {} }, most);
 }
 
 export async function findTenant(q: Queryable, id: TenantId): Promise<StoredTenant | undefined> {

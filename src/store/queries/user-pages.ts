@@ -1,7 +1,7 @@
 /** Pages of users, of any filter, and by text. */
 
 import { Fault } from '../../domain/errors.ts';
-import { type Asking, runAsking } from '../asking.ts';
+import { type Asking, countUpTo, runAsking } from '../asking.ts';
 import type { Queryable } from '../queryable.ts';
 import { type Page, scopeCondition, type TenantScope } from './rows.ts';
 import { idsInOrder, type UserFilter } from './user-lists.ts';
@@ -17,6 +17,7 @@ import {
   nearby,
   rareMarks,
   toMarks,
+  usersInAnyOrder,
 } from './user-search.ts';
 import { type StoredUser, toUser, USER, type UserRow } from './users.ts';
 
@@ -29,6 +30,13 @@ export async function listUsers(
 ): Promise<readonly StoredUser[]> {
   if (filter.q === undefined || filter.email !== undefined) return usersOf(q, scope, idsInOrder(scope, filter, page));
   return search(q, scope, filter, page);
+}
+
+/** Counts the users of a list, up to `most`. */
+export async function countUsers(q: Queryable, scope: TenantScope, filter: UserFilter, most: number): Promise<number> {
+  const isSearch = filter.q !== undefined && filter.email === undefined;
+  const asking = isSearch ? usersInAnyOrder(scope, filter) : idsInOrder(scope, filter, { after: undefined, take: most });
+  return countUpTo(q, asking, most);
 }
 
 async function search(q: Queryable, scope: TenantScope, filter: UserFilter, page: Page): Promise<readonly StoredUser[]> {

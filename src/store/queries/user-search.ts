@@ -151,16 +151,8 @@ export function idBehind(page: Page, near: number): Asking {
  * of ids is left to an index. The others are hidden from the planner, which would walk through whole tenants for them.
  */
 export function idsByText(scope: TenantScope, filter: UserFilter, page: Page, { marks, upTo }: Narrowing): Asking {
-  const others = [...conditionsOf(scope, filter, { ...page, after: undefined }), ...roleCondition(filter)];
-  const matching = [
-    `select u.id from users u where user_lexemes(u.tenant_id, u.status, u.role_names, u.search_text) @@ (select query from asked)`,
-    'position((select needle from asked) in u.search_text) > 0',
-    ...others.map((condition) => `(${condition}) is true`),
-  ].join(' and ');
-  const asked = `asked as materialized (
-      select user_query(cast(:tenantMark as text), cast(:statusMark as text), cast(:roleMark as text), lower(cast(:q as text))) as query,
-        lower(cast(:q as text)) as needle
-    )`;
+  const matching = matchingByText(scope, filter, page);
+  const asked = ASKED_TEXT;
   const all = `${matching} and (u.id > :after) is true`;
   const sql =
     upTo === null
@@ -173,6 +165,30 @@ export function idsByText(scope: TenantScope, filter: UserFilter, page: Page, { 
   const { tenant: tenantMark, status: statusMark, role: roleMark } = marks;
   const bindings = { ...bindingsOf(scope, filter, page), after: afterOf(page), tenantMark, statusMark, roleMark };
   return { sql, bindings: upTo === null ? bindings : { ...bindings, upTo } };
+}
+
+const ASKED_TEXT = `asked as materialized (
+      select user_query(cast(:tenantMark as text), cast(:statusMark as text), cast(:roleMark as text), lower(cast(:q as text))) as query,
+        lower(cast(:q as text)) as needle
+    )`;
+
+function matchingByText(scope: TenantScope, filter: UserFilter, page: Page): string {
+  const others = [...conditionsOf(scope, filter, { ...page, after: undefined }), ...roleCondition(filter)];
+  return [
+    `select u.id from users u where user_lexemes(u.tenant_id, u.status, u.role_names, u.search_text) @@ (select query from asked)`,
+    'position((select needle from asked) in u.search_text) > 0',
+    ...others.map((condition) => `(${condition}) is true`),
+  ].join(' and ');
+}
+
+/** Gives a row for each user whom the index of text finds, in no order. */
+export function usersInAnyOrder(scope: TenantScope, filter: UserFilter): Asking {
+  const { tenant: tenantMark, status: statusMark, role: roleMark } = allMarks(scope, filter);
+  const page = { after: undefined, take: 0 };
+  return {
+    sql: `with ${ASKED_TEXT} ${matchingByText(scope, filter, page)}`,
+    bindings: { ...bindingsOf(scope, filter, page), tenantMark, statusMark, roleMark },
+  };
 }
 
 /** Every id comes behind the empty one. */

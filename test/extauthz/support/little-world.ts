@@ -83,7 +83,7 @@ export function littleWorld(
   const tenant = compileTenant({ id: ACME, status: 'active', settings, quotas: {}, roles: [], policies: [NO_SECRETS] });
   const snapshot: Snapshot = { own: tenant, effective: tenant, global: compilePolicies([]) };
   const [owned, free] = [makeApiKey(), makeApiKey()];
-  const userToken = 'the.users.token';
+  const userToken = 'eyJ.users.token';
   const proved = (principal: Principal): Resolution => ({ identity: { kind: 'proved', principal }, snapshot });
   const unproved = (identity: Identity): Resolution => ({ identity, snapshot: undefined });
   const keys = new Map<string, Resolution>([

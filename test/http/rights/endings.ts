@@ -125,7 +125,7 @@ export function concerns(ending: Ending, caller: Case['caller'], operation: Oper
 }
 
 export function needsPlatformAdmin({ needs }: Operation): boolean {
-  return needs.includes('`admin:tenants`');
+  return needs.includes('`admin:tenants`') || needs.includes('platform administrator');
 }
 
 /** Without the role a user still makes keys for itself, but none that can do what it lacks. */

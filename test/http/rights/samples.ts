@@ -2,7 +2,7 @@
 
 import { describedRoutes } from '../../../src/http/api-routes.ts';
 import { describeApi } from '../../../src/http/openapi/document.ts';
-import { usageEvent } from '../isolation-probes.ts';
+import { importedKey, usageEvent } from '../isolation-probes.ts';
 import { type Case, PASSWORD } from './cases.ts';
 
 export interface Sample {
@@ -53,6 +53,8 @@ const SAMPLES: Readonly<Record<string, SampleOf>> = {
   updateApiKey: withBody(onKey, { description: 'changed' }),
   revokeApiKey: onKey,
   rotateApiKey: withBody(onKey, { grace_seconds: 60 }),
+  importApiKeys: () => ({ body: { keys: [importedKey()] } }),
+  revokeApiKeys: ({ target }) => ({ body: { ids: [target.key] } }),
   recordUsage: () => ({ body: { events: [usageEvent()] } }),
   explain: question,
   simulate: question,
