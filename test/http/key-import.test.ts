@@ -135,6 +135,18 @@ describe('importing keys', () => {
     expect(column(await send([rowOf(secret)]), 'id')).toEqual([text(made.json, 'id')]);
   });
 
+  test('gives no user more than 1,000 active keys', async () => {
+    const owner = await h.person('acme', ['developer']);
+    await h.db.knex.raw(
+      `insert into api_keys (id, tenant_id, user_id, description, digest, prefix, last_four, scopes, created_by)
+       select 'key_' || lpad(i::text, 26, '0'), 'acme', :owner, 'k', sha256(i::text::bytea), 'psk_0000', '0000', '{chat:read}', 'test'
+       from generate_series(1, 999) i`,
+      { owner: owner.id },
+    );
+    const reply = await send([1, 2, 3].map((n) => rowOf(foreignKey(), n === 2 ? {} : { user_id: owner.id })));
+    expect(rows(reply).map((row) => row['code'] ?? row['outcome'])).toEqual(['imported', 'imported', 'quota_exceeded']);
+  });
+
   test('is for platform administrators only', async () => {
     expect(outcome(await send([rowOf(foreignKey())], boss.token))).toBe('403 insufficient_permission');
     expect(outcome(await send([rowOf(foreignKey())], ada.token))).toBe('403 insufficient_permission');
