@@ -448,12 +448,17 @@ describe('keys', () => {
   test('a text or prefix that few keys of a large tenant have is found behind thousands of others', async () => {
     const { knex } = fresh.db;
     await knex('tenants').insert({ id: 'umbrella', name: 'Umbrella' });
-    await knex.raw(
-      `insert into api_keys (id, tenant_id, name, description, digest, prefix, last_four, scopes, created_by)
-       select 'key_' || lpad(i::text, 26, '0'), 'umbrella', 'filler ' || i, 'k', sha256(i::text::bytea),
-         case when i % 1500 = 0 then 'old-' || i else 'psk_' || lpad(i::text, 4, '0') end, '0000', '{chat:read}', 'test'
-       from generate_series(1, 4500) i`,
-    );
+    // Without triggers, and in parts: a statement has 2 s.
+    for (let from = 1; from <= 4500; from += 500) {
+      await knex.raw(
+        `alter table api_keys disable trigger user;
+         insert into api_keys (id, tenant_id, name, description, digest, prefix, last_four, scopes, created_by)
+         select 'key_' || lpad(i::text, 26, '0'), 'umbrella', 'filler ' || i, 'k', sha256(i::text::bytea),
+           case when i % 1500 = 0 then 'old-' || i else 'psk_' || lpad(i::text, 4, '0') end, '0000', '{chat:read}', 'test'
+         from generate_series(${from}, ${from + 499}) i;
+         alter table api_keys enable trigger user`,
+      );
+    }
     const scope = { kind: 'one', tenant: tenantId('umbrella') } as const;
     const found = async (filter: KeyFilter) =>
       pages(50, async (page) => (await listKeys(knex, scope, filter, page, new Date(NOW))).rows);
@@ -464,8 +469,6 @@ describe('keys', () => {
     expect(await found({ q: 'filler 44' })).toHaveLength(111);
     expect(await found({ q: 'filler' })).toHaveLength(4500);
     expect(await found({ q: 'filler 4321', status: 'revoked' })).toEqual([]);
-    await knex('api_keys').where({ tenant_id: 'umbrella' }).delete();
-    await knex('tenants').where({ id: 'umbrella' }).delete();
   });
 });
 
