@@ -39,11 +39,11 @@ export function withRateHeaders(answer: Buffer, okAt: number, rate: RateState): 
   const whole = length + bytes.length;
   const fieldsAt = okAt + 1 + varintSize(whole);
   const extended = Buffer.allocUnsafe(fieldsAt + bytes.length + answer.length - at);
-  extended.set(answer.subarray(0, okAt + 1));
+  answer.copy(extended, 0, 0, okAt + 1);
   writeVarint(extended, whole, okAt + 1);
   extended.set(bytes, fieldsAt);
   fillAscii(extended, remaining, fieldsAt + first, fieldsAt + second, -1);
-  extended.set(answer.subarray(at), fieldsAt + bytes.length);
+  answer.copy(extended, fieldsAt + bytes.length, at);
   return extended;
 }
 

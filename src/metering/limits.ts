@@ -276,10 +276,10 @@ export class Limits {
 
   #afterRate(ask: AdmitAsk, rate: RateState | undefined, now: number | undefined): Admission | Promise<Admission> {
     if (ask.metered) return this.#spend(ask, rate, now);
-    if (ask.createsCollection) return this.#createCollection(ask, rate);
+    if (ask.createsCollection) return this.#createCollection(ask, rate, now);
     if (ask.removedCollection !== undefined) {
       const digest = { prompt: 0, answer: collectionDigest(ask.removedCollection) };
-      return this.#admitted('removes-collection', ask, digest, rate);
+      return this.#admitted('removes-collection', ask, digest, rate, now);
     }
     return rate === undefined ? ADMITTED : { kind: 'admitted', reservation: undefined, rate };
   }
@@ -287,9 +287,9 @@ export class Limits {
   #spend(ask: AdmitAsk, rate: RateState | undefined, now: number | undefined): Admission | Promise<Admission> {
     const { monthlyTokens } = ask;
     const reserved = mayspend(ask, this.#parts.tokenEstimate);
-    if (monthlyTokens === undefined) return this.#admitted('usage', ask, reserved, rate);
+    if (monthlyTokens === undefined) return this.#admitted('usage', ask, reserved, rate, now);
     const amount = reserved.prompt + reserved.answer;
-    const moment = this.#moment(ask);
+    const moment = this.#moment(ask, now);
     const { id, counter } = this.#ids.issue(moment.minute, 'budget', moment.offset, reserved);
     const { period, periodEndsMs } = moment;
     const wish = { tenant: ask.tenantId, period, periodEndsMs, quota: monthlyTokens, amount, counter };
@@ -309,10 +309,10 @@ export class Limits {
     return { kind: 'refused', code: 'insufficient_quota', detail, resetsAt, rate };
   }
 
-  #createCollection(ask: AdmitAsk, rate: RateState | undefined): Admission | Promise<Admission> {
+  #createCollection(ask: AdmitAsk, rate: RateState | undefined, now: number | undefined): Admission | Promise<Admission> {
     const { tenantId, maxCollections } = ask;
-    if (maxCollections === undefined) return this.#admitted('adds-collection', ask, NO_TOKENS, rate);
-    const moment = this.#moment(ask);
+    if (maxCollections === undefined) return this.#admitted('adds-collection', ask, NO_TOKENS, rate, now);
+    const moment = this.#moment(ask, now);
     const { id, counter } = this.#ids.issue(moment.minute, 'adds-collection', moment.offset, NO_TOKENS);
     const { store, holder, reservationTtlMs } = this.#parts;
     this.#counts.statements += 1;
@@ -331,16 +331,16 @@ export class Limits {
     return { kind: 'refused', code: 'insufficient_quota', detail, resetsAt: undefined, rate };
   }
 
-  #admitted(kind: ReservationKind, ask: AdmitAsk, reserved: Reserved, rate: RateState | undefined): Admission {
-    const { minute, offset } = this.#moment(ask);
+  #admitted(kind: ReservationKind, ask: AdmitAsk, reserved: Reserved, rate: RateState | undefined, now?: number): Admission {
+    const { minute, offset } = this.#moment(ask, now);
     return { kind: 'admitted', reservation: this.#ids.issue(minute, kind, offset, reserved).id, rate };
   }
 
-  #moment({ timezone }: AdmitAsk): Moment {
-    return this.#calendar.at(timezone ?? UTC, this.#nowMs());
+  #moment({ timezone }: AdmitAsk, now?: number): Moment {
+    return this.#calendar.at(timezone ?? UTC, this.#nowMs(now));
   }
 
-  #nowMs(): number {
-    return this.#clock.nowMs(this.#parts.monotonicMs(), this.#parts.now);
+  #nowMs(now = this.#parts.monotonicMs()): number {
+    return this.#clock.nowMs(now, this.#parts.now);
   }
 }

@@ -190,19 +190,17 @@ export class RateLeases {
     const interval = this.#clock.at(now);
     const first = Math.floor(interval.earliestMs / windowMs);
     const last = Math.floor(interval.latestMs / windowMs);
-    const windows: RateWindow[] = [];
-    for (let number = first; number <= last; number++) {
-      const window = subject.window(number);
-      if (isExhausted(window, limit)) return { kind: 'refused', state: this.#state(limit, window, interval) };
-      if (window.left < 1) return undefined;
-      windows.push(window);
+    const window = subject.window(first);
+    // A literal: an array that grows is given room for many.
+    const windows = first === last ? [window] : [window, subject.window(last)];
+    for (const each of windows) {
+      if (isExhausted(each, limit)) return { kind: 'refused', state: this.#state(limit, each, interval) };
+      if (each.left < 1) return undefined;
     }
-    for (const window of windows) {
-      window.admitted += 1;
-      this.#hold(window, -1);
+    for (const each of windows) {
+      each.admitted += 1;
+      this.#hold(each, -1);
     }
-    const [window] = windows;
-    if (window === undefined) return undefined;
     if (window.left < subject.demand.within(SHORT_MS, now)) this.#needs.note(subject, window, now);
     return { kind: 'taken', state: this.#state(limit, window, interval), windows };
   }

@@ -20,6 +20,8 @@ export class RecentSubjects {
       this.#current = new Set();
       this.#begunMs = nowMs;
     }
+    if (subject.notedMs === this.#begunMs) return;
+    subject.notedMs = this.#begunMs;
     this.#current.add(subject);
   }
 

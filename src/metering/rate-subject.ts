@@ -13,6 +13,8 @@ export class RateSubject {
   limit = 0;
   /** Since it was last looked at for being forgotten. */
   used = true;
+  /** When the generation of recent subjects began that it is in; see `RecentSubjects`. */
+  notedMs = Number.NaN;
   readonly #onStranded: (requests: number) => void;
   #windows: RateWindow[] = [];
 
