@@ -2,7 +2,7 @@
 
 import type { Paths } from './types.ts';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** They make, change or end the session of the client itself, which has functions for that. */
 type OwnPath = '/v1/auth/login' | '/v1/auth/refresh' | '/v1/auth/logout';

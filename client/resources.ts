@@ -35,6 +35,7 @@ export function resourcesOf({ request, pages }: Calls) {
       delete: (id: string, options?: CallOptions) => request('DELETE', USER, { path: { id }, ...options }),
       activate: (id: string, options?: CallOptions) => request('POST', `${USER}/activate`, { path: { id }, ...options }),
       deactivate: (id: string, options?: CallOptions) => request('POST', `${USER}/deactivate`, { path: { id }, ...options }),
+      unlock: (id: string, options?: CallOptions) => request('POST', `${USER}/unlock`, { path: { id }, ...options }),
       resetPassword: (id: string, options?: CallOptions) =>
         request('POST', `${USER}/password-reset`, { path: { id }, ...options }),
       endSessions: (id: string, options?: CallOptions) => request('DELETE', `${USER}/sessions`, { path: { id }, ...options }),

@@ -12,9 +12,12 @@ const PASSING = new Set([408, 429, 500, 502, 503, 504]);
 const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 8_000;
 
-/** Methods that do the same when done twice (RFC 9110, section 9.2.2). Anything else needs an Idempotency-Key. */
+/** Methods that do the same when done twice (RFC 9110, section 9.2.2); so does every PATCH of this API, which is a merge patch. */
+const REPEATABLE = new Set(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE']);
+
+/** Reports whether a request may be sent twice. Methods other than the above need an Idempotency-Key. */
 export function isRepeatable(method: string, idempotencyKey: string | undefined): boolean {
-  return method === 'GET' || method === 'HEAD' || method === 'PUT' || method === 'DELETE' || idempotencyKey !== undefined;
+  return REPEATABLE.has(method) || idempotencyKey !== undefined;
 }
 
 /**

@@ -106,6 +106,20 @@ export type ApiKeysToRevoke = {
   };
 };
 
+export type AuditChain = {
+  /** Rows of the audit log that seals name. */
+  readonly rows: number;
+  readonly seals: number;
+  /** Rows that wait for a seal, at most 100000. */
+  readonly unsealed: number;
+  /** null while there is none. */
+  readonly newest_seal: {
+    readonly number: number;
+    readonly hash: string;
+    readonly time: string;
+  } | null;
+};
+
 export type AuditRow = {
   readonly id: string;
   readonly time: string;
@@ -148,6 +162,7 @@ export type CreatedUser = {
   readonly email: string | null;
   readonly name: string;
   readonly department: string | null;
+  readonly metadata: Metadata;
   /** Given by hand. */
   readonly roles: readonly string[];
   /** Given by the directory; read-only. */
@@ -160,6 +175,10 @@ export type CreatedUser = {
   readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed' | 'several_names' | 'several_ids';
   /** Only of users of a directory: the address that it shows, if another user has it. `email` is null then. Read-only. */
   readonly email_conflict?: string | null;
+  /** When a login last began a session; null if none did. Read-only. */
+  readonly last_login_at: string | null;
+  /** Until then, failed logins lock the account; null if they do not. Read-only. */
+  readonly locked_until: string | null;
   readonly created_at: string;
   readonly updated_at: string;
   /** Sets a first password, once, within the hour. Shown here and never again. */
@@ -384,6 +403,8 @@ export type Me = {
   readonly email: string | null;
   readonly name: string;
   readonly tenant_id: string;
+  /** Who keeps the password: `local` is Postern, `ldap` a directory; null for API keys. */
+  readonly source: 'local' | 'ldap' | null;
   readonly roles: readonly string[];
   /** The patterns that roles or scopes give. Policies and constraints may still narrow or widen them. */
   readonly permissions: readonly string[];
@@ -476,12 +497,16 @@ export type NewTenant = {
     readonly max_users?: number | null;
     readonly max_collections?: number | null;
   };
+  /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
+  readonly metadata?: Readonly<Record<string, string>> | null;
 };
 
 export type NewUser = {
   readonly email: string;
   readonly name: string;
   readonly department?: string | null;
+  /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
+  readonly metadata?: Readonly<Record<string, string>> | null;
   readonly roles?: readonly string[];
   /** Means the same as X-Tenant-ID. */
   readonly tenant_id?: string;
@@ -785,6 +810,7 @@ export type Tenant = {
   readonly status: 'active' | 'suspended';
   readonly settings: TenantSettings;
   readonly quotas: TenantQuotas;
+  readonly metadata: Metadata;
   readonly created_at: string;
   readonly updated_at: string;
 };
@@ -804,6 +830,8 @@ export type TenantChanges = {
     readonly max_users?: number | null;
     readonly max_collections?: number | null;
   };
+  /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
+  readonly metadata?: Readonly<Record<string, string>> | null;
 };
 
 export type TenantList = {
@@ -928,6 +956,7 @@ export type User = {
   readonly email: string | null;
   readonly name: string;
   readonly department: string | null;
+  readonly metadata: Metadata;
   /** Given by hand. */
   readonly roles: readonly string[];
   /** Given by the directory; read-only. */
@@ -940,6 +969,10 @@ export type User = {
   readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed' | 'several_names' | 'several_ids';
   /** Only of users of a directory: the address that it shows, if another user has it. `email` is null then. Read-only. */
   readonly email_conflict?: string | null;
+  /** When a login last began a session; null if none did. Read-only. */
+  readonly last_login_at: string | null;
+  /** Until then, failed logins lock the account; null if they do not. Read-only. */
+  readonly locked_until: string | null;
   readonly created_at: string;
   readonly updated_at: string;
 };
@@ -948,6 +981,8 @@ export type UserChanges = {
   readonly email?: string;
   readonly name?: string;
   readonly department?: string | null;
+  /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
+  readonly metadata?: Readonly<Record<string, string>> | null;
   readonly roles?: readonly string[];
 };
 
@@ -1156,6 +1191,11 @@ export interface Paths {
         readonly email?: string | undefined;
         /** Any part of name, e-mail or department. */
         readonly q?: string | undefined;
+        /** `true`: users whose account is locked by failed logins now. */
+        readonly locked?: true | undefined;
+        readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed' | 'several_names' | 'several_ids' | undefined;
+        /** `true`: users of a directory whose address another user has. */
+        readonly email_conflict?: true | undefined;
       } | undefined;
       readonly answers: {
         /** One page of users. */
@@ -1193,6 +1233,17 @@ export interface Paths {
         readonly '200': User;
       };
     };
+    /** Change a user: the members that are present. */
+    readonly PATCH: {
+      readonly path: {
+        readonly id: string;
+      };
+      readonly body?: UserChanges | undefined;
+      readonly answers: {
+        /** The user as it is now. */
+        readonly '200': User;
+      };
+    };
     /** Delete a user: its keys are revoked, its e-mail address is free again. */
     readonly DELETE: {
       readonly path: {
@@ -1218,6 +1269,18 @@ export interface Paths {
   };
   readonly '/v1/iam/users/{id}/activate': {
     /** Activate a user again: its keys wake. */
+    readonly POST: {
+      readonly path: {
+        readonly id: string;
+      };
+      readonly answers: {
+        /** The user as it is now. */
+        readonly '200': User;
+      };
+    };
+  };
+  readonly '/v1/iam/users/{id}/unlock': {
+    /** Unlock a user: the failed logins of the account no longer count. */
     readonly POST: {
       readonly path: {
         readonly id: string;
@@ -1264,6 +1327,10 @@ export interface Paths {
         readonly count?: boolean | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
+        /** Any part of name or description. */
+        readonly q?: string | undefined;
+        /** `true`: only built-in roles; `false`: only custom ones. */
+        readonly builtin?: boolean | undefined;
       } | undefined;
       readonly answers: {
         /** One page of roles. */
@@ -1292,6 +1359,17 @@ export interface Paths {
     };
     /** Change a role: the members that are present. */
     readonly PUT: {
+      readonly path: {
+        readonly name: string;
+      };
+      readonly body?: RoleChanges | undefined;
+      readonly answers: {
+        /** The role as it is now. */
+        readonly '200': Role;
+      };
+    };
+    /** Change a role: the members that are present. */
+    readonly PATCH: {
       readonly path: {
         readonly name: string;
       };
@@ -1374,6 +1452,15 @@ export interface Paths {
         readonly count?: boolean | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
+        /** Any part of name or description. */
+        readonly q?: string | undefined;
+        readonly effect?: 'allow' | 'deny' | undefined;
+        readonly enabled?: boolean | undefined;
+        readonly applies_to?: 'everyone' | 'roles' | undefined;
+        /** A role that the policy is attached to. */
+        readonly role?: string | undefined;
+        /** `true`: only global policies; `false`: only tenants' own. */
+        readonly global?: boolean | undefined;
       } | undefined;
       readonly answers: {
         /** One page of policies. */
@@ -1405,6 +1492,20 @@ export interface Paths {
     };
     /** Change a policy: the members that are present. */
     readonly PUT: {
+      readonly path: {
+        readonly name: string;
+      };
+      readonly query?: {
+        readonly force?: boolean | undefined;
+      } | undefined;
+      readonly body?: PolicyChanges | undefined;
+      readonly answers: {
+        /** The policy as it is now. */
+        readonly '200': Policy;
+      };
+    };
+    /** Change a policy: the members that are present. */
+    readonly PATCH: {
       readonly path: {
         readonly name: string;
       };
@@ -1466,6 +1567,17 @@ export interface Paths {
     };
     /** Change a tenant; settings and quotas merge, null removes. */
     readonly PUT: {
+      readonly path: {
+        readonly id: string;
+      };
+      readonly body?: TenantChanges | undefined;
+      readonly answers: {
+        /** The tenant as it is now. */
+        readonly '200': Tenant;
+      };
+    };
+    /** Change a tenant; settings and quotas merge, null removes. */
+    readonly PATCH: {
       readonly path: {
         readonly id: string;
       };
@@ -1569,6 +1681,17 @@ export interface Paths {
         readonly '200': ApiKey;
       };
     };
+    /** Change an API key: the members that are present. */
+    readonly PATCH: {
+      readonly path: {
+        readonly id: string;
+      };
+      readonly body?: ApiKeyChanges | undefined;
+      readonly answers: {
+        /** The API key as it is now. */
+        readonly '200': ApiKey;
+      };
+    };
     /** Revoke an API key for good. */
     readonly DELETE: {
       readonly path: {
@@ -1648,6 +1771,15 @@ export interface Paths {
       };
     };
   };
+  readonly '/v1/iam/audit/chain': {
+    /** Show how far the audit log is sealed. Nothing is verified. */
+    readonly GET: {
+      readonly answers: {
+        /** The state of the chain. */
+        readonly '200': AuditChain;
+      };
+    };
+  };
   readonly '/v1/iam/usage': {
     /** Show what was used in a month: in all, and by model, key, user or day; with Accept as CSV. */
     readonly GET: {
@@ -1693,6 +1825,17 @@ export interface Paths {
   readonly '/v1/iam/tenants/{id}/usage': {
     /** Set what a tenant has used, as whoever counted it found it. */
     readonly PUT: {
+      readonly path: {
+        readonly id: string;
+      };
+      readonly body?: UsageCorrection | undefined;
+      readonly answers: {
+        /** The limits as they are now. */
+        readonly '200': Limits;
+      };
+    };
+    /** Set what a tenant has used, as whoever counted it found it. */
+    readonly PATCH: {
       readonly path: {
         readonly id: string;
       };

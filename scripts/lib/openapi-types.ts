@@ -20,6 +20,8 @@ import {
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 const OF_PATHS = [...METHODS, 'parameters', 'summary', 'description'];
 const JSON_TYPE = 'application/json';
+/** Takes what `JSON_TYPE` takes, where a body may be either. */
+const MERGE_PATCH_TYPE = 'application/merge-patch+json';
 /** What a body is read as when there is no JSON of it. */
 const TEXT_TYPE = /^(?:text\/[\w.+-]+|application\/x-ndjson)\b/;
 
@@ -102,7 +104,7 @@ function bodyMember(document: JsonObject, body: Json, at: string): Member {
   const { content, required } = resolved(document, body, at);
   const media = objectAt(content, `${at}/content`);
   const types = Object.keys(media);
-  if (types.length !== 1 || types[0] !== JSON_TYPE)
+  if (types[0] !== JSON_TYPE || types.slice(1).some((type) => type !== MERGE_PATCH_TYPE))
     throw new TypesError(`${at}/content`, `${types.join(', ')} is not known here`);
   return input('body', required === true, mediaType(media, JSON_TYPE, at, `${INDENT}  `));
 }

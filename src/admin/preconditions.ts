@@ -2,8 +2,8 @@
  * Entity tags and the conditions that a request puts on them (RFC 9110, sections 8.8.3 and 13.1). A tag is a digest of what the API
  * shows of a resource, so it changes with whatever is shown, and says no more than the answer that carries it.
  *
- * It has two parts where a resource shows when it was last used: `"<state>.<use>"`. GET compares the whole. A change compares the
- * state alone: that a key was used in the meantime is nothing that an administrator could overwrite.
+ * The tag of a resource that shows its use has two parts: `"<state>.<use>"`. GET compares both. A change compares only the state, because
+ * an administrator cannot overwrite the use of a key, or a user's login.
  */
 
 import { hash } from 'node:crypto';
@@ -26,7 +26,7 @@ export interface Preconditions {
 }
 
 /** Members that tell of use. */
-const USE: ReadonlySet<string> = new Set(['last_used_at']);
+const USE: ReadonlySet<string> = new Set(['last_used_at', 'last_login_at', 'locked_until']);
 /** Members of one answer alone. */
 const ONCE: ReadonlySet<string> = new Set(['key', 'password_setup_token', 'secret_available']);
 

@@ -12,7 +12,7 @@ import type { ForwardedScheme } from './scheme.ts';
 import { isStorable, unstorable } from './storable.ts';
 import { compileValidator, type Validated } from './validation.ts';
 
-export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 interface Circumstances {
   /** A path parameter, percent-decoded, unchecked. */

@@ -20,6 +20,7 @@ import { sourceOf, type TrustedProxies } from './client-address.ts';
 import { headerText, headerValue } from './headers.ts';
 import { type JsonResult, parseJson } from './json.ts';
 import { allowedMethods } from './known-paths.ts';
+import { MERGE_PATCH } from './patch.ts';
 import { type AppliedEverywhere, withPreference } from './prefer.ts';
 import { problemOf } from './problems.ts';
 import type { Answer, Callers, RawAsk, Route } from './route.ts';
@@ -83,6 +84,14 @@ export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyI
     { parseAs: 'buffer' },
     (_request, body, done) => {
       done(null, body);
+    },
+  );
+  server.addContentTypeParser(
+    /^application\/merge-patch\+json\s*(?:;\s*charset="?utf-8"?\s*)?$/i,
+    { parseAs: 'buffer' },
+    (request, body, done) => {
+      if (request.method === 'PATCH') done(null, body);
+      else done(unsupportedType(request));
     },
   );
 
@@ -266,7 +275,7 @@ function refusalOf(cause: unknown, request: FastifyRequest): unknown {
       return new Refusal('body_too_large', `The body is larger than ${sizeText(request.routeOptions.bodyLimit)}.`);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_INVALID_TYPE':
-      return new Refusal('unsupported_media_type', 'Send the body as application/json in UTF-8.');
+      return unsupportedType(request);
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new Refusal('malformed_request', 'The body is not as long as its Content-Length.');
     default:
@@ -276,6 +285,11 @@ function refusalOf(cause: unknown, request: FastifyRequest): unknown {
 
 function notFound(): Refusal {
   return new Refusal('not_found', 'There is nothing here.');
+}
+
+function unsupportedType({ method }: FastifyRequest): Refusal {
+  const types = method === 'PATCH' ? `application/json or ${MERGE_PATCH}` : 'application/json';
+  return new Refusal('unsupported_media_type', `Send the body as ${types} in UTF-8.`);
 }
 
 function methodNotAllowed(method: string): Refusal {

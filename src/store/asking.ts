@@ -8,7 +8,7 @@ import type pg from 'pg';
 import { type Prepared, runPrepared } from './prepared.ts';
 import type { Queryable } from './queryable.ts';
 
-type Value = string | number | Date | null;
+type Value = string | number | boolean | Date | null;
 
 /** A statement with `:name` for its values. There are only so many texts: no value is written into one but of a closed set. */
 export interface Asking {
@@ -63,5 +63,6 @@ function write(sql: string, bindings: Asking['bindings']): Written {
 /** A value that may be null is a text. */
 function typeOf(value: Value | undefined): string {
   if (typeof value === 'number') return 'bigint';
+  if (typeof value === 'boolean') return 'boolean';
   return value instanceof Date ? 'timestamptz' : 'text';
 }

@@ -16,6 +16,8 @@ export interface Me {
   /** A key's is its description. */
   readonly name: string;
   readonly tenantId: TenantId;
+  /** Who keeps the user's password: Postern, or a directory. Null for keys. */
+  readonly source: 'local' | 'ldap' | null;
   /** A key's are its owner's. */
   readonly roles: readonly RoleName[];
   /** The patterns that the roles give, sorted; a key's are its scopes. Policies and constraints may still narrow or widen them. */
@@ -26,7 +28,7 @@ export interface Me {
 /** @throws Refusal `invalid_credential` when the principal was deleted since it was let in */
 export async function me(parts: Pick<AuthParts, 'db'>, caller: Caller): Promise<Me> {
   const { principal } = caller;
-  const { email, name } = await profile(parts, principal);
+  const { email, name, source } = await profile(parts, principal);
   switch (principal.kind) {
     case 'user':
       return {
@@ -35,6 +37,7 @@ export async function me(parts: Pick<AuthParts, 'db'>, caller: Caller): Promise<
         email,
         name,
         tenantId: principal.tenantId,
+        source,
         roles: principal.roles,
         permissions: permissionsOf(principal.roles, caller.snapshot),
         platformAdmin: principal.platformAdmin,
@@ -46,6 +49,7 @@ export async function me(parts: Pick<AuthParts, 'db'>, caller: Caller): Promise<
         email,
         name,
         tenantId: principal.tenantId,
+        source,
         roles: principal.owner?.roles ?? [],
         permissions: principal.grant.patterns,
         platformAdmin: false,
@@ -58,6 +62,7 @@ export async function me(parts: Pick<AuthParts, 'db'>, caller: Caller): Promise<
 interface Profile {
   readonly email: string | null;
   readonly name: string;
+  readonly source: Me['source'];
 }
 
 async function profile(parts: Pick<AuthParts, 'db'>, principal: Principal): Promise<Profile> {
@@ -65,11 +70,11 @@ async function profile(parts: Pick<AuthParts, 'db'>, principal: Principal): Prom
   if (principal.kind === 'user') {
     const user = await findUser(knex, principal.tenantId, principal.id);
     if (user === undefined) throw invalidCredential();
-    return { email: user.email, name: user.name };
+    return { email: user.email, name: user.name, source: user.source };
   }
   const key = await findKey(knex, principal.tenantId, principal.id);
   if (key === undefined) throw invalidCredential();
-  return { email: null, name: key.description };
+  return { email: null, name: key.description, source: null };
 }
 
 function permissionsOf(roles: readonly RoleName[], snapshot: Snapshot): readonly string[] {

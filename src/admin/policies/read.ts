@@ -2,7 +2,14 @@
 
 import { type PolicyName, parsePolicyName, parseRoleName, type RoleName, type TenantId } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
-import { countPolicies, countPoliciesOfRole, findPolicy, listPolicies, policiesOfRole } from '../../store/queries/policies.ts';
+import {
+  countPolicies,
+  countPoliciesOfRole,
+  findPolicy,
+  listPolicies,
+  type PolicyFilter,
+  policiesOfRole,
+} from '../../store/queries/policies.ts';
 import { findRole } from '../../store/queries/roles.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller.ts';
@@ -10,15 +17,18 @@ import { type List, type ListQuery, paged, scopeOf } from '../list.ts';
 import { notFound } from '../refusals.ts';
 import { type PolicyResource, policyResource } from './resource.ts';
 
-export async function listPoliciesPage(parts: AdminParts, caller: Caller, query: ListQuery): Promise<List<PolicyResource>> {
+export interface PolicyListQuery extends ListQuery, PolicyFilter {}
+
+export async function listPoliciesPage(parts: AdminParts, caller: Caller, query: PolicyListQuery): Promise<List<PolicyResource>> {
+  const { limit: _limit, cursor: _cursor, count: _count, ...filter } = query;
   return paged(
     caller,
     'policies',
     query,
-    (page) => listPolicies(parts.db.knex, scopeOf(caller), page),
+    (page) => listPolicies(parts.db.knex, scopeOf(caller), filter, page),
     (policy) => [policy.name, policy.tenantId ?? ''],
     policyResource,
-    (most) => countPolicies(parts.db.knex, scopeOf(caller), most),
+    (most) => countPolicies(parts.db.knex, scopeOf(caller), filter, most),
   );
 }
 

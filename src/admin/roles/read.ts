@@ -2,25 +2,36 @@
 
 import { parseRoleName, type RoleName } from '../../domain/ids.ts';
 import { BUILTIN_ROLES } from '../../domain/roles.ts';
-import { countRoles, findRole, listRoles } from '../../store/queries/roles.ts';
-import type { Page } from '../../store/queries/rows.ts';
+import { countRoles, findRole, listRoles, type RoleFilter, type StoredRole } from '../../store/queries/roles.ts';
+import type { Page, PageRows } from '../../store/queries/rows.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list.ts';
 import { notFound } from '../refusals.ts';
 import { builtinResource, type RoleResource, roleResource } from './resource.ts';
 
-export async function listRolesPage(parts: AdminParts, caller: Caller, query: ListQuery): Promise<List<RoleResource>> {
+export interface RoleListQuery extends ListQuery, RoleFilter {
+  readonly builtin?: boolean;
+}
+
+const NONE: PageRows<StoredRole> = { rows: [], more: false };
+
+export async function listRolesPage(parts: AdminParts, caller: Caller, query: RoleListQuery): Promise<List<RoleResource>> {
+  const { limit: _limit, cursor: _cursor, count: _count, builtin, ...filter } = query;
   return paged(
     caller,
     'roles',
     query,
     async (page) => {
-      const { rows, more } = await listRoles(parts.db.knex, scopeOf(caller), page);
-      return { rows: merged(builtinsAfter(page), rows.map(roleResource), more).slice(0, page.take), more };
+      const own = builtin === true ? NONE : await listRoles(parts.db.knex, scopeOf(caller), filter, page);
+      const builtins = builtin === false ? [] : builtinsAfter(filter, page);
+      return { rows: merged(builtins, own.rows.map(roleResource), own.more).slice(0, page.take), more: own.more };
     },
     position,
     (role) => role,
-    async (most) => BUILTIN_ROLES.length + (await countRoles(parts.db.knex, scopeOf(caller), most)),
+    async (most) => {
+      const own = builtin === true ? 0 : await countRoles(parts.db.knex, scopeOf(caller), filter, most);
+      return own + (builtin === false ? 0 : builtinsWith(filter).length);
+    },
   );
 }
 
@@ -40,9 +51,16 @@ export function roleNameOf(text: string): RoleName {
   return name;
 }
 
-function builtinsAfter(page: Page): readonly RoleResource[] {
+function builtinsWith({ q }: RoleFilter): readonly RoleResource[] {
+  const needle = q?.toLowerCase();
+  return BUILTIN_ROLES.map(builtinResource).filter(
+    (role) => needle === undefined || `${role.name}\n${role.description}`.toLowerCase().includes(needle),
+  );
+}
+
+function builtinsAfter(filter: RoleFilter, page: Page): readonly RoleResource[] {
   const name = page.after?.[0];
-  const roles = BUILTIN_ROLES.map(builtinResource);
+  const roles = builtinsWith(filter);
   return name === undefined ? roles : roles.filter((role) => role.name > name);
 }
 

@@ -5,6 +5,7 @@
  * `status` and `enabled`, which stay as they are, so that what was switched off in an emergency is not switched on by the next run.
  */
 
+import type { Metadata } from '../../domain/records.ts';
 import type { NewPolicyRequest } from '../policies/create.ts';
 import type { NewRoleRequest } from '../roles/create.ts';
 import type { QuotasRequest, SettingsRequest } from '../tenants/merge.ts';
@@ -24,6 +25,7 @@ export interface TenantDocument {
   readonly status?: 'active' | 'suspended';
   readonly settings?: SettingsRequest;
   readonly quotas?: QuotasRequest;
+  readonly metadata?: Metadata | null;
   readonly roles?: readonly RoleDocument[];
   readonly policies?: readonly PolicyDocument[];
   readonly users?: readonly UserDocument[];
@@ -38,6 +40,7 @@ export interface UserDocument {
   readonly email: string;
   readonly name: string;
   readonly department?: string | null;
+  readonly metadata?: Metadata | null;
   readonly roles?: readonly string[];
   readonly status?: 'active' | 'deactivated';
 }

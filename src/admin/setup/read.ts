@@ -61,6 +61,7 @@ class Reader {
         status: document.status,
         settings: mergeSettings({}, document.settings ?? {}),
         quotas: mergeQuotas({}, document.quotas ?? {}),
+        metadata: document.metadata ?? {},
         roles: document.roles?.flatMap((role, i) => this.#role(role, `${at}/roles/${i}`, id)),
         policies: document.policies?.flatMap((policy, i) => this.policy(policy, `${at}/policies/${i}`, id)),
         users: document.users?.map((user, i) => this.#user(user, `${at}/users/${i}`)),
@@ -128,6 +129,7 @@ class Reader {
       email,
       name: document.name,
       department: document.department ?? null,
+      metadata: document.metadata ?? {},
       roles: this.#roleNames(document.roles ?? [], `${at}/roles`, false),
       status: document.status,
     };

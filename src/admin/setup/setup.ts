@@ -1,7 +1,7 @@
 /** A set-up whose meaning has been read: every name has its form, every pattern and condition compiles, nothing is said twice. */
 
 import type { PolicyName, RoleName, TenantId } from '../../domain/ids.ts';
-import type { Conditions, ResourceConstraints, TenantQuotas, TenantSettings } from '../../domain/records.ts';
+import type { Conditions, Metadata, ResourceConstraints, TenantQuotas, TenantSettings } from '../../domain/records.ts';
 
 /** Where a thing stands in the document: a JSON pointer, for problems that only the database shows. */
 interface Placed {
@@ -34,6 +34,7 @@ export interface WantedUser extends Placed {
   readonly email: string;
   readonly name: string;
   readonly department: string | null;
+  readonly metadata: Metadata;
   readonly roles: readonly RoleName[];
   /** Undefined = as it is, active when it is new. */
   readonly status: 'active' | 'deactivated' | undefined;
@@ -46,6 +47,7 @@ export interface WantedTenant extends Placed {
   readonly status: 'active' | 'suspended' | undefined;
   readonly settings: TenantSettings;
   readonly quotas: TenantQuotas;
+  readonly metadata: Metadata;
   /** Undefined = not the file's business; so are the next two. */
   readonly roles: readonly WantedRole[] | undefined;
   readonly policies: readonly WantedPolicy[] | undefined;

@@ -10,7 +10,7 @@ import type { PlannedStep, Step, Writing } from './step.ts';
 import { tenantView } from './view.ts';
 import type { TenantWorld } from './world.ts';
 
-type Parts = Pick<StoredTenant, 'id' | 'name' | 'status' | 'settings' | 'quotas'>;
+type Parts = Pick<StoredTenant, 'id' | 'name' | 'status' | 'settings' | 'quotas' | 'metadata'>;
 
 /** The step for a tenant that the set-up names; none when it is as it should be. */
 export function tenantSteps(
@@ -22,8 +22,8 @@ export function tenantSteps(
     errors.push({ path: `${wanted.at}/id`, message: 'This was the id of a tenant that is deleted. Ids are never used again.' });
     return [];
   }
-  const { id, name, settings, quotas } = wanted;
-  const after: Parts = { id, name, settings, quotas, status: wanted.status ?? tenant?.status ?? 'active' };
+  const { id, name, settings, quotas, metadata } = wanted;
+  const after: Parts = { id, name, settings, quotas, metadata, status: wanted.status ?? tenant?.status ?? 'active' };
   const about = { thing: 'tenant', tenant: undefined, name: id, stage: 'write tenants' } as const;
   const changes = difference(tenant === undefined ? {} : tenantView(tenant), tenantView(after));
   if (tenant === undefined) return [{ ...about, verb: 'create', changes, run: (writing) => create(writing, after) }];

@@ -2,6 +2,7 @@
 
 import { Fault } from '../../domain/errors.ts';
 import { makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
+import type { Metadata } from '../../domain/records.ts';
 import { revokeKeysOfUser } from '../../store/queries/api-keys.ts';
 import { discardPasswordSetups } from '../../store/queries/credentials.ts';
 import { endSessionsOfUser } from '../../store/queries/sessions.ts';
@@ -36,8 +37,8 @@ export function userSteps(wanted: WantedTenant, stored: readonly StoredUser[], p
 }
 
 function writing(tenant: TenantId, wanted: WantedUser, before: StoredUser | undefined): readonly UserStep[] {
-  const { name, department, roles, email } = wanted;
-  const after = { name, department, roles, status: wanted.status ?? before?.status ?? 'active' };
+  const { name, department, metadata, roles, email } = wanted;
+  const after = { name, department, metadata, roles, status: wanted.status ?? before?.status ?? 'active' };
   const changes = difference(before === undefined ? {} : userView(before), userView(after));
   const about = { thing: 'user', tenant, name: email, changes, stage: 'write users', before, after } as const;
   if (before === undefined) return [{ ...about, verb: 'create', run: (to) => create(to, tenant, email, after) }];
@@ -61,6 +62,7 @@ function deletion(user: StoredUser): UserStep {
 interface Parts extends UserState {
   readonly name: string;
   readonly department: string | null;
+  readonly metadata: Metadata;
 }
 
 function create(to: Writing, tenantId: TenantId, email: string, after: Parts): Promise<void> {
@@ -71,7 +73,8 @@ function create(to: Writing, tenantId: TenantId, email: string, after: Parts): P
 async function change(to: Writing, before: StoredUser, after: Parts): Promise<void> {
   const { trx } = to;
   const { id, tenantId } = before;
-  await updateUser(trx, { id, tenantId, email: before.email, name: after.name, department: after.department });
+  const { name, department, metadata } = after;
+  await updateUser(trx, { id, tenantId, email: before.email, name, department, metadata });
   await setManualRoles(trx, id, after.roles);
   // Like in the API: who had the token made may not be allowed to make one for a user with these roles.
   if (after.roles.some((role) => !before.roles.includes(role))) await discardPasswordSetups(trx, id);

@@ -3,7 +3,7 @@
  * export writes it, and a plan is the difference of two. So a second run has nothing to do, and an export applied is the same again.
  */
 
-import type { ResourceConstraints, StoredConditions } from '../../domain/records.ts';
+import type { Metadata, ResourceConstraints, StoredConditions } from '../../domain/records.ts';
 import type { StoredPolicy } from '../../store/queries/policies.ts';
 import type { StoredRole } from '../../store/queries/roles.ts';
 import type { StoredTenant } from '../../store/queries/tenants.ts';
@@ -13,12 +13,13 @@ import { mergeQuotas, mergeSettings } from '../tenants/merge.ts';
 /** Members in the order in which a file shows them; the name of the thing is not among them. */
 export type View = Readonly<Record<string, unknown>>;
 
-export function tenantView(tenant: Pick<StoredTenant, 'name' | 'status' | 'settings' | 'quotas'>): View {
+export function tenantView(tenant: Pick<StoredTenant, 'name' | 'status' | 'settings' | 'quotas' | 'metadata'>): View {
   return {
     name: tenant.name,
     status: tenant.status,
     ...filled('settings', mergeSettings(tenant.settings, {})),
     ...filled('quotas', mergeQuotas(tenant.quotas, {})),
+    ...filled('metadata', metadataView(tenant.metadata)),
   };
 }
 
@@ -45,10 +46,11 @@ export function policyView(policy: PolicyParts): View {
   };
 }
 
-export function userView(user: Pick<StoredUser, 'name' | 'department' | 'roles' | 'status'>): View {
+export function userView(user: Pick<StoredUser, 'name' | 'department' | 'metadata' | 'roles' | 'status'>): View {
   return {
     name: user.name,
     ...(user.department === null ? {} : { department: user.department }),
+    ...filled('metadata', metadataView(user.metadata)),
     ...some('roles', user.roles.toSorted()),
     status: user.status,
   };
@@ -78,6 +80,11 @@ function ordered(members: View, first: readonly string[], view: (value: unknown)
   const present = Object.keys(members).filter((name) => members[name] !== undefined);
   const names = [...first.filter((name) => present.includes(name)), ...present.filter((name) => !first.includes(name))];
   return Object.fromEntries(names.map((name) => [name, view(members[name])]));
+}
+
+/** By key, in the order of bytes: PostgreSQL stores shorter keys first. */
+function metadataView(metadata: Metadata): View {
+  return Object.fromEntries(Object.entries(metadata).toSorted(([left], [right]) => (left < right ? -1 : 1)));
 }
 
 function present(members: View): View {

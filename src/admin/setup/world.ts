@@ -75,7 +75,7 @@ export function allTenants(trx: Queryable): Promise<readonly StoredTenant[]> {
 
 export function rolesOf(trx: Queryable, tenant: TenantId): Promise<readonly StoredRole[]> {
   return every(
-    (page) => listRoles(trx, { kind: 'one', tenant }, page),
+    (page) => listRoles(trx, { kind: 'one', tenant }, {}, page),
     (role) => [role.name, role.tenantId],
   );
 }
@@ -83,7 +83,7 @@ export function rolesOf(trx: Queryable, tenant: TenantId): Promise<readonly Stor
 /** The tenant's own and the global ones. */
 export function policiesOf(trx: Queryable, tenant: TenantId): Promise<readonly StoredPolicy[]> {
   return every(
-    (page) => listPolicies(trx, { kind: 'one', tenant }, page),
+    (page) => listPolicies(trx, { kind: 'one', tenant }, {}, page),
     (policy) => [policy.name, policy.tenantId ?? ''],
   );
 }

@@ -2,6 +2,7 @@
 
 import { Refusal } from '../../domain/errors.ts';
 import { parseTenantId, type TenantId } from '../../domain/ids.ts';
+import type { Metadata } from '../../domain/records.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import { findTenant, insertTenant, type StoredTenant } from '../../store/queries/tenants.ts';
 import type { Transaction } from '../../store/transaction.ts';
@@ -16,6 +17,7 @@ export interface NewTenantRequest {
   readonly name: string;
   readonly settings?: SettingsRequest;
   readonly quotas?: QuotasRequest;
+  readonly metadata?: Metadata | null;
 }
 
 /** @throws Refusal `invalid_field`, `already_exists` also for the id of a tenant that was deleted */
@@ -29,6 +31,7 @@ export async function createTenant(parts: AdminParts, caller: Caller, request: N
       name: request.name,
       settings: mergeSettings({}, request.settings ?? {}),
       quotas: mergeQuotas({}, request.quotas ?? {}),
+      metadata: request.metadata ?? {},
     });
     const made = await findTenant(trx, id);
     if (made === undefined) throw notFound('tenant');
@@ -46,7 +49,7 @@ function newTenantId(text: string): TenantId {
 
 async function insertUnlessTaken(
   trx: Transaction,
-  tenant: Pick<StoredTenant, 'id' | 'name' | 'settings' | 'quotas'>,
+  tenant: Pick<StoredTenant, 'id' | 'name' | 'settings' | 'quotas' | 'metadata'>,
 ): Promise<void> {
   try {
     await insertTenant(trx, tenant);

@@ -1,6 +1,6 @@
 /** What the API shows of a tenant. */
 
-import type { TenantQuotas, TenantSettings } from '../../domain/records.ts';
+import type { Metadata, TenantQuotas, TenantSettings } from '../../domain/records.ts';
 import type { StoredTenant } from '../../store/queries/tenants.ts';
 
 export interface TenantResource {
@@ -9,6 +9,7 @@ export interface TenantResource {
   readonly status: 'active' | 'suspended';
   readonly settings: TenantSettings;
   readonly quotas: TenantQuotas;
+  readonly metadata: Metadata;
   readonly created_at: string;
   readonly updated_at: string;
 }
@@ -20,6 +21,7 @@ export function tenantResource(tenant: StoredTenant): TenantResource {
     status: tenant.status,
     settings: tenant.settings,
     quotas: tenant.quotas,
+    metadata: tenant.metadata,
     created_at: tenant.createdAt.toISOString(),
     updated_at: tenant.updatedAt.toISOString(),
   };

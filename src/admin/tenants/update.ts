@@ -2,6 +2,7 @@
 
 import { Refusal } from '../../domain/errors.ts';
 import { DEFAULT_TENANT } from '../../domain/ids.ts';
+import type { Metadata } from '../../domain/records.ts';
 import { localAdministrators, lockAdministrators } from '../../store/queries/administrators.ts';
 import {
   findTenant,
@@ -25,6 +26,8 @@ export interface TenantChanges {
   readonly name?: string;
   readonly settings?: SettingsRequest;
   readonly quotas?: QuotasRequest;
+  /** Replaces all pairs; null removes them. */
+  readonly metadata?: Metadata | null;
 }
 
 /** @throws Refusal `not_found`, `invalid_field` */
@@ -47,6 +50,7 @@ export async function updateTenant(
         name: changes.name ?? tenant.name,
         settings: mergeSettings(tenant.settings, changes.settings ?? {}),
         quotas: mergeQuotas(tenant.quotas, changes.quotas ?? {}),
+        metadata: changes.metadata === undefined ? tenant.metadata : (changes.metadata ?? {}),
       });
     },
   );

@@ -1,6 +1,7 @@
 /** Making a user. */
 
 import { makeId } from '../../domain/ids.ts';
+import type { Metadata } from '../../domain/records.ts';
 import { makeOneTimeToken } from '../../identity/one-time.ts';
 import { databaseTime } from '../../store/queries/time.ts';
 import { insertUser } from '../../store/queries/users.ts';
@@ -20,6 +21,7 @@ export interface NewUserRequest {
   readonly email: string;
   readonly name: string;
   readonly department?: string | null;
+  readonly metadata?: Metadata | null;
   readonly roles?: readonly string[];
   readonly password?: string;
 }
@@ -32,7 +34,15 @@ export interface CreatedUser extends UserResource {
 }
 
 /** What every user begins with. */
-const NEW = { status: 'active', source: 'local', directoryStatus: null, emailConflict: null, directoryRoles: [] } as const;
+const NEW = {
+  status: 'active',
+  source: 'local',
+  directoryStatus: null,
+  emailConflict: null,
+  directoryRoles: [],
+  lastLoginAt: null,
+  lockedUntil: null,
+} as const;
 
 /** @throws Refusal `invalid_field`, `escalation`, `already_exists`, `quota_exceeded` */
 export async function createUser(parts: AdminParts, caller: Caller, request: NewUserRequest): Promise<CreatedUser> {
@@ -52,7 +62,7 @@ export async function createUser(parts: AdminParts, caller: Caller, request: New
         takePlace(trx, caller.tenant),
       ] as const);
       const { name, department = null } = request;
-      const user = { id, tenantId: caller.tenant, email, name, department };
+      const user = { id, tenantId: caller.tenant, email, name, department, metadata: request.metadata ?? {} };
       const passwordSetup = setup && { digest: setup.digest, maker: makerOf(caller) };
       trx.lastly(withUniqueEmail(insertUser(trx, { ...user, passwordHash, roles, passwordSetup }, at)));
       const made = userResource({ ...user, ...NEW, roles: sortedRoles(roles), createdAt: at.date, updatedAt: at.date });

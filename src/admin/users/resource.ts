@@ -1,5 +1,6 @@
 /** What the API shows of a user. */
 
+import type { Metadata } from '../../domain/records.ts';
 import type { StoredUser } from '../../store/queries/users.ts';
 
 export interface UserResource {
@@ -7,6 +8,7 @@ export interface UserResource {
   readonly email: string | null;
   readonly name: string;
   readonly department: string | null;
+  readonly metadata: Metadata;
   readonly roles: readonly string[];
   readonly directory_roles: readonly string[];
   readonly tenant_id: string;
@@ -16,6 +18,9 @@ export interface UserResource {
   readonly directory_status?: NonNullable<StoredUser['directoryStatus']>;
   /** Of users of a directory. */
   readonly email_conflict?: string | null;
+  readonly last_login_at: string | null;
+  /** null while failed logins do not lock the account. */
+  readonly locked_until: string | null;
   readonly created_at: string;
   readonly updated_at: string;
 }
@@ -26,12 +31,15 @@ export function userResource(user: StoredUser): UserResource {
     email: user.email,
     name: user.name,
     department: user.department,
+    metadata: user.metadata,
     roles: user.roles,
     directory_roles: user.directoryRoles,
     tenant_id: user.tenantId,
     status: user.status,
     source: user.source,
     ...(user.directoryStatus === null ? {} : { directory_status: user.directoryStatus, email_conflict: user.emailConflict }),
+    last_login_at: user.lastLoginAt?.toISOString() ?? null,
+    locked_until: user.lockedUntil?.toISOString() ?? null,
     created_at: user.createdAt.toISOString(),
     updated_at: user.updatedAt.toISOString(),
   };

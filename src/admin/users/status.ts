@@ -1,6 +1,10 @@
-/** Deactivating and activating users. Deactivation ends sessions for good and puts the keys to sleep; keys wake with their owner. */
+/**
+ * Deactivating, activating and unlocking users. A deactivation ends the user's sessions for good and disables the user's keys until the user
+ * is activated again.
+ */
 
 import { discardPasswordSetups } from '../../store/queries/credentials.ts';
+import { unlockUser as clearFailures } from '../../store/queries/login-failures.ts';
 import { endSessionsOfUser } from '../../store/queries/sessions.ts';
 import { findUser, type StoredUser, setUserStatus } from '../../store/queries/users.ts';
 import type { Transaction } from '../../store/transaction.ts';
@@ -47,6 +51,28 @@ export async function activateUser(parts: AdminParts, caller: Caller, id: string
       if (user.status === 'deactivated') await setUserStatus(trx, user.tenantId, user.id, 'active');
       audit.before = { status: user.status };
       audit.after = { status: 'active' };
+      return shown(trx, user);
+    },
+  );
+}
+
+/**
+ * Forgets the failed logins of the user's account, locked or not.
+ * @throws Refusal `not_found`, `escalation`
+ */
+export async function unlockUser(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
+  return change(
+    parts,
+    caller,
+    { action: 'user.unlock', target: { type: 'user', id }, existing: true },
+    async ({ trx, caller, audit, held }) => {
+      const { user, allowPolicies } = await holdUser(trx, caller, id);
+      await mayActOnUser(trx, caller, user, allowPolicies);
+      const before = userResource(user);
+      held(before);
+      await clearFailures(trx, user.id);
+      audit.before = { locked_until: before.locked_until };
+      audit.after = { locked_until: null };
       return shown(trx, user);
     },
   );

@@ -1,5 +1,6 @@
 /** Changing what is written about a user, and the roles given by hand. */
 
+import type { Metadata } from '../../domain/records.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import { discardPasswordSetups } from '../../store/queries/credentials.ts';
 import { type StoredUser, setManualRoles, updateUser as writeUser } from '../../store/queries/users.ts';
@@ -17,6 +18,8 @@ export interface UserChanges {
   readonly email?: string;
   readonly name?: string;
   readonly department?: string | null;
+  /** Replaces all pairs; null removes them. */
+  readonly metadata?: Metadata | null;
   readonly roles?: readonly string[];
 }
 
@@ -47,6 +50,7 @@ export async function updateUser(parts: AdminParts, caller: Caller, id: string, 
         email: changes.email === undefined ? user.email : canonicalEmail(changes.email),
         name: changes.name ?? user.name,
         department: changes.department === undefined ? user.department : changes.department,
+        metadata: changes.metadata === undefined ? user.metadata : (changes.metadata ?? {}),
         roles: given,
         updatedAt: at.date,
       };

@@ -22,6 +22,11 @@ export const Me = component(
     email: nullable(Type.String()),
     name: Type.String(),
     tenant_id: Type.String(),
+    source: Type.Unsafe<'local' | 'ldap' | null>({
+      type: ['string', 'null'],
+      enum: ['local', 'ldap', null],
+      description: 'Who keeps the password: `local` is Postern, `ldap` a directory; null for API keys.',
+    }),
     roles: Type.Array(Type.String()),
     permissions: Type.Array(Type.String(), {
       description: 'The patterns that roles or scopes give. Policies and constraints may still narrow or widen them.',

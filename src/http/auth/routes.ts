@@ -143,10 +143,10 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
       answers: shows('The principal.', resources.Me),
       refusals: [],
       handler: async ({ caller }) => {
-        const { id, type, email, name, tenantId, roles, permissions, platformAdmin } = await me(parts, caller);
+        const { id, type, email, name, tenantId, source, roles, permissions, platformAdmin } = await me(parts, caller);
         return {
           status: 200,
-          body: { id, type, email, name, tenant_id: tenantId, roles, permissions, platform_admin: platformAdmin },
+          body: { id, type, email, name, tenant_id: tenantId, source, roles, permissions, platform_admin: platformAdmin },
         };
       },
     }),

@@ -1,13 +1,14 @@
 /** /v1/iam/audit: pages of JSON, or everything as one stream of NDJSON or CSV. */
 
 import { Type } from 'typebox';
+import { auditChain } from '../../admin/audit/chain.ts';
 import { type AuditExportFormat, exportAudit } from '../../admin/audit/export.ts';
 import { listAuditPage } from '../../admin/audit/list.ts';
 import type { AdminParts } from '../../admin/caller.ts';
-import type { Answers } from '../answers.ts';
+import { type Answers, shows } from '../answers.ts';
 import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../exports.ts';
 import { type Answer, callerRoute, NOTHING, type Route } from '../route.ts';
-import { AuditRow, listOf } from './resources.ts';
+import { AuditChain, AuditRow, listOf } from './resources.ts';
 import { closed, countedPage, oneOf, tenantFilter } from './schemas.ts';
 
 const instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
@@ -75,6 +76,19 @@ export function auditRoutes(parts: AdminParts): readonly Route[] {
           stream: { type: wanted.type, pieces, longestMs: LONGEST_EXPORT_MS },
         };
       },
+    }),
+    callerRoute({
+      method: 'GET',
+      path: '/v1/iam/audit/chain',
+      operationId: 'getAuditChain',
+      summary: 'Show how far the audit log is sealed. Nothing is verified.',
+      permission: 'audit:read',
+      needs: '`audit:read` of a platform administrator',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The state of the chain.', AuditChain),
+      refusals: [],
+      handler: async ({ caller }) => ({ status: 200, body: await auditChain(parts, caller) }),
     }),
   ];
 }

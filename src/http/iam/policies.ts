@@ -21,6 +21,7 @@ import {
   somePatterns,
   someResourcePatterns,
   tenantFilter,
+  withoutTenant,
 } from './schemas.ts';
 
 /** What may be in it, the use case tells, with its reasons. */
@@ -86,7 +87,19 @@ const changes = component(
   ),
 );
 
-const listing = Type.Object({ ...countedPage, ...tenantFilter }, closed);
+const listing = Type.Object(
+  {
+    ...countedPage,
+    ...tenantFilter,
+    q: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Any part of name or description.' })),
+    effect: Type.Optional(effect),
+    enabled: Type.Optional(Type.Boolean()),
+    applies_to: Type.Optional(appliesTo),
+    role: Type.Optional(Type.String({ maxLength: 64, description: 'A role that the policy is attached to.' })),
+    global: Type.Optional(Type.Boolean({ description: "`true`: only global policies; `false`: only tenants' own." })),
+  },
+  closed,
+);
 
 const POLICIES = '/v1/iam/policies';
 const POLICY = '/v1/iam/policies/:name';
@@ -103,7 +116,7 @@ export function policyRoutes(parts: AdminParts): readonly Route[] {
       query: listing,
       answers: shows('One page of policies.', listOf(Policy)),
       refusals: [],
-      handler: async ({ caller, query }) => ({ status: 200, body: await listPoliciesPage(parts, caller, query) }),
+      handler: async ({ caller, query }) => ({ status: 200, body: await listPoliciesPage(parts, caller, withoutTenant(query)) }),
     }),
     callerRoute({
       method: 'POST',

@@ -1,6 +1,7 @@
 /** The schemas of what /v1/iam answers with. */
 
 import { type TSchema, Type } from 'typebox';
+import { MAX_UNSEALED } from '../../admin/audit/chain.ts';
 import { MAX_COUNTED } from '../../admin/list.ts';
 import { ERRORS } from '../../domain/errors.ts';
 import { DAY_NAMES, type DirectorySuspension } from '../../domain/records.ts';
@@ -29,11 +30,21 @@ const Constraints = component(
 /** Pairs that people attach to a key, user or tenant. */
 export const Metadata = component(
   'Metadata',
-  Type.Unsafe({
+  Type.Unsafe<Record<string, string>>({
     type: 'object',
-    description: 'Pairs of text. No decision reads them.',
     additionalProperties: { type: 'string' },
+    description: 'Pairs of text. No decision reads them.',
   }),
+);
+
+export const directoryStatus = oneOf<'active' | DirectorySuspension>(
+  'active',
+  'removed',
+  'disabled',
+  'expired',
+  'tenant_changed',
+  'several_names',
+  'several_ids',
 );
 
 const user = {
@@ -41,6 +52,7 @@ const user = {
   email: perhaps(Type.String({ description: 'null for users of a directory that have none.' })),
   name: text,
   department: perhaps(text),
+  metadata: Metadata,
   roles: Type.Array(text, { description: 'Given by hand.' }),
   directory_roles: Type.Array(text, { description: 'Given by the directory; read-only.' }),
   tenant_id: text,
@@ -51,7 +63,7 @@ const user = {
   }),
   directory_status: Type.Optional(
     Type.Unsafe<'active' | DirectorySuspension>({
-      ...oneOf('active', 'removed', 'disabled', 'expired', 'tenant_changed', 'several_names', 'several_ids'),
+      ...directoryStatus,
       description:
         'Only of users of a directory: what it said last of the user, whose keys and sessions are rejected unless it is `active`. Read-only.',
     }),
@@ -64,6 +76,14 @@ const user = {
       }),
     ),
   ),
+  last_login_at: Type.Unsafe({
+    ...perhaps(instant),
+    description: 'When a login last began a session; null if none did. Read-only.',
+  }),
+  locked_until: Type.Unsafe({
+    ...perhaps(instant),
+    description: 'Until then, failed logins lock the account; null if they do not. Read-only.',
+  }),
   created_at: instant,
   updated_at: instant,
 };
@@ -176,6 +196,7 @@ export const Tenant = component(
         { description: 'An absent limit is none, 0 lets nothing through.' },
       ),
     ),
+    metadata: Metadata,
     created_at: instant,
     updated_at: instant,
   }),
@@ -283,6 +304,28 @@ export const AuditRow = component(
     before: Type.Unknown({ description: 'What there was, without secrets; null where nothing is recorded.' }),
     after: Type.Unknown({ description: 'What there is now, or what else is worth knowing; without secrets.' }),
     request_id: perhaps(text),
+  }),
+);
+
+export const AuditChain = component(
+  'AuditChain',
+  Type.Object({
+    rows: Type.Integer({ minimum: 0, description: 'Rows of the audit log that seals name.' }),
+    seals: Type.Integer({ minimum: 0 }),
+    unsealed: Type.Integer({
+      minimum: 0,
+      maximum: MAX_UNSEALED,
+      description: `Rows that wait for a seal, at most ${MAX_UNSEALED}.`,
+    }),
+    newest_seal: Type.Unsafe({
+      ...Type.Object({
+        number: Type.Integer({ minimum: 1 }),
+        hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+        time: instant,
+      }),
+      type: ['object', 'null'],
+      description: 'null while there is none.',
+    }),
   }),
 );
 

@@ -12,9 +12,26 @@ import { MAX_BODY_BYTES } from '../body-limits.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { aName } from './grammar.ts';
 import { listOf, Policy, Role } from './resources.ts';
-import { closed, countedPage, description, forced, patterns, resourceConstraints, tenantFilter } from './schemas.ts';
+import {
+  closed,
+  countedPage,
+  description,
+  forced,
+  patterns,
+  resourceConstraints,
+  tenantFilter,
+  withoutTenant,
+} from './schemas.ts';
 
-const listing = Type.Object({ ...countedPage, ...tenantFilter }, closed);
+const listing = Type.Object(
+  {
+    ...countedPage,
+    ...tenantFilter,
+    q: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Any part of name or description.' })),
+    builtin: Type.Optional(Type.Boolean({ description: '`true`: only built-in roles; `false`: only custom ones.' })),
+  },
+  closed,
+);
 const paging = Type.Object({ ...countedPage }, closed);
 
 export const newRole = component(
@@ -60,7 +77,7 @@ export function roleRoutes(parts: AdminParts): readonly Route[] {
       query: listing,
       answers: shows('One page of roles.', listOf(Role)),
       refusals: [],
-      handler: async ({ caller, query }) => ({ status: 200, body: await listRolesPage(parts, caller, query) }),
+      handler: async ({ caller, query }) => ({ status: 200, body: await listRolesPage(parts, caller, withoutTenant(query)) }),
     }),
     callerRoute({
       method: 'POST',

@@ -94,6 +94,12 @@ export const tenantFilter = {
   ),
 };
 
+/** A query without `tenant_id`, which the caller's tenant already is. */
+export function withoutTenant<Q extends { readonly tenant_id?: string }>(query: Q): Omit<Q, 'tenant_id'> {
+  const { tenant_id: _joinedAlready, ...rest } = query;
+  return rest;
+}
+
 export const closed = { additionalProperties: false } as const;
 
 export const forced = Type.Object({ force: Type.Optional(Type.Boolean()) }, closed);

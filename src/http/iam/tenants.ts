@@ -10,7 +10,7 @@ import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { nullable } from '../validation.ts';
 import { aTenantId } from './grammar.ts';
 import { listOf, Tenant } from './resources.ts';
-import { closed, countedPage, forced, limitOrNull, title } from './schemas.ts';
+import { closed, countedPage, forced, limitOrNull, metadata, title } from './schemas.ts';
 
 const settings = Type.Object(
   {
@@ -40,6 +40,7 @@ const newTenant = component(
       name: title(200),
       settings: Type.Optional(settings),
       quotas: Type.Optional(quotas),
+      metadata: Type.Optional(metadata),
     },
     {
       ...closed,
@@ -51,7 +52,12 @@ const newTenant = component(
 const changes = component(
   'TenantChanges',
   Type.Object(
-    { name: Type.Optional(title(200)), settings: Type.Optional(settings), quotas: Type.Optional(quotas) },
+    {
+      name: Type.Optional(title(200)),
+      settings: Type.Optional(settings),
+      quotas: Type.Optional(quotas),
+      metadata: Type.Optional(metadata),
+    },
     { ...closed, examples: [{ settings: { timezone: 'Europe/Berlin', default_model: null } }] },
   ),
 );

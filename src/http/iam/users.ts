@@ -7,14 +7,17 @@ import { createUser } from '../../admin/users/create.ts';
 import { endUserSessions, resetPassword } from '../../admin/users/credentials.ts';
 import { deleteUser } from '../../admin/users/delete.ts';
 import { getUser, listUsersPage } from '../../admin/users/read.ts';
-import { activateUser, deactivateUser } from '../../admin/users/status.ts';
+import { activateUser, deactivateUser, unlockUser } from '../../admin/users/status.ts';
 import { updateUser } from '../../admin/users/update.ts';
 import { component, DONE, makes, shows, TAGGED } from '../answers.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { nullable } from '../validation.ts';
 import { aPassword, aTenantId } from './grammar.ts';
-import { CreatedUser, listOf, PasswordReset, User } from './resources.ts';
-import { closed, countedPage, email, oneOf, roleNames, tenantFilter, title } from './schemas.ts';
+import { CreatedUser, directoryStatus, listOf, PasswordReset, User } from './resources.ts';
+import { closed, countedPage, email, metadata, oneOf, roleNames, tenantFilter, title, withoutTenant } from './schemas.ts';
+
+/** A filter that is there or not. */
+const only = (description: string) => Type.Unsafe<true>({ type: 'boolean', enum: [true], description });
 
 const filters = Type.Object(
   {
@@ -24,6 +27,9 @@ const filters = Type.Object(
     status: Type.Optional(oneOf('active', 'deactivated')),
     email: Type.Optional(Type.String({ maxLength: 254 })),
     q: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Any part of name, e-mail or department.' })),
+    locked: Type.Optional(only('`true`: users whose account is locked by failed logins now.')),
+    directory_status: Type.Optional(directoryStatus),
+    email_conflict: Type.Optional(only('`true`: users of a directory whose address another user has.')),
   },
   closed,
 );
@@ -37,6 +43,7 @@ const newUser = component(
       email,
       name: title(200),
       department: Type.Optional(department),
+      metadata: Type.Optional(metadata),
       roles: Type.Optional(roleNames),
       tenant_id: Type.Optional(Type.String({ maxLength: 63, description: 'Means the same as X-Tenant-ID.', ...aTenantId })),
       password: Type.Optional(Type.String({ maxLength: 1024, ...aPassword })),
@@ -52,6 +59,7 @@ const changes = component(
       email: Type.Optional(email),
       name: Type.Optional(title(200)),
       department: Type.Optional(department),
+      metadata: Type.Optional(metadata),
       roles: Type.Optional(roleNames),
     },
     { ...closed, examples: [{ department: 'Research' }] },
@@ -73,10 +81,7 @@ export function userRoutes(parts: AdminParts): readonly Route[] {
       query: filters,
       answers: shows('One page of users.', listOf(User)),
       refusals: [],
-      handler: async ({ caller, query }) => {
-        const { tenant_id: _joinedAlready, ...rest } = query;
-        return { status: 200, body: await listUsersPage(parts, caller, rest) };
-      },
+      handler: async ({ caller, query }) => ({ status: 200, body: await listUsersPage(parts, caller, withoutTenant(query)) }),
     }),
     callerRoute({
       method: 'POST',
@@ -158,6 +163,18 @@ export function userRoutes(parts: AdminParts): readonly Route[] {
       answers: shows('The user as it is now.', User, TAGGED),
       refusals: ['not_found', 'escalation', 'quota_exceeded', 'precondition_failed'],
       handler: async ({ caller, param }) => ({ status: 200, body: await activateUser(parts, caller, param('id')) }),
+    }),
+    callerRoute({
+      method: 'POST',
+      path: `${USER}/unlock`,
+      operationId: 'unlockUser',
+      summary: 'Unlock a user: the failed logins of the account no longer count.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The user as it is now.', User, TAGGED),
+      refusals: ['not_found', 'escalation', 'precondition_failed'],
+      handler: async ({ caller, param }) => ({ status: 200, body: await unlockUser(parts, caller, param('id')) }),
     }),
     callerRoute({
       method: 'POST',

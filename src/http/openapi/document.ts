@@ -3,6 +3,7 @@
 import type { DescribedAnswer } from '../answers.ts';
 import { sizeText } from '../body-limits.ts';
 import { takesIdempotencyKey } from '../idempotency.ts';
+import { MERGE_PATCH } from '../patch.ts';
 import type { Route } from '../route.ts';
 import { Components } from './components.ts';
 import { describeHeaders } from './headers.ts';
@@ -119,9 +120,13 @@ function requestBody(components: Components, route: Route): Json {
     requestBody: {
       description: `At most ${sizeText(route.maxBodyBytes)}.`,
       required: asksForSome,
-      content: { 'application/json': { schema: components.input(route.bodySchema) } },
+      content: Object.fromEntries(typesOfBody(route).map((type) => [type, { schema: components.input(route.bodySchema) }])),
     },
   };
+}
+
+function typesOfBody({ method }: Route): readonly string[] {
+  return method === 'PATCH' ? ['application/json', MERGE_PATCH] : ['application/json'];
 }
 
 function describeAnswer(components: Components, route: Route, answer: DescribedAnswer): Json {

@@ -150,7 +150,8 @@ export const EXPLAINED: Readonly<Record<ErrorCode, string>> = {
   idempotency_in_progress: 'The first request with this Idempotency-Key is still running.',
   precondition_failed: 'The resource is not the one that If-Match names.',
   body_too_large: 'The body is larger than its endpoint takes.',
-  unsupported_media_type: 'The body is not application/json in UTF-8, or is compressed.',
+  unsupported_media_type:
+    'The body is not application/json (for PATCH also application/merge-patch+json) in UTF-8, or is compressed.',
   invalid_field: 'Members of the body are unknown, missing or malformed; `errors` names them.',
   idempotency_mismatch: 'The Idempotency-Key was used with another request.',
   rate_limit_exceeded: 'Too many requests in this minute.',

@@ -190,6 +190,40 @@ function toSeal(row: SealRow): Seal {
   }
 }
 
+/** What the tables say of the chain. Nothing here is verified. */
+export interface ChainState {
+  /** Rows that seals name. */
+  readonly rows: number;
+  readonly seals: number;
+  /** Rows that wait for a seal, up to the number asked for. */
+  readonly unsealed: number;
+  readonly newest: { readonly seq: number; readonly hash: Uint8Array; readonly sealedAt: Date } | undefined;
+}
+
+interface ChainStateRow {
+  readonly sealed_rows: number;
+  readonly seals: number;
+  readonly unsealed: number;
+  readonly seq: number | null;
+  readonly hash: Uint8Array | null;
+  readonly sealed_at: Date | null;
+}
+
+/** Reads totals that triggers keep, the newest seal, and at most `maxUnsealed` rows of the queue: the cost does not grow with the log. */
+export async function chainState(q: Queryable, maxUnsealed: number): Promise<ChainState> {
+  const { rows } = await q.raw<{ rows: ChainStateRow[] }>(
+    `select t.sealed_rows, t.seals, s.seq, s.hash, s.sealed_at,
+       (select count(*) from (select from audit_unsealed limit :maxUnsealed) waiting) as unsealed
+     from audit_totals t left join (select seq, hash, sealed_at from audit_seals order by seq desc limit 1) s on true`,
+    { maxUnsealed },
+  );
+  const [row] = rows;
+  if (row === undefined) throw new Fault('the totals of the audit chain are missing');
+  const { sealed_rows, seals, unsealed, seq, hash, sealed_at: sealedAt } = row;
+  const newest = seq === null || hash === null || sealedAt === null ? undefined : { seq, hash, sealedAt };
+  return { rows: sealed_rows, seals, unsealed, newest };
+}
+
 /** In the order of the chain. */
 export async function sealsAfter(q: Queryable, seq: number, take: number): Promise<readonly Seal[]> {
   const { rows } = await q.raw<{ rows: SealRow[] }>(`${SEAL} where seq > :seq order by seq limit :take`, { seq, take });

@@ -5,11 +5,26 @@
  */
 
 import type pg from 'pg';
+import type { UserId } from '../../domain/ids.ts';
 import { runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
 import { PASSWORD_USER, type PasswordRow, type PasswordUser, toPasswordUser } from './credentials.ts';
 
 export type FailureScope = 'account' | 'address';
+
+/**
+ * SQL of what failed logins of a user `u` are counted by: for a user of a directory, the username of the last login. Null if that user never
+ * logged in.
+ */
+export const ACCOUNT_OF_USER = `case when u.source = 'local' then user_account(u.id, u.email)
+  else (select account from user_logins where user_id = u.id) end`;
+
+/** SQL of the ids of all users whose account is locked now. Reads the locked accounts and nothing else. */
+export const LOCKED_USERS = `select o.id from login_failures f join users o on user_account(o.id, o.email) = f.subject and o.source = 'local'
+      where f.scope = 'account' and f.locked_until > statement_timestamp()
+    union all
+    select l.user_id from login_failures f join user_logins l on l.account = f.subject
+      where f.scope = 'account' and f.locked_until > statement_timestamp()`;
 
 export interface FailureWindow {
   /** How many failures a window may hold. */
@@ -25,12 +40,18 @@ export interface FailureWindow {
  */
 function claimed(scope: string, first: number, condition = 'true'): string {
   const limit = `$${first + 1}::integer`;
-  const over = `f.window_start + $${first + 2}::float8 * interval '1 millisecond' <= excluded.window_start`;
-  return `insert into login_failures as f (scope, subject, window_start, failures)
-    select ${scope}, $${first}::bytea, clock_timestamp(), 1 where ${limit} > 0 and ${condition}
+  const length = `$${first + 2}::float8 * interval '1 millisecond'`;
+  const over = `f.window_start + ${length} <= excluded.window_start`;
+  return `insert into login_failures as f (scope, subject, window_start, failures, locked_until)
+    select ${scope}, $${first}::bytea, now, 1, case when ${limit} = 1 then now + ${length} end
+    from clock_timestamp() now where ${limit} > 0 and ${condition}
     on conflict (scope, subject) do update set
       failures = case when ${over} then 1 else f.failures + 1 end,
-      window_start = case when ${over} then excluded.window_start else f.window_start end
+      window_start = case when ${over} then excluded.window_start else f.window_start end,
+      locked_until = case
+        when ${over} then excluded.locked_until
+        when f.failures + 1 >= ${limit} then f.window_start + ${length}
+      end
     where f.failures < ${limit} or ${over}
     returning 1`;
 }
@@ -120,10 +141,13 @@ export async function windowLeftMs(q: Queryable, scope: FailureScope, subject: U
 
 /** Takes the attempt of one of its subjects back. */
 export async function returnAttempt(q: Queryable, scope: FailureScope, subject: Uint8Array): Promise<void> {
-  await q.raw('update login_failures set failures = failures - 1 where scope = :scope and subject = :subject and failures > 0', {
-    scope,
-    subject,
-  });
+  await q.raw(
+    'update login_failures set failures = failures - 1, locked_until = null where scope = :scope and subject = :subject and failures > 0',
+    {
+      scope,
+      subject,
+    },
+  );
 }
 
 /**
@@ -135,7 +159,7 @@ export function forgivenBy(source: string, first: number): string {
   return `cleared as (
       delete from login_failures where scope = 'account' and subject = $${first}::bytea and exists (select from ${source}) returning 1
     ), returned as (
-      update login_failures set failures = failures - 1
+      update login_failures set failures = failures - 1, locked_until = null
       where scope = 'address' and subject = $${first + 1}::bytea and failures > 0 and exists (select from ${source})
         and (select count(*) from cleared) >= 0
     )`;
@@ -147,10 +171,10 @@ export function forgivenBy(source: string, first: number): string {
  */
 export function returnedBy(source: string, first: number): string {
   return `account_returned as (
-      update login_failures set failures = failures - 1
+      update login_failures set failures = failures - 1, locked_until = null
       where scope = 'account' and subject = $${first}::bytea and failures > 0 and exists (select from ${source}) returning 1
     ), address_returned as (
-      update login_failures set failures = failures - 1
+      update login_failures set failures = failures - 1, locked_until = null
       where scope = 'address' and subject = $${first + 1}::bytea and failures > 0 and exists (select from ${source})
         and (select count(*) from account_returned) >= 0
     )`;
@@ -176,6 +200,14 @@ export async function forgiveAttempt(q: Queryable, account: Uint8Array, address:
 /** Forgets the subject's failures. */
 export async function clearFailures(q: Queryable, scope: FailureScope, subject: Uint8Array): Promise<void> {
   await q.raw('delete from login_failures where scope = :scope and subject = :subject', { scope, subject });
+}
+
+/** Forgets the failures of a user's account, whatever their number. */
+export async function unlockUser(q: Queryable, id: UserId): Promise<void> {
+  await q.raw(
+    `delete from login_failures where scope = 'account' and subject = (select ${ACCOUNT_OF_USER} from users u where u.id = :id)`,
+    { id },
+  );
 }
 
 /** Takes away a batch of windows that ended and answers how many; rows that an attempt holds are left to it. */

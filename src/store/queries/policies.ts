@@ -94,13 +94,54 @@ function toPolicy(row: PolicyRow): StoredPolicy {
   };
 }
 
-/** A tenant's policies together with the global ones; by name, then tenant. */
-export async function listPolicies(q: Queryable, scope: TenantScope, page: Page): Promise<PageRows<StoredPolicy>> {
+export interface PolicyFilter {
+  /** Any part of name or description, whatever its case. */
+  readonly q?: string;
+  readonly effect?: 'allow' | 'deny';
+  readonly enabled?: boolean;
+  readonly applies_to?: 'everyone' | 'roles';
+  /** A role that the policy is attached to. */
+  readonly role?: string;
+  readonly global?: boolean;
+}
+
+/** SQL conditions on `policies p`, with the bindings of the filter's own names. */
+const CONDITIONS: Readonly<Record<keyof PolicyFilter, string>> = {
+  q: `position(lower(:q) in lower(p.name || E'\\n' || p.description)) > 0`,
+  effect: 'p.effect = :effect',
+  enabled: 'p.enabled = :enabled',
+  applies_to: 'p.applies_to = :applies_to',
+  role: 'exists (select from policy_roles r where r.policy_id = p.id and r.role_name = :role)',
+  global: '(p.tenant_id is null) = :global',
+};
+
+function isFilter(name: string): name is keyof PolicyFilter {
+  return name in CONDITIONS;
+}
+
+/** Begins with `and`; empty without a filter. */
+function filterConditions(filter: PolicyFilter): string {
+  const names = Object.keys(filter).filter(isFilter);
+  return names.map((name) => ` and ${CONDITIONS[name]}`).join('');
+}
+
+/**
+ * A tenant's policies together with the global ones; by name, then tenant. A tenant's policies are bounded; of every tenant, a filter reads rows
+ * in order until the page is full.
+ */
+export async function listPolicies(
+  q: Queryable,
+  scope: TenantScope,
+  filter: PolicyFilter,
+  page: Page,
+): Promise<PageRows<StoredPolicy>> {
+  const conditions = filterConditions(filter);
   const [name = '', after = ''] = page.after ?? [];
   if (scope.kind === 'every') {
     const order = `p.name collate "C", coalesce(p.tenant_id, '') collate "C"`;
-    const every = `${POLICY} where (${order}) > (:name, :after) order by ${order} limit :take`;
+    const every = `${POLICY} where (${order}) > (:name, :after)${conditions} order by ${order} limit :take`;
     const { rows } = await q.raw<{ rows: (PolicyRow & BoundedRow)[] }>(withinBytes(every, BY_NAME_AND_TENANT), {
+      ...filter,
       name,
       after,
       ...bytesBinding(page),
@@ -110,12 +151,14 @@ export async function listPolicies(q: Queryable, scope: TenantScope, page: Page)
   }
   // A name is one policy's, of the tenant or global: the first of either make the page.
   const of = (owner: string): string =>
-    `(select id, name from policies where coalesce(tenant_id, '') = ${owner} and name collate "C" > :name order by name collate "C" limit :take)`;
+    `(select p.id, p.name from policies p where coalesce(p.tenant_id, '') = ${owner} and p.name collate "C" > :name${conditions}
+       order by p.name collate "C" limit :take)`;
   const visible = `${POLICY} where ${VISIBLE} and p.id = any(array(
        select id from (${of(':tenant')} union all ${of("''")}) first order by name collate "C" limit :take
      ))`;
   const { rows } = await q.raw<{ rows: (PolicyRow & BoundedRow)[] }>(withinBytes(visible, BY_NAME), {
     ...scopeBinding(scope),
+    ...filter,
     name,
     ...bytesBinding(page),
     take: page.take,
@@ -124,9 +167,9 @@ export async function listPolicies(q: Queryable, scope: TenantScope, page: Page)
 }
 
 /** Counts the policies of a list, up to `most`. */
-export async function countPolicies(q: Queryable, scope: TenantScope, most: number): Promise<number> {
-  const sql = `select from policies p where ${scope.kind === 'every' ? 'true' : VISIBLE}`;
-  return countUpTo(q, { sql, bindings: scopeBinding(scope) }, most);
+export async function countPolicies(q: Queryable, scope: TenantScope, filter: PolicyFilter, most: number): Promise<number> {
+  const sql = `select from policies p where ${scope.kind === 'every' ? 'true' : VISIBLE}${filterConditions(filter)}`;
+  return countUpTo(q, { sql, bindings: { ...scopeBinding(scope), ...filter } }, most);
 }
 
 /** Among a tenant's own and the global ones; a name is only one of them. */

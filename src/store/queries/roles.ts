@@ -74,20 +74,37 @@ function toRole(row: RoleRow): StoredRole {
   };
 }
 
-/** By name, then tenant. */
-export async function listRoles(q: Queryable, scope: TenantScope, page: Page): Promise<PageRows<StoredRole>> {
+export interface RoleFilter {
+  /** Any part of name or description, whatever its case. */
+  readonly q?: string;
+}
+
+/** SQL conditions on `roles`, with the bindings of `RoleFilter`. */
+function filterConditions({ q }: RoleFilter): readonly string[] {
+  return q === undefined ? [] : [`position(lower(:q) in lower(name || E'\\n' || description)) > 0`];
+}
+
+/** By name, then tenant. A tenant's roles are bounded; of every tenant, a search reads rows in order until the page is full. */
+export async function listRoles(
+  q: Queryable,
+  scope: TenantScope,
+  filter: RoleFilter,
+  page: Page,
+): Promise<PageRows<StoredRole>> {
   // In one tenant a name is one role's.
   const order = scope.kind === 'one' ? 'name collate "C"' : 'name collate "C", tenant_id collate "C"';
   const [name = '', tenant = ''] = page.after ?? [];
+  const conditions = [scopeCondition(scope, 'tenant_id'), ...filterConditions(filter)].join(' and ');
   const beyond = scope.kind === 'one' ? ':name' : ':name, :after';
   const { rows } = await q.raw<{ rows: (RoleRow & BoundedRow)[] }>(
     withinBytes(
-      `select ${COLUMNS}, octets from roles where ${scopeCondition(scope, 'tenant_id')} and (${order}) > (${beyond})
+      `select ${COLUMNS}, octets from roles where ${conditions} and (${order}) > (${beyond})
        order by ${order} limit :take`,
       order,
     ),
     {
       ...scopeBinding(scope),
+      ...filter,
       name,
       ...(scope.kind === 'one' ? {} : { after: tenant }),
       ...bytesBinding(page),
@@ -98,9 +115,10 @@ export async function listRoles(q: Queryable, scope: TenantScope, page: Page): P
 }
 
 /** Counts the roles of a list, up to `most`. */
-export async function countRoles(q: Queryable, scope: TenantScope, most: number): Promise<number> {
-  const sql = `select from roles where ${scopeCondition(scope, 'tenant_id')}`;
-  return countUpTo(q, { sql, bindings: scopeBinding(scope) }, most);
+export async function countRoles(q: Queryable, scope: TenantScope, filter: RoleFilter, most: number): Promise<number> {
+  const conditions = [scopeCondition(scope, 'tenant_id'), ...filterConditions(filter)].join(' and ');
+  const sql = `select from roles where ${conditions}`;
+  return countUpTo(q, { sql, bindings: { ...scopeBinding(scope), ...filter } }, most);
 }
 
 export async function findRole(q: Queryable, tenant: TenantId, name: RoleName): Promise<StoredRole | undefined> {

@@ -46,8 +46,11 @@ export const MAX_SESSIONS = 1000;
 /** Most refreshes of one session: more than one a minute for 30 days. Then it is over. */
 export const MAX_REFRESHES = 50_000;
 
-/** @param held a statement that gives the user's id, and holds its row; its values begin with `$21` */
-const begins = (name: string, held: string, attemptReturned: typeof forgivenBy) => ({
+/**
+ * @param held a statement that gives the user's id, and holds its row; its values begin with `$21`
+ * @param account SQL of what failed logins of a user of a directory are counted by, or null
+ */
+const begins = (name: string, held: string, attemptReturned: typeof forgivenBy, account: 'null' | '$8::bytea') => ({
   name,
   text: `with held as (${held}), begun as (
       insert into sessions (id, user_id, expires_at, cookie, address, user_agent)
@@ -61,6 +64,10 @@ const begins = (name: string, held: string, attemptReturned: typeof forgivenBy) 
       )
     ), first as (
       insert into refresh_tokens (digest, session_id, nonce, issued_at) select $6::bytea, id, $7::bytea, clock_timestamp() from begun
+    ), logged_in as (
+      insert into user_logins (user_id, last_login_at, account) select user_id, clock_timestamp(), ${account} from begun
+      on conflict (user_id) do update set
+        last_login_at = greatest(user_logins.last_login_at, excluded.last_login_at), account = excluded.account
     ), ${attemptReturned('begun', 8)}, ${auditedBy('begun', 10, 'begun.user_id')}
     select user_id from begun`,
 });
@@ -75,9 +82,9 @@ const SETTLED = `select u.id from users u join tenants t on t.id = u.tenant_id
     and u.name = $25::text
     and array(select role_name from user_roles where user_id = u.id and source = 'directory' order by role_name collate "C") = $26::text[]
   for share of u`;
-const BEGIN_FORGIVING = begins('begin_session', PROVED, forgivenBy);
-const BEGIN = begins('begin_session_returning', PROVED, returnedBy);
-const BEGIN_SETTLED = begins('begin_settled_session', SETTLED, returnedBy);
+const BEGIN_FORGIVING = begins('begin_session', PROVED, forgivenBy, 'null');
+const BEGIN = begins('begin_session_returning', PROVED, returnedBy, '$8::bytea');
+const BEGIN_SETTLED = begins('begin_settled_session', SETTLED, returnedBy, '$8::bytea');
 
 function valuesOf({ session, token, attempt, audit }: Beginning): readonly unknown[] {
   const { id, lifetimeMs, cookie, address = null, userAgent = null } = session;

@@ -2,6 +2,7 @@
 
 import { Fault } from '../../domain/errors.ts';
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import type { Metadata } from '../../domain/records.ts';
 import type { Queryable } from '../queryable.ts';
 import { storedTenant, storedUser } from './rows.ts';
 import { type NewUser, type StoredUser, toUser, USER, type UserRow } from './users.ts';
@@ -63,6 +64,7 @@ export async function usersForSetup(
 
 export interface NewSetupUser extends Omit<NewUser, 'email' | 'passwordHash'> {
   readonly email: string;
+  readonly metadata: Metadata;
   readonly status: StoredUser['status'];
   readonly roles: readonly RoleName[];
 }
@@ -70,9 +72,9 @@ export interface NewSetupUser extends Omit<NewUser, 'email' | 'passwordHash'> {
 /** Makes many users at once, without passwords. Fails with a broken `users_email_key` when an address is taken. */
 export async function insertUsers(trx: Queryable, users: readonly NewSetupUser[]): Promise<readonly StoredUser[]> {
   const { rows } = await trx.raw<{ rows: { id: string; created_at: Date; updated_at: Date }[] }>(
-    `insert into users (id, tenant_id, email, name, department, status)
-     select id, tenant_id, email, name, department, status from jsonb_to_recordset(cast(:users as jsonb))
-       as r(id text, tenant_id text, email text, name text, department text, status text)
+    `insert into users (id, tenant_id, email, name, department, status, metadata)
+     select id, tenant_id, email, name, department, status, metadata from jsonb_to_recordset(cast(:users as jsonb))
+       as r(id text, tenant_id text, email text, name text, department text, status text, metadata jsonb)
      returning id, created_at, updated_at`,
     { users: JSON.stringify(users.map(({ tenantId, ...user }) => ({ ...user, tenant_id: tenantId }))) },
   );
@@ -93,6 +95,8 @@ export async function insertUsers(trx: Queryable, users: readonly NewSetupUser[]
       emailConflict: null,
       roles: user.roles.toSorted(),
       directoryRoles: [],
+      lastLoginAt: null,
+      lockedUntil: null,
     };
   });
 }

@@ -1,7 +1,7 @@
 /** Tenants. A deleted one keeps its row, so that its id is never used again; to every query here but the maker's it is missing. */
 
 import type { TenantId } from '../../domain/ids.ts';
-import type { TenantQuotas, TenantSettings } from '../../domain/records.ts';
+import type { Metadata, TenantQuotas, TenantSettings } from '../../domain/records.ts';
 import { countUpTo } from '../asking.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
@@ -14,6 +14,7 @@ export interface StoredTenant {
   readonly status: 'active' | 'suspended';
   readonly settings: TenantSettings;
   readonly quotas: TenantQuotas;
+  readonly metadata: Metadata;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
@@ -24,11 +25,12 @@ interface TenantRow {
   readonly status: 'active' | 'suspended';
   readonly settings: TenantSettings;
   readonly quotas: TenantQuotas;
+  readonly metadata: Metadata;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
 
-const COLUMNS = 'id, name, status, settings, quotas, created_at, updated_at';
+const COLUMNS = 'id, name, status, settings, quotas, metadata, created_at, updated_at';
 
 const TENANT = `select ${COLUMNS} from tenants`;
 
@@ -51,6 +53,7 @@ function toTenant(row: TenantRow): StoredTenant {
     status: row.status,
     settings: row.settings,
     quotas: row.quotas,
+    metadata: row.metadata,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };
@@ -101,18 +104,20 @@ export async function lockPlaces(q: Queryable, id: TenantId): Promise<void> {
   await runPrepared(q, STATEMENTS.lockPlaces, [id]);
 }
 
-/** Fails with a broken `tenants_pkey` when the id is or ever was in use. */
+/** Fails with a broken `tenants_pkey` when the id is or ever was in use. @param tenant default: without metadata */
 export async function insertTenant(
   q: Queryable,
-  tenant: Pick<StoredTenant, 'id' | 'name' | 'settings' | 'quotas'>,
+  tenant: Pick<StoredTenant, 'id' | 'name' | 'settings' | 'quotas'> & Partial<Pick<StoredTenant, 'metadata'>>,
 ): Promise<void> {
   await q.raw(
-    'insert into tenants (id, name, settings, quotas) values (:id, :name, cast(:settings as jsonb), cast(:quotas as jsonb))',
+    `insert into tenants (id, name, settings, quotas, metadata)
+     values (:id, :name, cast(:settings as jsonb), cast(:quotas as jsonb), cast(:metadata as jsonb))`,
     {
       id: tenant.id,
       name: tenant.name,
       settings: JSON.stringify(tenant.settings),
       quotas: JSON.stringify(tenant.quotas),
+      metadata: JSON.stringify(tenant.metadata ?? {}),
     },
   );
 }
@@ -120,7 +125,7 @@ export async function insertTenant(
 export async function updateTenant(q: Queryable, tenant: Omit<StoredTenant, 'createdAt' | 'updatedAt'>): Promise<void> {
   await q.raw(
     `update tenants set name = :name, status = :status, settings = cast(:settings as jsonb), quotas = cast(:quotas as jsonb),
-       updated_at = clock_timestamp()
+       metadata = cast(:metadata as jsonb), updated_at = clock_timestamp()
      where id = :id and deleted_at is null`,
     {
       id: tenant.id,
@@ -128,6 +133,7 @@ export async function updateTenant(q: Queryable, tenant: Omit<StoredTenant, 'cre
       status: tenant.status,
       settings: JSON.stringify(tenant.settings),
       quotas: JSON.stringify(tenant.quotas),
+      metadata: JSON.stringify(tenant.metadata),
     },
   );
 }

@@ -3,7 +3,9 @@
  * list, but for a search by text, which user-search.ts does.
  */
 
+import type { DirectorySuspension } from '../../domain/records.ts';
 import type { Asking } from '../asking.ts';
+import { LOCKED_USERS } from './login-failures.ts';
 import { type Page, scopeBinding, scopeCondition, type TenantScope } from './rows.ts';
 
 export interface UserFilter {
@@ -13,6 +15,20 @@ export interface UserFilter {
   readonly email?: string;
   /** Any part of name, e-mail or department, whatever its case. */
   readonly q?: string;
+  /** Only users whose account failed logins lock now. */
+  readonly locked?: true;
+  /** Only users of directories whose directory last reported this. */
+  readonly directory_status?: 'active' | DirectorySuspension;
+  /** Only users of directories whose address another user has. */
+  readonly email_conflict?: true;
+}
+
+/**
+ * Reports whether so few users pass one of the filters that all of them can be read: one address is one user's at most, and locked accounts
+ * and address conflicts are rare.
+ */
+export function isNarrow({ email, locked, email_conflict }: UserFilter): boolean {
+  return email !== undefined || locked === true || email_conflict === true;
 }
 
 /** A binding. */
@@ -20,17 +36,19 @@ type Limit = ':take' | ':looks';
 
 const STATUSES = ['active', 'deactivated'] as const;
 
-/** Gives `id`, in order: for every filter but `q`, which counts beside `email` alone. */
+/** Gives `id`, in order: for every filter except `q`, which it reads only beside a narrow filter. */
 export function idsInOrder(scope: TenantScope, filter: UserFilter, page: Page): Asking {
   const bindings = bindingsOf(scope, filter, page);
-  if (filter.email === undefined) return { sql: inOrder(scope, filter, page, ':take'), bindings };
-  // An e-mail address is one user's at most.
+  if (!isNarrow(filter)) return { sql: inOrder(scope, filter, page, ':take'), bindings };
   const conditions = [...conditionsOf(scope, filter, page), ...roleCondition(filter), ...textCondition(filter)];
-  return { sql: `select u.id from users u where ${conditions.join(' and ')}`, bindings };
+  return { sql: `select u.id from users u where ${conditions.join(' and ')} order by u.id limit :take`, bindings };
 }
 
 function inOrder(scope: TenantScope, filter: UserFilter, page: Page, limit: Limit): string {
-  return filter.role === undefined ? usersInOrder(scope, filter, page, limit) : holdersInOrder(scope, filter, page, limit);
+  if (filter.role === undefined) return usersInOrder(scope, filter, page, limit);
+  if (filter.directory_status === undefined) return holdersInOrder(scope, filter, page, limit);
+  const conditions = [...conditionsOf(scope, filter, page), ...roleCondition(filter)].join(' and ');
+  return `select u.id from users u where ${conditions} order by u.id limit ${limit}`;
 }
 
 /** Whatever their roles. @param columns of `users u` */
@@ -57,6 +75,12 @@ export function conditionsOf(scope: TenantScope, filter: UserFilter, page: Page)
     // In the text, for the plan depends on it: nearly all are active.
     ...(filter.status === undefined ? [] : [`u.status = '${filter.status}'`]),
     ...(filter.email === undefined ? [] : ['u.email = :email']),
+    // In the words of the indexes, and in the text, as a status is.
+    ...(filter.directory_status === undefined
+      ? []
+      : [`u.source = 'ldap' and coalesce(u.directory_suspension, 'active') = '${filter.directory_status}'`]),
+    ...(filter.locked === undefined ? [] : [`u.id = any(array(${LOCKED_USERS}))`]),
+    ...(filter.email_conflict === undefined ? [] : ['u.id = any(array(select id from users where email_conflict is not null))']),
   ];
 }
 

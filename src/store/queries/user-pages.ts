@@ -4,7 +4,7 @@ import { Fault } from '../../domain/errors.ts';
 import { type Asking, countUpTo, runAsking } from '../asking.ts';
 import type { Queryable } from '../queryable.ts';
 import { type Page, scopeCondition, type TenantScope } from './rows.ts';
-import { idsInOrder, type UserFilter } from './user-lists.ts';
+import { idsInOrder, isNarrow, type UserFilter } from './user-lists.ts';
 import {
   type Among,
   firstLooks,
@@ -28,22 +28,24 @@ export async function listUsers(
   filter: UserFilter,
   page: Page,
 ): Promise<readonly StoredUser[]> {
-  if (filter.q === undefined || filter.email !== undefined) return usersOf(q, scope, idsInOrder(scope, filter, page));
+  if (filter.q === undefined || isNarrow(filter)) return usersOf(q, scope, idsInOrder(scope, filter, page));
   return search(q, scope, filter, page);
 }
 
 /** Counts the users of a list, up to `most`. */
 export async function countUsers(q: Queryable, scope: TenantScope, filter: UserFilter, most: number): Promise<number> {
-  const isSearch = filter.q !== undefined && filter.email === undefined;
+  const isSearch = filter.q !== undefined && !isNarrow(filter);
   const asking = isSearch ? usersInAnyOrder(scope, filter) : idsInOrder(scope, filter, { after: undefined, take: most });
   return countUpTo(q, asking, most);
 }
 
 async function search(q: Queryable, scope: TenantScope, filter: UserFilter, page: Page): Promise<readonly StoredUser[]> {
-  const { role } = filter;
-  const first = await look(q, scope, filter, page, role === undefined ? 'users' : 'holders');
+  const { role, directory_status: directoryStatus } = filter;
+  // The holders of a role are not told apart by their directory.
+  const among = role === undefined || directoryStatus !== undefined ? 'users' : 'holders';
+  const first = await look(q, scope, filter, page, among);
   if (first.users !== undefined) return first.users;
-  if (role === undefined || first.marks.role !== null) return usersByText(q, scope, filter, page, first);
+  if (among === 'users' || first.marks.role !== null) return usersByText(q, scope, filter, page, first);
   // A role that many hold: users are dearer to find by it than to look through, from its first holder on.
   const rest = { ...page, after: first.start === null ? page.after : justBefore(first.start, page.after) };
   const again = await look(q, scope, filter, rest, 'users');

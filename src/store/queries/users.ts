@@ -1,11 +1,12 @@
 /** Users and the roles they were given. Every look-up names the tenant, so another tenant's user is as missing as one that never was. */
 
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
-import type { DirectorySuspension } from '../../domain/records.ts';
+import type { DirectorySuspension, Metadata } from '../../domain/records.ts';
 import { ASKED, readsPairs } from '../batched.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
 import { makerColumns, PASSWORD_SETUP_MS, type TokenMaker } from './credentials.ts';
+import { ACCOUNT_OF_USER } from './login-failures.ts';
 import { scopeBinding, scopeCondition, storedRole, storedTenant, storedUser, type TenantScope } from './rows.ts';
 import type { DatabaseTime } from './time.ts';
 
@@ -15,6 +16,7 @@ export interface StoredUser {
   readonly email: string | null;
   readonly name: string;
   readonly department: string | null;
+  readonly metadata: Metadata;
   readonly status: 'active' | 'deactivated';
   readonly source: 'local' | 'ldap';
   /** What the directory said last of the user; null for local users. */
@@ -25,6 +27,10 @@ export interface StoredUser {
   readonly roles: readonly RoleName[];
   /** Given by the directory. */
   readonly directoryRoles: readonly RoleName[];
+  /** When a login last began a session; null = never. */
+  readonly lastLoginAt: Date | null;
+  /** Until when failed logins lock the account; null = they do not. */
+  readonly lockedUntil: Date | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
@@ -36,22 +42,28 @@ export interface UserRow {
   readonly email: string | null;
   readonly name: string;
   readonly department: string | null;
+  readonly metadata: Metadata;
   readonly status: 'active' | 'deactivated';
   readonly source: 'local' | 'ldap';
   readonly directory_status: StoredUser['directoryStatus'];
   readonly email_conflict: string | null;
   readonly roles: readonly string[];
   readonly directory_roles: readonly string[];
+  readonly last_login_at: Date | null;
+  readonly locked_until: Date | null;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
 
 /** A local user has no roles of a directory, so all that the row names were given by hand. */
-const COLUMNS = `u.id, u.tenant_id, u.email, u.name, u.department, u.status, u.source, u.created_at, u.updated_at, u.email_conflict,
+const COLUMNS = `u.id, u.tenant_id, u.email, u.name, u.department, u.metadata, u.status, u.source, u.created_at, u.updated_at, u.email_conflict,
     case when u.source = 'ldap' then coalesce(u.directory_suspension, 'active') end as directory_status,
     case when u.source = 'local' then array(select role_name from unnest(u.role_names) role_name order by role_name collate "C")
       else ${rolesBy('manual')} end as roles,
-    case when u.source = 'local' then '{}' else ${rolesBy('directory')} end as directory_roles`;
+    case when u.source = 'local' then '{}' else ${rolesBy('directory')} end as directory_roles,
+    (select last_login_at from user_logins where user_id = u.id) as last_login_at,
+    (select locked_until from login_failures
+      where scope = 'account' and subject = ${ACCOUNT_OF_USER} and locked_until > clock_timestamp()) as locked_until`;
 
 function rolesBy(source: 'manual' | 'directory'): string {
   return `array(select role_name from user_roles where user_id = u.id and source = '${source}' order by role_name collate "C")`;
@@ -72,9 +84,11 @@ const STATEMENTS = {
     name: 'insert_user',
     // The names of the roles are those that are given next: then the row need not be written again for them.
     text: `with made as (
-        insert into users (id, tenant_id, email, name, department, password_hash, password_changed_at, role_names, created_at, updated_at)
+        insert into users (id, tenant_id, email, name, department, password_hash, password_changed_at, role_names, created_at, updated_at,
+          metadata)
         select $1, $2, $3, $4, $5, $6, case when $6::text is null then null else at end,
-          array(select distinct name from unnest($7::text[]) name order by name), at, at
+          array(select distinct name from unnest($7::text[]) name order by name), at, at,
+          $15::jsonb
         from (select coalesce($8::timestamptz, clock_timestamp()) as at) now
         returning id, tenant_id, status
       ), setup as (
@@ -87,7 +101,8 @@ const STATEMENTS = {
   },
   update: {
     name: 'update_user',
-    text: `update users u set email = $3, name = $4, department = $5, updated_at = coalesce($6::timestamptz, clock_timestamp())
+    text: `update users u set email = $3, name = $4, department = $5, updated_at = coalesce($6::timestamptz, clock_timestamp()),
+        metadata = $7::jsonb
       where u.tenant_id = $1 and u.id = $2`,
   },
   giveRoles: {
@@ -106,12 +121,15 @@ export function toUser(row: UserRow): StoredUser {
     email: row.email,
     name: row.name,
     department: row.department,
+    metadata: row.metadata,
     status: row.status,
     source: row.source,
     directoryStatus: row.directory_status,
     emailConflict: row.email_conflict,
     roles: row.roles.map(storedRole),
     directoryRoles: row.directory_roles.map(storedRole),
+    lastLoginAt: row.last_login_at,
+    lockedUntil: row.locked_until,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };
@@ -152,6 +170,8 @@ export interface NewUser {
   readonly email: string | null;
   readonly name: string;
   readonly department: string | null;
+  /** Default: none. */
+  readonly metadata?: Metadata;
   readonly passwordHash: string | null;
   /** Given by hand; known to the user's tenant. */
   readonly roles?: readonly RoleName[];
@@ -161,20 +181,22 @@ export interface NewUser {
 
 /** Writes a local, active user. Fails with a broken `users_email_key` when the e-mail is taken. @param at when; now, unless told */
 export async function insertUser(q: Queryable, user: NewUser, at?: DatabaseTime): Promise<void> {
-  const { id, tenantId, email, name, department, passwordHash, roles = [], passwordSetup } = user;
+  const { id, tenantId, email, name, department, passwordHash, roles = [], passwordSetup, metadata = {} } = user;
   const values = [id, tenantId, email, name, department, passwordHash, roles, at?.text ?? null];
   const maker = passwordSetup === undefined ? [null, null, null, null] : makerColumns(passwordSetup.maker);
-  await runPrepared(q, STATEMENTS.insert, [...values, passwordSetup?.digest ?? null, PASSWORD_SETUP_MS, ...maker]);
+  const setup = [passwordSetup?.digest ?? null, PASSWORD_SETUP_MS, ...maker];
+  await runPrepared(q, STATEMENTS.insert, [...values, ...setup, JSON.stringify(metadata)]);
 }
 
 /** Replaces what a person wrote about the user. Fails with a broken `users_email_key` when the e-mail is taken. @param at when; now, unless told */
 export async function updateUser(
   q: Queryable,
-  user: Pick<StoredUser, 'id' | 'tenantId' | 'email' | 'name' | 'department'>,
+  user: Pick<StoredUser, 'id' | 'tenantId' | 'email' | 'name' | 'department' | 'metadata'>,
   at?: DatabaseTime,
 ): Promise<void> {
-  const { id, tenantId, email, name, department } = user;
-  await runPrepared(q, STATEMENTS.update, [tenantId, id, email, name, department, at?.text ?? null]);
+  const { id, tenantId, email, name, department, metadata } = user;
+  const values = [tenantId, id, email, name, department, at?.text ?? null, JSON.stringify(metadata)];
+  await runPrepared(q, STATEMENTS.update, values);
 }
 
 export async function setUserStatus(q: Queryable, tenant: TenantId, id: UserId, status: StoredUser['status']): Promise<void> {

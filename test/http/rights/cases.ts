@@ -89,7 +89,7 @@ const PASSED_OVER = new Set([
   ...['changes', 'feed_state', 'meta', 'replicas', 'signing_keys', 'decision_counts'],
   // Attempts of passwords are counted before the password is looked at.
   'login_failures',
-  ...['audit_unsealed', 'audit_seals', 'audit_chain', 'postern_migrations', 'postern_migrations_lock'],
+  ...['audit_unsealed', 'audit_seals', 'audit_chain', 'audit_totals', 'postern_migrations', 'postern_migrations_lock'],
   // Of the gate.
   ...['metering_holders', 'rate_windows', 'settlements', 'settlement_news', 'reservation_renewals'],
   // Of requests with an Idempotency-Key.
@@ -99,6 +99,7 @@ const PASSED_OVER = new Set([
 /** How rows of tables without a tenant belong to one. */
 const OF_TENANT: Readonly<Record<string, string>> = {
   tenants: 'id like :tenants',
+  user_logins: 'user_id in (select id from users where tenant_id like :tenants)',
   sessions: 'user_id in (select id from users where tenant_id like :tenants)',
   one_time_tokens: 'user_id in (select id from users where tenant_id like :tenants)',
   refresh_tokens: 'session_id in (select s.id from sessions s join users u on u.id = s.user_id where u.tenant_id like :tenants)',

@@ -1,0 +1,24 @@
+/**
+ * PATCH beside PUT. A PUT under /v1/iam that takes members changes those that are present, which is what a merge patch does (RFC 7396), so
+ * both methods are one endpoint. `null` removes what can be absent, and is rejected for every other member, in both.
+ */
+
+import type { Route } from './route.ts';
+
+/** The media type that only PATCH takes, beside `application/json`. */
+export const MERGE_PATCH = 'application/merge-patch+json';
+
+/** The same routes, each update followed by its PATCH. A PUT without a body, such as attaching a policy, updates nothing. */
+export function withPatch(routes: readonly Route[]): readonly Route[] {
+  return routes.flatMap((route) => (isUpdate(route) ? [route, patchOf(route)] : [route]));
+}
+
+function isUpdate({ method, bodySchema }: Route): boolean {
+  const members: unknown = 'properties' in bodySchema ? bodySchema.properties : {};
+  return method === 'PUT' && Object.keys(Object(members)).length > 0;
+}
+
+function patchOf(route: Route): Route {
+  const operationId = route.operationId.replace(/^[a-z]+/, 'patch');
+  return { ...route, method: 'PATCH', operationId };
+}
