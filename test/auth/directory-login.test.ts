@@ -345,6 +345,25 @@ await describeWithSlapd('logging in by a directory', () => {
   }
 
   describe('guessing', () => {
+    test('locks the user of the directory, whatever the spelling, until an administrator unlocks it', async () => {
+      const slowed = await startStand(database.url, { directory: world.room(), login: { failuresPerAccount: 3 } });
+      await addPerson(database.db, { email: 'root@example.com', roles: ['admin'] });
+      const root = bearer(await slowed.post('/v1/auth/login', { email: 'root@example.com', password: PASSWORD }));
+      const me = await slowed.get('/v1/auth/me', bearer(await login(name, LDAP_PASSWORD, slowed)));
+      expect(me.json).toMatchObject({ source: 'ldap' });
+      const path = `/v1/iam/users/${String(me.json['id'])}`;
+      expect((await slowed.get(path, root)).json).toMatchObject({ locked_until: null, last_login_at: expect.any(String) });
+      for (const one of [name, `CORP\\${name}`, `${name}@corp.example`]) await login(one, WRONG, slowed);
+      expect((await slowed.get(path, root)).json).toMatchObject({ locked_until: expect.any(String) });
+      const { data } = (await slowed.get('/v1/iam/users?locked=true', root)).json;
+      expect(data).toEqual([expect.objectContaining({ id: me.json['id'] })]);
+      expect(code(await login(name, LDAP_PASSWORD, slowed))).toBe('429 too_many_attempts');
+      const unlocked = await slowed.post(`${path}/unlock`, {}, root);
+      expect([unlocked.status, unlocked.json['locked_until']]).toEqual([200, null]);
+      expect(code(await login(name, LDAP_PASSWORD, slowed))).toBe('200');
+      await slowed.close();
+    });
+
     test('ends for all spellings of a name together, before the directory is asked', async () => {
       const slowed = await startStand(database.url, { directory: world.room(), login: { failuresPerAccount: 3 } });
       const spelt = [name, name.toUpperCase(), `CORP\\${name}`, `${name}@corp.example`, ` ${name}`];

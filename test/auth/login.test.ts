@@ -57,6 +57,7 @@ describe('a correct login', () => {
       email: 'ada@example.com',
       name: 'Name of ada@example.com',
       tenant_id: 'acme',
+      source: 'local',
       roles: ['developer'],
       permissions: ['agents:*', 'chat:*', 'embeddings:*', 'rag:*'],
       platform_admin: false,

@@ -25,7 +25,7 @@ test('the guide lists every code with its status and what it tells, and no other
 test('the guide has a line for every endpoint, with its permission, and for no other', () => {
   const routes = describedRoutes();
   const listed = rows.flatMap(([, request = '', permission = '']) => {
-    const [endpoint] = /(?<=^`)(?:GET|POST|PUT|DELETE) \/[^`\s]*/.exec(request) ?? [];
+    const [endpoint] = /(?<=^`)(?:GET|POST|PUT|PATCH|DELETE) \/[^`\s]*/.exec(request) ?? [];
     return endpoint === undefined ? [] : [{ endpoint, permission }];
   });
   const served = routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`);

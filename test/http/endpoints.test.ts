@@ -148,6 +148,12 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     ask: onOne('users', 'PUT', '', { department: 'Research', roles: ['developer'] }),
     shows: () => ({ department: 'Research', roles: ['developer'] }),
   },
+  patchUser: {
+    guarantee: 'a user is changed member by member by PATCH',
+    status: 200,
+    ask: onOne('users', 'PATCH', '', { department: 'Research', roles: ['developer'] }),
+    shows: () => ({ department: 'Research', roles: ['developer'] }),
+  },
   deleteUser: { guarantee: 'a user is deleted', status: 204, ask: onOne('users', 'DELETE') },
   deactivateUser: {
     guarantee: 'a user is deactivated',
@@ -160,6 +166,12 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     status: 200,
     ask: onOne('users', 'POST', '/activate'),
     shows: () => ({ status: 'active' }),
+  },
+  unlockUser: {
+    guarantee: 'a user is unlocked',
+    status: 200,
+    ask: onOne('users', 'POST', '/unlock'),
+    shows: () => ({ locked_until: null }),
   },
   resetUserPassword: {
     guarantee: 'a one-time token for a new password is made',
@@ -180,6 +192,12 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     guarantee: 'a role is changed member by member',
     status: 200,
     ask: onOne('roles', 'PUT', '', { permissions: ['chat:*'], resource_constraints: { models: ['llama-*'] } }),
+    shows: () => ({ permissions: ['chat:*'], resource_constraints: { models: ['llama-*'] } }),
+  },
+  patchRole: {
+    guarantee: 'a role is changed member by member by PATCH',
+    status: 200,
+    ask: onOne('roles', 'PATCH', '', { permissions: ['chat:*'], resource_constraints: { models: ['llama-*'] } }),
     shows: () => ({ permissions: ['chat:*'], resource_constraints: { models: ['llama-*'] } }),
   },
   deleteRole: { guarantee: 'a role is deleted', status: 204, ask: onOne('roles', 'DELETE') },
@@ -218,6 +236,16 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
       conditions: { time: { not_between: ['22:00', '06:00'] }, day_of_week: { in: ['Sat'] }, ip_address: { in: ['10.0.0.0/8'] } },
     }),
   },
+  patchPolicy: {
+    guarantee: 'a policy is changed member by member by PATCH',
+    status: 200,
+    ask: onOne('policies', 'PATCH', '', {
+      conditions: { time: { not_between: ['22:00', '06:00'] }, day_of_week: { in: ['Sat'] }, ip_address: { in: ['10.0.0.0/8'] } },
+    }),
+    shows: () => ({
+      conditions: { time: { not_between: ['22:00', '06:00'] }, day_of_week: { in: ['Sat'] }, ip_address: { in: ['10.0.0.0/8'] } },
+    }),
+  },
   deletePolicy: { guarantee: 'a policy is deleted', status: 204, ask: onOne('policies', 'DELETE') },
   listTenants: list('tenants'),
   createTenant: create('tenants'),
@@ -226,6 +254,12 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     guarantee: 'a tenant is changed member by member',
     status: 200,
     ask: onOne('tenants', 'PUT', '', { settings: { timezone: 'Europe/Berlin', rate_limit_rpm: 60 }, quotas: { max_users: 5 } }),
+    shows: () => ({ settings: { timezone: 'Europe/Berlin', rate_limit_rpm: 60 }, quotas: { max_users: 5 } }),
+  },
+  patchTenant: {
+    guarantee: 'a tenant is changed member by member by PATCH',
+    status: 200,
+    ask: onOne('tenants', 'PATCH', '', { settings: { timezone: 'Europe/Berlin', rate_limit_rpm: 60 }, quotas: { max_users: 5 } }),
     shows: () => ({ settings: { timezone: 'Europe/Berlin', rate_limit_rpm: 60 }, quotas: { max_users: 5 } }),
   },
   deleteTenant: { guarantee: 'a tenant is deleted', status: 204, ask: onOne('tenants', 'DELETE') },
@@ -248,6 +282,12 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     guarantee: 'a key is changed member by member',
     status: 200,
     ask: onOne('api-keys', 'PUT', '', { rate_limit_rpm: 10 }),
+    shows: () => ({ rate_limit_rpm: 10 }),
+  },
+  patchApiKey: {
+    guarantee: 'a key is changed member by member by PATCH',
+    status: 200,
+    ask: onOne('api-keys', 'PATCH', '', { rate_limit_rpm: 10 }),
     shows: () => ({ rate_limit_rpm: 10 }),
   },
   revokeApiKey: { guarantee: 'a key is revoked', status: 204, ask: onOne('api-keys', 'DELETE') },
@@ -280,6 +320,12 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
       return asRoot('GET', '/v1/iam/audit?action=role.create');
     },
     shows: () => ({ object: 'list', data: expect.arrayContaining([expect.objectContaining({ action: 'role.create' })]) }),
+  },
+  getAuditChain: {
+    guarantee: 'the state of the audit chain is shown',
+    status: 200,
+    ask: () => asRoot('GET', '/v1/iam/audit/chain'),
+    shows: () => ({ rows: 0, seals: 0, unsealed: expect.any(Number), newest_seal: null }),
   },
   getUsage: {
     guarantee: 'what was used is shown, in all and by model',
@@ -317,6 +363,12 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     guarantee: 'what is used is set right',
     status: 200,
     ask: onOne('tenants', 'PUT', '/usage', { collections: 3 }),
+    shows: () => ({ max_collections: { limit: null, used: 3, reserved: 0 } }),
+  },
+  patchUsage: {
+    guarantee: 'what is used is set right by PATCH',
+    status: 200,
+    ask: onOne('tenants', 'PATCH', '/usage', { collections: 3 }),
     shows: () => ({ max_collections: { limit: null, used: 3, reserved: 0 } }),
   },
   explain: {

@@ -61,6 +61,7 @@ describe('sending again', () => {
     ['users', 'password-reset', 'user.password_reset'],
     ['users', 'deactivate', 'user.deactivate'],
     ['users', 'activate', 'user.activate'],
+    ['users', 'unlock', 'user.unlock'],
     ['tenants', 'suspend', 'tenant.suspend'],
     ['tenants', 'activate', 'tenant.activate'],
     ['api-keys', 'rotate', 'api_key.rotate'],

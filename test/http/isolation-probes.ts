@@ -72,10 +72,10 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
     'action actions allow_keys_without_expiry applies_to body client_ip collections conditions content_type current department',
   ),
   ...plain(
-    'description effect enabled expires_at expires_before expires_in_days force from global grace_seconds group_by limit method',
+    'builtin description directory_status effect email_conflict enabled expires_at expires_before expires_in_days force from global grace_seconds group_by limit method',
   ),
   ...plain(
-    'monthly_tokens_used name new_password old_password password path period permission permissions quotas rate_limit_rpm',
+    'locked metadata monthly_tokens_used name new_password old_password password path period permission permissions quotas rate_limit_rpm',
   ),
   ...plain('resource resource_constraints resources result scopes settings status time to'),
   // A directory is the platform's own, and so are the names in it.

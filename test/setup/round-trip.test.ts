@@ -63,6 +63,14 @@ const pattern = fc.constantFrom('*', 'chat:*', '*:read', 'rag:write', 'admin:use
 const glob = fc.constantFrom('*', 'phi-*', 'llama-3', 'a/b', 'ö', 'no');
 const some = <T>(one: fc.Arbitrary<T>) => fc.array(one, { minLength: 1, maxLength: 3 });
 const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: undefined });
+const metadata = fc.option(
+  fc.dictionary(
+    words.filter((key) => key !== ''),
+    words,
+    { maxKeys: 3 },
+  ),
+  { nil: undefined },
+);
 const limit = fc.constantFrom(0, 1, 5000, Number.MAX_SAFE_INTEGER, null, undefined);
 
 /** Without the members that are undefined: in a file they are not there. */
@@ -121,6 +129,7 @@ function user(tenant: string, roles: readonly string[]): fc.Arbitrary<UserDocume
       email: fc.stringMatching(/^[A-Za-z!#$%&'*+/=?^_`{|}~.-]{1,8}$/).map((local) => `${local}@${tenant}.test`),
       name: title,
       department: fc.option(words, { nil: null }),
+      metadata,
       roles: maybe(fc.subarray([...roles])),
       status: maybe(fc.constantFrom('active' as const, 'deactivated' as const)),
     }),
@@ -151,6 +160,7 @@ function tenant(id: string): fc.Arbitrary<TenantDocument> {
         quotas: maybe(
           fc.record({ monthly_tokens: limit, max_users: fc.constantFrom(50, null, undefined), max_collections: limit }),
         ),
+        metadata,
         roles: fc.constant(roles),
         policies: unique(
           policy(names).map((one) => ({ ...one, name: `${one.name}-of-${id}` })),
@@ -199,6 +209,7 @@ function meaning(document: SetupDocument): unknown {
         status: one.status ?? 'active',
         settings: withoutNulls(one.settings ?? {}),
         quotas: withoutNulls(one.quotas ?? {}),
+        metadata: pairs(one.metadata),
         roles: (one.roles ?? [])
           .map((each) => ({
             ...each,
@@ -212,6 +223,7 @@ function meaning(document: SetupDocument): unknown {
             email: each.email.toLowerCase(),
             name: each.name,
             department: each.department ?? null,
+            metadata: pairs(each.metadata),
             roles: sorted(each.roles),
             status: each.status ?? 'active',
           }))
@@ -219,6 +231,11 @@ function meaning(document: SetupDocument): unknown {
       }))
       .sort((left, right) => (left.id < right.id ? -1 : 1)),
   };
+}
+
+/** As a list, because a dictionary may have a key `__proto__`. */
+function pairs(metadata: TenantDocument['metadata']): readonly (readonly [string, string])[] {
+  return Object.entries(metadata ?? {}).toSorted(([left], [right]) => (left < right ? -1 : 1));
 }
 
 /** In the order of their UTF-16 code units. */

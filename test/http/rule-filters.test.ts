@@ -1,0 +1,129 @@
+/** Filters and search of the lists of roles and policies, against a naive twin. */
+
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Harness, type Json, outcome, type Reply, rows, startHarness, text } from './harness.ts';
+
+let h: Harness;
+beforeAll(async () => {
+  h = await startHarness();
+  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  const DESCRIPTIONS = ['', 'Support of Umlaut Größe', '100 % of_it', 'a\\b', 'Office hours', "Chat for Miles O'Hara"];
+  for (const tenant of ['acme', 'globex']) {
+    const post = async (path: string, body: object): Promise<void> => {
+      const reply = await h.api('POST', `/v1/iam/${path}`, { as: h.root.token, tenant, body });
+      expect(outcome(reply), reply.text).toBe('201');
+    };
+    for (const [i, description] of DESCRIPTIONS.entries()) {
+      await post('roles', { name: `role-${i}-${tenant}`, description, permissions: [] });
+      await post('policies', {
+        name: `policy-${i}-${tenant}`,
+        description,
+        effect: i % 2 === 0 ? 'deny' : 'allow',
+        actions: ['rag:*'],
+        resources: ['*'],
+        enabled: i % 3 !== 0,
+        global: tenant === 'globex' && i > 3,
+        ...(i % 2 === 0 && i < 4
+          ? { applies_to: 'everyone' }
+          : { attached_roles: i > 2 ? ['developer', 'analyst'] : ['developer'] }),
+      });
+    }
+  }
+});
+afterAll(async () => {
+  await h.close();
+});
+
+type Query = Readonly<Record<string, string | boolean | number>>;
+
+async function get(path: string, query: Query): Promise<Reply> {
+  const parameters = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
+  return h.api('GET', `${path}?${parameters}`, { as: h.root.token });
+}
+
+/** All pages, joined. */
+async function listed(path: string, query: Query): Promise<readonly Json[]> {
+  const found: Json[] = [];
+  for (let cursor: Query = {}; ; ) {
+    const page = await get(path, { ...query, ...cursor });
+    found.push(...rows(page));
+    if (page.json['has_more'] !== true) return found;
+    cursor = { cursor: text(page.json, 'next_cursor') };
+  }
+}
+
+const needles = fc.constantFrom(
+  'role',
+  'POLICY-1',
+  'größe',
+  '%',
+  '_',
+  '\\',
+  "o'hara",
+  'hours',
+  'office H',
+  'acme',
+  'nobody has it',
+  'a',
+);
+const tenants = fc.constantFrom('acme', 'globex', '*');
+const found = (row: Json, q: string | undefined): boolean =>
+  q === undefined || ['name', 'description'].some((name) => String(row[name]).toLowerCase().includes(q.toLowerCase()));
+
+describe('roles', () => {
+  test('any filters together list exactly the roles that they describe, page by page in order', async () => {
+    const filters = fc.record({ q: needles, builtin: fc.boolean() }, { requiredKeys: [] });
+    await fc.assert(
+      fc.asyncProperty(filters, tenants, fc.integer({ min: 1, max: 9 }), async (filter, tenant_id, limit) => {
+        const all = await listed('/v1/iam/roles', { tenant_id, limit: 200 });
+        const expected = all.filter(
+          (row) => found(row, filter.q) && (filter.builtin === undefined || row['builtin'] === filter.builtin),
+        );
+        expect(await listed('/v1/iam/roles', { ...filter, tenant_id, limit })).toEqual(expected);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('a cursor belongs to its filters', async () => {
+    const page = await get('/v1/iam/roles', { q: 'role', tenant_id: 'acme', limit: 1 });
+    const cursor = text(page.json, 'next_cursor');
+    expect(outcome(await get('/v1/iam/roles', { q: 'role-', tenant_id: 'acme', cursor }))).toBe('400 invalid_parameter');
+  });
+});
+
+describe('policies', () => {
+  test('any filters together list exactly the policies that they describe, page by page in order', async () => {
+    const filters = fc.record(
+      {
+        q: needles,
+        effect: fc.constantFrom('allow', 'deny'),
+        enabled: fc.boolean(),
+        applies_to: fc.constantFrom('everyone', 'roles'),
+        role: fc.constantFrom('developer', 'analyst', 'nobody'),
+        global: fc.boolean(),
+      },
+      { requiredKeys: [] },
+    );
+    await fc.assert(
+      fc.asyncProperty(filters, tenants, fc.integer({ min: 1, max: 5 }), async ({ q, role, ...members }, tenant_id, limit) => {
+        const all = await listed('/v1/iam/policies', { tenant_id, limit: 200 });
+        const expected = all
+          .filter((row) => found(row, q))
+          .filter((row) => role === undefined || (Array.isArray(row['attached_roles']) && row['attached_roles'].includes(role)))
+          .filter((row) => Object.entries(members).every(([name, value]) => row[name] === value));
+        const filter = { ...(q === undefined ? {} : { q }), ...(role === undefined ? {} : { role }), ...members };
+        expect(await listed('/v1/iam/policies', { ...filter, tenant_id, limit })).toEqual(expected);
+      }),
+      { numRuns: 80 },
+    );
+  });
+
+  test.each(['enabled=yes', 'effect=maybe', 'applies_to=nobody', 'global=1', 'q=', `q=${'a'.repeat(201)}`])(
+    '%s is malformed',
+    async (query) => {
+      expect(outcome(await h.api('GET', `/v1/iam/policies?${query}`, { as: h.root.token }))).toBe('400 invalid_parameter');
+    },
+  );
+});
