@@ -103,6 +103,7 @@ describe("changing one's password", () => {
       email: null,
       name: 'a robot',
       tenant_id: 'acme',
+      source: null,
       roles: [],
       permissions: ['chat:write', 'admin:*'],
       platform_admin: false,

@@ -31,6 +31,7 @@ describe('tenants', () => {
       status: 'active',
       settings,
       quotas: { max_users: 5 },
+      metadata: {},
       created_at: expect.any(String),
       updated_at: expect.any(String),
     });

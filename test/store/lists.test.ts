@@ -1,5 +1,6 @@
 /** Lists of users and keys against a naive twin, on random people, filters and page sizes. */
 
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import type { Knex } from 'knex';
@@ -43,6 +44,10 @@ interface Somebody {
   readonly department: string | null;
   readonly status: 'active' | 'deactivated';
   readonly roles: readonly string[];
+  /** Undefined for local users. */
+  readonly directoryStatus: 'active' | 'removed' | undefined;
+  readonly inConflict: boolean;
+  readonly locked: boolean;
 }
 
 let fresh: FreshDatabase;
@@ -67,20 +72,58 @@ beforeAll(async () => {
   fresh = await freshDatabase();
   for (const id of TENANTS) await fresh.db.knex('tenants').insert({ id, name: id });
   const pick = numbers(7);
-  people = Array.from({ length: 400 }, (_, n) => ({
-    id: makeId('usr', 1_750_000_000_000 + n, bytes(n)),
-    tenant: TENANTS[pick(10) < 7 ? 0 : pick(3)] ?? tenantId('acme'),
-    name: NAMES[pick(NAMES.length)] ?? '',
-    email: pick(20) === 0 ? null : `person${n}@${pick(2) === 0 ? 'example.com' : 'example.org'}`,
-    department: DEPARTMENTS[pick(DEPARTMENTS.length)] ?? null,
-    status: pick(8) === 0 ? 'deactivated' : 'active',
-    roles: ROLES.filter(() => pick(4) === 0),
-  }));
+  people = Array.from({ length: 400 }, (_, n) => {
+    const email = pick(20) === 0 ? null : `person${n}@${pick(2) === 0 ? 'example.com' : 'example.org'}`;
+    const ofDirectory = pick(3) === 0;
+    return {
+      id: makeId('usr', 1_750_000_000_000 + n, bytes(n)),
+      tenant: TENANTS[pick(10) < 7 ? 0 : pick(3)] ?? tenantId('acme'),
+      name: NAMES[pick(NAMES.length)] ?? '',
+      email,
+      department: DEPARTMENTS[pick(DEPARTMENTS.length)] ?? null,
+      status: pick(8) === 0 ? 'deactivated' : 'active',
+      roles: ROLES.filter(() => pick(4) === 0),
+      directoryStatus: ofDirectory ? (pick(4) === 0 ? 'removed' : 'active') : undefined,
+      inConflict: ofDirectory && email === null,
+      locked: pick(9) === 0,
+    };
+  });
   const { knex } = fresh.db;
   await knex.batchInsert(
     'users',
-    people.map(({ id, tenant, name, email, department, status }) => ({ id, tenant_id: tenant, name, email, department, status })),
+    people.map(({ id, tenant, name, email, department, status, directoryStatus, inConflict }) => ({
+      ...{ id, tenant_id: tenant, name, email, department, status },
+      ...{
+        source: directoryStatus === undefined ? 'local' : 'ldap',
+        directory: directoryStatus && 'corp',
+        directory_id: directoryStatus && id,
+      },
+      directory_suspension: directoryStatus === 'removed' ? 'removed' : null,
+      directory_suspended_at: directoryStatus === 'removed' ? new Date() : null,
+      email_conflict: inConflict ? `taken-${id}` : null,
+    })),
   );
+  // Everybody has failures: over the limit now, over the limit in a window that has ended, or below it. Of unknown accounts too.
+  const subject = (text: string): Buffer => createHash('sha256').update(text).digest();
+  const accountOf = ({ id, email, directoryStatus }: Somebody): string => {
+    if (directoryStatus !== undefined) return `directory:${id}`;
+    return email === null ? `user:${id}` : `email:${email}`;
+  };
+  await knex.batchInsert(
+    'user_logins',
+    people
+      .filter(({ directoryStatus }) => directoryStatus !== undefined)
+      .map((one) => ({ user_id: one.id, last_login_at: new Date(), account: subject(accountOf(one)) })),
+  );
+  const until = (ms: number): Date => new Date(Date.now() + ms);
+  await knex.batchInsert('login_failures', [
+    ...people.map((one, n) => ({
+      ...{ scope: 'account', subject: subject(accountOf(one)), window_start: new Date(), failures: 10 },
+      locked_until: one.locked ? until(900_000) : n % 2 === 0 ? until(-1000) : null,
+    })),
+    { scope: 'account', subject: subject('email:unknown'), window_start: new Date(), failures: 10, locked_until: until(900_000) },
+    { scope: 'address', subject: subject('email:address'), window_start: new Date(), failures: 10, locked_until: until(900_000) },
+  ]);
   // By hand, by the directory, or by both.
   const given = people.flatMap(({ id, roles }, n) =>
     roles.flatMap((role_name, i) =>
@@ -147,13 +190,24 @@ describe('users', () => {
       status: fc.constantFrom(...STATUSES),
       q: needles,
       email: fc.oneof({ weight: 1, arbitrary: fc.nat({ max: 420 }).map((n) => `person${n}@example.com`) }),
+      directory_status: fc.constantFrom('active' as const, 'removed' as const, 'disabled' as const),
+      locked: fc.constant(true as const),
+      email_conflict: fc.constant(true as const),
     },
     { requiredKeys: [] },
   );
-  const rarelyByEmail = filters.chain((filter) => fc.boolean().map((keep) => (keep ? filter : { ...filter, email: undefined })));
+  /** Each of the filters that few users pass is left out half of the time, or hardly anybody would pass all of them. */
+  const rarelyNarrow = filters.chain((filter) =>
+    fc.subarray(['email', 'directory_status', 'locked', 'email_conflict']).map((left) => {
+      const kept: Partial<typeof filter> = Object.fromEntries(Object.entries(filter).filter(([name]) => !left.includes(name)));
+      return kept;
+    }),
+  );
 
-  function naive(scope: TenantScope, { role, status, q, email }: Partial<UserFilter>): readonly string[] {
+  function naive(scope: TenantScope, { role, status, q, email, ...care }: Partial<UserFilter>): readonly string[] {
     return people
+      .filter((one) => care.directory_status === undefined || one.directoryStatus === care.directory_status)
+      .filter((one) => (care.locked === undefined || one.locked) && (care.email_conflict === undefined || one.inConflict))
       .filter((one) => inScope(scope, one.tenant))
       .filter((one) => role === undefined || one.roles.includes(role))
       .filter((one) => status === undefined || one.status === status)
@@ -172,12 +226,11 @@ describe('users', () => {
     await fc.assert(
       fc.asyncProperty(
         scopes,
-        rarelyByEmail,
+        rarelyNarrow,
         fc.integer({ min: 1, max: 200 }),
         chosenMarks,
         bounds,
-        async (scope, { email, ...rest }, size, chosen, bound) => {
-          const filter = email === undefined ? rest : { ...rest, email };
+        async (scope, filter, size, chosen, bound) => {
           const all = allMarks(scope, filter);
           const marks = {
             tenant: chosen.tenant ? all.tenant : null,
@@ -494,7 +547,14 @@ test('a database that had users and keys before is listed like one that is new',
   });
   expect(await old.db.query({ text: 'select feed_position() as position' })).toEqual(before);
   // For the columns that lists show today.
-  for (const name of ['0008-directory.sql', '0021-directory-status.sql', '0023-key-search.sql']) await run(name);
+  for (const name of [
+    '0003-audit-chain.sql',
+    '0008-directory.sql',
+    '0021-directory-status.sql',
+    '0023-key-search.sql',
+    '0025-user-care.sql',
+  ])
+    await run(name);
   expect(await old.db.query({ text: 'select feed_position() as position' })).toEqual(before);
   const everywhere: TenantScope = { kind: 'every' };
   const page = { after: undefined, take: 10 };

@@ -20,8 +20,12 @@ alter table login_failures add column locked_until timestamptz;
 create index login_failures_locked on login_failures (locked_until) where scope = 'account' and locked_until is not null;
 
 -- What failed logins of a local user are counted by.
-create function user_account(id text, email text) returns bytea language sql immutable parallel safe as $$
-  select sha256(convert_to(coalesce('email:' || email, 'user:' || id), 'UTF8'))
+create function user_account(id text, email text) returns bytea
+  -- Dear enough that locked accounts are looked up in the index, rather than worked out for all users.
+  language plpgsql immutable parallel safe cost 10000 as $$
+begin
+  return sha256(convert_to(coalesce('email:' || email, 'user:' || id), 'UTF8'));
+end
 $$;
 create index users_by_account on users (user_account(id, email)) where source = 'local';
 

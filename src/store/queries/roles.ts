@@ -85,12 +85,7 @@ function filterConditions({ q }: RoleFilter): readonly string[] {
 }
 
 /** By name, then tenant. A tenant's roles are bounded; of every tenant, a search reads rows in order until the page is full. */
-export async function listRoles(
-  q: Queryable,
-  scope: TenantScope,
-  filter: RoleFilter,
-  page: Page,
-): Promise<PageRows<StoredRole>> {
+export async function listRoles(q: Queryable, scope: TenantScope, filter: RoleFilter, page: Page): Promise<PageRows<StoredRole>> {
   // In one tenant a name is one role's.
   const order = scope.kind === 'one' ? 'name collate "C"' : 'name collate "C", tenant_id collate "C"';
   const [name = '', tenant = ''] = page.after ?? [];
