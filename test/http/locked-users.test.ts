@@ -194,7 +194,7 @@ describe('lists of users that need care', () => {
     const listed = async (query: string) => column(await h.api('GET', `${USERS}?${query}`, { as: boss.token }), 'id');
     expect(await listed('directory_status=removed')).toEqual([removed]);
     expect(await listed('directory_status=disabled')).toEqual([]);
-    const actives = [active, conflict].map(String).toSorted();
+    const actives = [active, conflict].map(String).toSorted((left, right) => (left < right ? -1 : 1));
     expect(await listed('directory_status=active')).toEqual(actives);
     expect(await listed('directory_status=active&role=developer')).toEqual(actives);
     expect(await listed('directory_status=active&role=analyst')).toEqual([]);

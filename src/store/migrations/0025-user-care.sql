@@ -21,7 +21,7 @@ create index login_failures_locked on login_failures (locked_until) where scope 
 
 -- What failed logins of a local user are counted by.
 create function user_account(id text, email text) returns bytea
-  -- Dear enough that locked accounts are looked up in the index, rather than worked out for all users.
+  -- The cost makes the planner look locked accounts up in the index, instead of computing the digests of all users.
   language plpgsql immutable parallel safe cost 10000 as $$
 begin
   return sha256(convert_to(coalesce('email:' || email, 'user:' || id), 'UTF8'));
