@@ -1539,6 +1539,9 @@ export interface Paths {
         readonly cursor?: string | undefined;
         /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
         readonly count?: boolean | undefined;
+        /** Any part of name or id, in any case. */
+        readonly q?: string | undefined;
+        readonly status?: 'active' | 'suspended' | undefined;
       } | undefined;
       readonly answers: {
         /** One page of tenants. */

@@ -11,7 +11,7 @@ import { countKeys, type KeyFilter, type KeyStatus, listKeys } from '../../src/s
 import { keysByIndex } from '../../src/store/queries/key-search.ts';
 import type { TenantScope } from '../../src/store/queries/rows.ts';
 import type { UserFilter } from '../../src/store/queries/user-lists.ts';
-import { listUsers } from '../../src/store/queries/user-pages.ts';
+import { countUsers, listUsers } from '../../src/store/queries/user-pages.ts';
 import { allMarks, idsByText } from '../../src/store/queries/user-search.ts';
 import { setManualRoles, setUserStatus } from '../../src/store/queries/users.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
@@ -240,6 +240,8 @@ describe('users', () => {
           const upTo = typeof bound === 'number' ? (people[bound]?.id ?? null) : bound;
           const found = await pages(size, (page) => listUsers(fresh.db.knex, scope, filter, page));
           expect(found).toEqual(naive(scope, filter));
+          const count = (most: number) => countUsers(fresh.db.knex, scope, filter, most);
+          expect([await count(1000), await count(5)]).toEqual([found.length, Math.min(5, found.length)]);
           if (filter.q === undefined) return;
           const byText = await pages(size, async (page) => {
             const { sql, bindings } = idsByText(scope, filter, page, { marks, upTo });

@@ -6,7 +6,8 @@ import { listPolicies, type StoredPolicy } from '../../store/queries/policies.ts
 import { listRoles, type StoredRole } from '../../store/queries/roles.ts';
 import type { Page, PageRows } from '../../store/queries/rows.ts';
 import { deletedTenants, holdGlobalPolicies, holdTenants, holdUsers, usersForSetup } from '../../store/queries/setup.ts';
-import { findTenant, listTenants, type StoredTenant } from '../../store/queries/tenants.ts';
+import { listTenants } from '../../store/queries/tenant-lists.ts';
+import { findTenant, type StoredTenant } from '../../store/queries/tenants.ts';
 import type { StoredUser } from '../../store/queries/users.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { Setup } from './setup.ts';
@@ -68,7 +69,7 @@ export async function readWorld(trx: Queryable, setup: Setup, options: PruneOpti
 
 export function allTenants(trx: Queryable): Promise<readonly StoredTenant[]> {
   return every(
-    (page) => listTenants(trx, page),
+    (page) => listTenants(trx, {}, page),
     (tenant) => [tenant.id],
   );
 }

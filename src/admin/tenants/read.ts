@@ -1,22 +1,26 @@
 /** Reading tenants. Platform administrators see all, others their own alone. */
 
 import { parseTenantId, type TenantId } from '../../domain/ids.ts';
-import { countTenants, findTenant, listTenants } from '../../store/queries/tenants.ts';
+import { countTenants, listTenants, type TenantFilter } from '../../store/queries/tenant-lists.ts';
+import { findTenant } from '../../store/queries/tenants.ts';
 import { authorize } from '../authorize.ts';
 import { type AdminParts, type Caller, isPlatformAdmin } from '../caller.ts';
 import { type List, type ListQuery, paged } from '../list.ts';
 import { notFound } from '../refusals.ts';
 import { type TenantResource, tenantResource } from './resource.ts';
 
-export async function listTenantsPage(parts: AdminParts, caller: Caller, query: ListQuery): Promise<List<TenantResource>> {
+export interface TenantListQuery extends ListQuery, TenantFilter {}
+
+export async function listTenantsPage(parts: AdminParts, caller: Caller, query: TenantListQuery): Promise<List<TenantResource>> {
+  const { limit: _limit, cursor: _cursor, count: _count, ...filter } = query;
   return paged(
     caller,
     'tenants',
     query,
-    (page) => listTenants(parts.db.knex, page),
+    (page) => listTenants(parts.db.knex, filter, page),
     (tenant) => [tenant.id],
     tenantResource,
-    (most) => countTenants(parts.db.knex, most),
+    (most) => countTenants(parts.db.knex, filter, most),
   );
 }
 

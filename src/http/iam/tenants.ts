@@ -10,7 +10,7 @@ import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { nullable } from '../validation.ts';
 import { aTenantId } from './grammar.ts';
 import { listOf, Tenant } from './resources.ts';
-import { closed, countedPage, forced, limitOrNull, metadata, title } from './schemas.ts';
+import { closed, countedPage, forced, limitOrNull, metadata, oneOf, title } from './schemas.ts';
 
 const settings = Type.Object(
   {
@@ -62,7 +62,14 @@ const changes = component(
   ),
 );
 
-const paging = Type.Object({ ...countedPage }, closed);
+const listing = Type.Object(
+  {
+    ...countedPage,
+    q: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Any part of name or id, in any case.' })),
+    status: Type.Optional(oneOf('active', 'suspended')),
+  },
+  closed,
+);
 
 const TENANTS = '/v1/iam/tenants';
 const TENANT = '/v1/iam/tenants/:id';
@@ -76,7 +83,7 @@ export function tenantRoutes(parts: AdminParts): readonly Route[] {
       summary: 'List tenants.',
       permission: 'admin:tenants',
       body: NOTHING,
-      query: paging,
+      query: listing,
       answers: shows('One page of tenants.', listOf(Tenant)),
       refusals: [],
       handler: async ({ caller, query }) => ({ status: 200, body: await listTenantsPage(parts, caller, query) }),

@@ -1,4 +1,5 @@
--- Metadata of users and tenants, the last login and the lock of users, the filters for users that need care, and the totals of the audit chain.
+-- Metadata of users and tenants, the last login and the lock of users, the filters for users that need care, the filters of tenants, and the
+-- totals of the audit chain.
 
 -- A constant default rewrites no row.
 alter table users add column metadata jsonb not null default '{}';
@@ -33,6 +34,11 @@ create index users_by_account on users (user_account(id, email)) where source = 
 create index users_by_directory_status on users ((coalesce(directory_suspension, 'active')), id) where source = 'ldap';
 create index users_by_tenant_directory_status on users (tenant_id, (coalesce(directory_suspension, 'active')), id) where source = 'ldap';
 create index users_in_email_conflict on users (id) where email_conflict is not null;
+
+-- Lists of tenants, by status and by text. The index of text has the lexemes that users are found by, without their marks.
+create index tenants_by_status on tenants (status, (id collate "C")) where deleted_at is null;
+create index tenants_by_lexeme on tenants using gin (user_lexemes('', '', '{}', lower(id || E'\n' || name)))
+  with (fastupdate = off) where deleted_at is null;
 
 -- How many seals there are and how many rows they name, so that nothing has to count them. No proof: `postern verify-audit` counts itself.
 create table audit_totals (

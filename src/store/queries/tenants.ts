@@ -2,10 +2,9 @@
 
 import type { TenantId } from '../../domain/ids.ts';
 import type { Metadata, TenantQuotas, TenantSettings } from '../../domain/records.ts';
-import { countUpTo } from '../asking.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
-import { type Page, storedTenant } from './rows.ts';
+import { storedTenant } from './rows.ts';
 import type { DatabaseTime } from './time.ts';
 
 export interface StoredTenant {
@@ -19,7 +18,8 @@ export interface StoredTenant {
   readonly updatedAt: Date;
 }
 
-interface TenantRow {
+/** A tenant as a statement with `COLUMNS` gives it. */
+export interface TenantRow {
   readonly id: string;
   readonly name: string;
   readonly status: 'active' | 'suspended';
@@ -30,7 +30,7 @@ interface TenantRow {
   readonly updated_at: Date;
 }
 
-const COLUMNS = 'id, name, status, settings, quotas, metadata, created_at, updated_at';
+export const COLUMNS = 'id, name, status, settings, quotas, metadata, created_at, updated_at';
 
 const TENANT = `select ${COLUMNS} from tenants`;
 
@@ -46,7 +46,7 @@ const STATEMENTS = {
   },
 } as const satisfies Readonly<Record<string, Prepared>>;
 
-function toTenant(row: TenantRow): StoredTenant {
+export function toTenant(row: TenantRow): StoredTenant {
   return {
     id: storedTenant(row.id),
     name: row.name,
@@ -57,20 +57,6 @@ function toTenant(row: TenantRow): StoredTenant {
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };
-}
-
-/** All tenants, by id: for platform administrators. */
-export async function listTenants(q: Queryable, page: Page): Promise<readonly StoredTenant[]> {
-  const { rows } = await q.raw<{ rows: TenantRow[] }>(
-    `${TENANT} where deleted_at is null and id collate "C" > :after order by id collate "C" limit :take`,
-    { after: page.after?.[0] ?? '', take: page.take },
-  );
-  return rows.map(toTenant);
-}
-
-/** Counts the tenants of a list, up to `most`. */
-export async function countTenants(q: Queryable, most: number): Promise<number> {
-  return countUpTo(q, { sql: 'select from tenants where deleted_at is null', bindings: {} }, most);
 }
 
 export async function findTenant(q: Queryable, id: TenantId): Promise<StoredTenant | undefined> {
