@@ -4,16 +4,19 @@ import { decideManagement } from '../decision/management.ts';
 import { Refusal, type RefusalExtras } from '../domain/errors.ts';
 import { type Caller, isPlatformAdmin } from './caller.ts';
 
-/** What a management permission is called; `admin:tenants` works for platform administrators alone. */
-export type ManagementPermission =
-  | 'admin:users'
-  | 'admin:roles'
-  | 'admin:policies'
-  | 'admin:tenants'
-  | 'admin:keys'
-  | 'audit:read'
-  | 'usage:read'
-  | 'usage:write';
+/** The permissions of management; `admin:tenants` works for platform administrators only. */
+export const MANAGEMENT_PERMISSIONS = [
+  'admin:users',
+  'admin:roles',
+  'admin:policies',
+  'admin:tenants',
+  'admin:keys',
+  'audit:read',
+  'usage:read',
+  'usage:write',
+] as const;
+
+export type ManagementPermission = (typeof MANAGEMENT_PERMISSIONS)[number];
 
 /** What an endpoint asks of its callers. `use-case`: the use case decides, because acting on oneself needs less; `any`: every credential. */
 export type Access = ManagementPermission | 'use-case' | 'any';

@@ -2,8 +2,8 @@
  * Entity tags and the conditions that a request puts on them (RFC 9110, sections 8.8.3 and 13.1). A tag is a digest of what the API
  * shows of a resource, so it changes with whatever is shown, and says no more than the answer that carries it.
  *
- * The tag of a resource that shows its use has two parts: `"<state>.<use>"`. GET compares both. A change compares only the state, because
- * an administrator cannot overwrite the use of a key, or a user's login.
+ * The tag of a resource that shows what no request changes, such as its use or its notices, has two parts: `"<state>.<rest>"`. GET compares
+ * both. A change compares only the state: a later last use, or a notice about another route table, is nothing that a request could overwrite.
  */
 
 import { hash } from 'node:crypto';
@@ -25,8 +25,8 @@ export interface Preconditions {
   readonly ifNoneMatch: TagList | undefined;
 }
 
-/** Members that tell of use. */
-const USE: ReadonlySet<string> = new Set(['last_used_at', 'last_login_at', 'locked_until']);
+/** Members that no request changes. */
+const REST: ReadonlySet<string> = new Set(['last_used_at', 'last_login_at', 'locked_until', 'notices', 'notice']);
 /** Members of one answer alone. */
 const ONCE: ReadonlySet<string> = new Set(['key', 'password_setup_token', 'secret_available']);
 
@@ -35,9 +35,9 @@ const SEPARATOR = '.';
 /** The strong tag of a resource, in quotes. */
 export function entityTag(resource: object): string {
   const members = Object.entries(resource).filter(([name]) => !ONCE.has(name));
-  const state = members.filter(([name]) => !USE.has(name));
-  const use = members.filter(([name]) => USE.has(name));
-  const parts = use.length === 0 ? [state] : [state, use];
+  const state = members.filter(([name]) => !REST.has(name));
+  const rest = members.filter(([name]) => REST.has(name));
+  const parts = rest.length === 0 ? [state] : [state, rest];
   return `"${parts.map((part) => digest(Object.fromEntries(part))).join(SEPARATOR)}"`;
 }
 
@@ -53,13 +53,14 @@ function digest(value: unknown): string {
  */
 export function requireMet(conditions: Preconditions, tag: string): void {
   const { ifMatch, ifNoneMatch } = conditions;
-  const matches = (list: TagList) => listed(list, tag, (sent, now) => !sent.weak && stateOf(sent.value) === stateOf(now));
-  if (ifMatch !== undefined && !matches(ifMatch)) {
+  const sameState = (sent: EntityTag, now: string) => stateOf(sent.value) === stateOf(now);
+  if (ifMatch !== undefined && !listed(ifMatch, tag, (sent, now) => !sent.weak && sameState(sent, now))) {
     throw new Refusal('precondition_failed', 'The resource is not as If-Match says. Get it again, and decide anew.', {
       param: 'If-Match',
     });
   }
-  if (ifNoneMatch !== undefined && isUnchanged(ifNoneMatch, tag)) {
+  // A weak tag counts here (RFC 9110, section 13.1.2).
+  if (ifNoneMatch !== undefined && listed(ifNoneMatch, tag, sameState)) {
     throw new Refusal('precondition_failed', 'The resource is as If-None-Match says that it must not be.', {
       param: 'If-None-Match',
     });

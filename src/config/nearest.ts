@@ -1,5 +1,7 @@
 /** Finds the name that somebody may have meant. */
 
+import { editDistance } from '../domain/edit-distance.ts';
+
 const MAX_DISTANCE = 2;
 
 /** The candidate with the fewest letters wrong, missing or too many, at most two; undefined when none is that close. */
@@ -7,26 +9,12 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   let best: string | undefined;
   let bestDistance = MAX_DISTANCE + 1;
   for (const candidate of candidates) {
-    const distance = Math.abs(candidate.length - name.length) <= MAX_DISTANCE ? editDistance(name, candidate) : bestDistance;
+    const distance = editDistance(name, candidate, bestDistance);
     if (distance < bestDistance) {
       [best, bestDistance] = [candidate, distance];
     }
   }
   return best;
-}
-
-/** Levenshtein's distance, one row at a time. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replace = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replace, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }
 
 export function didYouMean(name: string, candidates: Iterable<string>): string {

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
 import type { DirectoryRoom } from '../../src/admin/auth/directory-room.ts';
-import { buildRouteTable, type RouteTable } from '../../src/decision/routes.ts';
+import { buildRouteTable, parseRoute, type RouteSpec, type RouteTable } from '../../src/decision/routes.ts';
 import { makeId, parseRoleName, parseTenantId, type RoleName, type TenantId, type UserId } from '../../src/domain/ids.ts';
 import { apiRoutes } from '../../src/http/api-routes.ts';
 import type { Resolver } from '../../src/http/authenticate.ts';
@@ -85,6 +85,8 @@ export interface HarnessOptions {
   readonly now?: () => number;
   /** None unless told. */
   readonly directory?: DirectoryRoom;
+  /** Configured routes; default: none. */
+  readonly routes?: readonly RouteSpec[];
   /** Stands between the listener and the credential cache. */
   readonly resolver?: (live: Live) => Resolver;
 }
@@ -120,7 +122,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   });
   listeners.push(live);
   await feed.start();
-  const built = buildRouteTable([]);
+  const built = buildRouteTable((options.routes ?? []).map(routeOf));
   if (built.kind === 'error') throw new Error(built.message);
   const random = (size: number) => randomBytes(size);
   const parts = {
@@ -222,6 +224,12 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       await fresh.close();
     },
   };
+}
+
+function routeOf(spec: RouteSpec) {
+  const parsed = parseRoute(spec);
+  if (parsed.kind === 'error') throw new Error(parsed.message);
+  return parsed.line;
 }
 
 function asJson(value: unknown): Json {

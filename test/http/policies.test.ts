@@ -82,8 +82,8 @@ describe('to whom a policy applies', () => {
     expect((await create(body)).json).toMatchObject({ applies_to: appliesTo, attached_roles: attached });
   });
 
-  test('a policy that binds nobody says so', async () => {
-    expect((await create({ attached_roles: [] })).json['notice']).toMatch(/binds nobody/);
+  test('a policy that binds no one says so', async () => {
+    expect((await create({ attached_roles: [] })).json['notice']).toMatch(/binds no one/);
     expect((await put({ attached_roles: ['developer'] })).json['notice']).toBeUndefined();
   });
 

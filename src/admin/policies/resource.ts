@@ -18,8 +18,6 @@ export interface PolicyResource {
   readonly tenant_id: string | null;
   readonly created_at: string;
   readonly updated_at: string;
-  /** Present where the policy does not do what its author may think. */
-  readonly notice?: string;
 }
 
 export function policyResource(policy: StoredPolicy): PolicyResource {
@@ -37,8 +35,5 @@ export function policyResource(policy: StoredPolicy): PolicyResource {
     tenant_id: policy.tenantId ?? null,
     created_at: policy.createdAt.toISOString(),
     updated_at: policy.updatedAt.toISOString(),
-    ...(policy.appliesTo === 'roles' && policy.attachedRoles.length === 0
-      ? { notice: 'This policy applies to roles and none is attached: it binds nobody.' }
-      : {}),
   };
 }

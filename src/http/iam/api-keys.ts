@@ -6,16 +6,19 @@ import { getKey, listKeysPage } from '../../admin/api-keys/read.ts';
 import { revokeSeveralKeys } from '../../admin/api-keys/revoke-several.ts';
 import { revokeKey, rotateKey, updateKey } from '../../admin/api-keys/update.ts';
 import type { AdminParts } from '../../admin/caller.ts';
+import type { CatalogParts } from '../../admin/permissions/catalog.ts';
+import { noticedKey, noticedList, refuseUnneeded } from '../../admin/permissions/notices.ts';
 import { DONE, makes, shows, TAGGED } from '../answers.ts';
 import { MAX_BODY_BYTES } from '../body-limits.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { changes, filters, imports, newKey, revocation, rotation, trial } from './api-key-schemas.ts';
 import { ApiKey, ApiKeyImport, ApiKeyRevocations, IssuedApiKey, listOf } from './resources.ts';
+import { strictly } from './schemas.ts';
 
 const KEYS = '/v1/iam/api-keys';
 const KEY = '/v1/iam/api-keys/:id';
 
-export function keyRoutes(parts: AdminParts): readonly Route[] {
+export function keyRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
   return [
     callerRoute({
       method: 'GET',
@@ -28,7 +31,10 @@ export function keyRoutes(parts: AdminParts): readonly Route[] {
       query: filters,
       answers: shows('One page of API keys.', listOf(ApiKey)),
       refusals: [],
-      handler: async ({ caller, query }) => ({ status: 200, body: await listKeysPage(parts, caller, query) }),
+      handler: async ({ caller, query }) => {
+        const keys = await listKeysPage(parts, caller, query);
+        return { status: 200, body: noticedList(keys, (key) => noticedKey(parts, key)) };
+      },
     }),
     callerRoute({
       method: 'POST',
@@ -39,11 +45,12 @@ export function keyRoutes(parts: AdminParts): readonly Route[] {
       needs: '`admin:keys`, or acting for oneself with an access token',
       body: newKey,
       maxBodyBytes: MAX_BODY_BYTES,
-      query: NOTHING,
+      query: strictly,
       answers: makes('The API key, with its text.', IssuedApiKey),
       refusals: ['escalation', 'quota_exceeded'],
-      handler: async ({ caller, body }) => {
-        const key = await createKey(parts, caller, body);
+      handler: async ({ caller, body, query }) => {
+        if (query.strict === true) refuseUnneeded(parts, body.scopes, '/scopes');
+        const key = noticedKey(parts, await createKey(parts, caller, body));
         return { status: 201, body: key, headers: { location: `${KEYS}/${key.id}` } };
       },
     }),
@@ -58,7 +65,7 @@ export function keyRoutes(parts: AdminParts): readonly Route[] {
       query: NOTHING,
       answers: shows('The API key.', ApiKey, TAGGED),
       refusals: ['not_found'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await getKey(parts, caller, param('id')) }),
+      handler: async ({ caller, param }) => ({ status: 200, body: noticedKey(parts, await getKey(parts, caller, param('id'))) }),
     }),
     callerRoute({
       method: 'PUT',
@@ -69,10 +76,13 @@ export function keyRoutes(parts: AdminParts): readonly Route[] {
       needs: '`admin:keys`, or acting for oneself with an access token',
       body: changes,
       maxBodyBytes: MAX_BODY_BYTES,
-      query: NOTHING,
+      query: strictly,
       answers: shows('The API key as it is now.', ApiKey, TAGGED),
       refusals: ['not_found', 'revoked', 'escalation', 'quota_exceeded', 'precondition_failed'],
-      handler: async ({ caller, param, body }) => ({ status: 200, body: await updateKey(parts, caller, param('id'), body) }),
+      handler: async ({ caller, param, body, query }) => {
+        if (query.strict === true) refuseUnneeded(parts, body.scopes, '/scopes');
+        return { status: 200, body: noticedKey(parts, await updateKey(parts, caller, param('id'), body)) };
+      },
     }),
     callerRoute({
       method: 'DELETE',
@@ -104,7 +114,7 @@ export function keyRoutes(parts: AdminParts): readonly Route[] {
       refusals: ['not_found', 'revoked', 'escalation', 'precondition_failed'],
       handler: async ({ caller, param, body }) => ({
         status: 200,
-        body: await rotateKey(parts, caller, param('id'), body.grace_seconds),
+        body: noticedKey(parts, await rotateKey(parts, caller, param('id'), body.grace_seconds)),
       }),
     }),
     callerRoute({

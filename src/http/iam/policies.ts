@@ -2,6 +2,8 @@
 
 import { Type } from 'typebox';
 import type { AdminParts } from '../../admin/caller.ts';
+import type { CatalogParts } from '../../admin/permissions/catalog.ts';
+import { noticedList, noticedPolicy, refuseUnneeded } from '../../admin/permissions/notices.ts';
 import { createPolicy } from '../../admin/policies/create.ts';
 import { getPolicy, listPoliciesPage } from '../../admin/policies/read.ts';
 import { deletePolicy, updatePolicy } from '../../admin/policies/update.ts';
@@ -15,7 +17,7 @@ import {
   closed,
   countedPage,
   description,
-  forced,
+  forcedStrictly,
   oneOf,
   roleNames,
   somePatterns,
@@ -104,7 +106,7 @@ const listing = Type.Object(
 const POLICIES = '/v1/iam/policies';
 const POLICY = '/v1/iam/policies/:name';
 
-export function policyRoutes(parts: AdminParts): readonly Route[] {
+export function policyRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
   return [
     callerRoute({
       method: 'GET',
@@ -116,7 +118,10 @@ export function policyRoutes(parts: AdminParts): readonly Route[] {
       query: listing,
       answers: shows('One page of policies.', listOf(Policy)),
       refusals: [],
-      handler: async ({ caller, query }) => ({ status: 200, body: await listPoliciesPage(parts, caller, withoutTenant(query)) }),
+      handler: async ({ caller, query }) => {
+        const policies = await listPoliciesPage(parts, caller, withoutTenant(query));
+        return { status: 200, body: noticedList(policies, (policy) => noticedPolicy(parts, policy)) };
+      },
     }),
     callerRoute({
       method: 'POST',
@@ -126,11 +131,12 @@ export function policyRoutes(parts: AdminParts): readonly Route[] {
       permission: 'admin:policies',
       body: newPolicy,
       maxBodyBytes: MAX_BODY_BYTES,
-      query: forced,
+      query: forcedStrictly,
       answers: makes('The policy.', Policy),
       refusals: ['escalation', 'already_exists', 'would_lock_out', 'quota_exceeded'],
       handler: async ({ caller, body, query }) => {
-        const policy = await createPolicy(parts, caller, body, query.force === true);
+        if (query.strict === true) refuseUnneeded(parts, body.actions, '/actions');
+        const policy = noticedPolicy(parts, await createPolicy(parts, caller, body, query.force === true));
         return { status: 201, body: policy, headers: { location: `${POLICIES}/${policy.name}` } };
       },
     }),
@@ -144,7 +150,10 @@ export function policyRoutes(parts: AdminParts): readonly Route[] {
       query: NOTHING,
       answers: shows('The policy.', Policy, TAGGED),
       refusals: ['not_found'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await getPolicy(parts, caller, param('name')) }),
+      handler: async ({ caller, param }) => ({
+        status: 200,
+        body: noticedPolicy(parts, await getPolicy(parts, caller, param('name'))),
+      }),
     }),
     callerRoute({
       method: 'PUT',
@@ -154,13 +163,14 @@ export function policyRoutes(parts: AdminParts): readonly Route[] {
       permission: 'admin:policies',
       body: changes,
       maxBodyBytes: MAX_BODY_BYTES,
-      query: forced,
+      query: forcedStrictly,
       answers: shows('The policy as it is now.', Policy, TAGGED),
       refusals: ['not_found', 'escalation', 'would_lock_out', 'quota_exceeded', 'precondition_failed'],
-      handler: async ({ caller, param, body, query }) => ({
-        status: 200,
-        body: await updatePolicy(parts, caller, param('name'), body, query.force === true),
-      }),
+      handler: async ({ caller, param, body, query }) => {
+        if (query.strict === true) refuseUnneeded(parts, body.actions, '/actions');
+        const policy = await updatePolicy(parts, caller, param('name'), body, query.force === true);
+        return { status: 200, body: noticedPolicy(parts, policy) };
+      },
     }),
     callerRoute({
       method: 'DELETE',

@@ -3,6 +3,7 @@
 import { type TSchema, Type } from 'typebox';
 import { MAX_UNSEALED } from '../../admin/audit/chain.ts';
 import { MAX_COUNTED } from '../../admin/list.ts';
+import { MAX_NOTICES } from '../../admin/permissions/notices.ts';
 import { ERRORS } from '../../domain/errors.ts';
 import { DAY_NAMES, type DirectorySuspension } from '../../domain/records.ts';
 import { type Component, component } from '../answers.ts';
@@ -117,6 +118,26 @@ export const PasswordReset = component(
   }),
 );
 
+/** Of roles, policies and keys. */
+const notices = {
+  notices: Type.Optional(
+    Type.Array(
+      component(
+        'Notice',
+        Type.Object({
+          kind: oneOf('unneeded_pattern', 'binds_no_one'),
+          path: Type.String({ description: 'JSON pointer to the member.', examples: ['/permissions/0'] }),
+          pattern: perhaps(Type.String({ description: 'The pattern that no route and no endpoint needs.' })),
+          nearest: perhaps(Type.String({ description: 'The nearest pattern that covers a permission.' })),
+          message: text,
+        }),
+      ),
+      { maxItems: MAX_NOTICES + 1, description: 'What the resource says without any effect; absent without notices. Read-only.' },
+    ),
+  ),
+  notice: Type.Optional(Type.String({ description: 'The messages of `notices` as one text; absent without notices.' })),
+};
+
 export const Role = component(
   'Role',
   Type.Object({
@@ -128,6 +149,7 @@ export const Role = component(
     tenant_id: perhaps(Type.String({ description: 'null for built-in roles, which are the same in every tenant.' })),
     created_at: perhaps(instant),
     updated_at: perhaps(instant),
+    ...notices,
   }),
 );
 
@@ -164,7 +186,7 @@ export const Policy = component(
     tenant_id: perhaps(Type.String({ description: 'null for global policies.' })),
     created_at: instant,
     updated_at: instant,
-    notice: Type.Optional(Type.String({ description: 'Present where the policy does not do what its author may think.' })),
+    ...notices,
   }),
 );
 
@@ -222,6 +244,7 @@ const key = {
   created_at: instant,
   updated_at: instant,
   last_used_at: perhaps(instant),
+  ...notices,
 };
 
 export const ApiKey = component('ApiKey', Type.Object(key));

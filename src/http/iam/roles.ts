@@ -2,6 +2,8 @@
 
 import { Type } from 'typebox';
 import type { AdminParts } from '../../admin/caller.ts';
+import type { CatalogParts } from '../../admin/permissions/catalog.ts';
+import { noticedList, noticedPolicy, noticedRole, refuseUnneeded } from '../../admin/permissions/notices.ts';
 import { attachPolicy, detachPolicy } from '../../admin/policies/attach.ts';
 import { listRolePoliciesPage } from '../../admin/policies/read.ts';
 import { createRole } from '../../admin/roles/create.ts';
@@ -19,6 +21,7 @@ import {
   forced,
   patterns,
   resourceConstraints,
+  strictly,
   tenantFilter,
   withoutTenant,
 } from './schemas.ts';
@@ -65,7 +68,7 @@ const changes = component(
 const ROLES = '/v1/iam/roles';
 const ROLE = '/v1/iam/roles/:name';
 
-export function roleRoutes(parts: AdminParts): readonly Route[] {
+export function roleRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
   return [
     callerRoute({
       method: 'GET',
@@ -77,7 +80,10 @@ export function roleRoutes(parts: AdminParts): readonly Route[] {
       query: listing,
       answers: shows('One page of roles.', listOf(Role)),
       refusals: [],
-      handler: async ({ caller, query }) => ({ status: 200, body: await listRolesPage(parts, caller, withoutTenant(query)) }),
+      handler: async ({ caller, query }) => {
+        const roles = await listRolesPage(parts, caller, withoutTenant(query));
+        return { status: 200, body: noticedList(roles, (role) => noticedRole(parts, role)) };
+      },
     }),
     callerRoute({
       method: 'POST',
@@ -87,11 +93,12 @@ export function roleRoutes(parts: AdminParts): readonly Route[] {
       permission: 'admin:roles',
       body: newRole,
       maxBodyBytes: MAX_BODY_BYTES,
-      query: NOTHING,
+      query: strictly,
       answers: makes('The role.', Role),
       refusals: ['escalation', 'already_exists', 'quota_exceeded'],
-      handler: async ({ caller, body }) => {
-        const role = await createRole(parts, caller, body);
+      handler: async ({ caller, body, query }) => {
+        if (query.strict === true) refuseUnneeded(parts, body.permissions, '/permissions');
+        const role = noticedRole(parts, await createRole(parts, caller, body));
         return { status: 201, body: role, headers: { location: `${ROLES}/${role.name}` } };
       },
     }),
@@ -105,7 +112,10 @@ export function roleRoutes(parts: AdminParts): readonly Route[] {
       query: NOTHING,
       answers: shows('The role.', Role, TAGGED),
       refusals: ['not_found'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await getRole(parts, caller, param('name')) }),
+      handler: async ({ caller, param }) => ({
+        status: 200,
+        body: noticedRole(parts, await getRole(parts, caller, param('name'))),
+      }),
     }),
     callerRoute({
       method: 'PUT',
@@ -115,10 +125,13 @@ export function roleRoutes(parts: AdminParts): readonly Route[] {
       permission: 'admin:roles',
       body: changes,
       maxBodyBytes: MAX_BODY_BYTES,
-      query: NOTHING,
+      query: strictly,
       answers: shows('The role as it is now.', Role, TAGGED),
       refusals: ['not_found', 'builtin_role', 'escalation', 'quota_exceeded', 'precondition_failed'],
-      handler: async ({ caller, param, body }) => ({ status: 200, body: await updateRole(parts, caller, param('name'), body) }),
+      handler: async ({ caller, param, body, query }) => {
+        if (query.strict === true) refuseUnneeded(parts, body.permissions, '/permissions');
+        return { status: 200, body: noticedRole(parts, await updateRole(parts, caller, param('name'), body)) };
+      },
     }),
     callerRoute({
       method: 'DELETE',
@@ -139,7 +152,7 @@ export function roleRoutes(parts: AdminParts): readonly Route[] {
   ];
 }
 
-function attachmentRoutes(parts: AdminParts): readonly Route[] {
+function attachmentRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
   return [
     callerRoute({
       method: 'GET',
@@ -151,10 +164,10 @@ function attachmentRoutes(parts: AdminParts): readonly Route[] {
       query: paging,
       answers: shows('One page of policies.', listOf(Policy)),
       refusals: ['not_found'],
-      handler: async ({ caller, param, query }) => ({
-        status: 200,
-        body: await listRolePoliciesPage(parts, caller, param('name'), query),
-      }),
+      handler: async ({ caller, param, query }) => {
+        const policies = await listRolePoliciesPage(parts, caller, param('name'), query);
+        return { status: 200, body: noticedList(policies, (policy) => noticedPolicy(parts, policy)) };
+      },
     }),
     callerRoute({
       method: 'PUT',

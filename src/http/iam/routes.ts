@@ -10,6 +10,7 @@ import { auditRoutes } from './audit.ts';
 import { decisionRoutes } from './decisions.ts';
 import { directoryRoutes } from './directory.ts';
 import { explainRoutes } from './explain.ts';
+import { permissionRoutes } from './permissions.ts';
 import { policyRoutes } from './policies.ts';
 import { roleRoutes } from './roles.ts';
 import { tenantRoutes } from './tenants.ts';
@@ -19,7 +20,7 @@ import { userRoutes } from './users.ts';
 export type IamParts = AdminParts & ExplainParts & MeteringParts & DirectoryTestParts;
 
 export function iamRoutes(parts: IamParts): readonly Route[] {
-  return [
+  const routes = [
     ...userRoutes(parts),
     ...roleRoutes(parts),
     ...policyRoutes(parts),
@@ -31,4 +32,5 @@ export function iamRoutes(parts: IamParts): readonly Route[] {
     ...explainRoutes(parts),
     ...directoryRoutes(parts),
   ];
+  return [...routes, ...permissionRoutes(parts, routes)];
 }

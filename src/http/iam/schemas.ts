@@ -103,3 +103,11 @@ export function withoutTenant<Q extends { readonly tenant_id?: string }>(query: 
 export const closed = { additionalProperties: false } as const;
 
 export const forced = Type.Object({ force: Type.Optional(Type.Boolean()) }, closed);
+
+const strict = Type.Optional(
+  Type.Boolean({ description: 'Refuses patterns that no route and no endpoint needs (422); default: false.' }),
+);
+
+export const strictly = Type.Object({ strict }, closed);
+
+export const forcedStrictly = Type.Object({ ...forced.properties, strict }, closed);

@@ -25,7 +25,11 @@ const TAGS: readonly Tag[] = [
     prefixes: ['/v1/auth'],
   },
   { name: 'Users', description: 'People who can log in.', prefixes: ['/v1/iam/users'] },
-  { name: 'Roles', description: 'Permissions under a name, given to users.', prefixes: ['/v1/iam/roles'] },
+  {
+    name: 'Roles',
+    description: 'Permissions under a name, given to users.',
+    prefixes: ['/v1/iam/roles', '/v1/iam/permissions'],
+  },
   { name: 'Policies', description: 'Conditional rules that allow or deny.', prefixes: ['/v1/iam/policies'] },
   { name: 'Tenants', description: 'Divisions with data of their own.', prefixes: ['/v1/iam/tenants'] },
   { name: 'API keys', description: 'Credentials of programs.', prefixes: ['/v1/iam/api-keys'] },

@@ -1,0 +1,71 @@
+/** The permissions that routes and endpoints need, and the patterns that cover one of them. */
+
+import { editDistance } from '../domain/edit-distance.ts';
+import type { Permission } from './model.ts';
+import { coveringPatterns, permissionOf } from './permissions.ts';
+
+export interface PermissionCatalog {
+  /** Without repeats, by text. */
+  readonly permissions: readonly Permission[];
+  /** Every pattern that covers at least one of them. */
+  readonly patterns: ReadonlySet<string>;
+  /** Returns the pattern of the same form that covers a permission and differs from `pattern` in the fewest letters. */
+  nearest(pattern: string): string | undefined;
+}
+
+/** Letters of a pattern that are compared: a longer one is no misspelling. */
+const MAX_COMPARED = 64;
+/** Answers that are kept: the same pattern is in many lists. */
+const MAX_KEPT = 4096;
+
+/** @param texts concrete permissions, in any order */
+export function permissionCatalog(texts: Iterable<string>): PermissionCatalog {
+  const permissions = [...new Set(texts)].toSorted(byText).map(permissionOf);
+  const patterns = new Set(permissions.flatMap(coveringPatterns));
+  const byForm = new Map<string, string[]>();
+  for (const pattern of [...patterns].toSorted(byText)) {
+    const form = formOf(pattern);
+    byForm.set(form, [...(byForm.get(form) ?? []), pattern]);
+  }
+  const kept = new Map<string, string | undefined>();
+  return {
+    permissions,
+    patterns,
+    nearest(pattern) {
+      if (kept.has(pattern)) return kept.get(pattern);
+      const found = nearestOf(pattern, byForm.get(formOf(pattern)) ?? []);
+      if (kept.size >= MAX_KEPT) kept.clear();
+      kept.set(pattern, found);
+      return found;
+    },
+  };
+}
+
+/** Reports whether the pattern covers a permission that a route or an endpoint needs. */
+export function isNeeded({ patterns }: PermissionCatalog, pattern: string): boolean {
+  return patterns.has(pattern);
+}
+
+/** Which parts of the pattern are wildcards: a misspelled resource is not mended by another form. */
+function formOf(pattern: string): string {
+  return pattern
+    .split(':')
+    .map((part) => (part === '*' ? '*' : 'word'))
+    .join(':');
+}
+
+function nearestOf(pattern: string, candidates: readonly string[]): string | undefined {
+  const compared = pattern.slice(0, MAX_COMPARED);
+  let best: string | undefined;
+  let bestDistance = Number.POSITIVE_INFINITY;
+  for (const candidate of candidates) {
+    const distance = editDistance(compared, candidate.slice(0, MAX_COMPARED), bestDistance);
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+  }
+  return best;
+}
+
+function byText(left: string, right: string): number {
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
+}

@@ -1,0 +1,24 @@
+/** How far two texts are apart, for suggestions of what was meant. */
+
+/**
+ * Returns Levenshtein's distance: the letters that are wrong, missing or too many. Returns `limit` for any distance of `limit` or more.
+ * The work is at most the product of both lengths.
+ */
+export function editDistance(a: string, b: string, limit = Number.POSITIVE_INFINITY): number {
+  if (Math.abs(a.length - b.length) >= limit) return limit;
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    let least = i;
+    for (let j = 1; j <= b.length; j++) {
+      const replace = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const distance = Math.min(replace, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1);
+      next.push(distance);
+      least = Math.min(least, distance);
+    }
+    // The least of a row never falls again.
+    if (least >= limit) return limit;
+    row = next;
+  }
+  return Math.min(limit, row[b.length] ?? 0);
+}

@@ -1,0 +1,71 @@
+/** /v1/iam/permissions */
+
+import { Type } from 'typebox';
+import type { CatalogParts } from '../../admin/permissions/catalog.ts';
+import { listPermissionsPage, MAX_ROUTES, type NeedingEndpoint } from '../../admin/permissions/list.ts';
+import { MAX_PATTERN_LENGTH } from '../../decision/permissions.ts';
+import { component, shows } from '../answers.ts';
+import { callerRoute, NOTHING, type Route } from '../route.ts';
+import { PERMISSION_PATTERN } from './grammar.ts';
+import { listOf } from './resources.ts';
+import { closed, oneOf, page } from './schemas.ts';
+
+const Permission = component(
+  'Permission',
+  Type.Object({
+    permission: Type.String({ examples: ['chat:write'] }),
+    kind: Type.Unsafe<'platform' | 'management'>({
+      ...oneOf('platform', 'management'),
+      description: '`platform`: routes of the platform need it; `management`: endpoints of /v1/iam only.',
+    }),
+    routes: Type.Array(Type.Object({ method: Type.String(), path: Type.String({ description: 'A template.' }) }), {
+      maxItems: MAX_ROUTES,
+      description: 'The routes and endpoints that need it, or of which it is one of the permissions that suffice.',
+    }),
+    route_count: Type.Integer({ description: `All of them; \`routes\` shows ${MAX_ROUTES} at most.` }),
+  }),
+);
+
+const listing = Type.Object(
+  {
+    ...page,
+    pattern: Type.Optional(
+      Type.String({
+        maxLength: MAX_PATTERN_LENGTH,
+        pattern: PERMISSION_PATTERN,
+        description: 'Only permissions that this pattern covers.',
+      }),
+    ),
+  },
+  closed,
+);
+
+/** @param routes the endpoints of management */
+export function permissionRoutes(parts: CatalogParts, routes: readonly Route[]): readonly Route[] {
+  const endpoints = routes.map(needingEndpoint);
+  return [
+    callerRoute({
+      method: 'GET',
+      path: '/v1/iam/permissions',
+      operationId: 'listPermissions',
+      summary: 'List every permission, with the routes and endpoints that need it.',
+      permission: 'any',
+      needs: 'any credential',
+      body: NOTHING,
+      query: listing,
+      answers: shows('One page of permissions.', listOf(Permission)),
+      refusals: [],
+      handler: async ({ caller, query }) => ({
+        status: 200,
+        body: await listPermissionsPage(parts, endpoints, caller, query),
+      }),
+    }),
+  ];
+}
+
+/** The permissions that an endpoint's description names. */
+const NAMED = /(?<=`)[a-z]+:[a-z]+(?=`)/g;
+
+function needingEndpoint({ method, path, needs = '' }: Route): NeedingEndpoint {
+  return { method, path: path.replace(/:(\w+)/g, '{$1}'), permissions: needs.match(NAMED) ?? [] };
+}

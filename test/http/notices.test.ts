@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MANAGEMENT_PERMISSIONS } from '../../src/admin/authorize.ts';
+import { describedRoutes } from '../../src/http/api-routes.ts';
+import { type Harness, type Json, outcome, type Person, type Reply, rows, startHarness, text } from './harness.ts';
+
+let h: Harness;
+let boss: Person;
+beforeAll(async () => {
+  h = await startHarness({ routes: [{ method: 'POST', path: '/v1/shop/orders', permission: 'shop:order' }] });
+  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'acme', name: 'acme' } });
+  boss = await h.person('acme', ['tenant-admin', 'admin']);
+});
+afterAll(async () => {
+  await h.close();
+});
+
+const call = (method: string, path: string, body?: object): Promise<Reply> => h.api(method, path, { as: boss.token, body });
+const noticesOf = ({ json }: Reply | { json: Json }): readonly Json[] => {
+  const { notices } = json;
+  return Array.isArray(notices) ? notices : [];
+};
+const listed = async (path: string, name: string, value: string): Promise<Json> => {
+  const found = rows(await call('GET', path)).find((row) => row[name] === value);
+  if (found === undefined) throw new Error(`${value} is not listed`);
+  return found;
+};
+
+const UNNEEDED = { kind: 'unneeded_pattern', pattern: 'chat:wirte', nearest: 'chat:write' };
+
+describe('a pattern that no route and no endpoint needs', () => {
+  test('is accepted in a role, with a notice in every answer that shows the role', async () => {
+    const path = '/v1/iam/roles/mistyped';
+    const made = await call('POST', '/v1/iam/roles', { name: 'mistyped', permissions: ['chat:read', 'chat:wirte'] });
+    expect(outcome(made)).toBe('201');
+    expect(noticesOf(made)).toEqual([
+      { ...UNNEEDED, path: '/permissions/1', message: expect.stringMatching(/chat:wirte.*nearest.*chat:write/) },
+    ]);
+    expect(made.json['notice']).toMatch(/chat:wirte.*chat:write/);
+    expect(noticesOf(await call('GET', path))).toMatchObject([UNNEEDED]);
+    expect(noticesOf({ json: await listed('/v1/iam/roles', 'name', 'mistyped') })).toMatchObject([UNNEEDED]);
+    expect(noticesOf(await call('PUT', path, { description: 'as it was' }))).toMatchObject([UNNEEDED]);
+    const mended = await call('PUT', path, { permissions: ['chat:write'] });
+    expect(noticesOf(mended)).toEqual([]);
+    expect(Object.keys(mended.json)).not.toEqual(expect.arrayContaining([expect.stringContaining('notice')]));
+  });
+
+  test('is accepted in a policy, beside the notice that the policy binds no one', async () => {
+    const path = '/v1/iam/policies/mistyped';
+    const policy = { name: 'mistyped', effect: 'allow', actions: ['embedding:*'], resources: ['*'] };
+    const made = await call('POST', '/v1/iam/policies', policy);
+    const expected = [
+      { kind: 'binds_no_one', path: '/attached_roles', pattern: null, nearest: null },
+      { kind: 'unneeded_pattern', path: '/actions/0', pattern: 'embedding:*', nearest: 'embeddings:*' },
+    ];
+    expect(outcome(made)).toBe('201');
+    for (const reply of [made, await call('GET', path), await call('PUT', path, { description: 'd' })]) {
+      expect(noticesOf(reply)).toMatchObject(expected);
+      expect(reply.json['notice']).toMatch(/binds no one.*embeddings:\*/);
+    }
+    expect(noticesOf({ json: await listed('/v1/iam/policies', 'name', 'mistyped') })).toMatchObject(expected);
+    await call('PUT', '/v1/iam/roles/developer/policies/mistyped');
+    expect(noticesOf({ json: await listed('/v1/iam/roles/developer/policies', 'name', 'mistyped') })).toMatchObject(
+      expected.slice(1),
+    );
+  });
+
+  test("is accepted in a key's scopes, and the answer that shows the secret has the notice too", async () => {
+    const made = await call('POST', '/v1/iam/api-keys', { description: 'k', scopes: ['chat:wirte'], expires_in_days: 1 });
+    expect(outcome(made)).toBe('201');
+    const path = `/v1/iam/api-keys/${text(made.json, 'id')}`;
+    expect(made.json['key']).toMatch(/^psk_/);
+    for (const reply of [made, await call('GET', path), await call('POST', `${path}/rotate`, {})]) {
+      expect(noticesOf(reply)).toMatchObject([{ ...UNNEEDED, path: '/scopes/0' }]);
+    }
+    expect(noticesOf({ json: await listed('/v1/iam/api-keys', 'id', text(made.json, 'id')) })).toHaveLength(1);
+    expect(noticesOf(await call('PUT', path, { scopes: ['chat:write'] }))).toEqual([]);
+  });
+
+  test.each([
+    ['a role', 'POST', '/v1/iam/roles', { name: 'strict', permissions: ['chat:wirte'] }, '/permissions/0'],
+    [
+      'a policy',
+      'POST',
+      '/v1/iam/policies',
+      { name: 'strict', effect: 'deny', actions: ['chat:read', 'chat:wirte'], resources: ['*'] },
+      '/actions/1',
+    ],
+    ['a key', 'POST', '/v1/iam/api-keys', { description: 'strict', scopes: ['chat:wirte'], expires_in_days: 1 }, '/scopes/0'],
+  ])('with strict=true is refused in %s, and nothing is written', async (_, method, path, body, pointer) => {
+    const reply = await call(method, `${path}?strict=true`, body);
+    expect(outcome(reply)).toBe('422 invalid_field');
+    expect(reply.json['errors']).toEqual([{ path: pointer, message: expect.stringContaining('chat:write') }]);
+    expect(JSON.stringify(rows(await call('GET', path)))).not.toContain('strict');
+    expect(outcome(await call(method, `${path}?strict=false`, body))).toBe('201');
+  });
+
+  test('with strict=true is refused in a change, but only if the request names it', async () => {
+    const key = await call('POST', '/v1/iam/api-keys', { description: 'k', scopes: ['chat:wirte'], expires_in_days: 1 });
+    for (const [path, member] of [
+      ['/v1/iam/roles/strict', 'permissions'],
+      ['/v1/iam/policies/strict', 'actions'],
+      [`/v1/iam/api-keys/${text(key.json, 'id')}`, 'scopes'],
+    ] as const) {
+      expect(outcome(await call('PUT', `${path}?strict=true`, { description: 'd' }))).toBe('200');
+      expect(outcome(await call('PUT', `${path}?strict=true`, { [member]: ['chat:raed'] }))).toBe('422 invalid_field');
+      expect(outcome(await call('PUT', `${path}?strict=true`, { [member]: ['chat:read'] }))).toBe('200');
+    }
+  });
+
+  test('strict=true tells a text that is no pattern by its own message', async () => {
+    const reply = await call('POST', '/v1/iam/roles?strict=true', { name: 'bad', permissions: ['cha*:read'] });
+    expect(outcome(reply)).toBe('422 invalid_field');
+    expect(reply.text).not.toContain('nearest');
+  });
+
+  test.each(['*', '*:*', '*:read', 'chat:*', 'admin:*', 'usage:write', 'shop:order', 'shop:*', '*:order'])(
+    'is not %s, which a route or an endpoint needs',
+    async (pattern) => {
+      const reply = await call('PUT', '/v1/iam/roles/strict?strict=true', { permissions: [pattern] });
+      expect(noticesOf(reply)).toEqual([]);
+    },
+  );
+
+  test('gives at most 20 notices for one resource', async () => {
+    const permissions = Array.from({ length: 900 }, (_, i) => `nothing${i}:needs`);
+    expect(noticesOf(await call('PUT', '/v1/iam/roles/strict', { permissions }))).toHaveLength(20);
+  });
+});
+
+test('the tag of a role with notices works in If-Match and If-None-Match', async () => {
+  const path = '/v1/iam/roles/tagged';
+  await call('POST', '/v1/iam/roles', { name: 'tagged', permissions: ['chat:wirte'] });
+  const etag = String((await call('GET', path)).headers['etag']);
+  const put = (headers: Record<string, string>, description: string) =>
+    h.api('PUT', path, { as: boss.token, headers, body: { description } });
+  expect((await h.api('GET', path, { as: boss.token, headers: { 'if-none-match': etag } })).status).toBe(304);
+  expect(outcome(await put({ 'if-none-match': etag }, 'a'))).toBe('412 precondition_failed');
+  expect(outcome(await put({ 'if-match': etag }, 'b'))).toBe('200');
+  expect(outcome(await put({ 'if-match': etag }, 'c'))).toBe('412 precondition_failed');
+});
+
+test('notices are in no audit row, because they are made for each answer', async () => {
+  const written = JSON.stringify([...(await h.audit('role.update')), ...(await h.audit('policy.create'))]);
+  expect(written).toContain('mistyped');
+  expect(written).not.toContain('notice');
+});
+
+describe('GET /v1/iam/permissions', () => {
+  const all = async (query = ''): Promise<readonly Json[]> => rows(await call('GET', `/v1/iam/permissions?limit=200${query}`));
+  const named = (found: readonly Json[]) => found.map((row) => row['permission']);
+
+  test('lists every permission of the route table, configured routes included, and of management', async () => {
+    const found = await all();
+    const needed = h.platformRoutes.lines.flatMap(({ permissions }) => permissions.map((permission) => permission.text));
+    expect(named(found)).toEqual([...new Set([...needed, ...MANAGEMENT_PERMISSIONS])].toSorted((a, b) => (a < b ? -1 : 1)));
+    expect(found.find((row) => row['permission'] === 'shop:order')).toEqual({
+      permission: 'shop:order',
+      kind: 'platform',
+      routes: [{ method: 'POST', path: '/v1/shop/orders' }],
+      route_count: 1,
+    });
+    expect(found.find((row) => row['permission'] === 'rag:query')?.['routes']).toContainEqual({
+      method: 'POST',
+      path: '/v1/rag/search',
+    });
+  });
+
+  test('names for each management permission the endpoints that need it', async () => {
+    const found = await all();
+    for (const permission of MANAGEMENT_PERMISSIONS) {
+      const endpoints = describedRoutes()
+        .filter(({ needs }) => needs?.includes(`\`${permission}\``))
+        .map(({ method, path }) => ({ method, path: path.replace(/:(\w+)/g, '{$1}') }));
+      expect(endpoints.length).toBeGreaterThan(0);
+      expect(found.find((row) => row['permission'] === permission)).toMatchObject({ kind: 'management', routes: endpoints });
+    }
+  });
+
+  test('shows what a pattern covers', async () => {
+    expect(named(await all('&pattern=chat:*'))).toEqual(['chat:read', 'chat:write']);
+    expect(named(await all('&pattern=*:order'))).toEqual(['shop:order']);
+    expect(named(await all('&pattern=chat:wirte'))).toEqual([]);
+    expect(named(await all('&pattern=*'))).toEqual(named(await all()));
+    expect(outcome(await call('GET', '/v1/iam/permissions?pattern=cha*:read'))).toBe('400 invalid_parameter');
+  });
+
+  test('comes in pages, and a cursor belongs to its pattern', async () => {
+    const first = await call('GET', '/v1/iam/permissions?limit=2&pattern=admin:*');
+    expect(named(rows(first))).toEqual(['admin:keys', 'admin:policies']);
+    const cursor = text(first.json, 'next_cursor');
+    const second = await call('GET', `/v1/iam/permissions?limit=2&pattern=admin:*&cursor=${cursor}`);
+    expect(named(rows(second))).toEqual(['admin:roles', 'admin:tenants']);
+    expect(outcome(await call('GET', `/v1/iam/permissions?limit=2&cursor=${cursor}`))).toBe('400 invalid_parameter');
+  });
+
+  test('is open to every credential, and closed without one', async () => {
+    const nobody = await h.person('acme', []);
+    expect((await h.api('GET', '/v1/iam/permissions', { as: nobody.token })).status).toBe(200);
+    expect((await h.api('GET', '/v1/iam/permissions')).status).toBe(401);
+  });
+});
