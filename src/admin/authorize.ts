@@ -50,9 +50,9 @@ export function authorize(caller: Caller, permission: ManagementPermission, opti
 }
 
 /** Whether `authorize` would let the caller through; for use cases that fall back to acting on oneself. */
-export function isAuthorized(caller: Caller, permission: ManagementPermission): boolean {
+export function isAuthorized(caller: Caller, permission: ManagementPermission, options: AuthorizeOptions = {}): boolean {
   try {
-    authorize(caller, permission);
+    authorize(caller, permission, options);
     return true;
   } catch (error) {
     if (error instanceof Refusal) return false;

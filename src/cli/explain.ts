@@ -2,6 +2,7 @@
 
 import { explainRequest } from '../admin/explain/explain.ts';
 import type { ExplainRequest } from '../admin/explain/question.ts';
+import { meteringSettings } from '../server/limits.ts';
 import { joinLive } from '../server/live-rooms.ts';
 import { routeTable } from '../server/route-table.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
@@ -14,7 +15,7 @@ export async function explainCommand(args: Arguments): Promise<number> {
   const explanation = await withStore(args, async (store, { config }) => {
     await using stack = new AsyncDisposableStack();
     const { live, now } = await joinLive({ config, store, telemetry: createTelemetry({ level: 'silent' }) }, stack);
-    const parts = { db: store.db, live, routes: routeTable(config) };
+    const parts = { db: store.db, live, routes: routeTable(config), metering: meteringSettings(config) };
     return await explainRequest(parts, { kind: 'operator', nowMs: now() }, request);
   });
   process.stdout.write(`${JSON.stringify(explanation, undefined, 2)}\n`);

@@ -1,23 +1,17 @@
 /** A decision that explains itself: the same function decides, and what it looked at is listed. */
 
-import { type DenyCode, ERRORS } from '../domain/errors.ts';
+import type { DenyCode } from '../domain/errors.ts';
 import type { ResourceConstraints } from '../domain/records.ts';
+import { readBody } from './body.ts';
 import { type Check, checkHolds, lookedAt, zoneOf } from './conditions.ts';
 import { decideTraced } from './decide.ts';
+import { type ExplainedLimit, type ExplainedStep, endingOf, stepsOf, type Unproved } from './explain-steps.ts';
 import { ruleWork } from './limits.ts';
-import type { CheckInput, Decision, Deny, Identity, Resource, Snapshot } from './model.ts';
+import type { Allow, CheckInput, Decision, Identity, Resource, Snapshot } from './model.ts';
 import { coversAny } from './permissions.ts';
 import { type ConsideredGrant, permitted, type Question, type Trace } from './permitted.ts';
 import { binds, type Policy, type PolicySet, reaches } from './policies.ts';
 import type { RouteMatch } from './routes.ts';
-
-export interface ExplainedStep {
-  /** The number of the step in the order of evaluation. */
-  readonly line: number;
-  readonly name: string;
-  readonly outcome: 'passed' | 'denied' | 'allowed';
-  readonly detail: string;
-}
 
 export interface ExplainedGrant {
   readonly kind: 'role' | 'owner_role' | 'scopes';
@@ -68,56 +62,8 @@ export interface Explanation {
   readonly resources: readonly string[];
   readonly grants: readonly ExplainedGrant[];
   readonly policies: readonly ExplainedPolicy[];
-}
-
-interface Line {
-  readonly line: number;
-  readonly name: string;
-  readonly codes: readonly DenyCode[];
-  readonly passed: string;
-}
-
-const LINES: readonly Line[] = [
-  { line: 1, name: 'request', codes: [], passed: 'The request could be read.' },
-  { line: 2, name: 'path', codes: ['malformed_path'], passed: 'The path is in normal form.' },
-  { line: 3, name: 'public', codes: [], passed: 'The path is not public.' },
-  { line: 4, name: 'route', codes: ['no_route'], passed: 'A route matches.' },
-  { line: 5, name: 'credential', codes: ['missing_credential'], passed: 'A credential was sent.' },
-  { line: 6, name: 'credential_form', codes: [], passed: 'It is one credential of a known form.' },
-  { line: 7, name: 'token_lifetime', codes: ['token_expired'], passed: 'It is not an expired token.' },
-  { line: 8, name: 'identity', codes: ['invalid_credential'], passed: 'The credential proves somebody.' },
-  { line: 9, name: 'tenant', codes: ['invalid_tenant', 'tenant_mismatch'], passed: 'The principal may act in the tenant.' },
-  { line: 10, name: 'tenant_status', codes: ['tenant_suspended'], passed: 'The tenant is active.' },
-  {
-    line: 11,
-    name: 'body',
-    codes: ['malformed_body', 'body_too_large'],
-    passed: 'The body is as the route asks, or not asked for.',
-  },
-  { line: 12, name: 'deny_policies', codes: ['denied_by_policy'], passed: 'No policy in force denies.' },
-  { line: 13, name: 'permission', codes: ['insufficient_permission'], passed: 'The permission is given.' },
-  { line: 14, name: 'resources', codes: ['resource_not_permitted'], passed: 'All resources of the request are reached.' },
-  { line: 15, name: 'token_limit', codes: ['max_tokens_exceeded'], passed: "The request keeps to the tenant's token limit." },
-];
-
-function endsAt(line: Line, decision: Deny): boolean {
-  if (decision.reason === 'malformed') return line.line === 6;
-  return line.codes.includes(decision.code);
-}
-
-function stepsOf(decision: Decision): readonly ExplainedStep[] {
-  const steps: ExplainedStep[] = [];
-  for (const line of LINES) {
-    const { line: number, name, passed } = line;
-    if (decision.kind === 'public' && name === 'public') {
-      return [...steps, { line: number, name, outcome: 'allowed', detail: 'Postern answers this path by itself.' }];
-    }
-    if (decision.kind === 'deny' && endsAt(line, decision)) {
-      return [...steps, { line: number, name, outcome: 'denied', detail: decision.detail }];
-    }
-    steps.push({ line: number, name, outcome: 'passed', detail: passed });
-  }
-  return [...steps, { line: 18, name: 'allow', outcome: 'allowed', detail: 'Nothing is against it.' }];
+  /** The limits of steps 15 to 17; empty if an earlier step ended the decision. */
+  readonly limits: readonly ExplainedLimit[];
 }
 
 function explainGrant(considered: ConsideredGrant): ExplainedGrant {
@@ -187,33 +133,69 @@ function resourceText(resource: Resource): string {
   return `${resource.kind}/${resource.name ?? ''}`;
 }
 
-/** Explains what `decide` answers to the same arguments. */
+/** What an explanation shows beside the decision, and the decision does not know. */
+export interface Circumstances {
+  /** Returns the limits of steps 16 and 17, in the order in which they are checked. Absent: no limit is looked at. */
+  readonly limits?: (allow: Allow) => readonly ExplainedLimit[];
+  /** Why the credential proves no principal. Absent: the reader may not know. */
+  readonly unproved?: Unproved | undefined;
+}
+
+/** Explains what `decide` answers to the same arguments, and the limits after it. */
 export function explain(
   match: RouteMatch,
   input: CheckInput,
   identity: Identity,
   snapshot: Snapshot | undefined,
   nowMs: number,
+  { limits, unproved }: Circumstances = {},
 ): Explanation {
   const trace: Trace = { grants: [] };
   const decision = decideTraced(match, input, identity, snapshot, nowMs, trace);
   const asked = trace.question;
-  // Where a policy denies, nobody has looked at the grants; the reader wants to know whether it is all that is in the way.
+  // A policy that denies ends the decision before the grants; the reader wants to know whether it is the only obstacle.
   if (asked !== undefined && trace.grants.length === 0) permitted({ ...asked, work: ruleWork() }, trace);
-  const denies = decision.kind === 'deny' ? decision : undefined;
+  const checked = [
+    ...tokenLimit(decision, input, snapshot),
+    ...(decision.kind === 'allow' && limits !== undefined ? limits(decision) : []),
+  ];
+  const ending = endingOf(decision, checked);
   const line = match.kind === 'matched' ? match.line : undefined;
-  const steps = stepsOf(decision);
   return {
-    decision: denies === undefined ? 'allow' : 'deny',
-    status: denies === undefined ? 200 : ERRORS[denies.code].status,
-    code: denies === undefined ? 'allow' : denies.code,
-    detail: steps.at(-1)?.detail ?? '',
-    policy: denies?.policy ?? null,
-    steps,
+    decision: ending.outcome === 'allowed' ? 'allow' : 'deny',
+    status: ending.status,
+    code: ending.code,
+    detail: ending.detail,
+    policy: decision.kind === 'deny' ? (decision.policy ?? null) : null,
+    steps: stepsOf(ending, unproved),
     route: line === undefined ? null : `${line.method} ${line.template}`,
     permission: line?.permissions[0].text ?? null,
     resources: (asked?.resources ?? (match.kind === 'matched' ? match.resources : [])).map(resourceText),
     grants: trace.grants.map(explainGrant),
     policies: asked === undefined ? [] : explainPolicies(asked),
+    limits: checked,
   };
+}
+
+/** The limit of step 15, if the decision reached it. The body is read again: the decision keeps only what it needs. */
+function tokenLimit(decision: Decision, input: CheckInput, snapshot: Snapshot | undefined): readonly ExplainedLimit[] {
+  const exceeded = decision.kind === 'deny' && decision.code === 'max_tokens_exceeded';
+  const route = decision.kind === 'allow' || exceeded ? decision.route : undefined;
+  if (route === undefined) return [];
+  const body = route.tokens ? readBody(input, route.readsPrompts) : undefined;
+  return [
+    {
+      name: 'max_tokens_per_request',
+      of: 'tenant',
+      line: 15,
+      applies: route.tokens,
+      limit: snapshot?.effective?.settings.max_tokens_per_request ?? null,
+      used: null,
+      reserved: null,
+      remaining: null,
+      resets_at: null,
+      needed: body?.kind === 'body' ? (body.largestLimit ?? null) : null,
+      exceeded,
+    },
+  ];
 }

@@ -21,7 +21,7 @@ import { appliedEverywhere, feedOfServer, type LocalGates } from './applied.ts';
 import { auditSealer } from './audit.ts';
 import { configuredDirectories, directoryLookups, directoryRoom, warnOfDirectories } from './directories.ts';
 import { keyUses } from './key-uses.ts';
-import { metersItself } from './limits.ts';
+import { meteringSettings } from './limits.ts';
 import { joinLive } from './live-rooms.ts';
 import { startReplica } from './replica.ts';
 import { routeTable } from './route-table.ts';
@@ -106,7 +106,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
         onLogin: telemetry.login,
         live,
         routes: routeTable(config),
-        metering: { windowMs: config.limits.windowMs, metersItself: metersItself(config) },
+        metering: meteringSettings(config),
         keySet: tokens,
       }),
     ),

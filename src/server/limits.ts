@@ -1,6 +1,7 @@
 /** The limits over their part of the store. */
 
 import { randomBytes } from 'node:crypto';
+import type { MeteringSettings } from '../admin/usage/parts.ts';
 import type { Config } from '../config/config.ts';
 import { deriveKey } from '../identity/seal.ts';
 import { Limits } from '../metering/limits.ts';
@@ -39,4 +40,10 @@ export async function startLimits(
 export function metersItself({ usage }: Pick<Config, 'usage'>): (tenant: string) => boolean {
   const tenants = new Set(usage.eventsTenants);
   return usage.source === 'events' ? () => true : (tenant) => tenants.has(tenant);
+}
+
+/** What the API's use cases read of the limits' configuration. */
+export function meteringSettings(config: Pick<Config, 'limits' | 'usage'>): MeteringSettings {
+  const { windowMs, tokenEstimate } = config.limits;
+  return { windowMs, tokenEstimate, metersItself: metersItself(config) };
 }

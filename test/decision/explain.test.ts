@@ -43,11 +43,12 @@ test('an explanation lists at most 200 policies, those that name the permission 
 });
 
 describe('an explanation', () => {
-  test('ends at the line that decided, with what the lines before it found', () => {
+  test('shows all 18 steps, and those after the one that ended the decision as not evaluated', () => {
     const { steps } = explained({ as: 'ada', path: '/v1/models' });
-    expect(steps.map((step) => step.line)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
-    expect(steps.at(-1)).toMatchObject({ name: 'permission', outcome: 'denied' });
-    expect(steps.at(-1)?.detail).toContain('models:read');
+    expect(steps.map((step) => step.line)).toEqual(Array.from({ length: 18 }, (_, i) => i + 1));
+    expect(steps[12]).toMatchObject({ name: 'permission', outcome: 'denied', detail: expect.stringContaining('models:read') });
+    expect(new Set(steps.slice(0, 12).map((step) => step.outcome))).toEqual(new Set(['passed']));
+    expect(new Set(steps.slice(13).map((step) => step.outcome))).toEqual(new Set(['not_evaluated']));
   });
 
   test.each([
@@ -58,8 +59,11 @@ describe('an explanation', () => {
     ['another scheme', { path: '/v1/models', as: 'header:Basic x' }, 6, 'denied'],
     ['an unknown key', { path: '/v1/models', as: 'raw:psk_x' }, 8, 'denied'],
     ['an allow', { path: '/v1/models', as: 'ana' }, 18, 'allowed'],
-  ] as const)('of %s ends at its line', (_, parts, line, outcome) => {
-    expect(explained(parts).steps.at(-1)).toMatchObject({ line, outcome });
+  ] as const)('of %s ends at its step', (_, parts, line, outcome) => {
+    const { steps, detail } = explained(parts);
+    expect(steps.filter((step) => step.outcome === 'denied' || step.outcome === 'allowed')).toMatchObject([
+      { line, outcome, detail },
+    ]);
   });
 
   test('lists every grant with what it lacked', () => {

@@ -141,7 +141,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     origins: undefined,
     live,
     routes: built.table,
-    metering: { windowMs: 60_000, metersItself },
+    metering: { windowMs: 60_000, tokenEstimate: 1024, metersItself },
     keySet: tokens,
     directory: options.directory,
   });

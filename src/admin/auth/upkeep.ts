@@ -1,12 +1,13 @@
 /**
  * Takes away what requests leave behind: sessions that are over with their refresh tokens, one-time tokens past their time, counted
  * failures of windows that ended, answers kept under an Idempotency-Key, ids of usage events that nobody can send again, counts of
- * decisions that nobody looks back at. None of it decides anything any more; it would only grow.
+ * decisions that nobody looks back at, digests of secrets that were rotated long ago. None of it decides anything any more; it would only grow.
  */
 
 import type { Database } from '../../store/database.ts';
 import { prunePasswordSetups } from '../../store/queries/credentials.ts';
 import { pruneDecisions } from '../../store/queries/decision-counts.ts';
+import { pruneRotatedDigests } from '../../store/queries/ended-credentials.ts';
 import { pruneAnswers } from '../../store/queries/idempotency.ts';
 import { pruneWindows } from '../../store/queries/login-failures.ts';
 import { pruneSessions } from '../../store/queries/sessions.ts';
@@ -30,6 +31,7 @@ const CHORES: readonly ((trx: Queryable) => Promise<number>)[] = [
   (trx) => pruneAnswers(trx, ROWS),
   (trx) => pruneEvents(trx, ROWS),
   (trx) => pruneDecisions(trx, ROWS),
+  (trx) => pruneRotatedDigests(trx, ROWS),
 ];
 
 /**

@@ -1,5 +1,6 @@
 /** What an explanation is asked about: who asks, whom they ask about, and the request that is thought of. */
 
+import type { Unproved } from '../../decision/explain-steps.ts';
 import type { CheckInput, HeaderValue, Identity } from '../../decision/model.ts';
 import type { RouteTable } from '../../decision/routes.ts';
 import { effectiveTenant } from '../../decision/tenant.ts';
@@ -7,14 +8,15 @@ import type { CredentialForm } from '../../domain/credential.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { type KeyDigest, parseId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { readCredential } from '../../identity/credential.ts';
-import { readTokenForm } from '../../identity/token-form.ts';
 import type { Resolution } from '../../live/live.ts';
 import { keyDigest } from '../../store/queries/api-keys.ts';
 import type { TenantScope } from '../../store/queries/rows.ts';
-import { userExists } from '../../store/queries/users.ts';
+import { tenantOfUser } from '../../store/queries/users.ts';
 import { authorize } from '../authorize.ts';
 import { type AdminParts, type Caller, isPlatformAdmin, selfId } from '../caller.ts';
 import { invalidField, notFound } from '../refusals.ts';
+import type { MeteringParts } from '../usage/parts.ts';
+import { type AskedSubject, askedSubject, verifiedClaims, whyUnproved } from './unproved.ts';
 
 /** The live cache, which resolves a subject as it resolves a credential. */
 export interface SubjectResolver {
@@ -23,7 +25,7 @@ export interface SubjectResolver {
   resolveKey(digest: KeyDigest, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
 }
 
-export interface ExplainParts extends Pick<AdminParts, 'db'> {
+export interface ExplainParts extends Pick<AdminParts, 'db'>, MeteringParts {
   readonly live: SubjectResolver;
   readonly routes: RouteTable;
 }
@@ -48,10 +50,21 @@ export interface ExplainRequest {
 /** Who asks: a caller with the right to, or whoever runs the server, who needs none. */
 export type Asker = { readonly kind: 'caller'; readonly caller: Caller } | { readonly kind: 'operator'; readonly nowMs: number };
 
-/** Everything that the decision takes. */
+/** Everything that the decision takes, and what its explanation shows beside it. */
 export interface Asked extends Resolution {
   readonly input: CheckInput;
+  /** The instant that the question is about. */
   readonly nowMs: number;
+  /** The instant at which it is asked. */
+  readonly askedAtMs: number;
+  /** Why the credential proves no principal; undefined if it proves one, or if an earlier step ends the decision. */
+  readonly unproved: Unproved | undefined;
+}
+
+/** A resolution with the key or user that it is about. */
+interface Found {
+  readonly resolution: Resolution;
+  readonly subject: AskedSubject;
 }
 
 /**
@@ -64,12 +77,17 @@ export async function resolveQuestion(parts: ExplainParts, asker: Asker, request
   }
   const nowMs = request.time === undefined ? askedAt(asker) : Date.parse(request.time);
   if (Number.isNaN(nowMs)) throw invalidField('/time', 'There is no such instant.');
-  const { identity, snapshot } =
+  const {
+    resolution: { identity, snapshot },
+    subject,
+  } =
     request.subject === undefined
       ? await ofCredential(parts, asker, request.credential, request.tenant_id, nowMs)
       : await ofSubject(parts, asker, request.subject, request.tenant_id, nowMs);
   refuseForeignWorld(asker, identity, request.tenant_id);
-  return { identity, snapshot, input: inputOf(asker, request), nowMs };
+  const instants = { nowMs, askedAtMs: askedAt(asker) };
+  const unproved = identity.kind === 'invalid' ? await whyUnproved(parts.db.knex, asker, subject, instants) : undefined;
+  return { identity, snapshot, input: inputOf(asker, request), ...instants, unproved };
 }
 
 async function ofSubject(
@@ -78,19 +96,21 @@ async function ofSubject(
   subject: string,
   tenant: string | undefined,
   nowMs: number,
-): Promise<Resolution> {
+): Promise<Found> {
   mayAsk(asker, (caller) => subject === selfId(caller));
   const home = onlyTenantOf(asker);
   const scope: TenantScope = home === undefined ? { kind: 'every' } : { kind: 'one', tenant: home };
   const userId = parseId('usr', subject);
   if (userId !== undefined) {
-    if (!(await userExists(parts.db.knex, scope, userId))) throw notFound('subject');
-    return parts.live.resolveUser(userId, tenant, nowMs);
+    const userTenant = await tenantOfUser(parts.db.knex, scope, userId);
+    if (userTenant === undefined) throw notFound('subject');
+    const resolution = await parts.live.resolveUser(userId, tenant, nowMs);
+    return { resolution, subject: { kind: 'user', id: userId, tenant: userTenant, session: undefined } };
   }
   const keyId = parseId('key', subject);
   const digest = keyId && (await keyDigest(parts.db.knex, scope, keyId));
   if (digest === undefined) throw notFound('subject');
-  return parts.live.resolveKey(digest, tenant, nowMs);
+  return { resolution: await parts.live.resolveKey(digest, tenant, nowMs), subject: { kind: 'key', digest } };
 }
 
 /** A credential of a tenant that the caller may not act in is as good as unknown. */
@@ -100,23 +120,19 @@ async function ofCredential(
   credential: string | undefined,
   tenant: string | undefined,
   nowMs: number,
-): Promise<Resolution> {
+): Promise<Found> {
   const form = readCredential(credential === undefined ? undefined : `Bearer ${credential}`);
   const resolution = await parts.live.resolve(form, tenant, nowMs);
-  const bearer = bearerOf(form, resolution.identity);
+  const { identity } = resolution;
+  const claims = verifiedClaims(form, identity);
+  const bearer = identity.kind === 'proved' ? identity.principal : claims && { id: claims.userId, tenantId: claims.tenantId };
   mayAsk(asker, (caller) => bearer !== undefined && bearer.id === selfId(caller));
   const home = onlyTenantOf(asker);
   const foreign = bearer !== undefined && home !== undefined && bearer.tenantId !== home;
-  return foreign ? { identity: UNKNOWN, snapshot: undefined } : resolution;
-}
-
-/** Whose credential it is; undefined where it proves nobody, and never did. */
-function bearerOf(form: CredentialForm, identity: Identity): { readonly id: unknown; readonly tenantId: unknown } | undefined {
-  if (identity.kind === 'proved') return identity.principal;
-  if (identity.kind !== 'expired' || form.kind !== 'token') return undefined;
-  // Its signature was verified, so what it says of its bearer is ours.
-  const claims: { readonly sub?: unknown; readonly tenant_id?: unknown } = JSON.parse(readTokenForm(form.token)?.payload ?? '{}');
-  return { id: claims.sub, tenantId: claims.tenant_id };
+  return {
+    resolution: foreign ? { identity: UNKNOWN, snapshot: undefined } : resolution,
+    subject: foreign ? { kind: 'none' } : askedSubject(form, claims),
+  };
 }
 
 function mayAsk(asker: Asker, aboutOneself: (caller: Caller) => boolean): void {

@@ -7,7 +7,7 @@ import { policiesNamed } from '../../store/queries/who-can.ts';
 import type { Caller } from '../caller.ts';
 import { mayWriteOwner } from '../policies/rules.ts';
 import { invalidField } from '../refusals.ts';
-import { explainIn } from './explain.ts';
+import { explainer } from './explain.ts';
 import { type ProposalRequest, proposedNames, readProposal } from './proposal.ts';
 import { type ExplainParts, type ExplainRequest, resolveQuestion } from './question.ts';
 
@@ -33,9 +33,9 @@ export async function simulateRequest(parts: ExplainParts, caller: Caller, reque
   const tenant = placeOf(asked.snapshot, caller);
   const taken = await policiesNamed(parts.db.knex, tenant.id, proposedNames(request));
   const proposal = readProposal(request, { tenant, taken, mayWriteOwner: (owner) => mayWriteOwner(caller, owner) });
-  const { decision, status, code, detail, policy } = explainIn(parts, asked, asked.snapshot);
-  const proposed = asked.snapshot && withProposal(asked.snapshot, proposal);
-  return { ...explainIn(parts, asked, proposed), current: { decision, status, code, detail, policy } };
+  const explained = await explainer(parts, asked);
+  const { decision, status, code, detail, policy } = explained((snapshot) => snapshot);
+  return { ...explained((snapshot) => withProposal(snapshot, proposal)), current: { decision, status, code, detail, policy } };
 }
 
 function refuseLargeProposal({ policies, roles }: ProposalRequest): void {

@@ -4,6 +4,7 @@ import { type TSchema, Type } from 'typebox';
 import { MAX_UNSEALED } from '../../admin/audit/chain.ts';
 import { MAX_COUNTED } from '../../admin/list.ts';
 import { MAX_NOTICES } from '../../admin/permissions/notices.ts';
+import type { UnprovedReason } from '../../decision/explain-steps.ts';
 import { ERRORS } from '../../domain/errors.ts';
 import { DAY_NAMES, type DirectorySuspension } from '../../domain/records.ts';
 import { type Component, component } from '../answers.ts';
@@ -355,8 +356,42 @@ export const AuditChain = component(
 const step = Type.Object({
   line: Type.Integer(),
   name: text,
-  outcome: oneOf('passed', 'denied', 'allowed'),
+  outcome: Type.Unsafe<'passed' | 'denied' | 'allowed' | 'not_evaluated'>({
+    ...oneOf('passed', 'denied', 'allowed', 'not_evaluated'),
+    description: '`not_evaluated`: an earlier step ended the decision.',
+  }),
   detail: text,
+  reason: Type.Optional(
+    Type.Unsafe<UnprovedReason>({
+      ...oneOf('revoked', 'expired', 'rotated', 'checksum', 'unknown', 'owner_deactivated', 'session_ended'),
+      description:
+        'Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user.',
+    }),
+  ),
+  key_id: Type.Optional(perhaps(Type.String({ description: 'Of step 8, if it denies: the key of the credential.' }))),
+  user_id: Type.Optional(
+    perhaps(Type.String({ description: "Of step 8, if it denies: the key's owner, or the user that the token names." })),
+  ),
+  time: Type.Optional(perhaps(Type.String({ format: 'date-time', description: 'Of step 8, if it denies: since when.' }))),
+});
+
+const explainedLimit = Type.Object({
+  name: oneOf('max_tokens_per_request', 'rate_limit_rpm', 'monthly_tokens', 'max_collections'),
+  of: oneOf('tenant', 'api_key'),
+  line: Type.Integer({ description: 'The step that checks it: 15, 16 or 17.' }),
+  applies: Type.Boolean({ description: 'false: this request does not count toward it.' }),
+  limit: perhaps(Type.Integer({ description: 'null = none.' })),
+  used: perhaps(Type.Integer({ description: 'As the database knows it now; of a rate, what was handed out to all gates.' })),
+  reserved: perhaps(Type.Integer({ description: 'Of tokens and collections: the part of `remaining` that is set aside.' })),
+  remaining: perhaps(Type.Integer({ description: 'limit less used.' })),
+  resets_at: perhaps(instant),
+  needed: perhaps(
+    Type.Integer({
+      description:
+        'What this request takes: one request, the tokens that it may spend, one collection; of step 15 the largest limit that it names.',
+    }),
+  ),
+  exceeded: Type.Boolean(),
 });
 
 const grant = Type.Object({
@@ -402,6 +437,9 @@ export const Explanation = component(
     resources: texts,
     grants: Type.Array(grant),
     policies: Type.Array(policyStep),
+    limits: Type.Array(explainedLimit, {
+      description: 'The limits of steps 15 to 17; empty if an earlier step ended the decision. Nothing is counted.',
+    }),
   }),
 );
 

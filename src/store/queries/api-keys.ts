@@ -6,6 +6,7 @@ import { countUpTo, runAsking } from '../asking.ts';
 import { ASKED, readsPairs } from '../batched.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
+import { rememberDigest } from './ended-credentials.ts';
 import { type KeyFilter, keyBindings, keyConditions, keyIdsInOrder, keysInAnyOrder, textConditions } from './key-lists.ts';
 import { keysByIndex, searchKeyIds } from './key-search.ts';
 import {
@@ -344,6 +345,7 @@ export async function rotateKey(
   secret: KeySecret,
   previousUntil: Date | null,
 ): Promise<void> {
+  await rememberDigest(q, id, previousUntil);
   await q.raw(
     `update api_keys set digest = decode(:digest, 'hex'), prefix = :prefix, last_four = :lastFour, imported = false,
        previous_digest = case when cast(:previousUntil as timestamptz) is null then null else digest end,

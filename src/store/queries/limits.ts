@@ -1,12 +1,14 @@
 /** What a tenant's limits stand at. */
 
 import { Fault } from '../../domain/errors.ts';
-import type { TenantId } from '../../domain/ids.ts';
+import type { KeyId, TenantId } from '../../domain/ids.ts';
 import type { Queryable } from '../queryable.ts';
 
 export interface LimitsState {
   /** Granted to all processes in the rate window of now; what they lease ahead of need is in it. */
   readonly granted: number;
+  /** The same of one key; 0 without a key. */
+  readonly keyGranted: number;
   /** When that window ends, by the database's clock, milliseconds since the epoch. */
   readonly windowEndsMs: number;
   /** Tokens spent in the period, and those set aside by all processes: for requests under way, and a little ahead of need. */
@@ -18,8 +20,17 @@ export interface LimitsState {
   readonly collectionsReserved: number;
 }
 
-/** @param period the calendar month in the tenant's time zone: `2026-11` */
-export async function readLimits(q: Queryable, tenant: TenantId, period: string, windowMs: number): Promise<LimitsState> {
+/**
+ * @param period the calendar month in the tenant's time zone: `2026-11`
+ * @param key whose rate is read too
+ */
+export async function readLimits(
+  q: Queryable,
+  tenant: TenantId,
+  period: string,
+  windowMs: number,
+  key?: KeyId,
+): Promise<LimitsState> {
   const { rows } = await q.raw<{ rows: LimitsState[] }>(
     `with now_window as materialized (
        select cast(floor(extract(epoch from clock_timestamp()) * 1000 / :windowMs) as bigint) as number
@@ -27,6 +38,7 @@ export async function readLimits(q: Queryable, tenant: TenantId, period: string,
      select
        (n.number + 1) * cast(:windowMs as bigint) as "windowEndsMs",
        coalesce((select w.granted from rate_windows w where w.subject = :subject and w.number = n.number), 0) as granted,
+       coalesce((select w.granted from rate_windows w where w.subject = :keySubject and w.number = n.number), 0) as "keyGranted",
        coalesce((select b.spent from token_budgets b where b.tenant_id = :tenant and b.period = :period), 0) as spent,
        coalesce((select b.held from token_budgets b where b.tenant_id = :tenant and b.period = :period), 0) as held,
        (select count(*) from users u where u.tenant_id = :tenant and u.status = 'active') as "activeUsers",
@@ -34,7 +46,7 @@ export async function readLimits(q: Queryable, tenant: TenantId, period: string,
        (select count(*) from collection_reservations r where r.tenant_id = :tenant and r.expires_at > clock_timestamp())
          as "collectionsReserved"
      from now_window n`,
-    { tenant, subject: `tenant:${tenant}`, period, windowMs },
+    { tenant, subject: `tenant:${tenant}`, keySubject: `key:${key ?? ''}`, period, windowMs },
   );
   const [state] = rows;
   if (state === undefined) throw new Fault('the database answered nothing about limits');

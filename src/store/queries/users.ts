@@ -240,10 +240,11 @@ export async function takeRoleFromAll(q: Queryable, tenant: TenantId, role: Role
   await q.raw('delete from user_roles where tenant_id = :tenant and role_name = :role', { tenant, role });
 }
 
-export async function userExists(q: Queryable, scope: TenantScope, id: UserId): Promise<boolean> {
-  const { rows } = await q.raw<{ rows: unknown[] }>(
-    `select from users u where ${scopeCondition(scope, 'u.tenant_id')} and u.id = :id`,
+/** Returns the tenant of a user within the scope; undefined if there is no such user in it. */
+export async function tenantOfUser(q: Queryable, scope: TenantScope, id: UserId): Promise<TenantId | undefined> {
+  const { rows } = await q.raw<{ rows: { tenant_id: string }[] }>(
+    `select u.tenant_id from users u where ${scopeCondition(scope, 'u.tenant_id')} and u.id = :id`,
     { ...scopeBinding(scope), id },
   );
-  return rows.length === 1;
+  return rows[0] && storedTenant(rows[0].tenant_id);
 }

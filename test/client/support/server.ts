@@ -92,7 +92,7 @@ export async function startTestServer(): Promise<TestServer> {
       origins: undefined,
       live,
       routes: table.table,
-      metering: { windowMs: 60_000, metersItself: () => true },
+      metering: { windowMs: 60_000, tokenEstimate: 1024, metersItself: () => true },
       keySet: tokens,
     }),
   );

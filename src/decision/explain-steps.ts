@@ -1,0 +1,168 @@
+/** The steps of an explanation: the order of evaluation, where the decision ended, and why a credential proves no principal. */
+
+import { type DenyCode, ERRORS } from '../domain/errors.ts';
+import type { Decision } from './model.ts';
+
+/** Why a credential proves no principal, as a caller that may manage the key or the user sees it. */
+export type UnprovedReason = 'revoked' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
+
+export interface Unproved {
+  readonly reason: UnprovedReason;
+  readonly key_id: string | null;
+  /** The user that the credential names: the key's owner, or the token's subject. */
+  readonly user_id: string | null;
+  /** RFC 3339: since when; null if that is not known. */
+  readonly time: string | null;
+}
+
+export interface ExplainedStep extends Partial<Unproved> {
+  /** The number of the step in the order of evaluation. */
+  readonly line: number;
+  readonly name: string;
+  /** `not_evaluated`: an earlier step ended the decision. */
+  readonly outcome: 'passed' | 'denied' | 'allowed' | 'not_evaluated';
+  readonly detail: string;
+}
+
+/** One limit that a request that passed steps 1 to 14 meets. */
+export interface ExplainedLimit {
+  readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | 'monthly_tokens' | 'max_collections';
+  readonly of: 'tenant' | 'api_key';
+  /** The step that checks it. */
+  readonly line: 15 | 16 | 17;
+  /** False: this request does not count toward it. */
+  readonly applies: boolean;
+  /** null = none. */
+  readonly limit: number | null;
+  readonly used: number | null;
+  /** The part of `remaining` that is set aside: for requests under way, and ahead of need. */
+  readonly reserved: number | null;
+  readonly remaining: number | null;
+  /** RFC 3339; null = not by itself. */
+  readonly resets_at: string | null;
+  /** The amount that this request takes, or the largest token limit that it names; null if it names none. */
+  readonly needed: number | null;
+  readonly exceeded: boolean;
+}
+
+interface Line {
+  readonly line: number;
+  readonly name: string;
+  readonly codes: readonly DenyCode[];
+  readonly passed: string;
+}
+
+const LINES: readonly Line[] = [
+  { line: 1, name: 'request', codes: [], passed: 'The request could be read.' },
+  { line: 2, name: 'path', codes: ['malformed_path'], passed: 'The path is in normal form.' },
+  { line: 3, name: 'public', codes: [], passed: 'The path is not public.' },
+  { line: 4, name: 'route', codes: ['no_route'], passed: 'A route matches.' },
+  { line: 5, name: 'credential', codes: ['missing_credential'], passed: 'A credential was sent.' },
+  { line: 6, name: 'credential_form', codes: [], passed: 'It is one credential of a known form.' },
+  { line: 7, name: 'token_lifetime', codes: ['token_expired'], passed: 'It is not an expired token.' },
+  { line: 8, name: 'identity', codes: ['invalid_credential'], passed: 'The credential proves a principal.' },
+  { line: 9, name: 'tenant', codes: ['invalid_tenant', 'tenant_mismatch'], passed: 'The principal may act in the tenant.' },
+  { line: 10, name: 'tenant_status', codes: ['tenant_suspended'], passed: 'The tenant is active.' },
+  {
+    line: 11,
+    name: 'body',
+    codes: ['malformed_body', 'body_too_large'],
+    passed: 'The body is as the route requires, or the route does not read it.',
+  },
+  { line: 12, name: 'deny_policies', codes: ['denied_by_policy'], passed: 'No policy in force denies.' },
+  { line: 13, name: 'permission', codes: ['insufficient_permission'], passed: 'The permission is given.' },
+  { line: 14, name: 'resources', codes: ['resource_not_permitted'], passed: 'All resources of the request are covered.' },
+  { line: 15, name: 'token_limit', codes: ['max_tokens_exceeded'], passed: "The request keeps to the tenant's token limit." },
+  { line: 16, name: 'rate_limit', codes: ['rate_limit_exceeded'], passed: 'No rate limit that applies is used up.' },
+  { line: 17, name: 'quota', codes: ['insufficient_quota'], passed: 'Every quota that applies has room for the request.' },
+];
+
+/** How a decision ended, limits included. */
+export interface Ending {
+  readonly line: number;
+  readonly outcome: 'denied' | 'allowed';
+  readonly code: 'allow' | DenyCode;
+  readonly status: number;
+  readonly detail: string;
+}
+
+const ALLOW = { outcome: 'allowed', code: 'allow', status: 200 } as const;
+
+/** @param limits of an allow of steps 2 to 15: the first that is exceeded denies */
+export function endingOf(decision: Decision, limits: readonly ExplainedLimit[]): Ending {
+  switch (decision.kind) {
+    case 'public':
+      return { ...ALLOW, line: 3, detail: 'Postern answers this path by itself.' };
+    case 'deny': {
+      const { code, detail } = decision;
+      const line = decision.reason === 'malformed' ? 6 : (LINES.find(({ codes }) => codes.includes(code))?.line ?? 1);
+      return { line, outcome: 'denied', code, status: ERRORS[code].status, detail };
+    }
+    case 'allow': {
+      const exceeded = limits.find((limit) => limit.exceeded);
+      return exceeded === undefined ? { ...ALLOW, line: 18, detail: 'No step denies.' } : refusedBy(exceeded);
+    }
+    default:
+      return decision satisfies never;
+  }
+}
+
+function refusedBy(limit: ExplainedLimit): Ending {
+  const code = limit.line === 16 ? 'rate_limit_exceeded' : 'insufficient_quota';
+  return { line: limit.line, outcome: 'denied', code, status: ERRORS[code].status, detail: exceededText(limit) };
+}
+
+function exceededText({ name, of, limit, needed, resets_at: resetsAt }: ExplainedLimit): string {
+  const until = resetsAt === null ? '' : ` It begins anew at ${resetsAt}.`;
+  switch (name) {
+    case 'rate_limit_rpm':
+      return `The ${of === 'tenant' ? "tenant's" : "key's"} ${limit} requests a minute are used up.${until}`;
+    case 'monthly_tokens':
+      return `This request may spend ${needed} tokens, and the tenant's monthly quota has fewer left.${until}`;
+    case 'max_collections':
+      return `The tenant may have ${limit} collections and has as many.`;
+    case 'max_tokens_per_request':
+      return `The request asks for ${needed} tokens; the tenant allows ${limit} a request.`;
+    default:
+      return name satisfies never;
+  }
+}
+
+/**
+ * Returns all 18 steps.
+ * @param unproved why the credential proves no principal; undefined if the reader may not know
+ */
+export function stepsOf(ending: Ending, unproved: Unproved | undefined): readonly ExplainedStep[] {
+  const all = [...LINES, { line: 18, name: 'allow', passed: '' }];
+  return all.map(({ line, name, passed }): ExplainedStep => {
+    if (line < ending.line) return { line, name, outcome: 'passed', detail: passed };
+    if (line > ending.line) {
+      return { line, name, outcome: 'not_evaluated', detail: `Step ${ending.line} ended the decision.` };
+    }
+    const { outcome, detail } = ending;
+    if (line !== 8 || unproved === undefined) return { line, name, outcome, detail };
+    return { line, name, outcome, detail: `${detail} ${unprovedText(unproved)}`, ...unproved };
+  });
+}
+
+function unprovedText({ reason, key_id: key, user_id: user, time }: Unproved): string {
+  const since = time === null ? '' : ` at ${time}`;
+  switch (reason) {
+    case 'revoked':
+      return `The key ${key} was revoked${since}.`;
+    case 'expired':
+      return `The key ${key} expired${since}.`;
+    case 'rotated':
+      return `It is an old secret of the key ${key}, which a rotation ended${since}.`;
+    case 'checksum':
+      return 'The checksum of the API key is wrong: it was mistyped, cut off or made up.';
+    case 'owner_deactivated':
+      return `The user ${user} is deactivated, or suspended by its directory${since === '' ? '' : `, since${since.slice(3)}`}.`;
+    case 'session_ended':
+      return `The session of the user ${user} ended${since}.`;
+    case 'unknown':
+      return 'No key or session that you may manage is known by it.';
+    default:
+      return reason satisfies never;
+  }
+}
