@@ -105,6 +105,9 @@ export function resourcesOf({ request, pages }: Calls) {
       record: (body: BodyOf<'POST', '/v1/iam/usage/events'>, options?: CallOptions) =>
         request('POST', '/v1/iam/usage/events', { body, ...options }),
     },
+    /** Every permission, with the routes that need it; `pattern` narrows them to those that it covers. */
+    permissions: (query?: QueryOf<'/v1/iam/permissions'>, options?: CallOptions) =>
+      pages('/v1/iam/permissions', { query, ...options }),
     explain: (body: BodyOf<'POST', '/v1/iam/explain'>, options?: CallOptions) =>
       request('POST', '/v1/iam/explain', { body, ...options }),
   };

@@ -20,6 +20,10 @@ export type ApiKey = {
   readonly created_at: string;
   readonly updated_at: string;
   readonly last_used_at: string | null;
+  /** What the resource says without any effect; absent without notices. Read-only. */
+  readonly notices?: readonly Notice[];
+  /** The messages of `notices` as one text; absent without notices. */
+  readonly notice?: string;
 };
 
 export type ApiKeyChanges = {
@@ -269,8 +273,17 @@ export type Explanation = {
   readonly steps: readonly {
     readonly line: number;
     readonly name: string;
-    readonly outcome: 'passed' | 'denied' | 'allowed';
+    /** `not_evaluated`: an earlier step ended the decision. */
+    readonly outcome: 'passed' | 'denied' | 'allowed' | 'not_evaluated';
     readonly detail: string;
+    /** Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user. */
+    readonly reason?: 'revoked' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
+    /** Of step 8, if it denies: the key of the credential. */
+    readonly key_id?: string | null;
+    /** Of step 8, if it denies: the key's owner, or the user that the token names. */
+    readonly user_id?: string | null;
+    /** Of step 8, if it denies: since when. */
+    readonly time?: string | null;
   }[];
   readonly route: string | null;
   readonly permission: string | null;
@@ -301,6 +314,27 @@ export type Explanation = {
       readonly matched: boolean;
       readonly missing: boolean;
     }[];
+  }[];
+  /** The limits of steps 15 to 17; empty if an earlier step ended the decision. Nothing is counted. */
+  readonly limits: readonly {
+    readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | 'monthly_tokens' | 'max_collections';
+    readonly of: 'tenant' | 'api_key';
+    /** The step that checks it: 15, 16 or 17. */
+    readonly line: number;
+    /** false: this request does not count toward it. */
+    readonly applies: boolean;
+    /** null = none. */
+    readonly limit: number | null;
+    /** As the database knows it now; of a rate, what was handed out to all gates. */
+    readonly used: number | null;
+    /** Of tokens and collections: the part of `remaining` that is set aside. */
+    readonly reserved: number | null;
+    /** limit less used. */
+    readonly remaining: number | null;
+    readonly resets_at: string | null;
+    /** What this request takes: one request, the tokens that it may spend, one collection; of step 15 the largest limit that it names. */
+    readonly needed: number | null;
+    readonly exceeded: boolean;
   }[];
 };
 
@@ -349,6 +383,10 @@ export type IssuedApiKey = {
   readonly created_at: string;
   readonly updated_at: string;
   readonly last_used_at: string | null;
+  /** What the resource says without any effect; absent without notices. Read-only. */
+  readonly notices?: readonly Notice[];
+  /** The messages of `notices` as one text; absent without notices. */
+  readonly notice?: string;
   /** The key itself, shown here and never again. */
   readonly key?: string;
   /** In place of the secret where an answer is given again. */
@@ -513,6 +551,17 @@ export type NewUser = {
   readonly password?: string;
 };
 
+export type Notice = {
+  readonly kind: 'unneeded_pattern' | 'binds_no_one';
+  /** JSON pointer to the member. */
+  readonly path: string;
+  /** The pattern that no route and no endpoint needs. */
+  readonly pattern: string | null;
+  /** The nearest pattern that covers a permission. */
+  readonly nearest: string | null;
+  readonly message: string;
+};
+
 export type PasswordChange = {
   readonly old_password: string;
   readonly new_password: string;
@@ -524,6 +573,28 @@ export type PasswordReset = {
   /** In place of the secret where an answer is given again. */
   readonly secret_available?: false;
   readonly expires_at: string;
+};
+
+export type Permission = {
+  readonly permission: string;
+  /** `platform`: routes of the platform need it; `management`: endpoints of /v1/iam only. */
+  readonly kind: 'platform' | 'management';
+  /** The routes and endpoints that need it, or of which it is one of the permissions that suffice. */
+  readonly routes: readonly {
+    readonly method: string;
+    /** A template. */
+    readonly path: string;
+  }[];
+  /** All of them; `routes` shows 100 at most. */
+  readonly route_count: number;
+};
+
+export type PermissionList = {
+  readonly object: 'list';
+  readonly data: readonly Permission[];
+  readonly has_more: boolean;
+  /** The `cursor` of the next page; null on the last. */
+  readonly next_cursor: string | null;
 };
 
 export type Policy = {
@@ -541,7 +612,9 @@ export type Policy = {
   readonly tenant_id: string | null;
   readonly created_at: string;
   readonly updated_at: string;
-  /** Present where the policy does not do what its author may think. */
+  /** What the resource says without any effect; absent without notices. Read-only. */
+  readonly notices?: readonly Notice[];
+  /** The messages of `notices` as one text; absent without notices. */
   readonly notice?: string;
 };
 
@@ -672,6 +745,10 @@ export type Role = {
   readonly tenant_id: string | null;
   readonly created_at: string | null;
   readonly updated_at: string | null;
+  /** What the resource says without any effect; absent without notices. Read-only. */
+  readonly notices?: readonly Notice[];
+  /** The messages of `notices` as one text; absent without notices. */
+  readonly notice?: string;
 };
 
 export type RoleChanges = {
@@ -761,8 +838,17 @@ export type Simulation = {
   readonly steps: readonly {
     readonly line: number;
     readonly name: string;
-    readonly outcome: 'passed' | 'denied' | 'allowed';
+    /** `not_evaluated`: an earlier step ended the decision. */
+    readonly outcome: 'passed' | 'denied' | 'allowed' | 'not_evaluated';
     readonly detail: string;
+    /** Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user. */
+    readonly reason?: 'revoked' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
+    /** Of step 8, if it denies: the key of the credential. */
+    readonly key_id?: string | null;
+    /** Of step 8, if it denies: the key's owner, or the user that the token names. */
+    readonly user_id?: string | null;
+    /** Of step 8, if it denies: since when. */
+    readonly time?: string | null;
   }[];
   readonly route: string | null;
   readonly permission: string | null;
@@ -793,6 +879,27 @@ export type Simulation = {
       readonly matched: boolean;
       readonly missing: boolean;
     }[];
+  }[];
+  /** The limits of steps 15 to 17; empty if an earlier step ended the decision. Nothing is counted. */
+  readonly limits: readonly {
+    readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | 'monthly_tokens' | 'max_collections';
+    readonly of: 'tenant' | 'api_key';
+    /** The step that checks it: 15, 16 or 17. */
+    readonly line: number;
+    /** false: this request does not count toward it. */
+    readonly applies: boolean;
+    /** null = none. */
+    readonly limit: number | null;
+    /** As the database knows it now; of a rate, what was handed out to all gates. */
+    readonly used: number | null;
+    /** Of tokens and collections: the part of `remaining` that is set aside. */
+    readonly reserved: number | null;
+    /** limit less used. */
+    readonly remaining: number | null;
+    readonly resets_at: string | null;
+    /** What this request takes: one request, the tokens that it may spend, one collection; of step 15 the largest limit that it names. */
+    readonly needed: number | null;
+    readonly exceeded: boolean;
   }[];
   /** What is decided as things are, without the proposal. */
   readonly current: {
@@ -1339,6 +1446,10 @@ export interface Paths {
     };
     /** Make a role. */
     readonly POST: {
+      readonly query?: {
+        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        readonly strict?: boolean | undefined;
+      } | undefined;
       readonly body: NewRole;
       readonly answers: {
         /** The role. */
@@ -1362,6 +1473,10 @@ export interface Paths {
       readonly path: {
         readonly name: string;
       };
+      readonly query?: {
+        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        readonly strict?: boolean | undefined;
+      } | undefined;
       readonly body?: RoleChanges | undefined;
       readonly answers: {
         /** The role as it is now. */
@@ -1471,6 +1586,8 @@ export interface Paths {
     readonly POST: {
       readonly query?: {
         readonly force?: boolean | undefined;
+        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        readonly strict?: boolean | undefined;
       } | undefined;
       readonly body: NewPolicy;
       readonly answers: {
@@ -1497,6 +1614,8 @@ export interface Paths {
       };
       readonly query?: {
         readonly force?: boolean | undefined;
+        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        readonly strict?: boolean | undefined;
       } | undefined;
       readonly body?: PolicyChanges | undefined;
       readonly answers: {
@@ -1655,6 +1774,10 @@ export interface Paths {
     };
     /** Make an API key. The answer shows it, once. */
     readonly POST: {
+      readonly query?: {
+        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        readonly strict?: boolean | undefined;
+      } | undefined;
       readonly body: NewApiKey;
       readonly answers: {
         /** The API key, with its text. */
@@ -1678,6 +1801,10 @@ export interface Paths {
       readonly path: {
         readonly id: string;
       };
+      readonly query?: {
+        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        readonly strict?: boolean | undefined;
+      } | undefined;
       readonly body?: ApiKeyChanges | undefined;
       readonly answers: {
         /** The API key as it is now. */
@@ -1913,6 +2040,23 @@ export interface Paths {
       readonly answers: {
         /** The steps and how they ended. */
         readonly '200': DirectoryTest;
+      };
+    };
+  };
+  readonly '/v1/iam/permissions': {
+    /** List every permission, with the routes and endpoints that need it. */
+    readonly GET: {
+      readonly query?: {
+        /** Rows of one page; 50 unless told. */
+        readonly limit?: number | undefined;
+        /** next_cursor of the page before. */
+        readonly cursor?: string | undefined;
+        /** Only permissions that this pattern covers. */
+        readonly pattern?: string | undefined;
+      } | undefined;
+      readonly answers: {
+        /** One page of permissions. */
+        readonly '200': PermissionList;
       };
     };
   };

@@ -2,10 +2,12 @@
 
 import { randomBytes } from 'node:crypto';
 import { applySetup, previewSetup, type SetupParts } from '../admin/setup/apply.ts';
+import { setupNotices } from '../admin/setup/notices.ts';
 import type { SetupOptions } from '../admin/setup/plan.ts';
 import type { Step } from '../admin/setup/step.ts';
 import type { SetupToken } from '../admin/setup/write.ts';
 import { formatProblem, type Problem } from '../config/problems.ts';
+import { routeTable } from '../server/route-table.ts';
 import { isAgreed } from './apply-confirm.ts';
 import { readSetupFile, type SetupFile, STDIN } from './apply-file.ts';
 import { planText } from './apply-plan.ts';
@@ -39,7 +41,9 @@ export async function applyCommand(args: Arguments): Promise<number> {
   const options = optionsOf(args, file);
   const read = await readSetupFile(file);
   if (read.kind === 'problems') return refuse(read.problems);
-  return withStore(args, async ({ db }) => {
+  return withStore(args, async ({ db }, { config }) => {
+    const notices = read.problemsOf(setupNotices({ routes: routeTable(config) }, read.setup));
+    process.stderr.write(listed(notices, 'notice: '));
     const patient = db.reopen({ queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 2 });
     try {
       return await planAndApply({ db: patient, random: (size) => randomBytes(size) }, read, options);
@@ -105,8 +109,13 @@ function tellDone(steps: readonly Step[], tokens: readonly SetupToken[], wanted:
 }
 
 function refuse(problems: readonly Problem[]): number {
-  const told = problems.slice(0, MAX_PROBLEMS).map((problem) => `${formatProblem(problem)}\n`);
-  const more = problems.length - told.length;
-  process.stderr.write(told.join('') + (more > 0 ? `and ${more} more\n` : ''));
+  process.stderr.write(listed(problems));
   return WRONG_FILE;
+}
+
+/** One line for each problem, at most `MAX_PROBLEMS`. */
+function listed(problems: readonly Problem[], prefix = ''): string {
+  const shown = problems.slice(0, MAX_PROBLEMS).map((problem) => `${prefix}${formatProblem(problem)}\n`);
+  const more = problems.length - shown.length;
+  return shown.join('') + (more > 0 ? `${prefix}and ${more} more\n` : '');
 }

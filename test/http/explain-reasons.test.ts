@@ -129,7 +129,7 @@ describe('to a caller that may manage the key or the user, step 8 says why', () 
     const owner = await h.person('acme', ['developer'], 'ldap');
     const key = await makeKey(boss, { user_id: owner.id });
     await h.db.knex.raw(
-      `update users set directory = 'corp', directory_suspension = 'removed', directory_suspended_at = '2026-11-01T00:00:00Z' where id = ?`,
+      `update users set directory = 'corp', directory_id = 'owner', directory_suspension = 'removed', directory_suspended_at = '2026-11-01T00:00:00Z' where id = ?`,
       [owner.id],
     );
     await expect

@@ -157,6 +157,23 @@ describe('apply', () => {
     expect(await exported(fresh.db)).toBe(file);
   });
 
+  it('patterns that nothing needs, and policies that bind no one, are applied with a notice that names their line', async () => {
+    const fresh = await database();
+    const text = ACME.replace('permissions: ["chat:*"]', 'permissions: ["chat:wirte"]').replace(
+      'attached_roles: [small-models]',
+      'applies_to: roles',
+    );
+    const path = await file('mistyped.yaml', text);
+    const applied = await postern(fresh.url, ['apply', path]);
+    expect(applied.code).toBe(0);
+    expect(applied.stdout).toMatch(/^Plan: 6 to create.*\nDone\.$/m);
+    expect(applied.stderr.split('\n')).toEqual([
+      `notice: ${path}:15: tenants[0].roles[0].permissions[0]: No route and no endpoint needs a permission that chat:wirte covers. The nearest that exists is chat:write.`,
+      expect.stringMatching(/^notice: .*:18: tenants\[0\]\.policies\[0\].*binds no one\.$/),
+      '',
+    ]);
+  });
+
   it('a file that is wrong changes nothing: exit 2, and every problem with line, path and expectation, none with a secret', async () => {
     const fresh = await database();
     const path = await file(
