@@ -43,7 +43,7 @@ export async function applyCommand(args: Arguments): Promise<number> {
   if (read.kind === 'problems') return refuse(read.problems);
   return withStore(args, async ({ db }, { config }) => {
     const notices = read.problemsOf(setupNotices({ routes: routeTable(config) }, read.setup));
-    process.stderr.write(listed(notices, 'notice: '));
+    process.stdout.write(listed(notices, 'notice: '));
     const patient = db.reopen({ queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 2 });
     try {
       return await planAndApply({ db: patient, random: (size) => randomBytes(size) }, read, options);

@@ -185,6 +185,21 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     ask: onOne('users', 'DELETE', '/sessions'),
     shows: () => ({ status: 'active' }),
   },
+  listPermissions: {
+    guarantee: 'every permission that a pattern covers is listed with the routes that need it',
+    status: 200,
+    ask: () => asRoot('GET', '/v1/iam/permissions?pattern=agents:run'),
+    shows: () => ({
+      data: [
+        {
+          permission: 'agents:run',
+          kind: 'platform',
+          routes: [{ method: 'POST', path: '/v1/agents/{agent}/runs/**' }],
+          route_count: 1,
+        },
+      ],
+    }),
+  },
   listRoles: list('roles'),
   createRole: create('roles'),
   getRole: get('roles', () => ({ builtin: false, permissions: ['chat:read'] })),

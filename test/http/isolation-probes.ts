@@ -77,7 +77,7 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
   ...plain(
     'locked metadata monthly_tokens_used name new_password old_password password path period permission permissions quotas rate_limit_rpm',
   ),
-  ...plain('resource resource_constraints resources result scopes settings status time to'),
+  ...plain('pattern resource resource_constraints resources result scopes settings status strict time to'),
   // A directory is the platform's own, and so are the names in it.
   ...plain('directory username'),
   // An address is one user's on the whole platform, so whether it is taken can be asked; a list tells nothing of whose it is.
