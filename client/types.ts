@@ -2049,7 +2049,7 @@ export interface Paths {
       readonly query?: {
         /** Rows of one page; 50 unless told. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before. */
+        /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** Only permissions that this pattern covers. */
         readonly pattern?: string | undefined;

@@ -6,6 +6,8 @@ import { countKeys, type KeyFilter, type KeyStatus, listKeys } from '../../store
 import { authorize, isAuthorized } from '../authorize.ts';
 import { type AdminParts, type Caller, selfId } from '../caller.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list.ts';
+import type { CatalogParts } from '../permissions/catalog.ts';
+import { type Noticed, noticedKey } from '../permissions/notices.ts';
 import { readableKey } from './access.ts';
 import { type KeyResource, keyResource } from './resource.ts';
 
@@ -21,7 +23,11 @@ export interface KeyListQuery extends ListQuery {
 }
 
 /** Without `admin:keys` a user sees its own keys, whatever the filter does not say. */
-export async function listKeysPage(parts: AdminParts, caller: Caller, query: KeyListQuery): Promise<List<KeyResource>> {
+export async function listKeysPage(
+  parts: AdminParts & CatalogParts,
+  caller: Caller,
+  query: KeyListQuery,
+): Promise<List<KeyResource & Noticed>> {
   const filter = keyFilterOf(caller, query);
   const now = new Date(caller.nowMs);
   const scope = scopeOf(caller);
@@ -31,7 +37,7 @@ export async function listKeysPage(parts: AdminParts, caller: Caller, query: Key
     query,
     async (page) => (filter === undefined ? [] : listKeys(parts.db.knex, scope, filter, page, now)),
     (key) => [key.id],
-    (key) => keyResource(key, caller.nowMs),
+    (key) => noticedKey(parts, keyResource(key, caller.nowMs)),
     async (most) => (filter === undefined ? 0 : countKeys(parts.db.knex, scope, filter, now, most)),
   );
 }

@@ -3,7 +3,6 @@
 import { isNeeded } from '../../decision/permission-catalog.ts';
 import { isPermissionPattern } from '../../decision/permissions.ts';
 import type { KeyResource } from '../api-keys/resource.ts';
-import type { List } from '../list.ts';
 import type { PolicyResource } from '../policies/resource.ts';
 import { invalidFields } from '../refusals.ts';
 import type { RoleResource } from '../roles/resource.ts';
@@ -76,11 +75,6 @@ export function policyNotices(
     ...(appliesTo === 'roles' && roles.length === 0 ? [BINDS_NO_ONE] : []),
     ...patternNotices(parts, policy.actions, '/actions'),
   ];
-}
-
-/** Adds the notices to each row of a page. */
-export function noticedList<T, N>(list: List<T>, show: (row: T) => N): List<N> {
-  return { ...list, data: list.data.map(show) };
 }
 
 const BINDS_NO_ONE: Notice = {

@@ -14,12 +14,18 @@ import { findRole } from '../../store/queries/roles.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list.ts';
+import type { CatalogParts } from '../permissions/catalog.ts';
+import { type Noticed, noticedPolicy } from '../permissions/notices.ts';
 import { notFound } from '../refusals.ts';
 import { type PolicyResource, policyResource } from './resource.ts';
 
 export interface PolicyListQuery extends ListQuery, PolicyFilter {}
 
-export async function listPoliciesPage(parts: AdminParts, caller: Caller, query: PolicyListQuery): Promise<List<PolicyResource>> {
+export async function listPoliciesPage(
+  parts: AdminParts & CatalogParts,
+  caller: Caller,
+  query: PolicyListQuery,
+): Promise<List<PolicyResource & Noticed>> {
   const { limit: _limit, cursor: _cursor, count: _count, ...filter } = query;
   return paged(
     caller,
@@ -27,7 +33,7 @@ export async function listPoliciesPage(parts: AdminParts, caller: Caller, query:
     query,
     (page) => listPolicies(parts.db.knex, scopeOf(caller), filter, page),
     (policy) => [policy.name, policy.tenantId ?? ''],
-    policyResource,
+    (policy) => noticedPolicy(parts, policyResource(policy)),
     (most) => countPolicies(parts.db.knex, scopeOf(caller), filter, most),
   );
 }
@@ -41,11 +47,11 @@ export async function getPolicy(parts: AdminParts, caller: Caller, text: string)
 
 /** The policies that are attached to one role. */
 export async function listRolePoliciesPage(
-  parts: AdminParts,
+  parts: AdminParts & CatalogParts,
   caller: Caller,
   text: string,
   query: ListQuery,
-): Promise<List<PolicyResource>> {
+): Promise<List<PolicyResource & Noticed>> {
   const role = await existingRole(parts.db.knex, caller.tenant, text);
   return paged(
     caller,
@@ -53,7 +59,7 @@ export async function listRolePoliciesPage(
     query,
     (page) => policiesOfRole(parts.db.knex, caller.tenant, role, page),
     (policy) => [policy.name],
-    policyResource,
+    (policy) => noticedPolicy(parts, policyResource(policy)),
     (most) => countPoliciesOfRole(parts.db.knex, caller.tenant, role, most),
   );
 }

@@ -6,6 +6,8 @@ import { countRoles, findRole, listRoles, type RoleFilter, type StoredRole } fro
 import type { Page, PageRows } from '../../store/queries/rows.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list.ts';
+import type { CatalogParts } from '../permissions/catalog.ts';
+import { type Noticed, noticedRole } from '../permissions/notices.ts';
 import { notFound } from '../refusals.ts';
 import { builtinResource, type RoleResource, roleResource } from './resource.ts';
 
@@ -15,7 +17,11 @@ export interface RoleListQuery extends ListQuery, RoleFilter {
 
 const NONE: PageRows<StoredRole> = { rows: [], more: false };
 
-export async function listRolesPage(parts: AdminParts, caller: Caller, query: RoleListQuery): Promise<List<RoleResource>> {
+export async function listRolesPage(
+  parts: AdminParts & CatalogParts,
+  caller: Caller,
+  query: RoleListQuery,
+): Promise<List<RoleResource & Noticed>> {
   const { limit: _limit, cursor: _cursor, count: _count, builtin, ...filter } = query;
   return paged(
     caller,
@@ -27,7 +33,7 @@ export async function listRolesPage(parts: AdminParts, caller: Caller, query: Ro
       return { rows: merged(builtins, own.rows.map(roleResource), own.more).slice(0, page.take), more: own.more };
     },
     position,
-    (role) => role,
+    (role) => noticedRole(parts, role),
     async (most) => {
       const own = builtin === true ? 0 : await countRoles(parts.db.knex, scopeOf(caller), filter, most);
       return own + (builtin === false ? 0 : builtinsWith(filter).length);

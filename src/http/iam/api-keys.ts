@@ -7,7 +7,7 @@ import { revokeSeveralKeys } from '../../admin/api-keys/revoke-several.ts';
 import { revokeKey, rotateKey, updateKey } from '../../admin/api-keys/update.ts';
 import type { AdminParts } from '../../admin/caller.ts';
 import type { CatalogParts } from '../../admin/permissions/catalog.ts';
-import { noticedKey, noticedList, refuseUnneeded } from '../../admin/permissions/notices.ts';
+import { noticedKey, refuseUnneeded } from '../../admin/permissions/notices.ts';
 import { DONE, makes, shows, TAGGED } from '../answers.ts';
 import { MAX_BODY_BYTES } from '../body-limits.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
@@ -31,10 +31,7 @@ export function keyRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
       query: filters,
       answers: shows('One page of API keys.', listOf(ApiKey)),
       refusals: [],
-      handler: async ({ caller, query }) => {
-        const keys = await listKeysPage(parts, caller, query);
-        return { status: 200, body: noticedList(keys, (key) => noticedKey(parts, key)) };
-      },
+      handler: async ({ caller, query }) => ({ status: 200, body: await listKeysPage(parts, caller, query) }),
     }),
     callerRoute({
       method: 'POST',

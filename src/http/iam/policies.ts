@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import type { AdminParts } from '../../admin/caller.ts';
 import type { CatalogParts } from '../../admin/permissions/catalog.ts';
-import { noticedList, noticedPolicy, refuseUnneeded } from '../../admin/permissions/notices.ts';
+import { noticedPolicy, refuseUnneeded } from '../../admin/permissions/notices.ts';
 import { createPolicy } from '../../admin/policies/create.ts';
 import { getPolicy, listPoliciesPage } from '../../admin/policies/read.ts';
 import { deletePolicy, updatePolicy } from '../../admin/policies/update.ts';
@@ -118,10 +118,7 @@ export function policyRoutes(parts: AdminParts & CatalogParts): readonly Route[]
       query: listing,
       answers: shows('One page of policies.', listOf(Policy)),
       refusals: [],
-      handler: async ({ caller, query }) => {
-        const policies = await listPoliciesPage(parts, caller, withoutTenant(query));
-        return { status: 200, body: noticedList(policies, (policy) => noticedPolicy(parts, policy)) };
-      },
+      handler: async ({ caller, query }) => ({ status: 200, body: await listPoliciesPage(parts, caller, withoutTenant(query)) }),
     }),
     callerRoute({
       method: 'POST',

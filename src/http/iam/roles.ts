@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import type { AdminParts } from '../../admin/caller.ts';
 import type { CatalogParts } from '../../admin/permissions/catalog.ts';
-import { noticedList, noticedPolicy, noticedRole, refuseUnneeded } from '../../admin/permissions/notices.ts';
+import { noticedRole, refuseUnneeded } from '../../admin/permissions/notices.ts';
 import { attachPolicy, detachPolicy } from '../../admin/policies/attach.ts';
 import { listRolePoliciesPage } from '../../admin/policies/read.ts';
 import { createRole } from '../../admin/roles/create.ts';
@@ -80,10 +80,7 @@ export function roleRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
       query: listing,
       answers: shows('One page of roles.', listOf(Role)),
       refusals: [],
-      handler: async ({ caller, query }) => {
-        const roles = await listRolesPage(parts, caller, withoutTenant(query));
-        return { status: 200, body: noticedList(roles, (role) => noticedRole(parts, role)) };
-      },
+      handler: async ({ caller, query }) => ({ status: 200, body: await listRolesPage(parts, caller, withoutTenant(query)) }),
     }),
     callerRoute({
       method: 'POST',
@@ -164,10 +161,10 @@ function attachmentRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
       query: paging,
       answers: shows('One page of policies.', listOf(Policy)),
       refusals: ['not_found'],
-      handler: async ({ caller, param, query }) => {
-        const policies = await listRolePoliciesPage(parts, caller, param('name'), query);
-        return { status: 200, body: noticedList(policies, (policy) => noticedPolicy(parts, policy)) };
-      },
+      handler: async ({ caller, param, query }) => ({
+        status: 200,
+        body: await listRolePoliciesPage(parts, caller, param('name'), query),
+      }),
     }),
     callerRoute({
       method: 'PUT',
