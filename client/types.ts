@@ -595,6 +595,10 @@ export type PermissionList = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
+  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  readonly total?: number;
+  /** In place of `total` if the list has more rows than that. */
+  readonly total_exceeds?: 10000;
 };
 
 export type Policy = {
@@ -1488,6 +1492,10 @@ export interface Paths {
       readonly path: {
         readonly name: string;
       };
+      readonly query?: {
+        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        readonly strict?: boolean | undefined;
+      } | undefined;
       readonly body?: RoleChanges | undefined;
       readonly answers: {
         /** The role as it is now. */
@@ -1630,6 +1638,8 @@ export interface Paths {
       };
       readonly query?: {
         readonly force?: boolean | undefined;
+        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        readonly strict?: boolean | undefined;
       } | undefined;
       readonly body?: PolicyChanges | undefined;
       readonly answers: {
@@ -1816,6 +1826,10 @@ export interface Paths {
       readonly path: {
         readonly id: string;
       };
+      readonly query?: {
+        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        readonly strict?: boolean | undefined;
+      } | undefined;
       readonly body?: ApiKeyChanges | undefined;
       readonly answers: {
         /** The API key as it is now. */

@@ -4,7 +4,6 @@ import { AttemptGate } from '../admin/auth/attempt-gate.ts';
 import { type AuthHttpParts, authRoutes } from './auth/routes.ts';
 import { type IamParts, iamRoutes } from './iam/routes.ts';
 import { jwksRoute, type PublishedKeys } from './jwks.ts';
-import { withPatch } from './patch.ts';
 import type { Route } from './route.ts';
 
 export type ApiParts = AuthHttpParts &
@@ -16,7 +15,7 @@ export type ApiParts = AuthHttpParts &
 /** Call it once for a process: logins and tries of a directory count their attempts together. */
 export function apiRoutes(parts: ApiParts): readonly Route[] {
   const attempts = new AttemptGate();
-  return [...authRoutes(parts, attempts), ...withPatch(iamRoutes({ ...parts, attempts })), jwksRoute(parts.keySet)];
+  return [...authRoutes(parts, attempts), ...iamRoutes({ ...parts, attempts }), jwksRoute(parts.keySet)];
 }
 
 /** The same as data: none of these routes runs, so there is nothing behind them. */

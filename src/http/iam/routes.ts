@@ -4,6 +4,7 @@ import type { AdminParts } from '../../admin/caller.ts';
 import type { DirectoryTestParts } from '../../admin/directory/test.ts';
 import type { ExplainParts } from '../../admin/explain/question.ts';
 import type { MeteringParts } from '../../admin/usage/parts.ts';
+import { withPatch } from '../patch.ts';
 import type { Route } from '../route.ts';
 import { keyRoutes } from './api-keys.ts';
 import { auditRoutes } from './audit.ts';
@@ -20,7 +21,7 @@ import { userRoutes } from './users.ts';
 export type IamParts = AdminParts & ExplainParts & MeteringParts & DirectoryTestParts;
 
 export function iamRoutes(parts: IamParts): readonly Route[] {
-  const routes = [
+  const routes = withPatch([
     ...userRoutes(parts),
     ...roleRoutes(parts),
     ...policyRoutes(parts),
@@ -31,6 +32,6 @@ export function iamRoutes(parts: IamParts): readonly Route[] {
     ...decisionRoutes(parts),
     ...explainRoutes(parts),
     ...directoryRoutes(parts),
-  ];
+  ]);
   return [...routes, ...permissionRoutes(parts, routes)];
 }
