@@ -38,12 +38,20 @@ export async function gate(): Promise<void> {
   const body = chatBody('llama-3-8b');
   const chat = (credential: string): Buffer =>
     encodeFrame({ method: 'POST', path: '/v1/chat/completions', authorization: `Bearer ${credential}`, body });
+  /** No key may write models. */
+  const denied = (credential: string): Buffer =>
+    encodeFrame({ method: 'POST', path: '/v1/models', authorization: `Bearer ${credential}`, body });
 
   await using world = await openWorld(directory, { tenants: TENANTS, keys: KEYS, usable: KEYS, sessions: TOKENS });
   const keyFrames = join(directory, 'keys.bin');
   writeFrames(
     keyFrames,
     Array.from({ length: KEYS }, (_, i) => chat(keyText(i))),
+  );
+  const mixedFrames = join(directory, 'mixed.bin');
+  writeFrames(
+    mixedFrames,
+    Array.from({ length: KEYS }, (_, i) => (i % 10 === 0 ? denied(keyText(i)) : chat(keyText(i)))),
   );
   const tokenFrames = join(directory, 'tokens.bin');
   writeFrames(tokenFrames, (await world.tokens(TOKENS)).map(chat));
@@ -56,6 +64,7 @@ export async function gate(): Promise<void> {
     { name: 'empty raw-buffer handler', address: floorAddress, frames: keyFrames },
     { name: 'Postern, API key', address: postern.grpc, frames: keyFrames },
     { name: 'Postern, access token', address: postern.grpc, frames: tokenFrames },
+    { name: 'Postern, API key, 1 in 10 denied', address: postern.grpc, frames: mixedFrames },
   ].map((subject) => ({ ...subject, figures: { throughput: [], alone: [] } as Figures }));
 
   for (const { address, frames } of subjects) runLoad(load, address, frames, { calls: 2 * CALLS, warm: KEYS });
@@ -81,18 +90,20 @@ export async function gate(): Promise<void> {
       refused: figures.throughput.concat(figures.alone).reduce((sum, { codes, failed }) => sum + failed + refusedOf(codes), 0),
     };
   });
-  const [, key, token] = subjects;
-  const tokenToKey = median(
-    (token?.figures.throughput ?? []).map((result, i) => result.per_s / (key?.figures.throughput[i]?.per_s ?? Number.NaN)),
-  );
+  const [, key, token, mixed] = subjects;
+  const toKey = (subject: typeof key): number =>
+    median(
+      (subject?.figures.throughput ?? []).map((result, i) => result.per_s / (key?.figures.throughput[i]?.per_s ?? Number.NaN)),
+    );
+  const [tokenToKey, mixedToKey] = [toKey(token), toKey(mixed)];
   printTable(
     `The gate: ${KEYS} keys, ${TENANTS} tenants, 5 policies each; medians of ${ROUNDS} rounds, ratios round by round`,
     rows,
   );
   console.log(
-    `\nAccess token to API key: ${tokenToKey.toFixed(2)}. Resident memory: ${memory(pid).now} MB (peak ${memory(pid).peak} MB).`,
+    `\nAccess token to API key: ${tokenToKey.toFixed(2)}. 1 in 10 denied to API key: ${mixedToKey.toFixed(2)} (goal: 0.97). Resident memory: ${memory(pid).now} MB (peak ${memory(pid).peak} MB).`,
   );
-  writeResult('gate', { rows, tokenToKey, memoryMb: memory(pid), rounds: ROUNDS, subjects });
+  writeResult('gate', { rows, tokenToKey, mixedToKey, memoryMb: memory(pid), rounds: ROUNDS, subjects });
   await postern.stop();
   await floor.stop();
 }

@@ -1,14 +1,18 @@
 /**
  * Processor time of one warm check, from the bytes of Envoy's message to the bytes of the answer, without the network: an API key, ten
- * headers, a chat body of 1 KB, five policies.
+ * headers, a chat body of 1 KB, five policies. The same with one denial in ten, and without the record of recent decisions.
  *
  * node bench/micro/gate.ts [keys] [tenants] [rounds]; with --cpu-prof it shows where the time goes.
  */
 
 import { hash } from 'node:crypto';
 import { buildRouteTable } from '../../src/decision/routes.ts';
-import { createGate } from '../../src/extauthz/gate.ts';
+import { createGate, type Gate } from '../../src/extauthz/gate.ts';
 import { Live } from '../../src/live/live.ts';
+import { CheckMeter } from '../../src/telemetry/check-meter.ts';
+import { checkObserver } from '../../src/telemetry/check-observer.ts';
+import { DecisionLog } from '../../src/telemetry/decision-log.ts';
+import { DecisionTally } from '../../src/telemetry/decision-tally.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 import { chatBody, encodeFrame } from '../frames.ts';
 import { keyText } from '../population.ts';
@@ -30,42 +34,71 @@ const live = new Live({
   maxStalenessMs: 300_000,
   monotonicMs: () => performance.now(),
 });
-const gate = createGate({
-  routes: built.table,
-  resolver: live,
-  observer: createTelemetry({ level: 'warn' }).observer,
-  trustedHops: 0,
-  forwardCredential: false,
+const telemetry = createTelemetry({ level: 'warn' });
+const common = { routes: built.table, resolver: live, trustedHops: 0, forwardCredential: false };
+const gate = createGate({ ...common, observer: telemetry.observer });
+const unrecorded = createGate({
+  ...common,
+  observer: checkObserver(
+    new CheckMeter(),
+    new DecisionTally({ now: Date.now }),
+    new DecisionLog({ write: () => undefined, monotonicMs: () => performance.now() }),
+    { offer: () => undefined },
+  ),
 });
 
 const body = chatBody('llama-3-8b');
 /** A stride that shares no factor with the number of keys, so that neighbours in time are not neighbours in memory. */
 const STRIDE = 7919;
-const frames = numbers.map((index) =>
-  encodeFrame({
-    method: 'POST',
-    path: '/v1/chat/completions',
-    authorization: `Bearer ${keyText((index * STRIDE) % KEYS)}`,
-    body,
-  }),
+const credentialOf = (index: number): string => `Bearer ${keyText((index * STRIDE) % KEYS)}`;
+const allowed = numbers.map((index) =>
+  encodeFrame({ method: 'POST', path: '/v1/chat/completions', authorization: credentialOf(index), body }),
+);
+/** No key may write models. */
+const mixed = allowed.map((frame, index) =>
+  index % 10 === 0 ? encodeFrame({ method: 'POST', path: '/v1/models', authorization: credentialOf(index), body }) : frame,
 );
 
 let answered = 0;
-for (const frame of frames) answered = (await gate(frame)).length;
-for (const frame of frames) if (gate(frame) instanceof Promise) throw new Error('a warm check had to wait');
-console.log(`${KEYS} keys, ${TENANTS} tenants; request ${frames[0]?.length} bytes, answer ${answered} bytes`);
+for (const frame of allowed) answered = (await gate(frame)).length;
+for (const frame of allowed) if (gate(frame) instanceof Promise) throw new Error('a warm check had to wait');
+console.log(`${KEYS} keys, ${TENANTS} tenants; request ${allowed[0]?.length} bytes, answer ${answered} bytes`);
 
-const costs: number[] = [];
-for (let round = 0, next = 0; round < ROUNDS; round++) {
-  const from = process.cpuUsage();
+/** One second of the gate under load: how often a writer takes what was recorded. */
+const CHECKS_PER_TAKE = 10_000;
+
+function costOf(check: Gate, frames: readonly Buffer[], from: number): number {
+  const began = process.cpuUsage();
   for (let i = 0; i < CHECKS_PER_ROUND; i++) {
-    const frame = frames[next];
-    if (frame !== undefined) gate(frame);
-    next = next + 1 === frames.length ? 0 : next + 1;
+    const frame = frames[(from + i) % frames.length];
+    if (frame !== undefined) check(frame);
+    if (check === gate && i % CHECKS_PER_TAKE === 0) JSON.stringify(telemetry.recent.take());
   }
-  const { user, system } = process.cpuUsage(from);
-  costs.push((user + system) / CHECKS_PER_ROUND);
+  const { user, system } = process.cpuUsage(began);
+  return (user + system) / CHECKS_PER_ROUND;
 }
-costs.sort((left, right) => left - right);
-const shown = (at: number): string => (costs[Math.floor(at * (costs.length - 1))] ?? Number.NaN).toFixed(2);
-console.log(`microseconds of processor time per check: best ${shown(0)}, median ${shown(0.5)}, worst ${shown(1)}`);
+
+const subjects = [
+  { name: 'all allowed', check: gate, frames: allowed },
+  { name: '1 in 10 denied', check: gate, frames: mixed },
+  { name: 'all allowed, not recorded', check: unrecorded, frames: allowed },
+  { name: '1 in 10 denied, not recorded', check: unrecorded, frames: mixed },
+].map((subject) => ({ ...subject, costs: [] as number[] }));
+for (const { check, frames } of subjects) costOf(check, frames, 0);
+for (let round = 0; round < ROUNDS; round++) {
+  for (const { check, frames, costs } of subjects) costs.push(costOf(check, frames, round * CHECKS_PER_ROUND));
+}
+
+const at = (values: readonly number[], share: number): number =>
+  values.toSorted((left, right) => left - right)[Math.floor(share * (values.length - 1))] ?? Number.NaN;
+const first = subjects[0]?.costs ?? [];
+for (const { name, costs } of subjects) {
+  const [best, median, worst] = [0, 0.5, 1].map((share) => at(costs, share).toFixed(2));
+  const speed = at(
+    costs.map((cost, i) => (first[i] ?? Number.NaN) / cost),
+    0.5,
+  ).toFixed(3);
+  console.log(
+    `${name}: microseconds of processor time per check: best ${best}, median ${median}, worst ${worst}; speed ${speed} of the first`,
+  );
+}
