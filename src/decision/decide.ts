@@ -142,7 +142,7 @@ function conclude(match: Matched, asked: Question, body: BodyFacts | undefined, 
   const largest = metered?.largestLimit;
   if (largest !== undefined && tenantLimit !== undefined && largest > tenantLimit) {
     const detail = `The request asks for ${largest} tokens; the tenant allows ${tenantLimit} a request.`;
-    return { ...deny('max_tokens_exceeded', detail, line, principal), param: 'max_tokens' };
+    return { ...deny('max_tokens_exceeded', detail, line, principal), param: 'max_tokens', askedTokens: largest };
   }
   const smallest = metered?.smallestLimit;
   const modelNamed = line.model !== 'body' || body?.model !== undefined || names(match.resources, 'models');
@@ -179,11 +179,16 @@ function judgePrincipal(
   if (named.kind === 'deny') return deny(named.code, named.detail, line, principal);
   const { effective } = snapshot;
   if (effective === undefined || effective.id !== named.id) return deny('tenant_mismatch', OTHER_TENANT, line, principal);
-  if (own.status !== 'active' || effective.status !== 'active') return deny('tenant_suspended', SUSPENDED, line, principal);
+  const tenant = effective.id;
+  if (own.status !== 'active' || effective.status !== 'active') {
+    return { ...deny('tenant_suspended', SUSPENDED, line, principal), tenant };
+  }
 
   const body = line.readsBody ? readBody(input, line.readsPrompts) : undefined;
   if (body?.kind === 'problem') {
-    return { ...deny(body.code, body.detail, line, principal), ...(body.param === undefined ? {} : { param: body.param }) };
+    const { code, detail, param } = body;
+    const known = { tenant, resources: match.resources, ...(param === undefined ? {} : { param }) };
+    return { ...deny(code, detail, line, principal), ...known };
   }
   const resources = resourcesOf(match, body, effective);
   const { clientAddress } = input;
@@ -191,7 +196,8 @@ function judgePrincipal(
   const { global } = snapshot;
   const asked = question({ principal, permissions, resources, own, effective, bound: true, global, clientAddress, nowMs });
   if (trace !== undefined) trace.question = asked;
-  return refused(asked, line, trace) ?? conclude(match, asked, body, effective);
+  const decision = refused(asked, line, trace) ?? conclude(match, asked, body, effective);
+  return decision.kind === 'deny' ? { ...decision, tenant, resources } : decision;
 }
 
 /** `decide`, which also notes on the way what an explanation shows. */

@@ -141,6 +141,12 @@ export interface Deny {
   /** What was known when it was denied, for logs and counters. */
   readonly route?: RouteLine;
   readonly principal?: Principal;
+  /** The effective tenant; set from step 10 on. */
+  readonly tenant?: TenantId;
+  /** Resources of the request that were known: those of the path at step 11, all of them from step 12 on. */
+  readonly resources?: readonly Resource[];
+  /** The largest token limit of the body, for step 15. */
+  readonly askedTokens?: number;
 }
 
 export type Decision = Allow | PublicAllow | Deny;

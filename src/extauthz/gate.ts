@@ -70,6 +70,7 @@ const UNAVAILABLE: Denial = Object.freeze({
   code: 'unavailable',
   detail: 'The request could not be decided now. Try again shortly.',
 });
+const NO_REQUEST = Object.freeze({ input: undefined, clientRequestId: undefined });
 /** For when not even an answer can be written. */
 const LAST_RESORT = denialAnswer(UNAVAILABLE, 'req_00000000000000000000000000');
 
@@ -208,11 +209,12 @@ export function createGate(parts: GateParts): Gate {
       }
       case 'refused': {
         const { kind: _refused, ...refusal } = admission;
-        const { route, principal } = allow;
+        const { route, principal, resources } = allow;
+        const { code, detail } = refusal;
         return deny(
           attempt,
           { ...refusal, route, principal },
-          { kind: 'deny', code: refusal.code, detail: refusal.detail, route, principal },
+          { kind: 'deny', code, detail, route, principal, tenant: allow.tenant.id, resources },
         );
       }
       default:
@@ -265,9 +267,10 @@ export function createGate(parts: GateParts): Gate {
   function report(attempt: Attempt | undefined, code: Outcome['code'], decision: Decision | undefined, error: unknown): void {
     if (attempt === undefined) return;
     try {
-      const { requestId, request } = attempt;
+      const { requestId, startedAtMs, request } = attempt;
       const tookMs = monotonicMs() - attempt.cameAtMs;
-      observer.observe({ code, requestId, clientRequestId: request?.clientRequestId, decision, error, tookMs });
+      const { input, clientRequestId } = request ?? NO_REQUEST;
+      observer.observe({ code, requestId, startedAtMs, input, clientRequestId, decision, error, tookMs });
     } catch {
       // An observer's failure is no reason to change an answer, and there is nobody else to tell.
     }

@@ -1,6 +1,6 @@
 /** What the gate asks of other rooms. `src/server` wires them. */
 
-import type { Allow, Decision, HeaderValue, Identity, Snapshot } from '../decision/model.ts';
+import type { Allow, CheckInput, Decision, HeaderValue, Identity, Snapshot } from '../decision/model.ts';
 import type { CredentialForm } from '../domain/credential.ts';
 import type { RequestId } from '../domain/ids.ts';
 import type { FinishedRequest } from './access-log/entry.ts';
@@ -81,6 +81,10 @@ export interface FinishedListener {
 export interface Outcome {
   readonly code: 'allow' | 'public' | DenialCode;
   readonly requestId: RequestId;
+  /** When the check began, in milliseconds since the epoch. */
+  readonly startedAtMs: number;
+  /** The request, with its credential and body: an observer must not keep it. Undefined if the check could not be read. */
+  readonly input: CheckInput | undefined;
   /** Envoy's `x-request-id`; undefined when the message did not carry one. */
   readonly clientRequestId: string | undefined;
   /** Undefined when it did not come to a decision: a malformed message or a fault. */

@@ -11,6 +11,7 @@ import { startExtAuthz } from '../extauthz/server.ts';
 import { readiness } from '../http/health.ts';
 import { notingUses } from '../live/noting.ts';
 import { DecisionCounts } from '../store/decision-counts.ts';
+import { RecentDecisionWriter } from '../store/recent-decisions.ts';
 import { keyUses } from './key-uses.ts';
 import { startLimits } from './limits.ts';
 import { joinLive } from './live-rooms.ts';
@@ -63,6 +64,14 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
     },
   });
   starting.defer(() => counts.stop());
+  const recent = new RecentDecisionWriter({
+    db: store.db,
+    source: telemetry.recent,
+    onError: (error) => {
+      telemetry.log.warn({ part: 'recent decisions', err: error }, 'recent decisions could not be written to the database');
+    },
+  });
+  starting.defer(() => recent.stop());
   const limits = await startLimits(wiring, rooms, starting);
 
   const gate = createGate({

@@ -1,20 +1,27 @@
-/** Joins counting and logging for the gate: one call per check, after the answer was made. */
+/** Counts, logs and records for the gate: one call per check, after the answer was made. */
 
 import type { CheckMeter } from './check-meter.ts';
 import { type CheckOutcome, routeOf } from './check-outcome.ts';
 import type { DecisionLog } from './decision-log.ts';
 import type { DecisionTally } from './decision-tally.ts';
+import type { RecentDecisions } from './recent-decisions.ts';
 
 export interface CheckObserver {
   observe(outcome: CheckOutcome): void;
 }
 
-export function checkObserver(meter: CheckMeter, tally: DecisionTally, decisions: DecisionLog): CheckObserver {
+export function checkObserver(
+  meter: CheckMeter,
+  tally: DecisionTally,
+  decisions: DecisionLog,
+  recent: Pick<RecentDecisions, 'offer'>,
+): CheckObserver {
   return {
     observe: (outcome) => {
       meter.record(outcome.code, routeOf(outcome.decision), outcome.tookMs);
       tally.count(outcome);
       decisions.offer(outcome);
+      recent.offer(outcome);
     },
   };
 }

@@ -1,6 +1,6 @@
 /** What telemetry is told of one check. The gate's outcome has this shape. */
 
-import type { Decision, RouteLine } from '../decision/model.ts';
+import type { CheckInput, Decision, RouteLine } from '../decision/model.ts';
 import type { ErrorCode } from '../domain/errors.ts';
 
 export type CheckCode = 'allow' | 'public' | ErrorCode;
@@ -8,6 +8,10 @@ export type CheckCode = 'allow' | 'public' | ErrorCode;
 export interface CheckOutcome {
   readonly code: CheckCode;
   readonly requestId: string;
+  /** Milliseconds since the epoch. */
+  readonly startedAtMs: number;
+  /** The request, with its credential and body: a listener must not keep it. Undefined if the check could not be read. */
+  readonly input: CheckInput | undefined;
   /** Envoy's `x-request-id`, if any. */
   readonly clientRequestId: string | undefined;
   /** Undefined when it did not come to one. */
@@ -27,4 +31,19 @@ export function outcomeKind(code: string): OutcomeKind {
 
 export function routeOf(decision: Decision | undefined): RouteLine | undefined {
   return decision === undefined || decision.kind === 'public' ? undefined : decision.route;
+}
+
+/** Returns the tenant that a decision belongs to: the effective tenant if it is known, else the principal's. Empty if neither is known. */
+export function tenantOf(decision: Decision | undefined): string {
+  switch (decision?.kind) {
+    case 'allow':
+      return decision.tenant.id;
+    case 'deny':
+      return decision.tenant ?? decision.principal?.tenantId ?? '';
+    case 'public':
+    case undefined:
+      return '';
+    default:
+      return decision satisfies never;
+  }
 }

@@ -3,8 +3,8 @@
  * adds one to a number. The counters are bounded: a decision that would need one more is not counted here, and that is counted.
  */
 
-import type { Decision, RouteLine } from '../decision/model.ts';
-import { type CheckCode, type CheckOutcome, routeOf } from './check-outcome.ts';
+import type { RouteLine } from '../decision/model.ts';
+import { type CheckCode, type CheckOutcome, routeOf, tenantOf } from './check-outcome.ts';
 
 /** How often something was decided in one minute. */
 export interface DecisionCount {
@@ -109,20 +109,5 @@ export class DecisionTally {
     }
     this.#tenants = new Map();
     this.#minute = minute;
-  }
-}
-
-/** Whom it was decided for, also where a limit then refused it; of a denial, who asked. */
-function tenantOf(decision: Decision | undefined): string {
-  switch (decision?.kind) {
-    case 'allow':
-      return decision.tenant.id;
-    case 'deny':
-      return decision.principal?.tenantId ?? '';
-    case 'public':
-    case undefined:
-      return '';
-    default:
-      return decision satisfies never;
   }
 }

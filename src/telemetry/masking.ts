@@ -24,6 +24,15 @@ const SECRET_FORMS: readonly (readonly [RegExp, string])[] = [
 export function maskLine(line: string): string {
   const members: unknown = JSON.parse(line);
   const text = `${JSON.stringify(maskValue(members, 0))}\n`;
+  return maskText(text);
+}
+
+/** Matches every text with a secret of one of the forms above, and few others: one search instead of four for most texts. */
+const HINT = /p(?:sk|rt|st)_|eyJ|:\/\/|\$argon2/;
+
+/** Returns the text with everything that has the form of a secret replaced. */
+export function maskText(text: string): string {
+  if (!HINT.test(text)) return text;
   return SECRET_FORMS.reduce((masked, [form, replacement]) => masked.replace(form, replacement), text);
 }
 

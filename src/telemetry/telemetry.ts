@@ -9,6 +9,7 @@ import { type CallStats, type TlsReload, tlsReloads, watchCalls } from './grpc-m
 import { type Log, type LogOptions, startLogging } from './log.ts';
 import { type AccessLogStats, type MeteringStats, watchAccessLog, watchMetering } from './metering-metrics.ts';
 import { type LoginOutcome, Metrics } from './metrics.ts';
+import { RecentDecisions } from './recent-decisions.ts';
 
 /** What the change feed reports. */
 export interface FeedReports {
@@ -44,6 +45,8 @@ export interface Telemetry {
   readonly observer: CheckObserver;
   /** What the gate decided, until somebody keeps it. */
   readonly tally: DecisionTally;
+  /** Denials and a sample of allows of the gate, until a writer takes them. */
+  readonly recent: RecentDecisions;
   readonly feedEvents: FeedReports;
   readonly login: (outcome: LoginOutcome) => void;
   /** Counts an API request whose client went away before it was complete. */
@@ -82,9 +85,17 @@ export function createTelemetry(options: LogOptions): Telemetry {
   });
   let now = Date.now;
   const tally = new DecisionTally({ now: () => now() });
+  const recent = new RecentDecisions();
   metrics.counter(
     { name: 'postern_decision_counts_dropped_total', help: 'Decisions that /v1/iam/decisions does not show: no room.' },
     () => tally.dropped,
+  );
+  metrics.counter(
+    {
+      name: 'postern_recent_denials_dropped_total',
+      help: 'Denials that /v1/iam/decisions/recent does not show: over the rate of their tenant, or not written.',
+    },
+    () => recent.dropped,
   );
   metrics.counters(
     {
@@ -97,8 +108,9 @@ export function createTelemetry(options: LogOptions): Telemetry {
   metrics.counter({ name: 'postern_log_dropped_total', help: 'Log lines that standard output did not take in time.' }, dropped);
   return {
     log,
-    observer: checkObserver(metrics.checks, tally, decisions),
+    observer: checkObserver(metrics.checks, tally, decisions, recent),
     tally,
+    recent,
     feedEvents: feedReports(log.child({ part: 'change feed' }), metrics),
     login: (outcome) => metrics.login(outcome),
     abortedUpload: () => metrics.abortedUpload(),

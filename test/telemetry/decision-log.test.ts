@@ -6,10 +6,13 @@ import type { CheckCode, CheckOutcome } from '../../src/telemetry/check-outcome.
 import { DecisionLog, type DecisionLogParts } from '../../src/telemetry/decision-log.ts';
 import { DecisionTally } from '../../src/telemetry/decision-tally.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
+import { RecentDecisions } from '../../src/telemetry/recent-decisions.ts';
 
 const outcome = (code: CheckCode, extra: Partial<CheckOutcome> = {}): CheckOutcome => ({
   code,
   requestId: 'req_1',
+  startedAtMs: 0,
+  input: undefined,
   clientRequestId: undefined,
   decision: undefined,
   error: undefined,
@@ -135,6 +138,8 @@ describe('the decision log', () => {
     log.offer(
       outcome('invalid_credential', {
         decision: route === undefined ? decision : { ...decision, route },
+        startedAtMs: 0,
+        input: undefined,
         clientRequestId: 'y'.repeat(1000),
       }),
     );
@@ -152,7 +157,7 @@ describe('the decision log', () => {
 describe('metrics', () => {
   it('count every check by outcome and code, by route, and by how long it took', async () => {
     const metrics = new Metrics();
-    const observer = checkObserver(metrics.checks, new DecisionTally({ now: () => 0 }), logOf().log);
+    const observer = checkObserver(metrics.checks, new DecisionTally({ now: () => 0 }), logOf().log, new RecentDecisions());
     const [route] = BUILTIN_ROUTES;
     const denied = { kind: 'deny', code: 'insufficient_permission', detail: 'x' } as const;
     for (const tookMs of [0.02, 0.02, 0.7, 1e6, 0]) {

@@ -34,6 +34,8 @@ describe('telemetry of a server', () => {
     telemetry.observer.observe({
       code: 'allow',
       requestId: 'req_1',
+      startedAtMs: 0,
+      input: undefined,
       clientRequestId: undefined,
       decision: undefined,
       error: undefined,
@@ -121,6 +123,8 @@ describe('telemetry of a server', () => {
     telemetry.observer.observe({
       code: 'unavailable',
       requestId: 'req_1',
+      startedAtMs: 0,
+      input: undefined,
       clientRequestId: 'abc',
       decision: undefined,
       error: new Fault('the store is down'),

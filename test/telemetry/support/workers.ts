@@ -31,6 +31,8 @@ if (cluster.isPrimary) {
   telemetry.observer.observe({
     code: 'allow',
     requestId: 'req_1',
+    startedAtMs: 0,
+    input: undefined,
     clientRequestId: undefined,
     decision: undefined,
     error: undefined,

@@ -1,0 +1,147 @@
+/**
+ * One decision as it is recorded: what the decision read, without body, query and credential. Client texts are bounded when they are
+ * taken, so that no long request stays in memory, and masked when they are written.
+ */
+
+import { type Principal, REPEATED, type Resource } from '../decision/model.ts';
+import { withoutQuery } from '../decision/paths.ts';
+import { type CheckCode, type CheckOutcome, tenantOf } from './check-outcome.ts';
+import { maskText } from './masking.ts';
+
+/** A recorded decision as a row of the table `recent_decisions`. */
+export interface RecentDecisionRow {
+  readonly request_id: string;
+  /** RFC 3339. */
+  readonly time: string;
+  /** Empty if no tenant is known. */
+  readonly tenant_id: string;
+  readonly outcome: 'allow' | 'deny';
+  readonly code: CheckCode;
+  /** Other decisions of the tenant and outcome were not recorded at that time. */
+  readonly sampled: boolean;
+  readonly principal_type: Principal['kind'] | null;
+  readonly principal_id: string | null;
+  readonly method: string | null;
+  readonly path: string | null;
+  readonly route: string | null;
+  readonly permission: string | null;
+  readonly resources: readonly string[];
+  readonly client_ip: string | null;
+  readonly policy: string | null;
+  readonly detail: string;
+  readonly facts: RecordedFacts;
+}
+
+/** Facts that only the explanation needs. */
+export interface RecordedFacts {
+  /** X-Tenant-ID; null if it was absent, empty if it came more than once. */
+  readonly tenant: string | null;
+  /** The request asked for an upgrade of the connection. */
+  readonly upgrade: boolean;
+  /** Why the credential proved no principal. */
+  readonly reason: string | null;
+  /** The largest token limit of the body, for `max_tokens_exceeded`. */
+  readonly asked_tokens: number | null;
+  /** A text was cut or masked, or resources were left out: the decision cannot be made again from the record. */
+  readonly altered: boolean;
+}
+
+/** A decision that waits to be written. */
+export interface TakenDecision extends Omit<RecentDecisionRow, 'sampled' | 'time' | 'resources' | 'route'> {
+  readonly startedAtMs: number;
+  readonly route: { readonly method: string; readonly template: string } | undefined;
+  readonly resources: readonly Resource[];
+  /** An upper bound of the memory that it takes. */
+  readonly bytes: number;
+}
+
+const MAX_METHOD = 32;
+const MAX_PATH = 1024;
+const MAX_RESOURCES = 16;
+const MAX_DETAIL = 512;
+const MAX_TENANT = 128;
+const MAX_ADDRESS = 64;
+/** Room behind a bound in which the end of a secret is still recognized before the text is cut. */
+const MASKING_ROOM = 1024;
+/** Of the members of fixed size. */
+const BASE_BYTES = 512;
+const NO_RESOURCES: readonly Resource[] = [];
+
+/** Returns what is recorded of a check. For the path of every check: it copies no text that is within its bound. */
+export function takeDecision(outcome: CheckOutcome, kind: 'allow' | 'deny'): TakenDecision {
+  const { decision, input } = outcome;
+  const known = decision === undefined || decision.kind === 'public' ? undefined : decision;
+  const denial = decision?.kind === 'deny' ? decision : undefined;
+  const path = input === undefined ? null : taken(withoutQuery(input.path), MAX_PATH);
+  const resources = known?.resources ?? NO_RESOURCES;
+  const some = resources.length > MAX_RESOURCES ? resources.slice(0, MAX_RESOURCES) : resources;
+  const detail = taken(denial?.detail ?? '', MAX_DETAIL);
+  return {
+    request_id: outcome.requestId,
+    startedAtMs: outcome.startedAtMs,
+    tenant_id: tenantOf(decision),
+    outcome: kind,
+    code: outcome.code,
+    principal_type: known?.principal?.kind ?? null,
+    principal_id: known?.principal?.id ?? null,
+    method: input === undefined ? null : taken(input.method, MAX_METHOD),
+    path,
+    route: known?.route,
+    permission: known?.route?.permissions[0].text ?? null,
+    resources: some,
+    client_ip: input?.clientAddress === undefined ? null : taken(input.clientAddress, MAX_ADDRESS),
+    policy: denial?.policy ?? null,
+    detail,
+    facts: {
+      tenant: input?.tenant === REPEATED ? '' : input?.tenant === undefined ? null : taken(input.tenant, MAX_TENANT),
+      upgrade: input?.upgrade !== undefined,
+      reason: denial?.reason ?? null,
+      asked_tokens: denial?.askedTokens ?? null,
+      altered: some !== resources,
+    },
+    bytes: BASE_BYTES + 2 * ((path?.length ?? 0) + detail.length + bytesOf(some)),
+  };
+}
+
+/** Returns the row of a taken decision: its texts masked, cut, and such as PostgreSQL stores. */
+export function rowOf(taken: TakenDecision, sampled: boolean): RecentDecisionRow {
+  const { startedAtMs, route, resources, bytes: _bytes, ...same } = taken;
+  let altered = same.facts.altered;
+  const shown = (text: string, max: number): string => {
+    const stored = storable(maskText(text)).slice(0, max);
+    if (stored !== text) altered = true;
+    return stored.toWellFormed();
+  };
+  const method = same.method === null ? null : shown(same.method, MAX_METHOD);
+  const path = same.path === null ? null : shown(same.path, MAX_PATH);
+  const names = resources.map(({ kind, name }) => shown(`${kind}/${name ?? ''}`, MAX_PATH));
+  const tenant = same.facts.tenant === null ? null : shown(same.facts.tenant, MAX_TENANT);
+  const address = same.client_ip === null ? null : shown(same.client_ip, MAX_ADDRESS);
+  return {
+    ...same,
+    time: new Date(startedAtMs).toISOString(),
+    sampled,
+    method,
+    path,
+    route: route === undefined ? null : `${route.method} ${route.template}`,
+    resources: names,
+    client_ip: address,
+    detail: storable(maskText(same.detail)).slice(0, MAX_DETAIL).toWellFormed(),
+    facts: { ...same.facts, tenant, altered },
+  };
+}
+
+/** A copy of the beginning of a long text, because a slice would keep all of it in memory. */
+function taken(text: string, max: number): string {
+  return text.length <= max + MASKING_ROOM ? text : Buffer.from(text.slice(0, max + MASKING_ROOM)).toString();
+}
+
+function bytesOf(resources: readonly Resource[]): number {
+  let bytes = 0;
+  for (const { name } of resources) bytes += 32 + (name?.length ?? 0);
+  return bytes;
+}
+
+function storable(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\uFFFD');
+}

@@ -1,0 +1,172 @@
+/** Recorded decisions on their way into the database, and the bounds of what is kept there. */
+
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Fault } from '../../src/domain/errors.ts';
+import { parseId } from '../../src/domain/ids.ts';
+import type { Statement } from '../../src/store/pool.ts';
+import {
+  fairCap,
+  findRecent,
+  type GroupSize,
+  listRecent,
+  pruneExcessRecent,
+  pruneOldRecent,
+  RECENT_BOUNDS,
+  RECENT_HOURS,
+} from '../../src/store/queries/recent-decisions.ts';
+import { RecentDecisionWriter } from '../../src/store/recent-decisions.ts';
+import type { RecentDecisionRow } from '../../src/telemetry/recent-decision.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { decisionRow, storeDecisions } from '../support/recorded-decisions.ts';
+
+const NOON = Date.UTC(2026, 5, 1, 12);
+const EVERY = { kind: 'every' } as const;
+
+let fresh: FreshDatabase;
+beforeAll(async () => {
+  fresh = await freshDatabase();
+});
+beforeEach(async () => {
+  await fresh.db.query({ text: 'truncate recent_decisions' });
+});
+afterAll(() => fresh.close());
+
+async function storedIds(): Promise<readonly string[]> {
+  const rows = await fresh.db.query({ text: 'select request_id from recent_decisions order by request_id desc' });
+  return rows.map((row) => String(row['request_id']));
+}
+
+describe('the writer', () => {
+  function writing(rows: readonly (readonly RecentDecisionRow[])[], query: (statement: Statement) => Promise<readonly object[]>) {
+    const batches = [...rows];
+    const lost: RecentDecisionRow[] = [];
+    const errors: Error[] = [];
+    const writer = new RecentDecisionWriter({
+      db: { query: async (statement) => (await query(statement)).map((row) => ({ ...row })) },
+      source: { take: () => batches.shift() ?? [], lost: (dropped) => lost.push(...dropped) },
+      flushIntervalMs: 3_600_000,
+      onError: (error) => errors.push(error),
+    });
+    return { writer, lost, errors };
+  }
+
+  test('writes a batch again after the database was away, also if it had arrived, and each decision once', async () => {
+    const state = { away: true, arrives: false };
+    const [first, second] = [decisionRow(), decisionRow()];
+    const { writer, lost, errors } = writing([[first], [second]], async (statement) => {
+      if (state.arrives || !state.away) await fresh.db.query(statement);
+      if (state.away) throw new Fault('away');
+      return [];
+    });
+    await writer.flush();
+    state.arrives = true;
+    await writer.flush();
+    state.away = false;
+    await writer.flush();
+    await writer.stop();
+    expect(await storedIds()).toEqual(idsOf([first, second]));
+    expect([lost, errors.length]).toEqual([[], 1]);
+  });
+
+  test('drops and counts a batch that the database rejects, and goes on with the next', async () => {
+    const bad = { ...decisionRow(), detail: 'not storable: \0' };
+    const good = decisionRow();
+    const { writer, lost, errors } = writing([[bad], [good]], (statement) => fresh.db.query(statement));
+    await writer.flush();
+    await writer.stop();
+    expect(await storedIds()).toEqual([good.request_id]);
+    expect([lost, errors.length]).toEqual([[bad], 1]);
+  });
+});
+
+/** Ids are in the order of time, by code unit. */
+const newest = (ids: readonly string[]) => ids.toSorted((left, right) => (left < right ? 1 : -1));
+const idsOf = (rows: readonly RecentDecisionRow[]) => newest(rows.map((row) => row.request_id));
+
+describe('what is kept', () => {
+  const key = (row: RecentDecisionRow) => `${row.tenant_id} ${row.outcome}`;
+
+  /** The rule in the simplest words: the largest number of each group that fits, newest first. */
+  function naivelyKept(rows: readonly RecentDecisionRow[], perGroup: number, total: number): readonly string[] {
+    const groups = Array.from(Map.groupBy(rows, key).values(), idsOf);
+    for (let cap = perGroup; ; cap--) {
+      const kept = groups.flatMap((group) => group.slice(0, cap));
+      if (kept.length <= total) return newest(kept);
+    }
+  }
+
+  test('is the newest of each tenant and outcome, and the largest groups shrink first when there are too many in all', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(
+          fc.record({
+            tenant_id: fc.constantFrom('', 'acme', 'globex', 'initech'),
+            outcome: fc.constantFrom('allow' as const, 'deny' as const),
+            atMs: fc.integer({ min: NOON, max: NOON + 50 }),
+          }),
+          { maxLength: 80 },
+        ),
+        fc.integer({ min: 1, max: 12 }),
+        fc.integer({ min: 0, max: 60 }),
+        fc.constantFrom(1, 7, 100),
+        async (specs, perGroup, total, batch) => {
+          await fresh.db.query({ text: 'truncate recent_decisions' });
+          const rows = specs.map((spec) => decisionRow(spec));
+          await storeDecisions(fresh.db, rows);
+          const removed: number[] = [];
+          do {
+            removed.push(await pruneExcessRecent(fresh.db.knex, { perGroup, total }, batch));
+          } while (removed.at(-1) !== 0);
+          expect(Math.max(...removed)).toBeLessThanOrEqual(batch);
+          const kept = new Set(await storedIds());
+          const fewest = naivelyKept(rows, perGroup, total);
+          // A cap leaves a rest of the total unused; upkeep ends as soon as everything fits, so of small batches more rows stay.
+          if (batch >= rows.length) expect([...kept]).toEqual(fewest);
+          for (const id of fewest) expect(kept).toContain(id);
+          expect(kept.size).toBeLessThanOrEqual(total);
+          for (const group of Map.groupBy(rows, key).values()) {
+            const newestFirst = idsOf(group);
+            const count = newestFirst.filter((id) => kept.has(id)).length;
+            expect(count).toBeLessThanOrEqual(perGroup);
+            expect(newestFirst.slice(0, count).every((id) => kept.has(id))).toBe(true);
+          }
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  test('never exceeds the bounds, and a group within the cap loses nothing', () => {
+    const sizes = fc.uniqueArray(
+      fc.record({ rows: fc.integer({ min: 1, max: 5000 }), groups: fc.integer({ min: 1, max: 400 }) }),
+      { maxLength: 30, selector: ({ rows }) => rows },
+    );
+    const keptBy = (cap: number, all: readonly GroupSize[]) =>
+      all.reduce((sum, { rows, groups }) => sum + Math.min(rows, cap) * groups, 0);
+    fc.assert(
+      fc.property(sizes, (all) => {
+        const cap = fairCap(all, RECENT_BOUNDS);
+        expect(cap).toBeLessThanOrEqual(RECENT_BOUNDS.perGroup);
+        expect(keptBy(cap, all)).toBeLessThanOrEqual(RECENT_BOUNDS.total);
+        if (cap < RECENT_BOUNDS.perGroup) expect(keptBy(cap + 1, all)).toBeGreaterThan(RECENT_BOUNDS.total);
+      }),
+    );
+  });
+
+  test('is of the last 24 hours, both in what is read and in what upkeep leaves', async () => {
+    const rows = [0, 1, RECENT_HOURS - 1, RECENT_HOURS + 1, 100].map((hours) => decisionRow({ atMs: NOON - hours * 3_600_000 }));
+    await storeDecisions(fresh.db, rows);
+    const young = rows.slice(0, 3).map((row) => row.request_id);
+    const listed = await listRecent(fresh.db.knex, EVERY, {}, { after: undefined, take: 100 }, NOON);
+    expect(listed.map((row) => row.request_id)).toEqual(young);
+    const oldId = parseId('req', rows[3]?.request_id ?? '');
+    expect(oldId && (await findRecent(fresh.db.knex, EVERY, oldId, NOON))).toBeUndefined();
+    expect([
+      await pruneOldRecent(fresh.db.knex, NOON, 1),
+      await pruneOldRecent(fresh.db.knex, NOON, 5),
+      await pruneOldRecent(fresh.db.knex, NOON, 5),
+    ]).toEqual([1, 1, 0]);
+    expect(await storedIds()).toEqual(young);
+  });
+});

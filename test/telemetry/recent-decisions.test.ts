@@ -1,0 +1,173 @@
+/** What the gate records of its decisions until a writer takes them. */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { REPEATED } from '../../src/decision/model.ts';
+import { BUILTIN_ROUTES } from '../../src/decision/routes.ts';
+import type { CheckOutcome } from '../../src/telemetry/check-outcome.ts';
+import { RecentDecisions } from '../../src/telemetry/recent-decisions.ts';
+import { checkInput } from '../support/world.ts';
+import { allowed, denied } from './support/decisions.ts';
+
+const INPUT = checkInput({ path: '/v1/models?key=1', clientAddress: '192.0.2.1' });
+const [LINE] = BUILTIN_ROUTES;
+if (LINE === undefined) throw new Error('there are no routes');
+
+let made = 0;
+function outcomeOf(tenant: string | undefined, kind: 'allow' | 'deny', more: Partial<CheckOutcome> = {}): CheckOutcome {
+  const decision = kind === 'allow' ? allowed(tenant ?? '', LINE ?? never()) : denied('denied_by_policy', tenant, LINE);
+  return {
+    code: kind === 'allow' ? 'allow' : 'denied_by_policy',
+    requestId: `req_${made++}`,
+    startedAtMs: 0,
+    input: INPUT,
+    clientRequestId: undefined,
+    decision,
+    error: undefined,
+    tookMs: 1,
+    ...more,
+  };
+}
+
+function never(): never {
+  throw new Error('there are no routes');
+}
+
+const deny = (tenant: string | undefined) => outcomeOf(tenant, 'deny');
+const allow = (tenant: string) => outcomeOf(tenant, 'allow');
+
+describe('recent decisions', () => {
+  test('of each tenant and outcome are a sample of at most its budget, taken once, and marked when others are missing', () => {
+    const step = fc.oneof(
+      {
+        weight: 6,
+        arbitrary: fc.record({ tenant: fc.constantFrom('a', 'b', undefined), count: fc.integer({ min: 1, max: 60 }) }),
+      },
+      { weight: 2, arbitrary: fc.record({ allowed: fc.constantFrom('a', 'b'), count: fc.integer({ min: 1, max: 12 }) }) },
+      { weight: 2, arbitrary: fc.constant('take' as const) },
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const recent = new RecentDecisions();
+        // The naive twin: a token bucket of each tenant and outcome, and everything that was offered since the last call.
+        const credits = new Map<string, number>();
+        const offered = new Map<string, string[]>();
+        let dropped = 0;
+        const note = (group: string, outcome: CheckOutcome) => {
+          offered.set(group, [...(offered.get(group) ?? []), outcome.requestId]);
+          recent.offer(outcome);
+        };
+        for (const one of [...steps, 'take' as const]) {
+          if (one === 'take') {
+            const rows = Map.groupBy(recent.take(), (row) => `${row.outcome} ${row.tenant_id}`);
+            for (const group of new Set([...credits.keys(), ...offered.keys()])) {
+              const [burst, refill] = group.startsWith('deny') ? [32, 4] : [4, 0.1];
+              const credit = credits.get(group) ?? burst;
+              const ids = offered.get(group) ?? [];
+              const taken = rows.get(group) ?? [];
+              expect([group, taken.length]).toEqual([group, Math.min(ids.length, Math.floor(credit))]);
+              expect(new Set(taken.map((row) => row.request_id)).size).toBe(taken.length);
+              for (const row of taken) {
+                expect(ids).toContain(row.request_id);
+                expect(row.sampled).toBe(taken.length < ids.length);
+              }
+              if (group.startsWith('deny')) dropped += ids.length - taken.length;
+              credits.set(group, Math.min(burst, credit - taken.length + refill));
+            }
+            offered.clear();
+          } else if ('allowed' in one) {
+            for (let i = 0; i < one.count; i++) note(`allow ${one.allowed}`, allow(one.allowed));
+          } else {
+            for (let i = 0; i < one.count; i++) note(`deny ${one.tenant ?? ''}`, deny(one.tenant));
+          }
+        }
+        expect(recent.dropped).toBe(dropped);
+        expect(recent.take()).toEqual([]);
+      }),
+    );
+  });
+
+  test('of one interval have the same chance each to be recorded', () => {
+    const counts = new Array<number>(128).fill(0);
+    for (let round = 0; round < 500; round++) {
+      const recent = new RecentDecisions();
+      const first = made;
+      for (let i = 0; i < counts.length; i++) recent.offer(deny('a'));
+      for (const row of recent.take()) {
+        const at = Number(row.request_id.slice(4)) - first;
+        counts[at] = (counts[at] ?? 0) + 1;
+      }
+    }
+    // 500 rounds with a chance of 1 in 4: the standard deviation is 9.7.
+    for (const count of counts) expect(Math.abs(count - 125)).toBeLessThan(60);
+  });
+
+  test('of tenants share one batch in turns, so that a tenant with few of them is in it beside those with many', () => {
+    const recent = new RecentDecisions({ maxRows: 64 });
+    for (let i = 0; i < 1000; i++) for (const tenant of ['a', 'b', 'c', undefined]) recent.offer(deny(tenant));
+    recent.offer(deny('quiet'));
+    const rows = Map.groupBy(recent.take(), (row) => row.tenant_id);
+    expect(rows.get('quiet')).toMatchObject([{ sampled: false }]);
+    const others = ['a', 'b', 'c', ''].map((tenant) => rows.get(tenant)?.length ?? 0);
+    expect(others.reduce((sum, count) => sum + count)).toBe(63);
+    for (const count of others) expect(count).toBeGreaterThanOrEqual(15);
+  });
+
+  test('of a flood are bounded in memory and in tenants, and those without a place are counted', () => {
+    const recent = new RecentDecisions({ maxBytes: 20_000, maxTenants: 50 });
+    const input = { ...INPUT, path: `/v1/${'x'.repeat(60_000)}` };
+    for (let i = 0; i < 100; i++) recent.offer(outcomeOf(`tenant-${i}`, 'deny', { input }));
+    const rows = recent.take();
+    expect(rows.length).toBeGreaterThan(0);
+    expect(rows.length).toBeLessThan(6);
+    expect(recent.dropped).toBe(100 - rows.length);
+    for (const row of rows) expect(row.path).toHaveLength(1024);
+  });
+
+  test('are neither faults nor requests to public paths', () => {
+    const recent = new RecentDecisions();
+    recent.offer(outcomeOf('a', 'deny', { code: 'unavailable', decision: undefined }));
+    recent.offer(outcomeOf('a', 'deny', { code: 'public', decision: { kind: 'public' } }));
+    expect(recent.take()).toEqual([]);
+  });
+});
+
+describe('a recorded decision', () => {
+  const recorded = (more: Partial<CheckOutcome>) => {
+    const recent = new RecentDecisions();
+    recent.offer(outcomeOf('acme', 'deny', more));
+    return recent.take()[0];
+  };
+
+  test('has the path without its query, and nothing of body and credential', () => {
+    const input = {
+      ...INPUT,
+      path: '/v1/models?q=hidden',
+      authorization: 'Bearer hidden',
+      body: Buffer.from('{"model":"hidden"}'),
+    };
+    const row = recorded({ input });
+    expect(row).toMatchObject({ path: '/v1/models', facts: { altered: false } });
+    expect(JSON.stringify(row)).not.toContain('hidden');
+  });
+
+  test.each([
+    ['/v1/models/psk_0123456789abcdefghijklmnopqrstuvABCDEF', '/v1/models/psk_***'],
+    ['/v1/eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ1c3IifQ.c2lnbmF0dXJl/x', '/v1/eyJ***/x'],
+    [`/v1/${'x'.repeat(1000)}/psk_0123456789abcdefghijklmnopqrstuvABCDEF`, `/v1/${'x'.repeat(1000)}/psk_***`],
+    ['/v1/\0\ud800', '/v1/\ufffd\ufffd'],
+  ])('has no secret and nothing that PostgreSQL does not store in its path, and says that it was altered: %j', (path, shown) => {
+    expect(recorded({ input: { ...INPUT, path } })).toMatchObject({ path: shown, facts: { altered: true } });
+  });
+
+  test('tells a repeated tenant header from none', () => {
+    expect(recorded({ input: { ...INPUT, tenant: REPEATED } })?.facts.tenant).toBe('');
+    expect(recorded({ input: { ...INPUT, tenant: undefined } })?.facts.tenant).toBeNull();
+  });
+
+  test('names at most 16 resources, and says that there were more', () => {
+    const resources = Array.from({ length: 20 }, (_, i) => ({ kind: 'collections' as const, name: `c${i}` }));
+    const row = recorded({ decision: { ...denied('resource_not_permitted', 'acme', LINE), resources } });
+    expect([row?.resources.length, row?.resources[0], row?.facts.altered]).toEqual([16, 'collections/c0', true]);
+  });
+});
