@@ -21,6 +21,8 @@ const TENANTS = '/v1/iam/tenants';
 const TENANT = '/v1/iam/tenants/{id}';
 const KEYS = '/v1/iam/api-keys';
 const KEY = '/v1/iam/api-keys/{id}';
+const RECENT = '/v1/iam/decisions/recent';
+const DECISION = '/v1/iam/decisions/recent/{request_id}';
 
 export function resourcesOf({ request, pages }: Calls) {
   return {
@@ -100,6 +102,16 @@ export function resourcesOf({ request, pages }: Calls) {
       endOthers: (options?: CallOptions) => request('DELETE', '/v1/auth/sessions', options),
     },
     audit: (query?: QueryOf<'/v1/iam/audit'>, options?: CallOptions) => pages('/v1/iam/audit', { query, ...options }),
+    decisions: {
+      /** Counts by minute, hour or day. */
+      get: (query?: QueryOf<'/v1/iam/decisions'>, options?: CallOptions) =>
+        request('GET', '/v1/iam/decisions', { query, ...options }),
+      /** Denials and a sample of allows, newest first. */
+      recent: (query?: QueryOf<typeof RECENT>, options?: CallOptions) => pages(RECENT, { query, ...options }),
+      /** The decision that a denial's request id names, with its explanation. */
+      explain: (requestId: string, query?: QueryOf<typeof DECISION>, options?: CallOptions) =>
+        request('GET', DECISION, { path: { request_id: requestId }, query, ...options }),
+    },
     usage: {
       get: (query?: QueryOf<'/v1/iam/usage'>, options?: CallOptions) => request('GET', '/v1/iam/usage', { query, ...options }),
       record: (body: BodyOf<'POST', '/v1/iam/usage/events'>, options?: CallOptions) =>
@@ -110,5 +122,7 @@ export function resourcesOf({ request, pages }: Calls) {
       pages('/v1/iam/permissions', { query, ...options }),
     explain: (body: BodyOf<'POST', '/v1/iam/explain'>, options?: CallOptions) =>
       request('POST', '/v1/iam/explain', { body, ...options }),
+    simulate: (body: BodyOf<'POST', '/v1/iam/explain/simulate'>, options?: CallOptions) =>
+      request('POST', '/v1/iam/explain/simulate', { body, ...options }),
   };
 }

@@ -203,8 +203,9 @@ export type Decisions = {
   readonly to: string;
   /** `*` for all tenants together, and for requests of whom nobody was known. */
   readonly tenant_id: string;
+  readonly interval: 'minute' | 'hour' | 'day';
   readonly total: DecisionTotals;
-  /** One row for each minute, code and route that anything was decided in, the oldest first. */
+  /** One row for each minute, hour or day with its code and route, or its outcome, the oldest first. */
   readonly data: readonly DecisionsOfMinute[];
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
@@ -212,12 +213,12 @@ export type Decisions = {
 };
 
 export type DecisionsOfMinute = {
-  /** Its start. */
+  /** The start of the minute, hour or day. */
   readonly minute: string;
   readonly outcome: 'allow' | 'deny' | 'fault';
-  /** `allow`, `public`, or the code of the error. */
-  readonly code: string;
-  /** A line of the route table; null where none was matched, or needed. */
+  /** `allow`, `public`, or the code of the error; null in groups by outcome. */
+  readonly code: string | null;
+  /** A line of the route table; null if no route was matched or needed, and in groups by outcome. */
   readonly route: string | null;
   readonly count: number;
 };
@@ -262,6 +263,98 @@ export type ExplainRequest = {
   readonly body?: string;
   /** Absent: application/json. */
   readonly content_type?: string;
+};
+
+export type ExplainedDecision = {
+  /** The request_id of the denial, and its header x-request-id. */
+  readonly request_id: string;
+  readonly time: string;
+  /** null if no tenant was known. */
+  readonly tenant_id: string | null;
+  readonly outcome: 'allow' | 'deny';
+  /** `allow`, or the code of the denial. */
+  readonly code: string;
+  /** The detail of the denial; empty for an allow. */
+  readonly detail: string;
+  readonly principal: {
+    readonly type: 'user' | 'api_key';
+    readonly id: string;
+  } | null;
+  /** null if the check could not be read. */
+  readonly method: string | null;
+  /** Without the query, at most 1,024 characters; secrets are masked. */
+  readonly path: string | null;
+  /** A line of the route table. */
+  readonly route: string | null;
+  readonly permission: string | null;
+  /** `<kind>/<name>`, at most 16. */
+  readonly resources: readonly string[];
+  readonly client_ip: string | null;
+  /** The policy that denied. */
+  readonly policy: string | null;
+  /** true: other decisions of the tenant and outcome were not recorded at that time. */
+  readonly sampled: boolean;
+  /** The request as explain and simulate take it; null if the record is not exact. */
+  readonly request: {
+    readonly subject?: string;
+    readonly tenant_id?: string;
+    readonly method: string;
+    readonly path: string;
+    readonly client_ip: string | null;
+    readonly time: string;
+    /** Not the body, but one that names the same resources. */
+    readonly body?: string;
+    readonly content_type?: string;
+  } | null;
+  readonly explanation: {
+    readonly decision: 'allow' | 'deny';
+    readonly status: number;
+    readonly code: 'allow' | 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+    readonly detail: string;
+    readonly policy: string | null;
+    readonly steps: readonly {
+      readonly line: number;
+      readonly name: string;
+      readonly outcome: 'passed' | 'denied' | 'allowed';
+      readonly detail: string;
+    }[];
+    readonly route: string | null;
+    readonly permission: string | null;
+    readonly resources: readonly string[];
+    readonly grants: readonly {
+      readonly kind: 'role' | 'owner_role' | 'scopes';
+      readonly name: string | null;
+      readonly permissions: readonly string[];
+      readonly resource_constraints: ResourceConstraints;
+      readonly outcome: 'covers' | 'no_permission' | 'no_resources';
+    }[];
+    readonly policies: readonly {
+      readonly name: string;
+      readonly effect: 'allow' | 'deny';
+      readonly global: boolean;
+      readonly matched: boolean;
+      readonly applies: boolean;
+      readonly actions: boolean;
+      readonly resources: boolean;
+      readonly conditions: readonly {
+        readonly kind: string;
+        readonly operator: string | null;
+        readonly operand: readonly string[];
+        /** What it was compared with; null when that is missing. */
+        readonly value: string | null;
+        /** Whose clock shows the value. */
+        readonly timezone: string | null;
+        readonly matched: boolean;
+        readonly missing: boolean;
+      }[];
+    }[];
+    /** The current rules decide the request as it was decided. */
+    readonly same: boolean;
+    /** How the explanation relates to the recorded decision. */
+    readonly note: string;
+  } | null;
+  /** Why there is no explanation: the check could not be read, a text was cut or masked, or the principal is gone or not visible. */
+  readonly not_explained: 'unreadable' | 'altered' | 'unknown_principal' | null;
 };
 
 export type Explanation = {
@@ -712,6 +805,47 @@ export type Problem = {
     readonly param: string | null;
     readonly code: string;
   };
+};
+
+export type RecentDecision = {
+  /** The request_id of the denial, and its header x-request-id. */
+  readonly request_id: string;
+  readonly time: string;
+  /** null if no tenant was known. */
+  readonly tenant_id: string | null;
+  readonly outcome: 'allow' | 'deny';
+  /** `allow`, or the code of the denial. */
+  readonly code: string;
+  /** The detail of the denial; empty for an allow. */
+  readonly detail: string;
+  readonly principal: {
+    readonly type: 'user' | 'api_key';
+    readonly id: string;
+  } | null;
+  /** null if the check could not be read. */
+  readonly method: string | null;
+  /** Without the query, at most 1,024 characters; secrets are masked. */
+  readonly path: string | null;
+  /** A line of the route table. */
+  readonly route: string | null;
+  readonly permission: string | null;
+  /** `<kind>/<name>`, at most 16. */
+  readonly resources: readonly string[];
+  readonly client_ip: string | null;
+  /** The policy that denied. */
+  readonly policy: string | null;
+  /** true: other decisions of the tenant and outcome were not recorded at that time. */
+  readonly sampled: boolean;
+};
+
+export type RecentDecisions = {
+  readonly object: 'list';
+  readonly data: readonly RecentDecision[];
+  readonly has_more: boolean;
+  /** The `cursor` of the next page; null on the last. */
+  readonly next_cursor: string | null;
+  /** true: a decision of this page is sampled. */
+  readonly sampled: boolean;
 };
 
 /** A browser whose refresh token travels in a cookie sends an empty object, or no body. */
@@ -1991,7 +2125,7 @@ export interface Paths {
     };
   };
   readonly '/v1/iam/decisions': {
-    /** Show how many requests were allowed and denied, by minute, code and route, for the last 3 days. */
+    /** Show how many requests were allowed and denied, by time, code and route, for the last 8 days. */
     readonly GET: {
       readonly query?: {
         /** Rows of one page; 50 unless told. */
@@ -2004,10 +2138,58 @@ export interface Paths {
         readonly from?: string | undefined;
         /** Up to then, a minute that begins then left out; now unless told. */
         readonly to?: string | undefined;
+        /** Groups rows by UTC time; default: minute. */
+        readonly interval?: 'minute' | 'hour' | 'day' | undefined;
+        /** Default: by code and route. */
+        readonly group_by?: 'outcome' | undefined;
       } | undefined;
       readonly answers: {
         /** The totals, and one page of what they are made of. */
         readonly '200': Decisions;
+      };
+    };
+  };
+  readonly '/v1/iam/decisions/recent': {
+    /** List denials and a sample of allows of the last 24 hours, newest first. At most 1,000 denials and as many allows of a tenant are kept. */
+    readonly GET: {
+      readonly query?: {
+        /** Rows of one page; 50 unless told. */
+        readonly limit?: number | undefined;
+        /** next_cursor of the page before, or of the export that stopped. */
+        readonly cursor?: string | undefined;
+        /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
+        readonly tenant_id?: string | undefined;
+        readonly outcome?: 'allow' | 'deny' | undefined;
+        /** `allow`, or the code of the denial. */
+        readonly code?: string | undefined;
+        /** The id of a user or a key. */
+        readonly principal?: string | undefined;
+        /** A line of the route table: POST /v1/chat/completions. */
+        readonly route?: string | undefined;
+        /** From then on. */
+        readonly from?: string | undefined;
+        /** Up to then, that instant left out. */
+        readonly to?: string | undefined;
+      } | undefined;
+      readonly answers: {
+        /** One page of decisions. */
+        readonly '200': RecentDecisions;
+      };
+    };
+  };
+  readonly '/v1/iam/decisions/recent/{request_id}': {
+    /** Get the recorded decision of a request, with its explanation. */
+    readonly GET: {
+      readonly path: {
+        readonly request_id: string;
+      };
+      readonly query?: {
+        /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
+        readonly tenant_id?: string | undefined;
+      } | undefined;
+      readonly answers: {
+        /** The decision, and the explanation by the rules of now. */
+        readonly '200': ExplainedDecision;
       };
     };
   };

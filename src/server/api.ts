@@ -1,11 +1,11 @@
 /**
  * The API: `/v1/auth`, `/v1/iam` and their documentation. It shares no event loop with the gate. It also runs the jobs that one process of
- * an installation suffices for: sealing the audit log and removing what logins leave behind.
+ * an installation suffices for: sealing the audit log and removing rows that are no longer needed.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuthParts } from '../admin/auth/parts.ts';
-import { startUpkeep } from '../admin/auth/upkeep.ts';
+import { RECENT_DECISIONS_UPKEEP, startUpkeep } from '../admin/auth/upkeep.ts';
 import type { Secrets } from '../config/config.ts';
 import { listening } from '../config/listening.ts';
 import { createRandomPool } from '../extauthz/random-pool.ts';
@@ -72,11 +72,11 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
     },
     directory: directoryRoom(wiring, directories),
   };
-  starting.defer(
-    startUpkeep(store.db, (error) => {
-      telemetry.log.warn({ part: 'upkeep', err: error }, 'what logins leave behind could not be taken away');
-    }),
-  );
+  const onUpkeepFault = (error: unknown): void => {
+    telemetry.log.warn({ part: 'upkeep', err: error }, 'rows that are no longer needed could not be removed');
+  };
+  starting.defer(startUpkeep(store.db, onUpkeepFault));
+  starting.defer(startUpkeep(store.db, onUpkeepFault, RECENT_DECISIONS_UPKEEP));
   const stopLookups = directoryLookups(admin, telemetry);
   if (stopLookups !== undefined) starting.defer(stopLookups);
   const sealer = auditSealer(wiring);

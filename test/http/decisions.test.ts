@@ -49,6 +49,7 @@ describe('what was decided', () => {
       from: '2026-11-21T09:00:00.000Z',
       to: '2026-11-21T10:00:00.000Z',
       tenant_id: 'acme',
+      interval: 'minute',
       total: { allow: 47, deny: 2, fault: 1 },
       data: [
         row('09:00', 'allow', 'allow', CHAT, 40),
@@ -59,6 +60,45 @@ describe('what was decided', () => {
       has_more: false,
       next_cursor: null,
     });
+  });
+
+  test('is grouped by UTC minute, hour or day, and by outcome, so that a chart of a day or a week is one page', async () => {
+    await count('acme', '22:30', 'allow', CHAT, 4);
+    await count('acme', '22:59', 'public', '', 1);
+    await count('acme', '22:59', 'no_route', '', 1);
+    const day = 'from=2026-11-21T00:00:00Z&to=2026-11-22T00:00:00Z';
+    const table = async (query: string) =>
+      rows(await ask(`${day}&${query}`)).map((row) => [
+        String(row['minute']).slice(11, 16),
+        row['outcome'],
+        row['code'],
+        row['route'],
+        row['count'],
+      ]);
+    expect(await table('interval=hour')).toEqual([
+      ['09:00', 'allow', 'allow', 'GET /v1/models', expect.any(Number)],
+      ['09:00', 'allow', 'allow', CHAT, 40],
+      ['09:00', 'deny', 'denied_by_policy', CHAT, 2],
+      ['09:00', 'fault', 'unavailable', null, 1],
+      ['10:00', 'allow', 'allow', CHAT, 1000],
+      ['22:00', 'allow', 'allow', CHAT, 4],
+      ['22:00', 'deny', 'no_route', null, 1],
+      ['22:00', 'allow', 'public', null, 1],
+    ]);
+    expect(await table('interval=day&group_by=outcome')).toEqual([
+      ['00:00', 'allow', null, null, expect.any(Number)],
+      ['00:00', 'deny', null, null, 3],
+      ['00:00', 'fault', null, null, 1],
+    ]);
+    const paged: unknown[] = [];
+    for (let cursor = ''; ; ) {
+      const reply = await ask(`${day}&interval=hour&limit=1${cursor}`);
+      paged.push(...rows(reply).map((row) => [row['minute'], row['code'], row['route']]));
+      if (reply.json['has_more'] !== true) break;
+      cursor = `&cursor=${String(reply.json['next_cursor'])}`;
+    }
+    expect(paged).toEqual(rows(await ask(`${day}&interval=hour`)).map((row) => [row['minute'], row['code'], row['route']]));
+    expect((await ask(`${day}&interval=hour`)).json['total']).toMatchObject({ deny: 3, fault: 1 });
   });
 
   test('begins with the minute that `from` is in, and ends before a minute that begins with `to`', async () => {

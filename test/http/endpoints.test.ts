@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { describedRoutes } from '../../src/http/api-routes.ts';
 import { withDescription } from '../../src/http/description.ts';
 import type { Route } from '../../src/http/route.ts';
+import { storeDecision } from '../support/recorded-decisions.ts';
 import { nowhere } from './directories.ts';
 import { type Call, column, type Harness, type Reply, startHarness, text } from './harness.ts';
 import { importedKey, usageEvent } from './isolation-probes.ts';
@@ -361,6 +362,21 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     status: 200,
     ask: () => asRoot('GET', '/v1/iam/decisions'),
     shows: () => ({ tenant_id: 'default', total: { allow: 0, deny: 0, fault: 0 }, data: [], has_more: false }),
+  },
+  listRecentDecisions: {
+    guarantee: 'recorded decisions are listed',
+    status: 200,
+    ask: async () => {
+      await storeDecision(h.db, { sampled: true });
+      return asRoot('GET', '/v1/iam/decisions/recent');
+    },
+    shows: () => ({ data: [expect.objectContaining({ code: 'no_route', path: '/v1/nothing' })], sampled: true }),
+  },
+  getRecentDecision: {
+    guarantee: 'a recorded decision is explained',
+    status: 200,
+    ask: async () => asRoot('GET', `/v1/iam/decisions/recent/${await storeDecision(h.db)}`),
+    shows: () => ({ code: 'no_route', explanation: expect.objectContaining({ code: 'no_route', same: true }) }),
   },
   recordUsage: {
     guarantee: 'events are counted',

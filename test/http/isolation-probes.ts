@@ -21,6 +21,7 @@ export type Kind =
   | 'person'
   | 'target'
   | 'request'
+  | 'decision'
   | 'event'
   | 'cursor'
   /** Names that the request gives to something new. */
@@ -47,6 +48,7 @@ const COLLECTIONS: Readonly<Record<string, Kind>> = {
   tenants: 'tenant',
   'api-keys': 'key',
   sessions: 'session',
+  recent: 'decision',
 };
 
 type Meaning = Kind | 'plain' | readonly [Kind] | 'proposed_policies' | 'proposed_roles' | 'usage_events' | 'imported_keys';
@@ -61,6 +63,7 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
   subject: 'subject',
   credential: 'credential',
   actor: 'subject',
+  principal: 'subject',
   target: 'target',
   request_id: 'request',
   cursor: 'cursor',
@@ -78,6 +81,7 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
     'locked metadata monthly_tokens_used name new_password old_password password path period permission permissions quotas rate_limit_rpm',
   ),
   ...plain('pattern resource resource_constraints resources result scopes settings status strict time to'),
+  ...plain('code interval outcome route'),
   // A directory is the platform's own, and so are the names in it.
   ...plain('directory username'),
   // An address is one user's on the whole platform, so whether it is taken can be asked; a list tells nothing of whose it is.

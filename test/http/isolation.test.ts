@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeId } from '../../src/domain/ids.ts';
 import type { Route } from '../../src/http/route.ts';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
+import { storeDecision } from '../support/recorded-decisions.ts';
 import { type Call, column, type Json, outcome, type Person, type Reply, rows, startHarness, text } from './harness.ts';
 import {
   type Cast,
@@ -63,6 +64,8 @@ async function furnish(tenant: string) {
       select $1, date_trunc('minute', now()), code, 'GET /v1/models', 1 from unnest(array['allow', 'denied_by_policy']) code`,
     values: [tenant],
   });
+  const denied = { tenant_id: tenant, principal_type: 'user', principal_id: user } as const;
+  const decisions = [await storeDecision(h.db, denied), await storeDecision(h.db, denied)];
   const { rows: sessions } = await h.db.knex.raw<{ rows: { id: string }[] }>('select id from sessions where user_id = ?', [
     admin.id,
   ]);
@@ -81,6 +84,7 @@ async function furnish(tenant: string) {
     strongKey: text(strong.json, 'key'),
     session: sessions[0]?.id ?? '',
     request: String(written.headers['x-request-id']),
+    decision: decisions[0] ?? '',
   };
 }
 
@@ -112,6 +116,7 @@ beforeAll(async () => {
     person: [pair('of globex'), pair(theirs.user, nobodys('usr'))],
     target: [user, key, role, policy, ...[user, key].map(withType('user')), ...[role].map(withType('role'))],
     request: [pair(theirs.request, nobodys('req'))],
+    decision: [pair(theirs.decision, nobodys('req'))],
     event: [pair('event-of-globex')],
     new_role: [pair('spare-role-of-globex')],
     new_policy: [pair('spare-policy-of-globex')],
@@ -123,7 +128,8 @@ beforeAll(async () => {
     .set('role', 'role-of-acme')
     .set('policy', 'policy-of-acme')
     .set('tenant', 'acme')
-    .set('session', ours.session);
+    .set('session', ours.session)
+    .set('decision', ours.decision);
   for (const route of guarded.filter(isList)) await turnPages(route, theirs.admin);
 });
 

@@ -3,13 +3,20 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { DecisionCounts, type DecisionCountsOptions } from '../../src/store/decision-counts.ts';
 import type { Statement } from '../../src/store/pool.ts';
-import { KEPT_DAYS, listDecisions, pruneDecisions } from '../../src/store/queries/decision-counts.ts';
+import {
+  joinOldMinutes,
+  KEPT_DAYS,
+  listDecisions,
+  MINUTES_KEPT_DAYS,
+  pruneDecisions,
+} from '../../src/store/queries/decision-counts.ts';
 import { type DecisionCount, DecisionTally } from '../../src/telemetry/decision-tally.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 
 const MINUTE = 60_000;
 const NOON = Date.UTC(2026, 5, 1, 12);
 const ALL = { from: new Date(0), to: new Date(NOON * 2) };
+const MINUTES = { interval: 'minute', by: 'code_and_route' } as const;
 
 let fresh: FreshDatabase;
 const started: DecisionCounts[] = [];
@@ -42,7 +49,7 @@ const some = (tenant: string, decisions: number, minuteMs = NOON): DecisionCount
 });
 
 async function stored(): Promise<readonly (readonly [minute: string, code: string, count: number])[]> {
-  const rows = await listDecisions(fresh.db.knex, { kind: 'every' }, ALL, { after: undefined, take: 1000 });
+  const rows = await listDecisions(fresh.db.knex, { kind: 'every' }, ALL, MINUTES, { after: undefined, take: 1000 });
   return rows.map(({ minute, code, count }) => [minute.toISOString(), code, count]);
 }
 
@@ -95,4 +102,23 @@ test('what is older than anybody looks back goes, a batch at a time, and nothing
   await counts.flush();
   expect([await pruneDecisions(fresh.db.knex, 2), await pruneDecisions(fresh.db.knex, 2)]).toEqual([2, 1]);
   expect((await stored()).map(([, , count]) => count)).toEqual([4]);
+});
+
+test('minutes that are three days old become rows of hours, a batch at a time, and nothing is lost', async () => {
+  const { tally, counts } = server();
+  const hour = Math.floor((Date.now() - (MINUTES_KEPT_DAYS + 1) * 86_400_000) / 3_600_000) * 3_600_000;
+  const now = Math.floor(Date.now() / MINUTE) * MINUTE;
+  tally.putBack([0, 1, 2, 59, 60].map((minutes) => some('a', 1 + minutes, hour + minutes * MINUTE)));
+  tally.putBack([some('b', 1, hour + 5 * MINUTE), some('a', 1000, now)]);
+  await counts.flush();
+  const joined: number[] = [];
+  do {
+    joined.push(await joinOldMinutes(fresh.db.knex, 3));
+  } while (joined.at(-1) !== 0);
+  expect(joined).toEqual([3, 1, 0]);
+  expect(await stored()).toEqual([
+    [new Date(hour).toISOString(), 'allow', 1 + 2 + 3 + 60 + 1],
+    [new Date(hour + 3_600_000).toISOString(), 'allow', 61],
+    [new Date(now).toISOString(), 'allow', 1000],
+  ]);
 });

@@ -1,16 +1,19 @@
 /**
  * Takes away what requests leave behind: sessions that are over with their refresh tokens, one-time tokens past their time, counted
  * failures of windows that ended, answers kept under an Idempotency-Key, ids of usage events that nobody can send again, counts of
- * decisions that nobody looks back at, digests of secrets that were rotated long ago. None of it decides anything any more; it would only grow.
+ * decisions and recorded decisions beyond their bounds, digests of secrets that were rotated long ago. None of it decides anything any more; it
+ * would only grow.
  */
 
 import type { Database } from '../../store/database.ts';
 import { prunePasswordSetups } from '../../store/queries/credentials.ts';
-import { pruneDecisions } from '../../store/queries/decision-counts.ts';
+import { joinOldMinutes, pruneDecisions } from '../../store/queries/decision-counts.ts';
 import { pruneRotatedDigests } from '../../store/queries/ended-credentials.ts';
 import { pruneAnswers } from '../../store/queries/idempotency.ts';
 import { pruneWindows } from '../../store/queries/login-failures.ts';
+import { pruneExcessRecent, pruneOldRecent, RECENT_BOUNDS } from '../../store/queries/recent-decisions.ts';
 import { pruneSessions } from '../../store/queries/sessions.ts';
+import { databaseTime } from '../../store/queries/time.ts';
 import { takesUpkeep } from '../../store/queries/upkeep.ts';
 import { pruneEvents } from '../../store/queries/usage-events.ts';
 import type { Queryable } from '../../store/queryable.ts';
@@ -24,7 +27,15 @@ const ROWS = 5_000;
 const MAX_BATCHES = 200;
 const EVERY_MS = 300_000;
 
-const CHORES: readonly ((trx: Queryable) => Promise<number>)[] = [
+/** One bounded statement or a few. Resolves with the number of rows removed; 0 ends the chore. */
+type Chore = (trx: Queryable) => Promise<number>;
+
+export interface UpkeepPlan {
+  readonly chores: readonly Chore[];
+  readonly everyMs: number;
+}
+
+const CHORES: readonly Chore[] = [
   (trx) => pruneSessions(trx, { sessions: SESSIONS, tokens: ROWS }),
   (trx) => prunePasswordSetups(trx, ROWS),
   (trx) => pruneWindows(trx, WINDOW_MS, ROWS),
@@ -32,16 +43,28 @@ const CHORES: readonly ((trx: Queryable) => Promise<number>)[] = [
   (trx) => pruneEvents(trx, ROWS),
   (trx) => pruneDecisions(trx, ROWS),
   (trx) => pruneRotatedDigests(trx, ROWS),
+  (trx) => joinOldMinutes(trx, ROWS),
 ];
+
+const USUAL: UpkeepPlan = { chores: CHORES, everyMs: EVERY_MS };
+
+/** Runs more often, because gates under a flood write hundreds of rows per second. */
+export const RECENT_DECISIONS_UPKEEP: UpkeepPlan = {
+  chores: [
+    async (trx) => pruneOldRecent(trx, (await databaseTime(trx)).date.getTime(), ROWS),
+    (trx) => pruneExcessRecent(trx, RECENT_BOUNDS, ROWS),
+  ],
+  everyMs: 10_000,
+};
 
 /**
  * One run, batch by batch in transactions of their own. Of several servers one is at it at a time.
  * @param stop no batch begins once it is aborted
  * @returns how many rows are gone
  */
-export async function tidyUp(db: Database, stop?: AbortSignal): Promise<number> {
+export async function tidyUp(db: Database, stop?: AbortSignal, chores: readonly Chore[] = CHORES): Promise<number> {
   let gone = 0;
-  for (const chore of CHORES) {
+  for (const chore of chores) {
     for (let batch = 0; batch < MAX_BATCHES && stop?.aborted !== true; batch++) {
       const removed = await transaction(db, async (trx) => ((await takesUpkeep(trx)) ? chore(trx) : 0));
       gone += removed;
@@ -52,20 +75,20 @@ export async function tidyUp(db: Database, stop?: AbortSignal): Promise<number> 
 }
 
 /**
- * A run every five minutes.
+ * Runs the chores of a plan at its interval.
  * @param onFault told of a run that failed; the next one tries again
  * @returns how to stop; it waits for a batch under way
  */
-export function startUpkeep(db: Database, onFault: (error: unknown) => void): () => Promise<void> {
+export function startUpkeep(db: Database, onFault: (error: unknown) => void, plan = USUAL): () => Promise<void> {
   const stop = new AbortController();
   let running: Promise<void> | undefined;
   const timer = setInterval(() => {
-    running ??= tidyUp(db, stop.signal)
+    running ??= tidyUp(db, stop.signal, plan.chores)
       .then(() => undefined, onFault)
       .finally(() => {
         running = undefined;
       });
-  }, EVERY_MS);
+  }, plan.everyMs);
   timer.unref();
   return async () => {
     clearInterval(timer);

@@ -5,6 +5,8 @@ import {
   type DecisionPosition,
   type DecisionRow,
   type DecisionSum,
+  type Grouping,
+  type Interval,
   listDecisions,
   type Span,
   sumDecisions,
@@ -12,19 +14,26 @@ import {
 import { type OutcomeKind, outcomeKind } from '../../telemetry/check-outcome.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { type ListQuery, paged, scopeOf } from '../list.ts';
+import { instantIn } from './instant.ts';
 
 export interface DecisionsQuery extends ListQuery {
   /** RFC 3339: from the minute that it is in. Undefined = an hour before `to`. */
   readonly from?: string;
   /** RFC 3339: up to then, a minute that begins then left out. Undefined = now. */
   readonly to?: string;
+  /** Default: minute. */
+  readonly interval?: Interval;
+  /** Default: code and route. */
+  readonly group_by?: 'outcome';
 }
 
 export interface DecisionsOfMinute {
+  /** The start of the minute, hour or day. */
   readonly minute: string;
   readonly outcome: OutcomeKind;
-  readonly code: string;
-  /** Method and path of the route table; null where none was matched, or needed. */
+  /** null in groups by outcome. */
+  readonly code: string | null;
+  /** Method and path of the route table; null if no route was matched or needed, and in groups by outcome. */
   readonly route: string | null;
   readonly count: number;
 }
@@ -34,6 +43,7 @@ export interface DecisionsResource {
   readonly to: string;
   /** `*` for all tenants together, and for those whom nobody knows. */
   readonly tenant_id: string;
+  readonly interval: Interval;
   readonly total: Readonly<Record<OutcomeKind, number>>;
   readonly data: readonly DecisionsOfMinute[];
   readonly has_more: boolean;
@@ -51,15 +61,17 @@ export async function readDecisions(
 ): Promise<DecisionsResource> {
   const { knex } = parts.db;
   const scope = scopeOf(caller);
+  const { interval = 'minute', group_by: by = 'code_and_route' } = query;
+  const grouping: Grouping = { interval, by };
   const span = spanOf(query, caller.nowMs);
   const [list, sums] = await Promise.all([
     paged<DecisionRow, DecisionsOfMinute>(
       caller,
       'decisions',
       query,
-      async ({ after, take }) => listDecisions(knex, scope, span, { after: after && positionIn(after), take }),
+      async ({ after, take }) => listDecisions(knex, scope, span, grouping, { after: after && positionIn(after), take }),
       ({ minute, code, route }) => [minute.toISOString(), `${code} ${route}`],
-      shown,
+      (row) => shown(row, grouping),
     ),
     sumDecisions(knex, scope, span),
   ]);
@@ -67,6 +79,7 @@ export async function readDecisions(
     from: span.from.toISOString(),
     to: span.to.toISOString(),
     tenant_id: caller.everyTenant ? '*' : caller.tenant,
+    interval,
     total: totalOf(sums),
     data: list.data,
     has_more: list.has_more,
@@ -75,15 +88,9 @@ export async function readDecisions(
 }
 
 function spanOf({ from, to }: DecisionsQuery, nowMs: number): Span {
-  const toMs = to === undefined ? nowMs : instant('to', to);
-  const fromMs = from === undefined ? toMs - HOUR_MS : instant('from', from);
+  const toMs = to === undefined ? nowMs : instantIn('to', to);
+  const fromMs = from === undefined ? toMs - HOUR_MS : instantIn('from', from);
   return { from: new Date(Math.floor(fromMs / MINUTE_MS) * MINUTE_MS), to: new Date(toMs) };
-}
-
-function instant(param: 'from' | 'to', text: string): number {
-  const ms = Date.parse(text);
-  if (Number.isNaN(ms)) throw new Refusal('invalid_parameter', `${param} is no instant.`, { param });
-  return ms;
 }
 
 const MINUTE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:00\.000Z$/;
@@ -96,8 +103,14 @@ function positionIn([minute = '', what]: readonly string[]): DecisionPosition {
   return { minute: new Date(minute), what };
 }
 
-function shown({ minute, code, route, count }: DecisionRow): DecisionsOfMinute {
-  return { minute: minute.toISOString(), outcome: outcomeKind(code), code, route: route === '' ? null : route, count };
+function shown({ minute, code, route, count }: DecisionRow, { by }: Grouping): DecisionsOfMinute {
+  return {
+    minute: minute.toISOString(),
+    outcome: outcomeKind(code),
+    code: by === 'outcome' ? null : code,
+    route: route === '' ? null : route,
+    count,
+  };
 }
 
 function totalOf(sums: readonly DecisionSum[]): DecisionsResource['total'] {

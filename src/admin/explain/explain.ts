@@ -5,6 +5,7 @@ import type { ExplainedLimit } from '../../decision/explain-steps.ts';
 import type { Snapshot } from '../../decision/model.ts';
 import { matchRoute } from '../../decision/routes.ts';
 import { isAuthorized } from '../authorize.ts';
+import type { Caller } from '../caller.ts';
 import { limitCheck } from './limits.ts';
 import { type Asked, type Asker, type ExplainParts, type ExplainRequest, resolveQuestion } from './question.ts';
 
@@ -17,12 +18,19 @@ import { type Asked, type Asker, type ExplainParts, type ExplainRequest, resolve
 export async function explainRequest(parts: ExplainParts, asker: Asker, request: ExplainRequest): Promise<Explanation> {
   const explained = await explainer(parts, await resolveQuestion(parts, asker, request));
   const explanation = explained((snapshot) => snapshot);
-  if (asker.kind === 'operator' || isAuthorized(asker.caller, 'admin:policies')) return explanation;
-  const ofOneself = { ...explanation, policies: explanation.policies.filter(({ matched }) => matched) };
-  return isAuthorized(asker.caller, 'usage:read') ? ofOneself : { ...ofOneself, limits: explanation.limits.map(withoutUsage) };
+  return asker.kind === 'operator' ? explanation : shownTo(asker.caller, explanation);
 }
 
-/** Hides the usage of the whole tenant from a caller that may read neither policies nor usage. The caller's request is compared all the same. */
+/**
+ * Tells a caller that may not read policies of those that decide the request, and of no other: not which exist, nor for which roles. A caller
+ * that may read neither policies nor usage is not told the usage of the whole tenant; its request is compared with it all the same.
+ */
+export function shownTo<T extends Explanation>(caller: Caller, explanation: T): T {
+  if (isAuthorized(caller, 'admin:policies')) return explanation;
+  const told = { ...explanation, policies: explanation.policies.filter(({ matched }) => matched) };
+  return isAuthorized(caller, 'usage:read') ? told : { ...told, limits: explanation.limits.map(withoutUsage) };
+}
+
 function withoutUsage(limit: ExplainedLimit): ExplainedLimit {
   return limit.of === 'api_key' ? limit : { ...limit, used: null, reserved: null, remaining: null };
 }

@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import type { AdminParts } from '../../admin/caller.ts';
 import { readDecisions } from '../../admin/decisions/read.ts';
-import { KEPT_DAYS } from '../../store/queries/decision-counts.ts';
+import { INTERVALS, type Interval, KEPT_DAYS } from '../../store/queries/decision-counts.ts';
 import { component, shows } from '../answers.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { nullable } from '../validation.ts';
@@ -17,6 +17,12 @@ const filters = Type.Object(
     ...tenantFilter,
     from: instant('From the minute that it is in; an hour before `to` unless told.'),
     to: instant('Up to then, a minute that begins then left out; now unless told.'),
+    interval: Type.Optional(
+      Type.Unsafe<Interval>({ type: 'string', enum: [...INTERVALS], description: 'Groups rows by UTC time; default: minute.' }),
+    ),
+    group_by: Type.Optional(
+      Type.Unsafe<'outcome'>({ type: 'string', enum: ['outcome'], description: 'Default: by code and route.' }),
+    ),
   },
   closed,
 );
@@ -29,6 +35,7 @@ const Decisions = component(
     from: Type.String({ format: 'date-time' }),
     to: Type.String({ format: 'date-time' }),
     tenant_id: Type.String({ description: '`*` for all tenants together, and for requests of whom nobody was known.' }),
+    interval: oneOf(...INTERVALS),
     total: component(
       'DecisionTotals',
       Type.Object({
@@ -41,19 +48,28 @@ const Decisions = component(
       component(
         'DecisionsOfMinute',
         Type.Object({
-          minute: Type.String({ format: 'date-time', description: 'Its start.', examples: ['2026-11-21T09:00:00.000Z'] }),
+          minute: Type.String({
+            format: 'date-time',
+            description: 'The start of the minute, hour or day.',
+            examples: ['2026-11-21T09:00:00.000Z'],
+          }),
           outcome: oneOf('allow', 'deny', 'fault'),
-          code: Type.String({ description: '`allow`, `public`, or the code of the error.', examples: ['denied_by_policy'] }),
+          code: nullable(
+            Type.String({
+              description: '`allow`, `public`, or the code of the error; null in groups by outcome.',
+              examples: ['denied_by_policy'],
+            }),
+          ),
           route: nullable(
             Type.String({
-              description: 'A line of the route table; null where none was matched, or needed.',
+              description: 'A line of the route table; null if no route was matched or needed, and in groups by outcome.',
               examples: ['POST /v1/chat/completions'],
             }),
           ),
           count,
         }),
       ),
-      { description: 'One row for each minute, code and route that anything was decided in, the oldest first.' },
+      { description: 'One row for each minute, hour or day with its code and route, or its outcome, the oldest first.' },
     ),
     has_more: Type.Boolean(),
     next_cursor: nullable(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),
@@ -66,7 +82,7 @@ export function decisionRoutes(parts: AdminParts): readonly Route[] {
       method: 'GET',
       path: '/v1/iam/decisions',
       operationId: 'getDecisions',
-      summary: `Show how many requests were allowed and denied, by minute, code and route, for the last ${KEPT_DAYS} days.`,
+      summary: `Show how many requests were allowed and denied, by time, code and route, for the last ${KEPT_DAYS} days.`,
       permission: 'usage:read',
       body: NOTHING,
       query: filters,

@@ -13,6 +13,7 @@ import { directoryRoutes } from './directory.ts';
 import { explainRoutes } from './explain.ts';
 import { permissionRoutes } from './permissions.ts';
 import { policyRoutes } from './policies.ts';
+import { recentDecisionRoutes } from './recent-decisions.ts';
 import { roleRoutes } from './roles.ts';
 import { tenantRoutes } from './tenants.ts';
 import { usageRoutes } from './usage.ts';
@@ -30,6 +31,7 @@ export function iamRoutes(parts: IamParts): readonly Route[] {
     ...auditRoutes(parts),
     ...usageRoutes(parts),
     ...decisionRoutes(parts),
+    ...recentDecisionRoutes(parts),
     ...explainRoutes(parts),
     ...directoryRoutes(parts),
   ]);

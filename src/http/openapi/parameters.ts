@@ -77,6 +77,7 @@ const NAMED: Readonly<Record<string, Json>> = {
   users: id('usr'),
   'api-keys': id('key'),
   sessions: id('ses'),
+  recent: id('req'),
   tenants: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$', examples: ['acme'] },
   roles: { type: 'string', pattern: NAME, examples: ['developer'] },
   policies: { type: 'string', pattern: NAME, examples: ['office-hours'] },

@@ -9,14 +9,25 @@ export interface Span {
   readonly to: Date;
 }
 
+/** Times that rows are grouped by, in UTC. */
+export const INTERVALS = ['minute', 'hour', 'day'] as const;
+export type Interval = (typeof INTERVALS)[number];
+
+export interface Grouping {
+  readonly interval: Interval;
+  /** `outcome` groups codes and routes by their outcome. */
+  readonly by: 'code_and_route' | 'outcome';
+}
+
 export interface DecisionSum {
   readonly code: string;
   readonly count: number;
 }
 
 export interface DecisionRow extends DecisionSum {
+  /** The start of the minute, hour or day. */
   readonly minute: Date;
-  /** Empty where none was matched. */
+  /** Empty if no route matched, and in groups by outcome, whose code is one of the outcome's. */
   readonly route: string;
 }
 
@@ -27,25 +38,35 @@ export interface DecisionPosition {
   readonly what: string;
 }
 
-/** Long enough to look back over a weekend. */
-export const KEPT_DAYS = 3;
+/** A chart of seven whole days, in any time zone. */
+export const KEPT_DAYS = 8;
+/** Older rows are joined to rows of whole hours, so a busy week does not cost eight days of minutes. */
+export const MINUTES_KEPT_DAYS = 3;
 
 const WHAT = `code || ' ' || route`;
+/** One code for each outcome: `outcomeKind` reads the outcome from it. */
+const CODE_OF_OUTCOME = `case when code in ('allow', 'public') then 'allow' when code = 'unavailable' then code else 'deny' end`;
 const COUNT = 'cast(sum(decisions) as bigint) as count';
 const inSpan = (scope: TenantScope): string => `minute >= :from and minute < :to and ${scopeCondition(scope, 'tenant_id')}`;
 
-/** In the order of minutes, then of code and route. */
+/** Lists groups in the order of time, then of code and route. */
 export async function listDecisions(
   q: Queryable,
   scope: TenantScope,
   span: Span,
+  { interval, by }: Grouping,
   page: { readonly after: DecisionPosition | undefined; readonly take: number },
 ): Promise<readonly DecisionRow[]> {
   const { after, take } = page;
-  const following = after === undefined ? '' : `and (minute, ${WHAT}) > (:minute, :what)`;
+  const following = after === undefined ? '' : `where (minute, ${WHAT}) > (:minute, :what)`;
+  const start = interval === 'minute' ? 'minute' : `date_trunc('${interval}', minute, 'UTC')`;
+  const what = by === 'outcome' ? `${CODE_OF_OUTCOME} as code, '' as route` : 'code, route';
+  // Rows before the position's interval are of earlier groups.
+  const begun = after === undefined ? '' : 'and decision_counts.minute >= :minute';
   const { rows } = await q.raw<{ rows: DecisionRow[] }>(
-    `select minute, code, route, ${COUNT} from decision_counts where ${inSpan(scope)} ${following}
-     group by minute, code, route order by minute, ${WHAT} limit :take`,
+    `select minute, code, route, ${COUNT} from (
+       select ${start} as minute, ${what}, decisions from decision_counts where ${inSpan(scope)} ${begun}) as started
+     ${following} group by minute, code, route order by minute, ${WHAT} limit :take`,
     { ...scopeBinding(scope), ...span, ...after, take },
   );
   return rows;
@@ -67,4 +88,25 @@ export async function pruneDecisions(q: Queryable, batch: number): Promise<numbe
     { batch },
   );
   return rowCount;
+}
+
+/** Joins old rows to the row of their hour. Returns how many rows it joined, at most `batch`. */
+export async function joinOldMinutes(q: Queryable, batch: number): Promise<number> {
+  const { rows } = await q.raw<{ rows: { joined: number }[] }>(
+    `with joined as (
+       delete from decision_counts where ctid = any(array(
+         select ctid from decision_counts
+         where minute < clock_timestamp() - interval '${MINUTES_KEPT_DAYS} days' and minute <> date_trunc('hour', minute, 'UTC')
+         order by minute limit :batch))
+       returning tenant_id, date_trunc('hour', minute, 'UTC') as hour, code, route, decisions
+     ), written as (
+       insert into decision_counts (tenant_id, minute, code, route, decisions)
+       select tenant_id, hour, code, route, sum(decisions) from joined
+       group by tenant_id, hour, code, route order by tenant_id, hour, code, route
+       on conflict (tenant_id, minute, code, route) do update set decisions = decision_counts.decisions + excluded.decisions
+     )
+     select count(*)::int as joined from joined`,
+    { batch },
+  );
+  return rows[0]?.joined ?? 0;
 }

@@ -1,0 +1,131 @@
+/** Recorded decisions: /v1/iam/decisions/recent. */
+
+import { Type } from 'typebox';
+import { listRecentPage } from '../../admin/decisions/recent.ts';
+import type { ExplainParts } from '../../admin/explain/question.ts';
+import { readRecent } from '../../admin/explain/recorded.ts';
+import { RECENT_BOUNDS, RECENT_HOURS } from '../../store/queries/recent-decisions.ts';
+import { component, shows } from '../answers.ts';
+import { callerRoute, NOTHING, type Route } from '../route.ts';
+import { nullable } from '../validation.ts';
+import { Explanation, listOf } from './resources.ts';
+import { closed, oneOf, page, tenantFilter } from './schemas.ts';
+
+const RECENT = '/v1/iam/decisions/recent';
+
+const instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
+const filterText = (maxLength: number, description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength, description }));
+
+const filters = Type.Object(
+  {
+    ...page,
+    ...tenantFilter,
+    outcome: Type.Optional(oneOf('allow', 'deny')),
+    code: filterText(64, '`allow`, or the code of the denial.'),
+    principal: filterText(64, 'The id of a user or a key.'),
+    route: filterText(1100, 'A line of the route table: POST /v1/chat/completions.'),
+    from: instant('From then on.'),
+    to: instant('Up to then, that instant left out.'),
+  },
+  closed,
+);
+
+const text = Type.String();
+const perhapsText = nullable(Type.String());
+
+const decision = {
+  request_id: Type.String({ description: 'The request_id of the denial, and its header x-request-id.', examples: ['req_…'] }),
+  time: Type.String({ format: 'date-time' }),
+  tenant_id: nullable(Type.String({ description: 'null if no tenant was known.' })),
+  outcome: oneOf('allow', 'deny'),
+  code: Type.String({ description: '`allow`, or the code of the denial.', examples: ['denied_by_policy'] }),
+  detail: Type.String({ description: 'The detail of the denial; empty for an allow.' }),
+  principal: nullable(Type.Object({ type: oneOf('user', 'api_key'), id: text })),
+  method: nullable(Type.String({ description: 'null if the check could not be read.' })),
+  path: nullable(Type.String({ description: 'Without the query, at most 1,024 characters; secrets are masked.' })),
+  route: nullable(Type.String({ description: 'A line of the route table.', examples: ['POST /v1/chat/completions'] })),
+  permission: perhapsText,
+  resources: Type.Array(text, { description: '`<kind>/<name>`, at most 16.' }),
+  client_ip: perhapsText,
+  policy: nullable(Type.String({ description: 'The policy that denied.' })),
+  sampled: Type.Boolean({
+    description: 'true: other decisions of the tenant and outcome were not recorded at that time.',
+  }),
+};
+
+const RecentDecision = component('RecentDecision', Type.Object(decision));
+
+const RecentDecisions = component(
+  'RecentDecisions',
+  Type.Object({
+    ...listOf(RecentDecision).properties,
+    sampled: Type.Boolean({ description: 'true: a decision of this page is sampled.' }),
+  }),
+);
+
+const ExplainedDecision = component(
+  'ExplainedDecision',
+  Type.Object({
+    ...decision,
+    request: nullable(
+      Type.Object(
+        {
+          subject: Type.Optional(text),
+          tenant_id: Type.Optional(text),
+          method: text,
+          path: text,
+          client_ip: perhapsText,
+          time: Type.String({ format: 'date-time' }),
+          body: Type.Optional(Type.String({ description: 'Not the body, but one that names the same resources.' })),
+          content_type: Type.Optional(text),
+        },
+        { description: 'The request as explain and simulate take it; null if the record is not exact.' },
+      ),
+    ),
+    explanation: nullable(
+      Type.Object({
+        ...Explanation.properties,
+        same: Type.Boolean({ description: 'The current rules decide the request as it was decided.' }),
+        note: Type.String({ description: 'How the explanation relates to the recorded decision.' }),
+      }),
+    ),
+    not_explained: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      enum: ['unreadable', 'altered', 'unknown_principal', null],
+      description:
+        'Why there is no explanation: the check could not be read, a text was cut or masked, or the principal is gone or not visible.',
+    }),
+  }),
+);
+
+const BOUNDS = `At most ${RECENT_BOUNDS.perGroup.toLocaleString('en-US')} denials and as many allows of a tenant are kept.`;
+
+export function recentDecisionRoutes(parts: ExplainParts): readonly Route[] {
+  return [
+    callerRoute({
+      method: 'GET',
+      path: RECENT,
+      operationId: 'listRecentDecisions',
+      summary: `List denials and a sample of allows of the last ${RECENT_HOURS} hours, newest first. ${BOUNDS}`,
+      permission: 'audit:read',
+      body: NOTHING,
+      query: filters,
+      answers: shows('One page of decisions.', RecentDecisions),
+      refusals: [],
+      handler: async ({ caller, query }) => ({ status: 200, body: await listRecentPage(parts, caller, query) }),
+    }),
+    callerRoute({
+      method: 'GET',
+      path: `${RECENT}/:request_id`,
+      operationId: 'getRecentDecision',
+      summary: 'Get the recorded decision of a request, with its explanation.',
+      permission: 'audit:read',
+      body: NOTHING,
+      query: Type.Object({ ...tenantFilter }, closed),
+      answers: shows('The decision, and the explanation by the rules of now.', ExplainedDecision),
+      refusals: ['not_found'],
+      handler: async ({ caller, param }) => ({ status: 200, body: await readRecent(parts, caller, param('request_id')) }),
+    }),
+  ];
+}
