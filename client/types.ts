@@ -315,8 +315,17 @@ export type ExplainedDecision = {
     readonly steps: readonly {
       readonly line: number;
       readonly name: string;
-      readonly outcome: 'passed' | 'denied' | 'allowed';
+      /** `not_evaluated`: an earlier step ended the decision. */
+      readonly outcome: 'passed' | 'denied' | 'allowed' | 'not_evaluated';
       readonly detail: string;
+      /** Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user. */
+      readonly reason?: 'revoked' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
+      /** Of step 8, if it denies: the key of the credential. */
+      readonly key_id?: string | null;
+      /** Of step 8, if it denies: the key's owner, or the user that the token names. */
+      readonly user_id?: string | null;
+      /** Of step 8, if it denies: since when. */
+      readonly time?: string | null;
     }[];
     readonly route: string | null;
     readonly permission: string | null;
@@ -347,6 +356,27 @@ export type ExplainedDecision = {
         readonly matched: boolean;
         readonly missing: boolean;
       }[];
+    }[];
+    /** The limits of steps 15 to 17; empty if an earlier step ended the decision. Nothing is counted. */
+    readonly limits: readonly {
+      readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | 'monthly_tokens' | 'max_collections';
+      readonly of: 'tenant' | 'api_key';
+      /** The step that checks it: 15, 16 or 17. */
+      readonly line: number;
+      /** false: this request does not count toward it. */
+      readonly applies: boolean;
+      /** null = none. */
+      readonly limit: number | null;
+      /** As the database knows it now; of a rate, what was handed out to all gates. */
+      readonly used: number | null;
+      /** Of tokens and collections: the part of `remaining` that is set aside. */
+      readonly reserved: number | null;
+      /** limit less used. */
+      readonly remaining: number | null;
+      readonly resets_at: string | null;
+      /** What this request takes: one request, the tokens that it may spend, one collection; of step 15 the largest limit that it names. */
+      readonly needed: number | null;
+      readonly exceeded: boolean;
     }[];
     /** The current rules decide the request as it was decided. */
     readonly same: boolean;
@@ -844,6 +874,10 @@ export type RecentDecisions = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
+  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  readonly total?: number;
+  /** In place of `total` if the list has more rows than that. */
+  readonly total_exceeds?: 10000;
   /** true: a decision of this page is sampled. */
   readonly sampled: boolean;
 };

@@ -138,7 +138,10 @@ describe('a denial through Envoy', () => {
       explanation: { code: 'insufficient_quota', status: 429, same: true },
     });
     const { steps } = Object(decision['explanation']);
-    expect(steps.at(-1)).toMatchObject({ line: 17, outcome: 'denied' });
+    expect(steps.slice(-2)).toMatchObject([
+      { line: 17, outcome: 'denied' },
+      { line: 18, outcome: 'not_evaluated' },
+    ]);
   });
 
   it.each([

@@ -55,7 +55,13 @@ export async function readRecent(parts: ExplainParts, caller: Caller, requestId:
   if (resolution === undefined) return { ...shown, request, explanation: null, not_explained: 'unknown_principal' };
   const input = inputOf(row, method, path, body);
   // Without the state of the limits: that of then is not kept, and that of now did not decide.
-  const explanation = explain(matchRoute(parts.routes, input), input, resolution.identity, resolution.snapshot, row.time.getTime());
+  const explanation = explain(
+    matchRoute(parts.routes, input),
+    input,
+    resolution.identity,
+    resolution.snapshot,
+    row.time.getTime(),
+  );
   return { ...shown, request, explanation: shownTo(caller, asRecorded(row, explanation)), not_explained: null };
 }
 
@@ -167,7 +173,16 @@ function asRecorded(row: StoredDecision, explanation: Explanation): RecordedExpl
   if (explanation.code === 'allow' && (code === 'rate_limit_exceeded' || code === 'insufficient_quota')) {
     const ending = { line: LIMIT_STEPS[code], outcome: 'denied', code, status: ERRORS[code].status, detail } as const;
     const { status } = ending;
-    return { ...explanation, decision: 'deny', status, code, detail, steps: stepsOf(ending, undefined), same: true, note: LIMITS_NOTE };
+    return {
+      ...explanation,
+      decision: 'deny',
+      status,
+      code,
+      detail,
+      steps: stepsOf(ending, undefined),
+      same: true,
+      note: LIMITS_NOTE,
+    };
   }
   const same = explanation.code === code && explanation.policy === row.policy;
   // Only the record knows what was wrong with a body.
