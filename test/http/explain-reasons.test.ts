@@ -1,10 +1,10 @@
 /** Step 8 of an explanation: why a credential proves no principal, and to whom the server says so. */
 
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tidyUp } from '../../src/admin/auth/upkeep.ts';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
-import { type Harness, type Json, outcome, type Person, startHarness, text } from './harness.ts';
+import { type Harness, type Json, outcome, type Person, rows, startHarness, text } from './harness.ts';
 
 let h: Harness;
 let boss: Person;
@@ -91,8 +91,8 @@ describe('to a caller that may manage the key or the user, step 8 says why', () 
     await h.db.knex.raw(`update rotated_key_digests set stopped_at = now() - interval '31 days' where key_id = ?`, [key.id]);
     expect(await reasonOf({ credential: key.secret })).toMatchObject(UNKNOWN);
     await tidyUp(h.db);
-    const { rows } = await h.db.knex.raw<{ rows: unknown[] }>('select from rotated_key_digests where key_id = ?', [key.id]);
-    expect(rows).toHaveLength(0);
+    const { rows: kept } = await h.db.knex.raw<{ rows: unknown[] }>('select from rotated_key_digests where key_id = ?', [key.id]);
+    expect(kept).toHaveLength(0);
   });
 
   test('a secret was rotated, also if its key was revoked afterwards', async () => {
@@ -103,6 +103,31 @@ describe('to a caller that may manage the key or the user, step 8 says why', () 
     expect(await reasonOf({ credential: key.secret })).toMatchObject({ reason: 'rotated', key_id: key.id });
     expect(await reasonOf({ credential: next })).toMatchObject({ reason: 'revoked', key_id: key.id });
     expect(await reasonOf({ credential: inGrace })).toMatchObject({ reason: 'revoked', key_id: key.id });
+  });
+
+  test('an old secret that was imported as a new key belongs to the new key, also after the next rotation', async () => {
+    const old = await makeKey();
+    await rotate(old);
+    expect(await reasonOf({ credential: old.secret })).toMatchObject({ reason: 'rotated', key_id: old.id });
+    const digest = createHash('sha256').update(old.secret).digest('hex');
+    const shown = {
+      prefix: 'psk_old',
+      last_four: old.secret.slice(-4),
+      description: 'k',
+      scopes: ['chat:write'],
+      expires_in_days: 1,
+    };
+    const reply = await h.api('POST', '/v1/iam/api-keys/import', {
+      as: h.root.token,
+      tenant: 'acme',
+      body: { keys: [{ digest, ...shown }] },
+    });
+    const [row] = rows(reply);
+    const taken: Key = { id: text(row ?? {}, 'id'), secret: old.secret };
+    expect((await explain({ credential: taken.secret }))['code']).toBe('allow');
+    expect(await reasonOf({ credential: taken.secret, time: later(2) })).toMatchObject({ reason: 'expired', key_id: taken.id });
+    await rotate(taken);
+    expect(await reasonOf({ credential: taken.secret })).toMatchObject({ reason: 'rotated', key_id: taken.id });
   });
 
   test('the checksum of a key is wrong', async () => {
@@ -158,7 +183,8 @@ describe('to every other caller', () => {
     const revoked = await makeKey(stranger);
     await revoke(revoked, stranger.token);
     const rotated = await makeKey(stranger);
-    await h.api('POST', `/v1/iam/api-keys/${rotated.id}/rotate`, { as: stranger.token, body: {} });
+    await h.api('POST', `/v1/iam/api-keys/${rotated.id}/rotate`, { as: stranger.token, body: { grace_seconds: 0 } });
+    expect(await reasonOf({ credential: rotated.secret }, stranger.token)).toMatchObject({ reason: 'rotated' });
     const good = await makeKey(stranger);
     const person = await h.person('globex', ['developer']);
     const ended = await h.person('globex', ['developer']);
@@ -202,7 +228,7 @@ test('a key remembers at most 100 rotated secrets', async () => {
     { id: key.id },
   );
   await rotate(key);
-  const { rows } = await h.db.knex.raw<{ rows: unknown[] }>('select from rotated_key_digests where key_id = ?', [key.id]);
-  expect(rows).toHaveLength(100);
+  const { rows: kept } = await h.db.knex.raw<{ rows: unknown[] }>('select from rotated_key_digests where key_id = ?', [key.id]);
+  expect(kept).toHaveLength(100);
   expect(await reasonOf({ credential: key.secret })).toMatchObject({ reason: 'rotated' });
 });

@@ -48,7 +48,10 @@ interface KeyEndRow {
   readonly owner_since: Date | null;
 }
 
-/** Returns the key whose secret has this digest, or had it in the last 30 days; undefined if there is none. */
+/**
+ * Returns the key whose secret has this digest, or had it in the last 30 days; undefined if there is none. An import may give the digest of
+ * an old secret to a new key: then the new key is the answer.
+ */
 export async function keyEnd(q: Queryable, digest: KeyDigest): Promise<KeyEnd | undefined> {
   const { rows } = await q.raw<{ rows: KeyEndRow[] }>(
     `select k.id, k.tenant_id, k.user_id, found.stopped_at, k.revoked_at, k.expires_at,
@@ -61,7 +64,7 @@ export async function keyEnd(q: Queryable, digest: KeyDigest): Promise<KeyEnd | 
      ) found
      join api_keys k on k.id = found.id
      left join users u on u.id = k.user_id and u.tenant_id = k.tenant_id
-     limit 1`,
+     order by found.stopped_at nulls first limit 1`,
     { digest },
   );
   const [row] = rows;
@@ -109,7 +112,7 @@ export async function rememberDigest(q: Queryable, id: KeyId, until: Date | null
      )
      insert into rotated_key_digests (digest, key_id, stopped_at)
      select digest, id, coalesce(cast(:until as timestamptz), clock_timestamp()) from api_keys where id = :id
-     on conflict (digest) do nothing`,
+     on conflict (digest) do update set key_id = excluded.key_id, stopped_at = excluded.stopped_at`,
     { id, until },
   );
 }
