@@ -2191,6 +2191,8 @@ export interface Paths {
         readonly limit?: number | undefined;
         /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
+        /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
+        readonly count?: boolean | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
         readonly outcome?: 'allow' | 'deny' | undefined;
@@ -2281,6 +2283,8 @@ export interface Paths {
         readonly limit?: number | undefined;
         /** next_cursor of the page before, or of the export that stopped. */
         readonly cursor?: string | undefined;
+        /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
+        readonly count?: boolean | undefined;
         /** Only permissions that this pattern covers. */
         readonly pattern?: string | undefined;
       } | undefined;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { storeDecision } from '../support/recorded-decisions.ts';
 import { column, type Harness, rows, startHarness, text } from './harness.ts';
 
 let h: Harness;
@@ -13,6 +14,8 @@ beforeAll(async () => {
     }
     await post('api-keys', { description: 'k', scopes: ['chat:read'], expires_in_days: 1 });
     await h.person(id, []);
+    for (const outcome of ['allow', 'deny'] as const) await storeDecision(h.db, { tenant_id: id, outcome });
+    await storeDecision(h.db, { tenant_id: id });
   }
   const body = {
     name: 'everywhere',
@@ -75,6 +78,10 @@ test.each([
   ['/v1/iam/roles/developer/policies?'],
   ['/v1/iam/audit?tenant_id=*'],
   ['/v1/iam/audit?tenant_id=acme&action=role.create'],
+  ['/v1/iam/permissions?'],
+  ['/v1/iam/permissions?pattern=admin:*'],
+  ['/v1/iam/decisions/recent?tenant_id=*'],
+  ['/v1/iam/decisions/recent?tenant_id=acme&outcome=deny&code=no_route&from=2020-01-01T00:00:00Z'],
   ['/v1/auth/sessions?'],
 ])('with count=true, %s tells how many rows all of its pages have, whatever the page', async (path) => {
   const whole = rows(await h.api('GET', `${path}&limit=200`, { as: h.root.token }));

@@ -2,7 +2,7 @@
 
 import { Refusal } from '../../domain/errors.ts';
 import { parseId } from '../../domain/ids.ts';
-import { listRecent, type RecentFilter, type StoredDecision } from '../../store/queries/recent-decisions.ts';
+import { countRecent, listRecent, type RecentFilter, type StoredDecision } from '../../store/queries/recent-decisions.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list.ts';
 import { instantIn } from './instant.ts';
@@ -57,6 +57,7 @@ export async function listRecentPage(parts: Pick<AdminParts, 'db'>, caller: Call
     },
     (row) => [row.request_id],
     recentResource,
+    (most) => countRecent(parts.db.knex, scopeOf(caller), filter, caller.nowMs, most),
   );
   return { ...list, sampled: list.data.some(({ sampled }) => sampled) };
 }

@@ -67,5 +67,6 @@ export async function listPermissionsPage(
     async ({ after, take }) => named.filter((permission) => after === undefined || permission > (after[0] ?? '')).slice(0, take),
     (permission) => [permission],
     show,
+    async () => named.length,
   );
 }

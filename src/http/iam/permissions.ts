@@ -8,7 +8,7 @@ import { component, shows } from '../answers.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { PERMISSION_PATTERN } from './grammar.ts';
 import { listOf } from './resources.ts';
-import { closed, oneOf, page } from './schemas.ts';
+import { closed, countedPage, oneOf } from './schemas.ts';
 
 const Permission = component(
   'Permission',
@@ -28,7 +28,7 @@ const Permission = component(
 
 const listing = Type.Object(
   {
-    ...page,
+    ...countedPage,
     pattern: Type.Optional(
       Type.String({
         maxLength: MAX_PATTERN_LENGTH,

@@ -9,7 +9,7 @@ import { component, shows } from '../answers.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { nullable } from '../validation.ts';
 import { Explanation, listOf } from './resources.ts';
-import { closed, oneOf, page, tenantFilter } from './schemas.ts';
+import { closed, countedPage, oneOf, tenantFilter } from './schemas.ts';
 
 const RECENT = '/v1/iam/decisions/recent';
 
@@ -19,7 +19,7 @@ const filterText = (maxLength: number, description: string) =>
 
 const filters = Type.Object(
   {
-    ...page,
+    ...countedPage,
     ...tenantFilter,
     outcome: Type.Optional(oneOf('allow', 'deny')),
     code: filterText(64, '`allow`, or the code of the denial.'),

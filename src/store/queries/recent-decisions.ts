@@ -2,6 +2,7 @@
 
 import { makeId, type RequestId } from '../../domain/ids.ts';
 import type { RecentDecisionRow } from '../../telemetry/recent-decision.ts';
+import { type Asking, countUpTo } from '../asking.ts';
 import type { Queryable } from '../queryable.ts';
 import { type Page, scopeBinding, scopeCondition, type TenantScope } from './rows.ts';
 
@@ -67,29 +68,42 @@ export async function listRecent(
   page: Page,
   nowMs: number,
 ): Promise<readonly StoredDecision[]> {
-  const { fromMs, toMs, ...texts } = filter;
+  const { sql, bindings } = matching(scope, filter, nowMs);
   const after = page.after?.[0];
-  const conditions = [
-    scopeCondition(scope, 'tenant_id'),
-    'request_id >= :oldest',
-    ...(after === undefined ? [] : ['request_id < :after']),
-    ...Object.keys(filter)
-      .filter(isFilter)
-      .map((name) => CONDITIONS[name]),
-  ];
   const { rows } = await q.raw<{ rows: StoredDecision[] }>(
-    `select * from recent_decisions where ${conditions.join(' and ')} order by request_id desc limit :take`,
-    {
+    `select * ${sql} ${after === undefined ? '' : 'and request_id < :after'} order by request_id desc limit :take`,
+    { ...bindings, ...(after === undefined ? {} : { after }), take: page.take },
+  );
+  return rows;
+}
+
+/** Counts the recorded decisions of a list, up to `most`. */
+export async function countRecent(
+  q: Queryable,
+  scope: TenantScope,
+  filter: RecentFilter,
+  nowMs: number,
+  most: number,
+): Promise<number> {
+  const { sql, bindings } = matching(scope, filter, nowMs);
+  return countUpTo(q, { sql: `select ${sql}`, bindings }, most);
+}
+
+/** The decisions that a list has, whatever the page: a statement without its beginning. */
+function matching(scope: TenantScope, filter: RecentFilter, nowMs: number): Asking {
+  const { fromMs, toMs, ...texts } = filter;
+  const names = Object.keys(filter).filter(isFilter);
+  const conditions = [scopeCondition(scope, 'tenant_id'), 'request_id >= :oldest', ...names.map((name) => CONDITIONS[name])];
+  return {
+    sql: `from recent_decisions where ${conditions.join(' and ')}`,
+    bindings: {
       ...scopeBinding(scope),
       ...texts,
       ...(fromMs === undefined ? {} : { from: firstIdOf(fromMs) }),
       ...(toMs === undefined ? {} : { to: firstIdOf(toMs) }),
-      ...(after === undefined ? {} : { after }),
       oldest: firstIdOf(nowMs - KEPT_MS),
-      take: page.take,
     },
-  );
-  return rows;
+  };
 }
 
 /** Returns the decision of a request; undefined if it is not recorded, too old, or outside the scope. */
