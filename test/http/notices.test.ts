@@ -103,7 +103,9 @@ describe('a pattern that no route and no endpoint needs', () => {
     ] as const) {
       expect(outcome(await call('PUT', `${path}?strict=true`, { description: 'd' }))).toBe('200');
       expect(outcome(await call('PUT', `${path}?strict=true`, { [member]: ['chat:raed'] }))).toBe('422 invalid_field');
+      expect(outcome(await call('PATCH', `${path}?strict=true`, { [member]: ['chat:raed'] }))).toBe('422 invalid_field');
       expect(outcome(await call('PUT', `${path}?strict=true`, { [member]: ['chat:read'] }))).toBe('200');
+      expect(noticesOf(await call('PATCH', path, { [member]: ['chat:raed'] }))).toMatchObject([{ nearest: 'chat:read' }]);
     }
   });
 
