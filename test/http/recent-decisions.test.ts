@@ -154,6 +154,21 @@ describe('one decision', () => {
     await h.api('PUT', '/v1/iam/tenants/acme', { as: h.root.token, body: { settings: { max_tokens_per_request: null } } });
   });
 
+  test('that was allowed is explained as allowed while the tenant has used up its limits of now', async () => {
+    const change = (rate: number | null, tokens: number | null) =>
+      h.api('PUT', '/v1/iam/tenants/acme', {
+        as: h.root.token,
+        body: { settings: { rate_limit_rpm: rate }, quotas: { monthly_tokens: tokens } },
+      });
+    await change(0, 0);
+    const id = await store({ ...person(), method: 'POST', path: CHAT, outcome: 'allow', code: 'allow', resources: ['models/a'] });
+    const { explanation, request } = (await open(id)).json;
+    expect(explanation).toMatchObject({ code: 'allow', same: true, limits: [{ line: 15, exceeded: false }] });
+    const again = await h.api('POST', '/v1/iam/explain', { as: h.root.token, body: Object(request) });
+    expect(again.json['code']).toBe('rate_limit_exceeded');
+    await change(null, null);
+  });
+
   test.each<[string, DecisionSpec, Json]>([
     ['an expired token', { code: 'token_expired' }, { code: 'token_expired' }],
     ['an unknown key', { code: 'invalid_credential', facts: { reason: 'unknown' } }, { code: 'invalid_credential' }],
