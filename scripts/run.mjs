@@ -6,6 +6,7 @@
 
 import { runCheck, runFormat, runTests } from './lib/checks.mjs';
 import { run } from './lib/child.mjs';
+import { buildConsole } from './lib/console.mjs';
 import { ensureDependencies } from './lib/dependencies.mjs';
 import { findNode } from './lib/node.mjs';
 import { CannotRun } from './lib/problem.mjs';
@@ -14,12 +15,16 @@ const [command = '', ...args] = process.argv.slice(2);
 
 /** @type {Record<string, (node: string) => Promise<number>>} */
 const COMMANDS = {
-  demo: (node) => run(node, ['src/main.ts', 'demo', ...args], { endsWithParent: true }),
+  demo: async (node) => {
+    const built = await buildConsole(node);
+    return built === 0 ? run(node, ['src/main.ts', 'demo', ...args], { endsWithParent: true }) : built;
+  },
   postern: (node) => run(node, ['src/main.ts', ...args], { cwd: process.env.INIT_CWD, endsWithParent: true }),
   bench: (node) => run(node, ['bench/run.ts', ...args]),
   test: (node) => runTests(node, args),
   check: (node) => runCheck(node),
   format: (node) => runFormat(node),
+  'console:build': (node) => buildConsole(node),
   'client:types': (node) => run(node, ['scripts/client-types.ts']),
 };
 

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from './child.mjs';
+import { buildConsole } from './console.mjs';
 import { BIN } from './root.mjs';
 
 const tool = (name) => join(BIN, name);
@@ -13,6 +14,7 @@ const CHECKS = [
   ['Biome: format and lint', () => run(tool('biome'), ['check', '--error-on-warnings', '.'])],
   ['TypeScript: types', () => run(tool('tsc'), ['--noEmit'])],
   ['TypeScript: the client in a browser', () => run(tool('tsc'), ['--noEmit', '--project', 'client'])],
+  ['TypeScript: the console', () => run(tool('tsc'), ['--noEmit', '--project', 'console'])],
   ['Imports: direction', (node) => run(node, ['scripts/imports.ts'])],
 ];
 
@@ -40,6 +42,8 @@ export async function runTests(node, args) {
     console.log('\n── Directories: the servers');
     await run(node, ['scripts/install-directories.ts']);
   }
+  console.log('\n── Vite: the console');
+  if ((await buildConsole(node)) !== 0) return 1;
   console.log('\n── Vitest: tests');
   const folder = await mkdtemp(join(tmpdir(), 'postern-results-'));
   try {

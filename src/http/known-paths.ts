@@ -14,7 +14,12 @@ function segmentsOf(path: string): readonly string[] {
   return path.replace(/(?<=.)\/$/, '').split('/');
 }
 
+/** `*` at the end of a template matches at least one segment. */
 function matches(template: readonly string[], segments: readonly string[]): boolean {
+  if (template.at(-1) === '*') {
+    const fixed = template.slice(0, -1);
+    return segments.length > fixed.length && matches(fixed, segments.slice(0, fixed.length));
+  }
   return (
     template.length === segments.length &&
     template.every((part, i) => (part.startsWith(':') ? segments[i] !== '' : part === segments[i]))

@@ -3,6 +3,7 @@
  * an installation suffices for: sealing the audit log and removing rows that are no longer needed.
  */
 
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuthParts } from '../admin/auth/parts.ts';
 import { RECENT_DECISIONS_UPKEEP, startUpkeep } from '../admin/auth/upkeep.ts';
@@ -11,6 +12,7 @@ import { listening } from '../config/listening.ts';
 import { createRandomPool } from '../extauthz/random-pool.ts';
 import { apiRoutes } from '../http/api-routes.ts';
 import { trustProxies } from '../http/client-address.ts';
+import { consoleRoutes } from '../http/console/routes.ts';
 import { withDescription } from '../http/description.ts';
 import { proxyWarnings, watchForwarding } from '../http/forwarding.ts';
 import { readiness } from '../http/health.ts';
@@ -27,6 +29,7 @@ import { startReplica } from './replica.ts';
 import { routeTable } from './route-table.ts';
 import type { ProcessIdentity, RunningServer, Wiring } from './wiring.ts';
 
+const CONSOLE_FOLDER = join(import.meta.dirname, '../../console/dist');
 /** How long running requests may take to finish when the process stops. */
 const DRAIN_MS = 5_000;
 
@@ -99,17 +102,20 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
       onAbortedUpload: telemetry.abortedUpload,
       log: telemetry.log.child({ part: 'http' }),
     },
-    withDescription(
-      apiRoutes({
-        ...admin,
-        origins: config.http.origins.length === 0 ? undefined : config.http.origins,
-        onLogin: telemetry.login,
-        live,
-        routes: routeTable(config),
-        metering: meteringSettings(config),
-        keySet: tokens,
-      }),
-    ),
+    [
+      ...consoleRoutes({ folder: CONSOLE_FOLDER, random: admin.random }),
+      ...withDescription(
+        apiRoutes({
+          ...admin,
+          origins: config.http.origins.length === 0 ? undefined : config.http.origins,
+          onLogin: telemetry.login,
+          live,
+          routes: routeTable(config),
+          metering: meteringSettings(config),
+          keySet: tokens,
+        }),
+      ),
+    ],
   );
   starting.defer(() => drainHttp(http));
   const { host, port } = config.http.listen;

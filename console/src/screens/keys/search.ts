@@ -1,0 +1,17 @@
+import { type Given, oneOf, text } from '../../shell/search.ts';
+
+export const KEY_FILTERS = ['active', 'expiring', 'expired', 'revoked'] as const;
+export type KeyFilter = (typeof KEY_FILTERS)[number];
+
+export interface KeysSearch {
+  readonly q?: string;
+  /** Absent: all. */
+  readonly status?: KeyFilter;
+  readonly user?: string;
+  /** The open drawer: a key's id, or `new`. */
+  readonly open?: string;
+}
+
+export function keysSearch(given: Given): KeysSearch {
+  return { ...text(given, 'q'), ...oneOf(given, 'status', KEY_FILTERS), ...text(given, 'user'), ...text(given, 'open') };
+}

@@ -1,0 +1,47 @@
+/** The caller, at the foot of the rail: the account, and the ways out. */
+
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { client } from '../api/client.ts';
+import { useMe } from '../api/session.ts';
+import { session } from '../text/en/session.ts';
+import { Menu } from '../ui/overlay.tsx';
+import styles from './shell.module.css';
+
+export function AccountMenu() {
+  const me = useMe();
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const leave = async (everywhere: boolean): Promise<void> => {
+    try {
+      if (everywhere) await client.sessions.endOthers();
+    } finally {
+      await client.logout().catch(() => undefined);
+      queries.clear();
+      await navigate({ to: '/sign-in', search: {} });
+    }
+  };
+  return (
+    <Menu
+      label={session.account}
+      className={styles.me}
+      choices={[
+        { id: session.account, label: session.account, onChoose: () => void navigate({ to: '/account' }) },
+        { id: session.signOut, label: session.signOut, onChoose: () => void leave(false) },
+        { id: session.signOutEverywhere, label: session.signOutEverywhere, onChoose: () => void leave(true) },
+      ]}
+    >
+      <span className={styles.face}>{initials(me.name)}</span>
+      <span>
+        <b>{me.name}</b>
+        <small>{me.roles.join(', ') || me.email}</small>
+      </span>
+    </Menu>
+  );
+}
+
+function initials(name: string): string {
+  const words = name.split(/\s+/).filter((word) => word !== '');
+  const letters = words.length > 1 ? [words[0], words.at(-1)] : [words[0]];
+  return letters.map((word) => word?.[0]?.toUpperCase() ?? '').join('');
+}

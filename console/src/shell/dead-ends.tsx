@@ -1,0 +1,37 @@
+/** What is shown where there is no page, and where one failed to load. */
+
+import { type ErrorComponentProps, useRouter } from '@tanstack/react-router';
+import { shell } from '../text/en/shell.ts';
+import { LinkButton } from '../ui/button.tsx';
+import { Empty } from '../ui/mark.tsx';
+import { Page } from '../ui/page.tsx';
+import { Problem } from '../ui/problem.tsx';
+
+export function Missing() {
+  const router = useRouter();
+  return (
+    <Page title={shell.notFound}>
+      <Empty
+        title={shell.notFound}
+        action={<LinkButton href={router.buildLocation({ to: '/' }).href}>{shell.toOverview}</LinkButton>}
+      >
+        {shell.notFoundSays}
+      </Empty>
+    </Page>
+  );
+}
+
+export function LoadError({ error, reset }: ErrorComponentProps) {
+  const router = useRouter();
+  return (
+    <Page title={shell.broken}>
+      <Problem
+        error={error}
+        onRetry={() => {
+          reset();
+          void router.invalidate();
+        }}
+      />
+    </Page>
+  );
+}

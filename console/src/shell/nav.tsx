@@ -1,0 +1,72 @@
+/** The ways to the screens. What the caller may not see leads to a page that says why, so it stays in its place. */
+
+import { Link } from '@tanstack/react-router';
+import { useMe } from '../api/session.ts';
+import { shell } from '../text/en/shell.ts';
+import { Icon, type IconName, Mark } from '../ui/icon.tsx';
+import styles from './shell.module.css';
+
+type Screen = keyof typeof shell.screens;
+
+interface Way {
+  readonly screen: Exclude<Screen, 'account'>;
+  readonly to: string;
+  readonly icon: IconName;
+}
+
+const GROUPS: readonly (readonly Way[])[] = [
+  [{ screen: 'overview', to: '/', icon: 'overview' }],
+  [
+    { screen: 'keys', to: '/keys', icon: 'key' },
+    { screen: 'connect', to: '/connect', icon: 'plug' },
+  ],
+  [
+    { screen: 'users', to: '/users', icon: 'user' },
+    { screen: 'roles', to: '/roles', icon: 'role' },
+    { screen: 'policies', to: '/policies', icon: 'policy' },
+    { screen: 'explain', to: '/explain', icon: 'explain' },
+  ],
+  [
+    { screen: 'usage', to: '/usage', icon: 'usage' },
+    { screen: 'audit', to: '/audit', icon: 'audit' },
+  ],
+];
+
+const PLATFORM: readonly Way[] = [
+  { screen: 'tenants', to: '/tenants', icon: 'tenant' },
+  { screen: 'directory', to: '/directory', icon: 'directory' },
+];
+
+export function Nav({ onChoose }: { readonly onChoose?: () => void }) {
+  const me = useMe();
+  const way = ({ screen, to, icon }: Way) => (
+    <li key={screen}>
+      <Link to={to} className={styles.link} activeOptions={{ exact: to === '/', includeSearch: false }} onClick={onChoose}>
+        <Icon name={icon} />
+        <span>{shell.screens[screen]}</span>
+      </Link>
+    </li>
+  );
+  return (
+    <>
+      <Link to="/" className={styles.brand}>
+        <Mark />
+        <span>postern</span>
+      </Link>
+      <nav aria-label={shell.nav}>
+        {GROUPS.map((group, index) => (
+          <ul key={group[0]?.screen} className={styles.nav}>
+            {index === 0 ? null : <li className={styles.gap} />}
+            {group.map(way)}
+          </ul>
+        ))}
+        {me.platform_admin ? (
+          <ul className={styles.nav}>
+            <li className={styles.heading}>{shell.platform}</li>
+            {PLATFORM.map(way)}
+          </ul>
+        ) : null}
+      </nav>
+    </>
+  );
+}

@@ -1,0 +1,21 @@
+/** Reads search parameters. What an address says wrongly counts as not said: an old link still opens its screen. */
+
+export type Given = Readonly<Record<string, unknown>>;
+
+/** `{name: value}` if it is a text that is not empty; else `{}`. */
+export function text<K extends string>(given: Given, name: K): { [N in K]?: string } {
+  const value = given[name];
+  const read: { [N in K]?: string } = {};
+  if (typeof value === 'string' && value !== '') read[name] = value;
+  // A text of digits arrives as a number.
+  if (typeof value === 'number') read[name] = String(value);
+  return read;
+}
+
+/** `{name: value}` if it is one of the choices; else `{}`. */
+export function oneOf<K extends string, T extends string>(given: Given, name: K, choices: readonly T[]): { [N in K]?: T } {
+  const read: { [N in K]?: T } = {};
+  const found = choices.find((choice) => choice === given[name]);
+  if (found !== undefined) read[name] = found;
+  return read;
+}

@@ -1,0 +1,75 @@
+/** The frame of every screen behind the door: rail, bar, content. */
+
+import { Outlet, useNavigate, useRouter } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import { Button, Dialog, Modal, ModalOverlay } from 'react-aria-components';
+import { onSessionEnd } from '../api/client.ts';
+import { TenantProvider, useTenantOfAddress } from '../api/session.ts';
+import { shell } from '../text/en/shell.ts';
+import { Icon } from '../ui/icon.tsx';
+import overlay from '../ui/overlay.module.css';
+import { AccountMenu } from './account-menu.tsx';
+import { Nav } from './nav.tsx';
+import styles from './shell.module.css';
+import { TenantSwitcher } from './tenant-switcher.tsx';
+import { ThemeMenu } from './theme-menu.tsx';
+
+export function Shell() {
+  const tenant = useTenantOfAddress();
+  useSignInWhenOver();
+  return (
+    <TenantProvider value={tenant}>
+      <a className={styles.skip} href="#content">
+        {shell.skip}
+      </a>
+      <div className={styles.frame}>
+        <aside className={styles.rail}>
+          <Nav />
+          <AccountMenu />
+        </aside>
+        <div>
+          <header className={styles.top}>
+            <PhoneMenu />
+            <TenantSwitcher />
+            <ThemeMenu />
+          </header>
+          <main id="content" tabIndex={-1}>
+            <Outlet />
+          </main>
+        </div>
+      </div>
+    </TenantProvider>
+  );
+}
+
+/** Leads to the door when the session ends elsewhere, and back to the same place after it. */
+function useSignInWhenOver(): void {
+  const navigate = useNavigate();
+  const router = useRouter();
+  useEffect(
+    () =>
+      onSessionEnd(({ reason }) => {
+        void navigate({ to: '/sign-in', search: { next: router.state.location.href, over: reason } });
+      }),
+    [navigate, router],
+  );
+}
+
+function PhoneMenu() {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button className={styles.burger} aria-label={shell.menu} onPress={() => setOpen(true)}>
+        <Icon name="menu" />
+      </Button>
+      <ModalOverlay className={overlay.scrim} isOpen={isOpen} onOpenChange={setOpen} isDismissable>
+        <Modal>
+          <Dialog aria-label={shell.menu} className={styles.sheet}>
+            <Nav onChoose={() => setOpen(false)} />
+            <AccountMenu />
+          </Dialog>
+        </Modal>
+      </ModalOverlay>
+    </>
+  );
+}

@@ -1,0 +1,22 @@
+/** Words that many screens share. */
+export const common = {
+  optional: 'optional',
+  cancel: 'Cancel',
+  close: 'Close',
+  save: 'Save',
+  copy: 'Copy',
+  copied: 'Copied',
+  copyOf: (what: string) => `Copy ${what}`,
+  loading: 'Loading',
+  more: 'Show more',
+  moreFor: (name: string) => `More for ${name}`,
+  tryAgain: 'Try again',
+  never: 'never',
+  none: 'none',
+  all: 'All',
+  search: 'Search',
+  requestId: 'Request',
+  unreachable: 'Postern does not answer. What you see may be old; the page tries again by itself.',
+  unexpected: 'Something answered that is not Postern. Look at the proxy between this page and Postern.',
+  total: (n: number, exceeds: boolean) => `${exceeds ? 'more than ' : ''}${n.toLocaleString('en')}`,
+} as const;

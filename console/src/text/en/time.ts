@@ -1,0 +1,6 @@
+/** Times as people say them. */
+export const time = {
+  never: 'never',
+  noEnd: 'does not expire',
+  justNow: 'just now',
+} as const;

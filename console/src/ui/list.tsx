@@ -1,0 +1,128 @@
+/** A list of the server's, page by page: a grid that arrows walk through, its skeleton, its end, and what is said when it is empty. */
+
+import type { ReactNode } from 'react';
+import { Cell, Column, Row, type Selection, Table, TableBody, TableHeader } from 'react-aria-components';
+import type { List } from '../api/list.ts';
+import { common } from '../text/en/common.ts';
+import { Button } from './button.tsx';
+import { classes } from './classes.ts';
+import { Checkbox } from './field.tsx';
+import { Hidden, Skeleton } from './mark.tsx';
+import { Problem } from './problem.tsx';
+import styles from './table.module.css';
+
+export interface ListColumn<T> {
+  readonly id: string;
+  readonly title: string;
+  readonly cell: (row: T) => ReactNode;
+  /** number: right-aligned with tabular figures. end: the row's actions. */
+  readonly kind?: 'number' | 'end';
+  /** second: leaves below 1180 px. phoneOff: leaves below 900 px. */
+  readonly rank?: 'second' | 'phoneOff';
+  readonly isTitleHidden?: boolean;
+}
+
+interface ListTableProps<T> {
+  readonly label: string;
+  readonly list: List<T>;
+  readonly idOf: (row: T) => string;
+  readonly columns: readonly ListColumn<T>[];
+  readonly onOpen?: (row: T) => void;
+  readonly empty: ReactNode;
+  readonly selected?: ReadonlySet<string>;
+  readonly onSelect?: (ids: ReadonlySet<string>) => void;
+}
+
+const SKELETONS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
+
+export function ListTable<T>({ label, list, idOf, columns, onOpen, empty, selected, onSelect }: ListTableProps<T>) {
+  if (list.kind === 'failed') return <Problem error={list.error} onRetry={list.retry} />;
+  if (list.kind === 'loaded' && list.rows.length === 0) return <>{empty}</>;
+  const first = columns[0]?.id;
+  const look = (column: ListColumn<T>): string =>
+    classes(
+      column.kind !== undefined && styles[column.kind],
+      column.rank === 'second' && styles.second,
+      column.rank !== undefined && styles.phoneOff,
+    );
+  return (
+    <>
+      <Table
+        aria-label={label}
+        aria-busy={list.kind === 'loading'}
+        className={styles.table}
+        selectionMode={onSelect === undefined ? 'none' : 'multiple'}
+        selectedKeys={selected}
+        onSelectionChange={(chosen: Selection) => onSelect?.(idsOf(chosen, list, idOf))}
+        onRowAction={onOpen === undefined ? undefined : (id) => open(list, idOf, onOpen, String(id))}
+      >
+        <TableHeader>
+          {onSelect === undefined ? null : (
+            <Column className={styles.phoneOff} width={28}>
+              <Checkbox slot="selection" />
+            </Column>
+          )}
+          {columns.map((column) => (
+            <Column key={column.id} id={column.id} isRowHeader={column.id === first} className={look(column)}>
+              {column.isTitleHidden ? <Hidden>{column.title}</Hidden> : column.title}
+            </Column>
+          ))}
+        </TableHeader>
+        <TableBody>
+          {list.kind === 'loading'
+            ? SKELETONS.map((id) => (
+                <Row key={id} id={`skeleton ${id}`} textValue={common.loading}>
+                  {onSelect === undefined ? null : <Cell className={styles.phoneOff}> </Cell>}
+                  {columns.map((column, index) => (
+                    <Cell key={column.id} className={look(column)}>
+                      <Skeleton width={index === 0 ? 3 : 2} />
+                    </Cell>
+                  ))}
+                </Row>
+              ))
+            : list.rows.map((row) => (
+                <Row key={idOf(row)} id={idOf(row)}>
+                  {onSelect === undefined ? null : (
+                    <Cell className={styles.phoneOff}>
+                      <Checkbox slot="selection" />
+                    </Cell>
+                  )}
+                  {columns.map((column) => (
+                    <Cell key={column.id} className={look(column)}>
+                      {column.cell(row)}
+                    </Cell>
+                  ))}
+                </Row>
+              ))}
+        </TableBody>
+      </Table>
+      {list.kind === 'loaded' && list.more !== undefined ? (
+        <div className={styles.below}>
+          <Button small onPress={list.more} isPending={list.isLoadingMore}>
+            {common.more}
+          </Button>
+        </div>
+      ) : null}
+    </>
+  );
+}
+
+/** Two lines of a cell. */
+export function TwoLines({ name, second }: { readonly name: ReactNode; readonly second?: ReactNode }) {
+  return (
+    <>
+      <span className={styles.name}>{name}</span>
+      {second === undefined || second === '' || second === null ? null : <span className={styles.two}>{second}</span>}
+    </>
+  );
+}
+
+function idsOf<T>(chosen: Selection, list: List<T>, idOf: (row: T) => string): ReadonlySet<string> {
+  if (chosen === 'all') return new Set(list.kind === 'loaded' ? list.rows.map(idOf) : []);
+  return new Set([...chosen].map(String));
+}
+
+function open<T>(list: List<T>, idOf: (row: T) => string, onOpen: (row: T) => void, id: string): void {
+  const row = list.kind === 'loaded' ? list.rows.find((one) => idOf(one) === id) : undefined;
+  if (row !== undefined) onOpen(row);
+}

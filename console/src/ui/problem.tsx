@@ -1,0 +1,44 @@
+/** A failed call, said in place: what failed, what it needs, and the request's id for whoever is asked for help. */
+
+import { ConnectionError, ProblemError } from '../../../client/index.ts';
+import { common } from '../text/en/common.ts';
+import { Button } from './button.tsx';
+import { Id, Note, Small } from './mark.tsx';
+
+interface ProblemProps {
+  readonly error: unknown;
+  readonly onRetry?: () => void;
+}
+
+export function Problem({ error, onRetry }: ProblemProps) {
+  const requestId = error instanceof ProblemError ? error.requestId : undefined;
+  const retry =
+    onRetry === undefined ? undefined : (
+      <Button small onPress={onRetry}>
+        {common.tryAgain}
+      </Button>
+    );
+  return (
+    <Note tone={error instanceof ProblemError && error.status < 500 ? 'deny' : 'care'} action={retry} isLive>
+      {sentenceOf(error)}
+      {requestId === undefined ? null : (
+        <Small>
+          {common.requestId} <Id value={requestId} />
+        </Small>
+      )}
+    </Note>
+  );
+}
+
+/** One sentence for any error of a call. */
+export function sentenceOf(error: unknown): string {
+  if (error instanceof ProblemError) return error.detail === '' ? error.title : error.detail;
+  if (error instanceof ConnectionError) return common.unreachable;
+  return common.unexpected;
+}
+
+/** What the API says about one member of the form, such as `/email`. */
+export function fieldError(error: unknown, pointer: string): string | undefined {
+  if (!(error instanceof ProblemError)) return undefined;
+  return error.errors.find(({ path }) => path === pointer || path.startsWith(`${pointer}/`))?.message;
+}

@@ -1,0 +1,178 @@
+/**
+ * /console: the administration console, as `console/dist` has it. Its page is made anew for each answer, with a nonce for the
+ * Content-Security-Policy (CSP Level 3, section 2.3.1); its other files have the digest of their content in their names and never change.
+ */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, sep } from 'node:path';
+import { promisify } from 'node:util';
+import { brotliCompress, gzip } from 'node:zlib';
+import { Type } from 'typebox';
+import { REPEATED } from '../../decision/model.ts';
+import { Refusal } from '../../domain/errors.ts';
+import { type Answer, type Ask, NOTHING, publicRoute, type Route } from '../route.ts';
+
+export interface ConsoleParts {
+  /** The folder that the console was built into. */
+  readonly folder: string;
+  /** Bytes from a secure source. */
+  readonly random: (size: number) => Uint8Array;
+}
+
+/** Stands in the built page wherever the nonce belongs. */
+const NONCE_MARK = '%NONCE%';
+const NONCE_BYTES = 16;
+
+const TYPES: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+  woff2: 'font/woff2',
+};
+
+const HEADERS = {
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
+};
+
+/** Not part of the API's description. */
+export function consoleRoutes({ folder, random }: ConsoleParts): readonly Route[] {
+  const names = filesOf(folder);
+  const page = pageOf(folder, names, random);
+  return [
+    consoleRoute('/console', 'getConsole', page),
+    // An address of one of the console's screens.
+    consoleRoute('/console/*', 'getConsoleScreen', page),
+    ...names
+      .filter((name) => name !== 'index.html')
+      .map((name) => consoleRoute(`/console/${name}`, `getConsole:${name}`, fileOf(folder, name))),
+  ];
+}
+
+type Handler = (ask: Ask<unknown, unknown>) => Promise<Answer>;
+
+function consoleRoute(path: string, operationId: string, handler: Handler): Route {
+  return publicRoute({
+    method: 'GET',
+    path,
+    operationId,
+    summary: 'A part of the console.',
+    body: NOTHING,
+    // A screen's search parameters are the console's own affair.
+    query: Type.Object({}),
+    answers: { 200: { description: 'The content.', content: { 'text/html': Type.Unknown() } } },
+    refusals: [],
+    handler,
+  });
+}
+
+function pageOf(folder: string, names: readonly string[], random: ConsoleParts['random']): Handler {
+  let page: string | undefined;
+  return async () => {
+    if (!names.includes('index.html')) {
+      throw new Refusal('not_found', 'The console was not built. Run "npm run console:build", and start Postern again.');
+    }
+    page ??= readFileSync(join(folder, 'index.html'), 'utf8');
+    const nonce = Buffer.from(random(NONCE_BYTES)).toString('base64url');
+    return {
+      status: 200,
+      headers: { ...HEADERS, 'content-security-policy': policyWith(nonce), 'cache-control': 'no-store' },
+      file: { type: typeOf('index.html'), bytes: Buffer.from(page.replaceAll(NONCE_MARK, nonce)) },
+    };
+  };
+}
+
+/** Nothing from anywhere else, nothing inline but what carries the nonce, and no page around it. */
+function policyWith(nonce: string): string {
+  return [
+    "default-src 'none'",
+    `script-src 'self' 'nonce-${nonce}'`,
+    `style-src 'self' 'nonce-${nonce}'`,
+    "font-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+  ].join('; ');
+}
+
+/** A file that is compressed at its first request and kept so. */
+function fileOf(folder: string, name: string): Handler {
+  const type = typeOf(name);
+  const headers = {
+    ...HEADERS,
+    vary: 'accept-encoding',
+    'cache-control': name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
+  };
+  const kept = new Map<string, Promise<Uint8Array>>();
+  return async (ask) => {
+    const accepted = ask.header('accept-encoding');
+    // A font is compressed as it is.
+    const encoding =
+      type === TYPES['woff2'] || accepted === undefined || accepted === REPEATED ? 'identity' : encodingFor(accepted);
+    let bytes = kept.get(encoding);
+    if (bytes === undefined) {
+      bytes = encoded(readFileSync(join(folder, name)), encoding);
+      kept.set(encoding, bytes);
+    }
+    return {
+      status: 200,
+      headers: encoding === 'identity' ? headers : { ...headers, 'content-encoding': encoding },
+      file: { type, bytes: await bytes },
+    };
+  };
+}
+
+type Encoding = 'identity' | 'br' | 'gzip';
+
+/** @param accepted the header Accept-Encoding (RFC 9110, section 12.5.3) */
+function encodingFor(accepted: string): Encoding {
+  const codings = accepted
+    .toLowerCase()
+    .split(',', 16)
+    .map((coding) => coding.trim());
+  const takes = (name: string): boolean =>
+    codings.some((coding) => coding === name || (coding.startsWith(`${name};`) && !/q=0(\.0*)?$/.test(coding)));
+  if (takes('br')) return 'br';
+  return takes('gzip') ? 'gzip' : 'identity';
+}
+
+function encoded(bytes: Uint8Array, encoding: Encoding): Promise<Uint8Array> {
+  switch (encoding) {
+    case 'br':
+      return promisify(brotliCompress)(bytes);
+    case 'gzip':
+      return promisify(gzip)(bytes);
+    case 'identity':
+      return Promise.resolve(bytes);
+    default:
+      return encoding satisfies never;
+  }
+}
+
+/** The names of all files in the folder, with slashes; none if there is no such folder. */
+function filesOf(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) =>
+        join(entry.parentPath, entry.name)
+          .slice(folder.length + 1)
+          .split(sep)
+          .join('/'),
+      );
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+function typeOf(name: string): string {
+  return TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
+}
