@@ -13,11 +13,20 @@ import {
   retainSearchParams,
 } from '@tanstack/react-router';
 import { ProblemError } from '../../client/index.ts';
-import { client } from './api/client.ts';
+import { isSignedIn } from './api/client.ts';
 import { queries } from './api/queries.ts';
 import { meQuery } from './api/session.ts';
+import { auditSearch } from './screens/audit/search.ts';
+import { connectSearch } from './screens/connect/search.ts';
+import { explainSearch } from './screens/explain/search.ts';
 import { keysSearch } from './screens/keys/search.ts';
+import { policiesSearch } from './screens/policies/search.ts';
+import { rolesSearch } from './screens/roles/search.ts';
 import { signInSearch } from './screens/sign-in/search.ts';
+import { tenantsSearch } from './screens/tenants/search.ts';
+import { usageSearch } from './screens/usage/search.ts';
+import { userSearch } from './screens/user/search.ts';
+import { usersSearch } from './screens/users/search.ts';
 import { LoadError, Missing } from './shell/dead-ends.tsx';
 import { type Given, text } from './shell/search.ts';
 
@@ -37,7 +46,7 @@ const inside = createRoute({
   validateSearch: (given: Given): { tenant?: string } => text(given, 'tenant'),
   search: { middlewares: [retainSearchParams(['tenant'])] },
   beforeLoad: async ({ location }) => {
-    if ((await client.resume()) && (await isKnown())) return;
+    if ((await isSignedIn()) && (await isKnown())) return;
     throw redirect({ to: '/sign-in', search: location.pathname === '/' ? {} : { next: location.href } });
   },
   component: lazyRouteComponent(() => import('./shell/shell.tsx'), 'Shell'),
@@ -61,12 +70,6 @@ const overview = createRoute({
   component: lazyRouteComponent(() => import('./screens/overview/overview.tsx'), 'Overview'),
 });
 
-const account = createRoute({
-  getParentRoute: () => inside,
-  path: '/account',
-  component: lazyRouteComponent(() => import('./screens/account/account.tsx'), 'Account'),
-});
-
 const keys = createRoute({
   getParentRoute: () => inside,
   path: '/keys',
@@ -74,8 +77,113 @@ const keys = createRoute({
   component: lazyRouteComponent(() => import('./screens/keys/keys.tsx'), 'Keys'),
 });
 
+const connect = createRoute({
+  getParentRoute: () => inside,
+  path: '/connect',
+  validateSearch: connectSearch,
+  component: lazyRouteComponent(() => import('./screens/connect/connect.tsx'), 'Connect'),
+});
+
+const users = createRoute({
+  getParentRoute: () => inside,
+  path: '/users',
+  validateSearch: usersSearch,
+  component: lazyRouteComponent(() => import('./screens/users/users.tsx'), 'Users'),
+});
+
+const user = createRoute({
+  getParentRoute: () => inside,
+  path: '/users/$id',
+  validateSearch: userSearch,
+  component: lazyRouteComponent(() => import('./screens/user/user.tsx'), 'User'),
+});
+
+const roles = createRoute({
+  getParentRoute: () => inside,
+  path: '/roles',
+  validateSearch: rolesSearch,
+  component: lazyRouteComponent(() => import('./screens/roles/roles.tsx'), 'Roles'),
+});
+
+const role = createRoute({
+  getParentRoute: () => inside,
+  path: '/roles/$name',
+  component: lazyRouteComponent(() => import('./screens/role/role.tsx'), 'Role'),
+});
+
+const policies = createRoute({
+  getParentRoute: () => inside,
+  path: '/policies',
+  validateSearch: policiesSearch,
+  component: lazyRouteComponent(() => import('./screens/policies/policies.tsx'), 'Policies'),
+});
+
+const policy = createRoute({
+  getParentRoute: () => inside,
+  path: '/policies/$name',
+  component: lazyRouteComponent(() => import('./screens/policy/policy.tsx'), 'Policy'),
+});
+
+const explain = createRoute({
+  getParentRoute: () => inside,
+  path: '/explain',
+  validateSearch: explainSearch,
+  component: lazyRouteComponent(() => import('./screens/explain/explain.tsx'), 'Explain'),
+});
+
+const usage = createRoute({
+  getParentRoute: () => inside,
+  path: '/usage',
+  validateSearch: usageSearch,
+  component: lazyRouteComponent(() => import('./screens/usage/usage.tsx'), 'Usage'),
+});
+
+const audit = createRoute({
+  getParentRoute: () => inside,
+  path: '/audit',
+  validateSearch: auditSearch,
+  component: lazyRouteComponent(() => import('./screens/audit/audit.tsx'), 'Audit'),
+});
+
+const tenants = createRoute({
+  getParentRoute: () => inside,
+  path: '/tenants',
+  validateSearch: tenantsSearch,
+  component: lazyRouteComponent(() => import('./screens/tenants/tenants.tsx'), 'Tenants'),
+});
+
+const directory = createRoute({
+  getParentRoute: () => inside,
+  path: '/directory',
+  component: lazyRouteComponent(() => import('./screens/directory/directory.tsx'), 'Directory'),
+});
+
+const account = createRoute({
+  getParentRoute: () => inside,
+  path: '/account',
+  component: lazyRouteComponent(() => import('./screens/account/account.tsx'), 'Account'),
+});
+
+const screens = [
+  overview,
+  keys,
+  connect,
+  users,
+  user,
+  roles,
+  role,
+  policies,
+  policy,
+  explain,
+  usage,
+  audit,
+  tenants,
+  directory,
+  account,
+] as const;
+
 export const router = createRouter({
-  routeTree: root.addChildren([signIn, inside.addChildren([overview, keys, account])]),
+  routeTree: root.addChildren([signIn, inside.addChildren(screens)]),
   basepath: '/console',
   defaultPreload: 'intent',
   scrollRestoration: true,

@@ -1,6 +1,9 @@
 /** The console's one client of the API. Its refresh token is in an HttpOnly cookie; the access token is in memory alone. */
 
-import { type Client, createClient, type SessionEnd } from '../../../client/index.ts';
+import { type Client, type Credentials, createClient, type SessionEnd } from '../../../client/index.ts';
+
+/** In this browser's storage while somebody is signed in. It holds nothing: it only saves a question whose answer is known. */
+const SIGNED_IN = 'postern.signed-in';
 
 type Listener = (end: SessionEnd) => void;
 
@@ -9,9 +12,30 @@ const listeners = new Set<Listener>();
 export const client: Client = createClient({
   session: 'cookie',
   onSessionEnd: (end) => {
+    localStorage.removeItem(SIGNED_IN);
     for (const listener of listeners) listener(end);
   },
 });
+
+export async function signIn(credentials: Credentials): Promise<void> {
+  await client.login(credentials);
+  localStorage.setItem(SIGNED_IN, '1');
+}
+
+/** Signs out here, and with `everywhere` in all other browsers and programs too. */
+export async function signOut({ everywhere }: { readonly everywhere: boolean }): Promise<void> {
+  try {
+    if (everywhere) await client.sessions.endOthers();
+  } finally {
+    localStorage.removeItem(SIGNED_IN);
+    await client.logout();
+  }
+}
+
+/** Whether there is a session from before. */
+export async function isSignedIn(): Promise<boolean> {
+  return localStorage.getItem(SIGNED_IN) !== null && (await client.resume());
+}
 
 /** Calls `listener` when a session ends that nobody ended here. Returns how to stop that. */
 export function onSessionEnd(listener: Listener): () => void {

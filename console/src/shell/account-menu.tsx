@@ -2,7 +2,7 @@
 
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { client } from '../api/client.ts';
+import { signOut } from '../api/client.ts';
 import { useMe } from '../api/session.ts';
 import { session } from '../text/en/session.ts';
 import { Menu } from '../ui/overlay.tsx';
@@ -13,13 +13,10 @@ export function AccountMenu() {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const leave = async (everywhere: boolean): Promise<void> => {
-    try {
-      if (everywhere) await client.sessions.endOthers();
-    } finally {
-      await client.logout().catch(() => undefined);
-      queries.clear();
-      await navigate({ to: '/sign-in', search: {} });
-    }
+    // Whatever became of the call, nothing of the session is left in this page.
+    await signOut({ everywhere }).catch(() => undefined);
+    queries.clear();
+    await navigate({ to: '/sign-in', search: {} });
   };
   return (
     <Menu

@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useState } from 'react';
 import { type Credentials, ProblemError } from '../../../../client/index.ts';
-import { client } from '../../api/client.ts';
+import { signIn } from '../../api/client.ts';
 import { session as text } from '../../text/en/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { Segments, TextField } from '../../ui/field.tsx';
@@ -37,7 +37,7 @@ export function SignIn() {
     const credentials: Credentials =
       by === 'password' ? { email: name.trim(), password } : { auth_type: 'ldap', username: name.trim(), password };
     try {
-      await client.login(credentials);
+      await signIn(credentials);
       queries.clear();
       await navigate({ href: insidePath(next) });
     } catch (reason) {

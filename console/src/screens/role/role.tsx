@@ -1,0 +1,6 @@
+import { shell } from '../../text/en/shell.ts';
+import { Page } from '../../ui/page.tsx';
+
+export function Role() {
+  return <Page title={shell.screens.roles}>{null}</Page>;
+}
