@@ -31,6 +31,8 @@ export interface EdgeParts {
   readonly http: string;
   /** `host:port` behind it all. */
   readonly upstream: string;
+  /** `host:port` of Envoy itself; default: any free port. */
+  readonly listen?: string;
 }
 
 export interface Edge extends RunningEnvoy {
@@ -45,8 +47,8 @@ export type EditConfig = (text: string) => string;
 /** Starts `envoy/demo.yaml`, changed by `edit`, its listener on a free port. */
 export async function startEdge(parts: EdgeParts, edit: EditConfig = (text) => text): Promise<Edge> {
   const text = edit(await readFile(DEMO_CONFIG, 'utf8'));
-  const { grpc, meter = grpc, http, upstream } = parts;
-  const places = { edge: '127.0.0.1:0', 'postern-grpc': grpc, 'postern-meter': meter, 'postern-http': http, upstream };
+  const { grpc, meter = grpc, http, upstream, listen = '127.0.0.1:0' } = parts;
+  const places = { edge: listen, 'postern-grpc': grpc, 'postern-meter': meter, 'postern-http': http, upstream };
   return startConfig(placeAddresses(text, { admin: '127.0.0.1:0', places }));
 }
 

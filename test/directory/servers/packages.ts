@@ -1,4 +1,4 @@
-/** The real directory servers of the tests come from Debian's packages: what is missing is installed by root, and named otherwise. */
+/** The real directory servers and the browser of the tests come from Debian's packages: what is missing is installed by root, and named otherwise. */
 
 import { execFile } from 'node:child_process';
 import { access, chmod, rm, writeFile } from 'node:fs/promises';
@@ -44,10 +44,15 @@ const PARTS = {
     ],
     root: 'its ports are below 1024 and cannot be chosen',
   },
+  chromium: {
+    what: 'Chromium',
+    programs: ['/usr/bin/chromium'],
+    packages: ['chromium'],
+  },
 } satisfies Readonly<Record<string, Part>>;
 
 export type PartName = keyof typeof PARTS;
-export const PART_NAMES: readonly PartName[] = ['openldap', '389ds', 'samba'];
+export const PART_NAMES: readonly PartName[] = ['openldap', '389ds', 'samba', 'chromium'];
 
 /** One sentence for each part that is missing: what it is and how to get it. Installs what it can. */
 export async function findParts(names: readonly PartName[] = PART_NAMES): Promise<ReadonlyMap<PartName, string>> {

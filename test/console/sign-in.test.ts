@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ADMIN } from '../server/support/client.ts';
+import { accessibilityFaults, DESKTOP, PHONE } from './support/browser.ts';
+import { type ConsoleStand, enter, startConsole } from './support/stand.ts';
+
+let stand: ConsoleStand;
+beforeAll(async () => {
+  stand = await startConsole();
+});
+afterAll(() => stand?.close());
+
+describe('the door', () => {
+  it('lets in who has the right password, and keeps them in after a reload', async () => {
+    const { page, problems } = await stand.signIn();
+    await page.reload();
+    await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toBe('Overview');
+    expect(problems).toEqual([]);
+  });
+
+  it('says that name and password do not go together, and forgets the password', async () => {
+    const { page, problems } = await stand.open();
+    await page.getByRole('textbox', { name: 'E-mail address' }).fill(ADMIN.email);
+    await page.locator('input[name=password]').fill('the wrong password of a test');
+    await page.getByRole('button', { name: 'Enter' }).click();
+    await expect.poll(() => page.getByRole('status').textContent()).toContain('do not go together');
+    expect(await page.locator('input[name=password]').inputValue()).toBe('');
+    expect(problems).toEqual([]);
+  });
+
+  it('leads to the screen that was asked for before it', async () => {
+    const tab = await stand.open();
+    await tab.page.goto('/console/keys?status=revoked');
+    await enter(tab, ADMIN);
+    await expect
+      .poll(() => new URL(tab.page.url()).pathname + new URL(tab.page.url()).search)
+      .toBe('/console/keys?status=revoked');
+  });
+
+  it.each(['//evil.example', '/\\evil.example', 'https://evil.example', 'javascript:alert(1)'])(
+    'leads nobody to %s',
+    async (next) => {
+      const tab = await stand.open();
+      await tab.page.goto(`/console/sign-in?next=${encodeURIComponent(next)}`);
+      await enter(tab, ADMIN);
+      await expect.poll(() => tab.page.url()).toBe(`${stand.edge.url}/console/`);
+    },
+  );
+
+  it('shows no one behind it once they have signed out, not even by the back button', async () => {
+    const { page } = await stand.signIn();
+    await page.getByRole('button', { name: 'Account and sessions' }).click();
+    await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click();
+    await page.getByRole('button', { name: 'Enter' }).waitFor();
+    await page.goBack();
+    await page.getByRole('button', { name: 'Enter' }).waitFor();
+    expect(await page.getByRole('navigation', { name: 'Console' }).count()).toBe(0);
+  });
+
+  it('keeps no token in storage, in a cookie that scripts can read, or in an address', async () => {
+    const { page, context } = await stand.signIn();
+    const stored = await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])');
+    expect(stored).toBe('[{"postern.signed-in":"1"},{},""]');
+    expect((await context.cookies()).map(({ httpOnly, sameSite }) => ({ httpOnly, sameSite }))).toEqual([
+      { httpOnly: true, sameSite: 'Strict' },
+    ]);
+  });
+
+  it.each([
+    { look: { ...DESKTOP, theme: 'light' }, name: 'light at 1440 px' },
+    { look: { ...DESKTOP, theme: 'dark' }, name: 'dark at 1440 px' },
+    { look: { ...PHONE, theme: 'light' }, name: 'light at 390 px' },
+    { look: { ...PHONE, theme: 'dark' }, name: 'dark at 390 px' },
+  ] as const)('has no serious accessibility fault in $name', async ({ look }) => {
+    const { page } = await stand.open(look);
+    await page.getByRole('button', { name: 'Enter' }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+});
+
+describe('the page of the console', () => {
+  it('has a nonce of its own in each answer, and allows nothing inline and nothing from elsewhere', async () => {
+    const policies = await Promise.all(
+      [1, 2].map(async () => (await fetch(`${stand.edge.url}/console`)).headers.get('content-security-policy')),
+    );
+    expect(policies[0]).not.toBe(policies[1]);
+    expect(policies[0]).toMatch(/^default-src 'none'; script-src 'self' 'nonce-[\w-]{22}';/);
+    expect(policies[0]).not.toContain('unsafe');
+  });
+
+  it('is the same for every address below /console, and no file of another folder', async () => {
+    const page = await fetch(`${stand.edge.url}/console/users/usr_1`);
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    const outside = await fetch(`${stand.edge.url}/console/..%2f..%2fpackage.json`);
+    expect(await outside.text()).not.toContain('"name": "postern"');
+  });
+});
