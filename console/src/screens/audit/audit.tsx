@@ -1,6 +1,97 @@
-import { shell } from '../../text/en/shell.ts';
-import { Page } from '../../ui/page.tsx';
+/** The audit log: a list, and one row in full. */
+
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import type { AuditRow } from '../../../../client/index.ts';
+import { useList } from '../../api/list.ts';
+import { useTenant } from '../../api/session.ts';
+import { audit as text } from '../../text/en/audit.ts';
+import { SearchField, Segments } from '../../ui/field.tsx';
+import { ListTable } from '../../ui/list.tsx';
+import { Empty, Id, State } from '../../ui/mark.tsx';
+import { Page, Tools } from '../../ui/page.tsx';
+import { Moment } from '../../ui/time.tsx';
+import { useLate } from '../../ui/use-late.ts';
+import { Actor, Target } from './actor.tsx';
+import { AuditDrawer } from './audit-drawer.tsx';
+import { Export } from './export.tsx';
+import { Filters } from './filters.tsx';
+import { AUDIT_RESULTS, type AuditSearch } from './search.ts';
+
+const TONES = { success: 'good', failure: 'care', refused: 'deny' } as const;
+const PAGE = 50;
 
 export function Audit() {
-  return <Page title={shell.screens.audit}>{null}</Page>;
+  const tenant = useTenant();
+  const search = useSearch({ from: '/inside/audit' });
+  const navigate = useNavigate({ from: '/audit' });
+  const [typed, setTyped] = useState(search.request_id ?? search.target ?? '');
+  const wanted = useLate(typed.trim());
+  useEffect(() => {
+    void navigate({ search: (before) => ({ ...before, ...searchFor(wanted) }), replace: true });
+  }, [wanted, navigate]);
+  const query = queryOf(search);
+  const list = useList<'/v1/iam/audit'>([tenant.id, 'audit', query], (cursor, signal) =>
+    tenant.client.request('GET', '/v1/iam/audit', { query: { ...query, limit: PAGE, cursor }, signal }),
+  );
+  const opened = list.kind === 'loaded' ? list.rows.find(({ id }) => id === search.open) : undefined;
+  const show = (change: Partial<AuditSearch>): void => {
+    if ('target' in change) setTyped(change.target ?? '');
+    void navigate({ search: (before) => ({ ...before, open: undefined, ...change }) });
+  };
+  return (
+    <Page title={text.title} says={text.says} actions={<Export query={query} />}>
+      <Tools end={text.zone(Intl.DateTimeFormat().resolvedOptions().timeZone)}>
+        <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
+        <Segments
+          label={text.result}
+          value={search.result ?? 'all'}
+          onChange={(value) => show({ result: value === 'all' ? undefined : value })}
+          options={[
+            { value: 'all', label: text.allResults },
+            ...AUDIT_RESULTS.map((value) => ({ value, label: text.results[value] })),
+          ]}
+        />
+        <Filters search={search} onChange={show} />
+      </Tools>
+      <ListTable
+        label={text.title}
+        list={list}
+        idOf={(row: AuditRow) => row.id}
+        onOpen={({ id }) => show({ open: id })}
+        empty={<Empty title={text.empty}>{text.emptySays}</Empty>}
+        columns={[
+          { id: 'time', title: text.time, cell: (row) => <Moment time={row.time} /> },
+          { id: 'actor', title: text.actor, cell: (row) => <Actor actor={row.actor} /> },
+          { id: 'action', title: text.action, cell: (row) => <code>{row.action}</code> },
+          { id: 'target', title: text.target, cell: (row) => <Target target={row.target} /> },
+          {
+            id: 'result',
+            title: text.result,
+            cell: (row) => <State tone={TONES[row.result]}>{text.results[row.result]}</State>,
+          },
+          { id: 'address', title: text.address, rank: 'second', cell: (row) => <code>{row.address}</code> },
+          {
+            id: 'request',
+            title: text.requestId,
+            rank: 'second',
+            cell: (row) => (row.request_id === null ? null : <Id value={row.request_id} />),
+          },
+        ]}
+      />
+      {opened === undefined ? null : <AuditDrawer row={opened} onClose={() => show({})} onFilter={show} />}
+    </Page>
+  );
+}
+
+/** A request id is known by its prefix; everything else is a target. */
+function searchFor(wanted: string): AuditSearch {
+  const isRequest = wanted.startsWith('req_');
+  return { request_id: isRequest ? wanted : undefined, target: isRequest || wanted === '' ? undefined : wanted };
+}
+
+export type AuditQuery = Omit<AuditSearch, 'open'>;
+
+function queryOf({ actor, action, target, result, from, to, request_id }: AuditSearch): AuditQuery {
+  return { actor, action, target, result, from, to, request_id };
 }

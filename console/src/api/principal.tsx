@@ -1,0 +1,36 @@
+/** The name of a user or a key, found once for each id. Until it is found, and where the caller may not know it, the id stands. */
+
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { shortened } from '../ui/mark.tsx';
+import { useTenant } from './session.ts';
+
+const FRESH_MS = 300_000;
+
+export type PrincipalType = 'user' | 'api_key';
+
+export function useName(type: PrincipalType, id: string): string | undefined {
+  const { id: tenant, client } = useTenant();
+  const { data } = useQuery({
+    queryKey: [tenant, 'name', id],
+    queryFn: async ({ signal }) =>
+      type === 'user' ? (await client.users.get(id, { signal })).name : (await client.apiKeys.get(id, { signal })).description,
+    staleTime: FRESH_MS,
+    retry: false,
+  });
+  return data === '' ? undefined : data;
+}
+
+/** A link to where the principal is managed. */
+export function Principal({ type, id }: { readonly type: PrincipalType; readonly id: string }) {
+  const name = useName(type, id) ?? shortened(id);
+  return type === 'user' ? (
+    <Link to="/users/$id" params={{ id }}>
+      {name}
+    </Link>
+  ) : (
+    <Link to="/keys" search={{ open: id }}>
+      {name}
+    </Link>
+  );
+}
