@@ -39,6 +39,12 @@ const signIn = createRoute({
   component: lazyRouteComponent(() => import('./screens/sign-in/sign-in.tsx'), 'SignIn'),
 });
 
+const setPassword = createRoute({
+  getParentRoute: () => root,
+  path: '/set-password',
+  component: lazyRouteComponent(() => import('./screens/set-password/set-password.tsx'), 'SetPassword'),
+});
+
 /** All that needs a session. The tenant is kept from screen to screen. */
 const inside = createRoute({
   getParentRoute: () => root,
@@ -183,7 +189,7 @@ const screens = [
 ] as const;
 
 export const router = createRouter({
-  routeTree: root.addChildren([signIn, inside.addChildren(screens)]),
+  routeTree: root.addChildren([signIn, setPassword, inside.addChildren(screens)]),
   basepath: '/console',
   defaultPreload: 'intent',
   scrollRestoration: true,

@@ -2,18 +2,17 @@
 
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { type FormEvent, useEffect, useState } from 'react';
+import { type FormEvent, useState } from 'react';
 import { type Credentials, ProblemError } from '../../../../client/index.ts';
 import { signIn } from '../../api/client.ts';
 import { session as text } from '../../text/en/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { Segments, TextField } from '../../ui/field.tsx';
-import { Mark } from '../../ui/icon.tsx';
 import { Note } from '../../ui/mark.tsx';
 import { sentenceOf } from '../../ui/problem.tsx';
+import { Door } from './door.tsx';
 import { insidePath } from './next.ts';
 import styles from './sign-in.module.css';
-import { Wall } from './wall.tsx';
 
 type By = 'password' | 'directory';
 
@@ -26,9 +25,6 @@ export function SignIn() {
   const [password, setPassword] = useState('');
   const [isChecking, setChecking] = useState(false);
   const [error, setError] = useState<unknown>();
-  useEffect(() => {
-    document.title = `${text.title} · Postern`;
-  }, []);
 
   const enter = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
@@ -49,55 +45,48 @@ export function SignIn() {
   };
 
   return (
-    <div className={styles.page}>
-      <Wall />
-      <main className={styles.door}>
-        <div className={styles.mark}>
-          <Mark size={40} />
-        </div>
-        <h1>{text.title}</h1>
-        {error === undefined && over !== undefined ? (
-          <Note tone="care">{over === 'replaced' ? text.replaced : text.ended}</Note>
-        ) : null}
-        {error === undefined ? null : (
-          <Note tone="deny" isLive>
-            {sayWhy(error)}
-          </Note>
-        )}
-        <form className={styles.form} onSubmit={(event) => void enter(event)}>
-          <Segments
-            label={text.kind}
-            value={by}
-            onChange={setBy}
-            options={[
-              { value: 'password', label: text.byPassword },
-              { value: 'directory', label: text.byDirectory },
-            ]}
-          />
-          <TextField
-            label={by === 'password' ? text.email : text.username}
-            value={name}
-            onChange={setName}
-            name="username"
-            autoComplete="username"
-            isRequired
-            autoFocus
-          />
-          <TextField
-            label={text.password}
-            value={password}
-            onChange={setPassword}
-            name="password"
-            type="password"
-            autoComplete="current-password"
-            isRequired
-          />
-          <Button type="submit" tone="primary" isPending={isChecking}>
-            {isChecking ? text.entering : text.enter}
-          </Button>
-        </form>
-      </main>
-    </div>
+    <Door title={text.title}>
+      {error === undefined && over !== undefined ? (
+        <Note tone="care">{over === 'replaced' ? text.replaced : text.ended}</Note>
+      ) : null}
+      {error === undefined ? null : (
+        <Note tone="deny" isLive>
+          {sayWhy(error)}
+        </Note>
+      )}
+      <form className={styles.form} onSubmit={(event) => void enter(event)}>
+        <Segments
+          label={text.kind}
+          value={by}
+          onChange={setBy}
+          options={[
+            { value: 'password', label: text.byPassword },
+            { value: 'directory', label: text.byDirectory },
+          ]}
+        />
+        <TextField
+          label={by === 'password' ? text.email : text.username}
+          value={name}
+          onChange={setName}
+          name="username"
+          autoComplete="username"
+          isRequired
+          autoFocus
+        />
+        <TextField
+          label={text.password}
+          value={password}
+          onChange={setPassword}
+          name="password"
+          type="password"
+          autoComplete="current-password"
+          isRequired
+        />
+        <Button type="submit" tone="primary" isPending={isChecking}>
+          {isChecking ? text.entering : text.enter}
+        </Button>
+      </form>
+    </Door>
   );
 }
 
