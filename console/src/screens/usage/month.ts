@@ -1,0 +1,19 @@
+/** Calendar months as the API writes them: `2026-11`. */
+
+const MONTH = /^(\d{4})-(0[1-9]|1[0-2])$/;
+const name = new Intl.DateTimeFormat('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
+
+export function monthOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 7);
+}
+
+/** The month so many months later; what is no month counts as the present one. */
+export function shifted(month: string, by: number): string {
+  const [, year, number] = MONTH.exec(month) ?? MONTH.exec(monthOf(Date.now())) ?? [];
+  return monthOf(Date.UTC(Number(year), Number(number) - 1 + by, 1));
+}
+
+/** `November 2026` */
+export function monthName(month: string): string {
+  return MONTH.test(month) ? name.format(new Date(`${month}-01T00:00:00Z`)) : month;
+}
