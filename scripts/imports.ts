@@ -7,10 +7,12 @@ import { checkImports, type SourceFile } from './lib/import-rules.ts';
 const ROOT = new URL('..', import.meta.url).pathname;
 
 export async function sourceFiles(root: string): Promise<SourceFile[]> {
-  const areas = ['src', 'client'].map((area) => readdir(join(root, area), { recursive: true, withFileTypes: true }));
+  const areas = ['src', 'client', 'console/src'].map((area) =>
+    readdir(join(root, area), { recursive: true, withFileTypes: true }),
+  );
   const names = (await Promise.all(areas))
     .flat()
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name));
   return Promise.all(
     names.sort().map(async (name) => ({ path: relative(root, name).split(sep).join('/'), text: await readFile(name, 'utf8') })),

@@ -37,6 +37,9 @@ describe('a planted violation is found', () => {
     ['src/decision/x.ts', 'const y = await import(name);', /cannot be checked/],
     ['client/x.ts', "import type { ErrorCode } from '../src/domain/errors.ts';", /client stands alone/],
     ['client/x.ts', "import { readFile } from 'node:fs';", /client is pure/],
+    ['console/src/x.tsx', "import { decide } from '../../src/decision/decide.ts';", /works by the client alone/],
+    ['console/src/x.tsx', "import { call } from '../../client/call.ts';", /works by the client alone/],
+    ['console/src/x.tsx', "import { readFile } from 'node:fs';", /runs in a browser/],
     ['client/x.ts', "import { request } from 'undici';", /client is pure/],
     ['src/admin/users/x.ts', "import { transaction } from '../../store/transaction.ts';", /may not begin a transaction/],
     ['src/http/x.ts', "import { transaction } from '../store/transaction.ts';", /may not begin a transaction/],
@@ -65,6 +68,8 @@ describe('what is allowed stays allowed', () => {
     ['src/cli/x.ts', "import { startUpstream } from '../demo/upstream.ts';"],
     ['src/server.ts', "import { createGate } from './extauthz/gate.ts';"],
     ['client/x.ts', "import { y } from './y.ts';"],
+    ['console/src/x.tsx', "import { createClient } from '../../client/index.ts';"],
+    ['console/src/x.tsx', "import { useState } from 'react';"],
   ])('%s: %s', (path, text) => {
     expect(checkImports([{ path, text }])).toEqual([]);
   });

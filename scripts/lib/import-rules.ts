@@ -47,6 +47,8 @@ const ROOMS: Readonly<Record<string, Room>> = {
   main: { from: ['cli'] },
   // Not of the server: programs and browsers take it as it is.
   client: { from: [], pure: true },
+  // Not of the server either: it works by the client alone.
+  console: { from: ['client'] },
 };
 
 /** Packages that one room alone knows. */
@@ -130,9 +132,14 @@ function adviceFor(path: string, { specifier, typeOnly }: Import): string | unde
   const room = ROOMS[own];
   if (room === undefined) return `${own} is no room: put the file into one, or add the room to scripts/lib/import-rules.ts.`;
   if (specifier === undefined) return 'import() of something computed cannot be checked: name the module.';
+  if (own === 'console' && specifier.startsWith('node:')) return `the console runs in a browser, which has no ${specifier}.`;
   if (!specifier.startsWith('.')) return adviceForPackage(own, room, specifier, typeOnly);
   const target = resolve(path, specifier);
   if (own === 'client') return roomOf(target) === own ? undefined : `client stands alone and may not import ${target}.`;
+  if (own === 'console') {
+    const allowed = target.startsWith('console/src/') || target === 'client/index.ts';
+    return allowed ? undefined : `the console works by the client alone and may not import ${target}.`;
+  }
   if (!target.startsWith('src/')) {
     return target === 'package.json' ? undefined : `${target} is outside src: move what is needed into a room.`;
   }
