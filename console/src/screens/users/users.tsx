@@ -1,6 +1,81 @@
-import { shell } from '../../text/en/shell.ts';
-import { Page } from '../../ui/page.tsx';
+/** The tenant's users. */
+
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import { useList } from '../../api/list.ts';
+import { useDenied, useTenant } from '../../api/session.ts';
+import { users as text } from '../../text/en/users.ts';
+import { Button } from '../../ui/button.tsx';
+import { SearchField, Segments } from '../../ui/field.tsx';
+import { ListTable, TwoLines } from '../../ui/list.tsx';
+import { Empty } from '../../ui/mark.tsx';
+import { Page, Tools } from '../../ui/page.tsx';
+import { Ago } from '../../ui/time.tsx';
+import { useLate } from '../../ui/use-late.ts';
+import { CreateUser } from './create-user.tsx';
+import { RoleFilter } from './role-filter.tsx';
+import { USERS_STATUSES, type UsersSearch } from './search.ts';
+import { RoleTags, UserState } from './state.tsx';
+
+const PAGE = 50;
+const MAX_Q = 200;
 
 export function Users() {
-  return <Page title={shell.screens.users}>{null}</Page>;
+  const tenant = useTenant();
+  const denied = useDenied('admin:users');
+  const search = useSearch({ from: '/inside/users' });
+  const navigate = useNavigate({ from: '/users' });
+  const [typed, setTyped] = useState(search.q ?? '');
+  const q = useLate(typed.trim().slice(0, MAX_Q));
+  const show = (change: Partial<UsersSearch>): void =>
+    void navigate({ search: (before) => ({ ...before, open: undefined, ...change }) });
+  useEffect(() => {
+    void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
+  }, [q, navigate]);
+  const query = { q: search.q, status: search.status, role: search.role };
+  const list = useList<'/v1/iam/users'>([tenant.id, 'users', query], (cursor, signal) =>
+    tenant.client.request('GET', '/v1/iam/users', { query: { ...query, limit: PAGE, cursor }, signal }),
+  );
+  const isFiltered = Object.values(query).some((value) => value !== undefined);
+  const create = (
+    <Button tone="primary" disabledReason={denied} onPress={() => show({ open: 'new' })}>
+      {text.create}
+    </Button>
+  );
+  return (
+    <Page title={text.title} actions={create}>
+      <Tools>
+        <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
+        <Segments
+          label={text.status}
+          value={search.status ?? 'all'}
+          onChange={(value) => show({ status: value === 'all' ? undefined : value })}
+          options={(['all', ...USERS_STATUSES] as const).map((value) => ({ value, label: text.statuses[value] }))}
+        />
+        <RoleFilter role={search.role} onChange={(role) => show({ role })} />
+      </Tools>
+      <ListTable
+        label={text.title}
+        list={list}
+        idOf={(user) => user.id}
+        onOpen={({ id }) => void navigate({ to: '/users/$id', params: { id } })}
+        empty={
+          isFiltered ? <Empty title={text.nothing}>{text.nothingSays}</Empty> : <Empty title={text.empty}>{text.emptySays}</Empty>
+        }
+        columns={[
+          {
+            id: 'name',
+            title: text.name,
+            cell: (user) => <TwoLines name={user.name} second={user.email ?? text.noEmail} />,
+          },
+          { id: 'state', title: text.state, cell: (user) => <UserState user={user} /> },
+          { id: 'roles', title: text.roles, rank: 'phoneOff', cell: (user) => <RoleTags user={user} /> },
+          { id: 'department', title: text.department, rank: 'second', cell: (user) => user.department },
+          { id: 'source', title: text.source, rank: 'second', cell: (user) => text.sources[user.source] },
+          { id: 'created', title: text.created, rank: 'second', cell: (user) => <Ago time={user.created_at} /> },
+        ]}
+      />
+      {search.open === 'new' ? <CreateUser onClose={() => show({})} /> : null}
+    </Page>
+  );
 }

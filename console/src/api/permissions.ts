@@ -1,0 +1,91 @@
+/** What permission patterns cover, and how resource constraints read. */
+
+import type { ResourceConstraints } from '../../../client/index.ts';
+import { permissions as text } from '../text/en/permissions.ts';
+import { covers } from './session.ts';
+
+const PATTERN = /^(?:\*|(?:\*|[a-z][a-z0-9_-]*):(?:\*|[a-z][a-z0-9_-]*))$/;
+const MAX_PATTERN_LENGTH = 128;
+/** Works for platform administrators only. */
+export const ADMIN_TENANTS = 'admin:tenants';
+
+export const RESOURCE_KINDS = ['models', 'collections', 'agents'] as const;
+export type ResourceKind = (typeof RESOURCE_KINDS)[number];
+
+/** Reports whether the server takes the text as a pattern. */
+export function isPattern(pattern: string): boolean {
+  return pattern.length <= MAX_PATTERN_LENGTH && PATTERN.test(pattern);
+}
+
+export function hasWildcard(pattern: string): boolean {
+  return pattern.includes('*');
+}
+
+/** Reports whether one of the patterns covers the permission, or the other pattern. */
+export function coversAny(patterns: readonly string[], permission: string): boolean {
+  return patterns.some((pattern) => covers(pattern, permission));
+}
+
+/** The known permissions that the patterns cover, and those that they name and nobody knows. */
+export function covered(patterns: readonly string[]): readonly string[] {
+  const known = text.known.filter((permission) => coversAny(patterns, permission));
+  return [...known, ...patterns.filter((pattern) => !hasWildcard(pattern) && !text.known.includes(pattern))];
+}
+
+export interface Granted<R> {
+  /** Of one resource, all given by the same roles. */
+  readonly permissions: readonly string[];
+  readonly givers: readonly R[];
+}
+
+interface RoleLike {
+  readonly name: string;
+  readonly permissions: readonly string[];
+}
+
+/**
+ * Each permission that the roles give together with the roles that give it, and the known ones that no role gives.
+ *
+ * @param isPlatformAdmin false: `admin:tenants` counts as not given
+ */
+export function effective<R extends RoleLike>(
+  roles: readonly R[],
+  isPlatformAdmin: boolean,
+): { readonly granted: readonly Granted<R>[]; readonly missing: readonly string[] } {
+  const works = (permission: string): boolean => isPlatformAdmin || permission !== ADMIN_TENANTS;
+  const given = covered(roles.flatMap((role) => role.permissions)).filter(works);
+  const groups = new Map<string, { permissions: string[]; givers: readonly R[] }>();
+  for (const permission of given) {
+    const givers = roles.filter((role) => coversAny(role.permissions, permission));
+    const key = [permission.split(':')[0], ...givers.map(({ name }) => name)].join(' ');
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { permissions: [permission], givers });
+    else group.permissions.push(permission);
+  }
+  const has = new Set(given);
+  return { granted: [...groups.values()], missing: text.known.filter((permission) => !has.has(permission)) };
+}
+
+/** The constraints that narrow something, one phrase for each kind. */
+export function constraintPhrases(constraints: ResourceConstraints): readonly string[] {
+  return RESOURCE_KINDS.flatMap((kind) => {
+    const names = constraints[kind];
+    if (names === undefined || names === null) return [];
+    return names.length === 0 ? [text.noneOf[kind]] : [text.only(kind, text.list(names))];
+  });
+}
+
+const MAX_GLOB_LENGTH = 256;
+const MAX_STARS = 8;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+
+export type GlobFault = 'empty' | 'long' | 'stars' | 'control';
+
+/** What keeps a text from being a name or glob of a resource constraint; undefined: nothing. */
+export function globFault(glob: string): GlobFault | undefined {
+  if (glob === '') return 'empty';
+  if ([...glob].length > MAX_GLOB_LENGTH) return 'long';
+  if (glob.split('*').length - 1 > MAX_STARS) return 'stars';
+  return CONTROL.test(glob) ? 'control' : undefined;
+}

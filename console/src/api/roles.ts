@@ -1,0 +1,49 @@
+/** Roles as lists and pickers need them: a page at a time, a role of exactly the typed name first. */
+
+import { useQuery } from '@tanstack/react-query';
+import { ProblemError, type Role } from '../../../client/index.ts';
+import { type List, useList } from './list.ts';
+import { useTenant } from './session.ts';
+
+const PAGE = 50;
+const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
+
+export type RoleKind = 'builtin' | 'own';
+
+/** Reports whether the server takes the text as the name of a role. */
+export function isRoleName(name: string): boolean {
+  return NAME.test(name);
+}
+
+/**
+ * @param q part of a name or description
+ * @param kind undefined: both
+ */
+export function useRoles(q: string, kind?: RoleKind): List<Role> {
+  const { id: tenant, client } = useTenant();
+  const list = useList<'/v1/iam/roles'>([tenant, 'roles'], (cursor, signal) =>
+    client.request('GET', '/v1/iam/roles', { query: { limit: PAGE, cursor }, signal }),
+  );
+  const exact = useQuery({
+    queryKey: [tenant, 'roles', 'named', q],
+    queryFn: async ({ signal }) => {
+      try {
+        return await client.roles.get(q, { signal });
+      } catch (error) {
+        if (error instanceof ProblemError && error.status === 404) return null;
+        throw error;
+      }
+    },
+    enabled: isRoleName(q),
+    retry: false,
+  });
+  if (list.kind !== 'loaded') return list;
+  const first = exact.data ?? undefined;
+  const rows = list.rows.filter((role) => role.name !== first?.name);
+  return { ...list, rows: (first === undefined ? rows : [first, ...rows]).filter((role) => isFound(role, q, kind)) };
+}
+
+function isFound({ name, description, builtin }: Role, q: string, kind: RoleKind | undefined): boolean {
+  if (kind !== undefined && builtin !== (kind === 'builtin')) return false;
+  return `${name}\n${description}`.toLowerCase().includes(q.toLowerCase());
+}

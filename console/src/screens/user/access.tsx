@@ -1,0 +1,152 @@
+/** What the roles of a user give, and what narrows each. */
+
+import { useQueries } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { Policy, Role, User } from '../../../../client/index.ts';
+import { constraintPhrases, coversAny, effective } from '../../api/permissions.ts';
+import { useTenant } from '../../api/session.ts';
+import { permissions as words } from '../../text/en/permissions.ts';
+import { users as text } from '../../text/en/users.ts';
+import { Empty, Note, Skeleton } from '../../ui/mark.tsx';
+import { SectionHead } from '../../ui/page.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import styles from './user.module.css';
+
+interface HeldRole {
+  readonly name: string;
+  readonly permissions: readonly string[];
+  readonly role: Role;
+  /** The policies attached to it; empty if the caller may not read them. */
+  readonly policies: readonly Policy[];
+}
+
+const ADMIN = 'admin';
+const POLICIES = 50;
+
+export function Access({ user }: { readonly user: User }) {
+  const { id: tenant, client } = useTenant();
+  const names = [...new Set([...user.roles, ...user.directory_roles])];
+  const found = useQueries({
+    queries: names.map((name) => ({
+      queryKey: [tenant, 'role', name, 'held'],
+      queryFn: async ({ signal }: { readonly signal: AbortSignal }): Promise<HeldRole> => {
+        const role = await client.roles.get(name, { signal });
+        const page = client.request('GET', '/v1/iam/roles/{name}/policies', {
+          path: { name },
+          query: { limit: POLICIES },
+          signal,
+        });
+        const policies = await page.then(
+          ({ data }) => data,
+          () => [],
+        );
+        return { name, permissions: role.permissions, role, policies };
+      },
+      retry: false,
+    })),
+  });
+  const failed = found.find(({ isError }) => isError);
+  const held = found.flatMap(({ data }) => (data === undefined ? [] : [data]));
+  const isLoading = found.some(({ isPending }) => isPending);
+  const { granted, missing } = effective(held, names.includes(ADMIN));
+  const n = granted.reduce((sum, { permissions }) => sum + permissions.length, 0);
+  return (
+    <>
+      <div>
+        <SectionHead
+          title={text.may(user.name)}
+          small={isLoading ? undefined : text.maySays(n, n + missing.length)}
+          link={
+            <Link to="/explain" search={{ user: user.id }}>
+              {text.explain}
+            </Link>
+          }
+        />
+        {failed === undefined ? null : <Problem error={failed.error} onRetry={() => void failed.refetch()} />}
+        {user.status === 'active' ? null : <Note>{text.inactive}</Note>}
+        {isLoading ? <Skeleton width={3} /> : null}
+        {!isLoading && failed === undefined && granted.length === 0 ? (
+          <Empty title={text.noAccess}>{text.noAccessSays}</Empty>
+        ) : null}
+        {granted.length === 0 ? null : (
+          <table className={styles.access}>
+            <thead>
+              <tr>
+                <th>{text.permission}</th>
+                <th>{text.from}</th>
+                <th className={styles.given}>{text.given}</th>
+                <th>{text.narrowed}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {granted.map(({ permissions, givers }) => (
+                <tr key={permissions[0]}>
+                  <td>
+                    {permissions.map((permission) => (
+                      <code key={permission} title={words.meaning(permission)}>
+                        {permission}
+                      </code>
+                    ))}
+                  </td>
+                  <td>
+                    {givers.map(({ name }) => (
+                      <Link key={name} to="/roles/$name" params={{ name }}>
+                        {name}
+                      </Link>
+                    ))}
+                  </td>
+                  <td className={styles.given}>
+                    {givers.map(({ name }) => (
+                      <span key={name}>{giverOf(user, name)}</span>
+                    ))}
+                  </td>
+                  <td>
+                    {givers.map((giver) => (
+                      <Narrowed key={giver.name} giver={giver} permissions={permissions} />
+                    ))}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </div>
+      {isLoading || missing.length === 0 || granted.length === 0 ? null : (
+        <p className={styles.foot}>
+          {text.notGiven} <code>{missing.join(', ')}</code>
+        </p>
+      )}
+      <p className={styles.foot}>{text.policiesToo}</p>
+    </>
+  );
+}
+
+function giverOf({ roles, directory_roles: directory }: User, name: string): string {
+  const byHand = roles.includes(name);
+  if (byHand && directory.includes(name)) return `${text.byHand}, ${text.byDirectory}`;
+  return byHand ? text.byHand : text.byDirectory;
+}
+
+/** The constraints of the role, and the denies attached to it that concern one of the permissions. */
+function Narrowed({ giver, permissions }: { readonly giver: HeldRole; readonly permissions: readonly string[] }) {
+  const phrases = constraintPhrases(giver.role.resource_constraints);
+  const denies = giver.policies.filter(
+    ({ effect, enabled, actions }) =>
+      effect === 'deny' && enabled && permissions.some((permission) => coversAny(actions, permission)),
+  );
+  if (phrases.length === 0 && denies.length === 0) return <span className={styles.dim}>{text.nothingNarrows}</span>;
+  return (
+    <span>
+      {phrases.join('; ')}
+      {denies.map(({ name, description }, index) => (
+        <span key={name}>
+          {index === 0 && phrases.length === 0 ? null : '; '}
+          <Link to="/policies/$name" params={{ name }}>
+            {name}
+          </Link>{' '}
+          {description === '' ? text.policyDenies : description}
+        </span>
+      ))}
+    </span>
+  );
+}

@@ -1,0 +1,80 @@
+/** What an administrator does with a user: the edit, activation, and the rest in a menu. */
+
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { User } from '../../../../client/index.ts';
+import { useDenied, useTenant } from '../../api/session.ts';
+import { common } from '../../text/en/common.ts';
+import { users as text } from '../../text/en/users.ts';
+import buttonStyles from '../../ui/button.module.css';
+import { Button } from '../../ui/button.tsx';
+import { Icon } from '../../ui/icon.tsx';
+import { Ask, Menu } from '../../ui/overlay.tsx';
+import { Refused } from '../users/refused.tsx';
+import { SetupLink } from '../users/setup-link.tsx';
+import { Deactivate, DeleteUser, EndSessions } from './confirm.tsx';
+import { userChanged } from './queries.ts';
+
+type Asking = 'deactivate' | 'end' | 'delete';
+
+export function Actions({ user, onEdit }: { readonly user: User; readonly onEdit: () => void }) {
+  const { id: tenant, client } = useTenant();
+  const queries = useQueryClient();
+  const denied = useDenied('admin:users');
+  const [asking, setAsking] = useState<Asking>();
+  const close = (): void => setAsking(undefined);
+  const reset = useMutation({
+    mutationFn: () => client.users.resetPassword(user.id),
+    onSuccess: () => queries.invalidateQueries({ queryKey: [tenant, 'audit'] }),
+  });
+  const activate = useMutation({
+    mutationFn: () => client.users.activate(user.id),
+    onSuccess: () => userChanged(queries, tenant, user.id),
+  });
+  const failed = reset.isError ? reset : activate.isError ? activate : undefined;
+  return (
+    <>
+      <Menu
+        label={text.moreActions}
+        className={`${buttonStyles.button} ${buttonStyles.square}`}
+        choices={[
+          {
+            id: 'reset',
+            label: text.resetPassword,
+            disabledReason: denied ?? (user.source === 'ldap' ? text.resetNotLocal : undefined),
+            onChoose: () => reset.mutate(),
+          },
+          { id: 'end', label: text.endSessions, disabledReason: denied, onChoose: () => setAsking('end') },
+          { id: 'delete', label: text.remove, isDanger: true, disabledReason: denied, onChoose: () => setAsking('delete') },
+        ]}
+      >
+        <Icon name="more" />
+      </Menu>
+      {user.status === 'active' ? (
+        <Button disabledReason={denied} onPress={() => setAsking('deactivate')}>
+          {text.deactivate}
+        </Button>
+      ) : (
+        <Button disabledReason={denied} onPress={() => activate.mutate()} isPending={activate.isPending}>
+          {text.activate}
+        </Button>
+      )}
+      <Button tone="primary" disabledReason={denied} onPress={onEdit}>
+        {text.edit}
+      </Button>
+      {failed === undefined ? null : (
+        <Ask
+          title={failed === reset ? text.resetPassword : text.activate}
+          onClose={failed.reset}
+          actions={<Button onPress={failed.reset}>{common.close}</Button>}
+        >
+          <Refused error={failed.error} />
+        </Ask>
+      )}
+      {reset.isSuccess ? <SetupLink name={user.name} token={reset.data.password_setup_token} onClose={reset.reset} /> : null}
+      {asking === 'deactivate' ? <Deactivate user={user} onClose={close} /> : null}
+      {asking === 'end' ? <EndSessions user={user} onClose={close} /> : null}
+      {asking === 'delete' ? <DeleteUser user={user} onClose={close} /> : null}
+    </>
+  );
+}

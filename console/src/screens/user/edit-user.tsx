@@ -1,0 +1,132 @@
+/** Changes what is written about a user and the roles given by hand. Only changed members are sent, with the ETag. */
+
+import { useQueryClient } from '@tanstack/react-query';
+import type { User } from '../../../../client/index.ts';
+import { ProblemError } from '../../../../client/index.ts';
+import { type Tagged, useEdit } from '../../api/edit.ts';
+import { useTenant } from '../../api/session.ts';
+import { common } from '../../text/en/common.ts';
+import { permissions as words } from '../../text/en/permissions.ts';
+import { users as text } from '../../text/en/users.ts';
+import { Button } from '../../ui/button.tsx';
+import { Conflict } from '../../ui/conflict.tsx';
+import { TextField } from '../../ui/field.tsx';
+import { Drawer } from '../../ui/overlay.tsx';
+import { fieldError } from '../../ui/problem.tsx';
+import { Refused } from '../users/refused.tsx';
+import { RolePicker } from '../users/role-picker.tsx';
+import { readUser, userChanged } from './queries.ts';
+import styles from './user.module.css';
+
+const FORM = 'edit-user';
+const FIELDS = ['/email', '/name', '/department', '/roles'] as const;
+
+interface Fields {
+  readonly email: string;
+  readonly name: string;
+  readonly department: string;
+  readonly roles: readonly string[];
+}
+
+/** Roles in one order, so that taking one away and giving it again is no change. */
+function fieldsOf({ email, name, department, roles }: User): Fields {
+  return { email: email ?? '', name, department: department ?? '', roles: roles.toSorted() };
+}
+
+export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; readonly onClose: () => void }) {
+  const tenant = useTenant();
+  const queries = useQueryClient();
+  const { id } = loaded.data;
+  const edit = useEdit<User, Fields>({
+    loaded,
+    fieldsOf,
+    read: () => readUser(tenant, id),
+    write: async ({ department, ...changes }, ifMatch) => {
+      const body = { ...changes, ...(department === undefined ? {} : { department: department === '' ? null : department }) };
+      const { data, etag } = await tenant.client.send('PUT', '/v1/iam/users/{id}', { path: { id }, body, ifMatch });
+      return { data, etag };
+    },
+    onSaved: () => {
+      onClose();
+      void userChanged(queries, tenant.id, id);
+    },
+  });
+  const { draft, set, error } = edit;
+  const { source, name, directory_roles: directory } = loaded.data;
+  const isKept = source === 'ldap';
+  const isTaken = error instanceof ProblemError && error.code === 'already_exists';
+  const errorOf = (pointer: string): string | undefined => fieldError(error, pointer);
+  const isShown = isTaken || FIELDS.some((pointer) => errorOf(pointer) !== undefined);
+  return (
+    <Drawer
+      title={text.editOf(name)}
+      onClose={onClose}
+      foot={
+        <>
+          <Button tone="quiet" onPress={onClose}>
+            {common.cancel}
+          </Button>
+          <Button
+            tone="primary"
+            type="submit"
+            form={FORM}
+            isPending={edit.isSaving}
+            disabledReason={edit.isChanged ? undefined : common.noChange}
+          >
+            {common.save}
+          </Button>
+        </>
+      }
+    >
+      <form
+        id={FORM}
+        className={styles.form}
+        onSubmit={(event) => {
+          event.preventDefault();
+          edit.save();
+        }}
+      >
+        {edit.conflict === undefined ? null : <Conflict {...edit.conflict} onTakeOver={edit.takeNewest} />}
+        {error === undefined || isShown ? null : <Refused error={error} />}
+        <TextField
+          label={text.name}
+          value={draft.name}
+          onChange={(value) => set({ name: value })}
+          error={errorOf('/name')}
+          hint={isKept ? text.keptByDirectory : undefined}
+          isDisabled={isKept}
+          maxLength={200}
+          isRequired
+        />
+        <TextField
+          label={text.email}
+          type="email"
+          value={draft.email}
+          onChange={(value) => set({ email: value })}
+          error={isTaken ? text.emailTaken : errorOf('/email')}
+          hint={isKept ? text.keptByDirectory : undefined}
+          isDisabled={isKept}
+          autoComplete="off"
+          maxLength={254}
+          isRequired={!isKept}
+        />
+        <TextField
+          label={text.department}
+          value={draft.department}
+          onChange={(value) => set({ department: value })}
+          error={errorOf('/department')}
+          maxLength={200}
+          isOptional
+        />
+        <RolePicker
+          label={text.roles}
+          note={text.byHand}
+          selected={draft.roles}
+          onChange={(roles) => set({ roles: roles.toSorted() })}
+          error={errorOf('/roles')}
+          below={directory.length === 0 ? undefined : text.directoryRolesSay(words.list(directory))}
+        />
+      </form>
+    </Drawer>
+  );
+}

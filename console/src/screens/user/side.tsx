@@ -1,0 +1,69 @@
+/** Beside what a user may do: the roles with who gave them, and the account. */
+
+import { Link } from '@tanstack/react-router';
+import type { User } from '../../../../client/index.ts';
+import { useDenied } from '../../api/session.ts';
+import { users as text } from '../../text/en/users.ts';
+import { Button } from '../../ui/button.tsx';
+import { Entry } from '../../ui/courses.tsx';
+import { Facts } from '../../ui/facts.tsx';
+import { Icon } from '../../ui/icon.tsx';
+import { Id, Small, Tag } from '../../ui/mark.tsx';
+import { SectionHead } from '../../ui/page.tsx';
+import { Moment } from '../../ui/time.tsx';
+import { UserState } from '../users/state.tsx';
+import styles from './side.module.css';
+
+export function Side({ user, onEdit }: { readonly user: User; readonly onEdit: () => void }) {
+  const denied = useDenied('admin:users');
+  return (
+    <>
+      <section>
+        <div className={styles.head}>
+          <SectionHead title={text.roles} />
+          <Button small onPress={onEdit} disabledReason={denied}>
+            {text.change}
+          </Button>
+        </div>
+        {user.roles.length + user.directory_roles.length === 0 ? <Small>{text.noRoles}</Small> : null}
+        <ul>
+          {user.directory_roles.map((name) => (
+            <RoleEntry key={`directory ${name}`} name={name} isDirectory />
+          ))}
+          {user.roles.map((name) => (
+            <RoleEntry key={name} name={name} />
+          ))}
+        </ul>
+      </section>
+      <section>
+        <SectionHead title={text.account} />
+        <Facts
+          facts={[
+            { name: text.state, value: <UserState user={user} /> },
+            { name: text.source, value: text.sources[user.source] },
+            { name: text.department, value: user.department },
+            { name: text.tenant, value: user.tenant_id },
+            { name: text.created, value: <Moment time={user.created_at} /> },
+            { name: text.changed, value: <Moment time={user.updated_at} /> },
+            { name: text.id, value: <Id value={user.id} /> },
+          ]}
+        />
+        {user.source === 'ldap' ? <Small>{text.keptSays}</Small> : null}
+      </section>
+    </>
+  );
+}
+
+function RoleEntry({ name, isDirectory = false }: { readonly name: string; readonly isDirectory?: boolean }) {
+  return (
+    <Entry
+      icon={<Icon name={isDirectory ? 'directory' : 'user'} />}
+      name={
+        <Link to="/roles/$name" params={{ name }} className={styles.role}>
+          {name}
+        </Link>
+      }
+      end={<Tag>{isDirectory ? text.byDirectory : text.byHand}</Tag>}
+    />
+  );
+}

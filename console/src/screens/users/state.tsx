@@ -1,0 +1,43 @@
+/** How it stands with a user, and who gave which role. */
+
+import type { User } from '../../../../client/index.ts';
+import { users as text } from '../../text/en/users.ts';
+import { Icon } from '../../ui/icon.tsx';
+import { State, Tag } from '../../ui/mark.tsx';
+import styles from './users.module.css';
+
+/** Reports whether the directory keeps the user from signing in. */
+export function isSuspended({ directory_status: status }: User): boolean {
+  return status !== undefined && status !== 'active';
+}
+
+export function UserState({ user }: { readonly user: User }) {
+  const { status, directory_status: directory, email_conflict: conflict } = user;
+  if (status === 'deactivated') return <State tone="off">{text.statuses.deactivated}</State>;
+  if (directory !== undefined && directory !== 'active') return <State tone="deny">{text.directoryStates[directory]}</State>;
+  if (conflict !== undefined && conflict !== null) return <State tone="care">{text.conflict}</State>;
+  return <State>{text.statuses.active}</State>;
+}
+
+const SHOWN = 3;
+
+/** The roles given by hand, then those that the directory gives, marked so. */
+export function RoleTags({ user }: { readonly user: User }) {
+  const all = [
+    ...user.roles.map((name) => ({ name, isDirectory: false })),
+    ...user.directory_roles.map((name) => ({ name, isDirectory: true })),
+  ];
+  const left = all.length - SHOWN;
+  if (all.length === 0) return <span>{text.noRoles}</span>;
+  return (
+    <span className={styles.roles}>
+      {all.slice(0, SHOWN).map(({ name, isDirectory }) => (
+        <Tag key={`${name} ${isDirectory}`}>
+          {isDirectory ? <Icon name="directory" size={12} /> : null}
+          {isDirectory ? text.directoryMark(name) : name}
+        </Tag>
+      ))}
+      {left > 0 ? <Tag>+{left}</Tag> : null}
+    </span>
+  );
+}

@@ -1,0 +1,59 @@
+/** Permissions in plain words, and what grants cover. */
+
+/** The meaning of each permission, to follow "may". */
+const MEANINGS: Readonly<Record<string, string>> = {
+  'chat:read': 'read chat history',
+  'chat:write': 'send chat and completion requests',
+  'embeddings:write': 'make embeddings',
+  'models:read': 'see models',
+  'models:write': 'add and change models',
+  'rag:read': 'read collections',
+  'rag:query': 'search in collections',
+  'rag:write': 'add and change documents and collections',
+  'agents:read': 'see agents',
+  'agents:run': 'run agents',
+  'agents:write': 'add and change agents',
+  'finetuning:read': 'see fine-tuning jobs',
+  'finetuning:write': 'start and change fine-tuning jobs',
+  'audit:read': 'read the audit log',
+  'usage:read': 'see usage, limits and decisions',
+  'usage:write': 'report usage',
+  'admin:users': 'manage users',
+  'admin:roles': 'manage roles',
+  'admin:policies': 'manage policies and explain requests',
+  'admin:keys': 'manage the API keys of the tenant',
+  'admin:tenants': 'manage tenants (platform administrators only)',
+};
+
+const RESOURCES: Readonly<Record<string, string>> = {
+  chat: 'chat',
+  embeddings: 'embeddings',
+  models: 'models',
+  rag: 'collections',
+  agents: 'agents',
+  finetuning: 'fine-tuning',
+  audit: 'the audit log',
+  usage: 'usage',
+  admin: 'administration',
+};
+
+export const permissions = {
+  /** The permissions that the built-in routes and the API need. */
+  known: Object.keys(MEANINGS),
+  meaning: (pattern: string): string => {
+    const [resource = '', action] = pattern.split(':');
+    if (pattern === '*' || pattern === '*:*') return 'do everything';
+    if (resource === '*') return `${action} everything`;
+    if (action === '*') return `do everything with ${RESOURCES[resource] ?? resource}`;
+    return MEANINGS[pattern] ?? pattern;
+  },
+  actions: (n: number) => (n === 1 ? '1 action' : `${n} actions`),
+  covers: (n: number) => (n === 0 ? 'Covers no known action.' : n === 1 ? 'Covers 1 action:' : `Covers ${n} actions:`),
+  within: (pattern: string) => `in ${pattern}`,
+  notAPattern: 'Write *, or resource:action in lower case. Either part may be *, and * replaces the whole part.',
+  own: 'a permission of your own routes',
+  any: { models: 'any model', collections: 'any collection', agents: 'any agent' },
+  noneOf: { models: 'no model', collections: 'no collection', agents: 'no agent' },
+  only: (kind: 'models' | 'collections' | 'agents', names: string) => `only ${kind} ${names}`,
+  list: (parts: readonly string[]) => new Intl.ListFormat('en', { type: 'conjunction' }).format(parts),
+} as const;

@@ -1,0 +1,58 @@
+/** A list of short texts: Enter or a comma adds what is typed, Backspace in the empty field removes the last. */
+
+import { type ReactNode, useState } from 'react';
+import { TextField as AriaTextField, Input } from 'react-aria-components';
+import { common } from '../text/en/common.ts';
+import { Chip } from './chip.tsx';
+import fieldStyles from './field.module.css';
+import { Below, FieldLabel } from './field.tsx';
+import styles from './tag-input.module.css';
+
+interface TagInputProps {
+  readonly label: string;
+  readonly values: readonly string[];
+  readonly onChange: (values: readonly string[]) => void;
+  /** Returns what is wrong with a text; undefined: nothing. */
+  readonly check: (text: string) => string | undefined;
+  readonly placeholder?: string;
+  readonly hint?: ReactNode;
+  readonly error?: string | undefined;
+}
+
+export function TagInput({ label, values, onChange, check, placeholder, hint, error }: TagInputProps) {
+  const [typed, setTyped] = useState('');
+  const fault = typed === '' ? undefined : check(typed.trim());
+  const add = (): void => {
+    const text = typed.trim();
+    if (text === '' || check(text) !== undefined) return;
+    if (!values.includes(text)) onChange([...values, text]);
+    setTyped('');
+  };
+  return (
+    <AriaTextField
+      className={fieldStyles.field}
+      value={typed}
+      onChange={setTyped}
+      onBlur={add}
+      isInvalid={fault !== undefined || error !== undefined}
+      onKeyDown={(event) => {
+        if (event.key === 'Backspace' && typed === '') onChange(values.slice(0, -1));
+        else if ((event.key === 'Enter' || event.key === ',') && typed !== '') {
+          event.preventDefault();
+          add();
+        } else event.continuePropagation();
+      }}
+    >
+      <FieldLabel>{label}</FieldLabel>
+      <div className={styles.tags}>
+        {values.map((value) => (
+          <Chip key={value} label={common.removeOf(value)} onRemove={() => onChange(values.filter((other) => other !== value))}>
+            {value}
+          </Chip>
+        ))}
+        <Input className={styles.input} placeholder={values.length === 0 ? placeholder : undefined} />
+      </div>
+      <Below hint={hint} error={fault ?? error} />
+    </AriaTextField>
+  );
+}
