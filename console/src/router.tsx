@@ -21,6 +21,7 @@ import { connectSearch } from './screens/connect/search.ts';
 import { explainSearch } from './screens/explain/search.ts';
 import { keysSearch } from './screens/keys/search.ts';
 import { policiesSearch } from './screens/policies/search.ts';
+import { newRoleSearch } from './screens/role/search.ts';
 import { rolesSearch } from './screens/roles/search.ts';
 import { signInSearch } from './screens/sign-in/search.ts';
 import { tenantsSearch } from './screens/tenants/search.ts';
@@ -117,6 +118,13 @@ const role = createRoute({
   component: lazyRouteComponent(() => import('./screens/role/role.tsx'), 'Role'),
 });
 
+const newRole = createRoute({
+  getParentRoute: () => inside,
+  path: '/new-role',
+  validateSearch: newRoleSearch,
+  component: lazyRouteComponent(() => import('./screens/role/new-role.tsx'), 'NewRole'),
+});
+
 const policies = createRoute({
   getParentRoute: () => inside,
   path: '/policies',
@@ -178,6 +186,7 @@ const screens = [
   user,
   roles,
   role,
+  newRole,
   policies,
   policy,
   explain,

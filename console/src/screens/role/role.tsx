@@ -1,6 +1,133 @@
-import { shell } from '../../text/en/shell.ts';
+/** One role: what it gives, who has it, and which policies are attached. Built-in ones are shown only. */
+
+import { useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Role as RoleResource } from '../../../../client/index.ts';
+import { type Tagged, useEdit } from '../../api/edit.ts';
+import { useDenied, useTenant } from '../../api/session.ts';
+import { common } from '../../text/en/common.ts';
+import { roles as text } from '../../text/en/roles.ts';
+import { Button } from '../../ui/button.tsx';
+import { Conflict } from '../../ui/conflict.tsx';
+import { Courses } from '../../ui/courses.tsx';
+import { Note } from '../../ui/mark.tsx';
 import { Page } from '../../ui/page.tsx';
+import { fieldError, Problem } from '../../ui/problem.tsx';
+import { Refused } from '../users/refused.tsx';
+import { DeleteRole } from './delete-role.tsx';
+import { orderedConstraints, type RoleFields, RoleForm, SHOWN_AT_FIELDS } from './fields.tsx';
+import { readRole, rolesChanged, useRole } from './queries.ts';
+import styles from './role.module.css';
+import { Side } from './side.tsx';
 
 export function Role() {
-  return <Page title={shell.screens.roles}>{null}</Page>;
+  const tenant = useTenant();
+  const { name } = useParams({ from: '/inside/roles/$name' });
+  const loaded = useRole(name);
+  const navigate = useNavigate();
+  const denied = useDenied('admin:roles');
+  const [isDeleting, setDeleting] = useState(false);
+  const role = loaded.data?.data;
+  const copy = (
+    <Button disabledReason={denied} onPress={() => void navigate({ to: '/new-role', search: { from: name } })}>
+      {text.copy}
+    </Button>
+  );
+  return (
+    <Page
+      title={name}
+      says={role?.description}
+      crumb={<Link to="/roles">{text.crumb}</Link>}
+      actions={
+        <>
+          {copy}
+          <Button
+            tone="danger"
+            disabledReason={denied ?? (role?.builtin === true ? text.builtinReason : undefined)}
+            onPress={() => setDeleting(true)}
+          >
+            {text.remove}
+          </Button>
+        </>
+      }
+    >
+      {loaded.isError && role === undefined ? <Problem error={loaded.error} onRetry={() => void loaded.refetch()} /> : null}
+      {loaded.data === undefined ? null : (
+        <div className={styles.editor}>
+          <Courses
+            main={
+              loaded.data.data.builtin ? (
+                <Builtin role={loaded.data.data} />
+              ) : (
+                <Editor key={`${tenant.id} ${name}`} loaded={loaded.data} />
+              )
+            }
+            side={<Side role={loaded.data.data} />}
+          />
+        </div>
+      )}
+      {isDeleting ? <DeleteRole name={name} onClose={() => setDeleting(false)} /> : null}
+    </Page>
+  );
+}
+
+export function fieldsOf({ description, permissions, resource_constraints: constraints }: RoleResource): RoleFields {
+  return { description, permissions, resource_constraints: orderedConstraints(constraints) };
+}
+
+function Builtin({ role }: { readonly role: RoleResource }) {
+  return (
+    <div className={styles.form}>
+      <Note>{text.builtinSays}</Note>
+      <RoleForm draft={fieldsOf(role)} set={() => undefined} error={undefined} isReadOnly />
+    </div>
+  );
+}
+
+function Editor({ loaded }: { readonly loaded: Tagged<RoleResource> }) {
+  const tenant = useTenant();
+  const queries = useQueryClient();
+  const denied = useDenied('admin:roles');
+  const { name } = loaded.data;
+  const edit = useEdit<RoleResource, RoleFields>({
+    loaded,
+    fieldsOf,
+    read: () => readRole(tenant, name),
+    write: async (body, ifMatch) => {
+      const { data, etag } = await tenant.client.send('PUT', '/v1/iam/roles/{name}', { path: { name }, body, ifMatch });
+      return { data, etag };
+    },
+    onSaved: () => void rolesChanged(queries, tenant.id),
+  });
+  const { draft, set, error } = edit;
+  const isAtField = SHOWN_AT_FIELDS.some((pointer) => fieldError(error, pointer) !== undefined);
+  return (
+    <form
+      className={styles.form}
+      onSubmit={(event) => {
+        event.preventDefault();
+        edit.save();
+      }}
+    >
+      {edit.conflict === undefined ? null : <Conflict {...edit.conflict} onTakeOver={edit.takeNewest} />}
+      <RoleForm draft={draft} set={set} error={error} />
+      {error === undefined || isAtField ? null : <Refused error={error} />}
+      {edit.isSaved ? (
+        <Note tone="good" isLive>
+          {text.saved}
+        </Note>
+      ) : null}
+      <div className={styles.foot}>
+        <Button
+          tone="primary"
+          type="submit"
+          isPending={edit.isSaving}
+          disabledReason={denied ?? (edit.isChanged ? undefined : common.noChange)}
+        >
+          {text.save}
+        </Button>
+      </div>
+    </form>
+  );
 }

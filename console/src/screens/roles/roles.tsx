@@ -1,6 +1,79 @@
-import { shell } from '../../text/en/shell.ts';
-import { Page } from '../../ui/page.tsx';
+/** The roles of the tenant and the built-in ones. */
+
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import type { Role } from '../../../../client/index.ts';
+import { constraintPhrases } from '../../api/permissions.ts';
+import { useRoles } from '../../api/roles.ts';
+import { useDenied } from '../../api/session.ts';
+import { permissions as words } from '../../text/en/permissions.ts';
+import { roles as text } from '../../text/en/roles.ts';
+import { Button } from '../../ui/button.tsx';
+import { SearchField, Segments } from '../../ui/field.tsx';
+import { ListTable, TwoLines } from '../../ui/list.tsx';
+import { Empty, State, Tags } from '../../ui/mark.tsx';
+import { Page, Tools } from '../../ui/page.tsx';
+import { Ago } from '../../ui/time.tsx';
+import { useLate } from '../../ui/use-late.ts';
+import { ROLES_KINDS } from './search.ts';
+
+const TAGS = 3;
 
 export function Roles() {
-  return <Page title={shell.screens.roles}>{null}</Page>;
+  const denied = useDenied('admin:roles');
+  const search = useSearch({ from: '/inside/roles' });
+  const navigate = useNavigate({ from: '/roles' });
+  const [typed, setTyped] = useState(search.q ?? '');
+  const q = useLate(typed.trim());
+  useEffect(() => {
+    void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
+  }, [q, navigate]);
+  const list = useRoles(search.q ?? '', search.kind);
+  return (
+    <Page
+      title={text.title}
+      actions={
+        <Button tone="primary" disabledReason={denied} onPress={() => void navigate({ to: '/new-role', search: {} })}>
+          {text.create}
+        </Button>
+      }
+    >
+      <Tools>
+        <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
+        <Segments
+          label={text.kind}
+          value={search.kind ?? 'all'}
+          onChange={(kind) => void navigate({ search: (before) => ({ ...before, kind: kind === 'all' ? undefined : kind }) })}
+          options={(['all', ...ROLES_KINDS] as const).map((value) => ({ value, label: text.kinds[value] }))}
+        />
+      </Tools>
+      <ListTable
+        label={text.title}
+        list={list}
+        idOf={(role) => role.name}
+        onOpen={({ name }) => void navigate({ to: '/roles/$name', params: { name } })}
+        empty={<Empty title={text.empty}>{text.emptySays}</Empty>}
+        columns={[
+          { id: 'name', title: text.name, cell: ({ name, description }) => <TwoLines name={name} second={description} /> },
+          { id: 'kind', title: text.kind, cell: (role) => <Kind role={role} /> },
+          { id: 'permissions', title: text.permissions, cell: (role) => <Tags values={role.permissions} atMost={TAGS} /> },
+          { id: 'narrowed', title: text.narrowed, rank: 'second', cell: (role) => narrowing(role) },
+          { id: 'changed', title: text.changed, rank: 'second', cell: (role) => <Changed role={role} /> },
+        ]}
+      />
+    </Page>
+  );
+}
+
+function Kind({ role: { builtin } }: { readonly role: Role }) {
+  return <State tone={builtin ? 'off' : 'good'}>{builtin ? text.kinds.builtin : text.kinds.own}</State>;
+}
+
+function Changed({ role: { updated_at: time } }: { readonly role: Role }) {
+  return time === null ? null : <Ago time={time} />;
+}
+
+function narrowing({ resource_constraints: constraints }: Role): string {
+  const phrases = constraintPhrases(constraints);
+  return phrases.length === 0 ? text.nothingNarrows : words.list(phrases);
 }

@@ -30,7 +30,7 @@ export function SetupLink({ name, token, onClose }: SetupLinkProps) {
     <Ask title={text.linkTitle(name)} actions={<Button onPress={onClose}>{text.saved}</Button>}>
       <p>{text.linkOnce}</p>
       <div className={styles.secret}>
-        <code aria-label={text.link}>{link}</code>
+        <code>{link}</code>
         <Button tone="primary" onPress={() => copy(link)} autoFocus>
           <Icon name="copy" />
           {copied ? common.copied : text.copyLink}

@@ -49,7 +49,6 @@ export const users = {
   linkOnce:
     'This is the only time that the link is shown. It works once and for an hour. Send it to the user over a channel that you trust: whoever opens it sets the password.',
   linkLost: 'The link was made, but its answer was lost. Reset the password to make another.',
-  link: 'Link to set the password',
   copyLink: 'Copy link',
   saved: 'I have saved it',
   pickRoles: 'Name or description of a role',

@@ -1,0 +1,77 @@
+/** Deletes a role after its name is typed. One that is in use is deleted only after a second confirmation, which takes it from all. */
+
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { ProblemError } from '../../../../client/index.ts';
+import { useTenant } from '../../api/session.ts';
+import { common } from '../../text/en/common.ts';
+import { roles as text } from '../../text/en/roles.ts';
+import { Button } from '../../ui/button.tsx';
+import { TextField } from '../../ui/field.tsx';
+import { Note } from '../../ui/mark.tsx';
+import { Ask } from '../../ui/overlay.tsx';
+import { Refused } from '../users/refused.tsx';
+import { rolesChanged } from './queries.ts';
+
+interface DeleteRoleProps {
+  readonly name: string;
+  readonly onClose: () => void;
+}
+
+export function DeleteRole({ name, onClose }: DeleteRoleProps) {
+  const { id: tenant, client } = useTenant();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const [typed, setTyped] = useState('');
+  const remove = useMutation({
+    mutationFn: (force: boolean) =>
+      client.request('DELETE', '/v1/iam/roles/{name}', { path: { name }, ...(force ? { query: { force } } : {}) }),
+    onSuccess: async () => {
+      onClose();
+      await navigate({ to: '/roles' });
+      await rolesChanged(queries, tenant);
+    },
+  });
+  const isInUse = remove.error instanceof ProblemError && remove.error.code === 'in_use';
+  return (
+    <Ask
+      title={text.removeTitle(name)}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onPress={onClose}>{common.cancel}</Button>
+          <Button
+            tone="danger"
+            isPending={remove.isPending}
+            disabledReason={typed.trim() === name ? undefined : common.typeToConfirm(name)}
+            onPress={() => remove.mutate(isInUse)}
+          >
+            {isInUse ? text.force : text.remove}
+          </Button>
+        </>
+      }
+    >
+      <p>{text.removeSays}</p>
+      <TextField label={common.typeToConfirm(name)} value={typed} onChange={setTyped} autoComplete="off" isMono autoFocus />
+      {isInUse ? <InUse name={name} /> : null}
+      {remove.isError && !isInUse ? <Refused error={remove.error} /> : null}
+    </Ask>
+  );
+}
+
+const SAMPLE = 50;
+
+function InUse({ name }: { readonly name: string }) {
+  const { id: tenant, client } = useTenant();
+  const { data } = useQuery({
+    queryKey: [tenant, 'users', { role: name, limit: SAMPLE }],
+    queryFn: ({ signal }) => client.request('GET', '/v1/iam/users', { query: { role: name, limit: SAMPLE }, signal }),
+    retry: false,
+  });
+  return (
+    <Note tone="care" isLive>
+      <b>{text.inUse}.</b> {text.inUseSays} {data === undefined ? null : text.users(data.data.length, data.has_more)}
+    </Note>
+  );
+}

@@ -1,0 +1,135 @@
+/** Beside the editor: who has the role, and which policies are attached to it. */
+
+import { Link } from '@tanstack/react-router';
+import type { Role } from '../../../../client/index.ts';
+import { useList } from '../../api/list.ts';
+import { useTenant } from '../../api/session.ts';
+import { common } from '../../text/en/common.ts';
+import { roles as text } from '../../text/en/roles.ts';
+import { users as userText } from '../../text/en/users.ts';
+import { Button } from '../../ui/button.tsx';
+import { Entry } from '../../ui/courses.tsx';
+import { Facts } from '../../ui/facts.tsx';
+import { Skeleton, Small, Tag } from '../../ui/mark.tsx';
+import { SectionHead } from '../../ui/page.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { Moment } from '../../ui/time.tsx';
+import { UserState } from '../users/state.tsx';
+import styles from './role.module.css';
+
+const PAGE = 10;
+
+export function Side({ role }: { readonly role: Role }) {
+  const { name, created_at: created, updated_at: updated } = role;
+  return (
+    <>
+      <Affected name={name} />
+      <Attached name={name} />
+      {created === null || updated === null ? null : (
+        <section>
+          <SectionHead title={text.facts} />
+          <Facts
+            facts={[
+              { name: text.created, value: <Moment time={created} /> },
+              { name: text.changed, value: <Moment time={updated} /> },
+            ]}
+          />
+        </section>
+      )}
+    </>
+  );
+}
+
+function Affected({ name }: { readonly name: string }) {
+  const { id: tenant, client } = useTenant();
+  const list = useList<'/v1/iam/users'>([tenant, 'users', { role: name }, PAGE], (cursor, signal) =>
+    client.request('GET', '/v1/iam/users', { query: { role: name, limit: PAGE, cursor }, signal }),
+  );
+  return (
+    <section>
+      <SectionHead
+        title={text.affected}
+        small={text.affectedSays}
+        link={
+          <Link to="/users" search={{ role: name }}>
+            {text.allUsers}
+          </Link>
+        }
+      />
+      {list.kind === 'loading' ? <Skeleton width={3} /> : null}
+      {list.kind === 'failed' ? <Problem error={list.error} onRetry={list.retry} /> : null}
+      {list.kind === 'loaded' && list.rows.length === 0 ? <Small>{text.noUsers}</Small> : null}
+      {list.kind === 'loaded' ? (
+        <>
+          <ul>
+            {list.rows.map((user) => (
+              <Entry
+                key={user.id}
+                name={
+                  <Link to="/users/$id" params={{ id: user.id }} className={styles.policy}>
+                    {user.name}
+                  </Link>
+                }
+                second={user.email ?? userText.noEmail}
+                end={
+                  user.status === 'active' && user.directory_roles.includes(name) ? (
+                    <Tag>{userText.byDirectory}</Tag>
+                  ) : (
+                    <UserState user={user} />
+                  )
+                }
+              />
+            ))}
+          </ul>
+          {list.more === undefined ? null : (
+            <div className={styles.more}>
+              <Button small onPress={list.more} isPending={list.isLoadingMore}>
+                {common.more}
+              </Button>
+            </div>
+          )}
+        </>
+      ) : null}
+    </section>
+  );
+}
+
+function Attached({ name }: { readonly name: string }) {
+  const { id: tenant, client } = useTenant();
+  const list = useList<'/v1/iam/roles/{name}/policies'>([tenant, 'policies', { attached: name }], (cursor, signal) =>
+    client.request('GET', '/v1/iam/roles/{name}/policies', { path: { name }, query: { limit: PAGE, cursor }, signal }),
+  );
+  return (
+    <section>
+      <SectionHead title={text.policies} />
+      {list.kind === 'loading' ? <Skeleton width={3} /> : null}
+      {list.kind === 'failed' ? <Problem error={list.error} onRetry={list.retry} /> : null}
+      {list.kind === 'loaded' && list.rows.length === 0 ? <Small>{text.noPolicies}</Small> : null}
+      {list.kind === 'loaded' ? (
+        <>
+          <ul>
+            {list.rows.map((policy) => (
+              <Entry
+                key={policy.name}
+                name={
+                  <Link to="/policies/$name" params={{ name: policy.name }} className={styles.policy}>
+                    {policy.name}
+                  </Link>
+                }
+                second={policy.description === '' ? policy.actions.join(', ') : policy.description}
+                end={<Tag>{policy.enabled ? text.effects[policy.effect] : text.off}</Tag>}
+              />
+            ))}
+          </ul>
+          {list.more === undefined ? null : (
+            <div className={styles.more}>
+              <Button small onPress={list.more} isPending={list.isLoadingMore}>
+                {common.more}
+              </Button>
+            </div>
+          )}
+        </>
+      ) : null}
+    </section>
+  );
+}
