@@ -33,7 +33,7 @@ export function covered(patterns: readonly string[]): readonly string[] {
 }
 
 export interface Granted<R> {
-  /** Of one resource, all given by the same roles. */
+  /** Of one resource, all given by the same roles in the same way. */
   readonly permissions: readonly string[];
   readonly givers: readonly R[];
 }
@@ -46,10 +46,12 @@ interface RoleLike {
 /**
  * Each permission that the roles give together with the roles that give it, and the known ones that no role gives.
  *
+ * @param detailOf what else the permissions of one row have in common, such as the policies that deny them to holders of the role
  * @param isPlatformAdmin false: `admin:tenants` counts as not given
  */
 export function effective<R extends RoleLike>(
   roles: readonly R[],
+  detailOf: (role: R, permission: string) => string,
   isPlatformAdmin: boolean,
 ): { readonly granted: readonly Granted<R>[]; readonly missing: readonly string[] } {
   const works = (permission: string): boolean => isPlatformAdmin || permission !== ADMIN_TENANTS;
@@ -57,7 +59,7 @@ export function effective<R extends RoleLike>(
   const groups = new Map<string, { permissions: string[]; givers: readonly R[] }>();
   for (const permission of given) {
     const givers = roles.filter((role) => coversAny(role.permissions, permission));
-    const key = [permission.split(':')[0], ...givers.map(({ name }) => name)].join(' ');
+    const key = [permission.split(':')[0], ...givers.map((role) => `${role.name} ${detailOf(role, permission)}`)].join('\n');
     const group = groups.get(key);
     if (group === undefined) groups.set(key, { permissions: [permission], givers });
     else group.permissions.push(permission);

@@ -12,6 +12,7 @@ export function AccountMenu() {
   const me = useMe();
   const navigate = useNavigate();
   const queries = useQueryClient();
+  const roles = me.roles.join(', ') || (me.email ?? '');
   const leave = async (everywhere: boolean): Promise<void> => {
     // Whatever became of the call, nothing of the session is left in this page.
     await signOut({ everywhere }).catch(() => undefined);
@@ -20,7 +21,7 @@ export function AccountMenu() {
   };
   return (
     <Menu
-      label={session.account}
+      label={`${initials(me.name)} ${me.name} ${roles}. ${session.account}`}
       className={styles.me}
       choices={[
         { id: session.account, label: session.account, onChoose: () => void navigate({ to: '/account' }) },
@@ -28,10 +29,9 @@ export function AccountMenu() {
         { id: session.signOutEverywhere, label: session.signOutEverywhere, onChoose: () => void leave(true) },
       ]}
     >
-      <span className={styles.face}>{initials(me.name)}</span>
+      <span className={styles.face}>{initials(me.name)}</span>{' '}
       <span>
-        <b>{me.name}</b>
-        <small>{me.roles.join(', ') || me.email}</small>
+        <b>{me.name}</b> <small>{roles}</small>
       </span>
     </Menu>
   );

@@ -34,9 +34,8 @@ export function TenantSwitcher() {
   }
   return (
     <DialogTrigger>
-      <Button className={styles.tenant} aria-label={shell.tenantNow(name)}>
-        <span>{name}</span>
-        <code>{tenant.id}</code>
+      <Button className={styles.tenant} aria-label={shell.tenantNow(name, tenant.id)}>
+        <span>{name}</span> <code>{tenant.id}</code>
         <Icon name="down" />
       </Button>
       <Popover placement="bottom start">

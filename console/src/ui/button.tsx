@@ -1,9 +1,10 @@
 /** Buttons. One that its user may not press stays where it is, can be focused, and says why. */
 
-import type { ReactNode } from 'react';
+import { type ReactNode, useId } from 'react';
 import { Button as AriaButton, Link as AriaLink, Tooltip, TooltipTrigger } from 'react-aria-components';
 import styles from './button.module.css';
 import { classes } from './classes.ts';
+import { Hidden } from './mark.tsx';
 
 export type Tone = 'plain' | 'primary' | 'danger' | 'quiet';
 
@@ -39,6 +40,7 @@ export function Button({
   form,
   ...look
 }: ButtonProps) {
+  const reason = useId();
   const common = {
     className: lookOf(look),
     type: type ?? 'button',
@@ -51,9 +53,10 @@ export function Button({
   if (disabledReason !== undefined) {
     return (
       <TooltipTrigger delay={150}>
-        <AriaButton {...common} type="button" aria-disabled="true" aria-description={disabledReason}>
+        <AriaButton {...common} type="button" aria-disabled="true" aria-describedby={reason}>
           {children}
         </AriaButton>
+        <Hidden id={reason}>{disabledReason}</Hidden>
         <Tooltip className={styles.tip} offset={6}>
           {disabledReason}
         </Tooltip>

@@ -48,6 +48,8 @@ export function TextField(props: TextFieldProps) {
       value={value}
       onChange={onChange}
       isInvalid={error !== undefined}
+      // The browser would keep a form from being sent again while a field shows what the server said of it.
+      validationBehavior={error === undefined ? 'native' : 'aria'}
       type={props.type ?? 'text'}
       isRequired={props.isRequired}
       isDisabled={props.isDisabled}

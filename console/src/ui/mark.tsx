@@ -52,9 +52,10 @@ export function useCopy(): { readonly copied: boolean; readonly copy: (text: str
 /** An id, shortened in the middle; a press copies all of it. `shown` says how it looks when it is shortened another way. */
 export function Id({ value, shown }: { readonly value: string; readonly shown?: string }) {
   const { copied, copy } = useCopy();
+  const text = copied ? common.copied : (shown ?? shortened(value));
   return (
-    <Button className={styles.id} aria-label={common.copyOf(value)} onPress={() => copy(value)}>
-      {copied ? <span className={styles.copied}>{common.copied}</span> : (shown ?? shortened(value))}
+    <Button className={styles.id} aria-label={`${text} ${common.copyOf(value)}`} onPress={() => copy(value)}>
+      <span className={copied ? styles.copied : undefined}>{text}</span>
       <Icon name="copy" size={12} />
     </Button>
   );
@@ -114,6 +115,6 @@ export function Empty({
 }
 
 /** Read out, not shown. */
-export function Hidden({ children }: { readonly children: ReactNode }) {
-  return <span className={styles.vh}>{children}</span>;
+export function Hidden({ children, id }: { readonly children: ReactNode; readonly id?: string }) {
+  return <span id={id} className={styles.vh}>{children}</span>;
 }

@@ -34,6 +34,7 @@ export function TagInput({ label, values, onChange, check, placeholder, hint, er
       value={typed}
       onChange={setTyped}
       onBlur={add}
+      validationBehavior="aria"
       isInvalid={fault !== undefined || error !== undefined}
       onKeyDown={(event) => {
         if (event.key === 'Backspace' && typed === '') onChange(values.slice(0, -1));

@@ -115,7 +115,7 @@ function Constraint({ kind, names, onChange, error }: ConstraintProps) {
       </div>
       {names === undefined ? null : (
         <TagInput
-          label={text.kindsOf[kind]}
+          label={text.namesOf[kind]}
           values={names}
           onChange={onChange}
           check={(glob) => {

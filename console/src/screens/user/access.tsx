@@ -48,7 +48,7 @@ export function Access({ user }: { readonly user: User }) {
   const failed = found.find(({ isError }) => isError);
   const held = found.flatMap(({ data }) => (data === undefined ? [] : [data]));
   const isLoading = found.some(({ isPending }) => isPending);
-  const { granted, missing } = effective(held, names.includes(ADMIN));
+  const { granted, missing } = effective(held, (role, permission) => deniesOf(role, permission).map(({ name }) => name).join(' '), names.includes(ADMIN));
   const n = granted.reduce((sum, { permissions }) => sum + permissions.length, 0);
   return (
     <>
@@ -102,7 +102,7 @@ export function Access({ user }: { readonly user: User }) {
                   </td>
                   <td>
                     {givers.map((giver) => (
-                      <Narrowed key={giver.name} giver={giver} permissions={permissions} />
+                      <Narrowed key={giver.name} giver={giver} permission={permissions[0] ?? ''} />
                     ))}
                   </td>
                 </tr>
@@ -127,13 +127,15 @@ function giverOf({ roles, directory_roles: directory }: User, name: string): str
   return byHand ? text.byHand : text.byDirectory;
 }
 
-/** The constraints of the role, and the denies attached to it that concern one of the permissions. */
-function Narrowed({ giver, permissions }: { readonly giver: HeldRole; readonly permissions: readonly string[] }) {
+/** The enabled denies attached to the role that name the permission. */
+function deniesOf({ policies }: HeldRole, permission: string): readonly Policy[] {
+  return policies.filter(({ effect, enabled, actions }) => effect === 'deny' && enabled && coversAny(actions, permission));
+}
+
+/** The constraints of the role, and the denies attached to it. Those are the same for all permissions of a row. */
+function Narrowed({ giver, permission }: { readonly giver: HeldRole; readonly permission: string }) {
   const phrases = constraintPhrases(giver.role.resource_constraints);
-  const denies = giver.policies.filter(
-    ({ effect, enabled, actions }) =>
-      effect === 'deny' && enabled && permissions.some((permission) => coversAny(actions, permission)),
-  );
+  const denies = deniesOf(giver, permission);
   if (phrases.length === 0 && denies.length === 0) return <span className={styles.dim}>{text.nothingNarrows}</span>;
   return (
     <span>

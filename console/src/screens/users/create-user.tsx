@@ -107,7 +107,7 @@ export function CreateUser({ onClose }: { readonly onClose: () => void }) {
           />
         </div>
         <RolePicker label={text.roles} selected={roles} onChange={setRoles} error={errorOf('/roles')} />
-        <div>
+        <div className={styles.how}>
           <Segments
             label={text.how}
             value={how}

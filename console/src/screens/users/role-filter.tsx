@@ -61,7 +61,7 @@ function Chooser({ onChoose }: { readonly onChoose: (role: string) => void }) {
         aria-label={text.roles}
         className={styles.choices}
         items={list.kind === 'loaded' ? list.rows : []}
-        renderEmptyState={() => (list.kind === 'loading' ? null : <p className={styles.none}>{text.noRole}</p>)}
+        renderEmptyState={() => <p className={styles.none}>{list.kind === 'loading' ? common.loading : text.noRole}</p>}
         onAction={(name) => onChoose(String(name))}
       >
         {({ name, description }) => (

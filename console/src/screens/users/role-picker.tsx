@@ -5,6 +5,7 @@ import type { Role } from '../../../../client/index.ts';
 import { coversAny } from '../../api/permissions.ts';
 import { useRoles } from '../../api/roles.ts';
 import { useMe } from '../../api/session.ts';
+import { common } from '../../text/en/common.ts';
 import { users as text } from '../../text/en/users.ts';
 import { PickList } from '../../ui/pick-list.tsx';
 import { Problem } from '../../ui/problem.tsx';
@@ -32,7 +33,7 @@ export function RolePicker(props: RolePickerProps) {
       typed={typed}
       onType={setTyped}
       items={rows.map((role) => ({ id: role.name, says: role.description, end: exceeds(role, me.permissions) }))}
-      empty={list.kind === 'loading' ? '' : text.noRole}
+      empty={list.kind === 'loading' ? common.loading : text.noRole}
       more={list.kind === 'loaded' ? list.more : undefined}
       isLoadingMore={list.kind === 'loaded' && list.isLoadingMore}
     />

@@ -69,7 +69,7 @@ export function Users() {
             cell: (user) => <TwoLines name={user.name} second={user.email ?? text.noEmail} />,
           },
           { id: 'state', title: text.state, cell: (user) => <UserState user={user} /> },
-          { id: 'roles', title: text.roles, rank: 'phoneOff', cell: (user) => <RoleTags user={user} /> },
+          { id: 'roles', title: text.roles, cell: (user) => <RoleTags user={user} /> },
           { id: 'department', title: text.department, rank: 'second', cell: (user) => user.department },
           { id: 'source', title: text.source, rank: 'second', cell: (user) => text.sources[user.source] },
           { id: 'created', title: text.created, rank: 'second', cell: (user) => <Ago time={user.created_at} /> },

@@ -29,6 +29,7 @@ export const roles = {
   noPermissions: 'Choose at least one permission, or nobody can do anything with this role.',
   constraints: 'Resources',
   constraintsSay: 'They narrow this role only, not what other roles of the same user give.',
+  namesOf: { models: 'Names of models', collections: 'Names of collections', agents: 'Names of agents' },
   kindsOf: { models: 'Models', collections: 'Collections', agents: 'Agents' },
   reach: { any: 'Any', only: 'Only these' },
   reachOf: { models: 'Which models', collections: 'Which collections', agents: 'Which agents' },

@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { call, type Decider, decider, done, makeKey, makeUser } from '../server/support/client.ts';
+import { accessibilityFaults, DESKTOP, PHONE } from './support/browser.ts';
+import { type ConsoleStand, startConsole } from './support/stand.ts';
+
+let stand: ConsoleStand;
+let http: string;
+let gate: Decider;
+beforeAll(async () => {
+  stand = await startConsole();
+  http = stand.server.http;
+  gate = decider(stand.server.grpc);
+});
+afterAll(async () => {
+  gate?.close();
+  await stand?.close();
+});
+
+const manage = (method: string, path: string, body?: object) => done(http, method, path, { token: stand.token, body });
+
+describe('the list of roles', () => {
+  it('tells built-in roles from own ones, and finds a role by its name', async () => {
+    await manage('POST', '/v1/iam/roles', { name: 'list-own', description: 'Made here', permissions: ['chat:read'] });
+    const { page, problems } = await stand.signIn({ path: '/console/roles?kind=own' });
+    await page.getByRole('row', { name: 'list-own' }).waitFor();
+    expect(await page.getByRole('row', { name: 'developer' }).count()).toBe(0);
+    await page.getByRole('radio', { name: 'All' }).click();
+    await page.getByRole('row', { name: 'developer' }).waitFor();
+    await page.getByRole('searchbox', { name: 'Search roles' }).fill('list-own');
+    await expect.poll(() => page.getByRole('row').count()).toBe(2);
+    await page.getByRole('row', { name: 'list-own' }).click();
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/console/roles/list-own');
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('a role', () => {
+  it('made in the console lets its holder do what it gives, at the models that it names', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/new-role' });
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Phi Users');
+    await page.getByText('A name is 1 to 63').waitFor();
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('phi-users');
+    await page.getByRole('searchbox', { name: 'Search: Permissions' }).fill('see models');
+    await page.getByRole('option', { name: 'models:read' }).click();
+    await page.getByRole('searchbox', { name: 'Search: Permissions' }).fill('Chat Read');
+    await page.getByText('Write *, or resource:action').waitFor();
+    await page.getByRole('searchbox', { name: 'Search: Permissions' }).fill('chat:*');
+    await page.getByRole('option', { name: 'chat:*' }).click();
+    await page.getByText('Covers 3 actions').waitFor();
+    await page.getByRole('radiogroup', { name: 'Which models' }).getByRole('radio', { name: 'Only these' }).click();
+    const names = page.getByRole('textbox', { name: 'Names of models' });
+    await names.fill('*'.repeat(9));
+    await page.getByText('A pattern has at most 8 stars.').waitFor();
+    await names.fill('phi-*');
+    await names.press('Enter');
+    await page.getByText('may see models and do everything with chat, only models phi-*.').waitFor();
+    await page.getByRole('button', { name: 'Create role' }).click();
+    await page.getByRole('heading', { level: 1, name: 'phi-users' }).waitFor();
+
+    const user = await makeUser(http, stand.token, { roles: ['phi-users'] });
+    const { key } = await makeKey(http, stand.token, { owner: user.id, scopes: ['models:read'] });
+    const model = (name: string) => gate.decide(key, { path: `/v1/models/${name}` });
+    await expect.poll(() => model('phi-4')).toBe('allow');
+    expect(await model('llama-3')).toBe('resource_not_permitted');
+
+    await page.reload();
+    await page.getByRole('link', { name: 'A person' }).waitFor();
+    await page.getByRole('button', { name: 'Remove models:read' }).click();
+    await page.getByRole('button', { name: 'Save role' }).click();
+    await page.getByText('Saved.').waitFor();
+    await expect.poll(() => model('phi-4')).toBe('insufficient_permission');
+    expect(problems).toEqual([]);
+  });
+
+  it('that is built in cannot be changed, and a new one begins as it is', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/roles/analyst' });
+    await page.getByText('This role is built in.').waitFor();
+    expect(await page.getByRole('button', { name: 'Save role' }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Delete role' }).getAttribute('aria-disabled')).toBe('true');
+    await page.getByRole('button', { name: 'Create one from it' }).click();
+    await page.getByRole('button', { name: 'Remove *:read' }).waitFor();
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('developer');
+    await page.getByRole('button', { name: 'Create role' }).click();
+    await page.getByText('A role of this name exists already.').waitFor();
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('analyst-copy');
+    await page.getByRole('button', { name: 'Create role' }).click();
+    await page.getByRole('heading', { level: 1, name: 'analyst-copy' }).waitFor();
+    expect((await manage('GET', '/v1/iam/roles/analyst-copy')).body['permissions']).toEqual(['*:read', 'rag:query']);
+    expect(problems).toEqual([]);
+  });
+
+  it('keeps what was typed when somebody else saved first, and sends only changed members', async () => {
+    await manage('POST', '/v1/iam/roles', { name: 'contested', permissions: ['chat:read'] });
+    const { page, problems } = await stand.signIn({ path: '/console/roles/contested' });
+    const sent: unknown[] = [];
+    page.on('request', (request) => {
+      if (request.method() === 'PUT') sent.push(request.postDataJSON());
+    });
+    await page.getByRole('textbox', { name: 'Description' }).fill('Ours');
+    await manage('PUT', '/v1/iam/roles/contested', { permissions: ['rag:read'] });
+    await page.getByRole('button', { name: 'Save role' }).click();
+    await page.getByText('Somebody else saved a change').waitFor();
+    await page.getByRole('button', { name: 'Continue with the newest' }).click();
+    await page.getByRole('button', { name: 'Remove rag:read' }).waitFor();
+    expect(await page.getByRole('textbox', { name: 'Description' }).inputValue()).toBe('Ours');
+    await page.getByRole('button', { name: 'Save role' }).click();
+    await page.getByText('Saved.').waitFor();
+    expect(sent).toEqual([{ description: 'Ours' }, { description: 'Ours' }]);
+    expect((await manage('GET', '/v1/iam/roles/contested')).body).toMatchObject({
+      description: 'Ours',
+      permissions: ['rag:read'],
+    });
+    expect(problems).toEqual([]);
+  });
+
+  it('in use is deleted only after a second confirmation, which takes it from its users', async () => {
+    await manage('POST', '/v1/iam/roles', { name: 'used', permissions: ['chat:read'] });
+    const user = await makeUser(http, stand.token, { roles: ['developer', 'used'] });
+    const { page, problems } = await stand.signIn({ path: '/console/roles/used' });
+    await page.getByRole('button', { name: 'Delete role' }).click();
+    const dialog = page.getByRole('alertdialog');
+    expect(await dialog.getByRole('button', { name: 'Delete role' }).getAttribute('aria-disabled')).toBe('true');
+    await dialog.getByRole('textbox').fill('used');
+    await dialog.getByRole('button', { name: 'Delete role' }).click();
+    await dialog.getByText('1 user has it.').waitFor();
+    expect((await manage('GET', '/v1/iam/roles/used')).status).toBe(200);
+    await dialog.getByRole('button', { name: 'Delete and take it from all' }).click();
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/console/roles');
+    expect((await call(http, 'GET', '/v1/iam/roles/used', { token: stand.token })).status).toBe(404);
+    expect((await manage('GET', `/v1/iam/users/${user.id}`)).body['roles']).toEqual(['developer']);
+    expect(problems).toEqual([]);
+  });
+
+  it('that would give more than its author has is refused in place', async () => {
+    await manage('POST', '/v1/iam/roles', { name: 'role-writer', permissions: ['admin:roles', 'admin:users', 'chat:read'] });
+    const author = await makeUser(http, stand.token, { roles: ['role-writer'] });
+    const { page, problems } = await stand.signIn({ person: author, path: '/console/new-role' });
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('too-much');
+    await page.getByRole('searchbox', { name: 'Search: Permissions' }).fill('finetuning:*');
+    await page.getByRole('option', { name: 'finetuning:*' }).click();
+    await page.getByRole('button', { name: 'Create role' }).click();
+    await page.getByRole('status').filter({ hasText: 'some that you do not have' }).waitFor();
+    expect(await page.getByRole('textbox', { name: 'Name', exact: true }).inputValue()).toBe('too-much');
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('the screens of roles', () => {
+  it.each([
+    { look: { ...DESKTOP, theme: 'light' }, name: 'light at 1440 px' },
+    { look: { ...DESKTOP, theme: 'dark' }, name: 'dark at 1440 px' },
+    { look: { ...PHONE, theme: 'light' }, name: 'light at 390 px' },
+    { look: { ...PHONE, theme: 'dark' }, name: 'dark at 390 px' },
+  ] as const)('have no serious accessibility fault and fit in $name', async ({ look }) => {
+    const name = `seen-${look.theme}-${look.width}`;
+    await manage('POST', '/v1/iam/roles', { name, permissions: ['models:*'], resource_constraints: { models: ['phi-*'] } });
+    const { page, problems } = await stand.signIn({ look });
+    for (const path of ['roles', `roles/${name}`, 'roles/developer', 'new-role?from=developer']) {
+      await page.goto(`/console/${path}`);
+      await page.waitForLoadState('networkidle');
+      expect(await accessibilityFaults(page)).toEqual([]);
+      expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+    }
+    expect(problems).toEqual([]);
+  });
+});

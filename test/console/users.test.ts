@@ -1,0 +1,335 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ADMIN, call, done, login, type MadeUser, makeUser, type Person, tryLogin } from '../server/support/client.ts';
+import { accessibilityFaults, DESKTOP, PHONE, type Tab } from './support/browser.ts';
+import { type ConsoleStand, enter, startConsole } from './support/stand.ts';
+
+const PASSWORD = 'a sentence that is easy to remember';
+
+let stand: ConsoleStand;
+let http: string;
+beforeAll(async () => {
+  stand = await startConsole();
+  http = stand.server.http;
+});
+afterAll(() => stand?.close());
+
+const manage = (method: string, path: string, body?: object) => done(http, method, path, { token: stand.token, body });
+
+async function named(name: string, roles: readonly string[] = ['developer']): Promise<MadeUser> {
+  const user = await makeUser(http, stand.token, { roles });
+  await manage('PUT', `/v1/iam/users/${user.id}`, { name });
+  return user;
+}
+
+async function edit({ page }: Tab, id: string): Promise<void> {
+  await page.goto(`/console/users/${id}?open=edit`);
+  await page.getByRole('dialog').getByRole('option', { name: 'analyst' }).waitFor();
+}
+
+describe('the list of users', () => {
+  it('asks the server for the search, the status and the role, and keeps them in the address', async () => {
+    const found = await named('Amalia Findable', ['auditor']);
+    const hidden = await named('Bertram Deactivated', ['auditor']);
+    await manage('POST', `/v1/iam/users/${hidden.id}/deactivate`);
+    const { page, problems } = await stand.signIn({ path: '/console/users' });
+    await page.getByRole('searchbox', { name: 'Search users' }).fill('findable');
+    const rows = page.getByRole('grid', { name: 'Users' }).getByRole('row');
+    await expect.poll(() => rows.count()).toBe(2);
+    expect(await rows.nth(1).textContent()).toContain(found.email);
+    await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('findable');
+    await page.getByRole('searchbox', { name: 'Search users' }).fill('');
+    await page.getByRole('radio', { name: 'Deactivated' }).click();
+    await expect.poll(() => rows.nth(1).textContent()).toContain('Bertram Deactivated');
+    await page.getByRole('button', { name: 'Role', exact: true }).click();
+    await page.getByRole('searchbox', { name: 'Show users with a role' }).fill('tenant-admin');
+    await page.getByRole('option', { name: 'tenant-admin' }).click();
+    await page.getByText('No user matches').waitFor();
+    await expect.poll(() => new URL(page.url()).search).toBe('?status=deactivated&role=tenant-admin');
+    expect(problems).toEqual([]);
+  });
+
+  it('opens a user with the keyboard', async () => {
+    const user = await named('Keyboard Person');
+    const { page, problems } = await stand.signIn({ path: '/console/users?q=keyboard' });
+    await page.getByRole('row', { name: 'Keyboard Person' }).focus();
+    await page.keyboard.press('Enter');
+    await expect.poll(() => new URL(page.url()).pathname).toBe(`/console/users/${user.id}`);
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('creating a user', () => {
+  it('gives a link that is shown once, sets the password, and signs the user in', async () => {
+    const admin = await stand.signIn({ path: '/console/users?open=new' });
+    const { page } = admin;
+    await page.getByRole('textbox', { name: 'E-mail address' }).fill('grace@example.com');
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Grace Link');
+    await page.getByRole('textbox', { name: 'Department' }).fill('Compilers');
+    await page.getByRole('searchbox', { name: 'Search: Roles' }).fill('developer');
+    await page.getByRole('option', { name: 'developer' }).click();
+    await page.getByRole('button', { name: 'Create user' }).click();
+    await page.getByRole('button', { name: 'Copy link' }).click();
+    const link = await page.evaluate<string>('navigator.clipboard.readText()');
+    expect(link).toMatch(new RegExp(`^${stand.edge.url}/console/set-password#token=\\S+$`));
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'I have saved it' }).click();
+    await page.getByRole('row', { name: 'Grace Link' }).waitFor();
+    expect(await page.content()).not.toContain(new URL(link).hash.slice('#token='.length));
+
+    const grace = await stand.open();
+    await grace.page.goto(link);
+    await grace.page.getByLabel('New password', { exact: true }).fill(PASSWORD);
+    await grace.page.getByLabel('New password again').fill(PASSWORD);
+    await grace.page.getByRole('button', { name: 'Set password' }).click();
+    await grace.page.getByRole('button', { name: 'Sign in' }).click();
+    await enter(grace, { email: 'grace@example.com', password: PASSWORD });
+    await grace.page.getByText('Grace Link').first().waitFor();
+    expect([...admin.problems, ...grace.problems]).toEqual([]);
+  });
+
+  it('with a password leads to the user, and shows at its field what the server refuses', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/users?open=new' });
+    await page.getByRole('textbox', { name: 'E-mail address' }).fill(ADMIN.email.replace('localhost', 'example.org'));
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Ada Password');
+    await page.getByRole('radio', { name: 'Set it here' }).click();
+    const password = page.getByLabel('Password', { exact: true }).and(page.locator('input'));
+    await password.fill('short');
+    await page.getByRole('button', { name: 'Create user' }).click();
+    await page.getByText(/15/).and(page.locator('[slot=errorMessage], [class*=error]')).first().waitFor();
+    await password.fill(PASSWORD);
+    await page.getByRole('button', { name: 'Create user' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Ada Password' }).waitFor();
+    expect((await tryLogin(http, { email: 'admin@example.org', password: PASSWORD })).status).toBe(200);
+    expect(problems).toEqual([]);
+  });
+
+  it('says that an address is taken, and keeps what was typed', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/users?open=new' });
+    const taken = await makeUser(http, stand.token);
+    await page.getByRole('textbox', { name: 'E-mail address' }).fill(taken.email);
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Second of the name');
+    await page.getByRole('button', { name: 'Create user' }).click();
+    await page.getByText('Another user has this address.').waitFor();
+    expect(await page.getByRole('textbox', { name: 'Name', exact: true }).inputValue()).toBe('Second of the name');
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('one user', () => {
+  const explained = async (person: Person): Promise<string> => {
+    const token = await login(http, person);
+    const reply = await call(http, 'GET', '/v1/iam/audit', { token });
+    return reply.status === 200 ? 'allowed' : String(reply.body['code']);
+  };
+
+  it('is given a role and loses it, and the API allows and refuses accordingly', async () => {
+    const user = await named('Role Holder', ['developer']);
+    const tab = await stand.signIn();
+    expect(await explained(user)).toBe('insufficient_permission');
+    await edit(tab, user.id);
+    const { page } = tab;
+    await page.getByRole('option', { name: 'auditor' }).click();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('link', { name: 'auditor' }).first().waitFor();
+    await expect.poll(() => explained(user)).toBe('allowed');
+    await edit(tab, user.id);
+    await page.getByRole('button', { name: 'Remove auditor' }).click();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await expect.poll(() => explained(user)).toBe('insufficient_permission');
+    expect(tab.problems).toEqual([]);
+  });
+
+  it('shows each permission with the role that gives it and what narrows it', async () => {
+    await manage('POST', '/v1/iam/roles', {
+      name: 'phi-trainer',
+      permissions: ['finetuning:*'],
+      resource_constraints: { models: ['phi-*'] },
+    });
+    await manage('POST', '/v1/iam/policies', {
+      name: 'office-hours',
+      description: 'denies at night',
+      effect: 'deny',
+      actions: ['chat:write'],
+      resources: ['*'],
+      attached_roles: ['developer'],
+    });
+    const user = await named('Explained', ['developer', 'phi-trainer']);
+    const { page, problems } = await stand.signIn({ path: `/console/users/${user.id}` });
+    const row = (permission: string) => page.getByRole('row').filter({ hasText: permission });
+    await expect.poll(() => row('finetuning:write').textContent()).toContain('only models phi-*');
+    expect(await row('finetuning:write').textContent()).toContain('by hand');
+    expect(await row('chat:write').textContent()).toContain('office-hours denies at night');
+    expect(await row('chat:read').textContent()).toContain('nothing');
+    await page.getByText('Not given:').waitFor();
+    expect(problems).toEqual([]);
+    await manage('DELETE', '/v1/iam/policies/office-hours');
+  });
+
+  it('is signed out at once when deactivated, and works again when activated', async () => {
+    const user = await named('Leaver', ['auditor']);
+    const own = await stand.signIn({ person: user, path: '/console/account' });
+    const { page, problems } = await stand.signIn({ path: `/console/users/${user.id}` });
+    await page.getByRole('button', { name: 'Deactivate' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Deactivate' }).click();
+    await page.getByRole('button', { name: 'Activate', exact: true }).waitFor();
+    await own.page.reload();
+    await own.page.getByRole('button', { name: 'Enter' }).waitFor();
+    expect((await tryLogin(http, user)).status).toBe(401);
+    await page.getByRole('button', { name: 'Activate', exact: true }).click();
+    await page.getByRole('button', { name: 'Deactivate' }).waitFor();
+    await expect.poll(async () => (await tryLogin(http, user)).status).toBe(200);
+    expect(problems).toEqual([]);
+  });
+
+  it('saves nothing when nothing changed, and only the changed members when something did', async () => {
+    const user = await named('Small Change');
+    const tab = await stand.signIn();
+    const sent: unknown[] = [];
+    tab.page.on('request', (request) => {
+      if (request.method() === 'PUT') sent.push([request.postDataJSON(), 'if-match' in request.headers()]);
+    });
+    await edit(tab, user.id);
+    const save = tab.page.getByRole('button', { name: 'Save', exact: true });
+    expect(await save.getAttribute('aria-disabled')).toBe('true');
+    await tab.page.getByRole('textbox', { name: 'Department' }).press('Enter');
+    expect(sent).toEqual([]);
+    await tab.page.getByRole('textbox', { name: 'Department' }).fill('Research');
+    await save.click();
+    await tab.page.getByText('Research').first().waitFor();
+    expect(sent).toEqual([[{ department: 'Research' }, true]]);
+    expect(tab.problems).toEqual([]);
+  });
+
+  it('keeps what was typed when somebody else saved first, shows their change, and saves on top of it', async () => {
+    const user = await named('Contested');
+    const tab = await stand.signIn();
+    const { page } = tab;
+    await edit(tab, user.id);
+    await page.getByRole('textbox', { name: 'Department' }).fill('Ours');
+    await manage('PUT', `/v1/iam/users/${user.id}`, { name: 'Theirs' });
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await expect.poll(() => page.getByRole('dialog').getByRole('status').textContent()).toContain('Somebody else');
+    await expect.poll(() => page.getByRole('dialog').locator('ins').allTextContents()).toContain('"Theirs"');
+    expect(await page.getByRole('textbox', { name: 'Department' }).inputValue()).toBe('Ours');
+    await page.getByRole('button', { name: 'Continue with the newest' }).click();
+    expect(await page.getByRole('textbox', { name: 'Name', exact: true }).inputValue()).toBe('Theirs');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    const { body } = await manage('GET', `/v1/iam/users/${user.id}`);
+    expect([body['name'], body['department']]).toEqual(['Theirs', 'Ours']);
+    expect(tab.problems).toEqual([]);
+  });
+
+  it('gets a new password by a one-time link', async () => {
+    const user = await named('Forgetful');
+    const { page, problems } = await stand.signIn({ path: `/console/users/${user.id}` });
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: 'Reset password' }).click();
+    await page.getByRole('button', { name: 'Copy link' }).click();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toContain('/console/set-password#token=');
+    await page.getByRole('button', { name: 'I have saved it' }).click();
+    expect(problems).toEqual([]);
+  });
+
+  it('is signed out everywhere by the end of all sessions', async () => {
+    const user = await named('Everywhere', ['auditor']);
+    const own = await stand.signIn({ person: user, path: '/console/account' });
+    const { page, problems } = await stand.signIn({ path: `/console/users/${user.id}?tab=sessions` });
+    await page.getByRole('button', { name: 'End all sessions' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'End all sessions' }).click();
+    await page.getByText('All sessions have ended.').waitFor();
+    await own.page.reload();
+    await own.page.getByRole('button', { name: 'Enter' }).waitFor();
+    await page.getByRole('tab', { name: 'Activity' }).click();
+    await page.getByRole('radio', { name: 'About this user' }).click();
+    await page.getByText('user.end_sessions').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('is deleted only after the address is typed', async () => {
+    const user = await named('Doomed');
+    const { page, problems } = await stand.signIn({ path: `/console/users/${user.id}` });
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: 'Delete user' }).click();
+    const dialog = page.getByRole('alertdialog');
+    expect(await dialog.getByRole('button', { name: 'Delete user' }).getAttribute('aria-disabled')).toBe('true');
+    await dialog.getByRole('textbox').fill(user.email);
+    await dialog.getByRole('button', { name: 'Delete user' }).click();
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/console/users');
+    expect((await call(http, 'GET', `/v1/iam/users/${user.id}`, { token: stand.token })).status).toBe(404);
+    expect(problems).toEqual([]);
+  });
+
+  it('shows in place that the last administrator stays', async () => {
+    const { body } = await manage('GET', `/v1/auth/me`);
+    const { page, problems } = await stand.signIn({ path: `/console/users/${String(body['id'])}` });
+    await page.getByRole('button', { name: 'Deactivate' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Deactivate' }).click();
+    await page.getByText('This is the last active administrator').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('shows in place that a stronger user stays as it is', async () => {
+    const manager = await makeUser(http, stand.token, { roles: ['tenant-admin'] });
+    const { body } = await manage('GET', '/v1/auth/me');
+    const tab = await stand.signIn({ person: manager });
+    await edit(tab, String(body['id']));
+    await tab.page.getByRole('textbox', { name: 'Department' }).fill('Not mine');
+    await tab.page.getByRole('button', { name: 'Save', exact: true }).click();
+    await tab.page.getByText('This user has more permissions than you').waitFor();
+    expect(await tab.page.getByRole('textbox', { name: 'Department' }).inputValue()).toBe('Not mine');
+    expect(tab.problems).toEqual([]);
+  });
+
+  it('is managed by nobody who lacks admin:users, and each button says so', async () => {
+    const reader = await makeUser(http, stand.token, { roles: ['auditor'] });
+    const { page, problems } = await stand.signIn({ person: reader, path: '/console/users' });
+    const create = page.getByRole('button', { name: 'Create a user' });
+    await create.waitFor();
+    expect(await create.getAttribute('aria-disabled')).toBe('true');
+    expect(await page.locator(`[id="${await create.getAttribute('aria-describedby')}"]`).textContent()).toContain('admin:users');
+    await page.getByRole('status').filter({ hasText: 'admin:users' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('the role picker', () => {
+  it('finds the role of exactly the typed name first, on whatever page of the list it is', async () => {
+    await Promise.all(
+      Array.from({ length: 60 }, (_, n) =>
+        manage('POST', '/v1/iam/roles', { name: `many-${String(n).padStart(2, '0')}`, permissions: ['chat:read'] }),
+      ),
+    );
+    await manage('POST', '/v1/iam/roles', { name: 'zz-last', permissions: ['chat:read'] });
+    const user = await named('Chooser');
+    const tab = await stand.signIn();
+    await edit(tab, user.id);
+    const { page } = tab;
+    await page.getByRole('searchbox', { name: 'Search: Roles' }).fill('zz-last');
+    await page.getByRole('option').first().filter({ hasText: 'zz-last' }).click();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect((await manage('GET', `/v1/iam/users/${user.id}`)).body['roles']).toEqual(['developer', 'zz-last']);
+    expect(tab.problems).toEqual([]);
+  });
+});
+
+describe('the screens of users', () => {
+  it.each([
+    { look: { ...DESKTOP, theme: 'light' }, name: 'light at 1440 px' },
+    { look: { ...DESKTOP, theme: 'dark' }, name: 'dark at 1440 px' },
+    { look: { ...PHONE, theme: 'light' }, name: 'light at 390 px' },
+    { look: { ...PHONE, theme: 'dark' }, name: 'dark at 390 px' },
+  ] as const)('have no serious accessibility fault and fit in $name', async ({ look }) => {
+    const user = await named('Looked At');
+    const { page, problems } = await stand.signIn({ look });
+    for (const path of ['?open=new', `/${user.id}`, `/${user.id}?open=edit`, `/${user.id}?tab=keys`, `/${user.id}?tab=activity`]) {
+      await page.goto(`/console/users${path}`);
+      await page.waitForLoadState('networkidle');
+      expect(await accessibilityFaults(page)).toEqual([]);
+      expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+    }
+    expect(problems).toEqual([]);
+  });
+});
