@@ -324,7 +324,13 @@ describe('the screens of users', () => {
   ] as const)('have no serious accessibility fault and fit in $name', async ({ look }) => {
     const user = await named('Looked At');
     const { page, problems } = await stand.signIn({ look });
-    for (const path of ['?open=new', `/${user.id}`, `/${user.id}?open=edit`, `/${user.id}?tab=keys`, `/${user.id}?tab=activity`]) {
+    for (const path of [
+      '?open=new',
+      `/${user.id}`,
+      `/${user.id}?open=edit`,
+      `/${user.id}?tab=keys`,
+      `/${user.id}?tab=activity`,
+    ]) {
       await page.goto(`/console/users${path}`);
       await page.waitForLoadState('networkidle');
       expect(await accessibilityFaults(page)).toEqual([]);

@@ -5,6 +5,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { signOut } from '../api/client.ts';
 import { useMe } from '../api/session.ts';
 import { session } from '../text/en/session.ts';
+import { Hidden } from '../ui/mark.tsx';
 import { Menu } from '../ui/overlay.tsx';
 import styles from './shell.module.css';
 
@@ -12,7 +13,6 @@ export function AccountMenu() {
   const me = useMe();
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const roles = me.roles.join(', ') || (me.email ?? '');
   const leave = async (everywhere: boolean): Promise<void> => {
     // Whatever became of the call, nothing of the session is left in this page.
     await signOut({ everywhere }).catch(() => undefined);
@@ -21,7 +21,6 @@ export function AccountMenu() {
   };
   return (
     <Menu
-      label={`${initials(me.name)} ${me.name} ${roles}. ${session.account}`}
       className={styles.me}
       choices={[
         { id: session.account, label: session.account, onChoose: () => void navigate({ to: '/account' }) },
@@ -29,9 +28,13 @@ export function AccountMenu() {
         { id: session.signOutEverywhere, label: session.signOutEverywhere, onChoose: () => void leave(true) },
       ]}
     >
-      <span className={styles.face}>{initials(me.name)}</span>{' '}
+      <Hidden>{session.account}: </Hidden>
+      <span className={styles.face} aria-hidden="true">
+        {initials(me.name)}
+      </span>
       <span>
-        <b>{me.name}</b> <small>{roles}</small>
+        <b>{me.name}</b>
+        <small>{me.roles.join(', ') || me.email}</small>
       </span>
     </Menu>
   );

@@ -9,6 +9,7 @@ import { useMe, useTenant } from '../api/session.ts';
 import { shell } from '../text/en/shell.ts';
 import { SearchField } from '../ui/field.tsx';
 import { Icon } from '../ui/icon.tsx';
+import { Hidden } from '../ui/mark.tsx';
 import overlay from '../ui/overlay.module.css';
 import { Problem } from '../ui/problem.tsx';
 import { useLate } from '../ui/use-late.ts';
@@ -34,8 +35,10 @@ export function TenantSwitcher() {
   }
   return (
     <DialogTrigger>
-      <Button className={styles.tenant} aria-label={shell.tenantNow(name, tenant.id)}>
-        <span>{name}</span> <code>{tenant.id}</code>
+      <Button className={styles.tenant}>
+        <Hidden>{shell.tenantNow}</Hidden>
+        <span>{name}</span>
+        <code>{tenant.id}</code>
         <Icon name="down" />
       </Button>
       <Popover placement="bottom start">

@@ -116,5 +116,9 @@ export function Empty({
 
 /** Read out, not shown. */
 export function Hidden({ children, id }: { readonly children: ReactNode; readonly id?: string }) {
-  return <span id={id} className={styles.vh}>{children}</span>;
+  return (
+    <span id={id} className={styles.vh}>
+      {children}
+    </span>
+  );
 }

@@ -88,7 +88,8 @@ export interface Choice {
 }
 
 interface MenuProps {
-  readonly label: string;
+  /** Absent: what `children` say. */
+  readonly label?: string;
   readonly choices: readonly Choice[];
   /** What opens it; three dots when it is absent. */
   readonly children?: ReactNode;

@@ -48,7 +48,14 @@ export function Access({ user }: { readonly user: User }) {
   const failed = found.find(({ isError }) => isError);
   const held = found.flatMap(({ data }) => (data === undefined ? [] : [data]));
   const isLoading = found.some(({ isPending }) => isPending);
-  const { granted, missing } = effective(held, (role, permission) => deniesOf(role, permission).map(({ name }) => name).join(' '), names.includes(ADMIN));
+  const { granted, missing } = effective(
+    held,
+    (role, permission) =>
+      deniesOf(role, permission)
+        .map(({ name }) => name)
+        .join(' '),
+    names.includes(ADMIN),
+  );
   const n = granted.reduce((sum, { permissions }) => sum + permissions.length, 0);
   return (
     <>

@@ -5,7 +5,7 @@ export const shell = {
   platform: 'Platform',
   menu: 'Menu',
   tenant: 'Tenant',
-  tenantNow: (name: string, id: string) => `Tenant: ${name} ${id}. Change it`,
+  tenantNow: 'Change the tenant:',
   findTenant: 'Find a tenant by id or name',
   noTenant: 'No tenant of this name.',
   jump: 'Search or paste a request id',
