@@ -1,6 +1,134 @@
-import { shell } from '../../text/en/shell.ts';
-import { Page } from '../../ui/page.tsx';
+/** All tenants, for platform administrators. */
+
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import type { Tenant } from '../../../../client/index.ts';
+import { useList } from '../../api/list.ts';
+import { useMe, useTenant } from '../../api/session.ts';
+import { common } from '../../text/en/common.ts';
+import { tenants as text } from '../../text/en/tenants.ts';
+import { Button } from '../../ui/button.tsx';
+import { SearchField } from '../../ui/field.tsx';
+import { Icon } from '../../ui/icon.tsx';
+import { ListTable, TwoLines } from '../../ui/list.tsx';
+import { Empty } from '../../ui/mark.tsx';
+import { type Choice, Menu } from '../../ui/overlay.tsx';
+import { Page, Tools } from '../../ui/page.tsx';
+import { useLate } from '../../ui/use-late.ts';
+import { type AskKind, TenantAsk } from './ask.tsx';
+import { CreateDrawer } from './create-drawer.tsx';
+import { EditDrawer } from './edit-drawer.tsx';
+import { loadTenants, tenantsKey } from './load.ts';
+import { Meter, TenantState, UsedOf } from './quota.tsx';
+
+/** No tenant has this id: ids have no underscore. */
+const NEW = '_new';
+const FIRST_TENANT = 'default';
 
 export function Tenants() {
-  return <Page title={shell.screens.tenants}>{null}</Page>;
+  const me = useMe();
+  const navigate = useNavigate();
+  if (me.platform_admin) return <TenantList />;
+  return (
+    <Page title={text.title}>
+      <Empty title={text.notYours} action={<Button onPress={() => void navigate({ to: '/usage' })}>{text.toUsage}</Button>}>
+        {text.notYoursSays(me.tenant_id)}
+      </Empty>
+    </Page>
+  );
+}
+
+interface Asking {
+  readonly tenant: Tenant;
+  readonly kind: AskKind;
+}
+
+function TenantList() {
+  const actingIn = useTenant().id;
+  const { q: searched, open } = useSearch({ from: '/inside/tenants' });
+  const navigate = useNavigate({ from: '/tenants' });
+  const [typed, setTyped] = useState(searched ?? '');
+  const [asking, setAsking] = useState<Asking>();
+  const q = useLate(typed.trim());
+  useEffect(() => {
+    void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
+  }, [q, navigate]);
+  const list = useList<'/v1/iam/tenants'>([...tenantsKey(actingIn), q], (cursor, signal) => loadTenants(q, cursor, signal));
+  const show = (id: string | undefined): void => void navigate({ search: (before) => ({ ...before, open: id }) });
+  const actIn = (id: string): void => void navigate({ to: '/', search: { tenant: id } });
+  const choicesOf = (tenant: Tenant): readonly Choice[] => {
+    const stays = tenant.id === FIRST_TENANT ? text.firstStays : undefined;
+    const ask = (kind: AskKind): Choice => ({
+      id: kind,
+      label: text[kind],
+      isDanger: kind !== 'activate',
+      disabledReason: kind === 'activate' ? undefined : stays,
+      onChoose: () => setAsking({ tenant, kind }),
+    });
+    return [
+      { id: 'edit', label: text.edit, onChoose: () => show(tenant.id) },
+      { id: 'act', label: text.actIn, onChoose: () => actIn(tenant.id) },
+      ask(tenant.status === 'suspended' ? 'activate' : 'suspend'),
+      ask('delete'),
+    ];
+  };
+  return (
+    <Page
+      title={text.title}
+      says={text.says}
+      actions={
+        <Button tone="primary" onPress={() => show(NEW)}>
+          <Icon name="plus" />
+          {text.create}
+        </Button>
+      }
+    >
+      <Tools>
+        <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
+      </Tools>
+      <ListTable
+        label={text.title}
+        list={list}
+        idOf={({ id }) => id}
+        onOpen={({ id }) => show(id)}
+        empty={
+          <Empty title={text.empty} action={<Button onPress={() => setTyped('')}>{common.all}</Button>}>
+            {text.emptySays}
+          </Empty>
+        }
+        columns={[
+          { id: 'tenant', title: text.tenant, cell: ({ id, name }) => <TwoLines name={name} second={<code>{id}</code>} /> },
+          { id: 'tokens', title: text.tokens, rank: 'phoneOff', cell: ({ id }) => <Meter id={id} name="monthly_tokens" /> },
+          { id: 'used', title: text.used, kind: 'number', cell: ({ id }) => <UsedOf id={id} name="monthly_tokens" /> },
+          {
+            id: 'users',
+            title: text.users,
+            kind: 'number',
+            rank: 'second',
+            cell: ({ id }) => <UsedOf id={id} name="max_users" />,
+          },
+          {
+            id: 'rate',
+            title: text.rate,
+            kind: 'number',
+            rank: 'second',
+            cell: ({ id }) => <UsedOf id={id} name="rate_limit_rpm" />,
+          },
+          { id: 'state', title: text.state, cell: (tenant) => <TenantState tenant={tenant} /> },
+          {
+            id: 'actions',
+            title: text.actions,
+            kind: 'end',
+            isTitleHidden: true,
+            cell: (tenant) => <Menu label={common.moreFor(tenant.name)} choices={choicesOf(tenant)} />,
+          },
+        ]}
+      />
+      {asking === undefined ? null : <TenantAsk {...asking} onClose={() => setAsking(undefined)} />}
+      {open === NEW ? <CreateDrawer onClose={() => show(undefined)} onCreated={show} /> : null}
+      {open === undefined || open === NEW ? null : (
+        <EditDrawer key={open} id={open} onClose={() => show(undefined)} onAct={actIn} />
+      )}
+    </Page>
+  );
 }

@@ -13,8 +13,11 @@ import styles from './limits.module.css';
 const NAMES = ['monthly_tokens', 'rate_limit_rpm', 'max_tokens_per_request', 'max_users', 'max_collections'] as const;
 type Name = (typeof NAMES)[number];
 
-export function Limits() {
-  const { id, client } = useTenant();
+/** @param of another tenant than the one that the caller acts in */
+export function Limits({ of }: { readonly of?: string }) {
+  const tenant = useTenant();
+  const id = of ?? tenant.id;
+  const { client } = tenant;
   const limits = useQuery({ queryKey: [id, 'limits'], queryFn: ({ signal }) => client.tenants.limits(id, { signal }) });
   if (limits.isError) return <Problem error={limits.error} onRetry={() => void limits.refetch()} />;
   return (

@@ -1,0 +1,125 @@
+/** What must be answered before a tenant is suspended, activated or deleted. A refusal stays in the dialog, with the way on. */
+
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { ProblemError, type Tenant } from '../../../../client/index.ts';
+import { client } from '../../api/client.ts';
+import { useTenant } from '../../api/session.ts';
+import { common } from '../../text/en/common.ts';
+import { tenants as text } from '../../text/en/tenants.ts';
+import { Button } from '../../ui/button.tsx';
+import { TextField } from '../../ui/field.tsx';
+import { Note } from '../../ui/mark.tsx';
+import { Ask } from '../../ui/overlay.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { tenantChanged } from './load.ts';
+import styles from './tenants.module.css';
+
+export type AskKind = 'suspend' | 'activate' | 'delete';
+
+interface TenantAskProps {
+  readonly tenant: Tenant;
+  readonly kind: AskKind;
+  readonly onClose: () => void;
+}
+
+const TITLES = { suspend: text.suspendTitle, activate: text.activateTitle, delete: text.deleteTitle } as const;
+
+export function TenantAsk({ tenant: { id, name }, kind, onClose }: TenantAskProps) {
+  const actingIn = useTenant().id;
+  const queries = useQueryClient();
+  const [typed, setTyped] = useState('');
+  const act = useMutation({
+    mutationFn: (force: boolean) => doneTo(kind, id, force),
+    onSuccess: async () => {
+      onClose();
+      await tenantChanged(queries, actingIn, id);
+    },
+  });
+  const isConfirmed = kind === 'activate' || typed.trim() === id;
+  const code = act.error instanceof ProblemError ? act.error.code : undefined;
+  return (
+    <Ask
+      title={TITLES[kind](name)}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onPress={onClose}>{common.cancel}</Button>
+          {code === 'would_lock_out' ? (
+            <Button tone="danger" onPress={() => act.mutate(true)} isPending={act.isPending}>
+              {text.force}
+            </Button>
+          ) : (
+            <Button
+              tone={kind === 'activate' ? 'primary' : 'danger'}
+              onPress={() => act.mutate(false)}
+              isPending={act.isPending}
+              disabledReason={isConfirmed ? undefined : text.typeFirst(id)}
+            >
+              {text[kind]}
+            </Button>
+          )}
+        </>
+      }
+    >
+      <Says kind={kind} />
+      {kind === 'activate' ? null : <TextField label={text.typeId(id)} value={typed} onChange={setTyped} isMono autoFocus />}
+      {act.isError ? <Problem error={act.error} /> : null}
+      {code === undefined ? null : wayOn(code, id)}
+    </Ask>
+  );
+}
+
+function Says({ kind }: { readonly kind: AskKind }) {
+  if (kind === 'activate') return <p>{text.activateSays}</p>;
+  const lines = kind === 'suspend' ? text.suspendStops : text.deleteSays;
+  return (
+    <ul className={styles.says}>
+      {lines.map((line) => (
+        <li key={line}>{line}</li>
+      ))}
+    </ul>
+  );
+}
+
+function wayOn(code: ProblemError['code'], id: string): ReactNode {
+  switch (code) {
+    case 'would_lock_out':
+      return <Note tone="care">{text.lockOut}</Note>;
+    case 'last_admin':
+      return <Note>{text.lastAdmin}</Note>;
+    case 'in_use':
+      return (
+        <Note>
+          {text.inUse}
+          <div className={styles.ways}>
+            <Link to="/users" search={{ tenant: id }}>
+              {text.itsUsers}
+            </Link>
+            <Link to="/keys" search={{ tenant: id, status: 'active' }}>
+              {text.itsKeys}
+            </Link>
+          </div>
+        </Note>
+      );
+    default:
+      return null;
+  }
+}
+
+async function doneTo(kind: AskKind, id: string, force: boolean): Promise<void> {
+  switch (kind) {
+    case 'suspend':
+      await client.request('POST', '/v1/iam/tenants/{id}/suspend', { path: { id }, query: force ? { force } : {} });
+      return;
+    case 'activate':
+      await client.tenants.activate(id);
+      return;
+    case 'delete':
+      await client.tenants.delete(id);
+      return;
+    default:
+      kind satisfies never;
+  }
+}

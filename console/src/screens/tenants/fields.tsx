@@ -1,0 +1,88 @@
+/** The fields that a new tenant and an old one have in common. */
+
+import type { ReactNode } from 'react';
+import { tenants as text } from '../../text/en/tenants.ts';
+import { ComboBox } from '../../ui/combo-box.tsx';
+import { Checkbox, TextField } from '../../ui/field.tsx';
+import { NumberField } from '../../ui/number-field.tsx';
+import { SectionHead } from '../../ui/page.tsx';
+import { fieldError } from '../../ui/problem.tsx';
+import { type LimitName, QUOTA_LIMITS, SETTING_LIMITS, type TenantForm } from './form.ts';
+import styles from './tenants.module.css';
+
+interface FieldsProps {
+  readonly form: TenantForm;
+  readonly onChange: (form: TenantForm) => void;
+  readonly error: unknown;
+  /** Before the name. */
+  readonly children?: ReactNode;
+}
+
+const SHOWN_ZONES = 60;
+const ZONES: readonly string[] = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')];
+
+export function TenantFields({ form, onChange, error, children }: FieldsProps) {
+  const set = (change: Partial<TenantForm>): void => onChange({ ...form, ...change });
+  const limit = (group: 'settings' | 'quotas') => (name: LimitName) => (
+    <NumberField
+      key={name}
+      label={text.fields[name]}
+      value={form[name]}
+      onChange={(value) => set({ [name]: value })}
+      placeholder={text.noLimit}
+      error={fieldError(error, `/${group}/${name}`)}
+    />
+  );
+  const wanted = form.timezone.trim().toLowerCase();
+  const zones = ZONES.filter((zone) => zone.toLowerCase().includes(wanted)).slice(0, SHOWN_ZONES);
+  return (
+    <>
+      {children}
+      <TextField
+        label={text.name}
+        value={form.name}
+        onChange={(name) => set({ name })}
+        maxLength={200}
+        isRequired
+        error={fieldError(error, '/name')}
+      />
+      <section className={styles.group}>
+        <SectionHead title={text.quotas} small={text.limitsHint} />
+        <div className={styles.fields}>
+          {QUOTA_LIMITS.map(limit('quotas'))}
+          {SETTING_LIMITS.map(limit('settings'))}
+        </div>
+      </section>
+      <section className={styles.group}>
+        <SectionHead title={text.settings} />
+        <ComboBox
+          label={text.timezone}
+          items={zones.map((zone) => ({ id: zone, name: zone }))}
+          typed={form.timezone}
+          onType={(timezone) => set({ timezone })}
+          chosen={zones.find((zone) => zone === form.timezone)}
+          onChoose={(zone) => (zone === undefined ? undefined : set({ timezone: zone.id }))}
+          says={text.noZone}
+          hint={text.timezoneHint}
+          error={fieldError(error, '/settings/timezone')}
+          placeholder="UTC"
+          isFree
+        />
+        <TextField
+          label={text.defaultModel}
+          value={form.default_model}
+          onChange={(model) => set({ default_model: model })}
+          hint={text.defaultModelHint}
+          error={fieldError(error, '/settings/default_model')}
+          isMono
+        />
+        <Checkbox
+          isSelected={form.allow_keys_without_expiry}
+          onChange={(isAllowed) => set({ allow_keys_without_expiry: isAllowed })}
+        >
+          {text.allowKeys}
+        </Checkbox>
+      </section>
+    </>
+  );
+}

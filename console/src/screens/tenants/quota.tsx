@@ -1,0 +1,72 @@
+/** What a tenant uses of its limits, asked for when its row comes into view. */
+
+import { useQuery } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
+import type { Limits, Tenant } from '../../../../client/index.ts';
+import { client } from '../../api/client.ts';
+import { tenants as text } from '../../text/en/tenants.ts';
+import { Bar } from '../../ui/bar.tsx';
+import { Skeleton, State, type StateTone } from '../../ui/mark.tsx';
+import { compact } from '../../ui/number.ts';
+import styles from './tenants.module.css';
+
+type Name = 'monthly_tokens' | 'max_users' | 'rate_limit_rpm';
+
+const CARE_FROM = 0.8;
+
+/** The limits as far as they are known. Only a cell that was seen asks for them. */
+function useLimits(id: string, isSeen: boolean): Limits | undefined {
+  const { data } = useQuery({
+    queryKey: [id, 'limits'],
+    queryFn: ({ signal }) => client.tenants.limits(id, { signal }),
+    enabled: isSeen,
+  });
+  return data;
+}
+
+export function UsedOf({ id, name }: { readonly id: string; readonly name: Name }) {
+  const place = useRef<HTMLSpanElement>(null);
+  const [isSeen, setSeen] = useState(false);
+  useEffect(() => {
+    if (place.current === null || isSeen) return undefined;
+    const observer = new IntersectionObserver((entries) => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) setSeen(true);
+    });
+    observer.observe(place.current);
+    return () => observer.disconnect();
+  }, [isSeen]);
+  const one = useLimits(id, isSeen)?.[name];
+  return (
+    <span ref={place} className={styles.seen}>
+      {one === undefined ? <Skeleton width={3} /> : one.used === null ? text.notCounted : compact(one.used)}
+      {one === undefined ? null : <small> {one.limit === null ? text.noLimit : text.of(compact(one.limit))}</small>}
+    </span>
+  );
+}
+
+export function Meter({ id, name }: { readonly id: string; readonly name: Name }) {
+  const one = useLimits(id, false)?.[name];
+  if (one === undefined || one.limit === null || one.used === null) return null;
+  const reserved = 'reserved' in one && typeof one.reserved === 'number' ? one.reserved : 0;
+  return (
+    <div className={styles.meter}>
+      <Bar used={one.used} limit={one.limit} reserved={reserved} />
+    </div>
+  );
+}
+
+/** Suspended or active; and whether the tokens of the month are nearly spent. */
+export function TenantState({ tenant: { id, status } }: { readonly tenant: Tenant }) {
+  const { tone, word } = stateOf(status, useLimits(id, false));
+  return <State tone={tone}>{word}</State>;
+}
+
+function stateOf(status: Tenant['status'], limits: Limits | undefined): { readonly tone: StateTone; readonly word: string } {
+  if (status === 'suspended') return { tone: 'off', word: text.states.suspended };
+  const { limit = null, used = null } = limits?.monthly_tokens ?? {};
+  if (limit !== null && used !== null) {
+    if (used >= limit) return { tone: 'deny', word: text.states.out };
+    if (used >= limit * CARE_FROM) return { tone: 'care', word: text.states.nearly };
+  }
+  return { tone: 'good', word: text.states.active };
+}
