@@ -13,6 +13,7 @@ export const common = {
   tryAgain: 'Try again',
   never: 'never',
   none: 'none',
+  passed: 'passed',
   all: 'All',
   search: 'Search',
   searchIn: (what: string) => `Search: ${what}`,

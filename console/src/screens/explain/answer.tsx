@@ -1,0 +1,126 @@
+/** The verdict, and the way to it. */
+
+import type { ReactNode } from 'react';
+import type { Explanation } from '../../../../client/index.ts';
+import { type PrincipalType, useName } from '../../api/principal.tsx';
+import { explain as text } from '../../text/en/explain.ts';
+import { shortened } from '../../ui/mark.tsx';
+import { Sentence } from '../../ui/page.tsx';
+import { Passage, Verdict } from '../../ui/passage.tsx';
+import { Changes } from './changes.tsx';
+import styles from './explain.module.css';
+import { passageOf } from './passage-of.tsx';
+import type { ExplainSearch } from './search.ts';
+
+/** Whom the answer is about. */
+export interface Subject {
+  readonly type: PrincipalType;
+  readonly id: string;
+}
+
+interface AnswerProps {
+  readonly explanation: Explanation;
+  readonly search: ExplainSearch;
+}
+
+export function Answer({ explanation, search }: AnswerProps) {
+  const subject: Subject =
+    search.key === undefined ? { type: 'user', id: search.user ?? '' } : { type: 'api_key', id: search.key };
+  const last = explanation.steps.find(({ outcome }) => outcome !== 'passed')?.line;
+  return (
+    <>
+      <Verdict isOpen={explanation.decision === 'allow'}>
+        <Sentence>
+          <Says explanation={explanation} subject={subject} />
+        </Sentence>
+        <p className={styles.at}>
+          {explanation.status} {explanation.code}
+          {last === undefined ? null : ` · ${text.at(last)}`}
+        </p>
+      </Verdict>
+      <Passage label={text.passage} steps={passageOf(explanation, subject)} />
+      {explanation.decision === 'deny' ? <Changes explanation={explanation} subject={subject} /> : null}
+    </>
+  );
+}
+
+/** One sentence. It says nothing that the answer does not. */
+function Says({ explanation, subject }: { readonly explanation: Explanation; readonly subject: Subject }) {
+  const name = useName(subject.type, subject.id) ?? shortened(subject.id);
+  const who = <b>{name}</b>;
+  const permission = <b>{explanation.permission}</b>;
+  const covering = explanation.grants.filter(({ outcome }) => outcome === 'covers').map(nameOf);
+  if (explanation.decision === 'allow') {
+    return (
+      <>
+        <span className={styles.yes}>{text.allowed}.</span>{' '}
+        {explanation.permission === null ? (
+          explanation.detail
+        ) : (
+          <>
+            {who} {text.mayUse} {permission}
+            {covering.length === 0 ? null : (
+              <>
+                {' '}
+                {text.by} {listed(covering)}
+              </>
+            )}
+            .
+          </>
+        )}
+      </>
+    );
+  }
+  const denied = <span className={styles.no}>{text.denied}</span>;
+  switch (explanation.code) {
+    case 'denied_by_policy': {
+      const denying = explanation.policies.filter(({ effect, matched }) => effect === 'deny' && matched);
+      const names = denying.length === 0 ? [explanation.policy ?? ''] : denying.map((policy) => policy.name);
+      return (
+        <>
+          {denied} {names.length > 1 ? text.byPolicies : text.byPolicy} {listed(names)}.{' '}
+          {covering.length === 0 ? null : (
+            <>
+              {who} {text.otherwise} {permission} {text.by} {listed(covering)}.
+            </>
+          )}
+        </>
+      );
+    }
+    case 'insufficient_permission':
+      return (
+        <>
+          {denied}. {who} {text.lacks} {permission}.
+        </>
+      );
+    case 'resource_not_permitted':
+      return (
+        <>
+          {denied}. {who} {text.reachesNot} {permission}, {text.butNot} {listed(explanation.resources)}.
+        </>
+      );
+    default:
+      return (
+        <>
+          {denied}. {explanation.detail}
+        </>
+      );
+  }
+}
+
+type Grant = Explanation['grants'][number];
+
+/** `developer`; the scopes of a key have no name. */
+export function nameOf({ name }: Pick<Grant, 'name'>): string {
+  return name ?? text.scopes;
+}
+
+/** `a, b and c` */
+function listed(names: readonly string[]): ReactNode {
+  return names.map((name, index) => (
+    <span key={name}>
+      {index === 0 ? '' : index === names.length - 1 ? ` ${text.and} ` : ', '}
+      <b>{name}</b>
+    </span>
+  ));
+}

@@ -1,0 +1,170 @@
+/** What would have to change for the deciding step to pass; said only where the answer makes it certain. */
+
+import { useRouter } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { Explanation } from '../../../../client/index.ts';
+import { useTenant } from '../../api/session.ts';
+import { explain as text } from '../../text/en/explain.ts';
+import { LinkButton } from '../../ui/button.tsx';
+import { SectionHead } from '../../ui/page.tsx';
+import { nameOf, type Subject } from './answer.tsx';
+import styles from './explain.module.css';
+
+interface ChangesProps {
+  readonly explanation: Explanation;
+  readonly subject: Subject;
+}
+
+type Place =
+  | { readonly kind: 'policy' | 'role'; readonly name: string }
+  | { readonly kind: 'user' | 'key' | 'tenant'; readonly id: string };
+
+interface Change {
+  readonly id: string;
+  readonly says: ReactNode;
+  readonly place: Place | undefined;
+}
+
+interface Wanted {
+  readonly small: string;
+  readonly changes: readonly Change[];
+}
+
+export function Changes({ explanation, subject }: ChangesProps) {
+  const tenant = useTenant();
+  const wanted = wantedBy(explanation, subject, tenant.id);
+  if (wanted === undefined || wanted.changes.length === 0) return null;
+  return (
+    <section className={styles.changes}>
+      <SectionHead title={text.changes} small={wanted.changes.length === 1 ? text.toPass : wanted.small} />
+      <ul>
+        {wanted.changes.map(({ id, says, place }) => (
+          <li key={id}>
+            <span>{says}</span>
+            {place === undefined ? null : <Open place={place} />}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function wantedBy(explanation: Explanation, subject: Subject, tenant: string): Wanted | undefined {
+  const { code, permission, grants, policies } = explanation;
+  const needed = <code>{permission}</code>;
+  const self: Place = { kind: subject.type === 'user' ? 'user' : 'key', id: subject.id };
+  switch (code) {
+    case 'denied_by_policy':
+      return {
+        small: text.allOf,
+        changes: policies
+          .filter(({ effect, matched }) => effect === 'deny' && matched)
+          .map(({ name }) => ({
+            id: name,
+            says: (
+              <>
+                <b>{name}</b> {text.mustNotMatch}
+              </>
+            ),
+            place: { kind: 'policy', name },
+          })),
+      };
+    case 'insufficient_permission': {
+      const lacks = (kind: (typeof grants)[number]['kind']): boolean =>
+        grants.filter((grant) => grant.kind === kind).every(({ outcome }) => outcome === 'no_permission');
+      if (subject.type === 'user') {
+        return {
+          small: text.toPass,
+          changes: [
+            {
+              id: 'role',
+              says: (
+                <>
+                  {text.roleMustGive} {needed}.
+                </>
+              ),
+              place: self,
+            },
+          ],
+        };
+      }
+      const scopes = {
+        id: 'scopes',
+        says: (
+          <>
+            {text.scopesMustGive} {needed}.
+          </>
+        ),
+        place: self,
+      };
+      const owner = {
+        id: 'owner',
+        says: (
+          <>
+            {text.ownerMustGive} {needed}.
+          </>
+        ),
+        place: undefined,
+      };
+      const isOwnerShown = grants.some(({ kind }) => kind === 'owner_role') || !lacks('scopes');
+      return {
+        small: text.allOf,
+        changes: [...(lacks('scopes') ? [scopes] : []), ...(isOwnerShown && lacks('owner_role') ? [owner] : [])],
+      };
+    }
+    case 'resource_not_permitted':
+      return {
+        small: subject.type === 'user' ? text.anyOf : text.allOf,
+        changes: grants
+          .filter(({ outcome }) => outcome === 'no_resources')
+          .map((grant) => ({
+            id: `${grant.kind} ${grant.name}`,
+            says: (
+              <>
+                <b>{nameOf(grant)}</b> {text.mustReach} <code>{explanation.resources.join(', ')}</code>.
+              </>
+            ),
+            place: grant.name === null ? self : { kind: 'role', name: grant.name },
+          })),
+      };
+    case 'tenant_suspended':
+      return {
+        small: text.toPass,
+        changes: [{ id: 'tenant', says: text.tenantMustBeActive, place: { kind: 'tenant', id: tenant } }],
+      };
+    case 'max_tokens_exceeded':
+      return {
+        small: text.toPass,
+        changes: [{ id: 'tokens', says: text.lessTokens, place: { kind: 'tenant', id: tenant } }],
+      };
+    case 'invalid_credential':
+      return { small: text.toPass, changes: [{ id: 'credential', says: text.credentialMustHold, place: self }] };
+    default:
+      return undefined;
+  }
+}
+
+function Open({ place }: { readonly place: Place }) {
+  const router = useRouter();
+  const [href, label] = ((): readonly [string, string] => {
+    switch (place.kind) {
+      case 'policy':
+        return [router.buildLocation({ to: '/policies/$name', params: { name: place.name } }).href, text.openPolicy];
+      case 'role':
+        return [router.buildLocation({ to: '/roles/$name', params: { name: place.name } }).href, text.openRole];
+      case 'user':
+        return [router.buildLocation({ to: '/users/$id', params: { id: place.id } }).href, text.openUser];
+      case 'key':
+        return [router.buildLocation({ to: '/keys', search: { open: place.id } }).href, text.openKey];
+      case 'tenant':
+        return [router.buildLocation({ to: '/tenants', search: { open: place.id } }).href, text.openTenant];
+      default:
+        return place satisfies never;
+    }
+  })();
+  return (
+    <LinkButton small href={href}>
+      {label}
+    </LinkButton>
+  );
+}

@@ -1,0 +1,164 @@
+/** What the deciding step looked at: policies with their conditions, or what each role gives. */
+
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { Explanation, ResourceConstraints } from '../../../../client/index.ts';
+import { explain as text } from '../../text/en/explain.ts';
+import { Tags } from '../../ui/mark.tsx';
+import { Looked } from '../../ui/passage.tsx';
+import styles from './explain.module.css';
+
+type Step = Explanation['steps'][number];
+type Policy = Explanation['policies'][number];
+type Condition = Policy['conditions'][number];
+type Grant = Explanation['grants'][number];
+
+const SHOWN_OPERANDS = 6;
+const SHOWN_NAMES = 8;
+
+export function Deciding({ step, explanation }: { readonly step: Step; readonly explanation: Explanation }) {
+  const { grants, policies } = explanation;
+  switch (step.name) {
+    case 'deny_policies':
+      return <Denials policies={policies} detail={step.detail} />;
+    case 'permission':
+    case 'resources':
+    case 'allow':
+      return (
+        <>
+          {step.detail}
+          {grants.map((grant) => (
+            <GrantLine key={`${grant.kind} ${grant.name}`} grant={grant} />
+          ))}
+          {grants.length === 0 && step.name === 'permission' ? (
+            <Looked holds={undefined} name="">
+              {text.noGrants}
+            </Looked>
+          ) : null}
+          {policies.filter(isNear).map((policy) => (
+            <AllowLine key={policy.name} policy={policy} />
+          ))}
+        </>
+      );
+    default:
+      return step.detail;
+  }
+}
+
+/** An allow policy that is in force and is about this permission. */
+function isNear({ effect, applies, actions }: Policy): boolean {
+  return effect === 'allow' && applies && actions;
+}
+
+function Denials({ policies, detail }: { readonly policies: readonly Policy[]; readonly detail: string }) {
+  const denying = policies.filter(({ effect, matched }) => effect === 'deny' && matched);
+  const others = policies.filter(({ effect, matched, applies }) => effect === 'deny' && applies && !matched);
+  return (
+    <>
+      {denying.length === 0 ? detail : null}
+      {denying.map((policy) => (
+        <div key={policy.name}>
+          <PolicyName name={policy.name} /> {text.denies}
+          {policy.conditions.length === 0 ? `, ${text.noConditions}` : null}
+          {policy.conditions.map((condition) => (
+            <ConditionLine key={`${condition.kind} ${condition.operator}`} condition={condition} effect="deny" />
+          ))}
+        </div>
+      ))}
+      {others.length === 0 ? null : (
+        <div className={styles.others}>
+          <Looked holds={undefined} name={text.others(others.length)}>
+            {others.slice(0, SHOWN_NAMES).map((policy, index) => (
+              <span key={policy.name}>
+                {index === 0 ? '' : ', '}
+                <PolicyName name={policy.name} />
+              </span>
+            ))}
+            : {text.othersDeny}
+          </Looked>
+        </div>
+      )}
+    </>
+  );
+}
+
+function GrantLine({ grant }: { readonly grant: Grant }) {
+  const limits = constraintsOf(grant.resource_constraints);
+  return (
+    <Looked holds={grant.outcome === 'covers'} name={<GrantName grant={grant} />}>
+      {text.outcomes[grant.outcome]} <Tags values={grant.permissions} atMost={SHOWN_OPERANDS} />
+      {limits.length === 0 ? null : (
+        <>
+          {text.limitedTo} <Tags values={limits} atMost={SHOWN_OPERANDS} />
+        </>
+      )}
+    </Looked>
+  );
+}
+
+function AllowLine({ policy }: { readonly policy: Policy }) {
+  const says = policy.matched ? text.policyAllows : policy.resources ? text.policyConditions : text.policyResources;
+  return (
+    <>
+      <Looked holds={policy.matched} name={<PolicyName name={policy.name} />}>
+        {says}
+      </Looked>
+      {policy.resources
+        ? policy.conditions.map((condition) => (
+            <ConditionLine key={`${condition.kind} ${condition.operator}`} condition={condition} effect="allow" />
+          ))
+        : null}
+    </>
+  );
+}
+
+function ConditionLine({ condition, effect }: { readonly condition: Condition; readonly effect: Policy['effect'] }) {
+  return (
+    <Looked holds={condition.matched} name={<code>{condition.kind}</code>}>
+      {comparisonOf(condition, effect)}
+    </Looked>
+  );
+}
+
+function comparisonOf(
+  { kind, operator, operand, value, timezone, matched, missing }: Condition,
+  effect: Policy['effect'],
+): ReactNode {
+  if (operator === null) return text.unreadable;
+  if (missing || value === null) return effect === 'deny' ? text.missingDeny : text.missingAllow;
+  const isIn = operator.startsWith('not_') ? !matched : matched;
+  const isSpan = kind === 'time';
+  const relation = isSpan ? (isIn ? text.between : text.notBetween) : isIn ? text.in : text.notIn;
+  return (
+    <>
+      <b>{value}</b>
+      {timezone === null ? null : ` ${text.inZone(timezone)}`} {text.is} <b>{relation}</b>{' '}
+      <Tags values={operand} atMost={SHOWN_OPERANDS} />
+    </>
+  );
+}
+
+export function GrantName({ grant: { kind, name } }: { readonly grant: Grant }) {
+  if (name === null) return <>{text.scopes}</>;
+  return (
+    <>
+      {kind === 'owner_role' ? text.ownerRole : text.role}{' '}
+      <Link to="/roles/$name" params={{ name }}>
+        {name}
+      </Link>
+    </>
+  );
+}
+
+function PolicyName({ name }: { readonly name: string }) {
+  return (
+    <Link to="/policies/$name" params={{ name }}>
+      {name}
+    </Link>
+  );
+}
+
+/** `models/gpt-*` for each pattern of each kind that is limited. */
+export function constraintsOf(constraints: ResourceConstraints): readonly string[] {
+  return Object.entries(constraints).flatMap(([kind, patterns]) => (patterns ?? []).map((pattern) => `${kind}/${pattern}`));
+}

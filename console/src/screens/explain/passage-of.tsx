@@ -1,0 +1,116 @@
+/** The steps of an answer as the passage shows them: those that were not evaluated are gathered in one line. */
+
+import type { ReactNode } from 'react';
+import type { Explanation } from '../../../../client/index.ts';
+import { Principal } from '../../api/principal.tsx';
+import { explain as text } from '../../text/en/explain.ts';
+import type { PassageStep } from '../../ui/passage.tsx';
+import type { Subject } from './answer.tsx';
+import { Deciding, GrantName } from './deciding.tsx';
+import { isUnnamed } from './resource.ts';
+
+type Step = Explanation['steps'][number];
+
+const LINES = text.lines.length;
+
+export function passageOf(explanation: Explanation, subject: Subject): readonly PassageStep[] {
+  const rows: PassageStep[] = [];
+  let skippedFrom: number | undefined;
+  const closeGap = (until: number): void => {
+    if (skippedFrom === undefined) return;
+    rows.push(skipped(skippedFrom, until));
+    skippedFrom = undefined;
+  };
+  for (let line = 1; line <= LINES; line++) {
+    const step = explanation.steps.find((one) => one.line === line);
+    if (step === undefined) {
+      skippedFrom ??= line;
+      continue;
+    }
+    closeGap(line - 1);
+    rows.push(shown(step, explanation, subject));
+  }
+  closeGap(LINES);
+  return rows;
+}
+
+function skipped(from: number, to: number): PassageStep {
+  return {
+    number: from === to ? String(from) : `${from}–${to}`,
+    name: text.notEvaluated,
+    kind: 'skipped',
+    says: text.lines.slice(from - 1, to).join(', '),
+  };
+}
+
+function shown(step: Step, explanation: Explanation, subject: Subject): PassageStep {
+  const row = { number: String(step.line), name: text.lines[step.line - 1] ?? step.name };
+  switch (step.outcome) {
+    case 'passed':
+      return { ...row, kind: 'passed', says: passed(step, explanation, subject) };
+    case 'denied':
+    case 'allowed':
+      return {
+        ...row,
+        kind: step.outcome === 'denied' ? 'stopped' : 'arrived',
+        mark: text.decides,
+        says: <Deciding step={step} explanation={explanation} />,
+      };
+    default:
+      return step.outcome satisfies never;
+  }
+}
+
+/** What a step found, with a way to where that is managed; else what the server says about it. */
+function passed({ name, detail }: Step, explanation: Explanation, subject: Subject): ReactNode {
+  const { route, permission, resources, grants } = explanation;
+  switch (name) {
+    case 'route':
+      if (route === null) return detail;
+      return (
+        <>
+          <code>{route}</code>{' '}
+          {permission === null ? null : (
+            <>
+              {text.needs} <code>{permission}</code>
+            </>
+          )}
+        </>
+      );
+    case 'identity':
+      return <Principal type={subject.type} id={subject.id} />;
+    case 'body':
+      return resources.length === 0 ? detail : <Named resources={resources} />;
+    case 'permission': {
+      const giving = grants.filter(({ outcome }) => outcome !== 'no_permission');
+      if (giving.length === 0) return detail;
+      return (
+        <>
+          {text.givenBy}{' '}
+          {giving.map((grant, index) => (
+            <span key={`${grant.kind} ${grant.name}`}>
+              {index === 0 ? '' : ', '}
+              <GrantName grant={grant} />
+            </span>
+          ))}
+        </>
+      );
+    }
+    default:
+      return detail;
+  }
+}
+
+function Named({ resources }: { readonly resources: readonly string[] }) {
+  return (
+    <>
+      {text.names}{' '}
+      {resources.map((resource, index) => (
+        <span key={resource}>
+          {index === 0 ? '' : ', '}
+          {isUnnamed(resource) ? text.unnamed(resource.slice(0, -1)) : <code>{resource}</code>}
+        </span>
+      ))}
+    </>
+  );
+}
