@@ -1,9 +1,11 @@
 /** A field for a whole number, or for none. */
 
-import { NumberField as AriaNumberField, Input } from 'react-aria-components';
+import { useState } from 'react';
+import { TextField as AriaTextField, Input } from 'react-aria-components';
 import { classes } from './classes.ts';
 import styles from './field.module.css';
 import { Below, FieldLabel } from './field.tsx';
+import { count } from './number.ts';
 
 interface NumberFieldProps {
   readonly label: string;
@@ -16,22 +18,27 @@ interface NumberFieldProps {
   readonly isOptional?: boolean;
 }
 
-/** From 0 up; thousands are grouped when the field is left. */
+const MAX_DIGITS = 15;
+
+/** From 0 up. What is typed counts at once; thousands are grouped while the field does not have the focus. Anything but digits is not taken. */
 export function NumberField({ label, value, onChange, hint, error, placeholder, isOptional }: NumberFieldProps) {
+  const [hasFocus, setFocus] = useState(false);
   return (
-    <AriaNumberField
+    <AriaTextField
       className={styles.field}
-      value={value ?? Number.NaN}
-      onChange={(next) => onChange(Number.isNaN(next) ? undefined : next)}
-      minValue={0}
-      maxValue={Number.MAX_SAFE_INTEGER}
-      formatOptions={{ maximumFractionDigits: 0 }}
+      value={value === undefined ? '' : hasFocus ? String(value) : count(value)}
+      onChange={(text) => {
+        const digits = text.replaceAll(/[\s,_']/g, '');
+        if (/^\d*$/.test(digits) && digits.length <= MAX_DIGITS) onChange(digits === '' ? undefined : Number(digits));
+      }}
+      onFocusChange={setFocus}
+      inputMode="numeric"
+      autoComplete="off"
       isInvalid={error !== undefined}
-      isWheelDisabled
     >
       <FieldLabel isOptional={isOptional}>{label}</FieldLabel>
       <Input className={classes(styles.input, styles.number)} placeholder={placeholder} />
       <Below hint={hint} error={error} />
-    </AriaNumberField>
+    </AriaTextField>
   );
 }

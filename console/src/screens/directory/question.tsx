@@ -20,6 +20,7 @@ export function Question({ isRunning, onRun }: QuestionProps) {
   const missing = username === '' ? text.needsName : undefined;
   return (
     <form
+      noValidate
       className={styles.form}
       autoComplete="off"
       onSubmit={(event) => {

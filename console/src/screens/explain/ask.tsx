@@ -30,6 +30,7 @@ export function AskForm({ draft, onChange, onAsk, isRunning, error, isSelfOnly }
   const paths = PATHS.filter((path) => isKnown || path.includes(typed));
   return (
     <form
+      noValidate
       className={styles.ask}
       onSubmit={(event) => {
         event.preventDefault();

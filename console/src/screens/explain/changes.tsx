@@ -1,11 +1,12 @@
 /** What would have to change for the deciding step to pass; said only where the answer makes it certain. */
 
-import { useRouter } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Explanation } from '../../../../client/index.ts';
 import { useTenant } from '../../api/session.ts';
 import { explain as text } from '../../text/en/explain.ts';
-import { LinkButton } from '../../ui/button.tsx';
+import buttons from '../../ui/button.module.css';
+import { classes } from '../../ui/classes.ts';
 import { SectionHead } from '../../ui/page.tsx';
 import { nameOf, type Subject } from './answer.tsx';
 import styles from './explain.module.css';
@@ -145,26 +146,39 @@ function wantedBy(explanation: Explanation, subject: Subject, tenant: string): W
 }
 
 function Open({ place }: { readonly place: Place }) {
-  const router = useRouter();
-  const [href, label] = ((): readonly [string, string] => {
-    switch (place.kind) {
-      case 'policy':
-        return [router.buildLocation({ to: '/policies/$name', params: { name: place.name } }).href, text.openPolicy];
-      case 'role':
-        return [router.buildLocation({ to: '/roles/$name', params: { name: place.name } }).href, text.openRole];
-      case 'user':
-        return [router.buildLocation({ to: '/users/$id', params: { id: place.id } }).href, text.openUser];
-      case 'key':
-        return [router.buildLocation({ to: '/keys', search: { open: place.id } }).href, text.openKey];
-      case 'tenant':
-        return [router.buildLocation({ to: '/tenants', search: { open: place.id } }).href, text.openTenant];
-      default:
-        return place satisfies never;
-    }
-  })();
-  return (
-    <LinkButton small href={href}>
-      {label}
-    </LinkButton>
-  );
+  const look = classes(buttons.button, buttons.small);
+  switch (place.kind) {
+    case 'policy':
+      return (
+        <Link className={look} to="/policies/$name" params={{ name: place.name }}>
+          {text.openPolicy}
+        </Link>
+      );
+    case 'role':
+      return (
+        <Link className={look} to="/roles/$name" params={{ name: place.name }}>
+          {text.openRole}
+        </Link>
+      );
+    case 'user':
+      return (
+        <Link className={look} to="/users/$id" params={{ id: place.id }}>
+          {text.openUser}
+        </Link>
+      );
+    case 'key':
+      return (
+        <Link className={look} to="/keys" search={{ open: place.id }}>
+          {text.openKey}
+        </Link>
+      );
+    case 'tenant':
+      return (
+        <Link className={look} to="/tenants" search={{ open: place.id }}>
+          {text.openTenant}
+        </Link>
+      );
+    default:
+      return place satisfies never;
+  }
 }

@@ -52,6 +52,7 @@ export function CreateDrawer({ onClose, onCreated }: CreateDrawerProps) {
       }
     >
       <form
+        noValidate
         id={FORM}
         className={styles.form}
         onSubmit={(event) => {

@@ -114,6 +114,7 @@ function Editor({ first, onClose, onAct }: Omit<EditDrawerProps, 'id'> & { reado
       />
       <Limits of={id} />
       <form
+        noValidate
         id={FORM}
         className={styles.form}
         onSubmit={(event) => {

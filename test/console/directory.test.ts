@@ -1,0 +1,160 @@
+/** The directory's screen against a real slapd, and a login by it at the console's first page. */
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DirectoryWorld, describeWithSlapd, LDAP_PASSWORD, startDirectoryWorld, WRONG } from '../auth/directory-world.ts';
+import { makeUser } from '../server/support/client.ts';
+import { accessibilityFaults, DESKTOP, PHONE, type Tab } from './support/browser.ts';
+import { type ConsoleStand, startConsole } from './support/stand.ts';
+
+const LOOKS = [
+  { look: { ...DESKTOP, theme: 'light' }, name: 'light at 1440 px' },
+  { look: { ...DESKTOP, theme: 'dark' }, name: 'dark at 1440 px' },
+  { look: { ...PHONE, theme: 'light' }, name: 'light at 390 px' },
+  { look: { ...PHONE, theme: 'dark' }, name: 'dark at 390 px' },
+] as const;
+
+async function test({ page }: Tab, username: string, password = ''): Promise<void> {
+  await page.getByRole('textbox', { name: 'User name' }).fill(username);
+  await page.locator('input[type=password]').fill(password);
+  await page.getByRole('button', { name: 'Run the test' }).click();
+}
+
+await describeWithSlapd('the console with a directory', () => {
+  let world: DirectoryWorld;
+  let stand: ConsoleStand;
+  let folder: string;
+  beforeAll(async () => {
+    world = await startDirectoryWorld();
+    await world.add('ada', { mail: 'ada@corp.example' });
+    await world.join('developers', 'ada');
+    await world.add('grace');
+    folder = await mkdtemp(join(tmpdir(), 'postern-console-'));
+    const { server } = world;
+    const configuration = join(folder, 'postern.yaml');
+    await writeFile(
+      configuration,
+      `ldap:
+  name: corp
+  enabled: true
+  type: openldap
+  url: ${server.url}
+  base-dn: ${server.suffix}
+  bind-dn: ${server.service.dn}
+  bind-password: ${server.service.password}
+  group-search-base: ${server.groups}
+  group-role-mapping:
+    "cn=developers,${server.groups}": developer
+`,
+    );
+    stand = await startConsole({ POSTERN_CONFIG: configuration });
+  });
+  afterAll(async () => {
+    await stand?.close();
+    await world?.stop();
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+  });
+
+  it('takes a login apart: every step, the groups of the person and what they become, and keeps no password', async () => {
+    const tab = await stand.signIn({ path: '/console/directory' });
+    const { page, problems } = tab;
+    await test(tab, 'ada', LDAP_PASSWORD);
+    const verdict = page.getByRole('status').filter({ hasText: 'ada' });
+    await expect.poll(() => verdict.innerText()).toBe('ada can sign in with the roles developer in the tenant default.');
+    expect(await page.locator('input[type=password]').inputValue()).toBe('');
+    const steps = page.getByRole('list', { name: 'The steps of the login' }).getByRole('listitem');
+    expect((await steps.allInnerTexts()).map((text) => text.split('\n')[1])).toEqual([
+      'connect passed',
+      'service bind passed',
+      'find user passed',
+      'user bind passed',
+      'attributes passed',
+      'groups passed',
+      'roles passed',
+      'tenant passed',
+      'tls',
+    ]);
+    await page.getByText('The connection is not encrypted').waitFor();
+    await page.getByText(`cn=developers,${world.server.groups}`).waitFor();
+    await page.getByText('All steps passed').first().waitFor();
+    expect(await page.content()).not.toContain(LDAP_PASSWORD);
+    expect(problems).toEqual([]);
+  });
+
+  it('says where a login fails and what to change, and what was not reached', async () => {
+    const tab = await stand.signIn({ path: '/console/directory' });
+    const { page, problems } = tab;
+    await test(tab, 'ada', WRONG);
+    await page.getByText('The login fails at the step user bind.').waitFor();
+    const failed = page.getByRole('listitem').filter({ hasText: 'fails here' });
+    expect(await failed.innerText()).toContain('What to change');
+    expect(await page.getByRole('list', { name: 'The steps of the login' }).getByRole('listitem').last().innerText()).toContain(
+      'attributes, groups, roles, tenant',
+    );
+    await page.getByText('Failed at user_bind').first().waitFor();
+    await test(tab, 'grace');
+    await page.getByText('grace is found without any role in the tenant default. The password was not tried.').waitFor();
+    await page.getByText('Name one of the groups above in ldap.group-role-mapping').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('says that no directory has the name that was given', async () => {
+    const tab = await stand.signIn({ path: '/console/directory' });
+    await tab.page.getByRole('textbox', { name: 'Directory' }).fill('elsewhere');
+    await test(tab, 'ada');
+    await tab.page.getByText('No directory is called elsewhere.').waitFor();
+    expect(tab.problems).toEqual([]);
+  });
+
+  it('lets people of the directory in by the form, as what their groups make them', async () => {
+    const { page, problems } = await stand.open();
+    await page.getByRole('radio', { name: 'Directory' }).click();
+    await page.getByRole('textbox', { name: 'User name' }).fill('ada');
+    await page.locator('input[name=password]').fill(LDAP_PASSWORD);
+    await page.getByRole('button', { name: 'Enter' }).click();
+    const account = page.getByRole('button', { name: 'Account and sessions' });
+    await account.waitFor();
+    expect(await account.innerText()).toContain('developer');
+    await page.goto('/console/directory');
+    await page.getByText('The directory is set up by platform administrators').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it.each(LOOKS)('has no serious accessibility fault in $name, with a passed and a failed test', async ({ look }) => {
+    const tab = await stand.signIn({ look, path: '/console/directory' });
+    await test(tab, 'ada', LDAP_PASSWORD);
+    await tab.page.getByText('ada can sign in').waitFor();
+    expect(await accessibilityFaults(tab.page)).toEqual([]);
+    await test(tab, 'nobody-at-all');
+    await tab.page.getByText('The login fails at the step').waitFor();
+    expect(await accessibilityFaults(tab.page)).toEqual([]);
+    expect(tab.problems).toEqual([]);
+  });
+});
+
+describe('the console without a directory', () => {
+  let stand: ConsoleStand;
+  beforeAll(async () => {
+    stand = await startConsole();
+  });
+  afterAll(() => stand?.close());
+
+  it('says that none is configured, and shows what to write into the configuration', async () => {
+    const tab = await stand.signIn({ path: '/console/directory' });
+    await test(tab, 'ada');
+    await tab.page.getByText('No directory is configured').waitFor();
+    await tab.page.getByRole('radio', { name: 'OpenLDAP' }).click();
+    await tab.page.getByText('group-search-base: ou=groups,dc=example,dc=com').waitFor();
+    expect(await accessibilityFaults(tab.page)).toEqual([]);
+    expect(tab.problems).toEqual([]);
+  });
+
+  it('says to everybody but platform administrators who sets it up', async () => {
+    const person = await makeUser(stand.server.http, stand.token, { roles: ['tenant-admin'] });
+    const { page, problems } = await stand.signIn({ person, path: '/console/directory' });
+    await page.getByText('The directory is set up by platform administrators').waitFor();
+    expect(problems).toEqual([]);
+  });
+});

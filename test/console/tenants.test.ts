@@ -1,0 +1,225 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { call, done, login, makeKey, makeUser } from '../server/support/client.ts';
+import { send } from '../support/http.ts';
+import { accessibilityFaults, DESKTOP, PHONE } from './support/browser.ts';
+import { type ConsoleStand, startConsole } from './support/stand.ts';
+
+let stand: ConsoleStand;
+beforeAll(async () => {
+  stand = await startConsole();
+});
+afterAll(() => stand?.close());
+
+const api = (method: string, path: string, body?: object) => done(stand.server.http, method, path, { token: stand.token, body });
+const tenantOf = async (id: string) => (await api('GET', `/v1/iam/tenants/${id}`)).body;
+
+async function makeTenant(id: string, more: object = {}): Promise<void> {
+  await api('POST', '/v1/iam/tenants', { id, name: `Name of ${id}`, ...more });
+}
+
+/** Opens the menu of one row and chooses from it. */
+async function choose(page: Page, tenant: string, choice: string): Promise<void> {
+  await page.getByRole('button', { name: `More for Name of ${tenant}` }).click();
+  await page.getByRole('menuitem', { name: choice }).click();
+}
+
+/** The bodies of the changes that the page sends to one path, in order. */
+function changesSent(page: Page, path: string): readonly { readonly body: unknown; readonly ifMatch: string | undefined }[] {
+  const sent: { body: unknown; ifMatch: string | undefined }[] = [];
+  page.on('request', (request) => {
+    if (request.method() !== 'PUT' || new URL(request.url()).pathname !== path) return;
+    sent.push({ body: request.postDataJSON(), ifMatch: request.headers()['if-match'] });
+  });
+  return sent;
+}
+
+describe('the list of tenants', () => {
+  it('shows what each tenant uses of its limits, and finds one by its id', async () => {
+    await makeTenant('lumen', { quotas: { monthly_tokens: 20_000_000, max_users: 60 } });
+    await makeTenant('orbital');
+    await api('PUT', '/v1/iam/tenants/lumen/usage', { monthly_tokens_used: 20_000_000 });
+    const { page, problems } = await stand.signIn({ path: '/console/tenants' });
+    const row = page.getByRole('row').filter({ hasText: 'lumen' });
+    await expect.poll(() => row.innerText()).toContain('20M of 20M');
+    await expect.poll(() => row.innerText()).toContain('Out of tokens');
+    await page.getByRole('searchbox', { name: 'Find a tenant' }).fill('orbital');
+    await expect.poll(() => page.getByRole('row').filter({ hasText: 'lumen' }).count()).toBe(0);
+    expect(await page.getByRole('row').filter({ hasText: 'orbital' }).count()).toBe(1);
+    await expect.poll(() => new URL(page.url()).search).toBe('?q=orbital');
+    await page.getByRole('searchbox', { name: 'Find a tenant' }).fill('nobody-has-this');
+    await page.getByText('There is no such tenant').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('says to everybody but platform administrators who manages tenants', async () => {
+    const person = await makeUser(stand.server.http, stand.token, { roles: ['tenant-admin'] });
+    const { page, problems } = await stand.signIn({ person, path: '/console/tenants' });
+    await page.getByText('Tenants are managed by platform administrators').waitFor();
+    expect(await page.getByRole('button', { name: 'Create tenant' }).count()).toBe(0);
+    expect(problems).toEqual([]);
+  });
+
+  it('leads into a tenant, and every screen stays in it', async () => {
+    await makeTenant('halden');
+    const { page, problems } = await stand.signIn({ path: '/console/tenants?q=halden' });
+    await choose(page, 'halden', 'Act in this tenant');
+    await page.getByRole('button', { name: 'Change the tenant: Name of halden' }).waitFor();
+    await page.getByRole('link', { name: 'Usage' }).click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('tenant')).toBe('halden');
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('the drawer of a tenant', () => {
+  it('makes a tenant of what is set and nothing else, and opens it', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/tenants' });
+    await page.getByRole('button', { name: 'Create tenant' }).click();
+    const drawer = page.getByRole('dialog');
+    await drawer.getByRole('textbox', { name: 'Id' }).fill('Kestrel');
+    await drawer.getByRole('textbox', { name: 'Name', exact: true }).fill('Kestrel Health');
+    await drawer.getByRole('textbox', { name: 'Tokens a month' }).fill('100000000');
+    await drawer.getByRole('combobox', { name: 'Time zone' }).fill('berl');
+    await page.getByRole('option', { name: 'Europe/Berlin' }).click();
+    await drawer.getByRole('button', { name: 'Create tenant' }).click();
+    await drawer.getByText('An id is 1 to 63 lower-case letters').waitFor();
+    await drawer.getByRole('textbox', { name: 'Id' }).fill('kestrel');
+    await drawer.getByRole('button', { name: 'Create tenant' }).click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('open')).toBe('kestrel');
+    expect(await tenantOf('kestrel')).toMatchObject({
+      name: 'Kestrel Health',
+      settings: { timezone: 'Europe/Berlin' },
+      quotas: { monthly_tokens: 100_000_000 },
+    });
+    expect(problems).toEqual([]);
+  });
+
+  it('sends only what changed with the ETag, nothing without a change, and null for a limit that is emptied', async () => {
+    await makeTenant('verity', { settings: { timezone: 'UTC', rate_limit_rpm: 300 }, quotas: { max_users: 40 } });
+    const { page, problems } = await stand.signIn({ path: '/console/tenants?open=verity' });
+    const sent = changesSent(page, '/v1/iam/tenants/verity');
+    const drawer = page.getByRole('dialog', { name: 'Name of verity' });
+    const save = drawer.getByRole('button', { name: 'Save' });
+    await expect.poll(() => save.getAttribute('aria-disabled')).toBe('true');
+    await drawer.getByRole('textbox', { name: 'Name', exact: true }).fill('Verity Legal');
+    await drawer.getByRole('textbox', { name: 'Requests a minute' }).fill('');
+    await drawer.getByRole('textbox', { name: 'Active users' }).fill('0');
+    await save.click();
+    await page.getByText('Saved. All replicas apply it').waitFor();
+    expect(sent).toEqual([
+      {
+        body: { name: 'Verity Legal', settings: { rate_limit_rpm: null }, quotas: { max_users: 0 } },
+        ifMatch: expect.stringMatching(/^"/),
+      },
+    ]);
+    expect(await tenantOf('verity')).toMatchObject({
+      name: 'Verity Legal',
+      settings: { timezone: 'UTC' },
+      quotas: { max_users: 0 },
+    });
+    expect(problems).toEqual([]);
+  });
+
+  it('shows what somebody else changed meanwhile, and keeps what was typed', async () => {
+    await makeTenant('tallis', { quotas: { max_users: 40 } });
+    const { page, problems } = await stand.signIn({ path: '/console/tenants?open=tallis' });
+    const drawer = page.getByRole('dialog', { name: 'Name of tallis' });
+    await drawer.getByRole('textbox', { name: 'Tokens a month' }).fill('5000');
+    await api('PUT', '/v1/iam/tenants/tallis', { quotas: { max_users: 50 } });
+    await drawer.getByRole('button', { name: 'Save' }).click();
+    await drawer.getByText('Somebody else changed this tenant').waitFor();
+    await expect.poll(() => drawer.getByRole('table').innerText()).toMatch(/quotas\.max_users\s+40\s+50/);
+    await drawer.getByRole('button', { name: 'Keep what I typed' }).click();
+    await drawer.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved. All replicas apply it').waitFor();
+    expect((await tenantOf('tallis'))['quotas']).toEqual({ monthly_tokens: 5000, max_users: 50 });
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('suspending and deleting', () => {
+  it('suspends after the id is typed: the requests of its users are refused through Envoy until it is activated', async () => {
+    await makeTenant('northgate');
+    const person = await makeUser(stand.server.http, stand.token, { roles: ['developer'], tenant: 'northgate' });
+    const credential = await login(stand.server.http, person);
+    const ask = async (): Promise<number> =>
+      (await send(stand.edge.url, { path: '/v1/chat/history', headers: { authorization: `Bearer ${credential}` } })).status;
+    expect(await ask()).toBe(200);
+    const { page, problems } = await stand.signIn({ path: '/console/tenants?q=northgate' });
+    await choose(page, 'northgate', 'Suspend');
+    const dialog = page.getByRole('alertdialog', { name: 'Suspend Name of northgate?' });
+    const suspend = dialog.getByRole('button', { name: 'Suspend' });
+    expect(await suspend.getAttribute('aria-disabled')).toBe('true');
+    await dialog.getByRole('textbox', { name: 'Type northgate to confirm' }).fill('northgate');
+    await suspend.click();
+    await expect.poll(() => page.getByRole('row').filter({ hasText: 'northgate' }).innerText()).toContain('Suspended');
+    await expect.poll(ask).toBe(403);
+    await choose(page, 'northgate', 'Activate');
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Activate' }).click();
+    await expect.poll(ask).toBe(200);
+    expect(problems).toEqual([]);
+  });
+
+  it('says why a tenant in use is not deleted, with ways to its users and keys, and deletes one that is empty', async () => {
+    await makeTenant('zenith');
+    const { id } = await makeKey(stand.server.http, stand.token, { tenant: 'zenith' });
+    const { page, problems } = await stand.signIn({ path: '/console/tenants?q=zenith' });
+    await choose(page, 'zenith', 'Delete');
+    const dialog = page.getByRole('alertdialog', { name: 'Delete Name of zenith?' });
+    await dialog.getByRole('textbox').fill('zenith');
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByText('The tenant still has users or active keys.').waitFor();
+    expect(await dialog.getByRole('link', { name: 'Its active keys' }).getAttribute('href')).toBe(
+      '/console/keys?tenant=zenith&status=active',
+    );
+    await done(stand.server.http, 'DELETE', `/v1/iam/api-keys/${id}`, { token: stand.token, tenant: 'zenith' });
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('There is no such tenant').waitFor();
+    expect((await call(stand.server.http, 'GET', '/v1/iam/tenants/zenith', { token: stand.token })).status).toBe(404);
+    expect(problems).toEqual([]);
+  });
+
+  it('offers neither for the first tenant, and says why', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/tenants?q=default' });
+    await page.getByRole('row').filter({ hasText: 'default' }).getByRole('button', { name: /^More for/ }).click();
+    const item = page.getByRole('menuitem', { name: /^Delete/ });
+    expect(await item.getAttribute('aria-disabled')).toBe('true');
+    expect(await item.innerText()).toContain('The first tenant stays');
+    expect(problems).toEqual([]);
+  });
+
+  it("says that suspending one's own tenant locks out, and does it when it is told to all the same", async () => {
+    await makeTenant('outpost');
+    const person = await makeUser(stand.server.http, stand.token, { roles: ['admin'], tenant: 'outpost' });
+    const { page, problems } = await stand.signIn({ person, path: '/console/tenants?q=outpost' });
+    await choose(page, 'outpost', 'Suspend');
+    const dialog = page.getByRole('alertdialog');
+    await dialog.getByRole('textbox').fill('outpost');
+    await dialog.getByRole('button', { name: 'Suspend', exact: true }).click();
+    await dialog.getByText('This is your own tenant.').waitFor();
+    await dialog.getByRole('button', { name: 'Suspend it all the same' }).click();
+    await expect.poll(async () => (await tenantOf('outpost'))['status']).toBe('suspended');
+    expect(problems).toEqual([]);
+  });
+});
+
+describe.each([
+  { look: { ...DESKTOP, theme: 'light' }, name: 'light at 1440 px' },
+  { look: { ...DESKTOP, theme: 'dark' }, name: 'dark at 1440 px' },
+  { look: { ...PHONE, theme: 'light' }, name: 'light at 390 px' },
+  { look: { ...PHONE, theme: 'dark' }, name: 'dark at 390 px' },
+] as const)('tenants in $name', ({ look }) => {
+  it('have no serious accessibility fault in the list, the drawer and the dialog', async () => {
+    const { page, problems } = await stand.signIn({ look, path: '/console/tenants?q=default' });
+    const more = page.getByRole('row').filter({ hasText: 'default' }).getByRole('button', { name: /^More for/ });
+    await more.waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.goto('/console/tenants?open=default');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.goto('/console/tenants?open=_new');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create tenant' }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+});
