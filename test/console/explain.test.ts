@@ -15,7 +15,11 @@ beforeAll(async () => {
       effect: 'deny',
       actions: ['embeddings:*'],
       resources: ['*'],
-      conditions: { time: { not_between: ['08:00', '18:00'] }, ip_address: { not_in: ['10.0.0.0/8'] }, timezone: 'Europe/Berlin' },
+      conditions: {
+        time: { not_between: ['08:00', '18:00'] },
+        ip_address: { not_in: ['10.0.0.0/8'] },
+        timezone: 'Europe/Berlin',
+      },
       attached_roles: ['developer'],
     },
   });
@@ -42,7 +46,9 @@ describe('an explanation', () => {
     const { page, problems } = await stand.signIn({ path: '/console/explain' });
     await page.getByRole('combobox', { name: 'User' }).fill(developer.email);
     await page.getByRole('option', { name: /A person/ }).click();
-    await page.getByRole('combobox', { name: 'Path' }).fill('/v1/chat/completions');
+    const path = page.getByRole('combobox', { name: 'Path' });
+    await path.fill('/v1/chat/completions');
+    await path.press('Tab');
     await page.getByRole('textbox', { name: 'Model' }).fill('gpt-4.1');
     await page.getByRole('button', { name: 'Explain', exact: true }).click();
     const verdict = page.getByRole('status').filter({ hasText: 'decided at step' });
@@ -52,11 +58,7 @@ describe('an explanation', () => {
     await expect.poll(() => steps.filter({ hasText: 'body' }).innerText()).toContain('models/gpt-4.1');
     expect(await steps.last().innerText()).toContain('decides');
     const asked = new URL(page.url()).searchParams;
-    expect([asked.get('user'), asked.get('path'), asked.get('model')]).toEqual([
-      developer.id,
-      '/v1/chat/completions',
-      'gpt-4.1',
-    ]);
+    expect([asked.get('user'), asked.get('path'), asked.get('model')]).toEqual([developer.id, '/v1/chat/completions', 'gpt-4.1']);
     expect(problems).toEqual([]);
   });
 
@@ -68,7 +70,7 @@ describe('an explanation', () => {
     expect(await verdict.innerText()).toContain('403 denied_by_policy · decided at step 12 of 18');
     const steps = page.getByRole('list', { name: 'The steps of the decision' }).getByRole('listitem');
     const deciding = (await steps.filter({ hasText: 'decides' }).innerText()).replaceAll(/\s+/g, ' ');
-    expect(deciding).toContain('time 23:30 in Europe/Berlin is not between 08:00 18:00');
+    expect(deciding).toContain('time 23:30 in Europe/Berlin is not between 08:00–18:00');
     expect(deciding).toContain('ip_address 203.0.113.9 is not in 10.0.0.0/8');
     expect((await steps.last().innerText()).replaceAll(/\s+/g, ' ')).toContain('13–18 not evaluated permission, resources');
     await page.getByRole('link', { name: 'Open policy' }).click();

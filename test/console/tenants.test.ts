@@ -181,7 +181,11 @@ describe('suspending and deleting', () => {
 
   it('offers neither for the first tenant, and says why', async () => {
     const { page, problems } = await stand.signIn({ path: '/console/tenants?q=default' });
-    await page.getByRole('row').filter({ hasText: 'default' }).getByRole('button', { name: /^More for/ }).click();
+    await page
+      .getByRole('row')
+      .filter({ hasText: 'default' })
+      .getByRole('button', { name: /^More for/ })
+      .click();
     const item = page.getByRole('menuitem', { name: /^Delete/ });
     expect(await item.getAttribute('aria-disabled')).toBe('true');
     expect(await item.innerText()).toContain('The first tenant stays');
@@ -211,7 +215,10 @@ describe.each([
 ] as const)('tenants in $name', ({ look }) => {
   it('have no serious accessibility fault in the list, the drawer and the dialog', async () => {
     const { page, problems } = await stand.signIn({ look, path: '/console/tenants?q=default' });
-    const more = page.getByRole('row').filter({ hasText: 'default' }).getByRole('button', { name: /^More for/ });
+    const more = page
+      .getByRole('row')
+      .filter({ hasText: 'default' })
+      .getByRole('button', { name: /^More for/ });
     await more.waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.goto('/console/tenants?open=default');

@@ -4,7 +4,6 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Explanation, ResourceConstraints } from '../../../../client/index.ts';
 import { explain as text } from '../../text/en/explain.ts';
-import { Tags } from '../../ui/mark.tsx';
 import { Looked } from '../../ui/passage.tsx';
 import styles from './explain.module.css';
 
@@ -86,10 +85,10 @@ function GrantLine({ grant }: { readonly grant: Grant }) {
   const limits = constraintsOf(grant.resource_constraints);
   return (
     <Looked holds={grant.outcome === 'covers'} name={<GrantName grant={grant} />}>
-      {text.outcomes[grant.outcome]} <Tags values={grant.permissions} atMost={SHOWN_OPERANDS} />
+      {text.outcomes[grant.outcome]}: <Codes values={grant.permissions} />
       {limits.length === 0 ? null : (
         <>
-          {text.limitedTo} <Tags values={limits} atMost={SHOWN_OPERANDS} />
+          ; {text.limitedTo} <Codes values={limits} />
         </>
       )}
     </Looked>
@@ -133,8 +132,19 @@ function comparisonOf(
     <>
       <b>{value}</b>
       {timezone === null ? null : ` ${text.inZone(timezone)}`} {text.is} <b>{relation}</b>{' '}
-      <Tags values={operand} atMost={SHOWN_OPERANDS} />
+      <Codes values={operand} joint={isSpan ? '–' : ', '} />
     </>
+  );
+}
+
+/** The first few, as machines read them. */
+function Codes({ values, joint = ', ' }: { readonly values: readonly string[]; readonly joint?: string }) {
+  const left = values.length - SHOWN_OPERANDS;
+  return (
+    <code>
+      {values.slice(0, SHOWN_OPERANDS).join(joint)}
+      {left > 0 ? ` +${left}` : ''}
+    </code>
   );
 }
 

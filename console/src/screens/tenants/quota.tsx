@@ -58,7 +58,11 @@ export function Meter({ id, name }: { readonly id: string; readonly name: Name }
 /** Suspended or active; and whether the tokens of the month are nearly spent. */
 export function TenantState({ tenant: { id, status } }: { readonly tenant: Tenant }) {
   const { tone, word } = stateOf(status, useLimits(id, false));
-  return <State tone={tone}>{word}</State>;
+  return (
+    <div className={styles.state}>
+      <State tone={tone}>{word}</State>
+    </div>
+  );
 }
 
 function stateOf(status: Tenant['status'], limits: Limits | undefined): { readonly tone: StateTone; readonly word: string } {
