@@ -52,11 +52,11 @@ describe('an explanation', () => {
     await page.getByRole('textbox', { name: 'Model' }).fill('gpt-4.1');
     await page.getByRole('button', { name: 'Explain', exact: true }).click();
     const verdict = page.getByRole('status').filter({ hasText: 'decided at step' });
-    await expect.poll(() => verdict.innerText()).toContain('Allowed. A person may use chat:write by developer.');
-    expect(await verdict.innerText()).toContain('200 allow · decided at step 18 of 18');
+    await expect.poll(() => verdict.textContent()).toContain('Allowed. A person may use chat:write by developer.');
+    expect(await verdict.textContent()).toContain('200 allow · decided at step 18 of 18');
     const steps = page.getByRole('list', { name: 'The steps of the decision' }).getByRole('listitem');
-    await expect.poll(() => steps.filter({ hasText: 'body' }).innerText()).toContain('models/gpt-4.1');
-    expect(await steps.last().innerText()).toContain('decides');
+    await expect.poll(() => steps.filter({ hasText: 'body' }).textContent()).toContain('models/gpt-4.1');
+    expect(await steps.last().textContent()).toContain('decides');
     const asked = new URL(page.url()).searchParams;
     expect([asked.get('user'), asked.get('path'), asked.get('model')]).toEqual([developer.id, '/v1/chat/completions', 'gpt-4.1']);
     expect(problems).toEqual([]);
@@ -65,14 +65,14 @@ describe('an explanation', () => {
   it('of a denial by a policy shows each condition with what it was compared with, and leads to the policy', async () => {
     const { page, problems } = await stand.signIn({ path: night(developer.id) });
     const verdict = page.getByRole('status').filter({ hasText: 'decided at step' });
-    await expect.poll(() => verdict.innerText()).toContain('Denied by the policy office-hours.');
-    expect(await verdict.innerText()).toContain('A person may otherwise use embeddings:write by developer.');
-    expect(await verdict.innerText()).toContain('403 denied_by_policy · decided at step 12 of 18');
+    await expect.poll(() => verdict.textContent()).toContain('Denied by the policy office-hours.');
+    expect(await verdict.textContent()).toContain('A person may otherwise use embeddings:write by developer.');
+    expect(await verdict.textContent()).toContain('403 denied_by_policy · decided at step 12 of 18');
     const steps = page.getByRole('list', { name: 'The steps of the decision' }).getByRole('listitem');
-    const deciding = (await steps.filter({ hasText: 'decides' }).innerText()).replaceAll(/\s+/g, ' ');
-    expect(deciding).toContain('time 23:30 in Europe/Berlin is not between 08:00–18:00');
-    expect(deciding).toContain('ip_address 203.0.113.9 is not in 10.0.0.0/8');
-    expect((await steps.last().innerText()).replaceAll(/\s+/g, ' ')).toContain('13–18 not evaluated permission, resources');
+    const deciding = await steps.filter({ hasText: 'decides' }).textContent();
+    expect(deciding).toContain('time23:30 in Europe/Berlin is not between 08:00–18:00');
+    expect(deciding).toContain('ip_address203.0.113.9 is not in 10.0.0.0/8');
+    expect(await steps.last().textContent()).toContain('13–18not evaluatedpermission, resources');
     await page.getByRole('link', { name: 'Open policy' }).click();
     await expect.poll(() => new URL(page.url()).pathname).toBe('/console/policies/office-hours');
     await page.goBack();
@@ -86,9 +86,9 @@ describe('an explanation', () => {
       path: addressOf({ user: developer.id, method: 'POST', path: '/v1/models' }),
     });
     const verdict = page.getByRole('status').filter({ hasText: 'decided at step' });
-    await expect.poll(() => verdict.innerText()).toContain('Denied. A person has nothing that gives models:write.');
+    await expect.poll(() => verdict.textContent()).toContain('Denied. A person has nothing that gives models:write.');
     const deciding = page.getByRole('listitem').filter({ hasText: 'decides' });
-    expect(await deciding.innerText()).toContain('does not give it');
+    expect(await deciding.textContent()).toContain('does not give it');
     await deciding.getByRole('link', { name: 'developer' }).waitFor();
     await page.getByText('A role, or an allow policy attached to one, must give models:write.').waitFor();
     await page.getByRole('link', { name: 'Open user' }).click();
