@@ -212,8 +212,10 @@ describe.each([
   { look: { ...DESKTOP, theme: 'dark' }, name: 'dark at 1440 px' },
   { look: { ...PHONE, theme: 'light' }, name: 'light at 390 px' },
   { look: { ...PHONE, theme: 'dark' }, name: 'dark at 390 px' },
-] as const)('tenants in $name', ({ look }) => {
-  it('have no serious accessibility fault in the list, the drawer and the dialog', async () => {
+] as const)('tenants in $name', ({ look, name }) => {
+  it('have no serious accessibility fault in the list, the drawers and the dialog', async () => {
+    const looked = `looked-${name.replaceAll(' ', '-')}`;
+    await makeTenant(looked);
     const { page, problems } = await stand.signIn({ look, path: '/console/tenants?q=default' });
     const more = page
       .getByRole('row')
@@ -226,6 +228,10 @@ describe.each([
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.goto('/console/tenants?open=_new');
     await page.getByRole('dialog').getByRole('button', { name: 'Create tenant' }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.goto(`/console/tenants?q=${looked}`);
+    await choose(page, looked, 'Suspend');
+    await page.getByRole('alertdialog').getByRole('textbox').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     expect(problems).toEqual([]);
   });
