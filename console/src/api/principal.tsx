@@ -2,6 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import type { ApiKey } from '../../../client/index.ts';
 import { shortened } from '../ui/mark.tsx';
 import { useTenant } from './session.ts';
 
@@ -14,11 +15,16 @@ export function useName(type: PrincipalType, id: string): string | undefined {
   const { data } = useQuery({
     queryKey: [tenant, 'name', id],
     queryFn: async ({ signal }) =>
-      type === 'user' ? (await client.users.get(id, { signal })).name : (await client.apiKeys.get(id, { signal })).description,
+      type === 'user' ? (await client.users.get(id, { signal })).name : nameOf(await client.apiKeys.get(id, { signal })),
     staleTime: FRESH_MS,
     retry: false,
   });
   return data === '' ? undefined : data;
+}
+
+/** What people call a key. */
+export function nameOf({ name, description }: Pick<ApiKey, 'name' | 'description'>): string {
+  return name ?? description;
 }
 
 /** A link to where the principal is managed. */

@@ -45,7 +45,6 @@ export function Button({
     className: lookOf(look),
     type: type ?? 'button',
     'aria-label': label,
-    isPending,
     autoFocus,
     form,
     ...(slot === undefined ? {} : { slot }),
@@ -63,8 +62,10 @@ export function Button({
       </TooltipTrigger>
     );
   }
+  // React Aria would announce a pending button by a reference to an element that is not there.
+  const pending = isPending === true ? ({ type: 'button', 'aria-disabled': 'true' } as const) : { onPress };
   return (
-    <AriaButton {...common} onPress={onPress}>
+    <AriaButton {...common} {...pending}>
       {children}
     </AriaButton>
   );

@@ -9,7 +9,7 @@ import type { Subject } from './answer.tsx';
 import { Deciding, GrantName } from './deciding.tsx';
 import { isUnnamed } from './resource.ts';
 
-type Step = Explanation['steps'][number];
+type Step = Explanation['steps'][number] & { readonly outcome: 'passed' | 'denied' | 'allowed' };
 
 const LINES = text.lines.length;
 
@@ -22,7 +22,7 @@ export function passageOf(explanation: Explanation, subject: Subject): readonly 
     skippedFrom = undefined;
   };
   for (let line = 1; line <= LINES; line++) {
-    const step = explanation.steps.find((one) => one.line === line);
+    const step = explanation.steps.find((one): one is Step => one.line === line && one.outcome !== 'not_evaluated');
     if (step === undefined) {
       skippedFrom ??= line;
       continue;

@@ -15,6 +15,9 @@ interface SubjectFieldProps {
   readonly kind: 'user' | 'key';
   readonly id: string | undefined;
   readonly onChange: (id: string | undefined) => void;
+  /** Default: the kind's name. */
+  readonly label?: string;
+  readonly isOptional?: boolean;
 }
 
 const FOUND = 20;
@@ -30,7 +33,7 @@ function Known({ id, ...props }: SubjectFieldProps & { readonly id: string }) {
   return <Field {...props} id={id} name={name} />;
 }
 
-function Field({ kind, id, name, onChange }: SubjectFieldProps & { readonly name: string }) {
+function Field({ kind, id, name, onChange, label, isOptional }: SubjectFieldProps & { readonly name: string }) {
   const tenant = useTenant();
   const [typed, setTyped] = useState<string>();
   const q = useLate(typed?.trim() ?? '');
@@ -43,7 +46,8 @@ function Field({ kind, id, name, onChange }: SubjectFieldProps & { readonly name
   const none = kind === 'user' ? text.noneFound : text.noKeyFound;
   return (
     <ComboBox
-      label={text[kind]}
+      label={label ?? text[kind]}
+      isOptional={isOptional ?? false}
       items={[...chosen, ...others]}
       typed={typed ?? name}
       onType={(next) => {
@@ -78,9 +82,9 @@ async function keysFor(client: Client, q: string, signal: AbortSignal): Promise<
     query: { limit: FOUND, ...(q === '' ? {} : { q }) },
     signal,
   });
-  return data.map(({ id, description, prefix, last_four: lastFour }) => ({
+  return data.map(({ id, name, description, prefix, last_four: lastFour }) => ({
     id,
-    name: description === '' ? shortened(id) : description,
+    name: name ?? (description === '' ? shortened(id) : description),
     small: `${prefix}…${lastFour}`,
   }));
 }

@@ -1,68 +1,156 @@
-/** The tenant's API keys. */
+/** The tenant's API keys; without the right to manage them, the caller's own. */
 
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import type { ApiKey } from '../../../../client/index.ts';
+import type { ApiKey, IssuedApiKey } from '../../../../client/index.ts';
 import { useList } from '../../api/list.ts';
-import { useTenant } from '../../api/session.ts';
+import { nameOf, Principal, useName } from '../../api/principal.tsx';
+import { useDenied, useTenant } from '../../api/session.ts';
+import { common } from '../../text/en/common.ts';
 import { keys as text } from '../../text/en/keys.ts';
+import { Button } from '../../ui/button.tsx';
+import { Chip } from '../../ui/chip.tsx';
 import { SearchField, Segments } from '../../ui/field.tsx';
 import { ListTable, TwoLines } from '../../ui/list.tsx';
-import { Empty, Id, State, Tags } from '../../ui/mark.tsx';
+import { Empty, Id, shortened, Tags } from '../../ui/mark.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago, Until } from '../../ui/time.tsx';
 import { useLate } from '../../ui/use-late.ts';
-import { KEY_FILTERS } from './search.ts';
+import { CreateKey } from './create-key.tsx';
+import { KeyDrawer } from './key-drawer.tsx';
+import styles from './keys.module.css';
+import { RevokeSeveral } from './revoke-key.tsx';
+import { KEY_FILTERS, type KeysSearch } from './search.ts';
+import { ShownOnce } from './shown-once.tsx';
+import { KeyState, SOON_MS } from './state.tsx';
+
+const PAGE = 50;
+const HOUR_MS = 3_600_000;
+const NONE: ReadonlySet<string> = new Set();
 
 export function Keys() {
   const tenant = useTenant();
   const search = useSearch({ from: '/inside/keys' });
   const navigate = useNavigate({ from: '/keys' });
+  const denied = useDenied('admin:keys');
   const [typed, setTyped] = useState(search.q ?? '');
-  const q = useLate(typed);
+  const q = useLate(typed.trim());
+  const [selected, setSelected] = useState(NONE);
+  const [isRevoking, setRevoking] = useState(false);
+  const [issued, setIssued] = useState<IssuedApiKey>();
   useEffect(() => {
     void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
   }, [q, navigate]);
-  const status = search.status === 'expiring' ? 'active' : search.status;
-  const query = { limit: 50, ...(status === undefined ? {} : { status }) };
+  const show = (change: Partial<KeysSearch>): void => {
+    setSelected(NONE);
+    void navigate({ search: (before) => ({ ...before, open: undefined, ...change }) });
+  };
+  const query = queryOf(search);
   const list = useList<'/v1/iam/api-keys'>([tenant.id, 'keys', query], (cursor, signal) =>
-    tenant.client.request('GET', '/v1/iam/api-keys', {
-      query: { ...query, ...(cursor === undefined ? {} : { cursor }) },
-      signal,
-    }),
+    tenant.client.request('GET', '/v1/iam/api-keys', { query: { ...query, limit: PAGE, cursor }, signal }),
   );
   return (
-    <Page title={text.title}>
+    <Page
+      title={text.title}
+      says={text.says}
+      actions={
+        <Button tone="primary" onPress={() => show({ open: 'new' })}>
+          {text.create}
+        </Button>
+      }
+    >
       <Tools end={text.lag}>
         <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
         <Segments
           label={text.status}
           value={search.status ?? 'all'}
-          onChange={(value) =>
-            void navigate({ search: (before) => ({ ...before, status: value === 'all' ? undefined : value }) })
-          }
+          onChange={(value) => show({ status: value === 'all' ? undefined : value })}
           options={(['all', ...KEY_FILTERS] as const).map((value) => ({ value, label: text.filters[value] }))}
         />
+        {search.user === undefined ? null : <OwnerChip id={search.user} onRemove={() => show({ user: undefined })} />}
       </Tools>
+      {selected.size === 0 ? null : (
+        <div className={styles.chosen}>
+          <span role="status">{text.selected(selected.size)}</span>
+          <Button tone="danger" small disabledReason={denied} onPress={() => setRevoking(true)}>
+            {text.revokeSeveral(selected.size)}
+          </Button>
+          <Button tone="quiet" small onPress={() => setSelected(NONE)}>
+            {text.clear}
+          </Button>
+        </div>
+      )}
       <ListTable
         label={text.title}
         list={list}
-        idOf={(key) => key.id}
+        idOf={(key: ApiKey) => key.id}
+        onOpen={({ id }) => show({ open: id })}
+        {...(denied === undefined ? { selected, onSelect: setSelected } : {})}
         empty={<Empty title={text.empty}>{text.emptySays}</Empty>}
         columns={[
-          { id: 'name', title: text.name, cell: (key) => <TwoLines name={key.description} /> },
+          {
+            id: 'name',
+            title: text.name,
+            cell: (key) => <TwoLines name={nameOf(key)} second={key.name === null ? undefined : key.description} />,
+          },
+          { id: 'state', title: text.state, cell: (key) => <KeyState apiKey={key} /> },
           { id: 'key', title: text.key, cell: (key) => <Id value={key.prefix} shown={`${key.prefix}…${key.last_four}`} /> },
+          {
+            id: 'owner',
+            title: text.owner,
+            rank: 'second',
+            cell: (key) => (key.user_id === null ? text.tenantItself : <Principal type="user" id={key.user_id} />),
+          },
           { id: 'scopes', title: text.scopes, rank: 'second', cell: (key) => <Tags values={key.scopes} /> },
           { id: 'used', title: text.lastUse, rank: 'phoneOff', cell: (key) => <Ago time={key.last_used_at} /> },
           { id: 'expires', title: text.expires, rank: 'phoneOff', cell: (key) => <Until time={key.expires_at} /> },
-          { id: 'state', title: text.state, cell: (key) => <KeyState apiKey={key} /> },
         ]}
       />
+      {search.open === 'new' ? (
+        <CreateKey
+          onClose={() => show({})}
+          onCreated={(key) => {
+            show({});
+            setIssued(key);
+          }}
+        />
+      ) : null}
+      {search.open === undefined || search.open === 'new' ? null : <KeyDrawer id={search.open} onClose={() => show({})} />}
+      {issued === undefined ? null : <ShownOnce issued={issued} onClose={() => setIssued(undefined)} />}
+      {isRevoking ? (
+        <RevokeSeveral
+          ids={[...selected]}
+          onClose={() => setRevoking(false)}
+          onDone={() => {
+            setRevoking(false);
+            setSelected(NONE);
+          }}
+        />
+      ) : null}
     </Page>
   );
 }
 
-function KeyState({ apiKey: { status } }: { readonly apiKey: ApiKey }) {
-  const tone = { active: 'good', expired: 'off', revoked: 'deny' } as const;
-  return <State tone={tone[status]}>{text.states[status]}</State>;
+function OwnerChip({ id, onRemove }: { readonly id: string; readonly onRemove: () => void }) {
+  const name = useName('user', id) ?? shortened(id);
+  return (
+    <Chip label={common.removeOf(text.ownedBy)} onRemove={onRemove}>
+      {`${text.owner}: ${name}`}
+    </Chip>
+  );
+}
+
+/** A text that begins as keys do is a prefix; anything else is searched for. */
+function queryOf({ q, status, user }: KeysSearch) {
+  return {
+    ...(q === undefined ? {} : q.startsWith('psk_') ? { prefix: q } : { q }),
+    ...(status === undefined ? {} : { status: status === 'expiring' ? ('active' as const) : status }),
+    ...(status === 'expiring' ? { expires_before: soon() } : {}),
+    ...(user === undefined ? {} : { user_id: user }),
+  };
+}
+
+/** To the hour, so that the same question is not asked again and again. */
+function soon(): string {
+  return new Date(Math.ceil((Date.now() + SOON_MS) / HOUR_MS) * HOUR_MS).toISOString();
 }

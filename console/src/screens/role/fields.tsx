@@ -53,15 +53,7 @@ export function RoleForm({ draft, set, error, isReadOnly = false }: RoleFormProp
       {isReadOnly ? null : (
         <div className={styles.kinds}>
           <SectionHead title={text.constraints} small={text.constraintsSay} />
-          {RESOURCE_KINDS.map((kind) => (
-            <Constraint
-              key={kind}
-              kind={kind}
-              names={constraints[kind] ?? undefined}
-              onChange={(names) => set({ resource_constraints: withKind(constraints, kind, names) })}
-              error={fieldError(error, `/resource_constraints/${kind}`)}
-            />
-          ))}
+          <ConstraintFields constraints={constraints} onChange={(next) => set({ resource_constraints: next })} error={error} />
         </div>
       )}
       <div>
@@ -72,6 +64,27 @@ export function RoleForm({ draft, set, error, isReadOnly = false }: RoleFormProp
       </div>
     </>
   );
+}
+
+interface ConstraintFieldsProps {
+  /** An absent kind: any. */
+  readonly constraints: ResourceConstraints;
+  readonly onChange: (constraints: ResourceConstraints) => void;
+  /** Of the call that sent them as `resource_constraints`. */
+  readonly error: unknown;
+}
+
+/** For each kind of resource: any, or only those that the names match. */
+export function ConstraintFields({ constraints, onChange, error }: ConstraintFieldsProps) {
+  return RESOURCE_KINDS.map((kind) => (
+    <Constraint
+      key={kind}
+      kind={kind}
+      names={constraints[kind] ?? undefined}
+      onChange={(names) => onChange(withKind(constraints, kind, names))}
+      error={fieldError(error, `/resource_constraints/${kind}`)}
+    />
+  ));
 }
 
 /** In one order, so that two equal constraints are equal as JSON. */

@@ -1,0 +1,17 @@
+import type { ApiKey } from '../../../../client/index.ts';
+import { keys as text } from '../../text/en/keys.ts';
+import { State } from '../../ui/mark.tsx';
+import { useNow } from '../../ui/time.tsx';
+
+/** How long before its end a key needs care. */
+export const SOON_MS = 14 * 86_400_000;
+const TONES = { active: 'good', expired: 'off', revoked: 'deny' } as const;
+
+export function KeyState({ apiKey }: { readonly apiKey: Pick<ApiKey, 'status' | 'expires_at'> }) {
+  const now = useNow();
+  const { status, expires_at: expiresAt } = apiKey;
+  if (status === 'active' && expiresAt !== null && Date.parse(expiresAt) - now < SOON_MS) {
+    return <State tone="care">{text.filters.expiring}</State>;
+  }
+  return <State tone={TONES[status]}>{text.states[status]}</State>;
+}

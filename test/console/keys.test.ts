@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { done, makeKey, makeUser } from '../server/support/client.ts';
+import { accessibilityFaults, DESKTOP, PHONE } from './support/browser.ts';
+import { type ConsoleStand, startConsole } from './support/stand.ts';
+
+let stand: ConsoleStand;
+let http: string;
+beforeAll(async () => {
+  stand = await startConsole();
+  http = stand.server.http;
+});
+afterAll(() => stand?.close());
+
+const manage = (method: string, path: string, body?: object) => done(http, method, path, { token: stand.token, body });
+
+/** Through Envoy, as a program would ask. */
+async function models(key: string): Promise<number> {
+  const answer = await fetch(`${stand.edge.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+  await answer.body?.cancel();
+  return answer.status;
+}
+
+describe('a key', () => {
+  it('made in the console is shown once, works at once through Envoy, and is refused at once after it is revoked there', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/keys' });
+    await page.getByRole('button', { name: 'Create key' }).click();
+    const drawer = page.getByRole('dialog', { name: 'Create key' });
+    await drawer.getByRole('textbox', { name: 'Name' }).fill('made here');
+    await drawer.getByRole('textbox', { name: 'Description' }).fill('tests the console');
+    await drawer.getByRole('searchbox', { name: 'Search: Scopes' }).fill('models');
+    await drawer.getByRole('option', { name: 'models:read' }).click();
+    await drawer.getByRole('radio', { name: '30 days' }).click();
+    await drawer.getByRole('button', { name: 'Create key' }).click();
+    const shown = page.getByRole('alertdialog');
+    const key = (await shown.getByText(/^psk_\S+$/).textContent()) ?? '';
+    await shown.getByRole('button', { name: 'Copy key' }).click();
+    await shown.getByText('Copied').waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key);
+    const saving = page.waitForEvent('download');
+    await shown.getByRole('button', { name: 'Download .env' }).click();
+    const stream = await (await saving).createReadStream();
+    expect(Buffer.concat(await stream.toArray()).toString()).toContain(`OPENAI_API_KEY=${key}\n`);
+    await page.keyboard.press('Escape');
+    await shown.waitFor();
+    expect(await models(key)).toBe(200);
+    await shown.getByRole('button', { name: 'I have saved it' }).click();
+    await shown.waitFor({ state: 'detached' });
+    expect(await page.content()).not.toContain(key);
+
+    await page.getByRole('row', { name: 'made here' }).click();
+    await page.getByRole('dialog', { name: 'made here' }).getByRole('button', { name: 'Revoke' }).click();
+    const question = page.getByRole('alertdialog');
+    await question.getByText('stops working on all replicas within a second').waitFor();
+    await question.getByText('Last use:').or(question.getByText('It was never used.')).waitFor();
+    await question.getByRole('textbox').fill(key.slice(-4));
+    await question.getByRole('button', { name: 'Revoke' }).click();
+    await question.waitFor({ state: 'detached' });
+    expect(await models(key)).toBe(401);
+    await page.getByRole('dialog', { name: 'made here' }).getByText('Revoked').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('is made by the keyboard alone', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/keys?open=new' });
+    const drawer = page.getByRole('dialog', { name: 'Create key' });
+    await drawer.getByRole('textbox', { name: 'Name' }).waitFor();
+    const press = (key: string) => page.keyboard.press(key);
+    await page.keyboard.type('typed');
+    await press('Tab');
+    await page.keyboard.type('without a pointer');
+    await press('Tab');
+    await page.keyboard.type('chat:read');
+    await press('Tab');
+    // A search that holds text has a button that clears it, which is no tab stop.
+    await expect.poll(() => page.evaluate('document.activeElement?.getAttribute("role")')).toBe('option');
+    await press('Space');
+    await drawer.getByRole('button', { name: 'Remove chat:read' }).waitFor();
+    await drawer.getByRole('button', { name: 'Create key' }).focus();
+    await press('Enter');
+    const shown = page.getByRole('alertdialog');
+    await shown.getByText(/^psk_\S+$/).waitFor();
+    await press('Enter');
+    await shown.getByText('Copied').waitFor();
+    await shown.getByRole('button', { name: 'I have saved it' }).focus();
+    await press('Enter');
+    await page.getByRole('row', { name: 'typed' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('that is rotated without grace gets a new secret, and the old one is refused at once', async () => {
+    const { id, key } = await makeKey(http, stand.token, { scopes: ['models:read'] });
+    const { page, problems } = await stand.signIn({ path: `/console/keys?open=${id}` });
+    await page.getByRole('button', { name: 'Rotate' }).click();
+    const question = page.getByRole('alertdialog');
+    await question.getByRole('radio', { name: 'Not any more' }).click();
+    await question.getByText('refused at once').waitFor();
+    await question.getByRole('button', { name: 'Rotate' }).click();
+    const fresh =
+      (await page
+        .getByRole('alertdialog')
+        .getByText(/^psk_\S+$/)
+        .textContent()) ?? '';
+    expect(fresh).not.toBe(key);
+    expect([await models(key), await models(fresh)]).toEqual([401, 200]);
+    expect(problems).toEqual([]);
+  });
+
+  it('of a tenant that forbids keys without end is refused in place, and nothing typed is lost', async () => {
+    await manage('POST', '/v1/iam/tenants', { id: 'ends', name: 'Ends', settings: { allow_keys_without_expiry: false } });
+    const { page, problems } = await stand.signIn({ path: '/console/keys?tenant=ends&open=new' });
+    const drawer = page.getByRole('dialog', { name: 'Create key' });
+    await drawer.getByRole('textbox', { name: 'Description' }).fill('for ever');
+    await drawer.getByRole('searchbox', { name: 'Search: Scopes' }).fill('models:read');
+    await drawer.getByRole('option', { name: 'models:read' }).click();
+    await drawer.getByRole('radio', { name: 'Never' }).click();
+    await drawer.getByRole('button', { name: 'Create key' }).click();
+    await drawer.getByText(/expir/i).last().waitFor();
+    expect(await drawer.getByRole('textbox', { name: 'Description' }).inputValue()).toBe('for ever');
+    await drawer.getByRole('radio', { name: '7 days' }).click();
+    await drawer.getByRole('button', { name: 'Create key' }).click();
+    await page.getByRole('button', { name: 'I have saved it' }).click();
+    await page.getByRole('row', { name: 'for ever' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('the list of keys', () => {
+  it('is searched and filtered by the server, by text, prefix, owner and state', async () => {
+    await manage('POST', '/v1/iam/tenants', { id: 'many', name: 'Many' });
+    const owner = await makeUser(http, stand.token, { tenant: 'many', roles: ['developer'] });
+    const made = await Promise.all(
+      Array.from({ length: 60 }, (_, i) =>
+        done(http, 'POST', '/v1/iam/api-keys', {
+          token: stand.token,
+          tenant: 'many',
+          body: {
+            name: `crowd ${i}`,
+            description: 'one of many',
+            scopes: ['models:read'],
+            ...(i === 7 ? { user_id: owner.id, expires_in_days: 3 } : { expires_in_days: 90 }),
+          },
+        }),
+      ),
+    );
+    const { page, problems } = await stand.signIn({ path: '/console/keys?tenant=many' });
+    await page
+      .getByRole('row', { name: /^crowd/ })
+      .first()
+      .waitFor();
+    expect(await page.getByRole('row', { name: /^crowd/ }).count()).toBe(50);
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await expect.poll(() => page.getByRole('row', { name: /^crowd/ }).count()).toBe(60);
+    await page.getByRole('searchbox', { name: 'Search keys' }).fill('crowd 31');
+    await expect.poll(() => page.getByRole('row', { name: /^crowd/ }).count()).toBe(1);
+    await page.getByRole('searchbox', { name: 'Search keys' }).fill(String(made[12]?.body['prefix']));
+    await page.getByRole('row', { name: 'crowd 12' }).waitFor();
+    await page.getByRole('searchbox', { name: 'Search keys' }).fill('');
+    await page.getByRole('radio', { name: 'Expiring soon' }).click();
+    await expect.poll(() => page.getByRole('row', { name: /^crowd/ }).count()).toBe(1);
+    await page.goto(`/console/keys?tenant=many&user=${owner.id}`);
+    await expect.poll(() => page.getByRole('row', { name: /^crowd/ }).count()).toBe(1);
+    expect(problems).toEqual([]);
+  });
+
+  it('shows what would happen before several keys are revoked together', async () => {
+    await manage('POST', '/v1/iam/tenants', { id: 'several', name: 'Several' });
+    for (const name of ['first', 'second', 'third']) {
+      await done(http, 'POST', '/v1/iam/api-keys', {
+        token: stand.token,
+        tenant: 'several',
+        body: { name, description: 'to be revoked', scopes: ['models:read'], expires_in_days: 1 },
+      });
+    }
+    const { page, problems } = await stand.signIn({ path: '/console/keys?tenant=several' });
+    for (const name of ['first', 'second']) {
+      await page.getByRole('row', { name }).getByRole('checkbox').press('Space');
+    }
+    await page.getByText('2 keys selected').waitFor();
+    await page.getByRole('button', { name: 'Revoke 2 keys' }).click();
+    const question = page.getByRole('alertdialog');
+    await expect.poll(() => question.getByText('will be revoked').count()).toBe(2);
+    await question.getByRole('button', { name: 'Revoke 2 keys' }).click();
+    await question.waitFor({ state: 'detached' });
+    await page.getByRole('radio', { name: 'Active' }).click();
+    await page.getByRole('row', { name: 'third' }).waitFor();
+    await expect.poll(() => page.getByRole('row', { name: 'first' }).count()).toBe(0);
+    expect(problems).toEqual([]);
+  });
+
+  it('of a person without admin:keys holds its own keys, and selects none', async () => {
+    const person = await makeUser(http, stand.token, { roles: ['developer'] });
+    await makeKey(http, stand.token, { owner: person.id, scopes: ['models:read'] });
+    const { page, problems } = await stand.signIn({
+      person,
+      path: '/console/keys',
+    });
+    await expect.poll(() => page.getByRole('row').count()).toBe(2);
+    expect(await page.getByRole('checkbox').count()).toBe(0);
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('the screens of keys', () => {
+  it.each([
+    { name: 'light at 1440 px', look: { theme: 'light', ...DESKTOP } },
+    { name: 'dark at 1440 px', look: { theme: 'dark', ...DESKTOP } },
+    { name: 'light at 390 px', look: { theme: 'light', ...PHONE } },
+    { name: 'dark at 390 px', look: { theme: 'dark', ...PHONE } },
+  ] as const)('have no serious accessibility fault and fit in $name', async ({ look }) => {
+    const { id } = await makeKey(http, stand.token, { scopes: ['chat:*', 'models:read'] });
+    const { page, problems } = await stand.signIn({ look, path: '/console/keys' });
+    const fits = () => page.evaluate('document.documentElement.scrollWidth <= innerWidth');
+    await page.getByRole('row').nth(1).waitFor();
+    expect([await accessibilityFaults(page), await fits()]).toEqual([[], true]);
+    await page.goto('/console/keys?open=new');
+    await page.getByRole('dialog', { name: 'Create key' }).waitFor();
+    expect([await accessibilityFaults(page), await fits()]).toEqual([[], true]);
+    await page.goto(`/console/keys?open=${id}`);
+    await page.getByRole('button', { name: 'Rotate' }).click();
+    await page.getByRole('alertdialog').waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Rotate' }).click();
+    await page.getByRole('button', { name: 'I have saved it' }).waitFor();
+    expect([await accessibilityFaults(page), await fits()]).toEqual([[], true]);
+    expect(problems).toEqual([]);
+  });
+});
