@@ -21,6 +21,7 @@ import { connectSearch } from './screens/connect/search.ts';
 import { explainSearch } from './screens/explain/search.ts';
 import { keysSearch } from './screens/keys/search.ts';
 import { policiesSearch } from './screens/policies/search.ts';
+import { newPolicySearch } from './screens/policy/search.ts';
 import { newRoleSearch } from './screens/role/search.ts';
 import { rolesSearch } from './screens/roles/search.ts';
 import { signInSearch } from './screens/sign-in/search.ts';
@@ -138,6 +139,13 @@ const policy = createRoute({
   component: lazyRouteComponent(() => import('./screens/policy/policy.tsx'), 'Policy'),
 });
 
+const newPolicy = createRoute({
+  getParentRoute: () => inside,
+  path: '/new-policy',
+  validateSearch: newPolicySearch,
+  component: lazyRouteComponent(() => import('./screens/policy/new-policy.tsx'), 'NewPolicy'),
+});
+
 const explain = createRoute({
   getParentRoute: () => inside,
   path: '/explain',
@@ -189,6 +197,7 @@ const screens = [
   newRole,
   policies,
   policy,
+  newPolicy,
   explain,
   usage,
   audit,

@@ -1,6 +1,100 @@
-import { shell } from '../../text/en/shell.ts';
-import { Page } from '../../ui/page.tsx';
+/** The policies of the tenant and those of all tenants. */
+
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import type { Policy } from '../../../../client/index.ts';
+import { usePolicies, useTenantZone } from '../../api/policies.ts';
+import { useDenied } from '../../api/session.ts';
+import { policies as text } from '../../text/en/policies.ts';
+import { Button } from '../../ui/button.tsx';
+import { SearchField, Segments } from '../../ui/field.tsx';
+import { ListTable, TwoLines } from '../../ui/list.tsx';
+import { Empty, State, Tags } from '../../ui/mark.tsx';
+import { Page, Tools } from '../../ui/page.tsx';
+import { Ago } from '../../ui/time.tsx';
+import { useLate } from '../../ui/use-late.ts';
+import { fieldsOf } from '../policy/draft.ts';
+import { summaryText } from '../policy/summary.ts';
+import { POLICIES_EFFECTS, POLICIES_STATES } from './search.ts';
 
 export function Policies() {
-  return <Page title={shell.screens.policies}>{null}</Page>;
+  const denied = useDenied('admin:policies');
+  const zone = useTenantZone();
+  const { q: searched, effect, state } = useSearch({ from: '/inside/policies' });
+  const navigate = useNavigate({ from: '/policies' });
+  const [typed, setTyped] = useState(searched ?? '');
+  const q = useLate(typed.trim());
+  useEffect(() => {
+    void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
+  }, [q, navigate]);
+  const list = usePolicies({ q: searched, effect, enabled: state === undefined ? undefined : state === 'enabled' });
+  const more = list.kind === 'loaded' ? list.more : undefined;
+  const create = (
+    <Button tone="primary" disabledReason={denied} onPress={() => void navigate({ to: '/new-policy', search: {} })}>
+      {text.create}
+    </Button>
+  );
+  return (
+    <Page title={text.title} says={text.says} actions={create}>
+      <Tools>
+        <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
+        <Segments
+          label={text.effect}
+          value={effect ?? 'all'}
+          onChange={(value) =>
+            void navigate({ search: (before) => ({ ...before, effect: value === 'all' ? undefined : value }) })
+          }
+          options={(['all', ...POLICIES_EFFECTS] as const).map((value) => ({ value, label: text.effects[value] }))}
+        />
+        <Segments
+          label={text.state}
+          value={state ?? 'all'}
+          onChange={(value) => void navigate({ search: (before) => ({ ...before, state: value === 'all' ? undefined : value }) })}
+          options={(['all', ...POLICIES_STATES] as const).map((value) => ({ value, label: text.states[value] }))}
+        />
+      </Tools>
+      <ListTable
+        label={text.title}
+        list={list}
+        idOf={(policy) => policy.name}
+        onOpen={({ name }) => void navigate({ to: '/policies/$name', params: { name } })}
+        empty={
+          more === undefined ? (
+            <Empty title={text.empty}>{text.emptySays}</Empty>
+          ) : (
+            <Empty title={text.empty} action={<Button onPress={more}>{text.lookFurther}</Button>}>
+              {text.lookFurtherSays}
+            </Empty>
+          )
+        }
+        columns={[
+          {
+            id: 'name',
+            title: text.name,
+            cell: (policy) => (
+              <TwoLines
+                name={policy.name}
+                second={policy.description === '' ? summaryText(fieldsOf(policy), zone) : policy.description}
+              />
+            ),
+          },
+          { id: 'effect', title: text.effect, cell: (policy) => <Effect policy={policy} /> },
+          { id: 'applies', title: text.appliesTo, cell: (policy) => <Audience policy={policy} /> },
+          { id: 'actions', title: text.actions, rank: 'phoneOff', cell: ({ actions }) => <Tags values={actions} /> },
+          { id: 'changed', title: text.changed, rank: 'second', cell: ({ updated_at: time }) => <Ago time={time} /> },
+        ]}
+      />
+    </Page>
+  );
+}
+
+function Effect({ policy: { effect, enabled } }: { readonly policy: Policy }) {
+  if (!enabled) return <State tone="off">{text.isOff}</State>;
+  return <State tone={effect === 'deny' ? 'deny' : 'good'}>{text.effectStates[effect]}</State>;
+}
+
+function Audience({ policy }: { readonly policy: Policy }) {
+  const { applies_to: appliesTo, attached_roles: roles, global: isGlobal } = policy;
+  if (appliesTo === 'everyone') return <>{isGlobal ? text.isGlobal : text.everyone}</>;
+  return roles.length === 0 ? <State tone="care">{text.nobody}</State> : <Tags values={roles} />;
 }

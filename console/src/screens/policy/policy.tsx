@@ -1,6 +1,177 @@
-import { shell } from '../../text/en/shell.ts';
-import { Page } from '../../ui/page.tsx';
+/** One policy: its editor, what it says in words, whom it binds, and what a change would do. */
+
+import { useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
+import { type Policy as PolicyResource, ProblemError } from '../../../../client/index.ts';
+import { changedMembers, type Tagged, useEdit } from '../../api/edit.ts';
+import { policiesChanged, readPolicy, usePolicy, useTenantZone } from '../../api/policies.ts';
+import { useDenied, useMe, useTenant } from '../../api/session.ts';
+import { common } from '../../text/en/common.ts';
+import { policies as text } from '../../text/en/policies.ts';
+import { Button } from '../../ui/button.tsx';
+import { Conflict } from '../../ui/conflict.tsx';
+import { Courses } from '../../ui/courses.tsx';
+import { Facts } from '../../ui/facts.tsx';
+import { Note, Small } from '../../ui/mark.tsx';
+import { Page, SectionHead } from '../../ui/page.tsx';
+import { fieldError, Problem } from '../../ui/problem.tsx';
+import { Moment } from '../../ui/time.tsx';
+import { Refused } from '../users/refused.tsx';
+import { Affected } from './affected.tsx';
+import { DeletePolicy } from './delete-policy.tsx';
+import { faultOf, fieldsOf, newPolicyOf, type PolicyFields } from './draft.ts';
+import { PolicyForm, SHOWN_AT_FIELDS } from './fields.tsx';
+import { LockOut } from './lock-out.tsx';
+import styles from './policy.module.css';
+import { Simulation } from './simulation.tsx';
+import { Words } from './words.tsx';
 
 export function Policy() {
-  return <Page title={shell.screens.policies}>{null}</Page>;
+  const { name } = useParams({ from: '/inside/policies/$name' });
+  const tenant = useTenant();
+  const navigate = useNavigate();
+  const loaded = usePolicy(name);
+  const [isDeleting, setDeleting] = useState(false);
+  const policy = loaded.data?.data;
+  const denied = useMayNotWrite(policy?.global === true);
+  return (
+    <Page
+      title={name}
+      says={policy?.global === true ? `${text.global}. ${text.globalSays}` : undefined}
+      crumb={<Link to="/policies">{text.crumb}</Link>}
+      actions={
+        <>
+          <Button disabledReason={denied} onPress={() => void navigate({ to: '/new-policy', search: { from: name } })}>
+            {text.copy}
+          </Button>
+          <Button tone="danger" disabledReason={denied} onPress={() => setDeleting(true)}>
+            {text.removePolicy}
+          </Button>
+        </>
+      }
+    >
+      {loaded.isError && policy === undefined ? <Problem error={loaded.error} onRetry={() => void loaded.refetch()} /> : null}
+      {loaded.data === undefined ? null : <Editor key={`${tenant.id} ${name}`} loaded={loaded.data} denied={denied} />}
+      {isDeleting && policy !== undefined ? <DeletePolicy policy={policy} onClose={() => setDeleting(false)} /> : null}
+    </Page>
+  );
+}
+
+/** Why the caller may not write the policy; undefined: nothing is known against it. */
+function useMayNotWrite(isGlobal: boolean): string | undefined {
+  const denied = useDenied('admin:policies');
+  const { platform_admin: isPlatformAdmin } = useMe();
+  return denied ?? (isGlobal && !isPlatformAdmin ? text.globalReason : undefined);
+}
+
+interface EditorProps {
+  readonly loaded: Tagged<PolicyResource>;
+  readonly denied: string | undefined;
+}
+
+function Editor({ loaded, denied }: EditorProps) {
+  const tenant = useTenant();
+  const zone = useTenantZone();
+  const queries = useQueryClient();
+  const force = useRef(false);
+  const [saved, setSaved] = useState(loaded.data);
+  const { name, global: isGlobal } = saved;
+  const edit = useEdit<PolicyResource, PolicyFields>({
+    loaded,
+    fieldsOf,
+    read: () => readPolicy(tenant, name),
+    write: async (body, ifMatch) => {
+      const query = force.current ? { force: true } : {};
+      force.current = false;
+      const { data, etag } = await tenant.client.send('PUT', '/v1/iam/policies/{name}', { path: { name }, query, body, ifMatch });
+      return { data, etag };
+    },
+    onSaved: (policy) => {
+      setSaved(policy);
+      void policiesChanged(queries, tenant.id);
+    },
+  });
+  const { draft, set, error } = edit;
+  const fault = faultOf(draft);
+  const changes = Object.keys(changedMembers(fieldsOf(saved), draft)).length;
+  const isAtField = SHOWN_AT_FIELDS.some((pointer) => fieldError(error, pointer) !== undefined);
+  const isLockOut = error instanceof ProblemError && error.code === 'would_lock_out';
+  return (
+    <div className={styles.editor}>
+      <Courses
+        main={
+          <form
+            className={styles.form}
+            onSubmit={(event) => {
+              event.preventDefault();
+              if (fault === undefined) edit.save();
+            }}
+          >
+            {edit.conflict === undefined ? null : <Conflict {...edit.conflict} onTakeOver={edit.takeNewest} />}
+            {saved.notice === undefined ? null : <Note tone="care">{saved.notice}</Note>}
+            <PolicyForm
+              draft={draft}
+              set={set}
+              error={error}
+              isGlobal={isGlobal}
+              zone={isGlobal ? undefined : zone}
+              stored={saved.conditions}
+            />
+            {isLockOut ? (
+              <LockOut
+                error={error}
+                onForce={() => {
+                  force.current = true;
+                  edit.save();
+                }}
+              />
+            ) : null}
+            {error === undefined || isAtField || isLockOut ? null : <Refused error={error} />}
+            {edit.isSaved ? (
+              <Note tone="good" isLive>
+                {text.saved}
+              </Note>
+            ) : null}
+            <div className={styles.foot}>
+              <Button
+                tone="primary"
+                type="submit"
+                isPending={edit.isSaving}
+                disabledReason={denied ?? (edit.isChanged ? fault : common.noChange)}
+              >
+                {text.save}
+              </Button>
+              {edit.isChanged ? (
+                <>
+                  <Button tone="quiet" onPress={() => set(fieldsOf(saved))}>
+                    {text.discard}
+                  </Button>
+                  <Small>{text.changes(changes)}</Small>
+                </>
+              ) : null}
+            </div>
+          </form>
+        }
+        side={
+          <>
+            <section>
+              <Words draft={draft} zone={isGlobal ? undefined : zone} />
+            </section>
+            <Affected {...draft} isGlobal={isGlobal} />
+            <Simulation proposal={newPolicyOf(name, draft, isGlobal)} fault={fault} />
+            <section>
+              <SectionHead title={text.facts} />
+              <Facts
+                facts={[
+                  { name: text.created, value: <Moment time={saved.created_at} /> },
+                  { name: text.updated, value: <Moment time={saved.updated_at} /> },
+                ]}
+              />
+            </section>
+          </>
+        }
+      />
+    </div>
+  );
 }

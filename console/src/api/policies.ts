@@ -1,0 +1,89 @@
+/** Policies as lists and editors need them. */
+
+import { type QueryClient, useQuery } from '@tanstack/react-query';
+import { type Policy, ProblemError } from '../../../client/index.ts';
+import type { Tagged } from './edit.ts';
+import { type List, useList } from './list.ts';
+import { type Tenant, useTenant } from './session.ts';
+
+const PAGE = 50;
+const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
+
+/** The filters of the list, as the API has them. An absent one: any. */
+export interface PolicyFilter {
+  /** Part of a name or description. */
+  readonly q?: string | undefined;
+  readonly effect?: 'allow' | 'deny' | undefined;
+  readonly enabled?: boolean | undefined;
+}
+
+/** Reports whether the server takes the text as the name of a policy. */
+export function isPolicyName(name: string): boolean {
+  return NAME.test(name);
+}
+
+/** A policy of exactly the searched name comes first, whatever page it is on. */
+export function usePolicies(filter: PolicyFilter): List<Policy> {
+  const tenant = useTenant();
+  const q = filter.q ?? '';
+  const list = useList<'/v1/iam/policies'>([tenant.id, 'policies'], (cursor, signal) =>
+    tenant.client.request('GET', '/v1/iam/policies', { query: { limit: PAGE, cursor }, signal }),
+  );
+  const named = useQuery({
+    queryKey: [tenant.id, 'policies', 'named', q],
+    queryFn: async ({ signal }) => {
+      try {
+        return await tenant.client.policies.get(q, { signal });
+      } catch (error) {
+        if (error instanceof ProblemError && error.status === 404) return null;
+        throw error;
+      }
+    },
+    enabled: isPolicyName(q),
+    retry: false,
+  });
+  if (list.kind !== 'loaded') return list;
+  const first = named.data ?? undefined;
+  const others = list.rows.filter(({ name }) => name !== first?.name);
+  return { ...list, rows: (first === undefined ? others : [first, ...others]).filter((policy) => isFound(policy, filter)) };
+}
+
+function isFound(policy: Policy, { q = '', effect, enabled }: PolicyFilter): boolean {
+  if (effect !== undefined && policy.effect !== effect) return false;
+  if (enabled !== undefined && policy.enabled !== enabled) return false;
+  return `${policy.name}\n${policy.description}`.toLowerCase().includes(q.toLowerCase());
+}
+
+export async function readPolicy({ client }: Tenant, name: string, signal?: AbortSignal): Promise<Tagged<Policy>> {
+  const { data, etag } = await client.send('GET', '/v1/iam/policies/{name}', { path: { name }, signal });
+  return { data, etag };
+}
+
+export function usePolicy(name: string) {
+  const tenant = useTenant();
+  return useQuery({
+    queryKey: [tenant.id, 'policy', name],
+    queryFn: ({ signal }) => readPolicy(tenant, name, signal),
+  });
+}
+
+/** Everything that shows policies is asked for again. */
+export async function policiesChanged(queries: QueryClient, tenant: string): Promise<void> {
+  const keys = [
+    [tenant, 'policies'],
+    [tenant, 'policy'],
+    [tenant, 'audit'],
+  ];
+  await Promise.all(keys.map((queryKey) => queries.invalidateQueries({ queryKey })));
+}
+
+/** The time zone of the tenant's clock; undefined: not known, or not for this caller to know. */
+export function useTenantZone(): string | undefined {
+  const { id, client } = useTenant();
+  const { data } = useQuery({
+    queryKey: [id, 'zone of the tenant'],
+    queryFn: ({ signal }) => client.tenants.get(id, { signal }),
+    retry: false,
+  });
+  return data === undefined ? undefined : (data.settings.timezone ?? 'UTC');
+}

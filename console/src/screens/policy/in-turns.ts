@@ -1,0 +1,12 @@
+const MAX_AT_ONCE = 4;
+
+/** Does the work for each item, a few at a time, and returns the results in the order of the items. Rejects with the first failure. */
+export async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
+  const results: R[] = [];
+  const left = [...items.entries()];
+  const worker = async (): Promise<void> => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) results[next[0]] = await work(next[1]);
+  };
+  await Promise.all(Array.from({ length: MAX_AT_ONCE }, worker));
+  return results;
+}

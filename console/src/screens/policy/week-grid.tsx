@@ -1,0 +1,244 @@
+/**
+ * Seven days of 24 hours to light and darken: by pointer, where a drag fills the rectangle that it spans, and by keyboard, where the grid is one
+ * stop of Tab. Names of days and hours take all of theirs.
+ */
+
+import { type KeyboardEvent, type PointerEvent, useEffect, useRef, useState } from 'react';
+import { policies as text } from '../../text/en/policies.ts';
+import { classes } from '../../ui/classes.ts';
+import { Hidden } from '../../ui/mark.tsx';
+import { areLit, DAY_HOURS, DAYS, filled, type Hours, isBetween, type Place, placeAt } from './hours.ts';
+import styles from './week-grid.module.css';
+
+interface WeekGridProps {
+  readonly hours: Hours;
+  readonly onChange: (hours: Hours) => void;
+  /** What a lit cell means, and what a dark one. */
+  readonly lit: string;
+  readonly dark: string;
+  /** Lit hours are hours of denial. */
+  readonly litDenies: boolean;
+  /** The clock on which "now" is marked; undefined: it is not. */
+  readonly zone: string | undefined;
+  /** The id of what describes the grid: the sentence below it. */
+  readonly describedBy: string;
+}
+
+interface Drag {
+  readonly from: Place;
+  /** The hours before the drag. */
+  readonly base: Hours;
+  readonly isLit: boolean;
+}
+
+const LABELLED_HOURS = 3;
+const MINUTE_MS = 60_000;
+const HOURS = Array.from({ length: DAY_HOURS }, (_, hour) => hour);
+
+export function WeekGrid({ hours, onChange, lit, dark, litDenies, zone, describedBy }: WeekGridProps) {
+  const grid = useRef<HTMLTableElement>(null);
+  const drag = useRef<Drag>(undefined);
+  const [cursor, setCursor] = useState<Place>({ day: 0, hour: 8 });
+  const [anchor, setAnchor] = useState<Place>();
+  const now = useNow(zone);
+  const from = anchor ?? cursor;
+
+  const focus = (place: Place): void => {
+    setCursor(place);
+    elementAt(grid.current, place)?.focus();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === ' ') {
+      onChange(filled(hours, from, cursor, !areLit(hours, cursor, cursor)));
+    } else if (event.key === 'Escape' && anchor !== undefined) setAnchor(undefined);
+    else {
+      const next = moved(cursor, event.key, isTurned(grid.current));
+      if (next === undefined) return;
+      setAnchor(event.shiftKey ? from : undefined);
+      focus(next);
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const onPointerDown = (event: PointerEvent): void => {
+    const place = placeOf(event.target);
+    if (place === undefined || event.button !== 0) return;
+    event.preventDefault();
+    // A touch would keep sending its moves to the cell that it began on.
+    if (event.target instanceof Element && event.target.hasPointerCapture(event.pointerId))
+      event.target.releasePointerCapture(event.pointerId);
+    const isLit = !areLit(hours, place, place);
+    drag.current = { from: place, base: hours, isLit };
+    setAnchor(undefined);
+    focus(place);
+    onChange(filled(hours, place, place, isLit));
+  };
+  const onPointerMove = (event: PointerEvent): void => {
+    const begun = drag.current;
+    if (begun === undefined) return;
+    const place = placeOf(document.elementFromPoint(event.clientX, event.clientY));
+    if (place === undefined || (place.day === cursor.day && place.hour === cursor.hour)) return;
+    focus(place);
+    onChange(filled(begun.base, begun.from, place, begun.isLit));
+  };
+  useEffect(() => {
+    const end = (): void => {
+      drag.current = undefined;
+    };
+    window.addEventListener('pointerup', end);
+    window.addEventListener('pointercancel', end);
+    return () => {
+      window.removeEventListener('pointerup', end);
+      window.removeEventListener('pointercancel', end);
+    };
+  }, []);
+
+  const placeProps = (day: number, hour: number) => ({
+    'data-day': day,
+    'data-hour': hour,
+    tabIndex: cursor.day === day && cursor.hour === hour ? 0 : -1,
+    onFocus: () => setCursor({ day, hour }),
+  });
+  return (
+    <>
+      {/* biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a table whose cells are chosen is a grid (WAI-ARIA). */}
+      <table
+        ref={grid}
+        className={styles.week}
+        role="grid"
+        aria-label={text.grid}
+        aria-describedby={describedBy}
+        aria-multiselectable="true"
+        onKeyDown={onKeyDown}
+        onPointerDown={onPointerDown}
+        onPointerMove={onPointerMove}
+      >
+        <thead>
+          <tr>
+            <th scope="col" className={styles.corner} aria-label={text.wholeWeek} {...placeProps(-1, -1)}>
+              {text.weekShort}
+            </th>
+            {HOURS.map((hour) => (
+              <th
+                key={hour}
+                scope="col"
+                className={styles.hour}
+                aria-label={text.wholeHour(clock(hour))}
+                {...placeProps(-1, hour)}
+              >
+                {hour % LABELLED_HOURS === 0 ? <span>{clock(hour).slice(0, 2)}</span> : null}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {DAYS.map((name, day) => (
+            <tr key={name}>
+              <th scope="row" className={styles.day} aria-label={text.wholeDay(text.dayNames[name])} {...placeProps(day, -1)}>
+                {name}
+              </th>
+              {HOURS.map((hour) => {
+                const isLit = hours[day * DAY_HOURS + hour] === true;
+                return (
+                  // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a cell of a grid, which can be selected.
+                  <td
+                    key={hour}
+                    role="gridcell"
+                    tabIndex={-1}
+                    aria-selected={isLit}
+                    aria-label={text.cell(text.dayNames[name], clock(hour), clock(hour + 1))}
+                    className={classes(
+                      styles.cell,
+                      isLit && styles.lit,
+                      isLit && litDenies && styles.denies,
+                      anchor !== undefined && isBetween({ day, hour }, anchor, cursor) && styles.marked,
+                      now?.day === day && now.hour === hour && styles.now,
+                    )}
+                    {...placeProps(day, hour)}
+                  />
+                );
+              })}
+              <td className={styles.sum}>
+                {text.litHours(HOURS.filter((hour) => hours[day * DAY_HOURS + hour] === true).length)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <div className={styles.legend}>
+        <span>
+          <i className={classes(styles.swatch, styles.lit, litDenies && styles.denies)} />
+          {lit}
+        </span>
+        <span>
+          <i className={styles.swatch} />
+          {dark}
+        </span>
+        {now === undefined ? null : (
+          <span>
+            <i className={classes(styles.swatch, styles.now)} />
+            {text.now}
+          </span>
+        )}
+        <span className={styles.help} aria-hidden="true">
+          <kbd>←</kbd>
+          <kbd>↑</kbd> {text.keys.move} <kbd>{text.keys.shift}</kbd> {text.keys.extend} <kbd>{text.keys.space}</kbd>{' '}
+          {text.keys.light}
+        </span>
+        <Hidden>{text.gridHelp}</Hidden>
+      </div>
+    </>
+  );
+}
+
+function clock(hour: number): string {
+  return `${String(hour).padStart(2, '0')}:00`;
+}
+
+function elementAt(grid: HTMLElement | null, { day, hour }: Place): HTMLElement | null {
+  return grid?.querySelector<HTMLElement>(`[data-day="${day}"][data-hour="${hour}"]`) ?? null;
+}
+
+function placeOf(target: EventTarget | null): Place | undefined {
+  const element = target instanceof Element ? target.closest<HTMLElement>('[data-day]') : null;
+  if (element === null) return undefined;
+  return { day: Number(element.dataset['day']), hour: Number(element.dataset['hour']) };
+}
+
+/** Reports whether days are columns, as on a narrow screen. */
+function isTurned(grid: HTMLElement | null): boolean {
+  const first = elementAt(grid, { day: 0, hour: 0 })?.getBoundingClientRect();
+  const second = elementAt(grid, { day: 0, hour: 1 })?.getBoundingClientRect();
+  return first !== undefined && second !== undefined && second.top > first.top;
+}
+
+const MOVES: Readonly<Record<string, readonly [down: number, right: number]>> = {
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+};
+
+/** @returns undefined for a key that moves nothing */
+function moved({ day, hour }: Place, key: string, turned: boolean): Place | undefined {
+  if (key === 'Home') return { day, hour: 0 };
+  if (key === 'End') return { day, hour: DAY_HOURS - 1 };
+  const move = MOVES[key];
+  if (move === undefined) return undefined;
+  const [days, hours] = turned ? [move[1], move[0]] : move;
+  return { day: bounded(day + days, DAYS.length), hour: bounded(hour + hours, DAY_HOURS) };
+}
+
+/** From -1, the names, to the last. */
+function bounded(index: number, length: number): number {
+  return Math.max(-1, Math.min(index, length - 1));
+}
+
+function useNow(zone: string | undefined): Place | undefined {
+  const [time, setTime] = useState(() => new Date());
+  useEffect(() => {
+    const timer = setInterval(() => setTime(new Date()), MINUTE_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return zone === undefined ? undefined : placeAt(time, zone);
+}

@@ -1,0 +1,200 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  areLit,
+  DAYS,
+  filled,
+  type Hours,
+  hoursOf,
+  isBetween,
+  isWindow,
+  NO_HOURS,
+  placeAt,
+  WEEK_HOURS,
+  windowsOf,
+} from '../../console/src/screens/policy/hours.ts';
+import { isAddress, isNetwork, networkWith } from '../../console/src/screens/policy/networks.ts';
+import { inNetwork, parseAddress, parseNetwork } from '../../src/decision/address.ts';
+import { dayOfWeek, minuteOfDay, minuteOfWeek } from '../../src/decision/clock.ts';
+import { compileWeeklyHours, inWeeklyHours, parseWeeklyWindow } from '../../src/decision/weekly-hours.ts';
+
+const hour = fc.integer({ min: 0, max: 23 });
+/** Any cells, and grids such as people draw: a few rectangles. */
+const hours: fc.Arbitrary<Hours> = fc.oneof(
+  fc.array(fc.boolean(), { minLength: WEEK_HOURS, maxLength: WEEK_HOURS }),
+  fc
+    .array(fc.record({ from: fc.integer({ min: 0, max: 6 }), to: fc.integer({ min: 0, max: 6 }), start: hour, end: hour }), {
+      maxLength: 4,
+    })
+    .map((boxes) =>
+      boxes.reduce(
+        (drawn, { from, to, start, end }) => filled(drawn, { day: from, hour: start }, { day: to, hour: end }, true),
+        NO_HOURS,
+      ),
+    ),
+);
+
+/** The plainest windows of the same hours: one for each lit cell. */
+function naiveWindows(cells: Hours): string[] {
+  return cells.flatMap((isLit, index) => {
+    const start = index % 24;
+    const text = (value: number) => `${String(value).padStart(2, '0')}:00`;
+    return isLit ? [`${DAYS[Math.floor(index / 24)]} ${text(start)}-${text(start + 1)}`] : [];
+  });
+}
+
+/** What the server makes of windows: each minute of the week, 84 windows at a time. */
+function servedMinutes(windows: readonly string[]): boolean[] {
+  const parts = Array.from({ length: Math.ceil(windows.length / 84) }, (_, part) => {
+    const compiled = compileWeeklyHours(windows.slice(part * 84, (part + 1) * 84));
+    if (compiled === undefined) throw new Error(`The server refuses ${windows.join(', ')}`);
+    return compiled;
+  });
+  return Array.from({ length: WEEK_HOURS * 60 }, (_, minute) => parts.some((edges) => inWeeklyHours(edges, minute)));
+}
+
+describe('the windows that the week grid writes', () => {
+  it('are to the server the lit hours, minute by minute, and at most 84', () => {
+    fc.assert(
+      fc.property(hours, (cells) => {
+        const windows = windowsOf(cells);
+        expect(windows.length).toBeLessThanOrEqual(84);
+        expect(servedMinutes(windows)).toEqual(servedMinutes(naiveWindows(cells)));
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('give the same grid again', () => {
+    fc.assert(
+      fc.property(hours, (cells) => {
+        expect(hoursOf(windowsOf(cells))).toEqual(cells);
+      }),
+    );
+  });
+
+  it.each([
+    [['Mon-Fri 08:00-18:00', 'Sat 09:00-13:00']],
+    [['Mon-Sun 22:00-06:00']],
+    [['Sat-Sun 00:00-24:00']],
+    [['Sat-Mon 10:00-12:00']],
+    [['Mon 00:00-08:00', 'Fri 18:00-24:00', 'Sat-Sun 00:00-24:00']],
+    [['Mon-Sun 00:00-24:00']],
+    [['Sun 23:00-01:00']],
+    [[]],
+  ])('are as people write them: %j', (windows) => {
+    expect(windowsOf(hoursOf(windows) ?? [])).toEqual(windows);
+  });
+});
+
+describe('the week grid', () => {
+  const day = fc.constantFrom('Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun', 'mon', 'Foo', '');
+  const time = fc.oneof(
+    fc
+      .tuple(fc.integer({ min: 0, max: 25 }), fc.constantFrom('00', '30', '60'))
+      .map(([h, m]) => `${String(h).padStart(2, '0')}:${m}`),
+    fc.constantFrom('24:00', '8:00', ''),
+  );
+  const text = fc.tuple(day, fc.option(day), time, time).map(([first, last, from, to]) => {
+    return `${first}${last === null ? '' : `-${last}`} ${from}-${to}`;
+  });
+
+  it('reads the windows that the server reads, as the server does', () => {
+    fc.assert(
+      fc.property(text, (window) => {
+        const read = parseWeeklyWindow(window);
+        expect(isWindow(window)).toBe(read !== undefined);
+        const cells = hoursOf([window]);
+        const isWhole = read !== undefined && read.start % 60 === 0 && read.length % 60 === 0;
+        expect(cells !== undefined).toBe(isWhole);
+        if (cells === undefined) return;
+        const served = servedMinutes([window]);
+        expect(cells).toEqual(Array.from(cells, (_, index) => served[index * 60]));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('fills the rectangle of two places and nothing else', () => {
+    const place = fc.record({ day: fc.integer({ min: -1, max: 6 }), hour: fc.integer({ min: -1, max: 23 }) });
+    fc.assert(
+      fc.property(hours, place, place, fc.boolean(), (cells, one, other, isLit) => {
+        const after = filled(cells, one, other, isLit);
+        for (const [index, was] of cells.entries()) {
+          const inside = isBetween({ day: Math.floor(index / 24), hour: index % 24 }, one, other);
+          expect(after[index]).toBe(inside ? isLit : was);
+        }
+        if (isLit) expect(areLit(after, one, other)).toBe(true);
+      }),
+    );
+  });
+
+  it('finds the cell of an instant as the server does', () => {
+    const zone = fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Pacific/Apia');
+    const instant = fc.date({ min: new Date('2020-01-01'), max: new Date('2035-01-01'), noInvalidDate: true });
+    fc.assert(
+      fc.property(instant, zone, (time, name) => {
+        const minute = minuteOfWeek(name, time.getTime()) ?? -1;
+        expect(placeAt(time, name)).toEqual({ day: dayOfWeek(minute), hour: Math.floor(minuteOfDay(minute) / 60) });
+      }),
+    );
+    expect(placeAt(new Date(), 'Europe/Nowhere')).toBeUndefined();
+  });
+});
+
+describe('the networks of a condition', () => {
+  const v4 = fc.ipV4();
+  const v6 = fc.oneof(
+    fc.ipV6(),
+    v4.map((text) => `::ffff:${text}`),
+    v4.map((text) => `64:ff9b::${text}`),
+  );
+  const odd = fc.constantFrom(
+    '',
+    '1',
+    '01.2.3.4',
+    '1.2.3.256',
+    '::',
+    ':::',
+    '1::2::3',
+    'fe80::1%eth0',
+    'fe80::1%',
+    '1.2.3.4%1',
+    '1:2:3',
+  );
+  const address = fc.oneof(v4, v6, odd);
+  const length = fc.oneof(fc.integer({ min: 0, max: 130 }).map(String), fc.constantFrom('08', '', '+1'));
+  /** Mostly one whose host bits are not set. */
+  const block = fc.oneof(
+    fc.tuple(address, length).map(([text, bits]) => `${text}/${bits}`),
+    fc
+      .tuple(fc.constantFrom('0.0.0.0', '10.0.0.0', '128.0.0.0', '::', '2001:db8::', '::ffff:10.0.0.0', '::ffff:0:0'), length)
+      .map((pair) => pair.join('/')),
+    address,
+  );
+
+  it('are read as the server reads them', () => {
+    fc.assert(
+      fc.property(address, block, (one, network) => {
+        expect(isAddress(one)).toBe(parseAddress(one) !== undefined);
+        expect(isNetwork(network)).toBe(parseNetwork(network) !== undefined);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('hold an address where the server says so', () => {
+    const near = fc.oneof(address, fc.constantFrom('10.0.0.1', '128.0.0.1', '2001:db8::1', '::ffff:10.0.0.7', '::1'));
+    fc.assert(
+      fc.property(near, fc.array(block, { maxLength: 4 }), (one, networks) => {
+        const parsed = parseAddress(one);
+        const served = networks.find((text) => {
+          const network = parseNetwork(text);
+          return parsed !== undefined && network !== undefined && inNetwork(parsed, network);
+        });
+        expect(networkWith(networks, one)).toBe(served);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
