@@ -93,18 +93,18 @@ export function WeekGrid({ hours, onChange, lit, dark, litDenies, zone, describe
     };
   }, []);
 
+  const tabIndexOf = (day: number, hour: number): number => (cursor.day === day && cursor.hour === hour ? 0 : -1);
   const placeProps = (day: number, hour: number) => ({
     'data-day': day,
     'data-hour': hour,
-    tabIndex: cursor.day === day && cursor.hour === hour ? 0 : -1,
     onFocus: () => setCursor({ day, hour }),
   });
   return (
     <>
-      {/* biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a table whose cells are chosen is a grid (WAI-ARIA). */}
       <table
         ref={grid}
         className={styles.week}
+        // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a table whose cells are chosen is a grid (WAI-ARIA).
         role="grid"
         aria-label={text.grid}
         aria-describedby={describedBy}
@@ -115,7 +115,13 @@ export function WeekGrid({ hours, onChange, lit, dark, litDenies, zone, describe
       >
         <thead>
           <tr>
-            <th scope="col" className={styles.corner} aria-label={text.wholeWeek} {...placeProps(-1, -1)}>
+            <th
+              scope="col"
+              className={styles.corner}
+              aria-label={text.wholeWeek}
+              tabIndex={tabIndexOf(-1, -1)}
+              {...placeProps(-1, -1)}
+            >
               {text.weekShort}
             </th>
             {HOURS.map((hour) => (
@@ -124,6 +130,7 @@ export function WeekGrid({ hours, onChange, lit, dark, litDenies, zone, describe
                 scope="col"
                 className={styles.hour}
                 aria-label={text.wholeHour(clock(hour))}
+                tabIndex={tabIndexOf(-1, hour)}
                 {...placeProps(-1, hour)}
               >
                 {hour % LABELLED_HOURS === 0 ? <span>{clock(hour).slice(0, 2)}</span> : null}
@@ -134,17 +141,23 @@ export function WeekGrid({ hours, onChange, lit, dark, litDenies, zone, describe
         <tbody>
           {DAYS.map((name, day) => (
             <tr key={name}>
-              <th scope="row" className={styles.day} aria-label={text.wholeDay(text.dayNames[name])} {...placeProps(day, -1)}>
+              <th
+                scope="row"
+                className={styles.day}
+                aria-label={text.wholeDay(text.dayNames[name])}
+                tabIndex={tabIndexOf(day, -1)}
+                {...placeProps(day, -1)}
+              >
                 {name}
               </th>
               {HOURS.map((hour) => {
                 const isLit = hours[day * DAY_HOURS + hour] === true;
                 return (
-                  // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a cell of a grid, which can be selected.
                   <td
                     key={hour}
+                    // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a cell of a grid, which can be selected.
                     role="gridcell"
-                    tabIndex={-1}
+                    tabIndex={tabIndexOf(day, hour)}
                     aria-selected={isLit}
                     aria-label={text.cell(text.dayNames[name], clock(hour), clock(hour + 1))}
                     className={classes(
