@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { EMPTY_POLICY, type PolicyFields } from '../../console/src/screens/policy/draft.ts';
 import {
   areLit,
   DAYS,
@@ -14,6 +15,7 @@ import {
   windowsOf,
 } from '../../console/src/screens/policy/hours.ts';
 import { isAddress, isNetwork, networkWith } from '../../console/src/screens/policy/networks.ts';
+import { summaryText } from '../../console/src/screens/policy/summary.ts';
 import { inNetwork, parseAddress, parseNetwork } from '../../src/decision/address.ts';
 import { dayOfWeek, minuteOfDay, minuteOfWeek } from '../../src/decision/clock.ts';
 import { compileWeeklyHours, inWeeklyHours, parseWeeklyWindow } from '../../src/decision/weekly-hours.ts';
@@ -139,6 +141,81 @@ describe('the week grid', () => {
       }),
     );
     expect(placeAt(new Date(), 'Europe/Nowhere')).toBeUndefined();
+  });
+});
+
+describe('the sentence of a policy', () => {
+  const chat: PolicyFields = { ...EMPTY_POLICY, actions: ['chat:*'] };
+
+  /** Reads the sentence as a person does: the minutes at which it says that chat is denied; undefined if it leaves windows out. */
+  function minutesSaid(sentence: string): readonly boolean[] | undefined {
+    if (/\d+ more/.test(sentence)) return undefined;
+    const isAlways = sentence.includes('at any time');
+    if (isAlways || sentence.includes('at no time')) return new Array<boolean>(WEEK_HOURS * 60).fill(isAlways);
+    const said = new Array<boolean>(WEEK_HOURS * 60).fill(false);
+    for (const [, first = '', last, from = '', to = ''] of sentence.matchAll(/(\w{3})(?:-(\w{3}))? (\d\d):00-(\d\d):00/g)) {
+      for (const day of daysBetween(first, last ?? first)) {
+        const begin = Number(from);
+        const end = Number(to) > begin ? Number(to) : Number(to) + 24;
+        for (let minute = begin * 60; minute < end * 60; minute++) said[(day * 1440 + minute) % said.length] = true;
+      }
+    }
+    return sentence.includes('outside') ? said.map((isIn) => !isIn) : said;
+  }
+
+  function daysBetween(first: string, last: string): readonly number[] {
+    const names: readonly string[] = DAYS;
+    const days = [names.indexOf(first)];
+    while (names[days.at(-1) ?? 0] !== last) days.push(((days.at(-1) ?? 0) + 1) % 7);
+    return days;
+  }
+
+  it('says the minutes at which the server denies, and counts windows that it does not name', () => {
+    const drawn = hours.filter((cells) => cells.some(Boolean));
+    fc.assert(
+      fc.property(drawn, fc.boolean(), (cells, is) => {
+        const windows = windowsOf(cells);
+        const conditions = { weekly_hours: is ? { in: windows } : { not_in: windows } };
+        const sentence = summaryText({ ...chat, conditions }, 'UTC');
+        const said = minutesSaid(sentence);
+        if (said === undefined) expect(sentence).toContain(`${windows.length - 3} more`);
+        else expect(said).toEqual(servedMinutes(windows).map((isIn) => isIn === is));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it.each<[string, Partial<PolicyFields>]>([
+    [
+      'Denies embeddings outside Mon-Fri 08:00-18:00 (UTC) to developers.',
+      {
+        actions: ['embeddings:*'],
+        applies_to: 'roles',
+        attached_roles: ['developer'],
+        conditions: { weekly_hours: { not_in: ['Mon-Fri 08:00-18:00'] } },
+      },
+    ],
+    ['Denies chat to everyone.', {}],
+    ['Denies nothing yet to everyone.', { actions: [] }],
+    ['Allows everything to nobody, because no role is attached.', { effect: 'allow', actions: ['*'], applies_to: 'roles' }],
+    [
+      'Off. When on, it denies chat on models/gpt-* and models/o3 to holders of interns.',
+      { enabled: false, resources: ['models/gpt-*', 'models/o3'], applies_to: 'roles', attached_roles: ['interns'] },
+    ],
+    [
+      'Denies chat except on Sat and Sun during 22:00-06:00 (Asia/Tokyo) from outside 3 networks to everyone.',
+      {
+        conditions: {
+          day_of_week: { not_in: ['Sat', 'Sun'] },
+          time: { between: ['22:00', '06:00'] },
+          ip_address: { not_in: ['10.0.0.0/8', '::1', '192.0.2.7'] },
+          timezone: 'Asia/Tokyo',
+        },
+      },
+    ],
+    ['Denies read of anything and x:y to everyone.', { actions: ['*:read', 'x:y'] }],
+  ])('%s', (sentence, change) => {
+    expect(summaryText({ ...chat, ...change }, 'UTC')).toBe(sentence);
   });
 });
 

@@ -8,13 +8,14 @@ import { useDenied } from '../../api/session.ts';
 import { policies as text } from '../../text/en/policies.ts';
 import { Button } from '../../ui/button.tsx';
 import { SearchField, Segments } from '../../ui/field.tsx';
-import { ListTable, TwoLines } from '../../ui/list.tsx';
+import { ListTable } from '../../ui/list.tsx';
 import { Empty, State, Tags } from '../../ui/mark.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { useLate } from '../../ui/use-late.ts';
 import { fieldsOf } from '../policy/draft.ts';
 import { summaryText } from '../policy/summary.ts';
+import styles from './policies.module.css';
 import { POLICIES_EFFECTS, POLICIES_STATES } from './search.ts';
 
 export function Policies() {
@@ -72,10 +73,12 @@ export function Policies() {
             id: 'name',
             title: text.name,
             cell: (policy) => (
-              <TwoLines
-                name={policy.name}
-                second={policy.description === '' ? summaryText(fieldsOf(policy), zone) : policy.description}
-              />
+              <>
+                <span className={styles.name}>{policy.name}</span>
+                <span className={styles.says}>
+                  {policy.description === '' ? summaryText(fieldsOf(policy), zone) : policy.description}
+                </span>
+              </>
             ),
           },
           { id: 'effect', title: text.effect, cell: (policy) => <Effect policy={policy} /> },

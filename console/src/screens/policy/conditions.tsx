@@ -1,6 +1,6 @@
 /** The condition builder: one block for each condition, read as a sentence around its controls. */
 
-import { useId, useState } from 'react';
+import { useEffect, useId, useRef, useState } from 'react';
 import { ToggleButton, ToggleButtonGroup } from 'react-aria-components';
 import type { PolicyConditions } from '../../../../client/index.ts';
 import { policies as text } from '../../text/en/policies.ts';
@@ -50,9 +50,17 @@ const STARTS: Readonly<Record<ConditionKind, Omit<Clause, 'kind'>>> = {
 export function Conditions({ conditions, effect, onChange, error, zone }: ConditionsProps) {
   const clauses = clausesOf(conditions);
   const set = (next: readonly Clause[]): void => onChange(conditionsOf(next, needsClock(next) ? conditions.timezone : undefined));
+  const whole = useRef<HTMLDivElement>(null);
+  // The pressed button goes away, so the focus goes to what came, or to where the next condition can be added.
+  const [focusAt, setFocusAt] = useState<ConditionKind | 'adds'>();
+  useEffect(() => {
+    if (focusAt === undefined) return;
+    whole.current?.querySelector<HTMLElement>(`[data-part="${focusAt}"]`)?.focus();
+    setFocusAt(undefined);
+  }, [focusAt]);
   const missing = CONDITION_KINDS.filter((kind) => clauses.every((clause) => clause.kind !== kind));
   return (
-    <div>
+    <div ref={whole}>
       <SectionHead title={text.conditions} small={clauses.length === 0 ? undefined : text.conditionsSay} />
       {clauses.length === 0 ? <Small>{text.noConditions}</Small> : null}
       {clauses.map((clause) => (
@@ -62,7 +70,10 @@ export function Conditions({ conditions, effect, onChange, error, zone }: Condit
           effect={effect}
           isAlone={clauses.filter(({ kind }) => kind === clause.kind).length === 1}
           onChange={(next) => set(clauses.map((one) => (one === clause ? next : one)))}
-          onRemove={() => set(clauses.filter((one) => one !== clause))}
+          onRemove={() => {
+            set(clauses.filter((one) => one !== clause));
+            setFocusAt('adds');
+          }}
           error={fieldError(error, `/conditions/${clause.kind}/${operatorOf(clause)}`)}
           zone={conditions.timezone ?? zone}
         />
@@ -78,10 +89,17 @@ export function Conditions({ conditions, effect, onChange, error, zone }: Condit
         </div>
       ) : null}
       {missing.length === 0 ? null : (
-        <div className={styles.adds}>
+        <div className={styles.adds} data-part="adds" tabIndex={-1}>
           <span>{text.add}</span>
           {missing.map((kind) => (
-            <Button key={kind} small onPress={() => set([...clauses, { kind, ...STARTS[kind] }])}>
+            <Button
+              key={kind}
+              small
+              onPress={() => {
+                set([...clauses, { kind, ...STARTS[kind] }]);
+                setFocusAt(kind);
+              }}
+            >
               <Icon name="plus" size={12} />
               {text.addOf[kind]}
             </Button>
@@ -112,7 +130,7 @@ function ClauseBlock({ isAlone, onRemove, ...props }: ClauseBlockProps) {
   const fault = clauseFault(clause) ?? error;
   const words = text.operators[kind];
   return (
-    <fieldset className={styles.clause}>
+    <fieldset className={styles.clause} data-part={kind} tabIndex={-1} aria-label={kind}>
       <div className={styles.lead}>
         <code>{kind}</code>
         <span>{text.lead[kind]}</span>
@@ -166,7 +184,7 @@ function Days({ clause, onChange }: ClauseProps) {
       onSelectionChange={(keys) => onChange({ ...clause, operand: DAYS.filter((day) => keys.has(day)) })}
     >
       {DAYS.map((day) => (
-        <ToggleButton key={day} id={day} className={fieldStyles.segment} aria-label={text.dayNames[day]}>
+        <ToggleButton key={day} id={day} className={fieldStyles.segment}>
           {day}
         </ToggleButton>
       ))}

@@ -9,6 +9,7 @@ import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { policies as text } from '../../text/en/policies.ts';
 import { Button } from '../../ui/button.tsx';
+import { classes } from '../../ui/classes.ts';
 import { Courses } from '../../ui/courses.tsx';
 import { Checkbox, TextField } from '../../ui/field.tsx';
 import { Small } from '../../ui/mark.tsx';
@@ -112,7 +113,7 @@ function Form({ start }: { readonly start: PolicyFields }) {
             />
             {isLockOut ? <LockOut error={error} onForce={() => create.mutate(true)} /> : null}
             {create.isError && !isTaken && !isAtField && !isLockOut ? <Refused error={error} /> : null}
-            <div className={styles.foot}>
+            <div className={classes(styles.foot, styles.save)}>
               <Button
                 tone="primary"
                 type="submit"

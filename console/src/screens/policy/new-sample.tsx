@@ -44,7 +44,7 @@ export function NewSample({ onAdd, onCancel }: NewSampleProps) {
   };
   return (
     <div className={styles.stack}>
-      <Who onChoose={setWho} chosen={who?.id} />
+      <Who onChoose={setWho} />
       <Select
         label={text.request}
         value={kind}
@@ -117,14 +117,14 @@ function requestOf(kind: Kind, name: string, method: string, path: string): Samp
 const FOUND = 8;
 
 interface WhoProps {
-  readonly chosen: string | undefined;
   readonly onChoose: (who: Sample['principal'] | undefined) => void;
 }
 
 /** Users and keys that the server finds for the typed text; an id is taken as it is. */
-function Who({ chosen, onChoose }: WhoProps) {
+function Who({ onChoose }: WhoProps) {
   const { id: tenant, client } = useTenant();
   const [typed, setTyped] = useState('');
+  const [chosen, setChosen] = useState<ComboItem>();
   const q = useLate(typed.trim());
   const query = { limit: FOUND, status: 'active', ...(q === '' ? {} : { q }) } as const;
   const users = useQuery({
@@ -138,7 +138,7 @@ function Who({ chosen, onChoose }: WhoProps) {
     retry: false,
   });
   const isId = /^(?:usr|key)_\w+$/.test(q);
-  const items: readonly ComboItem[] = [
+  const found: readonly ComboItem[] = [
     ...(users.data?.data ?? []).map(({ id, name, email }) => ({ id, name, small: email ?? text.user })),
     ...(keys.data?.data ?? []).map(({ id, name, description, last_four: last }) => ({
       id,
@@ -147,16 +147,26 @@ function Who({ chosen, onChoose }: WhoProps) {
     })),
     ...(isId ? [{ id: q, name: q }] : []),
   ];
+  // The choice outlives the search that found it.
+  const items = chosen === undefined || found.some(({ id }) => id === chosen.id) ? found : [chosen, ...found];
+  const choose = (item: ComboItem | undefined): void => {
+    setChosen(item);
+    onChoose(item === undefined ? undefined : { type: item.id.startsWith('key_') ? 'api_key' : 'user', id: item.id });
+  };
   return (
     <ComboBox
       label={text.who}
       items={items}
       typed={typed}
-      onType={setTyped}
-      chosen={chosen}
+      onType={(text) => {
+        setTyped(text);
+        if (text !== chosen?.name) choose(undefined);
+      }}
+      chosen={chosen?.id}
       onChoose={(item) => {
-        if (item !== undefined) setTyped(item.name);
-        onChoose(item === undefined ? undefined : { type: item.id.startsWith('key_') ? 'api_key' : 'user', id: item.id });
+        if (item === undefined) return;
+        setTyped(item.name);
+        choose(item);
       }}
       says={text.noWho}
       placeholder={text.whoPick}

@@ -10,6 +10,7 @@ import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { policies as text } from '../../text/en/policies.ts';
 import { Button } from '../../ui/button.tsx';
+import { classes } from '../../ui/classes.ts';
 import { Conflict } from '../../ui/conflict.tsx';
 import { Courses } from '../../ui/courses.tsx';
 import { Facts } from '../../ui/facts.tsx';
@@ -133,7 +134,7 @@ function Editor({ loaded, denied }: EditorProps) {
                 {text.saved}
               </Note>
             ) : null}
-            <div className={styles.foot}>
+            <div className={classes(styles.foot, styles.save)}>
               <Button
                 tone="primary"
                 type="submit"

@@ -1,6 +1,5 @@
 /** A policy as one sentence: "Denies embeddings outside Mon-Fri 08:00-18:00 to developers." */
 
-import { permissions as words } from '../../text/en/permissions.ts';
 import { summary as text } from '../../text/en/policies.ts';
 import { type Clause, clausesOf, needsClock, type PolicyFields } from './draft.ts';
 import { hoursOf } from './hours.ts';
@@ -22,7 +21,7 @@ export function summaryOf(policy: PolicyFields, zone: string | undefined): reado
     ...(enabled ? [] : [plain(text.whenOn)]),
     { kind: 'effect', text: enabled ? text.effects[effect] : text.effects[effect].toLowerCase() },
     plain(' '),
-    strong(actions.length === 0 ? text.nothing : list(actions.map(actionWords))),
+    ...(actions.length === 0 ? [strong(text.nothing)] : list(actions.map(actionWords))),
     ...resourcePieces(resources),
     ...clauses.filter(({ kind }) => kind !== 'ip_address').flatMap(clausePieces),
     ...(clock === undefined ? [] : [plain(` (${clock})`)]),
@@ -48,12 +47,12 @@ function strong(value: string): Piece {
   return { kind: 'strong', text: value };
 }
 
-/** Names the first few and counts the others. */
-function list(values: readonly string[]): string {
+/** Names the first few and counts the others; each name is a piece of its own. */
+function list(values: readonly string[]): readonly Piece[] {
   const unique = [...new Set(values)];
-  if (unique.length <= MAX_NAMED) return words.list(unique);
-  const named = unique.slice(0, MAX_NAMED - 1);
-  return words.list([...named, text.more(unique.length - named.length)]);
+  const named = unique.length <= MAX_NAMED ? unique : unique.slice(0, MAX_NAMED - 1);
+  const shown = named.length === unique.length ? named : [...named, text.more(unique.length - named.length)];
+  return text.listed(shown).map(({ type, value }) => (type === 'element' ? strong(value) : plain(value)));
 }
 
 function actionWords(pattern: string): string {
@@ -66,7 +65,7 @@ function actionWords(pattern: string): string {
 
 function resourcePieces(resources: readonly string[]): readonly Piece[] {
   if (resources.length === 0 || resources.includes('*')) return [];
-  return [plain(` ${text.on} `), strong(list(resources.map((one) => text.resource(one))))];
+  return [plain(` ${text.on} `), ...list(resources)];
 }
 
 function clausePieces({ kind, is, operand }: Clause): readonly Piece[] {
@@ -74,13 +73,13 @@ function clausePieces({ kind, is, operand }: Clause): readonly Piece[] {
     case 'weekly_hours':
       return hoursPieces(is, operand);
     case 'day_of_week':
-      return [plain(` ${is ? text.onDays : text.notOnDays} `), strong(list(operand))];
+      return [plain(` ${is ? text.onDays : text.notOnDays} `), ...list(operand)];
     case 'time':
       return [plain(` ${is ? text.during : text.outside} `), strong(`${operand[0] ?? '?'}-${operand[1] ?? '?'}`)];
     case 'ip_address':
       return [
         plain(` ${is ? text.from : text.fromOutside} `),
-        strong(operand.length > 2 ? text.networks(operand.length) : list(operand)),
+        ...(operand.length > 2 ? [strong(text.networks(operand.length))] : list(operand)),
       ];
     default:
       return kind satisfies never;
@@ -90,13 +89,13 @@ function clausePieces({ kind, is, operand }: Clause): readonly Piece[] {
 /** All of the week and none of it are said as what they come to. */
 export function hoursPieces(is: boolean, windows: readonly string[]): readonly Piece[] {
   const hours = hoursOf(windows);
-  if (hours?.every(Boolean)) return [strong(` ${is ? text.always : text.never}`)];
+  if (hours?.every(Boolean)) return [plain(' '), strong(is ? text.always : text.never)];
   if (windows.length === 0) return [plain(` ${is ? text.during : text.outside} `), strong(text.noHours)];
-  return [plain(` ${is ? text.during : text.outside} `), strong(list(windows))];
+  return [plain(` ${is ? text.during : text.outside} `), ...list(windows)];
 }
 
 function audiencePieces(appliesTo: PolicyFields['applies_to'], roles: readonly string[]): readonly Piece[] {
   if (appliesTo === 'everyone') return [plain(` ${text.to} `), strong(text.everyone)];
   if (roles.length === 0) return [plain(` ${text.to} `), strong(text.nobody), plain(text.nobodyWhy)];
-  return [plain(` ${text.to} `), strong(list(roles.map((role) => text.holders[role] ?? text.holdersOf(role))))];
+  return [plain(` ${text.to} `), ...list(roles.map((role) => text.holders[role] ?? text.holdersOf(role)))];
 }

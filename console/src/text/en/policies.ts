@@ -39,8 +39,7 @@ export const summary = {
     'admin:tenants': 'managing tenants',
   } as Readonly<Record<string, string>>,
   on: 'on',
-  resource: (pattern: string) => pattern,
-  during: 'in',
+  during: 'during',
   outside: 'outside',
   always: 'at any time',
   never: 'at no time',
@@ -64,6 +63,7 @@ export const summary = {
   } as Readonly<Record<string, string>>,
   holdersOf: (role: string) => `holders of ${role}`,
   more: (n: number) => `${n} more`,
+  listed: (values: readonly string[]) => new Intl.ListFormat('en', { type: 'conjunction' }).formatToParts(values),
 } as const;
 
 export const policies = {
@@ -175,7 +175,7 @@ export const policies = {
   cell: (day: string, hour: string, next: string) => `${day} ${hour} to ${next}`,
   wholeDay: (day: string) => `All of ${day}`,
   wholeHour: (hour: string) => `${hour} of all days`,
-  wholeWeek: 'The whole week',
+  wholeWeek: 'All of the week',
   weekShort: 'All',
   litHours: (n: number) => `${n} h`,
   lit: {
