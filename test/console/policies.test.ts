@@ -487,5 +487,7 @@ async function expectFocus(target: Locator): Promise<void> {
 /** Pictures for whoever wants to look: in the folder that POSTERN_TEST_PICTURES names. */
 async function shoot(page: Page, name: string): Promise<void> {
   const folder = process.env['POSTERN_TEST_PICTURES'];
-  if (folder !== undefined) await page.screenshot({ path: `${folder}/${name.replaceAll(' ', '-')}.png`, fullPage: true });
+  if (folder === undefined) return;
+  await page.evaluate('scrollTo(0, 0)');
+  await page.screenshot({ path: `${folder}/${name.replaceAll(' ', '-')}.png`, fullPage: true });
 }

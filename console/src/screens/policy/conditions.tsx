@@ -284,6 +284,7 @@ function Zone({ value, onChange, error, zone }: ZoneProps) {
         typed={value ?? ''}
         onType={(typed) => onChange(typed === '' ? undefined : typed)}
         onChoose={(item) => (item === undefined ? undefined : onChange(item.id))}
+        chosen={known.find((name) => name === value)}
         isFree
         says={text.noZone}
         hint={text.zoneHint(zone)}
