@@ -1,7 +1,7 @@
-import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { call, done, makeKey, makeUser } from '../server/support/client.ts';
+import { call, done, makeUser } from '../server/support/client.ts';
 import { accessibilityFaults, DESKTOP, PHONE } from './support/browser.ts';
+import { addRequest, ask, chooseAction, developerKey, shoot } from './support/policies.ts';
 import { type ConsoleStand, startConsole } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -14,45 +14,6 @@ afterAll(() => stand?.close());
 
 const manage = (method: string, path: string, body?: object) => done(http, method, path, { token: stand.token, body });
 const policy = async (name: string) => (await manage('GET', `/v1/iam/policies/${name}`)).body;
-
-/** What Envoy answers to a request with the key: the status, and the policy that denied. */
-async function ask(key: string, path = '/v1/chat/history'): Promise<string> {
-  const answer = await fetch(`${stand.edge.url}${path}`, { headers: { authorization: `Bearer ${key}` } });
-  const text = await answer.text();
-  return answer.status === 403 ? `403 ${JSON.parse(text).policy}` : String(answer.status);
-}
-
-/** A key whose owner is a developer. */
-async function developerKey(): Promise<{ readonly id: string; readonly key: string; readonly owner: string }> {
-  const user = await makeUser(http, stand.token, { roles: ['developer'] });
-  return { ...(await makeKey(http, stand.token, { owner: user.id, scopes: ['chat:*', 'embeddings:*'] })), owner: user.id };
-}
-
-const DAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
-const clock = (hour: number) => `${String(hour).padStart(2, '0')}:00`;
-
-/** @param hour of the week, 0 = Monday 00:00; any whole number */
-function cell(page: Page, hour: number): Locator {
-  const ofWeek = ((hour % 168) + 168) % 168;
-  const start = ofWeek % 24;
-  return page.getByRole('gridcell', { name: `${DAYS[Math.floor(ofWeek / 24)]} ${clock(start)} to ${clock(start + 1)}` });
-}
-
-/** The hour of the week by UTC, which is the tenant's clock. */
-function hourNow(): number {
-  const now = new Date();
-  return ((now.getUTCDay() + 6) % 7) * 24 + now.getUTCHours();
-}
-
-/** Says which hours of the week are lit. */
-function lit(page: Page): Promise<number> {
-  return page.getByRole('gridcell', { selected: true }).count();
-}
-
-async function chooseAction(page: Page, pattern: string): Promise<void> {
-  await page.getByRole('searchbox', { name: 'Search: Actions' }).fill(pattern);
-  await page.getByRole('option', { name: pattern, exact: false }).first().click();
-}
 
 describe('the list of policies', () => {
   it('finds a policy by name, effect and state, and opens it', async () => {
@@ -73,138 +34,6 @@ describe('the list of policies', () => {
     await expect.poll(() => page.getByRole('row').count()).toBe(2);
     await page.getByRole('row', { name: 'list-allow' }).click();
     await page.getByRole('heading', { level: 1, name: 'list-allow' }).waitFor();
-    expect(problems).toEqual([]);
-  });
-});
-
-describe('a policy drawn in the week grid', () => {
-  it('denies a request through Envoy in a lit hour, and no longer after its hours are darkened', async () => {
-    const { key } = await developerKey();
-    await expect.poll(() => ask(key)).toBe('200');
-    const { page, problems } = await stand.signIn({ path: '/console/new-policy' });
-    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Drawn Hours');
-    await page.getByText('A name is 1 to 63').first().waitFor();
-    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('drawn-hours');
-    await chooseAction(page, 'chat:*');
-    await page.getByRole('radio', { name: 'Holders of roles' }).click();
-    await page.getByRole('searchbox', { name: 'Search: Roles' }).fill('developer');
-    await page.getByRole('option', { name: 'developer' }).click();
-    await page.getByRole('button', { name: 'Hours of the week' }).click();
-    await page.getByText('Denies chat outside Mon-Fri 08:00-18:00 (UTC) to developers.').waitFor();
-
-    await page.getByRole('radiogroup', { name: 'Operator of weekly_hours' }).getByRole('radio', { name: 'inside' }).click();
-    await page.getByRole('columnheader', { name: 'All of the week' }).click();
-    await expect.poll(() => lit(page)).toBe(168);
-    await page.getByText('Denies chat at any time (UTC) to developers.').waitFor();
-    // Half a day from now is dark, so the present hour stays lit however long this takes.
-    const far = hourNow() + 12;
-    await cell(page, far).hover();
-    await page.mouse.down();
-    await page.mouse.up();
-    await expect.poll(() => lit(page)).toBe(167);
-    await page.getByRole('button', { name: 'Create policy' }).click();
-    await page.getByRole('heading', { level: 1, name: 'drawn-hours' }).waitFor();
-    await expect.poll(() => ask(key)).toBe('403 drawn-hours');
-
-    // Seven hours around the present by a drag along the day, or along what is left of it.
-    await page.getByRole('columnheader', { name: 'All of the week' }).click();
-    await expect.poll(() => lit(page)).toBe(168);
-    await page.getByRole('columnheader', { name: 'All of the week' }).click();
-    await expect.poll(() => lit(page)).toBe(0);
-    await page.getByText('Light at least one hour.').first().waitFor();
-    expect(await page.getByRole('button', { name: 'Save policy' }).getAttribute('aria-disabled')).toBe('true');
-    await drag(page, cell(page, far), cell(page, far));
-    await expect.poll(() => lit(page)).toBe(1);
-    await page.getByRole('button', { name: 'Save policy' }).click();
-    await page.getByText('Saved. It is in force').waitFor();
-    await expect.poll(() => ask(key)).toBe('200');
-    expect(problems).toEqual([]);
-  });
-
-  it('fills the rectangle of a drag, and takes it back where the drag turns round', async () => {
-    await manage('POST', '/v1/iam/policies', {
-      name: 'dragged',
-      effect: 'deny',
-      actions: ['models:write'],
-      resources: ['*'],
-      conditions: { weekly_hours: { not_in: ['Sun 00:00-01:00'] } },
-    });
-    const { page, problems } = await stand.signIn({ path: '/console/policies/dragged' });
-    await drag(page, cell(page, 9), cell(page, 4 * 24 + 20), cell(page, 4 * 24 + 17));
-    await page.getByText('Mon-Fri 09:00-18:00, Sun 00:00-01:00', { exact: true }).waitFor();
-    await page.getByRole('rowheader', { name: 'All of Saturday' }).click();
-    await page.getByRole('columnheader', { name: '00:00 of all days' }).click();
-    await page.getByText('Mon-Fri 09:00-18:00, Sat 00:00-24:00, Sun-Fri 00:00-01:00', { exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Save policy' }).click();
-    await page.getByText('Saved. It is in force').waitFor();
-    expect((await policy('dragged'))['conditions']).toEqual({
-      weekly_hours: { not_in: ['Mon-Fri 09:00-18:00', 'Sat 00:00-24:00', 'Sun-Fri 00:00-01:00'] },
-    });
-    expect(problems).toEqual([]);
-  });
-
-  it('is made, drawn and saved by keyboard alone', async () => {
-    const { key } = await developerKey();
-    const { page, problems } = await stand.signIn({ path: '/console/policies' });
-    const { keyboard } = page;
-    await page.getByRole('row').nth(1).waitFor();
-    await tabTo(page, page.getByRole('button', { name: 'Create a policy' }));
-    await keyboard.press('Enter');
-    await expectFocus(page.getByRole('textbox', { name: 'Name', exact: true }));
-    await keyboard.type('by-keyboard');
-    await tabTo(page, page.getByRole('searchbox', { name: 'Search: Actions' }));
-    await keyboard.type('chat history');
-    await page.getByRole('option', { name: 'chat:read' }).waitFor();
-    await tabTo(page, page.getByRole('option', { name: 'chat:read' }));
-    await keyboard.press('Space');
-    await page.getByRole('button', { name: 'Remove chat:read' }).waitFor();
-    await tabTo(page, page.getByRole('button', { name: 'Hours of the week' }));
-    await keyboard.press('Enter');
-    await expectFocus(page.getByRole('group', { name: 'weekly_hours' }));
-    await tabTo(page, page.getByRole('radio', { name: 'outside' }));
-    await keyboard.press('ArrowRight');
-    await keyboard.press('Space');
-    await tabTo(page, cell(page, 8));
-    // Up to the names of hours and left to the corner: the whole week, once dark, once lit.
-    for (let step = 0; step < 9; step++) await keyboard.press('ArrowLeft');
-    await expectFocus(page.getByRole('rowheader', { name: 'All of Monday' }));
-    await keyboard.press('ArrowUp');
-    await expectFocus(page.getByRole('columnheader', { name: 'All of the week' }));
-    await keyboard.press('Space');
-    await expect.poll(() => lit(page)).toBe(168);
-    // A rectangle of two days and three hours, far from now, is darkened together.
-    const far = hourNow() + 84;
-    const day = Math.min(Math.floor((far % 168) / 24), 5);
-    for (let step = -1; step < day; step++) await keyboard.press('ArrowDown');
-    await keyboard.press('Home');
-    for (let step = 0; step < 2; step++) await keyboard.press('Shift+ArrowRight');
-    await keyboard.press('Shift+ArrowDown');
-    await keyboard.press('Space');
-    await expect.poll(() => lit(page)).toBe(162);
-    await tabTo(page, page.getByRole('button', { name: 'Create policy' }));
-    await keyboard.press('Enter');
-    await page.getByRole('heading', { level: 1, name: 'by-keyboard' }).waitFor();
-    await expect.poll(() => ask(key)).toBe('403 by-keyboard');
-    await manage('DELETE', '/v1/iam/policies/by-keyboard');
-    expect(problems).toEqual([]);
-  });
-
-  it('is turned on a phone, where its arrows follow what is seen', async () => {
-    await manage('POST', '/v1/iam/policies', {
-      name: 'turned',
-      effect: 'deny',
-      actions: ['models:write'],
-      resources: ['*'],
-      conditions: { weekly_hours: { in: ['Mon 08:00-09:00'] } },
-    });
-    const { page, problems } = await stand.signIn({ path: '/console/policies/turned', look: PHONE });
-    await cell(page, 8).focus();
-    await page.keyboard.press('ArrowDown');
-    await expectFocus(cell(page, 9));
-    await page.keyboard.press('ArrowRight');
-    await expectFocus(cell(page, 24 + 9));
-    await page.keyboard.press('Space');
-    await page.getByText('Mon 08:00-09:00, Tue 09:00-10:00', { exact: true }).waitFor();
     expect(problems).toEqual([]);
   });
 });
@@ -285,7 +114,7 @@ describe('the editor of a policy', () => {
   });
 
   it('attaches a policy to a role and detaches it, which requests meet', async () => {
-    const { key } = await developerKey();
+    const { key } = await developerKey(stand);
     await manage('POST', '/v1/iam/policies', {
       name: 'attached-here',
       effect: 'deny',
@@ -301,12 +130,21 @@ describe('the editor of a policy', () => {
     await page.getByRole('link', { name: /^\d+ users?$/ }).waitFor();
     await page.getByRole('button', { name: 'Save policy' }).click();
     await page.getByText('Saved. It is in force').waitFor();
-    await expect.poll(() => ask(key)).toBe('403 attached-here');
+    await expect.poll(() => ask(stand, key)).toBe('403 attached-here');
     await page.getByRole('button', { name: 'Remove developer' }).click();
     await page.getByRole('button', { name: 'Save policy' }).click();
     await page.getByText('Saved. It is in force').waitFor();
-    await expect.poll(() => ask(key)).toBe('200');
+    await expect.poll(() => ask(stand, key)).toBe('200');
     expect((await policy('attached-here'))['attached_roles']).toEqual([]);
+    await page.getByRole('radio', { name: 'Everyone' }).click();
+    await page.getByText('Denies chat history to everyone.').waitFor();
+    await page.getByRole('button', { name: 'Save policy' }).click();
+    await page.getByText('Saved. It is in force').waitFor();
+    await expect.poll(() => ask(stand, key)).toBe('403 attached-here');
+    await page.getByText('In force', { exact: true }).click();
+    await page.getByRole('button', { name: 'Save policy' }).click();
+    await page.getByText('Off. When on, it denies').waitFor();
+    await expect.poll(() => ask(stand, key)).toBe('200');
     expect(problems).toEqual([]);
   });
 
@@ -363,43 +201,6 @@ describe('the editor of a policy', () => {
   });
 });
 
-describe('the simulation of a policy', () => {
-  it('shows newly denied and newly allowed requests per user and key, and saves nothing', async () => {
-    const { id, key, owner } = await developerKey();
-    await manage('PUT', `/v1/iam/api-keys/${id}`, { description: 'nightly chat' });
-    await manage('PUT', `/v1/iam/users/${owner}`, { name: 'Jonas Brandt' });
-    await manage('POST', '/v1/iam/policies', {
-      name: 'tried',
-      effect: 'deny',
-      actions: ['embeddings:*'],
-      resources: ['*'],
-    });
-    const { page, problems } = await stand.signIn({ path: '/console/policies/tried' });
-    await page.getByRole('button', { name: 'Remove embeddings:*' }).click();
-    await page.getByText('Choose at least one action.').first().waitFor();
-    await chooseAction(page, 'chat:*');
-
-    await addRequest(page, 'nightly chat', 'Chat completion');
-    await addRequest(page, 'nightly chat', 'Chat history');
-    await addRequest(page, 'Jonas Brandt', 'Embeddings');
-    await addRequest(page, 'Jonas Brandt', 'List of models');
-    await page.getByRole('button', { name: 'Simulate' }).click();
-    const result = page.getByRole('status').filter({ hasText: 'newly denied' });
-    await result.waitFor();
-    await expect.poll(() => result.locator('dd').allTextContents()).toEqual(['2', '1', '1']);
-    const entries = await result.getByRole('listitem').allTextContents();
-    expect(entries).toHaveLength(2);
-    expect(entries[0]).toMatch(/^nightly chat2 requests, POST \/v1\/chat\/completions now by triedallowed → denied$/);
-    expect(entries[1]).toMatch(/^Jonas BrandtPOST \/v1\/embeddings nowdenied → allowed$/);
-    await page.getByRole('textbox', { name: 'Description' }).fill('Changed since');
-    await page.getByText('The policy or the requests changed since.').waitFor();
-    expect(await ask(key)).toBe('200');
-    expect((await policy('tried'))['actions']).toEqual(['embeddings:*']);
-    await manage('DELETE', '/v1/iam/policies/tried');
-    expect(problems).toEqual([]);
-  });
-});
-
 describe('the screens of policies', () => {
   const looks = [
     { look: { ...DESKTOP, theme: 'light' }, name: 'light at 1440 px' },
@@ -444,50 +245,3 @@ describe('the screens of policies', () => {
     expect(problems).toEqual([]);
   });
 });
-
-/** Adds a request of the first user or key that the search finds. */
-async function addRequest(page: Page, who: string, request: string): Promise<void> {
-  await page.getByRole('button', { name: 'Add a request' }).click();
-  await page.getByRole('combobox', { name: 'User or key' }).fill(who === 'usr_' ? 'A person' : who);
-  await page
-    .getByRole('option', { name: who === 'usr_' ? 'A person' : who })
-    .first()
-    .click();
-  await page.getByRole('button', { name: 'Request', exact: false }).and(page.locator('[aria-haspopup=listbox]')).last().click();
-  await page.getByRole('option', { name: request, exact: true }).click();
-  await page.getByRole('button', { name: 'Add', exact: true }).click();
-}
-
-async function drag(page: Page, from: Locator, ...via: readonly Locator[]): Promise<void> {
-  await from.hover();
-  await page.mouse.down();
-  for (const place of via) await place.hover();
-  await page.mouse.up();
-}
-
-const MAX_TABS = 120;
-
-/** Presses Tab until the element has the focus. */
-async function tabTo(page: Page, target: Locator): Promise<void> {
-  for (let pressed = 0; pressed < MAX_TABS; pressed++) {
-    if (await hasFocus(target)) return;
-    await page.keyboard.press('Tab');
-  }
-  throw new Error(`Tab does not reach ${target}`);
-}
-
-async function hasFocus(target: Locator): Promise<boolean> {
-  return (await target.and(target.page().locator(':focus')).count()) > 0;
-}
-
-async function expectFocus(target: Locator): Promise<void> {
-  await expect.poll(() => hasFocus(target)).toBe(true);
-}
-
-/** Pictures for whoever wants to look: in the folder that POSTERN_TEST_PICTURES names. */
-async function shoot(page: Page, name: string): Promise<void> {
-  const folder = process.env['POSTERN_TEST_PICTURES'];
-  if (folder === undefined) return;
-  await page.evaluate('scrollTo(0, 0)');
-  await page.screenshot({ path: `${folder}/${name.replaceAll(' ', '-')}.png`, fullPage: true });
-}

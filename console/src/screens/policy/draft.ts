@@ -145,9 +145,13 @@ export function operandFault(kind: ConditionKind, one: string, isEnd = false): s
   }
 }
 
+/** Most windows of `weekly_hours`: a grid has at most 12 runs of hours in each day. */
+const MAX_WINDOWS = 84;
+
 /** Says what is wrong with a clause; undefined: nothing. */
 export function clauseFault({ kind, operand }: Clause): string | undefined {
   if (operand.length === 0) return text.faults.none[kind];
+  if (kind === 'weekly_hours' && operand.length > MAX_WINDOWS) return text.faults.manyWindows;
   if (kind === 'time' && (operand.length !== 2 || operand[0] === operand[1])) return text.faults.sameTimes;
   return operand.map((one, index) => operandFault(kind, one, index === 1)).find((fault) => fault !== undefined);
 }

@@ -23,24 +23,31 @@ export type Recent =
 const MAX_RECENT = 25;
 
 /** Reads the newest denials and allows with their requests. Decisions without a principal, or without an exact record, are left out. */
-export async function recentSamples({ client }: Tenant, signal: AbortSignal): Promise<Recent> {
+export async function recentSamples(tenant: Tenant): Promise<Recent> {
   try {
     const lists = await Promise.all(
       (['deny', 'allow'] as const).map((outcome) =>
-        client.request('GET', '/v1/iam/decisions/recent', { query: { outcome, limit: MAX_RECENT }, signal }),
+        tenant.client.request('GET', '/v1/iam/decisions/recent', { query: { outcome, limit: MAX_RECENT } }),
       ),
     );
     const ids = lists.flatMap(({ data }) => data.map((row) => row.request_id));
-    const read = await inTurns(ids, (id) =>
-      client.request('GET', '/v1/iam/decisions/recent/{request_id}', { path: { request_id: id }, signal }),
-    );
-    const samples = read.flatMap(({ outcome, principal, request }, index) =>
-      principal === null || request === null ? [] : [{ id: ids[index] ?? '', source: outcome, principal, request }],
-    );
-    return { kind: 'read', samples };
+    const samples = await inTurns(ids, (id) => sampleOf(tenant, id));
+    return { kind: 'read', samples: samples.filter((sample) => sample !== undefined) };
   } catch (error) {
     if (error instanceof ProblemError && (error.status === 404 || error.status === 405)) return { kind: 'absent' };
     if (error instanceof ProblemError && error.status === 403) return { kind: 'refused' };
+    throw error;
+  }
+}
+
+/** @returns undefined if the decision is no longer kept, or cannot be asked about again */
+async function sampleOf({ client }: Tenant, id: string): Promise<Sample | undefined> {
+  try {
+    const path = { request_id: id };
+    const { outcome, principal, request } = await client.request('GET', '/v1/iam/decisions/recent/{request_id}', { path });
+    return principal === null || request === null ? undefined : { id, source: outcome, principal, request };
+  } catch (error) {
+    if (error instanceof ProblemError && error.status === 404) return undefined;
     throw error;
   }
 }

@@ -1,7 +1,6 @@
 /** Decides requests twice, as things are and with a proposed policy, and says whose outcome differs. */
 
-import type { NewPolicy } from '../../../../client/index.ts';
-import { ProblemError } from '../../../../client/index.ts';
+import { type NewPolicy, ProblemError } from '../../../../client/index.ts';
 import type { Tenant } from '../../api/session.ts';
 import { inTurns } from './in-turns.ts';
 import type { Sample } from './samples.ts';
@@ -23,16 +22,11 @@ export interface SimulationResult {
 }
 
 /** @throws ProblemError if the proposal itself is refused */
-export async function simulate(
-  { client }: Tenant,
-  policy: NewPolicy,
-  samples: readonly Sample[],
-  signal: AbortSignal,
-): Promise<SimulationResult> {
+export async function simulate({ client }: Tenant, policy: NewPolicy, samples: readonly Sample[]): Promise<SimulationResult> {
   const results = await inTurns(samples, async (sample): Promise<Simulated | undefined> => {
     try {
       const body = { ...sample.request, policies: [policy] };
-      const { decision, policy: by, current } = await client.request('POST', '/v1/iam/explain/simulate', { body, signal });
+      const { decision, policy: by, current } = await client.request('POST', '/v1/iam/explain/simulate', { body });
       return { sample, change: changeOf(current.decision, decision), outcome: decision, policy: by };
     } catch (error) {
       if (error instanceof ProblemError && isOfSample(error)) return undefined;

@@ -43,10 +43,9 @@ export function Simulation({ proposal, fault }: SimulationProps) {
   const asked = JSON.stringify([proposal, given, withRecent]);
   const run = useMutation({
     mutationFn: async (): Promise<Outcome> => {
-      const { signal } = new AbortController();
-      const recent = withRecent ? await recentSamples(tenant, signal) : undefined;
+      const recent = withRecent ? await recentSamples(tenant) : undefined;
       const samples = [...given, ...(recent?.kind === 'read' ? recent.samples : [])];
-      return { ...(await simulate(tenant, proposal, samples, signal)), recent, samples, asked };
+      return { ...(await simulate(tenant, proposal, samples)), recent, samples, asked };
     },
   });
   const outcome = run.data;

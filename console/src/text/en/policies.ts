@@ -201,6 +201,7 @@ export const policies = {
     noResources: 'Name at least one resource, or * for all.',
     resource: 'Write *, or models/…, collections/… or agents/… with a name or pattern.',
     window: 'Write days and a time span, such as Mon-Fri 08:00-18:00.',
+    manyWindows: 'A list has at most 84 windows.',
     network: 'Write an IP address or a CIDR block without host bits, leading zeros or zone id.',
     time: 'Write HH:MM, 00:00 to 23:59; an end may be 24:00.',
     sameTimes: 'Give a start and an end that differ.',
