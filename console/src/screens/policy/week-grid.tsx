@@ -3,7 +3,7 @@
  * stop of Tab. Names of days and hours take all of theirs.
  */
 
-import { type KeyboardEvent, type PointerEvent, useEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, type MouseEvent, type PointerEvent, useEffect, useRef, useState } from 'react';
 import { policies as text } from '../../text/en/policies.ts';
 import { classes } from '../../ui/classes.ts';
 import { Hidden } from '../../ui/mark.tsx';
@@ -62,7 +62,7 @@ export function WeekGrid({ hours, onChange, lit, dark, litDenies, zone, describe
   };
   const onPointerDown = (event: PointerEvent): void => {
     const place = placeOf(event.target);
-    if (place === undefined || event.button !== 0) return;
+    if (place === undefined || isName(place) || event.button !== 0) return;
     event.preventDefault();
     // A touch would keep sending its moves to the cell that it began on.
     if (event.target instanceof Element && event.target.hasPointerCapture(event.pointerId))
@@ -72,6 +72,14 @@ export function WeekGrid({ hours, onChange, lit, dark, litDenies, zone, describe
     setAnchor(undefined);
     focus(place);
     onChange(filled(hours, place, place, isLit));
+  };
+  // Names take a whole press, because a finger that scrolls the page may begin on one.
+  const onClick = (event: MouseEvent): void => {
+    const place = placeOf(event.target);
+    if (place === undefined || !isName(place)) return;
+    setAnchor(undefined);
+    focus(place);
+    onChange(filled(hours, place, place, !areLit(hours, place, place)));
   };
   const onPointerMove = (event: PointerEvent): void => {
     const begun = drag.current;
@@ -110,6 +118,7 @@ export function WeekGrid({ hours, onChange, lit, dark, litDenies, zone, describe
         aria-describedby={describedBy}
         aria-multiselectable="true"
         onKeyDown={onKeyDown}
+        onClick={onClick}
         onPointerDown={onPointerDown}
         onPointerMove={onPointerMove}
       >
@@ -202,6 +211,11 @@ export function WeekGrid({ hours, onChange, lit, dark, litDenies, zone, describe
       </div>
     </>
   );
+}
+
+/** Reports whether the place is the name of a day or an hour, or of the week. */
+function isName({ day, hour }: Place): boolean {
+  return day < 0 || hour < 0;
 }
 
 function clock(hour: number): string {
