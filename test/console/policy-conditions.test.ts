@@ -21,7 +21,7 @@ import { dayOfWeek, minuteOfDay, minuteOfWeek } from '../../src/decision/clock.t
 import { compileWeeklyHours, inWeeklyHours, parseWeeklyWindow } from '../../src/decision/weekly-hours.ts';
 
 const hour = fc.integer({ min: 0, max: 23 });
-/** Any cells, and grids such as people draw: a few rectangles. */
+/** Any cells, and grids such as people draw: a few rectangles, and hours in a row over midnights, often a whole day of them. */
 const hours: fc.Arbitrary<Hours> = fc.oneof(
   fc.array(fc.boolean(), { minLength: WEEK_HOURS, maxLength: WEEK_HOURS }),
   fc
@@ -34,6 +34,19 @@ const hours: fc.Arbitrary<Hours> = fc.oneof(
         NO_HOURS,
       ),
     ),
+  fc
+    .array(
+      fc.record({
+        start: fc.integer({ min: 0, max: WEEK_HOURS - 1 }),
+        length: fc.oneof(fc.constantFrom(23, 24, 25), fc.integer({ min: 1, max: 60 })),
+      }),
+      { maxLength: 3 },
+    )
+    .map((rows) => {
+      const drawn = [...NO_HOURS];
+      for (const { start, length } of rows) for (let at = 0; at < length; at++) drawn[(start + at) % WEEK_HOURS] = true;
+      return drawn;
+    }),
 );
 
 /** The plainest windows of the same hours: one for each lit cell. */
@@ -83,6 +96,8 @@ describe('the windows that the week grid writes', () => {
     [['Mon 00:00-08:00', 'Fri 18:00-24:00', 'Sat-Sun 00:00-24:00']],
     [['Mon-Sun 00:00-24:00']],
     [['Sun 23:00-01:00']],
+    [['Mon 05:00-24:00', 'Tue 00:00-05:00']],
+    [['Mon 05:00-04:00']],
     [[]],
   ])('are as people write them: %j', (windows) => {
     expect(windowsOf(hoursOf(windows) ?? [])).toEqual(windows);

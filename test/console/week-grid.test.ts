@@ -66,7 +66,7 @@ describe('a policy drawn in the week grid', () => {
     await page.getByRole('heading', { level: 1, name: 'drawn-hours' }).waitFor();
     await expect.poll(() => ask(stand, key)).toBe('403 drawn-hours');
 
-    // Seven hours around the present by a drag along the day, or along what is left of it.
+    // One dark cell is lit again, then the week is dark, and then one far hour alone is drawn.
     await page.getByRole('columnheader', { name: 'All of the week' }).click();
     await expect.poll(() => lit(page)).toBe(168);
     await page.getByRole('columnheader', { name: 'All of the week' }).click();
