@@ -2,15 +2,11 @@
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
 import { ProblemError } from '../../../../client/index.ts';
 import { useTenant } from '../../api/session.ts';
-import { common } from '../../text/en/common.ts';
 import { roles as text } from '../../text/en/roles.ts';
-import { Button } from '../../ui/button.tsx';
-import { TextField } from '../../ui/field.tsx';
+import { Confirm } from '../../ui/confirm.tsx';
 import { Note } from '../../ui/mark.tsx';
-import { Ask } from '../../ui/overlay.tsx';
 import { Refused } from '../users/refused.tsx';
 import { rolesChanged } from './queries.ts';
 
@@ -23,7 +19,6 @@ export function DeleteRole({ name, onClose }: DeleteRoleProps) {
   const { id: tenant, client } = useTenant();
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const [typed, setTyped] = useState('');
   const remove = useMutation({
     mutationFn: (force: boolean) =>
       client.request('DELETE', '/v1/iam/roles/{name}', { path: { name }, ...(force ? { query: { force } } : {}) }),
@@ -35,28 +30,17 @@ export function DeleteRole({ name, onClose }: DeleteRoleProps) {
   });
   const isInUse = remove.error instanceof ProblemError && remove.error.code === 'in_use';
   return (
-    <Ask
+    <Confirm
       title={text.removeTitle(name)}
+      action={isInUse ? text.force : text.remove}
+      word={name}
+      isPending={remove.isPending}
+      onConfirm={() => remove.mutate(isInUse)}
       onClose={onClose}
-      actions={
-        <>
-          <Button onPress={onClose}>{common.cancel}</Button>
-          <Button
-            tone="danger"
-            isPending={remove.isPending}
-            disabledReason={typed.trim() === name ? undefined : common.typeToConfirm(name)}
-            onPress={() => remove.mutate(isInUse)}
-          >
-            {isInUse ? text.force : text.remove}
-          </Button>
-        </>
-      }
+      refusal={isInUse ? <InUse name={name} /> : remove.isError ? <Refused error={remove.error} /> : null}
     >
       <p>{text.removeSays}</p>
-      <TextField label={common.typeToConfirm(name)} value={typed} onChange={setTyped} autoComplete="off" isMono autoFocus />
-      {isInUse ? <InUse name={name} /> : null}
-      {remove.isError && !isInUse ? <Refused error={remove.error} /> : null}
-    </Ask>
+    </Confirm>
   );
 }
 

@@ -2,16 +2,13 @@
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { ProblemError, type Tenant } from '../../../../client/index.ts';
 import { client } from '../../api/client.ts';
 import { useTenant } from '../../api/session.ts';
-import { common } from '../../text/en/common.ts';
 import { tenants as text } from '../../text/en/tenants.ts';
-import { Button } from '../../ui/button.tsx';
-import { TextField } from '../../ui/field.tsx';
+import { Confirm } from '../../ui/confirm.tsx';
 import { Note } from '../../ui/mark.tsx';
-import { Ask } from '../../ui/overlay.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { tenantChanged } from './load.ts';
 import styles from './tenants.module.css';
@@ -29,7 +26,6 @@ const TITLES = { suspend: text.suspendTitle, activate: text.activateTitle, delet
 export function TenantAsk({ tenant: { id, name }, kind, onClose }: TenantAskProps) {
   const actingIn = useTenant().id;
   const queries = useQueryClient();
-  const [typed, setTyped] = useState('');
   const act = useMutation({
     mutationFn: (force: boolean) => doneTo(kind, id, force),
     onSuccess: async () => {
@@ -37,37 +33,26 @@ export function TenantAsk({ tenant: { id, name }, kind, onClose }: TenantAskProp
       await tenantChanged(queries, actingIn, id);
     },
   });
-  const isConfirmed = kind === 'activate' || typed.trim() === id;
   const code = act.error instanceof ProblemError ? act.error.code : undefined;
+  const isOwn = code === 'would_lock_out';
   return (
-    <Ask
+    <Confirm
       title={TITLES[kind](name)}
+      action={isOwn ? text.force : text[kind]}
+      tone={kind === 'activate' ? 'primary' : 'danger'}
+      word={kind === 'activate' ? undefined : id}
+      isPending={act.isPending}
+      onConfirm={() => act.mutate(isOwn)}
       onClose={onClose}
-      actions={
+      refusal={
         <>
-          <Button onPress={onClose}>{common.cancel}</Button>
-          {code === 'would_lock_out' ? (
-            <Button tone="danger" onPress={() => act.mutate(true)} isPending={act.isPending}>
-              {text.force}
-            </Button>
-          ) : (
-            <Button
-              tone={kind === 'activate' ? 'primary' : 'danger'}
-              onPress={() => act.mutate(false)}
-              isPending={act.isPending}
-              disabledReason={isConfirmed ? undefined : text.typeFirst(id)}
-            >
-              {text[kind]}
-            </Button>
-          )}
+          {act.isError ? <Problem error={act.error} /> : null}
+          {code === undefined ? null : wayOn(code, id)}
         </>
       }
     >
       <Says kind={kind} />
-      {kind === 'activate' ? null : <TextField label={text.typeId(id)} value={typed} onChange={setTyped} isMono autoFocus />}
-      {act.isError ? <Problem error={act.error} /> : null}
-      {code === undefined ? null : wayOn(code, id)}
-    </Ask>
+    </Confirm>
   );
 }
 
