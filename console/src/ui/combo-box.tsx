@@ -6,7 +6,7 @@ import { common } from '../text/en/common.ts';
 import { classes } from './classes.ts';
 import combo from './combo-box.module.css';
 import styles from './field.module.css';
-import { Below, FieldLabel } from './field.tsx';
+import { Below, FieldLabel, validationBehavior } from './field.tsx';
 import { Icon } from './icon.tsx';
 import overlay from './overlay.module.css';
 
@@ -52,6 +52,7 @@ export function ComboBox(props: ComboBoxProps) {
       allowsEmptyCollection={says !== undefined}
       menuTrigger="focus"
       isInvalid={error !== undefined}
+      validationBehavior={validationBehavior(error)}
       isRequired={props.isRequired}
     >
       <FieldLabel isOptional={props.isOptional}>{label}</FieldLabel>

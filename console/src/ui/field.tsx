@@ -48,8 +48,7 @@ export function TextField(props: TextFieldProps) {
       value={value}
       onChange={onChange}
       isInvalid={error !== undefined}
-      // The browser would keep a form from being sent again while a field shows what the server said of it.
-      validationBehavior={error === undefined ? 'native' : 'aria'}
+      validationBehavior={validationBehavior(error)}
       type={props.type ?? 'text'}
       isRequired={props.isRequired}
       isDisabled={props.isDisabled}
@@ -63,6 +62,11 @@ export function TextField(props: TextFieldProps) {
       <Below hint={hint} error={error} />
     </AriaTextField>
   );
+}
+
+/** While a field shows the server's refusal, the browser must not treat the field as invalid: it would not submit the form again. */
+export function validationBehavior(error: string | undefined): 'native' | 'aria' {
+  return error === undefined ? 'native' : 'aria';
 }
 
 export function FieldLabel({

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { TextField as AriaTextField, Input } from 'react-aria-components';
 import { classes } from './classes.ts';
 import styles from './field.module.css';
-import { Below, FieldLabel } from './field.tsx';
+import { Below, FieldLabel, validationBehavior } from './field.tsx';
 import { count } from './number.ts';
 
 interface NumberFieldProps {
@@ -35,6 +35,7 @@ export function NumberField({ label, value, onChange, hint, error, placeholder, 
       inputMode="numeric"
       autoComplete="off"
       isInvalid={error !== undefined}
+      validationBehavior={validationBehavior(error)}
     >
       <FieldLabel isOptional={isOptional}>{label}</FieldLabel>
       <Input className={classes(styles.input, styles.number)} placeholder={placeholder} />

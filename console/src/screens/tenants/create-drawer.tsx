@@ -52,7 +52,6 @@ export function CreateDrawer({ onClose, onCreated }: CreateDrawerProps) {
       }
     >
       <form
-        noValidate
         id={FORM}
         className={styles.form}
         onSubmit={(event) => {
