@@ -127,12 +127,58 @@ describe('the drawer of a tenant', () => {
     await drawer.getByRole('textbox', { name: 'Tokens a month' }).fill('5000');
     await api('PUT', '/v1/iam/tenants/tallis', { quotas: { max_users: 50 } });
     await drawer.getByRole('button', { name: 'Save' }).click();
-    await drawer.getByText('Somebody else changed this tenant').waitFor();
+    await drawer.getByText('Somebody else saved a change').waitFor();
     await expect.poll(() => drawer.getByRole('table').textContent()).toMatch(/quotas\.max_users\s*40\s*50/);
-    await drawer.getByRole('button', { name: 'Keep what I typed' }).click();
+    await drawer.getByRole('button', { name: 'Continue with the newest' }).click();
     await drawer.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Saved. All replicas apply it').waitFor();
     expect((await tenantOf('tallis'))['quotas']).toEqual({ monthly_tokens: 5000, max_users: 50 });
+    expect(problems).toEqual([]);
+  });
+
+  it('drops what was typed for what somebody else saved, once it is told to', async () => {
+    await makeTenant('corvid', { quotas: { max_users: 40 } });
+    const { page, problems } = await stand.signIn({ path: '/console/tenants?open=corvid' });
+    const drawer = page.getByRole('dialog', { name: 'Name of corvid' });
+    await drawer.getByRole('textbox', { name: 'Active users' }).fill('45');
+    await api('PUT', '/v1/iam/tenants/corvid', { quotas: { max_users: 50 } });
+    await drawer.getByRole('button', { name: 'Save' }).click();
+    await drawer.getByRole('button', { name: 'Discard my input' }).click();
+    await expect.poll(() => drawer.getByRole('textbox', { name: 'Active users' }).inputValue()).toBe('50');
+    expect(await drawer.getByRole('button', { name: 'Save' }).getAttribute('aria-disabled')).toBe('true');
+    expect(problems).toEqual([]);
+  });
+
+  it('says that nothing was saved when the newest state cannot be read either', async () => {
+    await makeTenant('osprey');
+    const { page, problems } = await stand.signIn({ path: '/console/tenants?open=osprey' });
+    const drawer = page.getByRole('dialog', { name: 'Name of osprey' });
+    await drawer.getByRole('textbox', { name: 'Name', exact: true }).fill('Osprey Research');
+    await api('PUT', '/v1/iam/tenants/osprey', { name: 'Osprey' });
+    await page.route('**/v1/iam/tenants/osprey', (route) =>
+      route.request().method() === 'GET' ? route.abort() : route.continue(),
+    );
+    await drawer.getByRole('button', { name: 'Save' }).click();
+    await drawer.getByText('Request req_').waitFor();
+    expect(await drawer.getByRole('textbox', { name: 'Name', exact: true }).inputValue()).toBe('Osprey Research');
+    expect(problems).toEqual([]);
+  });
+
+  it('sends another time zone after the server refused one', async () => {
+    await makeTenant('linnet');
+    const { page, problems } = await stand.signIn({ path: '/console/tenants?open=linnet' });
+    const drawer = page.getByRole('dialog', { name: 'Name of linnet' });
+    const save = drawer.getByRole('button', { name: 'Save' });
+    const zone = drawer.getByRole('combobox', { name: 'Time zone' });
+    await zone.fill('Mars/Olympus');
+    await zone.press('Tab');
+    await save.click();
+    await expect.poll(() => zone.getAttribute('aria-invalid')).toBe('true');
+    await zone.fill('Europe/Oslo');
+    await zone.press('Tab');
+    await save.click();
+    await page.getByText('Saved. All replicas apply it').waitFor();
+    expect((await tenantOf('linnet'))['settings']).toMatchObject({ timezone: 'Europe/Oslo' });
     expect(problems).toEqual([]);
   });
 });

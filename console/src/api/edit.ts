@@ -21,6 +21,8 @@ interface EditOptions<T, F extends object> {
 }
 
 export interface Edit<T, F extends object> {
+  /** The resource as last read or saved. */
+  readonly base: T;
   readonly draft: F;
   readonly set: (change: Partial<F>) => void;
   readonly isChanged: boolean;
@@ -29,10 +31,12 @@ export interface Edit<T, F extends object> {
   readonly isSaving: boolean;
   readonly isSaved: boolean;
   readonly error: unknown;
-  /** Present after somebody else saved first. */
+  /** Present after another caller saved first. */
   readonly conflict: { readonly base: T; readonly newest: T } | undefined;
   /** Continues with the newest: members that were not edited here take its values. */
   readonly takeNewest: () => void;
+  /** Continues with the newest, and drops every change made here. */
+  readonly discard: () => void;
 }
 
 export function useEdit<T, F extends object>({ loaded, fieldsOf, read, write, onSaved }: EditOptions<T, F>): Edit<T, F> {
@@ -49,24 +53,31 @@ export function useEdit<T, F extends object>({ loaded, fieldsOf, read, write, on
       onSaved(saved.data);
     },
     onError: async (error) => {
-      if (isConflict(error)) setNewest(await read());
+      // If the newest cannot be read either, the refusal itself is shown.
+      if (isConflict(error)) await read().then(setNewest, () => undefined);
     },
   });
+  const continueWith = (next: Tagged<T>, kept: Partial<F>): void => {
+    setDraft({ ...fieldsOf(next.data), ...kept });
+    setBase(next);
+    setNewest(undefined);
+    saving.reset();
+  };
   return {
+    base: base.data,
     draft,
     set: (change) => setDraft((before) => ({ ...before, ...change })),
     isChanged,
     save: () => saving.mutate(),
     isSaving: saving.isPending,
     isSaved: saving.isSuccess && !isChanged,
-    error: isConflict(saving.error) ? undefined : (saving.error ?? undefined),
+    error: newest !== undefined && isConflict(saving.error) ? undefined : (saving.error ?? undefined),
     conflict: newest === undefined ? undefined : { base: base.data, newest: newest.data },
     takeNewest: () => {
-      if (newest === undefined) return;
-      setDraft({ ...fieldsOf(newest.data), ...changes });
-      setBase(newest);
-      setNewest(undefined);
-      saving.reset();
+      if (newest !== undefined) continueWith(newest, changes);
+    },
+    discard: () => {
+      if (newest !== undefined) continueWith(newest, {});
     },
   };
 }

@@ -1,31 +1,37 @@
 import { common } from '../text/en/common.ts';
 import { Button } from './button.tsx';
+import styles from './conflict.module.css';
 import { Diff } from './diff.tsx';
 import { Note, Small } from './mark.tsx';
 
-/** Says that somebody else saved first, what they changed, and how to go on without losing what is typed. */
+/** Says that another caller saved first, shows that change, and offers to continue with or without the typed input. */
 export function Conflict({
   base,
   newest,
   onTakeOver,
+  onDiscard,
 }: {
   readonly base: unknown;
   readonly newest: unknown;
   readonly onTakeOver: () => void;
+  /** Absent: closing the form is the way to drop the input. */
+  readonly onDiscard?: (() => void) | undefined;
 }) {
   return (
     <>
-      <Note
-        tone="care"
-        isLive
-        action={
+      <Note tone="care" isLive>
+        {common.faster}
+        <Small>{common.takeOverSays}</Small>
+        <div className={styles.ways}>
           <Button small onPress={onTakeOver}>
             {common.takeOver}
           </Button>
-        }
-      >
-        {common.faster}
-        <Small>{common.takeOverSays}</Small>
+          {onDiscard === undefined ? null : (
+            <Button small onPress={onDiscard}>
+              {common.discard}
+            </Button>
+          )}
+        </div>
       </Note>
       <Small>{common.theirChange}</Small>
       <Diff before={base} after={newest} />

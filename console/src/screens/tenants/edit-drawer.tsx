@@ -1,14 +1,14 @@
 /** One tenant: what it uses, and what may be changed about it. */
 
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { ProblemError, type Tenant } from '../../../../client/index.ts';
 import { client } from '../../api/client.ts';
+import { type Tagged, useEdit } from '../../api/edit.ts';
 import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { tenants as text } from '../../text/en/tenants.ts';
 import { Button } from '../../ui/button.tsx';
-import { Diff } from '../../ui/diff.tsx';
+import { Conflict } from '../../ui/conflict.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { Id, Note, Skeleton, State } from '../../ui/mark.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
@@ -16,17 +16,16 @@ import { Problem } from '../../ui/problem.tsx';
 import { Moment } from '../../ui/time.tsx';
 import { Limits } from '../usage/limits.tsx';
 import { TenantFields } from './fields.tsx';
-import { changesOf, formOf, rebased } from './form.ts';
+import { changesOf, formOf, type TenantForm } from './form.ts';
 import { tenantChanged } from './load.ts';
 import styles from './tenants.module.css';
 
 const TENANT = '/v1/iam/tenants/{id}';
 const FORM = 'tenant';
 
-/** The tenant with what says that it is still as it was. */
-interface Held {
-  readonly data: Tenant;
-  readonly etag: string | undefined;
+async function readTenant(id: string, signal?: AbortSignal): Promise<Tagged<Tenant>> {
+  const { data, etag } = await client.send('GET', TENANT, { path: { id }, signal });
+  return { data, etag };
 }
 
 interface EditDrawerProps {
@@ -39,12 +38,12 @@ export function EditDrawer({ id, ...does }: EditDrawerProps) {
   const actingIn = useTenant().id;
   const loaded = useQuery({
     queryKey: [actingIn, 'tenant-held', id],
-    queryFn: ({ signal }) => client.send('GET', TENANT, { path: { id }, signal }),
+    queryFn: ({ signal }) => readTenant(id, signal),
     // What is edited must be what is there, and stay as it is under what is typed.
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
   });
-  if (loaded.data !== undefined) return <Editor key={id} first={loaded.data} {...does} />;
+  if (loaded.data !== undefined) return <Editor key={id} loaded={loaded.data} {...does} />;
   return (
     <Drawer title={id} onClose={does.onClose}>
       {loaded.isError ? <Problem error={loaded.error} onRetry={() => void loaded.refetch()} /> : <Skeleton width={3} />}
@@ -52,36 +51,23 @@ export function EditDrawer({ id, ...does }: EditDrawerProps) {
   );
 }
 
-function Editor({ first, onClose, onAct }: Omit<EditDrawerProps, 'id'> & { readonly first: Held }) {
+function Editor({ loaded, onClose, onAct }: Omit<EditDrawerProps, 'id'> & { readonly loaded: Tagged<Tenant> }) {
   const actingIn = useTenant().id;
   const queries = useQueryClient();
-  const [held, setHeld] = useState(first);
-  const [form, setForm] = useState(() => formOf(first.data));
-  const [theirs, setTheirs] = useState<Held>();
-  const { id, name, status, created_at: createdAt, updated_at: updatedAt } = held.data;
-  const before = formOf(held.data);
-  const changes = changesOf(before, form);
-  const save = useMutation({
-    mutationFn: async () =>
-      changes === undefined
-        ? held
-        : client.send('PUT', TENANT, { path: { id }, body: changes, ...(held.etag === undefined ? {} : { ifMatch: held.etag }) }),
-    onSuccess: async (saved) => {
-      setHeld(saved);
-      setForm(formOf(saved.data));
-      await tenantChanged(queries, actingIn, id);
+  const { id } = loaded.data;
+  const edit = useEdit<Tenant, TenantForm>({
+    loaded,
+    fieldsOf: formOf,
+    read: () => readTenant(id),
+    write: async (changes, ifMatch) => {
+      const { data, etag } = await client.send('PUT', TENANT, { path: { id }, body: changesOf(changes), ifMatch });
+      return { data, etag };
     },
-    onError: async (error) => {
-      if (isLate(error)) setTheirs(await client.send('GET', TENANT, { path: { id } }));
-    },
+    onSaved: () => void tenantChanged(queries, actingIn, id),
   });
-  const goOn = (from: Held, isKept: boolean): void => {
-    setForm(isKept ? rebased(before, form, formOf(from.data)) : formOf(from.data));
-    setHeld(from);
-    setTheirs(undefined);
-    save.reset();
-  };
-  const hasFieldErrors = save.error instanceof ProblemError && save.error.errors.length > 0;
+  const { error, conflict } = edit;
+  const { name, status, created_at: createdAt, updated_at: updatedAt } = edit.base;
+  const hasFieldErrors = error instanceof ProblemError && error.errors.length > 0;
   return (
     <Drawer
       title={name}
@@ -96,8 +82,8 @@ function Editor({ first, onClose, onAct }: Omit<EditDrawerProps, 'id'> & { reado
             tone="primary"
             type="submit"
             form={FORM}
-            disabledReason={changes === undefined ? text.nothingChanged : undefined}
-            isPending={save.isPending}
+            disabledReason={edit.isChanged ? undefined : common.noChange}
+            isPending={edit.isSaving}
           >
             {common.save}
           </Button>
@@ -114,42 +100,31 @@ function Editor({ first, onClose, onAct }: Omit<EditDrawerProps, 'id'> & { reado
       />
       <Limits of={id} />
       <form
-        noValidate
         id={FORM}
         className={styles.form}
         onSubmit={(event) => {
           event.preventDefault();
-          if (changes !== undefined) save.mutate();
+          edit.save();
         }}
       >
-        {save.isSuccess && changes === undefined ? (
+        {edit.isSaved ? (
           <Note tone="good" isLive>
             {text.saved}
           </Note>
         ) : null}
-        {save.isError && !hasFieldErrors && !isLate(save.error) ? <Problem error={save.error} /> : null}
-        {theirs === undefined ? null : (
-          <Note tone="care" isLive>
-            {text.faster}
-            <Diff before={comparable(held.data)} after={comparable(theirs.data)} />
-            <div className={styles.ways}>
-              <Button small onPress={() => goOn(theirs, true)}>
-                {text.keepMine}
-              </Button>
-              <Button small onPress={() => goOn(theirs, false)}>
-                {text.takeTheirs}
-              </Button>
-            </div>
-          </Note>
+        {error === undefined || hasFieldErrors ? null : <Problem error={error} />}
+        {conflict === undefined ? null : (
+          <Conflict
+            base={comparable(conflict.base)}
+            newest={comparable(conflict.newest)}
+            onTakeOver={edit.takeNewest}
+            onDiscard={edit.discard}
+          />
         )}
-        <TenantFields form={form} onChange={setForm} error={save.error} />
+        <TenantFields form={edit.draft} onChange={edit.set} error={error} />
       </form>
     </Drawer>
   );
-}
-
-function isLate(error: unknown): boolean {
-  return error instanceof ProblemError && error.code === 'precondition_failed';
 }
 
 /** Without what changes with every save. */

@@ -1,6 +1,7 @@
 /** What the form of a tenant holds, and what of it has to be sent. */
 
 import type { NewTenant, Tenant, TenantChanges } from '../../../../client/index.ts';
+import { changedMembers } from '../../api/edit.ts';
 
 export const SETTING_LIMITS = ['max_tokens_per_request', 'rate_limit_rpm'] as const;
 export const QUOTA_LIMITS = ['monthly_tokens', 'max_users', 'max_collections'] as const;
@@ -30,46 +31,36 @@ export function formOf({ name, settings, quotas }: Pick<Tenant, 'name' | 'settin
   return { ...EMPTY, name, ...settings, ...quotas };
 }
 
-/** The members that differ; null takes a setting or a limit away. Undefined: nothing differs. */
-export function changesOf(before: TenantForm, after: TenantForm): TenantChanges | undefined {
-  const name = after.name === before.name ? {} : { name: after.name };
+/** The changes as the API takes them; null takes a setting or a limit away. */
+export function changesOf(changes: Partial<TenantForm>): TenantChanges {
+  const of = <N extends keyof TenantForm, V>(name: N, value: V): { readonly [K in N]?: V } => {
+    const none: { readonly [K in N]?: V } = {};
+    return name in changes ? { ...none, [name]: value } : none;
+  };
   const settings = {
-    ...changed(before, after, 'timezone', after.timezone === '' ? null : after.timezone),
-    ...changed(before, after, 'default_model', after.default_model === '' ? null : after.default_model),
-    ...changed(before, after, 'allow_keys_without_expiry', after.allow_keys_without_expiry),
-    ...changed(before, after, 'max_tokens_per_request', after.max_tokens_per_request ?? null),
-    ...changed(before, after, 'rate_limit_rpm', after.rate_limit_rpm ?? null),
+    ...of('timezone', orNull(changes.timezone)),
+    ...of('default_model', orNull(changes.default_model)),
+    ...of('allow_keys_without_expiry', changes.allow_keys_without_expiry),
+    ...of('max_tokens_per_request', changes.max_tokens_per_request ?? null),
+    ...of('rate_limit_rpm', changes.rate_limit_rpm ?? null),
   };
   const quotas = {
-    ...changed(before, after, 'monthly_tokens', after.monthly_tokens ?? null),
-    ...changed(before, after, 'max_users', after.max_users ?? null),
-    ...changed(before, after, 'max_collections', after.max_collections ?? null),
+    ...of('monthly_tokens', changes.monthly_tokens ?? null),
+    ...of('max_users', changes.max_users ?? null),
+    ...of('max_collections', changes.max_collections ?? null),
   };
-  const changes = {
-    ...name,
+  return {
+    ...of('name', changes.name),
     ...(Object.keys(settings).length === 0 ? {} : { settings }),
     ...(Object.keys(quotas).length === 0 ? {} : { quotas }),
   };
-  return Object.keys(changes).length === 0 ? undefined : changes;
 }
 
-function changed<N extends keyof TenantForm, V>(
-  before: TenantForm,
-  after: TenantForm,
-  name: N,
-  value: V,
-): { readonly [K in N]?: V } {
-  const none: { readonly [K in N]?: V } = {};
-  return before[name] === after[name] ? none : { ...none, [name]: value };
+function orNull(text: string | undefined): string | null {
+  return text === undefined || text === '' ? null : text;
 }
 
 /** What a new tenant is made of: of the form only what is set. */
 export function newTenantOf(id: string, form: TenantForm): NewTenant {
-  return { id, ...changesOf(EMPTY, form), name: form.name };
-}
-
-/** The form on top of what somebody else saved meanwhile: what was typed stays, all else is as it is now. */
-export function rebased(before: TenantForm, typed: TenantForm, theirs: TenantForm): TenantForm {
-  const mine = Object.entries(typed).filter(([name, value]) => value !== Object.entries(before).find(([n]) => n === name)?.[1]);
-  return { ...theirs, ...Object.fromEntries(mine) };
+  return { id, ...changesOf(changedMembers(EMPTY, form)), name: form.name };
 }

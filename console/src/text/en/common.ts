@@ -22,6 +22,7 @@ export const common = {
   faster: 'Somebody else saved a change after you opened this. Nothing of yours was written.',
   theirChange: 'What changed since then',
   takeOver: 'Continue with the newest',
+  discard: 'Discard my input',
   takeOverSays: 'Your input stays where you changed something.',
   typeToConfirm: (what: string) => `Type ${what} to confirm`,
   noChange: 'Nothing is changed yet.',
