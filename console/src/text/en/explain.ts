@@ -92,7 +92,6 @@ export const explain = {
     no_resources: 'gives it, but not for these resources',
   },
   noGrants: 'No role is held.',
-  allowPolicy: 'policy',
   policyAllows: 'allows it',
   policyConditions: 'would allow it, but a condition is not met',
   policyResources: 'allows it, but not for these resources',

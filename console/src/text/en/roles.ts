@@ -15,7 +15,6 @@ export const roles = {
   narrowed: 'Narrowed to',
   nothingNarrows: 'nothing',
   changed: 'Changed',
-  isBuiltin: 'built-in',
   empty: 'No role matches',
   emptySays: 'The search looks at names and descriptions. Create a role to give users permissions of your choice.',
   crumb: 'Roles',
