@@ -17,7 +17,6 @@ import { isSignedIn } from './api/client.ts';
 import { queries } from './api/queries.ts';
 import { meQuery } from './api/session.ts';
 import { auditSearch } from './screens/audit/search.ts';
-import { connectSearch } from './screens/connect/search.ts';
 import { explainSearch } from './screens/explain/search.ts';
 import { keysSearch } from './screens/keys/search.ts';
 import { policiesSearch } from './screens/policies/search.ts';
@@ -72,10 +71,12 @@ async function isKnown(): Promise<boolean> {
   }
 }
 
-const overview = createRoute({
+const home = createRoute({
   getParentRoute: () => inside,
   path: '/',
-  component: lazyRouteComponent(() => import('./screens/overview/overview.tsx'), 'Overview'),
+  beforeLoad: () => {
+    throw redirect({ to: '/keys' });
+  },
 });
 
 const keys = createRoute({
@@ -83,13 +84,6 @@ const keys = createRoute({
   path: '/keys',
   validateSearch: keysSearch,
   component: lazyRouteComponent(() => import('./screens/keys/keys.tsx'), 'Keys'),
-});
-
-const connect = createRoute({
-  getParentRoute: () => inside,
-  path: '/connect',
-  validateSearch: connectSearch,
-  component: lazyRouteComponent(() => import('./screens/connect/connect.tsx'), 'Connect'),
 });
 
 const users = createRoute({
@@ -187,9 +181,8 @@ const account = createRoute({
 });
 
 const screens = [
-  overview,
+  home,
   keys,
-  connect,
   users,
   user,
   roles,

@@ -26,8 +26,9 @@ export function isPolicyName(name: string): boolean {
 export function usePolicies(filter: PolicyFilter): List<Policy> {
   const tenant = useTenant();
   const q = filter.q ?? '';
-  const list = useList<'/v1/iam/policies'>([tenant.id, 'policies'], (cursor, signal) =>
-    tenant.client.request('GET', '/v1/iam/policies', { query: { limit: PAGE, cursor }, signal }),
+  const query = { ...filter, q: q === '' ? undefined : q };
+  const list = useList<'/v1/iam/policies'>([tenant.id, 'policies', query], (cursor, signal) =>
+    tenant.client.request('GET', '/v1/iam/policies', { query: { ...query, limit: PAGE, cursor }, signal }),
   );
   const named = useQuery({
     queryKey: [tenant.id, 'policies', 'named', q],
@@ -44,14 +45,12 @@ export function usePolicies(filter: PolicyFilter): List<Policy> {
   });
   if (list.kind !== 'loaded') return list;
   const first = named.data ?? undefined;
-  const others = list.rows.filter(({ name }) => name !== first?.name);
-  return { ...list, rows: (first === undefined ? others : [first, ...others]).filter((policy) => isFound(policy, filter)) };
+  if (first === undefined || !isChosen(first, filter)) return list;
+  return { ...list, rows: [first, ...list.rows.filter(({ name }) => name !== first.name)] };
 }
 
-function isFound(policy: Policy, { q = '', effect, enabled }: PolicyFilter): boolean {
-  if (effect !== undefined && policy.effect !== effect) return false;
-  if (enabled !== undefined && policy.enabled !== enabled) return false;
-  return `${policy.name}\n${policy.description}`.toLowerCase().includes(q.toLowerCase());
+function isChosen(policy: Policy, { effect, enabled }: PolicyFilter): boolean {
+  return (effect === undefined || policy.effect === effect) && (enabled === undefined || policy.enabled === enabled);
 }
 
 export async function readPolicy({ client }: Tenant, name: string, signal?: AbortSignal): Promise<Tagged<Policy>> {

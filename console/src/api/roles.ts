@@ -21,8 +21,9 @@ export function isRoleName(name: string): boolean {
  */
 export function useRoles(q: string, kind?: RoleKind): List<Role> {
   const { id: tenant, client } = useTenant();
-  const list = useList<'/v1/iam/roles'>([tenant, 'roles'], (cursor, signal) =>
-    client.request('GET', '/v1/iam/roles', { query: { limit: PAGE, cursor }, signal }),
+  const query = { q: q === '' ? undefined : q, builtin: kind === undefined ? undefined : kind === 'builtin' };
+  const list = useList<'/v1/iam/roles'>([tenant, 'roles', query], (cursor, signal) =>
+    client.request('GET', '/v1/iam/roles', { query: { ...query, limit: PAGE, cursor }, signal }),
   );
   const exact = useQuery({
     queryKey: [tenant, 'roles', 'named', q],
@@ -39,11 +40,6 @@ export function useRoles(q: string, kind?: RoleKind): List<Role> {
   });
   if (list.kind !== 'loaded') return list;
   const first = exact.data ?? undefined;
-  const rows = list.rows.filter((role) => role.name !== first?.name);
-  return { ...list, rows: (first === undefined ? rows : [first, ...rows]).filter((role) => isFound(role, q, kind)) };
-}
-
-function isFound({ name, description, builtin }: Role, q: string, kind: RoleKind | undefined): boolean {
-  if (kind !== undefined && builtin !== (kind === 'builtin')) return false;
-  return `${name}\n${description}`.toLowerCase().includes(q.toLowerCase());
+  if (first === undefined || (kind !== undefined && first.builtin !== (kind === 'builtin'))) return list;
+  return { ...list, rows: [first, ...list.rows.filter(({ name }) => name !== first.name)] };
 }

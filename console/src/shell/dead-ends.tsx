@@ -13,7 +13,7 @@ export function Missing() {
     <Page title={shell.notFound}>
       <Empty
         title={shell.notFound}
-        action={<LinkButton href={router.buildLocation({ to: '/' }).href}>{shell.toOverview}</LinkButton>}
+        action={<LinkButton href={router.buildLocation({ to: '/' }).href}>{shell.toHome}</LinkButton>}
       >
         {shell.notFoundSays}
       </Empty>

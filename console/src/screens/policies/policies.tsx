@@ -29,7 +29,6 @@ export function Policies() {
     void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
   }, [q, navigate]);
   const list = usePolicies({ q: searched, effect, enabled: state === undefined ? undefined : state === 'enabled' });
-  const more = list.kind === 'loaded' ? list.more : undefined;
   const create = (
     <Button tone="primary" disabledReason={denied} onPress={() => void navigate({ to: '/new-policy', search: {} })}>
       {text.create}
@@ -59,15 +58,7 @@ export function Policies() {
         list={list}
         idOf={(policy) => policy.name}
         onOpen={({ name }) => void navigate({ to: '/policies/$name', params: { name } })}
-        empty={
-          more === undefined ? (
-            <Empty title={text.empty}>{text.emptySays}</Empty>
-          ) : (
-            <Empty title={text.empty} action={<Button onPress={more}>{text.lookFurther}</Button>}>
-              {text.lookFurtherSays}
-            </Empty>
-          )
-        }
+        empty={<Empty title={text.empty}>{text.emptySays}</Empty>}
         columns={[
           {
             id: 'name',

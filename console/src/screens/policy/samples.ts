@@ -13,11 +13,8 @@ export interface Sample {
   readonly request: SampledRequest;
 }
 
-/** What is known of recent decisions. absent: the server records none. */
-export type Recent =
-  | { readonly kind: 'read'; readonly samples: readonly Sample[] }
-  | { readonly kind: 'absent' }
-  | { readonly kind: 'refused' };
+/** What is known of recent decisions. */
+export type Recent = { readonly kind: 'read'; readonly samples: readonly Sample[] } | { readonly kind: 'refused' };
 
 /** Of each outcome. */
 const MAX_RECENT = 25;
@@ -34,7 +31,6 @@ export async function recentSamples(tenant: Tenant): Promise<Recent> {
     const samples = await inTurns(ids, (id) => sampleOf(tenant, id));
     return { kind: 'read', samples: samples.filter((sample) => sample !== undefined) };
   } catch (error) {
-    if (error instanceof ProblemError && (error.status === 404 || error.status === 405)) return { kind: 'absent' };
     if (error instanceof ProblemError && error.status === 403) return { kind: 'refused' };
     throw error;
   }

@@ -33,8 +33,6 @@ interface Outcome extends SimulationResult {
   readonly asked: string;
 }
 
-const NO_RECENT = { absent: text.noRecent, refused: text.deniedRecent } as const;
-
 export function Simulation({ proposal, fault }: SimulationProps) {
   const tenant = useTenant();
   const denied = useDenied('admin:policies');
@@ -61,9 +59,7 @@ export function Simulation({ proposal, fault }: SimulationProps) {
           <Checkbox isSelected={withRecent} onChange={setWithRecent}>
             {text.withRecent}
           </Checkbox>
-          {outcome?.recent === undefined || outcome.recent.kind === 'read' ? null : (
-            <Small>{NO_RECENT[outcome.recent.kind]}</Small>
-          )}
+          {outcome?.recent === undefined || outcome.recent.kind === 'read' ? null : <Small>{text.deniedRecent}</Small>}
         </div>
         <Given samples={given} onChange={setGiven} />
         <div>

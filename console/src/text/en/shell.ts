@@ -12,9 +12,7 @@ export const shell = {
   theme: 'Theme',
   themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
   screens: {
-    overview: 'Overview',
     keys: 'API keys',
-    connect: 'Connect a client',
     users: 'Users',
     roles: 'Roles',
     policies: 'Policies',
@@ -27,6 +25,6 @@ export const shell = {
   },
   notFound: 'There is no such page',
   notFoundSays: 'The address names nothing that the console has.',
-  toOverview: 'Go to the overview',
+  toHome: 'Go to the API keys',
   broken: 'This page failed to load',
 } as const;
