@@ -30,6 +30,7 @@ export function banner(parts: BannerParts): string {
     '  Postern is running.',
     '',
     row('Envoy', base, 'the edge: every request to the platform goes through it'),
+    row('Console', `${base}/console`, 'for administrators, in a browser'),
     row('HTTP API', `http://${http}`, 'logins and management; /v1/auth and /v1/iam at the edge too'),
     ...(admin === undefined ? [] : [row('Metrics', `http://${admin}/metrics`, 'and /readyz, /healthz')]),
     row('Upstream ledger', `http://${upstream}/ledger`, 'the usage that the stand-in AI platform reported'),
