@@ -33,7 +33,9 @@ it('an unknown command is refused in one sentence', async () => {
     );
   });
   expect(code).toBe(1);
-  expect(output.trim()).toBe('There is no command "nothing"; there are demo, postern, bench, test, check, format, console:build, client:types.');
+  expect(output.trim()).toBe(
+    'There is no command "nothing"; there are demo, postern, bench, test, check, format, console:build, client:types.',
+  );
 });
 
 it('the exit code of the command is that of the script', async () => {
