@@ -54,7 +54,7 @@ const inside = createRoute({
   search: { middlewares: [retainSearchParams(['tenant'])] },
   beforeLoad: async ({ location }) => {
     if ((await isSignedIn()) && (await isKnown())) return;
-    throw redirect({ to: '/sign-in', search: location.pathname === '/' ? {} : { next: location.href } });
+    throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { next: location.href } });
   },
   component: lazyRouteComponent(() => import('./shell/shell.tsx'), 'Shell'),
   errorComponent: LoadError,

@@ -1,7 +1,7 @@
 /** What the demo prints when it is ready: where things are, who one is, and some requests to paste. */
 
 import type { BootstrapOutcome } from '../admin/bootstrap.ts';
-import { TRIAL_LIMITS } from './demo-seed.ts';
+import { TRIAL_LIMITS } from './demo-setup.ts';
 
 export interface BannerParts {
   /** All addresses are `host:port`. */
@@ -30,13 +30,13 @@ export function banner(parts: BannerParts): string {
     '  Postern is running.',
     '',
     row('Envoy', base, 'the edge: every request to the platform goes through it'),
-    row('Console', `${base}/console`, 'for administrators, in a browser'),
+    row('Console', `${base}/console/?tenant=acme`, 'in a browser; sign in as the administrator below'),
     row('HTTP API', `http://${http}`, 'logins and management; /v1/auth and /v1/iam at the edge too'),
     ...(admin === undefined ? [] : [row('Metrics', `http://${admin}/metrics`, 'and /readyz, /healthz')]),
     row('Upstream ledger', `http://${upstream}/ledger`, 'the usage that the stand-in AI platform reported'),
     '',
     ...administratorRows(parts),
-    row('API key', key, `new with this start; of ${owner}, a developer in the tenant demo`),
+    row('API key', key, `new with this start; of ${owner}, a developer in the tenant acme`),
     row(
       'Trial key',
       trialKey,

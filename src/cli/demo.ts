@@ -12,6 +12,7 @@ import type { Arguments } from './arguments.ts';
 import { ConfigProblems, type Loaded, loadOrRefuse } from './configuration.ts';
 import { busyAddresses, type DemoAddress, demoOrigins, reachable } from './demo-addresses.ts';
 import { banner } from './demo-banner.ts';
+import { sendFirstRequests } from './demo-first-requests.ts';
 import { seedDemo } from './demo-seed.ts';
 import { findEnvoy } from './envoy.ts';
 import { placeAddresses, splitAddress } from './envoy-config.ts';
@@ -80,7 +81,7 @@ async function run(
   const passwords = await Passwords.start();
   const administrator = await ensureAdministrator(config, secrets, store, passwords);
   // Before the server starts: there is nothing cached yet that a change could make stale.
-  const access = await seedDemo({
+  const { made, ...access } = await seedDemo({
     db: store.db,
     feed: { catchUp: async () => undefined },
     flush: () => undefined,
@@ -112,6 +113,7 @@ async function run(
     const reasons = server.unready();
     return `Requests do not come through Envoy: ${reasons.length > 0 ? `Postern is not ready (${reasons.join('; ')})` : 'its check is not answered'}.`;
   }
+  await sendFirstRequests(edge, made);
   process.stdout.write(
     banner({
       envoy: edge,

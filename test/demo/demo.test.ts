@@ -97,7 +97,7 @@ describe('the demo', () => {
     expect(first.curls).toHaveLength(3);
     const [allowed, byRole, byPolicy] = await Promise.all(first.curls.map(paste));
     expect(allowed).toMatch(/^HTTP\/1\.1 200 [\s\S]*"object":"chat\.completion"/);
-    expect(allowed).toMatch(/"x_echo":\{[^}]*"x-postern-tenant":"demo"/);
+    expect(allowed).toMatch(/"x_echo":\{[^}]*"x-postern-tenant":"acme"/);
     expect(allowed).not.toContain(first.value('API key'));
     expect(byRole).toMatch(/^HTTP\/1\.1 403 [\s\S]*"code":"insufficient_permission"/);
     expect(byPolicy).toMatch(/^HTTP\/1\.1 403 [\s\S]*"code":"denied_by_policy"[\s\S]*"policy":"no-secret-models"/);
@@ -124,6 +124,14 @@ describe('the demo', () => {
       body: JSON.stringify({ email: first.value('Administrator'), password: first.value('Password') }),
     });
     expect(answer.status, answer.body).toBe(200);
+  });
+
+  it('prints the address at which its console opens, on a tenant that is there', async () => {
+    const address = new URL(first.value('Console') ?? '');
+    expect(address.origin).toBe(first.value('Envoy'));
+    const page = await send(address.origin, { path: address.pathname });
+    expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(address.searchParams.get('tenant')).toBe('acme');
   });
 
   it("keeps a page's session in a cookie that a browser takes without TLS, for pages of its own address", async () => {
@@ -165,7 +173,7 @@ describe('the demo', () => {
     const { origin, pathname } = new URL(first.value('Upstream ledger') ?? '');
     const { total, data } = JSON.parse((await send(origin, { path: pathname })).body);
     expect(total.requests).toBe(data.length);
-    expect(data[0]).toMatchObject({ tenant: 'demo', model: 'llama-3' });
+    expect(data[0]).toMatchObject({ tenant: 'acme', model: 'llama-3' });
     expect(data[1]).toMatchObject({ tenant: 'trial', model: 'llama-3' });
   });
 

@@ -1,0 +1,157 @@
+/**
+ * Writes the demonstration's traffic to the counters, through the same code of the store that servers write by: decisions of the last
+ * week, usage since the month began, and the last use of each key. Each ten minutes are written once, however often the demo starts; what
+ * passed since the last start is added.
+ */
+
+import type { AdminParts } from '../admin/caller.ts';
+import { dayIn, momentOf } from '../admin/usage/period.ts';
+import { CLIENTS, type Client, SLOT_MS, slotOf } from '../demo/traffic.ts';
+import type { TenantId } from '../domain/ids.ts';
+import { DecisionCounts } from '../store/decision-counts.ts';
+import { KeyUses } from '../store/last-use.ts';
+import { runPrepared } from '../store/prepared.ts';
+import type { StoredKey } from '../store/queries/api-keys.ts';
+import { findTenant } from '../store/queries/tenants.ts';
+import { bookEvents, takeEvents, type UsageEvent } from '../store/queries/usage-events.ts';
+import { type Transaction, transaction } from '../store/transaction.ts';
+import type { DecisionCount } from '../telemetry/decision-tally.ts';
+import { demoKeys } from './demo-keys.ts';
+import { ACME, TRIAL } from './demo-setup.ts';
+
+const WEEK_MS = 7 * 86_400_000;
+const MONTH_MS = 31 * 86_400_000;
+/** A month of slots and their counts, on a busy machine. */
+const STATEMENT_TIMEOUT_MS = 60_000;
+
+export async function seedTraffic(parts: AdminParts): Promise<void> {
+  const patient = parts.db.reopen({ queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 1 });
+  const uses = new KeyUses({ db: parts.db });
+  try {
+    const keys = await demoKeys(parts);
+    for (const tenant of [ACME, TRIAL]) {
+      const timezone = (await findTenant(parts.db.knex, tenant))?.settings.timezone;
+      const slots = await transaction(patient, (trx) => writeSlots(trx, tenant, timezone, keys, parts.now()));
+      for (const [key, usedMs] of lastUses(slots, tenant, keys)) uses.note(key, usedMs);
+    }
+  } finally {
+    await uses.stop();
+    await patient.close();
+  }
+}
+
+/** Ten minutes of one client. */
+interface Written {
+  readonly client: Client;
+  readonly startMs: number;
+  /** In the tenant's zone. */
+  readonly day: string;
+  readonly period: string;
+  readonly slot: ReturnType<typeof slotOf>;
+}
+
+/** @returns what is new */
+async function writeSlots(
+  trx: Transaction,
+  tenant: TenantId,
+  timezone: string | undefined,
+  keys: readonly StoredKey[],
+  nowMs: number,
+): Promise<readonly Written[]> {
+  const current = momentOf(timezone, nowMs).period;
+  const starts = slotsUntil(nowMs).filter(
+    (startMs) => startMs >= nowMs - WEEK_MS || momentOf(timezone, startMs).period === current,
+  );
+  const events = starts.map((startMs) => markerOf(startMs));
+  const fresh = await takeEvents(trx, tenant, events);
+  const clients = CLIENTS.filter((client) => client.tenant === tenant && keys.some((key) => key.name === client.key));
+  const written = starts
+    .filter((startMs) => fresh.has(markerOf(startMs).id))
+    .flatMap((startMs) => {
+      const moment = momentOf(timezone, startMs);
+      const day = dayIn(moment);
+      return clients.map((client) => ({
+        client,
+        startMs,
+        day,
+        period: moment.period,
+        slot: slotOf(client, startMs, moment.offset),
+      }));
+    });
+  await bookEvents(trx, tenant, usageOf(written, keys));
+  await writeDecisions(
+    trx,
+    written.filter(({ startMs }) => startMs >= nowMs - WEEK_MS),
+  );
+  return written;
+}
+
+/** Starts of the slots that are over, the oldest first. */
+function slotsUntil(nowMs: number): readonly number[] {
+  const end = Math.floor(nowMs / SLOT_MS) * SLOT_MS;
+  const length = MONTH_MS / SLOT_MS;
+  return Array.from({ length }, (_, i) => end - (length - i) * SLOT_MS);
+}
+
+/** Says that ten minutes were written. An event of no usage: the store lets it be taken once. */
+function markerOf(startMs: number): UsageEvent {
+  const time = new Date(startMs);
+  const none = { requests: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0, totalTokens: 0 };
+  return { id: `demo:${time.toISOString()}`, time, day: '', period: '', model: '', keyId: '', userId: '', ...none };
+}
+
+/** One entry for each day and client. */
+function usageOf(written: readonly Written[], keys: readonly StoredKey[]): readonly UsageEvent[] {
+  const days = Map.groupBy(
+    written.filter(({ slot }) => slot.allowed > 0),
+    ({ client, day }) => `${client.key} ${day}`,
+  );
+  return [...days.values()].flatMap((slots) => {
+    const [first] = slots;
+    const key = keys.find(({ name }) => name === first?.client.key);
+    if (first === undefined || key === undefined) return [];
+    const requests = slots.reduce((sum, { slot }) => sum + slot.allowed, 0);
+    const { model, prompt, completion } = first.client;
+    return {
+      ...markerOf(first.startMs),
+      day: first.day,
+      period: first.period,
+      model,
+      keyId: key.id,
+      userId: key.userId ?? '',
+      requests,
+      promptTokens: requests * prompt,
+      completionTokens: requests * completion,
+      totalTokens: requests * (prompt + completion),
+    };
+  });
+}
+
+/** @throws the error of a statement that failed, so that the transaction is rolled back */
+async function writeDecisions(trx: Transaction, written: readonly Written[]): Promise<void> {
+  const counts = written.flatMap(({ client, startMs, slot }): readonly DecisionCount[] => {
+    const common = { minuteMs: startMs, tenant: client.tenant, route: client.route };
+    const denied = slot.denied.map(({ code, count }) => ({ ...common, code, decisions: count }));
+    return slot.allowed === 0 ? denied : [{ ...common, code: 'allow', decisions: slot.allowed }, ...denied];
+  });
+  const failed: Error[] = [];
+  const writer = new DecisionCounts({
+    db: { query: ({ name = '', text, values = [] }) => runPrepared(trx, { name, text }, values) },
+    tally: { take: () => counts, putBack: () => undefined },
+    onError: (error) => failed.push(error),
+  });
+  await writer.stop();
+  const [error] = failed;
+  if (error !== undefined) throw error;
+}
+
+function* lastUses(
+  written: readonly Written[],
+  tenant: TenantId,
+  keys: readonly StoredKey[],
+): Generator<readonly [StoredKey['id'], number]> {
+  for (const key of keys.filter(({ tenantId }) => tenantId === tenant)) {
+    const last = written.findLast(({ client, slot }) => client.key === key.name && slot.allowed > 0);
+    if (last !== undefined) yield [key.id, last.startMs + SLOT_MS / 2];
+  }
+}
