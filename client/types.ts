@@ -205,7 +205,7 @@ export type Decisions = {
   readonly tenant_id: string;
   readonly interval: 'minute' | 'hour' | 'day';
   readonly total: DecisionTotals;
-  /** One row for each minute, hour or day with its code and route, or its outcome, the oldest first. */
+  /** One row for each minute, hour or day with its code and route, its code, or its outcome, the oldest first. */
   readonly data: readonly DecisionsOfMinute[];
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
@@ -218,7 +218,7 @@ export type DecisionsOfMinute = {
   readonly outcome: 'allow' | 'deny' | 'fault';
   /** `allow`, `public`, or the code of the error; null in groups by outcome. */
   readonly code: string | null;
-  /** A line of the route table; null if no route was matched or needed, and in groups by outcome. */
+  /** A line of the route table; null if no route was matched or needed, and in groups by code or outcome. */
   readonly route: string | null;
   readonly count: number;
 };
@@ -2175,7 +2175,7 @@ export interface Paths {
         /** Groups rows by UTC time; default: minute. */
         readonly interval?: 'minute' | 'hour' | 'day' | undefined;
         /** Default: by code and route. */
-        readonly group_by?: 'outcome' | undefined;
+        readonly group_by?: 'code' | 'outcome' | undefined;
       } | undefined;
       readonly answers: {
         /** The totals, and one page of what they are made of. */

@@ -62,7 +62,7 @@ describe('what was decided', () => {
     });
   });
 
-  test('is grouped by UTC minute, hour or day, and by outcome, so that a chart of a day or a week is one page', async () => {
+  test('is grouped by UTC minute, hour or day, and by code or outcome, so that a chart of a day or a week is one page', async () => {
     await count('acme', '22:30', 'allow', CHAT, 4);
     await count('acme', '22:59', 'public', '', 1);
     await count('acme', '22:59', 'no_route', '', 1);
@@ -89,6 +89,15 @@ describe('what was decided', () => {
       ['00:00', 'allow', null, null, expect.any(Number)],
       ['00:00', 'deny', null, null, 3],
       ['00:00', 'fault', null, null, 1],
+    ]);
+    expect(await table('interval=hour&group_by=code')).toEqual([
+      ['09:00', 'allow', 'allow', null, expect.any(Number)],
+      ['09:00', 'deny', 'denied_by_policy', null, 2],
+      ['09:00', 'fault', 'unavailable', null, 1],
+      ['10:00', 'allow', 'allow', null, 1000],
+      ['22:00', 'allow', 'allow', null, 4],
+      ['22:00', 'deny', 'no_route', null, 1],
+      ['22:00', 'allow', 'public', null, 1],
     ]);
     const paged: unknown[] = [];
     for (let cursor = ''; ; ) {

@@ -24,7 +24,7 @@ export interface DecisionsQuery extends ListQuery {
   /** Default: minute. */
   readonly interval?: Interval;
   /** Default: code and route. */
-  readonly group_by?: 'outcome';
+  readonly group_by?: Exclude<Grouping['by'], 'code_and_route'>;
 }
 
 export interface DecisionsOfMinute {
@@ -33,7 +33,7 @@ export interface DecisionsOfMinute {
   readonly outcome: OutcomeKind;
   /** null in groups by outcome. */
   readonly code: string | null;
-  /** Method and path of the route table; null if no route was matched or needed, and in groups by outcome. */
+  /** Method and path of the route table; null if no route was matched or needed, and in groups by code or outcome. */
   readonly route: string | null;
   readonly count: number;
 }

@@ -21,7 +21,7 @@ const filters = Type.Object(
       Type.Unsafe<Interval>({ type: 'string', enum: [...INTERVALS], description: 'Groups rows by UTC time; default: minute.' }),
     ),
     group_by: Type.Optional(
-      Type.Unsafe<'outcome'>({ type: 'string', enum: ['outcome'], description: 'Default: by code and route.' }),
+      Type.Unsafe<'code' | 'outcome'>({ type: 'string', enum: ['code', 'outcome'], description: 'Default: by code and route.' }),
     ),
   },
   closed,
@@ -62,14 +62,16 @@ const Decisions = component(
           ),
           route: nullable(
             Type.String({
-              description: 'A line of the route table; null if no route was matched or needed, and in groups by outcome.',
+              description: 'A line of the route table; null if no route was matched or needed, and in groups by code or outcome.',
               examples: ['POST /v1/chat/completions'],
             }),
           ),
           count,
         }),
       ),
-      { description: 'One row for each minute, hour or day with its code and route, or its outcome, the oldest first.' },
+      {
+        description: 'One row for each minute, hour or day with its code and route, its code, or its outcome, the oldest first.',
+      },
     ),
     has_more: Type.Boolean(),
     next_cursor: nullable(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),

@@ -15,8 +15,8 @@ export type Interval = (typeof INTERVALS)[number];
 
 export interface Grouping {
   readonly interval: Interval;
-  /** `outcome` groups codes and routes by their outcome. */
-  readonly by: 'code_and_route' | 'outcome';
+  /** `code` adds up the routes, `outcome` the codes of each outcome too. */
+  readonly by: 'code_and_route' | 'code' | 'outcome';
 }
 
 export interface DecisionSum {
@@ -27,7 +27,7 @@ export interface DecisionSum {
 export interface DecisionRow extends DecisionSum {
   /** The start of the minute, hour or day. */
   readonly minute: Date;
-  /** Empty if no route matched, and in groups by outcome, whose code is one of the outcome's. */
+  /** Empty if no route matched, and in groups by code or outcome. The code of an outcome's group is one of its codes. */
   readonly route: string;
 }
 
@@ -46,6 +46,11 @@ export const MINUTES_KEPT_DAYS = 3;
 const WHAT = `code || ' ' || route`;
 /** One code for each outcome: `outcomeKind` reads the outcome from it. */
 const CODE_OF_OUTCOME = `case when code in ('allow', 'public') then 'allow' when code = 'unavailable' then code else 'deny' end`;
+const COLUMNS: Readonly<Record<Grouping['by'], string>> = {
+  code_and_route: 'code, route',
+  code: `code, '' as route`,
+  outcome: `${CODE_OF_OUTCOME} as code, '' as route`,
+};
 const COUNT = 'cast(sum(decisions) as bigint) as count';
 const inSpan = (scope: TenantScope): string => `minute >= :from and minute < :to and ${scopeCondition(scope, 'tenant_id')}`;
 
@@ -60,7 +65,7 @@ export async function listDecisions(
   const { after, take } = page;
   const following = after === undefined ? '' : `where (minute, ${WHAT}) > (:minute, :what)`;
   const start = interval === 'minute' ? 'minute' : `date_trunc('${interval}', minute, 'UTC')`;
-  const what = by === 'outcome' ? `${CODE_OF_OUTCOME} as code, '' as route` : 'code, route';
+  const what = COLUMNS[by];
   // Rows before the position's interval are of earlier groups.
   const begun = after === undefined ? '' : 'and decision_counts.minute >= :minute';
   const { rows } = await q.raw<{ rows: DecisionRow[] }>(
