@@ -19,6 +19,7 @@ import { meQuery } from './api/session.ts';
 import { auditSearch } from './screens/audit/search.ts';
 import { explainSearch } from './screens/explain/search.ts';
 import { keysSearch } from './screens/keys/search.ts';
+import { overviewSearch } from './screens/overview/search.ts';
 import { policiesSearch } from './screens/policies/search.ts';
 import { newPolicySearch } from './screens/policy/search.ts';
 import { newRoleSearch } from './screens/role/search.ts';
@@ -71,12 +72,11 @@ async function isKnown(): Promise<boolean> {
   }
 }
 
-const home = createRoute({
+const overview = createRoute({
   getParentRoute: () => inside,
   path: '/',
-  beforeLoad: () => {
-    throw redirect({ to: '/keys' });
-  },
+  validateSearch: overviewSearch,
+  component: lazyRouteComponent(() => import('./screens/overview/overview.tsx'), 'Overview'),
 });
 
 const keys = createRoute({
@@ -181,7 +181,7 @@ const account = createRoute({
 });
 
 const screens = [
-  home,
+  overview,
   keys,
   users,
   user,

@@ -76,7 +76,7 @@ export const CLIENTS: readonly Client[] = [
     completion: 220,
     denials: [
       { code: 'resource_not_permitted', share: 0.03 },
-      { code: 'denied_by_policy', share: 0.5, isOutOfHours: true },
+      { code: 'denied_by_policy', share: 0.2, isOutOfHours: true },
     ],
   },
   {
@@ -89,7 +89,7 @@ export const CLIENTS: readonly Client[] = [
     prompt: 380,
     completion: 180,
     denials: [
-      { code: 'denied_by_policy', share: 0.42, isOutOfHours: true },
+      { code: 'denied_by_policy', share: 0.06, isOutOfHours: true },
       { code: 'insufficient_permission', share: 0.015 },
     ],
   },

@@ -13,7 +13,7 @@ describe('the door', () => {
   it('lets in who has the right password, and keeps them in after a reload', async () => {
     const { page, problems } = await stand.signIn();
     await page.reload();
-    await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toBe('API keys');
+    await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toBe('Overview');
     expect(problems).toEqual([]);
   });
 
@@ -42,7 +42,7 @@ describe('the door', () => {
       const tab = await stand.open();
       await tab.page.goto(`/console/sign-in?next=${encodeURIComponent(next)}`);
       await enter(tab, ADMIN);
-      await expect.poll(() => tab.page.url()).toBe(`${stand.edge.url}/console/keys`);
+      await expect.poll(() => tab.page.url()).toBe(`${stand.edge.url}/console/`);
     },
   );
 

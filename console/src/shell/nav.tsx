@@ -15,6 +15,7 @@ interface Way {
 }
 
 const GROUPS: readonly (readonly Way[])[] = [
+  [{ screen: 'overview', to: '/', icon: 'overview' }],
   [{ screen: 'keys', to: '/keys', icon: 'key' }],
   [
     { screen: 'users', to: '/users', icon: 'user' },

@@ -12,6 +12,7 @@ export const shell = {
   theme: 'Theme',
   themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
   screens: {
+    overview: 'Overview',
     keys: 'API keys',
     users: 'Users',
     roles: 'Roles',
@@ -25,6 +26,6 @@ export const shell = {
   },
   notFound: 'There is no such page',
   notFoundSays: 'The address names nothing that the console has.',
-  toHome: 'Go to the API keys',
+  toHome: 'Go to the overview',
   broken: 'This page failed to load',
 } as const;

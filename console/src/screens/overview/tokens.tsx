@@ -1,0 +1,69 @@
+/** Tokens of the month beside the quota, and when it begins anew. */
+
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useTenant } from '../../api/session.ts';
+import { overview as text } from '../../text/en/overview.ts';
+import { Bar } from '../../ui/bar.tsx';
+import { compact } from '../../ui/number.ts';
+import { SectionHead } from '../../ui/page.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { distance, useNow } from '../../ui/time.tsx';
+import styles from './overview.module.css';
+import { paceEnds } from './pace.ts';
+import { Section } from './section.tsx';
+
+const month = new Intl.DateTimeFormat('en', { month: 'long' });
+const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+const moment = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
+
+export function Tokens() {
+  const now = useNow();
+  return (
+    <Section
+      needs="usage:read"
+      head={<SectionHead title={text.tokens(month.format(now))} link={<Link to="/usage">{text.toUsage}</Link>} />}
+    >
+      <Used />
+    </Section>
+  );
+}
+
+function Used() {
+  const { id, client } = useTenant();
+  const now = useNow();
+  const limits = useQuery({ queryKey: [id, 'limits'], queryFn: ({ signal }) => client.tenants.limits(id, { signal }) });
+  if (limits.isError) return <Problem error={limits.error} onRetry={() => void limits.refetch()} />;
+  if (limits.data === undefined) return <div className={styles.wait} aria-busy="true" />;
+  const { limit, used, remaining, reserved, resets_at: resetsAt } = limits.data.monthly_tokens;
+  const ends = paceEnds({ limit, used, resetsAt }, now);
+  return (
+    <>
+      <p className={styles.big}>
+        {compact(used ?? 0)} <small>{limit === null ? text.noQuota : text.of(compact(limit))}</small>
+      </p>
+      {limit === null ? null : <Bar used={used ?? 0} limit={limit} reserved={reserved} />}
+      <p className={styles.soft}>
+        {remaining === null ? null : remaining <= 0 ? (
+          <b className={styles.deny}>{text.usedUp} </b>
+        ) : (
+          `${text.left(compact(remaining))}${reserved > 0 ? `, ${text.reserved(compact(reserved))}` : ''}. `
+        )}
+        {ends === undefined ? null : (
+          <>
+            {text.pace} <b>{day.format(ends)}</b>.{' '}
+          </>
+        )}
+        {resetsAt === null || limit === null ? null : (
+          <>
+            {text.resets}{' '}
+            <time dateTime={resetsAt} title={`${resetsAt.replace('T', ' ').slice(0, 16)} UTC`}>
+              <b className={styles.nowrap}>{moment.format(new Date(resetsAt))}</b>
+            </time>
+            , {distance(Date.parse(resetsAt) - now)}.
+          </>
+        )}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,70 @@
+/** What the overview derives from the answers of the API. */
+
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { DecisionsOfMinute } from '../../client/types.ts';
+import { decidedOf, SHOWN_REASONS, STEPS } from '../../console/src/screens/overview/decided.ts';
+import { paceEnds } from '../../console/src/screens/overview/pace.ts';
+
+const FROM = Date.UTC(2026, 10, 20);
+const DAY = 86_400_000;
+const CODES = [
+  'allow',
+  'public',
+  'denied_by_policy',
+  'no_route',
+  'rate_limit_exceeded',
+  'malformed_body',
+  'unavailable',
+] as const;
+
+const row = fc
+  .record({ at: fc.integer({ min: -2, max: 26 }), code: fc.constantFrom(...CODES), count: fc.integer({ min: 1, max: 500 }) })
+  .map(({ at, code, count }): DecisionsOfMinute => {
+    const outcome = code === 'allow' || code === 'public' ? 'allow' : code === 'unavailable' ? 'fault' : 'deny';
+    return { minute: new Date(FROM + at * STEPS['24h'].ms).toISOString(), outcome, code, route: null, count };
+  });
+
+describe('the decisions of a day', () => {
+  it('add up over bars, reasons and outcomes alike, and leave out what is of another time', () => {
+    fc.assert(
+      fc.property(fc.array(row, { maxLength: 120 }), (rows) => {
+        const decided = decidedOf(rows, '24h', FROM);
+        const inside = rows.filter(({ minute }) => Date.parse(minute) >= FROM && Date.parse(minute) < FROM + DAY);
+        const total = (outcome: (kind: string) => boolean): number =>
+          inside.filter((one) => outcome(one.outcome)).reduce((sum, { count }) => sum + count, 0);
+        expect(decided.allowed).toBe(total((kind) => kind === 'allow'));
+        expect(decided.denied).toBe(total((kind) => kind !== 'allow'));
+        expect(decided.reasons.reduce((sum, { count }) => sum + count, 0)).toBe(decided.denied);
+        expect(decided.reasons.map(({ count }) => count)).toEqual(
+          decided.reasons.map(({ count }) => count).toSorted((a, b) => b - a),
+        );
+        expect(decided.bars).toHaveLength(24);
+        for (const bar of decided.bars) {
+          expect(bar.byReason).toHaveLength(SHOWN_REASONS + 1);
+          expect(bar.byReason.reduce((sum, n) => sum + n, 0)).toBe(bar.denied);
+        }
+      }),
+    );
+  });
+});
+
+describe('the pace of a month', () => {
+  const resetsAt = '2026-11-30T23:00:00.000Z';
+  const at = (day: number) => Date.UTC(2026, 9, 31, 23) + day * DAY;
+
+  it('tells when the quota ends if the rest of the month is as its beginning', () => {
+    expect(paceEnds({ limit: 300, used: 100, resetsAt }, at(5))).toBe(at(15));
+  });
+
+  it.each([
+    ['the quota lasts to the end', { limit: 300, used: 40, resetsAt }, at(5)],
+    ['the month has just begun', { limit: 300, used: 200, resetsAt }, at(1)],
+    ['nothing was used', { limit: 300, used: 0, resetsAt }, at(5)],
+    ['everything is used', { limit: 300, used: 301, resetsAt }, at(5)],
+    ['there is no quota', { limit: null, used: 100, resetsAt }, at(5)],
+    ['it never resets', { limit: 300, used: 100, resetsAt: null }, at(5)],
+  ])('is silent if %s', (_, month, nowMs) => {
+    expect(paceEnds(month, nowMs)).toBeUndefined();
+  });
+});
