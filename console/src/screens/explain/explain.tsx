@@ -17,6 +17,7 @@ import { Answer } from './answer.tsx';
 import { AskForm } from './ask.tsx';
 import styles from './explain.module.css';
 import { draftOf, requestOf, searchOf } from './question.ts';
+import { Recorded, RequestId } from './recorded.tsx';
 import type { ExplainSearch } from './search.ts';
 
 export function Explain() {
@@ -35,7 +36,8 @@ export function Explain() {
     () => setDraft(draftOf({ ...JSON.parse(asked), ...ownSearch(isSelfOnly ? me.type : undefined, me.id) })),
     [asked, isSelfOnly, me],
   );
-  const request = requestOf(search);
+  const recorded = search.request_id;
+  const request = recorded === undefined ? requestOf(search) : undefined;
   const answer = useQuery({
     queryKey: [tenant.id, 'explain', request],
     queryFn: ({ signal }) => (request === undefined ? null : tenant.client.explain(request, { signal })),
@@ -59,17 +61,29 @@ export function Explain() {
     />
   );
   return (
-    <Page title={text.title} says={text.says} actions={request === undefined ? undefined : <CopyLink />}>
+    <Page
+      title={text.title}
+      says={text.says}
+      actions={request === undefined && recorded === undefined ? undefined : <CopyLink />}
+    >
       <TwoColumns
         side={
           <>
             {isFolded ? <Summary search={search} onChange={() => setUnfolded(true)} /> : null}
-            <div className={classes(isFolded && styles.folded)}>{form}</div>
+            <div className={classes(isFolded && styles.folded)}>
+              {form}
+              <RequestId
+                key={recorded}
+                value={recorded ?? ''}
+                onOpen={(requestId) => void navigate({ search: ({ tenant: kept }) => ({ tenant: kept, request_id: requestId }) })}
+              />
+            </div>
           </>
         }
       >
         {answer.isError ? <Problem error={answer.error} onRetry={() => void answer.refetch()} /> : null}
-        {request === undefined ? <Before /> : null}
+        {recorded === undefined ? null : <Recorded requestId={recorded} />}
+        {request === undefined && recorded === undefined ? <Before /> : null}
         {request !== undefined && answer.isPending ? <Skeleton width={3} /> : null}
         {answer.data === undefined || answer.data === null || answer.isError ? null : (
           <Answer explanation={answer.data} search={search} />
