@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ApiKey } from '../../../client/index.ts';
 import { shortened } from '../ui/mark.tsx';
-import { useTenant } from './session.ts';
+import { useMe, useTenant } from './session.ts';
 
 const FRESH_MS = 300_000;
 
@@ -12,13 +12,17 @@ export type PrincipalType = 'user' | 'api_key';
 
 export function useName(type: PrincipalType, id: string): string | undefined {
   const { id: tenant, client } = useTenant();
+  const me = useMe();
   const { data } = useQuery({
     queryKey: [tenant, 'name', id],
     queryFn: async ({ signal }) =>
       type === 'user' ? (await client.users.get(id, { signal })).name : nameOf(await client.apiKeys.get(id, { signal })),
     staleTime: FRESH_MS,
     retry: false,
+    // A platform administrator that acts in another tenant is not found there.
+    enabled: id !== me.id,
   });
+  if (id === me.id) return me.name;
   return data === '' ? undefined : data;
 }
 
