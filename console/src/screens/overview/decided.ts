@@ -1,6 +1,6 @@
 /** Decisions of a span as the chart and the table show them. */
 
-import type { DecisionsOfMinute } from '../../../../client/types.ts';
+import type { DecisionsOfMinute } from '../../../../client/index.ts';
 import type { Span } from './search.ts';
 
 const HOUR_MS = 3_600_000;
