@@ -11,6 +11,7 @@ export class RecentSubjects {
   #current = new Set<RateSubject>();
   #previous = new Set<RateSubject>();
   #begunMs = Number.NEGATIVE_INFINITY;
+  #generation = 0;
   #walk: Iterator<RateSubject, void> | undefined;
   #walkedFor = Number.NaN;
 
@@ -19,9 +20,10 @@ export class RecentSubjects {
       this.#previous = nowMs - this.#begunMs >= 2 * GENERATION_MS ? new Set() : this.#current;
       this.#current = new Set();
       this.#begunMs = nowMs;
+      this.#generation += 1;
     }
-    if (subject.notedMs === this.#begunMs) return;
-    subject.notedMs = this.#begunMs;
+    if (subject.generation === this.#generation) return;
+    subject.generation = this.#generation;
     this.#current.add(subject);
   }
 

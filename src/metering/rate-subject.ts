@@ -13,10 +13,12 @@ export class RateSubject {
   limit = 0;
   /** Since it was last looked at for being forgotten. */
   used = true;
-  /** When the generation of recent subjects began that it is in; see `RecentSubjects`. */
-  notedMs = Number.NaN;
+  /** The generation of recent subjects that it is in; see `RecentSubjects`. */
+  generation = 0;
   readonly #onStranded: (requests: number) => void;
   #windows: RateWindow[] = [];
+  /** The one that was asked for last: of thousands of subjects, each object that a check touches is a wait for memory. */
+  #last: RateWindow | undefined;
 
   /** @param onStranded called with the requests that were left of a window that is over */
   constructor(name: string, nowMs: number, onStranded: (requests: number) => void) {
@@ -30,7 +32,12 @@ export class RateSubject {
   }
 
   window(number: number): RateWindow {
-    for (const window of this.#windows) if (window.number === number) return window;
+    if (this.#last?.number === number) return this.#last;
+    this.#last = this.#windows.find((window) => window.number === number) ?? this.#add(number);
+    return this.#last;
+  }
+
+  #add(number: number): RateWindow {
     const made = newRateWindow(number);
     const windows = [...this.#windows, made].sort((a, b) => a.number - b.number);
     // The store's clock may have been set back, so the windows farthest from this one go, not the earliest.
@@ -46,6 +53,7 @@ export class RateSubject {
   dropWindows(): void {
     for (const window of this.#windows) this.#drop(window);
     this.#windows = [];
+    this.#last = undefined;
   }
 
   #drop(window: RateWindow | undefined): void {
