@@ -173,7 +173,7 @@ describe('the list of keys', () => {
     }
     const { page, problems } = await stand.signIn({ path: '/console/keys?tenant=several' });
     for (const name of ['first', 'second']) {
-      await page.getByRole('row', { name }).getByRole('checkbox').press('Space');
+      await page.getByRole('row', { name }).locator('label').click();
     }
     await page.getByText('2 keys selected').waitFor();
     await page.getByRole('button', { name: 'Revoke 2 keys' }).click();
