@@ -3,6 +3,8 @@ import { ADMIN, call, done, login, type MadeUser, makeUser, type Person, tryLogi
 import { accessibilityFaults, DESKTOP, PHONE, type Tab } from './support/browser.ts';
 import { type ConsoleStand, enter, startConsole } from './support/stand.ts';
 
+/** As many as lock an account; the address may fail more often. */
+const FAILURES = 10;
 const PASSWORD = 'a sentence that is easy to remember';
 
 let stand: ConsoleStand;
@@ -218,6 +220,44 @@ describe('one user', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     const { body } = await manage('GET', `/v1/iam/users/${user.id}`);
     expect([body['name'], body['department']]).toEqual(['Theirs', 'Ours']);
+    expect(tab.problems).toEqual([]);
+  });
+
+  it('is found among the locked after failed logins, unlocked in place, and signs in at once', async () => {
+    const user = await named('Locked Out');
+    for (let i = 0; i < FAILURES; i++) await tryLogin(http, { email: user.email, password: 'a wrong password of somebody' });
+    expect((await tryLogin(http, user)).status).toBe(429);
+    const { page, problems } = await stand.signIn({ path: '/console/users' });
+    await page.getByRole('radio', { name: 'Locked' }).click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('status')).toBe('locked');
+    await page.getByRole('row', { name: 'Locked Out' }).click();
+    await page.getByText('Too many logins with a wrong password.').waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Unlock' }).click();
+    await page.getByText('Too many logins with a wrong password.').waitFor({ state: 'detached' });
+    expect((await tryLogin(http, user)).status).toBe(200);
+    await page.reload();
+    await expect.poll(() => page.locator('dt', { hasText: 'Last login' }).locator('+ dd').textContent()).toBe('just now');
+    expect(problems).toEqual([]);
+  });
+
+  it('keeps metadata that is added, changed and removed row by row, and says which name is written twice', async () => {
+    const user = await named('Described');
+    await manage('PUT', `/v1/iam/users/${user.id}`, { metadata: { cost_center: '4711', team: 'blue' } });
+    const tab = await stand.signIn();
+    const { page } = tab;
+    await edit(tab, user.id);
+    await page.getByRole('button', { name: 'Remove team' }).click();
+    await page.getByRole('textbox', { name: 'Value 1' }).fill('4712');
+    await page.getByRole('button', { name: 'Add metadata' }).click();
+    await page.getByRole('textbox', { name: 'Name 2' }).fill('cost_center');
+    await page.getByText('This name is above already.').waitFor();
+    await page.getByRole('textbox', { name: 'Name 2' }).fill('floor');
+    await page.getByRole('textbox', { name: 'Value 2' }).fill('3');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect((await manage('GET', `/v1/iam/users/${user.id}`)).body['metadata']).toEqual({ cost_center: '4712', floor: '3' });
+    await expect.poll(() => page.locator('dt', { hasText: 'floor' }).locator('+ dd').textContent()).toBe('3');
     expect(tab.problems).toEqual([]);
   });
 

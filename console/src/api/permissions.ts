@@ -26,10 +26,10 @@ export function coversAny(patterns: readonly string[], permission: string): bool
   return patterns.some((pattern) => covers(pattern, permission));
 }
 
-/** The known permissions that the patterns cover, and those that they name and nobody knows. */
-export function covered(patterns: readonly string[]): readonly string[] {
-  const known = text.known.filter((permission) => coversAny(patterns, permission));
-  return [...known, ...patterns.filter((pattern) => !hasWildcard(pattern) && !text.known.includes(pattern))];
+/** Those of the known permissions that the patterns cover, and those that they name and nobody knows. */
+export function covered(patterns: readonly string[], known: readonly string[]): readonly string[] {
+  const found = known.filter((permission) => coversAny(patterns, permission));
+  return [...found, ...patterns.filter((pattern) => !hasWildcard(pattern) && !known.includes(pattern))];
 }
 
 export interface Granted<R> {
@@ -53,9 +53,13 @@ export function effective<R extends RoleLike>(
   roles: readonly R[],
   detailOf: (role: R, permission: string) => string,
   isPlatformAdmin: boolean,
+  known: readonly string[],
 ): { readonly granted: readonly Granted<R>[]; readonly missing: readonly string[] } {
   const works = (permission: string): boolean => isPlatformAdmin || permission !== ADMIN_TENANTS;
-  const given = covered(roles.flatMap((role) => role.permissions)).filter(works);
+  const given = covered(
+    roles.flatMap((role) => role.permissions),
+    known,
+  ).filter(works);
   const groups = new Map<string, { permissions: string[]; givers: readonly R[] }>();
   for (const permission of given) {
     const givers = roles.filter((role) => coversAny(role.permissions, permission));
@@ -65,7 +69,7 @@ export function effective<R extends RoleLike>(
     else group.permissions.push(permission);
   }
   const has = new Set(given);
-  return { granted: [...groups.values()], missing: text.known.filter((permission) => !has.has(permission)) };
+  return { granted: [...groups.values()], missing: known.filter((permission) => !has.has(permission)) };
 }
 
 /** The constraints that narrow something, one phrase for each kind. */

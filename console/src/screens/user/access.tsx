@@ -3,9 +3,9 @@
 import { useQueries } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { Policy, Role, User } from '../../../../client/index.ts';
+import { useCatalog } from '../../api/catalog.ts';
 import { constraintPhrases, coversAny, effective } from '../../api/permissions.ts';
 import { useTenant } from '../../api/session.ts';
-import { permissions as words } from '../../text/en/permissions.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Empty, Note, Skeleton } from '../../ui/mark.tsx';
 import { SectionHead } from '../../ui/page.tsx';
@@ -25,6 +25,7 @@ const POLICIES = 50;
 
 export function Access({ user }: { readonly user: User }) {
   const { id: tenant, client } = useTenant();
+  const catalog = useCatalog();
   const names = [...new Set([...user.roles, ...user.directory_roles])];
   const found = useQueries({
     queries: names.map((name) => ({
@@ -55,6 +56,7 @@ export function Access({ user }: { readonly user: User }) {
         .map(({ name }) => name)
         .join(' '),
     names.includes(ADMIN),
+    catalog.known,
   );
   const n = granted.reduce((sum, { permissions }) => sum + permissions.length, 0);
   return (
@@ -90,7 +92,7 @@ export function Access({ user }: { readonly user: User }) {
                 <tr key={permissions[0]}>
                   <td>
                     {permissions.map((permission) => (
-                      <code key={permission} title={words.meaning(permission)}>
+                      <code key={permission} title={catalog.meaning(permission)}>
                         {permission}
                       </code>
                     ))}

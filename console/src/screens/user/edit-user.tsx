@@ -6,12 +6,14 @@ import { ProblemError } from '../../../../client/index.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
 import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
+import { metadata as metadataText } from '../../text/en/metadata.ts';
 import { permissions as words } from '../../text/en/permissions.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Button } from '../../ui/button.tsx';
 import { Conflict } from '../../ui/conflict.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
+import { PairsField } from '../../ui/pairs-field.tsx';
 import { fieldError } from '../../ui/problem.tsx';
 import { Refused } from '../users/refused.tsx';
 import { RolePicker } from '../users/role-picker.tsx';
@@ -19,18 +21,19 @@ import { readUser, userChanged } from './queries.ts';
 import styles from './user.module.css';
 
 const FORM = 'edit-user';
-const FIELDS = ['/email', '/name', '/department', '/roles'] as const;
+const FIELDS = ['/email', '/name', '/department', '/roles', '/metadata'] as const;
 
 interface Fields {
   readonly email: string;
   readonly name: string;
   readonly department: string;
   readonly roles: readonly string[];
+  readonly metadata: Readonly<Record<string, string>>;
 }
 
 /** Roles in one order, so that taking one away and giving it again is no change. */
-function fieldsOf({ email, name, department, roles }: User): Fields {
-  return { email: email ?? '', name, department: department ?? '', roles: roles.toSorted() };
+function fieldsOf({ email, name, department, roles, metadata }: User): Fields {
+  return { email: email ?? '', name, department: department ?? '', roles: roles.toSorted(), metadata };
 }
 
 export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; readonly onClose: () => void }) {
@@ -125,6 +128,16 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
           onChange={(roles) => set({ roles: roles.toSorted() })}
           error={errorOf('/roles')}
           below={directory.length === 0 ? undefined : text.directoryRolesSay(words.list(directory))}
+        />
+        <PairsField
+          key={edit.base.updated_at}
+          {...metadataText}
+          pairs={draft.metadata}
+          onChange={(metadata) => set({ metadata })}
+          error={errorOf('/metadata')}
+          maxPairs={16}
+          maxName={64}
+          maxValue={512}
         />
       </form>
     </Drawer>

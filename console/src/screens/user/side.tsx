@@ -10,7 +10,7 @@ import { Facts } from '../../ui/facts.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { Id, Small, Tag } from '../../ui/mark.tsx';
 import { SectionHead } from '../../ui/page.tsx';
-import { Moment } from '../../ui/time.tsx';
+import { Ago, Moment } from '../../ui/time.tsx';
 import { UserState } from '../users/state.tsx';
 import styles from './side.module.css';
 
@@ -43,9 +43,11 @@ export function Side({ user, onEdit }: { readonly user: User; readonly onEdit: (
             { name: text.source, value: text.sources[user.source] },
             { name: text.department, value: user.department },
             { name: text.tenant, value: user.tenant_id },
+            { name: text.lastLogin, value: <Ago time={user.last_login_at} /> },
             { name: text.created, value: <Moment time={user.created_at} /> },
             { name: text.changed, value: <Moment time={user.updated_at} /> },
             { name: text.id, value: <Id value={user.id} /> },
+            ...Object.entries(user.metadata).map(([name, value]) => ({ name, value })),
           ]}
         />
         {user.source === 'ldap' ? <Small>{text.keptSays}</Small> : null}

@@ -16,6 +16,7 @@ import { Actions } from './actions.tsx';
 import { Activity } from './activity.tsx';
 import { EditUser } from './edit-user.tsx';
 import { Keys } from './keys.tsx';
+import { Locked } from './locked.tsx';
 import { useUser } from './queries.ts';
 import { USER_TABS, type UserSearch } from './search.ts';
 import { Sessions } from './sessions.tsx';
@@ -80,6 +81,7 @@ export function User() {
 function Notes({ user }: { readonly user: UserResource }) {
   return (
     <div className={styles.notes}>
+      {user.locked_until === null ? null : <Locked user={user} until={user.locked_until} />}
       {isSuspended(user) ? (
         <Note tone="deny">
           <b>{text.directoryStates[user.directory_status ?? 'active']}.</b> {text.suspendedSays}

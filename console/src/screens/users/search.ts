@@ -1,6 +1,7 @@
 import { type Given, oneOf, text } from '../../shell/search.ts';
 
-export const USERS_STATUSES = ['active', 'deactivated'] as const;
+/** What the list can be narrowed to; all but `locked` are statuses of users. */
+export const USERS_STATUSES = ['active', 'locked', 'deactivated'] as const;
 
 export interface UsersSearch {
   readonly q?: string;

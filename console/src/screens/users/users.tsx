@@ -32,7 +32,7 @@ export function Users() {
   useEffect(() => {
     void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
   }, [q, navigate]);
-  const query = { q: search.q, status: search.status, role: search.role };
+  const query = { q: search.q, role: search.role, ...narrowed(search) };
   const list = useList<'/v1/iam/users'>([tenant.id, 'users', query], (cursor, signal) =>
     tenant.client.request('GET', '/v1/iam/users', { query: { ...query, limit: PAGE, cursor }, signal }),
   );
@@ -72,10 +72,24 @@ export function Users() {
           { id: 'roles', title: text.roles, cell: (user) => <RoleTags user={user} /> },
           { id: 'department', title: text.department, rank: 'second', cell: (user) => user.department },
           { id: 'source', title: text.source, rank: 'second', cell: (user) => text.sources[user.source] },
-          { id: 'created', title: text.created, rank: 'second', cell: (user) => <Ago time={user.created_at} /> },
+          { id: 'login', title: text.lastLogin, rank: 'second', cell: (user) => <Ago time={user.last_login_at} /> },
         ]}
       />
       {search.open === 'new' ? <CreateUser onClose={() => show({})} /> : null}
     </Page>
   );
+}
+
+function narrowed({ status }: UsersSearch): { readonly locked?: true; readonly status?: 'active' | 'deactivated' } {
+  switch (status) {
+    case undefined:
+      return {};
+    case 'locked':
+      return { locked: true };
+    case 'active':
+    case 'deactivated':
+      return { status };
+    default:
+      return status satisfies never;
+  }
 }

@@ -17,6 +17,7 @@ export const common = {
   all: 'All',
   search: 'Search',
   searchIn: (what: string) => `Search: ${what}`,
+  remove: 'Remove',
   removeOf: (what: string) => `Remove ${what}`,
   saved: 'Saved.',
   faster: 'Somebody else saved a change after you opened this. Nothing of yours was written.',

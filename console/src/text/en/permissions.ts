@@ -39,7 +39,7 @@ const RESOURCES: Readonly<Record<string, string>> = {
 
 export const permissions = {
   /** The permissions that the built-in routes and the API need. */
-  known: Object.keys(MEANINGS),
+  builtIn: Object.keys(MEANINGS),
   meaning: (pattern: string): string => {
     const [resource = '', action] = pattern.split(':');
     if (pattern === '*' || pattern === '*:*') return 'do everything';
@@ -51,7 +51,7 @@ export const permissions = {
   covers: (n: number) => (n === 0 ? 'Covers no known action.' : n === 1 ? 'Covers 1 action:' : `Covers ${n} actions:`),
   within: (pattern: string) => `in ${pattern}`,
   notAPattern: 'Write *, or resource:action in lower case. Either part may be *, and * replaces the whole part.',
-  own: 'a permission of your own routes',
+  ownRoute: (route: string, others: number) => (others < 1 ? `call ${route}` : `call ${route} and ${others} more`),
   any: { models: 'any model', collections: 'any collection', agents: 'any agent' },
   noneOf: { models: 'no model', collections: 'no collection', agents: 'no agent' },
   only: (kind: 'models' | 'collections' | 'agents', names: string) => `only ${kind} ${names}`,

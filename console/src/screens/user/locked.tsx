@@ -1,0 +1,37 @@
+/** Says that failed logins lock the account, and opens it again. */
+
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { User } from '../../../../client/index.ts';
+import { useDenied, useTenant } from '../../api/session.ts';
+import { users as text } from '../../text/en/users.ts';
+import { Button } from '../../ui/button.tsx';
+import { Note, Small } from '../../ui/mark.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { Moment } from '../../ui/time.tsx';
+import { userChanged } from './queries.ts';
+
+export function Locked({ user, until }: { readonly user: User; readonly until: string }) {
+  const { id: tenant, client } = useTenant();
+  const queries = useQueryClient();
+  const denied = useDenied('admin:users');
+  const unlock = useMutation({
+    mutationFn: () => client.users.unlock(user.id),
+    onSuccess: () => userChanged(queries, tenant, user.id),
+  });
+  return (
+    <>
+      <Note
+        tone="care"
+        icon="lock"
+        action={
+          <Button small disabledReason={denied} isPending={unlock.isPending} onPress={() => unlock.mutate()}>
+            {text.unlock}
+          </Button>
+        }
+      >
+        {text.lockedSays} <Moment time={until} />.<Small>{text.lockedKeys}</Small>
+      </Note>
+      {unlock.isError ? <Problem error={unlock.error} /> : null}
+    </>
+  );
+}
