@@ -9,7 +9,8 @@ import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { keys as text } from '../../text/en/keys.ts';
 import { Button } from '../../ui/button.tsx';
 import { Facts } from '../../ui/facts.tsx';
-import { Id, Note, Skeleton, Tags } from '../../ui/mark.tsx';
+import { Id, Skeleton, Tags } from '../../ui/mark.tsx';
+import { Notices } from '../../ui/notices.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Ago, Moment, Until } from '../../ui/time.tsx';
@@ -72,11 +73,7 @@ function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
   const { id, notices, user_id: owner } = apiKey;
   return (
     <>
-      {notices?.map(({ path, message }) => (
-        <Note key={`${path} ${message}`} tone="care">
-          {message}
-        </Note>
-      ))}
+      <Notices notices={notices} />
       <p>{summaryOf(apiKey.scopes, apiKey.resource_constraints)}</p>
       <Facts
         facts={[

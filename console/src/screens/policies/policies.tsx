@@ -10,6 +10,7 @@ import { Button } from '../../ui/button.tsx';
 import { SearchField, Segments } from '../../ui/field.tsx';
 import { ListTable } from '../../ui/list.tsx';
 import { Empty, State, Tags } from '../../ui/mark.tsx';
+import { NoticeMark } from '../../ui/notices.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { useLate } from '../../ui/use-late.ts';
@@ -65,7 +66,10 @@ export function Policies() {
             title: text.name,
             cell: (policy) => (
               <>
-                <span className={styles.name}>{policy.name}</span>
+                <span className={styles.name}>
+                  {policy.name}
+                  <NoticeMark notices={policy.notices} />
+                </span>
                 <span className={styles.says}>
                   {policy.description === '' ? summaryText(fieldsOf(policy), zone) : policy.description}
                 </span>

@@ -15,6 +15,7 @@ import { Conflict } from '../../ui/conflict.tsx';
 import { Courses } from '../../ui/courses.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { Note, Small } from '../../ui/mark.tsx';
+import { Notices } from '../../ui/notices.tsx';
 import { Page, SectionHead } from '../../ui/page.tsx';
 import { fieldError, Problem } from '../../ui/problem.tsx';
 import { Moment } from '../../ui/time.tsx';
@@ -110,7 +111,7 @@ function Editor({ loaded, denied }: EditorProps) {
             }}
           >
             {edit.conflict === undefined ? null : <Conflict {...edit.conflict} onTakeOver={edit.takeNewest} />}
-            {saved.notice === undefined ? null : <Note tone="care">{saved.notice}</Note>}
+            <Notices notices={saved.notices} />
             <PolicyForm
               draft={draft}
               set={set}

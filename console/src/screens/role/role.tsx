@@ -12,6 +12,7 @@ import { Button } from '../../ui/button.tsx';
 import { Conflict } from '../../ui/conflict.tsx';
 import { Courses } from '../../ui/courses.tsx';
 import { Note } from '../../ui/mark.tsx';
+import { Notices } from '../../ui/notices.tsx';
 import { Page } from '../../ui/page.tsx';
 import { fieldError, Problem } from '../../ui/problem.tsx';
 import { Refused } from '../users/refused.tsx';
@@ -111,6 +112,7 @@ function Editor({ loaded }: { readonly loaded: Tagged<RoleResource> }) {
       }}
     >
       {edit.conflict === undefined ? null : <Conflict {...edit.conflict} onTakeOver={edit.takeNewest} />}
+      <Notices notices={edit.base.notices} />
       <RoleForm draft={draft} set={set} error={error} />
       {error === undefined || isAtField ? null : <Refused error={error} />}
       {edit.isSaved ? (

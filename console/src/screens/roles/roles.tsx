@@ -12,6 +12,7 @@ import { Button } from '../../ui/button.tsx';
 import { SearchField, Segments } from '../../ui/field.tsx';
 import { ListTable, TwoLines } from '../../ui/list.tsx';
 import { Empty, State, Tags } from '../../ui/mark.tsx';
+import { NoticeMark } from '../../ui/notices.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { useLate } from '../../ui/use-late.ts';
@@ -54,7 +55,7 @@ export function Roles() {
         onOpen={({ name }) => void navigate({ to: '/roles/$name', params: { name } })}
         empty={<Empty title={text.empty}>{text.emptySays}</Empty>}
         columns={[
-          { id: 'name', title: text.name, cell: ({ name, description }) => <TwoLines name={name} second={description} /> },
+          { id: 'name', title: text.name, cell: (role) => <Name role={role} /> },
           { id: 'kind', title: text.kind, cell: (role) => <Kind role={role} /> },
           { id: 'permissions', title: text.permissions, cell: (role) => <Tags values={role.permissions} atMost={TAGS} /> },
           { id: 'narrowed', title: text.narrowed, rank: 'second', cell: (role) => narrowing(role) },
@@ -62,6 +63,20 @@ export function Roles() {
         ]}
       />
     </Page>
+  );
+}
+
+function Name({ role: { name, description, notices } }: { readonly role: Role }) {
+  return (
+    <TwoLines
+      name={
+        <>
+          {name}
+          <NoticeMark notices={notices} />
+        </>
+      }
+      second={description}
+    />
   );
 }
 

@@ -18,6 +18,7 @@ export const common = {
   search: 'Search',
   searchIn: (what: string) => `Search: ${what}`,
   remove: 'Remove',
+  needsCare: 'Needs care:',
   removeOf: (what: string) => `Remove ${what}`,
   saved: 'Saved.',
   faster: 'Somebody else saved a change after you opened this. Nothing of yours was written.',
