@@ -53,7 +53,10 @@ describe('a role with a pattern that nothing needs', () => {
     await manage('POST', '/v1/iam/roles', { name: 'misspelled', permissions: ['rag:querry'] });
     const { page, problems } = await stand.signIn({ path: '/console/roles?q=misspelled' });
     await page.getByRole('row', { name: /misspelled.*Needs care:.*rag:querry/ }).click();
-    await page.getByText(/rag:query\b/).first().waitFor();
+    await page
+      .getByText(/rag:query\b/)
+      .first()
+      .waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.getByRole('button', { name: 'Remove rag:querry' }).click();
     await page.getByRole('searchbox', { name: /Permissions/ }).fill('rag:query');
