@@ -17,6 +17,7 @@ import { isSignedIn } from './api/client.ts';
 import { queries } from './api/queries.ts';
 import { meQuery } from './api/session.ts';
 import { auditSearch } from './screens/audit/search.ts';
+import { connectSearch } from './screens/connect/search.ts';
 import { explainSearch } from './screens/explain/search.ts';
 import { keysSearch } from './screens/keys/search.ts';
 import { overviewSearch } from './screens/overview/search.ts';
@@ -84,6 +85,13 @@ const keys = createRoute({
   path: '/keys',
   validateSearch: keysSearch,
   component: lazyRouteComponent(() => import('./screens/keys/keys.tsx'), 'Keys'),
+});
+
+const connect = createRoute({
+  getParentRoute: () => inside,
+  path: '/connect',
+  validateSearch: connectSearch,
+  component: lazyRouteComponent(() => import('./screens/connect/connect.tsx'), 'Connect'),
 });
 
 const users = createRoute({
@@ -183,6 +191,7 @@ const account = createRoute({
 const screens = [
   overview,
   keys,
+  connect,
   users,
   user,
   roles,

@@ -16,7 +16,10 @@ interface Way {
 
 const GROUPS: readonly (readonly Way[])[] = [
   [{ screen: 'overview', to: '/', icon: 'overview' }],
-  [{ screen: 'keys', to: '/keys', icon: 'key' }],
+  [
+    { screen: 'keys', to: '/keys', icon: 'key' },
+    { screen: 'connect', to: '/connect', icon: 'plug' },
+  ],
   [
     { screen: 'users', to: '/users', icon: 'user' },
     { screen: 'roles', to: '/roles', icon: 'role' },

@@ -14,6 +14,7 @@ export const shell = {
   screens: {
     overview: 'Overview',
     keys: 'API keys',
+    connect: 'Connect a client',
     users: 'Users',
     roles: 'Roles',
     policies: 'Policies',

@@ -1,0 +1,135 @@
+/** The answer to a sent request, and the steps of its decision. */
+
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { Trial, TrialAnswer } from '../../api/gateway.ts';
+import { useDenied, useTenant } from '../../api/session.ts';
+import { connect as text } from '../../text/en/connect.ts';
+import { Facts } from '../../ui/facts.tsx';
+import { Id, Note, Small, State } from '../../ui/mark.tsx';
+import { count } from '../../ui/number.ts';
+import { SectionHead } from '../../ui/page.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { Answer } from '../explain/answer.tsx';
+import styles from './connect.module.css';
+import { RecordedLink } from './recorded-link.tsx';
+import type { Tried, Why } from './try-it.tsx';
+
+/** Envoy's own rejections have ids of another form. */
+const POSTERN_ID = 'req_';
+
+export function TrialResult({ tried: { trial, answer, why } }: { readonly tried: Tried }) {
+  return (
+    <div className={styles.result}>
+      <section aria-label={text.answer} className={styles.answer}>
+        {answer === undefined ? (
+          <Note tone="care" isLive>
+            {text.unreachable}
+          </Note>
+        ) : isWithoutGateway(answer, why) ? (
+          <Note tone="care" isLive>
+            {text.noGateway}
+          </Note>
+        ) : (
+          <Shown trial={trial} answer={answer} apiKey={why.kind === 'explained' ? why.key : undefined} />
+        )}
+      </section>
+      <section>
+        <SectionHead title={text.why} small={text.whySays} />
+        <Explained why={why} />
+      </section>
+    </div>
+  );
+}
+
+/** Postern's own listener has no routes of the platform: it does not know a path that the decision allows. */
+function isWithoutGateway({ status, code }: TrialAnswer, why: Why): boolean {
+  return status === 404 && code === 'not_found' && why.kind === 'explained' && why.explanation.decision === 'allow';
+}
+
+interface ShownProps {
+  readonly trial: Trial;
+  readonly answer: TrialAnswer;
+  /** The key's id, if the caller may see the key. */
+  readonly apiKey: string | undefined;
+}
+
+function Shown({ trial, answer, apiKey }: ShownProps) {
+  const { status, isProblem, code, detail, requestId, rate, tookMs } = answer;
+  return (
+    <>
+      <div role="status">
+        <Decision answer={answer} />
+        {status >= 400 && !isProblem ? <Small>{text.platformSays}</Small> : null}
+      </div>
+      <Facts
+        facts={[
+          { name: text.request, value: <code>{`${trial.method} ${trial.path}`}</code> },
+          { name: text.status, value: <code>{status}</code> },
+          { name: text.code, value: code === undefined ? null : <code>{code}</code> },
+          { name: text.detail, value: detail ?? null },
+          {
+            name: text.left,
+            value: rate === undefined ? text.noRate : text.leftOf(count(rate.remaining), count(rate.limit), rate.reset),
+          },
+          { name: text.tokensLeft, value: <TokensLeft /> },
+          { name: text.took, value: text.ms(tookMs) },
+          { name: text.requestId, value: isProblem && requestId !== undefined ? <Id value={requestId} /> : text.noRequestId },
+          { name: text.explanation, value: <ToExplanation trial={trial} answer={answer} apiKey={apiKey} /> },
+        ]}
+      />
+    </>
+  );
+}
+
+/** The answer to a denial names its decision. The answer to an allowed request comes from the platform, so the same question is asked instead. */
+function ToExplanation({ trial: { method, path, model }, answer, apiKey }: ShownProps) {
+  if (answer.isProblem && answer.requestId?.startsWith(POSTERN_ID)) return <RecordedLink requestId={answer.requestId} />;
+  return apiKey === undefined ? null : (
+    <Link to="/explain" search={{ key: apiKey, method, path, model }}>
+      {text.toExplanation}
+    </Link>
+  );
+}
+
+function Decision({ answer: { status, isProblem } }: { readonly answer: TrialAnswer }) {
+  if (!isProblem) return <State>{text.allowed}</State>;
+  return status >= 500 ? <State tone="care">{text.fault}</State> : <State tone="deny">{text.denied}</State>;
+}
+
+function TokensLeft() {
+  const { id, client } = useTenant();
+  const denied = useDenied('usage:read');
+  const limits = useQuery({
+    queryKey: [id, 'limits'],
+    queryFn: ({ signal }) => client.tenants.limits(id, { signal }),
+    enabled: denied === undefined,
+  });
+  if (denied !== undefined) return <Small>{denied}</Small>;
+  if (limits.data === undefined) return null;
+  const { limit, remaining } = limits.data.monthly_tokens;
+  return limit === null || remaining === null ? text.noQuota : text.tokensOf(count(remaining), count(limit));
+}
+
+function Explained({ why }: { readonly why: Why }) {
+  switch (why.kind) {
+    case 'explained':
+      // Without the key's id there is no link to it and no name: the sentence of the server has neither.
+      return why.key === undefined ? (
+        <p>
+          <code>
+            {why.explanation.status} {why.explanation.code}
+          </code>{' '}
+          {why.explanation.detail}
+        </p>
+      ) : (
+        <Answer explanation={why.explanation} search={{ key: why.key }} />
+      );
+    case 'not_permitted':
+      return <Small>{text.noWhy}</Small>;
+    case 'failed':
+      return <Problem error={why.error} />;
+    default:
+      return why satisfies never;
+  }
+}
