@@ -124,6 +124,131 @@ describe('a key', () => {
   });
 });
 
+describe('the edit of a key', () => {
+  it('sends only the changed members, with the ETag, and the drawer shows them', async () => {
+    const { id } = await makeKey(http, stand.token, { scopes: ['models:read'] });
+    const { page, problems } = await stand.signIn({ path: `/console/keys?open=${id}` });
+    const sent: { readonly ifMatch: string | undefined; readonly body: unknown }[] = [];
+    page.on('request', (request) => {
+      if (request.method() === 'PUT') sent.push({ ifMatch: request.headers()['if-match'], body: request.postDataJSON() });
+    });
+    await page.getByRole('button', { name: 'Edit' }).click();
+    const drawer = page.getByRole('dialog', { name: /^Edit/ });
+    await drawer.getByRole('textbox', { name: 'Name' }).first().fill('edited');
+    await drawer.getByRole('textbox', { name: 'Requests a minute' }).fill('60');
+    await drawer.getByRole('searchbox', { name: 'Search: Scopes' }).fill('chat:write');
+    await drawer.getByRole('option', { name: 'chat:write' }).click();
+    await drawer.getByRole('radiogroup', { name: 'Which models' }).getByRole('radio', { name: 'Only these' }).click();
+    await drawer.getByRole('textbox', { name: 'Names of models' }).fill('phi-*');
+    await drawer.getByRole('button', { name: 'Add a pair' }).click();
+    await drawer.getByRole('textbox', { name: 'Name 1' }).fill('team');
+    await drawer.getByRole('textbox', { name: 'Value 1' }).fill('search');
+    await drawer.getByRole('radio', { name: '7 days' }).click();
+    await drawer.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog', { name: 'edited' }).getByText('at most 60').waitFor();
+    expect(sent).toEqual([
+      {
+        ifMatch: expect.stringMatching(/^".+"$/),
+        body: {
+          name: 'edited',
+          scopes: ['models:read', 'chat:write'],
+          expires_in_days: 7,
+          rate_limit_rpm: 60,
+          resource_constraints: { models: ['phi-*'] },
+          metadata: { team: 'search' },
+        },
+      },
+    ]);
+    expect((await manage('GET', `/v1/iam/api-keys/${id}`)).body).toMatchObject({ name: 'edited', metadata: { team: 'search' } });
+
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await drawer.getByRole('textbox', { name: 'Requests a minute' }).fill('');
+    await drawer.getByRole('button', { name: 'Remove team' }).click();
+    await drawer.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog', { name: 'edited' }).getByText('no limit of its own').waitFor();
+    expect(sent[1]?.body).toEqual({ rate_limit_rpm: null, metadata: {} });
+    expect(problems).toEqual([]);
+  });
+
+  it('without a change sends nothing', async () => {
+    const { id } = await makeKey(http, stand.token, { scopes: ['models:read'] });
+    const { page, problems } = await stand.signIn({ path: `/console/keys?open=${id}&act=edit` });
+    const written: string[] = [];
+    page.on('request', (request) => {
+      if (request.method() === 'PUT') written.push(request.url());
+    });
+    const drawer = page.getByRole('dialog', { name: /^Edit/ });
+    const save = drawer.getByRole('button', { name: 'Save' });
+    await drawer.getByRole('textbox', { name: 'Name' }).first().fill('a');
+    await expect.poll(() => save.getAttribute('aria-disabled')).toBe(null);
+    await drawer.getByRole('textbox', { name: 'Name' }).first().fill('');
+    await drawer.getByRole('button', { name: 'Add a pair' }).click();
+    await expect.poll(() => save.getAttribute('aria-disabled')).toBe('true');
+    await save.press('Enter');
+    await drawer.getByRole('textbox', { name: 'Description' }).press('Enter');
+    await drawer.getByRole('button', { name: 'Cancel' }).click();
+    await drawer.waitFor({ state: 'detached' });
+    expect([written, problems]).toEqual([[], []]);
+  });
+
+  it('that another caller was faster with keeps the input, shows the other change, and goes on from it', async () => {
+    const { id } = await makeKey(http, stand.token, { scopes: ['models:read'] });
+    const { page, problems } = await stand.signIn({ path: `/console/keys?open=${id}&act=edit` });
+    const drawer = page.getByRole('dialog', { name: /^Edit/ });
+    await drawer.getByRole('textbox', { name: 'Name' }).first().fill('mine');
+    await manage('PUT', `/v1/iam/api-keys/${id}`, { metadata: { theirs: 'yes' } });
+    await drawer.getByRole('button', { name: 'Save' }).click();
+    await drawer.getByText('Somebody else saved a change after you opened this.').waitFor();
+    expect(await drawer.getByRole('textbox', { name: 'Name' }).first().inputValue()).toBe('mine');
+    await drawer.getByRole('button', { name: 'Continue with the newest' }).click();
+    await expect.poll(() => drawer.getByRole('textbox', { name: 'Value 1' }).inputValue()).toBe('yes');
+    await drawer.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog', { name: 'mine' }).waitFor();
+    expect((await manage('GET', `/v1/iam/api-keys/${id}`)).body).toMatchObject({ name: 'mine', metadata: { theirs: 'yes' } });
+    expect(problems).toEqual([]);
+  });
+
+  it('beyond what the caller may do itself is rejected in place, and the input stays', async () => {
+    const person = await makeUser(http, stand.token, { roles: ['developer'] });
+    const { id } = await makeKey(http, stand.token, { owner: person.id, scopes: ['chat:write'] });
+    const { page, problems } = await stand.signIn({ person, path: `/console/keys?open=${id}&act=edit` });
+    const drawer = page.getByRole('dialog', { name: /^Edit/ });
+    await drawer.getByRole('searchbox', { name: 'Search: Scopes' }).fill('admin:keys');
+    await drawer.getByRole('option', { name: 'admin:keys' }).click();
+    await drawer.getByRole('button', { name: 'Save' }).click();
+    await drawer.getByRole('status').filter({ hasText: 'admin:keys' }).first().waitFor();
+    await drawer.getByRole('button', { name: 'Remove admin:keys' }).waitFor();
+    expect((await manage('GET', `/v1/iam/api-keys/${id}`)).body).toMatchObject({ scopes: ['chat:write'] });
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('the budgets of keys', () => {
+  it('stand beside the list and in the drawer: the own rate limit, that of the tenant, and the tokens of the month with their reset', async () => {
+    const tenant = 'budgets';
+    await manage('POST', '/v1/iam/tenants', {
+      id: tenant,
+      name: 'Budgets',
+      settings: { rate_limit_rpm: 500 },
+      quotas: { monthly_tokens: 1_000_000 },
+    });
+    await manage('PUT', `/v1/iam/tenants/${tenant}/usage`, { monthly_tokens_used: 250_000 });
+    const body = { name: 'limited', description: 'A test', scopes: ['chat:write'], expires_in_days: 9, rate_limit_rpm: 60 };
+    await done(http, 'POST', '/v1/iam/api-keys', { token: stand.token, tenant, body });
+    const { page, problems } = await stand.signIn({ path: `/console/keys?tenant=${tenant}` });
+    await page.getByText('250K of 1M').waitFor();
+    const row = page.getByRole('row', { name: 'limited' });
+    await row.getByText('60 a minute').waitFor();
+    await row.click();
+    const drawer = page.getByRole('dialog', { name: 'limited' });
+    await drawer.getByText('at most 60').waitFor();
+    await drawer.getByText('at most 500').waitFor();
+    await drawer.getByText('250K of 1M').waitFor();
+    await drawer.getByText(/750K left, resets in \d+/).waitFor();
+    expect(problems).toEqual([]);
+  });
+});
+
 describe('the list of keys', () => {
   it('is searched and filtered by the server, by text, prefix, owner and state', async () => {
     await manage('POST', '/v1/iam/tenants', { id: 'many', name: 'Many' });
@@ -216,6 +341,13 @@ describe('the screens of keys', () => {
     await page.getByRole('dialog', { name: 'Create key' }).waitFor();
     expect([await accessibilityFaults(page), await fits()]).toEqual([[], true]);
     await page.goto(`/console/keys?open=${id}`);
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByRole('button', { name: 'Add a pair' }).click();
+    await page.getByRole('textbox', { name: 'Value 1' }).waitFor();
+    expect([await accessibilityFaults(page), await fits()]).toEqual([[], true]);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByText('at most', { exact: false }).or(page.getByText('no limit of its own')).first().waitFor();
+    expect([await accessibilityFaults(page), await fits()]).toEqual([[], true]);
     await page.getByRole('button', { name: 'Rotate' }).click();
     await page.getByRole('alertdialog').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);

@@ -28,7 +28,7 @@ export function Connect() {
   const { key: id } = useSearch({ from: '/inside/connect' });
   const tenant = useTenant();
   const key = useQuery({
-    queryKey: [tenant.id, 'key', 'of', id],
+    queryKey: [tenant.id, 'key', id, 'settings'],
     queryFn: ({ signal }) => (id === undefined ? null : tenant.client.apiKeys.get(id, { signal })),
     retry: false,
   });

@@ -1,11 +1,10 @@
 /** One key in full, and what can be done with it. */
 
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ApiKey, IssuedApiKey } from '../../../../client/index.ts';
 import { nameOf, Principal } from '../../api/principal.tsx';
-import { useDenied, useMe, useTenant } from '../../api/session.ts';
+import { useDenied, useMe } from '../../api/session.ts';
 import { keys as text } from '../../text/en/keys.ts';
 import { Button } from '../../ui/button.tsx';
 import { Facts } from '../../ui/facts.tsx';
@@ -15,6 +14,10 @@ import { Drawer } from '../../ui/overlay.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Ago, Moment, Until } from '../../ui/time.tsx';
 import { summaryOf } from '../roles/summary.ts';
+import { Budgets } from './budgets.tsx';
+import { EditKey } from './edit-key.tsx';
+import styles from './keys.module.css';
+import { useKey } from './queries.ts';
 import { RevokeKey } from './revoke-key.tsx';
 import { RotateKey } from './rotate-key.tsx';
 import { ShownOnce } from './shown-once.tsx';
@@ -22,9 +25,16 @@ import { KeyState } from './state.tsx';
 
 const ALL_SCOPES = 60;
 
-export function KeyDrawer({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
-  const { id: tenant, client } = useTenant();
-  const found = useQuery({ queryKey: [tenant, 'key', id], queryFn: ({ signal }) => client.apiKeys.get(id, { signal }) });
+interface KeyDrawerProps {
+  readonly id: string;
+  readonly isEdited: boolean;
+  readonly onEdit: (isEdited: boolean) => void;
+  readonly onClose: () => void;
+}
+
+export function KeyDrawer({ id, isEdited, onEdit, onClose }: KeyDrawerProps) {
+  const found = useKey(id);
+  const apiKey = found.data?.data;
   const [asking, setAsking] = useState<'rotate' | 'revoke'>();
   const [issued, setIssued] = useState<IssuedApiKey>();
   const me = useMe();
@@ -32,10 +42,10 @@ export function KeyDrawer({ id, onClose }: { readonly id: string; readonly onClo
   const close = (): void => setAsking(undefined);
   // One dialog at a time: the questions take the drawer's place.
   if (issued !== undefined) return <ShownOnce issued={issued} onClose={() => setIssued(undefined)} />;
-  if (found.data !== undefined && asking === 'rotate') {
+  if (apiKey !== undefined && asking === 'rotate') {
     return (
       <RotateKey
-        apiKey={found.data}
+        apiKey={apiKey}
         onClose={close}
         onRotated={(rotated) => {
           close();
@@ -44,12 +54,15 @@ export function KeyDrawer({ id, onClose }: { readonly id: string; readonly onClo
       />
     );
   }
-  if (found.data !== undefined && asking === 'revoke') return <RevokeKey apiKey={found.data} onClose={close} />;
-  const own = found.data?.user_id === me.id;
-  const reason = found.data === undefined || found.data.status === 'revoked' ? text.notActive : own ? undefined : denied;
+  if (apiKey !== undefined && asking === 'revoke') return <RevokeKey apiKey={apiKey} onClose={close} />;
+  const own = apiKey?.user_id === me.id;
+  const reason = apiKey === undefined || apiKey.status === 'revoked' ? text.notActive : own ? undefined : denied;
+  if (found.data !== undefined && isEdited && reason === undefined) {
+    return <EditKey loaded={found.data} onClose={() => onEdit(false)} />;
+  }
   return (
     <Drawer
-      title={found.data === undefined ? text.title : nameOf(found.data)}
+      title={apiKey === undefined ? text.title : nameOf(apiKey)}
       onClose={onClose}
       foot={
         <>
@@ -59,12 +72,15 @@ export function KeyDrawer({ id, onClose }: { readonly id: string; readonly onClo
           <Button disabledReason={reason} onPress={() => setAsking('rotate')}>
             {text.rotate}
           </Button>
+          <Button disabledReason={reason} onPress={() => onEdit(true)}>
+            {text.edit}
+          </Button>
         </>
       }
     >
       {found.isError ? <Problem error={found.error} onRetry={() => void found.refetch()} /> : null}
       {found.isPending ? <Skeleton width={3} /> : null}
-      {found.data === undefined ? null : <KeyFacts apiKey={found.data} />}
+      {apiKey === undefined ? null : <KeyFacts apiKey={apiKey} />}
     </Drawer>
   );
 }
@@ -82,7 +98,6 @@ function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
           { name: text.key, value: <Id value={apiKey.prefix} shown={`${apiKey.prefix}…${apiKey.last_four}`} /> },
           { name: text.owner, value: owner === null ? text.tenantItself : <Principal type="user" id={owner} /> },
           { name: text.scopes, value: <Tags values={apiKey.scopes} atMost={ALL_SCOPES} /> },
-          { name: text.rateLimit, value: apiKey.rate_limit_rpm?.toLocaleString('en') ?? text.noRateLimit },
           { name: text.lastUse, value: <Ago time={apiKey.last_used_at} /> },
           { name: text.expires, value: <Until time={apiKey.expires_at} /> },
           { name: text.created, value: <Moment time={apiKey.created_at} /> },
@@ -90,11 +105,17 @@ function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
           ...Object.entries(apiKey.metadata).map(([name, value]) => ({ name, value })),
         ]}
       />
-      <p>
+      <p className={styles.ways}>
+        {apiKey.status === 'active' ? (
+          <Link to="/connect" search={{ key: id }}>
+            {text.connect}
+          </Link>
+        ) : null}
         <Link to="/explain" search={{ key: id }}>
           {text.explain}
         </Link>
       </p>
+      <Budgets apiKey={apiKey} />
     </>
   );
 }

@@ -16,6 +16,7 @@ import { Empty, Id, shortened, Tags } from '../../ui/mark.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago, Until } from '../../ui/time.tsx';
 import { useLate } from '../../ui/use-late.ts';
+import { MonthLine } from './budgets.tsx';
 import { CreateKey } from './create-key.tsx';
 import { KeyDrawer } from './key-drawer.tsx';
 import styles from './keys.module.css';
@@ -43,7 +44,7 @@ export function Keys() {
   }, [q, navigate]);
   const show = (change: Partial<KeysSearch>): void => {
     setSelected(NONE);
-    void navigate({ search: (before) => ({ ...before, open: undefined, ...change }) });
+    void navigate({ search: (before) => ({ ...before, open: undefined, act: undefined, ...change }) });
   };
   const query = queryOf(search);
   const list = useList<'/v1/iam/api-keys'>([tenant.id, 'keys', query], (cursor, signal) =>
@@ -59,6 +60,7 @@ export function Keys() {
         </Button>
       }
     >
+      <MonthLine />
       <Tools end={text.lag}>
         <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
         <Segments
@@ -102,6 +104,7 @@ export function Keys() {
             cell: (key) => (key.user_id === null ? text.tenantItself : <Principal type="user" id={key.user_id} />),
           },
           { id: 'scopes', title: text.scopes, rank: 'second', cell: (key) => <Tags values={key.scopes} /> },
+          { id: 'rate', title: text.rate, rank: 'second', cell: ({ rate_limit_rpm: rate }) => text.rateOf(rate) },
           { id: 'used', title: text.lastUse, rank: 'phoneOff', cell: (key) => <Ago time={key.last_used_at} /> },
           { id: 'expires', title: text.expires, rank: 'phoneOff', cell: (key) => <Until time={key.expires_at} /> },
         ]}
@@ -115,7 +118,15 @@ export function Keys() {
           }}
         />
       ) : null}
-      {search.open === undefined || search.open === 'new' ? null : <KeyDrawer id={search.open} onClose={() => show({})} />}
+      {search.open === undefined || search.open === 'new' ? null : (
+        <KeyDrawer
+          key={search.open}
+          id={search.open}
+          isEdited={search.act === 'edit'}
+          onEdit={(isEdited) => show({ open: search.open, act: isEdited ? 'edit' : undefined })}
+          onClose={() => show({})}
+        />
+      )}
       {issued === undefined ? null : <ShownOnce issued={issued} onClose={() => setIssued(undefined)} />}
       {isRevoking ? (
         <RevokeSeveral

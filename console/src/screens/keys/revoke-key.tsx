@@ -13,8 +13,8 @@ import { Note, Small, shortened } from '../../ui/mark.tsx';
 import { Ask } from '../../ui/overlay.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Ago } from '../../ui/time.tsx';
-import { keysChanged } from './changed.ts';
 import styles from './keys.module.css';
+import { keysChanged } from './queries.ts';
 
 export function RevokeKey({ apiKey, onClose }: { readonly apiKey: ApiKey; readonly onClose: () => void }) {
   const { id: tenant, client } = useTenant();

@@ -12,7 +12,7 @@ import { Segments } from '../../ui/field.tsx';
 import { Small } from '../../ui/mark.tsx';
 import { Ask } from '../../ui/overlay.tsx';
 import { Problem } from '../../ui/problem.tsx';
-import { keysChanged } from './changed.ts';
+import { keysChanged } from './queries.ts';
 
 /** Seconds. */
 const GRACES = ['0', '3600', '86400', '604800'] as const;

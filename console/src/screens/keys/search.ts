@@ -10,8 +10,16 @@ export interface KeysSearch {
   readonly user?: string;
   /** The open drawer: a key's id, or `new`. */
   readonly open?: string;
+  /** What the drawer of a key shows in place of the key. */
+  readonly act?: 'edit';
 }
 
 export function keysSearch(given: Given): KeysSearch {
-  return { ...text(given, 'q'), ...oneOf(given, 'status', KEY_FILTERS), ...text(given, 'user'), ...text(given, 'open') };
+  return {
+    ...text(given, 'q'),
+    ...oneOf(given, 'status', KEY_FILTERS),
+    ...text(given, 'user'),
+    ...text(given, 'open'),
+    ...oneOf(given, 'act', ['edit'] as const),
+  };
 }

@@ -10,6 +10,8 @@ import { Icon } from '../../ui/icon.tsx';
 import { Note, useCopy } from '../../ui/mark.tsx';
 import { Ask } from '../../ui/overlay.tsx';
 import { saveAs } from '../../ui/save.ts';
+import { sampleOf } from '../connect/sample.ts';
+import { curlOf, envOf } from '../connect/snippets.ts';
 import styles from './keys.module.css';
 
 interface ShownOnceProps {
@@ -29,8 +31,8 @@ export function ShownOnce({ issued, onClose }: ShownOnceProps) {
       </Ask>
     );
   }
-  const curl = `curl ${location.origin}/v1/models \\\n  -H "Authorization: Bearer ${key}"`;
-  const env = `# ${tenant}: ${nameOf(issued).replace(/\s+/g, ' ')}\nOPENAI_BASE_URL=${location.origin}/v1\nOPENAI_API_KEY=${key}\n`;
+  const curl = curlOf(location.origin, sampleOf(issued), key);
+  const env = `# ${tenant}: ${nameOf(issued).replace(/\s+/g, ' ')}\n${envOf(location.origin, key)}`;
   return (
     <Ask
       title={text.shownTitle(nameOf(issued))}

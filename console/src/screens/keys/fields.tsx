@@ -1,0 +1,169 @@
+/** The members of a key that a caller writes, apart from its owner. */
+
+import type { ReactNode } from 'react';
+import { type ApiKey, ProblemError, type ResourceConstraints } from '../../../../client/index.ts';
+import { keys as text } from '../../text/en/keys.ts';
+import { TextField } from '../../ui/field.tsx';
+import { NumberField } from '../../ui/number-field.tsx';
+import { SectionHead } from '../../ui/page.tsx';
+import { type Pair, PairsField, pairsOf } from '../../ui/pairs-field.tsx';
+import { fieldError } from '../../ui/problem.tsx';
+import { ConstraintFields, orderedConstraints } from '../role/fields.tsx';
+import { PermissionPicker } from '../roles/permission-picker.tsx';
+import { type Expiry, expiryMembers } from './expiry.ts';
+import { ExpiryField, faultOf } from './expiry-field.tsx';
+import styles from './keys.module.css';
+
+export interface KeyFields {
+  readonly name: string;
+  readonly description: string;
+  readonly scopes: readonly string[];
+  readonly expiry: Expiry;
+  /** Undefined: no limit of its own. */
+  readonly rate_limit_rpm: number | undefined;
+  /** An absent kind: any. */
+  readonly resource_constraints: ResourceConstraints;
+  /** In the order of their names. */
+  readonly metadata: readonly Pair[];
+}
+
+export const NEW_KEY: KeyFields = {
+  name: '',
+  description: '',
+  scopes: [],
+  expiry: { kind: 'days', days: 90 },
+  rate_limit_rpm: undefined,
+  resource_constraints: {},
+  metadata: [],
+};
+
+const MAX_NAME = 100;
+const MAX_DESCRIPTION = 500;
+const METADATA = { atMost: 16, maxName: 64, maxValue: 512 };
+
+/** The members of a rejection that are shown at their fields. */
+const SHOWN = [
+  ...['/name', '/description', '/scopes', '/expires_at', '/expires_in_days'],
+  ...['/rate_limit_rpm', '/resource_constraints', '/metadata', '/user_id'],
+];
+
+export function isShownAtField(error: unknown): boolean {
+  return error instanceof ProblemError && SHOWN.some((pointer) => fieldError(error, pointer) !== undefined);
+}
+
+export function fieldsOf(key: ApiKey): KeyFields {
+  const { name, description, scopes, rate_limit_rpm: rate, resource_constraints: constraints, metadata } = key;
+  return {
+    name: name ?? '',
+    description,
+    scopes,
+    expiry: { kind: 'kept' },
+    rate_limit_rpm: rate ?? undefined,
+    resource_constraints: orderedConstraints(
+      Object.fromEntries(Object.entries(constraints).filter(([, names]) => names !== null)),
+    ),
+    metadata: pairsOf(Object.entries(metadata).map(([pair, value]) => ({ name: pair, value }))),
+  };
+}
+
+/** The fields as members of a request. An absent field is an absent member. */
+export function membersOf({ name, expiry, metadata, ...rest }: Partial<KeyFields>) {
+  const { rate_limit_rpm: rate, ...plain } = rest;
+  return {
+    ...plain,
+    ...(plain.description === undefined ? {} : { description: plain.description.trim() }),
+    ...(name === undefined ? {} : { name: name.trim() === '' ? null : name.trim() }),
+    ...(expiry === undefined ? {} : expiryMembers(expiry)),
+    ...('rate_limit_rpm' in rest ? { rate_limit_rpm: rate ?? null } : {}),
+    ...(metadata === undefined ? {} : { metadata: Object.fromEntries(metadata.map((pair) => [pair.name, pair.value])) }),
+  };
+}
+
+/** Returns why the key cannot be sent; undefined: it can. */
+export function missingOf({ description, scopes, expiry, metadata }: KeyFields, nowMs: number): string | undefined {
+  if (description.trim() === '' || scopes.length === 0) return text.needs;
+  return faultOf(expiry, nowMs) ?? metadataFault(metadata);
+}
+
+function metadataFault(pairs: readonly Pair[]): string | undefined {
+  if (pairs.some(({ name }) => name === '')) return text.pairWithoutName;
+  const twice = pairs.find(({ name }, index) => pairs[index - 1]?.name === name);
+  return twice === undefined ? undefined : text.pairTwice(twice.name);
+}
+
+interface KeyFormProps {
+  readonly draft: KeyFields;
+  readonly set: (change: Partial<KeyFields>) => void;
+  readonly error: unknown;
+  /** The present expiry of an edited key. */
+  readonly kept?: string | null;
+  /** More fields, after the expiry. */
+  readonly children?: ReactNode;
+}
+
+export function KeyForm({ draft, set, error, kept, children }: KeyFormProps) {
+  return (
+    <>
+      <div className={styles.pair}>
+        <TextField
+          label={text.name}
+          value={draft.name}
+          onChange={(name) => set({ name })}
+          hint={text.nameHint}
+          error={fieldError(error, '/name')}
+          autoComplete="off"
+          maxLength={MAX_NAME}
+          isOptional
+          autoFocus
+        />
+        <TextField
+          label={text.description}
+          value={draft.description}
+          onChange={(description) => set({ description })}
+          hint={text.descriptionHint}
+          error={fieldError(error, '/description')}
+          autoComplete="off"
+          maxLength={MAX_DESCRIPTION}
+          isRequired
+        />
+      </div>
+      <PermissionPicker
+        label={text.scopes}
+        selected={draft.scopes}
+        onChange={(scopes) => set({ scopes })}
+        error={fieldError(error, '/scopes')}
+      />
+      <ExpiryField
+        expiry={draft.expiry}
+        onChange={(expiry) => set({ expiry })}
+        error={fieldError(error, '/expires_at') ?? fieldError(error, '/expires_in_days')}
+        kept={kept}
+      />
+      {children}
+      <NumberField
+        label={text.rateLimit}
+        value={draft.rate_limit_rpm}
+        onChange={(rate) => set({ rate_limit_rpm: rate })}
+        hint={text.rateHint}
+        error={fieldError(error, '/rate_limit_rpm')}
+        isOptional
+      />
+      <div className={styles.form}>
+        <SectionHead title={text.constraints} small={text.constraintsSay} />
+        <ConstraintFields
+          constraints={draft.resource_constraints}
+          onChange={(constraints) => set({ resource_constraints: constraints })}
+          error={error}
+        />
+      </div>
+      <PairsField
+        label={text.metadata}
+        pairs={draft.metadata}
+        onChange={(metadata) => set({ metadata })}
+        {...METADATA}
+        hint={text.metadataHint}
+        error={fieldError(error, '/metadata') ?? metadataFault(draft.metadata)}
+      />
+    </>
+  );
+}
