@@ -238,10 +238,10 @@ describe('the budgets of keys', () => {
     const { page, problems } = await stand.signIn({ path: `/console/keys?tenant=${tenant}` });
     await page.getByText('250K of 1M').waitFor();
     const row = page.getByRole('row', { name: 'limited' });
-    await row.getByText('60 a minute').waitFor();
+    await row.getByText('at most 60 a minute').waitFor();
     await row.click();
     const drawer = page.getByRole('dialog', { name: 'limited' });
-    await drawer.getByText('at most 60').waitFor();
+    await drawer.getByText('at most 60', { exact: true }).waitFor();
     await drawer.getByText('at most 500').waitFor();
     await drawer.getByText('250K of 1M').waitFor();
     await drawer.getByText(/750K left, resets in \d+/).waitFor();

@@ -39,11 +39,14 @@ export function ListTable<T>({ label, list, idOf, columns, onOpen, empty, select
   if (list.kind === 'failed') return <Problem error={list.error} onRetry={list.retry} />;
   if (list.kind === 'loaded' && list.rows.length === 0) return <>{empty}</>;
   const first = columns[0]?.id;
+  // Below 900 px the cells of a row are in two columns.
+  const onPhone = columns.filter(({ rank }) => rank === undefined);
   const look = (column: ListColumn<T>): string =>
     classes(
       column.kind !== undefined && styles[column.kind],
       column.rank === 'second' && styles.second,
       column.rank !== undefined && styles.phoneOff,
+      onPhone.indexOf(column) % 2 === 1 && styles.phoneEnd,
     );
   return (
     <>

@@ -3,6 +3,7 @@ import fieldStyles from '../../ui/field.module.css';
 import { Segments, TextField } from '../../ui/field.tsx';
 import { useNow } from '../../ui/time.tsx';
 import { type Expiry, endOf, endSaid, localTime, PRESET_DAYS } from './expiry.ts';
+import styles from './keys.module.css';
 
 interface ExpiryFieldProps {
   readonly expiry: Expiry;
@@ -30,7 +31,7 @@ export function ExpiryField({ expiry, onChange, error, kept }: ExpiryFieldProps)
       <span className={fieldStyles.label} aria-hidden="true">
         {text.expiry}
       </span>
-      <div>
+      <div className={styles.spans}>
         <Segments
           label={text.expiry}
           value={expiry.kind === 'days' ? String(expiry.days) : expiry.kind}

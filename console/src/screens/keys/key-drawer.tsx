@@ -13,7 +13,6 @@ import { Notices } from '../../ui/notices.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Ago, Moment, Until } from '../../ui/time.tsx';
-import { summaryOf } from '../roles/summary.ts';
 import { Budgets } from './budgets.tsx';
 import { EditKey } from './edit-key.tsx';
 import styles from './keys.module.css';
@@ -22,6 +21,7 @@ import { RevokeKey } from './revoke-key.tsx';
 import { RotateKey } from './rotate-key.tsx';
 import { ShownOnce } from './shown-once.tsx';
 import { KeyState } from './state.tsx';
+import { summaryOf } from './summary.ts';
 
 const ALL_SCOPES = 60;
 
@@ -90,7 +90,7 @@ function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
   return (
     <>
       <Notices notices={notices} />
-      <p>{summaryOf(apiKey.scopes, apiKey.resource_constraints)}</p>
+      <p>{summaryOf(apiKey)}</p>
       <Facts
         facts={[
           { name: text.state, value: <KeyState apiKey={apiKey} /> },

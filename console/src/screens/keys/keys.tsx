@@ -12,7 +12,7 @@ import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { SearchField, Segments } from '../../ui/field.tsx';
 import { ListTable, TwoLines } from '../../ui/list.tsx';
-import { Empty, Id, shortened, Tags } from '../../ui/mark.tsx';
+import { Empty, Id, Small, shortened, Tags } from '../../ui/mark.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago, Until } from '../../ui/time.tsx';
 import { useLate } from '../../ui/use-late.ts';
@@ -95,18 +95,26 @@ export function Keys() {
             title: text.name,
             cell: (key) => <TwoLines name={nameOf(key)} second={key.name === null ? undefined : key.description} />,
           },
-          { id: 'state', title: text.state, cell: (key) => <KeyState apiKey={key} /> },
-          { id: 'key', title: text.key, cell: (key) => <Id value={key.prefix} shown={`${key.prefix}…${key.last_four}`} /> },
+          { id: 'key', title: text.key, cell: (key) => <KeyText apiKey={key} /> },
           {
             id: 'owner',
             title: text.owner,
             rank: 'second',
-            cell: (key) => (key.user_id === null ? text.tenantItself : <Principal type="user" id={key.user_id} />),
+            cell: ({ user_id: owner }) => (owner === null ? text.tenantItself : <Principal type="user" id={owner} />),
           },
           { id: 'scopes', title: text.scopes, rank: 'second', cell: (key) => <Tags values={key.scopes} /> },
-          { id: 'rate', title: text.rate, rank: 'second', cell: ({ rate_limit_rpm: rate }) => text.rateOf(rate) },
-          { id: 'used', title: text.lastUse, rank: 'phoneOff', cell: (key) => <Ago time={key.last_used_at} /> },
-          { id: 'expires', title: text.expires, rank: 'phoneOff', cell: (key) => <Until time={key.expires_at} /> },
+          { id: 'used', title: text.lastUse, cell: (key) => <LastUse time={key.last_used_at} /> },
+          {
+            id: 'expires',
+            title: text.expires,
+            rank: 'phoneOff',
+            cell: (key) => (
+              <span className={styles.nowrap}>
+                <Until time={key.expires_at} />
+              </span>
+            ),
+          },
+          { id: 'state', title: text.state, cell: (key) => <KeyState apiKey={key} /> },
         ]}
       />
       {search.open === 'new' ? (
@@ -139,6 +147,26 @@ export function Keys() {
         />
       ) : null}
     </Page>
+  );
+}
+
+/** What lists show of the key, and its own rate limit. */
+function KeyText({ apiKey: { prefix, last_four: lastFour, rate_limit_rpm: rate } }: { readonly apiKey: ApiKey }) {
+  return (
+    <span className={styles.nowrap}>
+      <Id value={prefix} shown={`${prefix}…${lastFour}`} />
+      {rate === null ? null : <Small>{text.rateOf(rate)}</Small>}
+    </span>
+  );
+}
+
+function LastUse({ time }: { readonly time: string | null }) {
+  if (time === null) return <span className={styles.nowrap}>{text.unused}</span>;
+  return (
+    <span className={styles.nowrap}>
+      <span className={styles.onPhone}>{text.used} </span>
+      <Ago time={time} />
+    </span>
   );
 }
 
