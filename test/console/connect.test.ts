@@ -19,7 +19,7 @@ async function make(name: string, scopes: readonly string[], more: object = {}):
   return { id: String(body['id']), key: String(body['key']) };
 }
 
-describe('ready settings', () => {
+describe('the settings of a client', () => {
   it("have the tenant's address and the key's model for every client, and never the key", async () => {
     const { id } = await make('settings-bot', ['chat:write'], { resource_constraints: { models: ['phi-4'] } });
     const { page, problems } = await stand.signIn({ path: `/console/connect?key=${id}` });
@@ -72,7 +72,7 @@ describe('ready settings', () => {
   });
 });
 
-describe('a tried request', () => {
+describe('a request that is tried', () => {
   it('goes through the gateway with the pasted key, and shows decision, limits left and explanation', async () => {
     await api('PUT', '/v1/iam/tenants/default', { settings: { rate_limit_rpm: 500 }, quotas: { monthly_tokens: 1_000_000 } });
     const { id, key } = await make('tried-bot', ['chat:write']);
@@ -96,7 +96,7 @@ describe('a tried request', () => {
     expect(problems).toEqual([]);
   });
 
-  it('that is refused says the code and the step', async () => {
+  it('that is denied says the code and the step, and its request id opens the explanation', async () => {
     const { id, key } = await make('narrow-bot', ['models:read']);
     const { page, problems } = await stand.signIn({ path: `/console/connect?key=${id}` });
     await page.getByLabel('API key').and(page.locator('input')).fill(key);
@@ -117,7 +117,21 @@ describe('a tried request', () => {
     expect(problems).toEqual([]);
   });
 
-  it('of somebody who may not explain others shows the answer, and says who may see why', async () => {
+  it('with a mistyped key shows the step that denies it', async () => {
+    const { key } = await make('mistyped-bot', ['models:read']);
+    const { page, problems } = await stand.signIn({ path: '/console/connect' });
+    await page
+      .getByLabel('API key')
+      .and(page.locator('input'))
+      .fill(`${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`);
+    await page.getByRole('button', { name: 'Send one request' }).click();
+    const answer = page.getByRole('region', { name: 'The answer' });
+    await expect.poll(() => answer.textContent()).toContain('401');
+    await page.getByRole('listitem').filter({ hasText: 'identity' }).filter({ hasText: 'decides' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('of a caller that may not explain it shows the answer, and says which callers see why', async () => {
     const person = await makeUser(stand.server.http, stand.token, { roles: ['developer'] });
     const { key } = await make('their-bot', ['chat:write'], { user_id: person.id });
     const { page, problems } = await stand.signIn({ person, path: '/console/connect' });
@@ -128,7 +142,7 @@ describe('a tried request', () => {
     await page.getByRole('option', { name: 'Message (Anthropic)' }).click();
     await page.getByRole('button', { name: 'Send one request' }).click();
     await expect.poll(() => page.getByRole('region', { name: 'The answer' }).textContent()).toContain('Allowed');
-    await page.getByText('Callers that may manage policies see here').or(page.getByText('decided at step')).first().waitFor();
+    await page.getByText('Callers that may manage policies see here').waitFor();
     expect(problems).toEqual([]);
   });
 });

@@ -146,6 +146,9 @@ describe('the edit of a key', () => {
     await drawer.getByRole('radio', { name: '7 days' }).click();
     await drawer.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('dialog', { name: 'edited' }).getByText('at most 60').waitFor();
+    await page
+      .getByText('A program with this key may send chat and completion requests and see models, only models phi-*.')
+      .waitFor();
     expect(sent).toEqual([
       {
         ifMatch: expect.stringMatching(/^".+"$/),
@@ -191,7 +194,7 @@ describe('the edit of a key', () => {
     expect([written, problems]).toEqual([[], []]);
   });
 
-  it('that another caller was faster with keeps the input, shows the other change, and goes on from it', async () => {
+  it("after another caller's change keeps the input, shows that change, and continues from it", async () => {
     const { id } = await makeKey(http, stand.token, { scopes: ['models:read'] });
     const { page, problems } = await stand.signIn({ path: `/console/keys?open=${id}&act=edit` });
     const drawer = page.getByRole('dialog', { name: /^Edit/ });
@@ -208,7 +211,7 @@ describe('the edit of a key', () => {
     expect(problems).toEqual([]);
   });
 
-  it('beyond what the caller may do itself is rejected in place, and the input stays', async () => {
+  it('beyond what the caller may do is rejected in place, and the input stays', async () => {
     const person = await makeUser(http, stand.token, { roles: ['developer'] });
     const { id } = await makeKey(http, stand.token, { owner: person.id, scopes: ['chat:write'] });
     const { page, problems } = await stand.signIn({ person, path: `/console/keys?open=${id}&act=edit` });
@@ -224,7 +227,7 @@ describe('the edit of a key', () => {
 });
 
 describe('the budgets of keys', () => {
-  it('stand beside the list and in the drawer: the own rate limit, that of the tenant, and the tokens of the month with their reset', async () => {
+  it("are beside the list and in the drawer: the key's rate limit, the tenant's, and the tokens of the month with their reset", async () => {
     const tenant = 'budgets';
     await manage('POST', '/v1/iam/tenants', {
       id: tenant,
@@ -336,6 +339,8 @@ describe('the screens of keys', () => {
     const { page, problems } = await stand.signIn({ look, path: '/console/keys' });
     const fits = () => page.evaluate('document.documentElement.scrollWidth <= innerWidth');
     await page.getByRole('row').nth(1).waitFor();
+    const named = page.getByRole('rowheader', { name: /./ }).first();
+    expect(await named.evaluate('(cell) => getComputedStyle(cell).textAlign')).not.toBe('right');
     expect([await accessibilityFaults(page), await fits()]).toEqual([[], true]);
     await page.goto('/console/keys?open=new');
     await page.getByRole('dialog', { name: 'Create key' }).waitFor();

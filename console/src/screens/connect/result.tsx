@@ -2,15 +2,19 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import type { Explanation } from '../../../../client/index.ts';
 import type { Trial, TrialAnswer } from '../../api/gateway.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { connect as text } from '../../text/en/connect.ts';
+import { explain } from '../../text/en/explain.ts';
 import { Facts } from '../../ui/facts.tsx';
 import { Id, Note, Small, State } from '../../ui/mark.tsx';
 import { count } from '../../ui/number.ts';
 import { SectionHead } from '../../ui/page.tsx';
+import { Passage } from '../../ui/passage.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Answer } from '../explain/answer.tsx';
+import { passageOf } from '../explain/passage-of.tsx';
 import styles from './connect.module.css';
 import { RecordedLink } from './recorded-link.tsx';
 import type { Tried, Why } from './try-it.tsx';
@@ -56,6 +60,8 @@ interface ShownProps {
 
 function Shown({ trial, answer, apiKey }: ShownProps) {
   const { status, isProblem, code, detail, requestId, rate, tookMs } = answer;
+  // The record of a request that proves no principal belongs to no tenant, so there is nothing to link to.
+  const explanation = status === 401 ? null : <ToExplanation trial={trial} answer={answer} apiKey={apiKey} />;
   return (
     <>
       <div role="status">
@@ -75,7 +81,7 @@ function Shown({ trial, answer, apiKey }: ShownProps) {
           { name: text.tokensLeft, value: <TokensLeft /> },
           { name: text.took, value: text.ms(tookMs) },
           { name: text.requestId, value: isProblem && requestId !== undefined ? <Id value={requestId} /> : text.noRequestId },
-          { name: text.explanation, value: <ToExplanation trial={trial} answer={answer} apiKey={apiKey} /> },
+          { name: text.explanation, value: explanation },
         ]}
       />
     </>
@@ -114,14 +120,8 @@ function TokensLeft() {
 function Explained({ why }: { readonly why: Why }) {
   switch (why.kind) {
     case 'explained':
-      // Without the key's id there is no link to it and no name: the sentence of the server has neither.
       return why.key === undefined ? (
-        <p>
-          <code>
-            {why.explanation.status} {why.explanation.code}
-          </code>{' '}
-          {why.explanation.detail}
-        </p>
+        <WithoutKey explanation={why.explanation} />
       ) : (
         <Answer explanation={why.explanation} search={{ key: why.key }} />
       );
@@ -132,4 +132,21 @@ function Explained({ why }: { readonly why: Why }) {
     default:
       return why satisfies never;
   }
+}
+
+/** The steps of a credential that is no key which the caller may see: a passed identity would be a link to that key. */
+function WithoutKey({ explanation }: { readonly explanation: Explanation }) {
+  const { status, code, detail, steps } = explanation;
+  const isProved = steps.some(({ name, outcome }) => name === 'identity' && outcome === 'passed');
+  return (
+    <>
+      <p>
+        <code>
+          {status} {code}
+        </code>{' '}
+        {detail}
+      </p>
+      {isProved ? null : <Passage label={explain.passage} steps={passageOf(explanation, { type: 'api_key', id: '' })} />}
+    </>
+  );
 }
