@@ -147,7 +147,7 @@ describe('the edit of a key', () => {
     await drawer.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('dialog', { name: 'edited' }).getByText('at most 60').waitFor();
     await page
-      .getByText('A program with this key may send chat and completion requests and see models, only models phi-*.')
+      .getByText('A program with this key may see models and send chat and completion requests, only models phi-*.')
       .waitFor();
     expect(sent).toEqual([
       {
