@@ -56,7 +56,7 @@ export const keys = {
   edit: 'Edit',
   editOf: (name: string) => `Edit “${name}”`,
   budgets: 'Limits that cover it',
-  toUsage: 'Usage',
+  toUsage: 'Tokens by key',
   rateOwn: 'Requests a minute, this key',
   rateTenant: 'Requests a minute, all keys',
   monthTokens: 'Tokens this month, whole tenant',
