@@ -1,10 +1,8 @@
 /** The answer to a sent request, and the steps of its decision. */
 
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { Explanation } from '../../../../client/index.ts';
 import type { Trial, TrialAnswer } from '../../api/gateway.ts';
-import { useDenied, useTenant } from '../../api/session.ts';
 import { connect as text } from '../../text/en/connect.ts';
 import { explain } from '../../text/en/explain.ts';
 import { Facts } from '../../ui/facts.tsx';
@@ -35,7 +33,7 @@ export function TrialResult({ tried: { trial, answer, why } }: { readonly tried:
             {text.noGateway}
           </Note>
         ) : (
-          <Shown trial={trial} answer={answer} apiKey={why.kind === 'explained' ? why.key : undefined} />
+          <Shown trial={trial} answer={answer} why={why} />
         )}
       </section>
       <section>
@@ -54,14 +52,13 @@ function isWithoutGateway({ status, code }: TrialAnswer, why: Why): boolean {
 interface ShownProps {
   readonly trial: Trial;
   readonly answer: TrialAnswer;
-  /** The key's id, if the caller may see the key. */
-  readonly apiKey: string | undefined;
+  readonly why: Why;
 }
 
-function Shown({ trial, answer, apiKey }: ShownProps) {
+function Shown({ trial, answer, why }: ShownProps) {
   const { status, isProblem, code, detail, requestId, rate, tookMs } = answer;
   // The record of a request that proves no principal belongs to no tenant, so there is nothing to link to.
-  const explanation = status === 401 ? null : <ToExplanation trial={trial} answer={answer} apiKey={apiKey} />;
+  const explanation = status === 401 ? null : <ToExplanation trial={trial} answer={answer} why={why} />;
   return (
     <>
       <div role="status">
@@ -78,7 +75,7 @@ function Shown({ trial, answer, apiKey }: ShownProps) {
             name: text.left,
             value: rate === undefined ? text.noRate : text.leftOf(count(rate.remaining), count(rate.limit), rate.reset),
           },
-          { name: text.tokensLeft, value: <TokensLeft /> },
+          { name: text.tokensLeft, value: tokensLeft(why) },
           { name: text.took, value: text.ms(tookMs) },
           { name: text.requestId, value: isProblem && requestId !== undefined ? <Id value={requestId} /> : text.noRequestId },
           { name: text.explanation, value: explanation },
@@ -89,10 +86,11 @@ function Shown({ trial, answer, apiKey }: ShownProps) {
 }
 
 /** The answer to a denial names its decision. The answer to an allowed request comes from the platform, so the same question is asked instead. */
-function ToExplanation({ trial: { method, path, model }, answer, apiKey }: ShownProps) {
+function ToExplanation({ trial: { method, path, model }, answer, why }: ShownProps) {
   if (answer.isProblem && answer.requestId?.startsWith(POSTERN_ID)) return <RecordedLink requestId={answer.requestId} />;
-  return apiKey === undefined ? null : (
-    <Link to="/explain" search={{ key: apiKey, method, path, model }}>
+  const key = why.kind === 'explained' ? why.key : undefined;
+  return key === undefined ? null : (
+    <Link to="/explain" search={{ key, method, path, model }}>
       {text.toExplanation}
     </Link>
   );
@@ -103,18 +101,11 @@ function Decision({ answer: { status, isProblem } }: { readonly answer: TrialAns
   return status >= 500 ? <State tone="care">{text.fault}</State> : <State tone="deny">{text.denied}</State>;
 }
 
-function TokensLeft() {
-  const { id, client } = useTenant();
-  const denied = useDenied('usage:read');
-  const limits = useQuery({
-    queryKey: [id, 'limits'],
-    queryFn: ({ signal }) => client.tenants.limits(id, { signal }),
-    enabled: denied === undefined,
-  });
-  if (denied !== undefined) return <Small>{denied}</Small>;
-  if (limits.data === undefined) return null;
-  const { limit, remaining } = limits.data.monthly_tokens;
-  return limit === null || remaining === null ? text.noQuota : text.tokensOf(count(remaining), count(limit));
+/** Read from the explanation, which knows the key's own tenant. Null: an earlier step ended the decision, or nothing explains it. */
+function tokensLeft(why: Why): string | null {
+  const tokens = why.kind === 'explained' ? why.explanation.limits.find(({ name }) => name === 'monthly_tokens') : undefined;
+  if (tokens === undefined) return null;
+  return tokens.limit === null ? text.noQuota : text.tokensOf(count(tokens.remaining ?? 0), count(tokens.limit));
 }
 
 function Explained({ why }: { readonly why: Why }) {
