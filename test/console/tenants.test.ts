@@ -65,7 +65,7 @@ describe('the list of tenants', () => {
     const { page, problems } = await stand.signIn({ path: '/console/tenants?q=halden' });
     await choose(page, 'halden', 'Act in this tenant');
     await page.getByRole('button', { name: 'Change the tenant: Name of halden' }).waitFor();
-    await page.getByRole('link', { name: 'Usage' }).click();
+    await page.getByRole('navigation', { name: 'Console' }).getByRole('link', { name: 'Usage' }).click();
     await expect.poll(() => new URL(page.url()).searchParams.get('tenant')).toBe('halden');
     expect(problems).toEqual([]);
   });

@@ -249,9 +249,9 @@ describe('one user', () => {
     await edit(tab, user.id);
     await page.getByRole('button', { name: 'Remove team' }).click();
     await page.getByRole('textbox', { name: 'Value 1' }).fill('4712');
-    await page.getByRole('button', { name: 'Add metadata' }).click();
+    await page.getByRole('button', { name: 'Add a pair' }).click();
     await page.getByRole('textbox', { name: 'Name 2' }).fill('cost_center');
-    await page.getByText('This name is above already.').waitFor();
+    await page.getByRole('status').filter({ hasText: 'Two pairs have the name cost_center.' }).waitFor();
     await page.getByRole('textbox', { name: 'Name 2' }).fill('floor');
     await page.getByRole('textbox', { name: 'Value 2' }).fill('3');
     await page.getByRole('button', { name: 'Save', exact: true }).click();

@@ -2,11 +2,13 @@
 
 import type { ReactNode } from 'react';
 import { type ApiKey, ProblemError, type ResourceConstraints } from '../../../../client/index.ts';
+import { METADATA_BOUNDS, metadataFault, metadataOf, pairsIn } from '../../api/metadata.ts';
 import { keys as text } from '../../text/en/keys.ts';
+import { metadata as metadataText } from '../../text/en/metadata.ts';
 import { TextField } from '../../ui/field.tsx';
 import { NumberField } from '../../ui/number-field.tsx';
 import { SectionHead } from '../../ui/page.tsx';
-import { type Pair, PairsField, pairsOf } from '../../ui/pairs-field.tsx';
+import { type Pair, PairsField } from '../../ui/pairs-field.tsx';
 import { fieldError } from '../../ui/problem.tsx';
 import { ConstraintFields, orderedConstraints } from '../role/fields.tsx';
 import { PermissionPicker } from '../roles/permission-picker.tsx';
@@ -39,7 +41,6 @@ export const NEW_KEY: KeyFields = {
 
 const MAX_NAME = 100;
 const MAX_DESCRIPTION = 500;
-const METADATA = { atMost: 16, maxName: 64, maxValue: 512 };
 
 /** The members of a rejection that are shown at their fields. */
 const SHOWN = [
@@ -62,7 +63,7 @@ export function fieldsOf(key: ApiKey): KeyFields {
     resource_constraints: orderedConstraints(
       Object.fromEntries(Object.entries(constraints).filter(([, names]) => names !== null)),
     ),
-    metadata: pairsOf(Object.entries(metadata).map(([pair, value]) => ({ name: pair, value }))),
+    metadata: pairsIn(metadata),
   };
 }
 
@@ -75,7 +76,7 @@ export function membersOf({ name, expiry, metadata, ...rest }: Partial<KeyFields
     ...(name === undefined ? {} : { name: name.trim() === '' ? null : name.trim() }),
     ...(expiry === undefined ? {} : expiryMembers(expiry)),
     ...('rate_limit_rpm' in rest ? { rate_limit_rpm: rate ?? null } : {}),
-    ...(metadata === undefined ? {} : { metadata: Object.fromEntries(metadata.map((pair) => [pair.name, pair.value])) }),
+    ...(metadata === undefined ? {} : { metadata: metadataOf(metadata) }),
   };
 }
 
@@ -83,12 +84,6 @@ export function membersOf({ name, expiry, metadata, ...rest }: Partial<KeyFields
 export function missingOf({ description, scopes, expiry, metadata }: KeyFields, nowMs: number): string | undefined {
   if (description.trim() === '' || scopes.length === 0) return text.needs;
   return faultOf(expiry, nowMs) ?? metadataFault(metadata);
-}
-
-function metadataFault(pairs: readonly Pair[]): string | undefined {
-  if (pairs.some(({ name }) => name === '')) return text.pairWithoutName;
-  const twice = pairs.find(({ name }, index) => pairs[index - 1]?.name === name);
-  return twice === undefined ? undefined : text.pairTwice(twice.name);
 }
 
 interface KeyFormProps {
@@ -157,11 +152,11 @@ export function KeyForm({ draft, set, error, kept, children }: KeyFormProps) {
         />
       </div>
       <PairsField
-        label={text.metadata}
+        label={metadataText.label}
         pairs={draft.metadata}
         onChange={(metadata) => set({ metadata })}
-        {...METADATA}
-        hint={text.metadataHint}
+        {...METADATA_BOUNDS}
+        hint={metadataText.hint}
         error={fieldError(error, '/metadata') ?? metadataFault(draft.metadata)}
       />
     </>

@@ -4,6 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import type { User } from '../../../../client/index.ts';
 import { ProblemError } from '../../../../client/index.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
+import { METADATA_BOUNDS, metadataFault, metadataOf, pairsIn } from '../../api/metadata.ts';
 import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { metadata as metadataText } from '../../text/en/metadata.ts';
@@ -13,7 +14,7 @@ import { Button } from '../../ui/button.tsx';
 import { Conflict } from '../../ui/conflict.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
-import { PairsField } from '../../ui/pairs-field.tsx';
+import { type Pair, PairsField } from '../../ui/pairs-field.tsx';
 import { fieldError } from '../../ui/problem.tsx';
 import { Refused } from '../users/refused.tsx';
 import { RolePicker } from '../users/role-picker.tsx';
@@ -28,12 +29,12 @@ interface Fields {
   readonly name: string;
   readonly department: string;
   readonly roles: readonly string[];
-  readonly metadata: Readonly<Record<string, string>>;
+  readonly metadata: readonly Pair[];
 }
 
 /** Roles in one order, so that taking one away and giving it again is no change. */
 function fieldsOf({ email, name, department, roles, metadata }: User): Fields {
-  return { email: email ?? '', name, department: department ?? '', roles: roles.toSorted(), metadata };
+  return { email: email ?? '', name, department: department ?? '', roles: roles.toSorted(), metadata: pairsIn(metadata) };
 }
 
 export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; readonly onClose: () => void }) {
@@ -44,8 +45,12 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
     loaded,
     fieldsOf,
     read: () => readUser(tenant, id),
-    write: async ({ department, ...changes }, ifMatch) => {
-      const body = { ...changes, ...(department === undefined ? {} : { department: department === '' ? null : department }) };
+    write: async ({ department, metadata, ...changes }, ifMatch) => {
+      const body = {
+        ...changes,
+        ...(department === undefined ? {} : { department: department === '' ? null : department }),
+        ...(metadata === undefined ? {} : { metadata: metadataOf(metadata) }),
+      };
       const { data, etag } = await tenant.client.send('PUT', '/v1/iam/users/{id}', { path: { id }, body, ifMatch });
       return { data, etag };
     },
@@ -56,6 +61,7 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
   });
   const { draft, set, error } = edit;
   const { source, name, directory_roles: directory } = loaded.data;
+  const fault = metadataFault(draft.metadata);
   const isKept = source === 'ldap';
   const isTaken = error instanceof ProblemError && error.code === 'already_exists';
   const errorOf = (pointer: string): string | undefined => fieldError(error, pointer);
@@ -74,7 +80,7 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
             type="submit"
             form={FORM}
             isPending={edit.isSaving}
-            disabledReason={edit.isChanged ? undefined : common.noChange}
+            disabledReason={fault ?? (edit.isChanged ? undefined : common.noChange)}
           >
             {common.save}
           </Button>
@@ -86,7 +92,7 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
         className={styles.form}
         onSubmit={(event) => {
           event.preventDefault();
-          edit.save();
+          if (fault === undefined) edit.save();
         }}
       >
         {edit.conflict === undefined ? null : <Conflict {...edit.conflict} onTakeOver={edit.takeNewest} />}
@@ -130,14 +136,12 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
           below={directory.length === 0 ? undefined : text.directoryRolesSay(words.list(directory))}
         />
         <PairsField
-          key={edit.base.updated_at}
-          {...metadataText}
+          label={metadataText.label}
+          hint={metadataText.hint}
           pairs={draft.metadata}
           onChange={(metadata) => set({ metadata })}
-          error={errorOf('/metadata')}
-          maxPairs={16}
-          maxName={64}
-          maxValue={512}
+          error={fault ?? errorOf('/metadata')}
+          {...METADATA_BOUNDS}
         />
       </form>
     </Drawer>

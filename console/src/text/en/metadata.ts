@@ -1,9 +1,7 @@
-/** The field for metadata, which users, keys and tenants have. */
+/** The field for metadata, which users and keys have. */
 export const metadata = {
   label: 'Metadata',
-  nameLabel: 'Name',
-  valueLabel: 'Value',
-  addLabel: 'Add metadata',
-  hint: 'At most 16 names. No decision reads them, and everyone who may see this sees them: never write a secret.',
-  repeated: 'This name is above already.',
+  hint: 'For your own tools. No decision reads it, and everyone who sees this sees it: write no secrets here.',
+  withoutName: 'Each pair needs a name.',
+  twice: (name: string) => `Two pairs have the name ${name}.`,
 } as const;
