@@ -76,6 +76,9 @@ const REPEATED_MEMBER = problem('A member of the body comes more than once; each
 const TOO_MANY_MEMBERS = problem(`The body may have at most ${MAX_MEMBERS} members.`);
 const LONG_MEMBER = problem(`The name of a member may take at most ${MAX_RESOURCE_NAME} bytes.`);
 const AFTER_END = problem('There is more after the JSON object of the body.');
+const UNCERTAIN_MEMBER = problem(
+  'The proxy sends bodies as text, in which an exclamation mark may replace a byte that is not UTF-8. Write "!" in the name of a member as "\\u0021".',
+);
 
 /** @param at negative, as the reader gave it */
 function notJson(at: number): BodyProblem {
@@ -91,6 +94,8 @@ interface Reading {
   smallestLimit: number | undefined;
   choices: number;
   prompts: number;
+  /** Whether an exclamation mark may have replaced a byte that is not UTF-8, see `CheckInput.bodyAsText`. */
+  readonly asText: boolean;
   /** Set where reading went wrong. */
   problem: BodyProblem | undefined;
 }
@@ -104,8 +109,25 @@ function isName(name: string): boolean {
   return name !== '' && name.isWellFormed() && !CONTROL.test(name);
 }
 
+/** The sign that a proxy puts in the place of a byte that is not UTF-8 when it sends a body as text. */
+const REPLACEMENT = 0x21;
+
+/**
+ * Reports whether a name contains a byte that may have replaced another one. A reader of the original may drop that byte or read another
+ * character, and so read another name. The escape of the sign is certain: it consists of other bytes.
+ */
+function isUncertain({ asText }: Reading, { bytes }: JsonText, start: number, end: number): boolean {
+  if (!asText) return false;
+  for (let at = start; at < end; at++) if (bytes[at] === REPLACEMENT) return true;
+  return false;
+}
+
 /** The name between the quotes of a valid string, or what is wrong with it. */
-function readText(text: JsonText, start: number, end: number, member: ReadMember): string | BodyProblem {
+function readText(text: JsonText, start: number, end: number, member: ReadMember, into: Reading): string | BodyProblem {
+  if (isUncertain(into, text, start, end)) {
+    const detail = `The proxy sends bodies as text, in which an exclamation mark may replace a byte that is not UTF-8. Write "!" in "${member}" as "\\u0021".`;
+    return problem(detail, member);
+  }
   if (start === end) return problem(`"${member}" must not hold an empty name.`, member);
   const bytes = end - start;
   const name = bytes <= MAX_ESCAPE_BYTES * MAX_RESOURCE_NAME ? nameAt(text, start, end, isName) : undefined;
@@ -122,7 +144,7 @@ function readName(text: JsonText, at: number, member: 'model' | 'collection', in
     into.problem = problem(`"${member}" must be a string.`, member);
     return at;
   }
-  const name = readText(text, at + 1, after - 1, member);
+  const name = readText(text, at + 1, after - 1, member, into);
   if (typeof name === 'string') into[member] = name;
   else into.problem = name;
   return after;
@@ -147,7 +169,7 @@ function readNames(text: JsonText, start: number, into: Reading): number {
     if (byteAt(text, at) !== QUOTE) return wrong('"collections" must be an array of strings.');
     const after = skipText(text, at + 1);
     if (after < 0) return after;
-    const name = readText(text, at + 1, after - 1, 'collections');
+    const name = readText(text, at + 1, after - 1, 'collections', into);
     if (typeof name !== 'string') {
       into.problem = name;
       return start;
@@ -272,6 +294,10 @@ function readObject(text: JsonText, start: number, readsPrompts: boolean, into: 
     if (nameEnd < 0) return nameEnd;
     at = skipColon(text, nameEnd);
     if (at < 0) return at;
+    if (isUncertain(into, text, nameStart, nameEnd - 1)) {
+      into.problem = UNCERTAIN_MEMBER;
+      return at;
+    }
     const name = takeName(seen, text, nameStart, nameEnd - 1, plain);
     if (name === 'too long') into.problem = LONG_MEMBER;
     else if (name === undefined) into.problem = REPEATED_MEMBER;
@@ -290,8 +316,9 @@ function readObject(text: JsonText, start: number, readsPrompts: boolean, into: 
 /**
  * Reads the bytes of one body.
  * @param readsPrompts whether the route takes prompts for completions, so that `prompt` is read
+ * @param asText whether an exclamation mark may have replaced a byte that is not UTF-8: a name that contains one is then no name
  */
-export function readJsonBody(bytes: Uint8Array, readsPrompts = false): BodyResult {
+export function readJsonBody(bytes: Uint8Array, readsPrompts = false, asText = false): BodyResult {
   const text = jsonText(bytes);
   const start = skipSpace(text, 0);
   if (byteAt(text, start) !== OPEN_OBJECT) return start === bytes.length ? EMPTY : NOT_OBJECT;
@@ -303,6 +330,7 @@ export function readJsonBody(bytes: Uint8Array, readsPrompts = false): BodyResul
     smallestLimit: undefined,
     choices: 1,
     prompts: 1,
+    asText,
     problem: undefined,
   };
   const after = readObject(text, start, readsPrompts, into);
@@ -325,11 +353,11 @@ export function readJsonBody(bytes: Uint8Array, readsPrompts = false): BodyResul
 
 /** Step 11, body: reads the body of a route that takes something from it. */
 export function readBody(
-  input: Pick<CheckInput, 'body' | 'bodyPartial' | 'contentType' | 'contentEncoding'>,
+  input: Pick<CheckInput, 'body' | 'bodyPartial' | 'bodyAsText' | 'contentType' | 'contentEncoding'>,
   readsPrompts = false,
 ): BodyResult {
   if (input.bodyPartial) return TOO_LARGE;
   if (!isJsonType(input.contentType)) return WRONG_TYPE;
   if (input.contentEncoding !== undefined) return ENCODED;
-  return input.body.length === 0 ? EMPTY : readJsonBody(input.body, readsPrompts);
+  return input.body.length === 0 ? EMPTY : readJsonBody(input.body, readsPrompts, input.bodyAsText);
 }

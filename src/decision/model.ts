@@ -27,6 +27,11 @@ export interface CheckInput {
   readonly body: Uint8Array;
   /** True when Envoy marked the body as cut, or it is shorter than its announced length. */
   readonly bodyPartial: boolean;
+  /**
+   * True when the proxy sent the body as text: each byte of it that is not UTF-8 arrived as an exclamation mark. Such a mark is then
+   * either itself or a byte that only the upstream sees. Default: false, the bytes are those of the request.
+   */
+  readonly bodyAsText?: boolean;
   /** The client's address as the trusted hops tell it; undefined = missing. */
   readonly clientAddress: string | undefined;
 }

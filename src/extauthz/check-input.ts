@@ -35,6 +35,7 @@ export function requestOf(draft: Draft, trustedHops: number): CheckRequest {
       contentEncoding: headerOf(bytes, Headers.CONTENT_ENCODING),
       body,
       bodyPartial: draft.partial || isShort(draft, body.length),
+      bodyAsText: draft.rawBodyEnd === draft.rawBodyStart && body.length > 0,
       clientAddress: trustedHops > 0 ? trustedAddress(bytes, draft.forwardedFor ?? [], trustedHops) : peerOf(draft),
     },
     clientRequestId: requestId === REPEATED ? undefined : requestId,

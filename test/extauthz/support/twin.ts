@@ -22,6 +22,7 @@ export function twin(message: CheckRequestMessage, trustedHops: number): CheckMe
   const values = (name: string): string[] => all.filter(([key]) => key === name).map(([, value]) => value);
   const single = (name: string): HeaderValue => (values(name).length > 1 ? REPEATED : values(name)[0]);
   const body = Buffer.from(http.raw_body !== undefined && http.raw_body.length > 0 ? http.raw_body : (http.body ?? ''));
+  const bodyAsText = (http.raw_body ?? []).length === 0 && body.length > 0;
   const announced = single('content-length');
   const requestId = single('x-request-id');
   const peer = (message.attributes?.source as Source | undefined)?.address?.socket_address?.address;
@@ -41,6 +42,7 @@ export function twin(message: CheckRequestMessage, trustedHops: number): CheckMe
         (http.size ?? 0) > body.length ||
         (announced !== undefined &&
           (announced === REPEATED || !/^[0-9]{1,15}$/.test(announced) || Number(announced) > body.length)),
+      bodyAsText,
       clientAddress: trustedHops > 0 ? hop(values('x-forwarded-for'), trustedHops) : peer || undefined,
     },
     clientRequestId: requestId === REPEATED ? undefined : requestId,
