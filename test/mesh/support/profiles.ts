@@ -1,0 +1,73 @@
+/** The profiles that the cases run through: a real Envoy each, with what a mesh makes of its guide. */
+
+import { type Edge, startConfig, startEdge } from '../../support/envoy.ts';
+import type { Parts } from './bootstrap.ts';
+import { type EnvoyGatewayManifests, envoyGatewayBootstrap, externalAuthBootstrap } from './envoy-gateway.ts';
+import { at, documentsOf, isMapping, listAt, manifest } from './guides.ts';
+import { type IstioManifests, istioBootstrap } from './istio.ts';
+
+/** `full` is `envoy/demo.yaml`, for comparison. */
+export const PROFILES = ['full', 'Istio', 'Envoy Gateway', 'ExternalAuth'] as const;
+export type Profile = (typeof PROFILES)[number];
+
+export function istioManifests(): IstioManifests {
+  const values = documentsOf('istio').find((document) => 'meshConfig' in document);
+  return {
+    meshConfig: at(values, 'meshConfig'),
+    policy: manifest('istio', 'AuthorizationPolicy'),
+    httpRoute: manifest('istio', 'HTTPRoute'),
+  };
+}
+
+export function envoyGatewayManifests(): EnvoyGatewayManifests {
+  return {
+    clientTrafficPolicy: manifest('envoy-gateway', 'ClientTrafficPolicy'),
+    securityPolicy: manifest('envoy-gateway', 'SecurityPolicy'),
+    envoyProxy: manifest('envoy-gateway', 'EnvoyProxy'),
+    httpRoute: manifest('envoy-gateway', 'HTTPRoute', 'ai'),
+  };
+}
+
+/** Returns the manifests with another value for `member` of the check's provider. */
+export function withProvider(manifests: IstioManifests, changes: object): IstioManifests {
+  const providers = listAt(manifests.meshConfig, 'extensionProviders').map((provider) => {
+    const check = at(provider, 'envoyExtAuthzGrpc');
+    return isMapping(check) ? { name: at(provider, 'name'), envoyExtAuthzGrpc: { ...check, ...changes } } : provider;
+  });
+  const { meshConfig } = manifests;
+  return { ...manifests, meshConfig: { ...(isMapping(meshConfig) ? meshConfig : {}), extensionProviders: providers } };
+}
+
+export function startProfile(profile: Profile, parts: Parts): Promise<Edge> {
+  switch (profile) {
+    case 'full':
+      return startEdge(parts);
+    case 'Istio':
+      return startConfig(istioBootstrap(istioManifests(), parts));
+    case 'Envoy Gateway':
+      return startConfig(envoyGatewayBootstrap(envoyGatewayManifests(), parts));
+    case 'ExternalAuth': {
+      const filtered = manifest('envoy-gateway', 'HTTPRoute', 'ai-external-auth');
+      return startConfig(externalAuthBootstrap(manifest('envoy-gateway', 'HTTPRoute', 'ai'), filtered, parts));
+    }
+    default:
+      return profile satisfies never;
+  }
+}
+
+/** The outcome of one request: the status, and `allow`, the code of Postern's answer, or that the proxy answered by itself. */
+export function outcomeOf(answer: { readonly status: number; readonly body: string; readonly headers: object }): string {
+  const said = parsed(answer.body);
+  if (said === undefined) return `${answer.status} by the proxy`;
+  const server = at(said, 'server');
+  if (server === 'upstream') return `${answer.status} allow`;
+  return server === 'postern' ? `${answer.status} from the API` : `${answer.status} ${at(said, 'code')}`;
+}
+
+function parsed(body: string): unknown {
+  try {
+    return body === '' ? undefined : JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
