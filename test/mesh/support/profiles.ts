@@ -1,12 +1,12 @@
 /** The profiles that the cases run through: a real Envoy each, with what a mesh makes of its guide. */
 
-import { type Edge, startConfig, startEdge } from '../../support/envoy.ts';
+import { type Edge, replacing, startConfig, startEdge } from '../../support/envoy.ts';
 import type { Parts } from './bootstrap.ts';
 import { type EnvoyGatewayManifests, envoyGatewayBootstrap, externalAuthBootstrap } from './envoy-gateway.ts';
 import { at, documentsOf, isMapping, listAt, manifest } from './guides.ts';
 import { type IstioManifests, istioBootstrap } from './istio.ts';
 
-/** `full` is `envoy/demo.yaml`, for comparison. */
+/** `full` is `envoy/demo.yaml`, for comparison, with the guides' origin of browsers. */
 export const PROFILES = ['full', 'Istio', 'Envoy Gateway', 'ExternalAuth'] as const;
 export type Profile = (typeof PROFILES)[number];
 
@@ -41,7 +41,10 @@ export function withProvider(manifests: IstioManifests, changes: object): IstioM
 export function startProfile(profile: Profile, parts: Parts): Promise<Edge> {
   switch (profile) {
     case 'full':
-      return startEdge(parts);
+      return startEdge(
+        parts,
+        replacing({ [String.raw`https?://(localhost|127\\.0\\.0\\.1)(:[0-9]{1,5})?`]: 'https://app[.]example[.]com' }),
+      );
     case 'Istio':
       return startConfig(istioBootstrap(istioManifests(), parts));
     case 'Envoy Gateway':
