@@ -18,6 +18,7 @@ import { ReservationChanges } from './reservation-changes.ts';
 import { type Reservation, ReservationIds, type ReservationKind } from './reservation-ids.ts';
 import { type FinishedUsage, settlementOf } from './settlement.ts';
 import { Settler } from './settler.ts';
+import { UnreportedEnds } from './unreported-ends.ts';
 
 export interface LimitsParts {
   readonly store: MeteringStore;
@@ -42,6 +43,8 @@ export interface LimitsParts {
   readonly metersItself?: (tenant: string) => boolean;
   /** Told when the store goes away, and of what it refuses. */
   readonly onFault?: (error: unknown) => void;
+  /** Called with the number of requests whose ends no proxy reports, and with 0 when ends are reported again. */
+  readonly onUnreported?: (requests: number) => void;
   /** Rate subjects of each kind, and token budgets, at most. */
   readonly maxSubjects?: number;
   readonly maxReservations?: number;
@@ -77,6 +80,7 @@ export class Limits {
   readonly #ids: ReservationIds;
   readonly #settler: Settler;
   readonly #changes: ReservationChanges;
+  readonly #ends: UnreportedEnds;
   readonly #holdTtlMs: number;
   readonly #calendar = new Calendar();
   #timers: NodeJS.Timeout[] = [];
@@ -92,6 +96,11 @@ export class Limits {
     this.#rates = new RateLeases({ ...shared, maxSubjects });
     this.#budgets = new Budgets({ ...shared, holdTtlMs: this.#holdTtlMs, maxBudgets: maxSubjects, maxReservations });
     this.#changes = new ReservationChanges({ ...shared, maxWaiting: maxSettlements });
+    this.#ends = new UnreportedEnds({
+      ...shared,
+      lifeMs: parts.reservationTtlMs,
+      ...(parts.onUnreported === undefined ? {} : { onChange: parts.onUnreported }),
+    });
     this.#settler = new Settler({
       ...shared,
       maxWaiting: maxSettlements,
@@ -118,6 +127,7 @@ export class Limits {
       this.#counts.unknown += 1;
       return;
     }
+    this.#reported(reservation);
     if (!this.#isCurrent(reservation)) {
       this.#counts.late += 1;
       return;
@@ -134,8 +144,10 @@ export class Limits {
 
   /** A request is still running; reported in any process, any number of times. Never throws, and nobody waits for it. */
   renew(reservation: string): void {
-    const { kind, holder, counter } = this.#currentOf(reservation) ?? {};
-    if (kind === undefined || holder === undefined || counter === undefined) return;
+    const current = this.#currentOf(reservation);
+    if (current === undefined) return;
+    this.#reported(current);
+    const { kind, holder, counter } = current;
     switch (kind) {
       case 'budget':
         if (holder === this.#parts.holder) this.#budgets.renew(counter);
@@ -160,6 +172,7 @@ export class Limits {
   release(reservation: string): void {
     const { kind, holder, counter } = this.#currentOf(reservation) ?? {};
     if (counter === undefined || holder !== this.#parts.holder) return;
+    this.#ends.released();
     if (kind === 'budget') this.#budgets.release(counter);
     if (kind !== 'adds-collection') return;
     this.#counts.reservationsReleased += 1;
@@ -174,7 +187,7 @@ export class Limits {
 
   /** Leases ahead of need, books what ended, gives back what is not needed. Resolves when the store has answered. */
   async tick(): Promise<void> {
-    await Promise.all([this.#rates.tick(), this.#budgets.tick(), this.#settler.tick(), this.#changes.tick()]);
+    await Promise.all([this.#rates.tick(), this.#budgets.tick(), this.#settler.tick(), this.#changes.tick(), this.#ends.tick()]);
   }
 
   /** Makes itself known to the store, then ticks by itself. Does not reject: a store that is away is asked again. */
@@ -208,7 +221,22 @@ export class Limits {
     // Read first: it brings the count of what is stranded up to now.
     const rates = this.#rates.stats;
     const waiting = { settlementsWaiting: this.#settler.waiting, changesWaiting: this.#changes.waiting };
-    return { ...this.#counts, rates, budgets: this.#budgets.stats, ...waiting };
+    const unreported = this.#ends.requests;
+    return { ...this.#counts, rates, budgets: this.#budgets.stats, ...waiting, unreported };
+  }
+
+  /** Returns the number of requests whose ends no proxy reports, for longer than a reservation lives; 0 while ends are reported. */
+  get unreported(): number {
+    return this.#ends.requests;
+  }
+
+  #reported({ holder }: Reservation): void {
+    if (holder === this.#parts.holder) this.#ends.reported();
+  }
+
+  /** The ends of a tenant's requests matter unless its usage comes by events, and then the proxy need not report any. */
+  #expectsEnd(tenant: string): void {
+    if (this.#parts.metersItself?.(tenant) !== true) this.#ends.admitted();
   }
 
   #currentOf(id: string): Reservation | undefined {
@@ -294,12 +322,20 @@ export class Limits {
     const { period, periodEndsMs } = moment;
     const wish = { tenant: ask.tenantId, period, periodEndsMs, quota: monthlyTokens, amount, counter };
     const outcome = this.#budgets.reserve(wish, now);
-    if (outcome instanceof Promise) return outcome.then((granted) => this.#spent(granted, id, amount, moment, rate));
-    return this.#spent(outcome, id, amount, moment, rate);
+    if (outcome instanceof Promise) return outcome.then((granted) => this.#spent(granted, ask, id, amount, moment, rate));
+    return this.#spent(outcome, ask, id, amount, moment, rate);
   }
 
-  #spent(granted: boolean, id: string, amount: number, moment: Moment, rate: RateState | undefined): Admission {
+  #spent(
+    granted: boolean,
+    { tenantId }: AdmitAsk,
+    id: string,
+    amount: number,
+    moment: Moment,
+    rate: RateState | undefined,
+  ): Admission {
     if (granted) {
+      this.#expectsEnd(tenantId);
       this.#counts.quotaAllowed += 1;
       return { kind: 'admitted', reservation: id, rate };
     }
@@ -318,11 +354,12 @@ export class Limits {
     this.#counts.statements += 1;
     return store
       .reserveCollection({ holder, counter, tenant: tenantId, max: maxCollections, ttlMs: reservationTtlMs })
-      .then((reserved) => this.#created(reserved, id, maxCollections, rate));
+      .then((reserved) => this.#created(reserved, tenantId, id, maxCollections, rate));
   }
 
-  #created(reserved: boolean, id: string, maxCollections: number, rate: RateState | undefined): Admission {
+  #created(reserved: boolean, tenant: string, id: string, maxCollections: number, rate: RateState | undefined): Admission {
     if (reserved) {
+      this.#expectsEnd(tenant);
       this.#counts.collectionsAllowed += 1;
       return { kind: 'admitted', reservation: id, rate };
     }
@@ -333,6 +370,7 @@ export class Limits {
 
   #admitted(kind: ReservationKind, ask: AdmitAsk, reserved: Reserved, rate: RateState | undefined, now?: number): Admission {
     const { minute, offset } = this.#moment(ask, now);
+    this.#expectsEnd(ask.tenantId);
     return { kind: 'admitted', reservation: this.#ids.issue(minute, kind, offset, reserved).id, rate };
   }
 

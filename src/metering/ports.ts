@@ -205,10 +205,16 @@ export interface MeteringUpkeep {
   tidy(options: TidyOptions): Promise<Tidied>;
 }
 
+export interface ReportStore {
+  /** Whether any process settled a reservation of the holder within that time. */
+  settledLately(holder: string, withinMs: number): Promise<boolean>;
+}
+
 export interface MeteringStore
   extends RateStore,
     TokenStore,
     SettlementStore,
     CollectionStore,
     ReservationStore,
+    ReportStore,
     MeteringUpkeep {}

@@ -13,7 +13,7 @@ import { notingUses } from '../live/noting.ts';
 import { DecisionCounts } from '../store/decision-counts.ts';
 import { RecentDecisionWriter } from '../store/recent-decisions.ts';
 import { keyUses } from './key-uses.ts';
-import { startLimits } from './limits.ts';
+import { limitWarnings, startLimits } from './limits.ts';
 import { joinLive } from './live-rooms.ts';
 import { startReplica } from './replica.ts';
 import { routeTable } from './route-table.ts';
@@ -111,7 +111,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
   return {
     address: grpc.address,
     ready,
-    warnings: () => [],
+    warnings: () => limitWarnings(limits),
     async apply(through) {
       const { position } = feed;
       if (through !== undefined && position !== undefined && position >= through) return;

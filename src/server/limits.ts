@@ -10,6 +10,14 @@ import { openMetering, postgresMetering } from '../store/metering/metering.ts';
 import type { LiveRooms } from './live-rooms.ts';
 import type { Wiring } from './wiring.ts';
 
+const UNREPORTED =
+  'no proxy reports the ends of the requests that this process admits: usage is not booked, and reservations expire. Configure the access log of the proxy, see docs/envoy.md';
+
+/** Returns what an operator should know of the limits, for /readyz. */
+export function limitWarnings(limits: Pick<Limits, 'unreported'>): readonly string[] {
+  return limits.unreported === 0 ? [] : [`metering: ${UNREPORTED} (${limits.unreported} requests)`];
+}
+
 /** Stopped with the stack: after the doors, so that what the last requests spent is booked too. */
 export async function startLimits(
   { config, store, telemetry }: Wiring,
@@ -28,6 +36,10 @@ export async function startLimits(
     now: Date.now,
     monotonicMs: () => performance.now(),
     metersItself: metersItself(config),
+    onUnreported: (requests) => {
+      if (requests === 0) log.info('the ends of requests are reported again');
+      else log.warn({ requests }, UNREPORTED);
+    },
     onFault: (err) => log.warn({ err }, 'what limits and usage asked of the database failed'),
   });
   onStoreReplaced(() => limits.storeReplaced());

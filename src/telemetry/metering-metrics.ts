@@ -33,6 +33,8 @@ export interface MeteringStats {
   /** Now. */
   readonly settlementsWaiting: number;
   readonly changesWaiting: number;
+  /** Requests whose ends no proxy reports, now; 0 while ends are reported. */
+  readonly unreported: number;
   readonly statements: number;
   readonly faults: number;
   /** Now, as what follows. */
@@ -126,6 +128,13 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
   });
   metrics.gauge({ name: 'postern_metering_alone', help: '1 while limits go on without the database.', together: 'max' }, () =>
     stats().rates.alone || stats().budgets.alone ? 1 : 0,
+  );
+  metrics.gauge(
+    {
+      name: 'postern_metering_unreported',
+      help: 'Admitted requests whose ends no proxy reports, for longer than a reservation lives; 0 while ends are reported.',
+    },
+    () => stats().unreported,
   );
   counter('postern_metering_statements_total', 'Statements that limits sent to the database.', () => stats().statements);
   counter('postern_metering_faults_total', 'Times that the database went away from limits.', () => stats().faults);

@@ -25,6 +25,7 @@ test('the guide explains every metric, and no other', async () => {
       ...newCounts(),
       settlementsWaiting: 0,
       changesWaiting: 0,
+      unreported: 0,
       rates: { subjects: 0, held: 0, waiting: 0, alone: false },
       budgets: { budgets: 0, held: 0, reserved: 0, outstanding: 0, waiting: 0, alone: false },
     }),

@@ -89,6 +89,7 @@ describe('telemetry of a server', () => {
           settlementLagMs: 250,
           settlementsWaiting: 7,
           changesWaiting: 0,
+          unreported: 12,
           rates: { subjects: 1, held: 9, waiting: 0, alone: false },
           budgets: { budgets: 1, held: 50, reserved: 20, outstanding: 3, waiting: 0, alone: true },
         };
@@ -106,6 +107,7 @@ describe('telemetry of a server', () => {
       'postern_metering_waiting{kind="settlement"} 7',
       'postern_metering_held{kind="reservations"} 3',
       'postern_metering_alone 1',
+      'postern_metering_unreported 12',
       'postern_access_log_streams 2',
       'postern_access_log_errors_total{kind="message"} 1',
       'postern_access_log_errors_total{kind="unreadable"} 4',

@@ -5,7 +5,7 @@ import type { Database } from '../database.ts';
 import { reserveCollection } from './collections.ts';
 import { leaseRates } from './rates.ts';
 import { changeReservations } from './reservations.ts';
-import { settle } from './settlements.ts';
+import { settle, settledLately } from './settlements.ts';
 import { firstRow, numberIn, type Queries } from './statement.ts';
 import { holdTokens } from './tokens.ts';
 
@@ -26,6 +26,7 @@ export function postgresMetering(db: Queries): MeteringStore {
     settle: (settler, settlements) => settle(db, settler, settlements),
     reserveCollection: (ask) => reserveCollection(db, ask),
     changeReservations: (changes, ttlMs) => changeReservations(db, changes, ttlMs),
+    settledLately: (holder, withinMs) => settledLately(db, holder, withinMs),
     tidy: (options) => tidy(db, options),
   };
 }

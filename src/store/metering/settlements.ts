@@ -18,6 +18,21 @@ export async function settle(db: Queries, settler: string, settlements: readonly
   return { booked: numberIn(row, 'booked'), unknownHolders: textsIn(row, 'unknown_holders') };
 }
 
+/** Rows of one holder that are looked at: each stands for 1024 reservations, so these are the last 65,536. */
+const LATEST_BLOCKS = 64;
+
+const SETTLED_LATELY = {
+  name: 'metering_settled_lately',
+  text: `
+    select (count(*) filter (where s.settled_at > clock_timestamp() - $2::float8 * interval '1 millisecond'))::integer as blocks
+    from (select settled_at from settlements where holder = $1 order by block desc limit ${LATEST_BLOCKS}) s`,
+};
+
+/** Reports whether any process settled a reservation of the holder within that time. */
+export async function settledLately(db: Queries, holder: string, withinMs: number): Promise<boolean> {
+  return numberIn(await firstRow(db, { ...SETTLED_LATELY, values: [holder, withinMs] }), 'blocks') > 0;
+}
+
 /** As the type `metering_entry` has it. */
 function entryOf(settlement: Settlement, n: number): Readonly<Record<string, unknown>> {
   const { holder, counter, held, period, day, estimated, books } = settlement;

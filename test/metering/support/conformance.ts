@@ -202,6 +202,16 @@ export function conformance(under: () => StoreUnderTest): void {
       expect(await under().budget(tenant, PERIOD)).toEqual({ spent: 280, used: 280 });
     });
 
+    test('tell whether any process settled a reservation of a holder lately', async () => {
+      const [issuer, settler, silent] = [fresh('h'), fresh('h'), fresh('h')];
+      const { store } = under();
+      for (const holder of [issuer, silent]) await store.lease(holder, []);
+      await store.settle(settler, [settlement(issuer, 70_000, {})]);
+      const answers = [issuer, silent, settler].map((holder) => store.settledLately(holder, 60_000));
+      expect(await Promise.all(answers)).toEqual([true, false, false]);
+      await expect.poll(() => store.settledLately(issuer, 1)).toBe(false);
+    });
+
     test('do nothing for a holder that the store does not know, and name it', async () => {
       const [tenant, settler, nobody] = [fresh('t'), fresh('s'), fresh('nobody')];
       const { store } = under();

@@ -42,6 +42,7 @@ export class MemoryStore implements MeteringStore {
   readonly usage = new Map<string, { requests: number; tokens: number; estimated: number }>();
   readonly #holders = new Map<string, { seenMs: number; turn: number }>();
   readonly #settled = new Set<string>();
+  readonly #settledMs = new Map<string, number>();
   readonly #news: { id: number; holder: string; counter: number; total: number }[] = [];
   readonly #now: () => number;
   readonly #renewals: { holder: string; counter: number; heardMs: number }[] = [];
@@ -144,12 +145,17 @@ export class MemoryStore implements MeteringStore {
       if (collections !== undefined) this.creations.delete(`${holder} ${counter}`);
       if (this.#settled.has(`${holder} ${counter}`)) continue;
       this.#settled.add(`${holder} ${counter}`);
+      this.#settledMs.set(holder, this.#now());
       booked += 1;
       if (settlement.books) this.#book(settlement);
       if (collections !== undefined) this.#count(tenant, collections, settlement.collection ?? 0);
       if (held && holder !== settler) this.#news.push({ id: ++this.#lastNews, holder, counter, total });
     }
     return Promise.resolve({ booked, unknownHolders: [...unknownHolders] });
+  }
+
+  settledLately(holder: string, withinMs: number): Promise<boolean> {
+    return Promise.resolve(this.#now() - (this.#settledMs.get(holder) ?? Number.NEGATIVE_INFINITY) < withinMs);
   }
 
   reserveCollection({ holder, counter, tenant, max, ttlMs }: CollectionAsk): Promise<boolean> {

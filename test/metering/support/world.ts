@@ -119,6 +119,7 @@ export class World {
       settle: (...args) => this.#travel(process, () => store.settle(...args)),
       reserveCollection: (...args) => this.#travel(process, () => store.reserveCollection(...args)),
       changeReservations: (...args) => this.#travel(process, () => store.changeReservations(...args)),
+      settledLately: (...args) => this.#travel(process, () => store.settledLately(...args)),
       tidy: (...args) => this.#travel(process, () => store.tidy(...args)),
     };
   }
