@@ -146,9 +146,7 @@ describe.each(PROFILES)('%s', (profile) => {
 });
 
 test('the page states exactly these requests', () => {
-  expect([...stated.keys()].toSorted()).toEqual(
-    [...Object.keys(REQUESTS), 'any request while Postern does not answer'].toSorted(),
-  );
+  expect(new Set(stated.keys())).toEqual(new Set([...Object.keys(REQUESTS), 'any request while Postern does not answer']));
 });
 
 function overHttp2(url: string, authorization: string, body: string): Promise<number> {

@@ -6,11 +6,12 @@
 import { isUtf8 } from 'node:buffer';
 import { cutUtf8 } from '../../domain/text.ts';
 import { type Cursor, MALFORMED, readLength, readTag, readText, skipField } from '../wire-read.ts';
-import { isCount, USAGE_COUNTS, type UsageCount, type UsageDraft } from './usage.ts';
+import { GATEWAY_COUNTS, isCount, USAGE_COUNTS, type UsageCount, type UsageDraft } from './usage.ts';
 
-/** Metadata namespaces: ext_authz's own, and the one that `envoy/*.yaml` has the usage filters write to. */
+/** Metadata namespaces: ext_authz's own, the one that `envoy/*.yaml` has the usage filters write to, and Envoy AI Gateway's. */
 const EXT_AUTHZ = 'envoy.filters.http.ext_authz';
 export const USAGE_NAMESPACE = 'postern.usage';
+const GATEWAY_NAMESPACE = 'io.envoy.ai_gateway';
 
 /** Field tags: number << 3 | wire type. */
 const MESSAGE_1 = 0x0a;
@@ -42,13 +43,15 @@ export function readMetadata(cursor: Cursor, end: number, draft: MetadataDraft):
   }
 }
 
-/** A map entry: key = 1, value = 2 (Struct). The value's members are read only if its namespace is one of the two in use. */
+/** A map entry: key = 1, value = 2 (Struct). The value's members are read only if its namespace is one of those in use. */
 function readNamespace(cursor: Cursor, end: number, draft: MetadataDraft): void {
   const { name, start, valueEnd } = readPair(cursor, end);
   if (start < 0) return;
   const value: Cursor = { bytes: cursor.bytes, at: start };
   if (name === EXT_AUTHZ) readStruct(value, valueEnd, (member, content) => noteDecision(draft, member, content));
   else if (name === USAGE_NAMESPACE) readStruct(value, valueEnd, (member, content) => noteUsage(draft.usage, member, content));
+  else if (name === GATEWAY_NAMESPACE)
+    readStruct(value, valueEnd, (member, content) => noteGateway(draft.usage, member, content));
 }
 
 /** A map entry's key and where its value lies; key and value may come in either order. */
@@ -137,6 +140,12 @@ function noteUsage(usage: UsageDraft, member: string, content: Content): void {
   else if (content.kind !== 'number') return;
   else if (member === 'text_bytes') usage.textBytes = isBytes(content.value) ? content.value : undefined;
   else if (isCountName(member) && isCount(content.value)) usage.counts[member] = content.value;
+}
+
+function noteGateway(usage: UsageDraft, member: string, content: Content): void {
+  const count = GATEWAY_COUNTS.get(member);
+  if (member === 'response_model') usage.gatewayModel = nameIn(content);
+  else if (count !== undefined && content.kind === 'number' && isCount(content.value)) usage.gateway[count] = content.value;
 }
 
 function isCountName(member: string): member is UsageCount {

@@ -126,7 +126,7 @@ function readEntry(cursor: Cursor, end: number): Draft {
     key: undefined,
     model: undefined,
     route: undefined,
-    usage: { counts: {}, model: undefined, textBytes: undefined },
+    usage: { counts: {}, model: undefined, gateway: {}, gatewayModel: undefined, textBytes: undefined },
     status: 0,
     responseBytes: 0,
     forwarded: false,

@@ -1,6 +1,6 @@
 /**
- * The usage that a model's answer reported, from the numbers that the filter of `envoy/*.yaml` put into metadata. The filter finds the
- * numbers, the largest of each name; this module says what they mean together, whichever API they come from.
+ * The usage that a model's answer reported, from the numbers that the filter of `envoy/*.yaml` put into metadata, or Envoy AI Gateway. The
+ * filter finds the numbers, the largest of each name; this module says what they mean together, whichever API they come from.
  */
 
 import { MAX_USAGE_TOKENS, type MeasuredUsage } from '../../metering/settlement.ts';
@@ -22,13 +22,34 @@ export type UsageCount = (typeof USAGE_COUNTS)[number];
 export interface UsageDraft {
   readonly counts: Partial<Record<UsageCount, number>>;
   model: string | undefined;
+  /** What Envoy AI Gateway's `llmRequestCosts` say. Its counts are 0 if the answer told none. */
+  readonly gateway: Partial<Record<UsageCount, number>>;
+  gatewayModel: string | undefined;
   /** Bytes of the answer's text in UTF-8; undefined if the filter found no text of a known form. */
   textBytes: number | undefined;
 }
 
+/**
+ * The metadata keys of `llmRequestCosts` that are read, and the counts that they are. The route's author chooses the keys; these are the
+ * ones that Envoy AI Gateway's own examples have. Its input tokens contain those that came from a cache.
+ */
+export const GATEWAY_COUNTS: ReadonlyMap<string, UsageCount> = new Map([
+  ['llm_input_token', 'prompt_tokens'],
+  ['llm_output_token', 'completion_tokens'],
+  ['llm_total_token', 'total_tokens'],
+  ['llm_cached_input_token', 'cached_tokens'],
+]);
+
 /** Reports whether a value is a number of tokens. No single answer spends more; a larger number is no measurement. */
 export function isCount(value: number): boolean {
   return Number.isInteger(value) && value >= 0 && value <= MAX_USAGE_TOKENS;
+}
+
+/** Returns the usage that the filter found in the answer or, if it found none, the usage that Envoy AI Gateway found. */
+export function usageOf({ counts, model, gateway, gatewayModel }: UsageDraft): MeasuredUsage | undefined {
+  return (
+    measured(counts, model) ?? (Object.values(gateway).some((count) => count > 0) ? measured(gateway, gatewayModel) : undefined)
+  );
 }
 
 /**
@@ -37,7 +58,7 @@ export function isCount(value: number): boolean {
  * Anthropic tells apart the input tokens that were written to the cache and those read from it: together with `input_tokens` they are the
  * prompt. OpenAI's `prompt_tokens` and `input_tokens` contain them. The total is the larger of what was told and the sum of the parts.
  */
-export function usageOf({ counts, model }: UsageDraft): MeasuredUsage | undefined {
+function measured(counts: UsageDraft['counts'], model: string | undefined): MeasuredUsage | undefined {
   const { prompt_tokens, input_tokens, cache_creation_input_tokens, cache_read_input_tokens } = counts;
   const told = largest(prompt_tokens, sum(input_tokens, cache_creation_input_tokens, cache_read_input_tokens));
   const answered = largest(counts.completion_tokens, counts.output_tokens);

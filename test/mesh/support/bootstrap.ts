@@ -36,8 +36,8 @@ export function cluster(name: string, address: string, http2 = false): object {
   };
 }
 
-/** The access logger that both meshes write for an access-log service, with the name of its cluster. */
-export function accessLog(logName: string, clusterName: string): object {
+/** The access logger that both meshes write for an access-log service, with the name of its cluster, and the authority if the mesh sets one. */
+export function accessLog(logName: string, clusterName: string, authority?: string): object {
   return {
     name: 'envoy.access_loggers.http_grpc',
     typed_config: {
@@ -45,7 +45,7 @@ export function accessLog(logName: string, clusterName: string): object {
       common_config: {
         log_name: logName,
         transport_api_version: 'V3',
-        grpc_service: { envoy_grpc: { cluster_name: clusterName } },
+        grpc_service: { envoy_grpc: { cluster_name: clusterName, ...(authority === undefined ? {} : { authority }) } },
         // Neither mesh sets it. Default: 1 s.
         buffer_flush_interval: '0.1s',
       },

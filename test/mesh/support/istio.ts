@@ -119,7 +119,7 @@ export function istioBootstrap(manifests: IstioManifests, parts: Parts): object 
     {
       ...pathSettings(manifests.meshConfig),
       forward_client_cert_details: 'SANITIZE_SET',
-      access_log: logs.map((log) => accessLog(String(at(log, 'logName')), clusterOf(log))),
+      access_log: logs.map((log) => accessLog(String(at(log, 'logName')), clusterOf(log), String(at(log, 'service')))),
       route_config: {
         name: 'http.80',
         virtual_hosts: [{ name: 'ai', domains: ['*'], routes: routesOf(manifests.httpRoute, () => ({})) }],
