@@ -187,14 +187,15 @@ export interface Readiness {
   /** 0 = nothing listens. */
   readonly status: number;
   readonly reasons: readonly string[];
+  readonly warnings: readonly string[];
 }
 
 /** What /readyz says. */
 export async function readiness(admin: string): Promise<Readiness> {
   const answer = await send(`http://${admin}`, { path: '/readyz' }).catch(() => undefined);
-  if (answer === undefined) return { status: 0, reasons: [] };
-  const { reasons = [] }: { reasons?: string[] } = JSON.parse(answer.body);
-  return { status: answer.status, reasons };
+  if (answer === undefined) return { status: 0, reasons: [], warnings: [] };
+  const { reasons = [], warnings = [] }: { reasons?: string[]; warnings?: string[] } = JSON.parse(answer.body);
+  return { status: answer.status, reasons, warnings };
 }
 
 export async function isReady(admin: string): Promise<boolean> {
