@@ -1,0 +1,142 @@
+/** The manifests in the guides for meshes: valid by the projects' own schemas, and right in what no schema can say. */
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { GATEWAY_COUNTS } from '../../src/extauthz/access-log/usage.ts';
+import { load, problemsOf as problemsOfConfig } from '../config/support/load.ts';
+import {
+  at,
+  documentsOf,
+  GUIDES,
+  type Guide,
+  isMapping,
+  listAt,
+  type Mapping,
+  manifest,
+  manifestsOf,
+  pageText,
+} from './support/guides.ts';
+import { mistakesOf } from './support/mistakes.ts';
+import { problemsOf } from './support/schema.ts';
+
+describe.each(GUIDES)('the guide %s', (guide) => {
+  test('has manifests that are valid, without unknown fields', () => {
+    const manifests = manifestsOf(guide);
+    expect(manifests.length).toBeGreaterThan(3);
+    expect(manifests.flatMap(problemsOf)).toEqual([]);
+  });
+
+  test('ends in a curl that sends a chat, and fits a page', () => {
+    const text = pageText(guide);
+    expect(text).toContain('/v1/chat/completions" -H "Authorization: Bearer $KEY"');
+    expect(text.split('\n').length).toBeLessThan(190);
+  });
+
+  test('names no resource that it, or the page it builds on, does not have', () => {
+    const all = [...manifestsOf(guide), ...(guide === 'ai-gateway' ? manifestsOf('envoy-gateway') : [])];
+    const names = new Set(all.map((one) => `${one['kind']} ${at(one, 'metadata', 'name')}`));
+    const refs = manifestsOf(guide).flatMap((one) => [
+      ...listAt(one, 'spec', 'targetRefs'),
+      ...listAt(one, 'spec', 'parentRefs').map((ref) => ({ kind: 'Gateway', name: at(ref, 'name') })),
+      ...[at(one, 'spec', 'infrastructure', 'parametersRef')].filter((ref) => ref !== undefined),
+    ]);
+    expect(refs.map((ref) => `${at(ref, 'kind')} ${at(ref, 'name')}`).filter((name) => !names.has(name))).toEqual([]);
+  });
+
+  test('makes none of the mistakes that let requests pass without a check', () => {
+    expect(mistakesOf(documentsOf(guide))).toEqual([]);
+  });
+});
+
+describe('the settings of Postern in the guides', () => {
+  test.each(['istio', 'envoy-gateway'] as const)('that %s shows are settings of Postern', (guide) => {
+    const settings = documentsOf(guide).filter((document) => 'http' in document);
+    expect(settings).toHaveLength(1);
+    for (const document of settings) expect(problemsOfConfig(load(JSON.stringify(document)))).toEqual([]);
+  });
+
+  test('send bodies to the check up to the size that Postern inspects', () => {
+    const config = parse(readFileSync(new URL('../../envoy/production.yaml', import.meta.url), 'utf8'), { merge: true });
+    const manager = at(config, 'static_resources', 'listeners', 0, 'filter_chains', 0, 'filters', 0, 'typed_config');
+    const check = listAt(manager, 'http_filters').find((filter) => at(filter, 'name') === 'envoy.filters.http.ext_authz');
+    const bytes = at(check, 'typed_config', 'with_request_body', 'max_request_bytes');
+    const provider = listAt(documentsOf('istio')[0], 'meshConfig', 'extensionProviders')[0];
+    expect(at(provider, 'envoyExtAuthzGrpc', 'includeRequestBodyInCheck', 'maxRequestBytes')).toBe(bytes);
+    expect(at(manifest('envoy-gateway', 'SecurityPolicy'), 'spec', 'extAuth', 'bodyToExtAuth', 'maxRequestBytes')).toBe(bytes);
+  });
+});
+
+describe('the guide for Envoy AI Gateway', () => {
+  test('names exactly the metadata keys that Postern reads', () => {
+    const costs = listAt(manifest('ai-gateway', 'AIGatewayRoute'), 'spec', 'llmRequestCosts');
+    expect(new Set(costs.map((cost) => at(cost, 'metadataKey')))).toEqual(new Set(GATEWAY_COUNTS.keys()));
+  });
+});
+
+/** A guide's documents with one part changed. */
+function changed(guide: Guide, kind: string, change: (spec: Mapping) => Mapping): readonly Mapping[] {
+  return documentsOf(guide).map((one) =>
+    one['kind'] === kind && isMapping(one['spec']) ? { ...one, spec: change(one['spec']) } : one,
+  );
+}
+
+/** A SecurityPolicy's spec with other members in its check. */
+function withCheck(spec: Mapping, members: Mapping): Mapping {
+  const check = spec['extAuth'];
+  return { ...spec, extAuth: { ...(isMapping(check) ? check : {}), ...members } };
+}
+
+describe('a mistake that schemas accept is found', () => {
+  test.each<[string, readonly Mapping[], RegExp]>([
+    [
+      'an AuthorizationPolicy CUSTOM without provider',
+      changed('istio', 'AuthorizationPolicy', ({ provider: _provider, ...spec }) => spec),
+      /names no provider/,
+    ],
+    [
+      'a provider that the mesh does not have',
+      changed('istio', 'AuthorizationPolicy', (spec) => ({ ...spec, provider: { name: 'other' } })),
+      /no provider named other/,
+    ],
+    [
+      'an AuthorizationPolicy without rules',
+      changed('istio', 'AuthorizationPolicy', ({ rules: _rules, ...spec }) => spec),
+      /no rule that matches every request/,
+    ],
+    [
+      'an AuthorizationPolicy that leaves out a path',
+      changed('istio', 'AuthorizationPolicy', (spec) => ({
+        ...spec,
+        rules: [{ to: [{ operation: { notPaths: ['/health'] } }] }],
+      })),
+      /no rule that matches every request/,
+    ],
+    [
+      'a check that fails open',
+      changed('envoy-gateway', 'SecurityPolicy', (spec) => withCheck(spec, { failOpen: true })),
+      /fails open/,
+    ],
+    [
+      'a check that sees some headers only',
+      changed('envoy-gateway', 'SecurityPolicy', (spec) => withCheck(spec, { headersToExtAuth: ['authorization'] })),
+      /headersToExtAuth/,
+    ],
+    [
+      'a check of one route only',
+      changed('envoy-gateway', 'SecurityPolicy', (spec) => ({
+        ...spec,
+        targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'ai' }],
+      })),
+      /not for the Gateway/,
+    ],
+  ])('%s', (_name, documents, message) => {
+    expect(documents.filter((one) => 'apiVersion' in one).flatMap(problemsOf)).toEqual([]);
+    expect(mistakesOf(documents).join('\n')).toMatch(message);
+  });
+
+  test('an unknown field, which the schemas reject', () => {
+    const documents = changed('envoy-gateway', 'SecurityPolicy', (spec) => ({ ...spec, extAuthz: {} }));
+    expect(documents.flatMap((one) => ('apiVersion' in one ? problemsOf(one) : []))).toHaveLength(1);
+  });
+});

@@ -1,0 +1,62 @@
+/** Mistakes in manifests that every schema accepts, and that let requests pass without a check or deny all of them. */
+
+import { at, isMapping, listAt, type Mapping } from './guides.ts';
+
+/** Returns the mistakes in the documents of one guide, which together configure one gateway. */
+export function mistakesOf(documents: readonly Mapping[]): readonly string[] {
+  const providers = documents.flatMap((one) => listAt(one, 'meshConfig', 'extensionProviders'));
+  return documents.flatMap((one) => {
+    switch (one['kind']) {
+      case 'AuthorizationPolicy':
+        return ofAuthorizationPolicy(one, providers);
+      case 'SecurityPolicy':
+        return ofSecurityPolicy(one);
+      default:
+        return providersOf(one).flatMap(ofProvider);
+    }
+  });
+}
+
+function providersOf(document: Mapping): readonly unknown[] {
+  return listAt(document, 'meshConfig', 'extensionProviders')
+    .map((provider) => at(provider, 'envoyExtAuthzGrpc'))
+    .filter((provider) => provider !== undefined);
+}
+
+function ofProvider(provider: unknown): string[] {
+  return [
+    ...(at(provider, 'failOpen') === true ? ['the provider fails open'] : []),
+    ...(at(provider, 'timeout') === undefined ? ['the provider has no timeout: Istio waits 600 s'] : []),
+    ...(at(provider, 'statusOnError') === '503' ? [] : ['the provider answers a fault with 403']),
+    ...(at(provider, 'includeRequestBodyInCheck', 'allowPartialMessage') === true
+      ? ['the buffer of a connection limits bodies to 32 KiB']
+      : []),
+  ];
+}
+
+function ofAuthorizationPolicy(policy: Mapping, providers: readonly unknown[]): string[] {
+  if (at(policy, 'spec', 'action') !== 'CUSTOM') return [];
+  const name = at(policy, 'spec', 'provider', 'name');
+  const found = providers.some((one) => at(one, 'name') === name && isMapping(at(one, 'envoyExtAuthzGrpc')));
+  const matchesAll = listAt(policy, 'spec', 'rules').some((rule) => isMapping(rule) && Object.keys(rule).length === 0);
+  return [
+    ...(name === undefined ? ['the policy names no provider: Istio rejects every request'] : []),
+    ...(name !== undefined && !found ? [`the mesh has no provider named ${name}: Istio rejects every request`] : []),
+    ...(matchesAll ? [] : ['the policy has no rule that matches every request: Istio does not check the others']),
+  ];
+}
+
+function ofSecurityPolicy(policy: Mapping): string[] {
+  const check = at(policy, 'spec', 'extAuth');
+  const kinds = listAt(policy, 'spec', 'targetRefs').map((ref) => at(ref, 'kind'));
+  return [
+    ...(check === undefined ? ['the policy has no check, and takes the place of one that has'] : []),
+    ...(at(check, 'failOpen') === true ? ['the check fails open'] : []),
+    ...(at(check, 'statusOnError') === 503 ? [] : ['the check answers a fault with 403']),
+    ...(at(check, 'bodyToExtAuth') === undefined ? ['the check sees no bodies'] : []),
+    ...(at(check, 'headersToExtAuth') === undefined
+      ? []
+      : ['headersToExtAuth hides spellings of guarded headers from the check']),
+    ...(kinds.length === 1 && kinds[0] === 'Gateway' ? [] : ['the policy is not for the Gateway: other routes are not checked']),
+  ];
+}
