@@ -6,8 +6,17 @@ import { type CaseStand, startCaseStand } from '../support/case-stand.ts';
 import { type Edge, startConfig } from '../support/envoy.ts';
 import { type Call, send } from '../support/http.ts';
 import { loadCases } from '../support/world.ts';
+import { envoyGatewayBootstrap } from './support/envoy-gateway.ts';
 import { istioBootstrap } from './support/istio.ts';
-import { istioManifests, outcomeOf, PROFILES, type Profile, startProfile, withProvider } from './support/profiles.ts';
+import {
+  envoyGatewayManifests,
+  istioManifests,
+  outcomeOf,
+  PROFILES,
+  type Profile,
+  startProfile,
+  withProvider,
+} from './support/profiles.ts';
 import { tableOf } from './support/tables.ts';
 
 const CHAT = '/v1/chat/completions';
@@ -185,6 +194,34 @@ describe('the provider of the Istio guide', () => {
     try {
       expect(await ask(edge, chat(ofLength(500_000)))).toBe('413 by the proxy');
       expect(await ask(edges.get('Istio'), chat(ofLength(500_000)))).toBe('200 allow');
+    } finally {
+      await edge.stop();
+    }
+  });
+});
+
+describe('a SecurityPolicy without bodyToExtAuth', () => {
+  test('lets uploads of any size pass, and no request whose decision needs the body', async () => {
+    const manifests = envoyGatewayManifests();
+    const spec = JSON.parse(
+      JSON.stringify(manifests.securityPolicy['spec'], (name, value) => (name === 'bodyToExtAuth' ? undefined : value)),
+    );
+    const securityPolicy = { ...manifests.securityPolicy, spec };
+    const edge = await startConfig(envoyGatewayBootstrap({ ...manifests, securityPolicy }, stand));
+    try {
+      const as = 'the same role still writes';
+      const upload = {
+        as,
+        method: 'POST',
+        path: '/v1/rag/collections/hr/documents',
+        headers: { 'content-type': 'application/octet-stream' },
+        body: 'a'.repeat(3_000_000),
+      };
+      expect(await ask(edge, upload)).toBe('200 allow');
+      expect(await ask(edges.get('Envoy Gateway'), upload)).toBe('413 by the proxy');
+      for (const more of [{}, { 'transfer-encoding': 'chunked' }]) {
+        expect(await ask(edge, chat('{"model":"llama-3-70b"}', more))).not.toMatch(/^200/);
+      }
     } finally {
       await edge.stop();
     }
