@@ -22,6 +22,7 @@ const COMMANDS = {
   postern: (node) => run(node, ['src/main.ts', ...args], { cwd: process.env.INIT_CWD, endsWithParent: true }),
   bench: (node) => run(node, ['bench/run.ts', ...args]),
   test: (node) => runTests(node, args),
+  'test:deploy': (node) => run(node, ['scripts/test-deploy.ts', ...args]),
   check: (node) => runCheck(node),
   format: (node) => runFormat(node),
   'console:build': (node) => buildConsole(node),
