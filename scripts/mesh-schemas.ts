@@ -1,90 +1,16 @@
 /**
- * `node scripts/mesh-schemas.ts FOLDER`: makes `test/mesh/schemas.json`, the schemas of the resources in the guides for meshes, from the CRDs of
- * their projects. FOLDER is Go's module cache with the modules below in it (`go mod download MODULE`; of AI Gateway, which is no public Go
- * module, the folder of its release under the same name). Descriptions are left out, and the pods' own settings in EnvoyProxy.
+ * `node scripts/mesh-schemas.ts FOLDER`: makes `test/mesh/schemas.json`. FOLDER is Go's module cache with the modules in it that
+ * scripts/lib/mesh/schemas.ts names (`go mod download MODULE`; AI Gateway is no public Go module: put its release there under the same name).
  */
 
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { parseAllDocuments } from 'yaml';
-
-/** Where each kind's definition is. */
-const SOURCES: readonly { readonly module: string; readonly folder: string; readonly kinds: readonly string[] }[] = [
-  {
-    module: 'sigs.k8s.io/gateway-api@v1.7.0',
-    folder: 'config/crd/experimental',
-    kinds: ['GatewayClass', 'Gateway', 'HTTPRoute', 'ReferenceGrant'],
-  },
-  { module: 'istio.io/api@v1.31.1', folder: 'kubernetes', kinds: ['AuthorizationPolicy', 'Telemetry', 'EnvoyFilter'] },
-  {
-    module: 'github.com/envoyproxy/gateway@v1.9.1',
-    folder: 'charts/gateway-crds-helm/templates/generated',
-    kinds: ['SecurityPolicy', 'ClientTrafficPolicy', 'EnvoyProxy', 'EnvoyPatchPolicy', 'Backend'],
-  },
-  {
-    module: 'github.com/envoyproxy/ai-gateway@v1.1.0',
-    folder: 'manifests/charts/ai-gateway-crds-helm/templates',
-    kinds: ['AIGatewayRoute', 'AIServiceBackend'],
-  },
-];
-
-type Mapping = Record<string, unknown>;
-
-function isMapping(value: unknown): value is Mapping {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Returns a schema without its prose, which is most of it. */
-function lean(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(lean);
-  if (!isMapping(value)) return value;
-  // A property may be called `description` too; that one is a schema.
-  const kept = Object.entries(value).filter(([name, content]) => name !== 'description' || typeof content !== 'string');
-  return Object.fromEntries(kept.map(([name, content]) => [name, lean(content)]));
-}
-
-function definitions(folder: string): Mapping[] {
-  const files = readdirSync(folder).filter((file) => file.endsWith('.yaml'));
-  return files.flatMap((file) => {
-    // Charts guard their CRDs by lines of templates.
-    const text = readFileSync(join(folder, file), 'utf8').replaceAll(/^\{\{.*\}\}$/gm, '');
-    return parseAllDocuments(text)
-      .map((document): unknown => document.toJS())
-      .filter(isMapping);
-  });
-}
-
-/** Takes the settings of pods and Services out of an EnvoyProxy: they are half of all the schemas, and no guide has them. */
-function pruneProvider(entry: unknown): void {
-  const steps = ['schema', 'properties', 'spec', 'properties'];
-  const properties = steps.reduce<unknown>((inner, step) => (isMapping(inner) ? inner[step] : undefined), entry);
-  if (isMapping(properties)) delete properties['provider'];
-}
+import { writeFileSync } from 'node:fs';
+import { SOURCES, schemasOf } from './lib/mesh/schemas.ts';
 
 const [cache] = process.argv.slice(2);
 if (cache === undefined) {
   console.error('Name the folder of Go modules: node scripts/mesh-schemas.ts "$(go env GOMODCACHE)"');
   process.exit(2);
 }
-
-const schemas: Mapping = {};
-for (const { module, folder, kinds } of SOURCES) {
-  for (const definition of definitions(join(cache, module, folder))) {
-    const spec = definition['spec'];
-    if (definition['kind'] !== 'CustomResourceDefinition' || !isMapping(spec) || !isMapping(spec['names'])) continue;
-    const kind = String(spec['names']['kind']);
-    if (!kinds.includes(kind) || !Array.isArray(spec['versions'])) continue;
-    // The one to write: v1 where it exists, else the one that is stored.
-    const served = spec['versions'].filter(isMapping).filter((version) => version['served'] === true);
-    const version = served.find(({ name }) => name === 'v1') ?? served.find(({ storage }) => storage === true);
-    const schema = isMapping(version?.['schema']) ? version['schema']['openAPIV3Schema'] : undefined;
-    schemas[`${spec['group']}/${version?.['name']} ${kind}`] = { module, schema: lean(schema) };
-  }
-}
-pruneProvider(schemas['gateway.envoyproxy.io/v1alpha1 EnvoyProxy']);
-const missing = SOURCES.flatMap(({ kinds }) => kinds).filter(
-  (kind) => !Object.keys(schemas).some((key) => key.endsWith(` ${kind}`)),
-);
-if (missing.length > 0) throw new Error(`no definition of ${missing.join(', ')}`);
+const schemas = Object.assign({}, ...SOURCES.map((source) => schemasOf(source, cache)));
 writeFileSync(new URL('../test/mesh/schemas.json', import.meta.url), `${JSON.stringify(schemas)}\n`);
 console.log(`${Object.keys(schemas).length} schemas`);

@@ -22,7 +22,7 @@ export type UsageCount = (typeof USAGE_COUNTS)[number];
 export interface UsageDraft {
   readonly counts: Partial<Record<UsageCount, number>>;
   model: string | undefined;
-  /** What Envoy AI Gateway's `llmRequestCosts` say. Its counts are 0 if the answer told none. */
+  /** What Envoy AI Gateway's `llmRequestCosts` say. Its counts are 0 if the answer reported none. */
   readonly gateway: Partial<Record<UsageCount, number>>;
   gatewayModel: string | undefined;
   /** Bytes of the answer's text in UTF-8; undefined if the filter found no text of a known form. */

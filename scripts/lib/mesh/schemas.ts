@@ -1,0 +1,85 @@
+/**
+ * The schemas of the resources in the guides for meshes, from the CRDs of their projects. Descriptions are left out, and the pods' own settings
+ * in EnvoyProxy.
+ */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+
+/** Where each kind's definition is. */
+export const SOURCES: readonly { readonly module: string; readonly folder: string; readonly kinds: readonly string[] }[] = [
+  {
+    module: 'sigs.k8s.io/gateway-api@v1.7.0',
+    folder: 'config/crd/experimental',
+    kinds: ['GatewayClass', 'Gateway', 'HTTPRoute', 'ReferenceGrant'],
+  },
+  { module: 'istio.io/api@v1.31.1', folder: 'kubernetes', kinds: ['AuthorizationPolicy', 'Telemetry', 'EnvoyFilter'] },
+  {
+    module: 'github.com/envoyproxy/gateway@v1.9.1',
+    folder: 'charts/gateway-crds-helm/templates/generated',
+    kinds: ['SecurityPolicy', 'ClientTrafficPolicy', 'EnvoyProxy', 'EnvoyPatchPolicy', 'Backend'],
+  },
+  {
+    module: 'github.com/envoyproxy/ai-gateway@v1.1.0',
+    folder: 'manifests/charts/ai-gateway-crds-helm/templates',
+    kinds: ['AIGatewayRoute', 'AIServiceBackend'],
+  },
+];
+
+type Mapping = Record<string, unknown>;
+
+function isMapping(value: unknown): value is Mapping {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Returns a schema without its prose, which is most of it. */
+function lean(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(lean);
+  if (!isMapping(value)) return value;
+  // A property may be called `description` too; that one is a schema.
+  const kept = Object.entries(value).filter(([name, content]) => name !== 'description' || typeof content !== 'string');
+  return Object.fromEntries(kept.map(([name, content]) => [name, lean(content)]));
+}
+
+function definitions(folder: string): Mapping[] {
+  const files = readdirSync(folder).filter((file) => file.endsWith('.yaml'));
+  return files.flatMap((file) => {
+    // Charts guard their CRDs by lines of templates.
+    const text = readFileSync(join(folder, file), 'utf8').replaceAll(/^\{\{.*\}\}$/gm, '');
+    return parseAllDocuments(text)
+      .map((document): unknown => document.toJS())
+      .filter(isMapping);
+  });
+}
+
+/** Takes the settings of pods and Services out of an EnvoyProxy: they are half of all the schemas, and no guide has them. */
+function pruneProvider(entry: unknown): void {
+  const steps = ['schema', 'properties', 'spec', 'properties'];
+  const properties = steps.reduce<unknown>((inner, step) => (isMapping(inner) ? inner[step] : undefined), entry);
+  if (isMapping(properties)) delete properties['provider'];
+}
+
+/**
+ * Returns the schemas of one module's kinds, by API version and kind.
+ * @param cache Go's module cache with the module in it
+ * @throws Error if a kind has no definition there
+ */
+export function schemasOf({ module, folder, kinds }: (typeof SOURCES)[number], cache: string): Mapping {
+  const schemas: Mapping = {};
+  for (const definition of definitions(join(cache, module, folder))) {
+    const spec = definition['spec'];
+    if (definition['kind'] !== 'CustomResourceDefinition' || !isMapping(spec) || !isMapping(spec['names'])) continue;
+    const kind = String(spec['names']['kind']);
+    if (!kinds.includes(kind) || !Array.isArray(spec['versions'])) continue;
+    // The one to write: v1 where it exists, else the one that is stored.
+    const served = spec['versions'].filter(isMapping).filter((version) => version['served'] === true);
+    const version = served.find(({ name }) => name === 'v1') ?? served.find(({ storage }) => storage === true);
+    const schema = isMapping(version?.['schema']) ? version['schema']['openAPIV3Schema'] : undefined;
+    schemas[`${spec['group']}/${version?.['name']} ${kind}`] = { module, schema: lean(schema) };
+  }
+  pruneProvider(schemas['gateway.envoyproxy.io/v1alpha1 EnvoyProxy']);
+  const missing = kinds.filter((kind) => !Object.keys(schemas).some((key) => key.endsWith(` ${kind}`)));
+  if (missing.length > 0) throw new Error(`${module} has no definition of ${missing.join(', ')}`);
+  return schemas;
+}
