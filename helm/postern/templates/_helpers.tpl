@@ -1,0 +1,167 @@
+{{- define "postern.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* At most 40 characters, so that every suffix fits into the 63 of a label. */}}
+{{- define "postern.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := include "postern.name" . -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "postern.labels" -}}
+{{- with .Values.commonLabels }}
+{{- toYaml . }}
+{{ end -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/name: {{ include "postern.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: postern
+{{- end -}}
+
+{{/* Takes {root, component}. Never changes between releases: selectors are immutable. */}}
+{{- define "postern.selector" -}}
+app.kubernetes.io/name: {{ include "postern.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end -}}
+
+{{/* metadata of an object. Takes {root, name, component, wave?, namespace?, labels?, annotations?}. */}}
+{{- define "postern.metadata" -}}
+{{- $root := .root -}}
+metadata:
+  name: {{ .name }}
+  namespace: {{ .namespace | default $root.Release.Namespace }}
+  labels:
+    {{- include "postern.labels" $root | nindent 4 }}
+    app.kubernetes.io/component: {{ .component }}
+    {{- with .labels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- $annotations := merge (dict) (.annotations | default dict) $root.Values.commonAnnotations }}
+  {{- if and $root.Values.annotations.argoSyncWaves .wave }}
+  {{- $_ := set $annotations "argocd.argoproj.io/sync-wave" (toString .wave) }}
+  {{- end }}
+  {{- with $annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end -}}
+
+{{- define "postern.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- .Values.serviceAccount.name | default (include "postern.fullname" .) -}}
+{{- else -}}
+{{- .Values.serviceAccount.name | default "default" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "postern.image" -}}
+{{- $tag := .Values.image.tag | default .Chart.AppVersion -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository $tag -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "postern.envoyImage" -}}
+{{- with .Values.envoy.image -}}
+{{- if .digest }}{{ printf "%s@%s" .repository .digest }}{{ else }}{{ printf "%s:%s" .repository .tag }}{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "postern.tlsSecret" -}}
+{{- .Values.tls.existingSecret | default (printf "%s-grpc-tls" (include "postern.fullname" .)) -}}
+{{- end -}}
+
+{{/* The component of the Deployment that serves the API: with the gate, or alone. */}}
+{{- define "postern.component" -}}
+{{- if eq .Values.mode "sidecar" }}api{{ else }}server{{ end -}}
+{{- end -}}
+
+{{/* Seconds of a duration such as 5s, 500ms or 2m; 0 for 0. */}}
+{{- define "postern.seconds" -}}
+{{- $text := toString . -}}
+{{- $number := regexFind "^[0-9]+" $text | int -}}
+{{- if hasSuffix "ms" $text }}{{ div (add $number 999) 1000 -}}
+{{- else if hasSuffix "m" $text }}{{ mul $number 60 -}}
+{{- else }}{{ $number }}{{ end -}}
+{{- end -}}
+
+{{/* Refuses values that are right one by one and cannot work together, in a sentence that says what to set. */}}
+{{- define "postern.refuse" -}}
+{{- $v := .Values -}}
+{{- if and $v.database.url $v.database.existingSecret.name -}}
+{{- fail "database: set url or existingSecret.name, not both." -}}
+{{- end -}}
+{{- if not (or $v.database.url $v.database.existingSecret.name) -}}
+{{- fail "database: set existingSecret.name to a Secret with the URL of a PostgreSQL, or url. The chart brings no database." -}}
+{{- end -}}
+{{- if and $v.secretKey.value $v.secretKey.existingSecret.name -}}
+{{- fail "secretKey: set value or existingSecret.name, not both." -}}
+{{- end -}}
+{{- if not (or $v.secretKey.value $v.secretKey.existingSecret.name) -}}
+{{- fail "secretKey: set existingSecret.name to a Secret with at least 32 random characters, or value. The chart makes none, because it would change with every render." -}}
+{{- end -}}
+{{- if and $v.bootstrap.password $v.bootstrap.existingSecret.name -}}
+{{- fail "bootstrap: set password or existingSecret.name, not both." -}}
+{{- end -}}
+{{- if $v.tls.enabled -}}
+{{- if eq $v.mode "sidecar" -}}
+{{- fail "tls.enabled: the gate of the mode sidecar listens on a Unix socket, which has no TLS. Set tls.enabled to false." -}}
+{{- end -}}
+{{- if not (or $v.tls.existingSecret $v.tls.certManager.enabled) -}}
+{{- fail "tls.enabled: set tls.existingSecret, or tls.certManager.enabled and its issuerRef.name." -}}
+{{- end -}}
+{{- if eq $v.probes.readiness.type "grpc" -}}
+{{- fail "probes.readiness.type: the kubelet's gRPC probe has no TLS. Set it to http while tls.enabled is true." -}}
+{{- end -}}
+{{- if ne $v.mesh.istio.profile "none" -}}
+{{- fail "tls.enabled: Istio's own mutual TLS protects checks in a mesh. Set tls.enabled to false, or mesh.istio.profile to none." -}}
+{{- end -}}
+{{- end -}}
+{{- if and $v.tls.certManager.enabled $v.tls.existingSecret -}}
+{{- fail "tls: set existingSecret or certManager.enabled, not both." -}}
+{{- end -}}
+{{- if and $v.tls.certManager.enabled (not $v.tls.certManager.issuerRef.name) -}}
+{{- fail "tls.certManager.issuerRef.name: name the issuer of the certificates." -}}
+{{- end -}}
+{{- if and (eq $v.mode "sidecar") (eq $v.probes.readiness.type "grpc") -}}
+{{- fail "probes.readiness.type: the API of the mode sidecar has no gRPC port. Set it to http." -}}
+{{- end -}}
+{{- if and (eq $v.mode "sidecar") (or (ne $v.mesh.istio.profile "none") (ne $v.mesh.envoyGateway.profile "none")) -}}
+{{- fail "mesh: the profiles need the gate as a Service. Set mode to central." -}}
+{{- end -}}
+{{- if and (ne $v.mesh.istio.profile "none") (not $v.mesh.istio.gateway) -}}
+{{- fail "mesh.istio.gateway: name the Gateway that is guarded." -}}
+{{- end -}}
+{{- if and (ne $v.mesh.envoyGateway.profile "none") (not $v.mesh.envoyGateway.gateway) -}}
+{{- fail "mesh.envoyGateway.gateway: name the Gateway that is guarded." -}}
+{{- end -}}
+{{- if and $v.ingress.enabled (not $v.ingress.hosts) -}}
+{{- fail "ingress.hosts: name at least one host." -}}
+{{- end -}}
+{{- if and $v.httpRoute.enabled (not $v.httpRoute.parentRefs) -}}
+{{- fail "httpRoute.parentRefs: name at least one Gateway." -}}
+{{- end -}}
+{{- if gt (int $v.autoscaling.minReplicas) (int $v.autoscaling.maxReplicas) -}}
+{{- fail "autoscaling: minReplicas must not exceed maxReplicas." -}}
+{{- end -}}
+{{- if and $v.autoscaling.enabled (not (or $v.autoscaling.targetCPUUtilizationPercentage $v.autoscaling.targetMemoryUtilizationPercentage)) -}}
+{{- fail "autoscaling: set a target for CPU or memory." -}}
+{{- end -}}
+{{- $notice := include "postern.seconds" (dig "drain" "notice" "0" $v.config) | int -}}
+{{- if le (int $v.terminationGracePeriodSeconds) (add (int $v.preStopSeconds) $notice) -}}
+{{- fail (printf "terminationGracePeriodSeconds: %d must exceed preStopSeconds (%d) and config.drain.notice (%d s) together, or the kubelet kills a server that still decides." (int $v.terminationGracePeriodSeconds) (int $v.preStopSeconds) $notice) -}}
+{{- end -}}
+{{- end -}}
