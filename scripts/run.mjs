@@ -25,6 +25,7 @@ const COMMANDS = {
   'test:deploy': (node) => run(node, ['scripts/test-deploy.ts', ...args]),
   check: (node) => runCheck(node),
   format: (node) => runFormat(node),
+  chart: (node) => run(node, ['scripts/chart.ts']),
   'console:build': (node) => buildConsole(node),
   'client:types': (node) => run(node, ['scripts/client-types.ts']),
 };

@@ -107,6 +107,9 @@ metadata:
 {{- if not (or $v.database.url $v.database.existingSecret.name) -}}
 {{- fail "database: set existingSecret.name to a Secret with the URL of a PostgreSQL, or url. The chart brings no database." -}}
 {{- end -}}
+{{- if and $v.database.url (not (regexMatch "^postgres(ql)?://[^[:space:]]+$" $v.database.url)) -}}
+{{- fail "database.url: expected postgresql://user:password@host:port/database." -}}
+{{- end -}}
 {{- if and $v.secretKey.value $v.secretKey.existingSecret.name -}}
 {{- fail "secretKey: set value or existingSecret.name, not both." -}}
 {{- end -}}

@@ -1,0 +1,36 @@
+/** The chart's README: a fixed beginning, and a table of every value. */
+
+import type { DocumentedValue } from './values-docs.ts';
+
+const BEGINNING = `# The chart \`postern\`
+
+Installs Postern on Kubernetes 1.30 or later. [docs/kubernetes.md](../../docs/kubernetes.md) is the guide; this page lists every value.
+\`npm run chart\` writes this page and \`values.schema.json\` from \`values.yaml\`.
+
+\`values.schema.json\` refuses values that do not exist and values of another type. Values that cannot work together are refused by a sentence
+that says what to set. The chart brings no PostgreSQL.
+
+| value | default | meaning |
+|---|---|---|
+`;
+
+const CONFIG = `
+Members of \`config\` are [Postern's settings](../../docs/operations.md#configuration), except these, which the chart makes: \`http.listen\`,
+\`grpc.listen\`, \`grpc.tls.*\`, \`admin.listen\`, \`data-dir\` and every secret (\`database\`, \`secretKey\`, \`bootstrap\` and \`secretFiles\` hold
+those). Values that Helm hands to subcharts (\`global\`) have no effect.
+`;
+
+export function chartReadme(values: readonly DocumentedValue[]): string {
+  const rows = values.map(
+    ({ path, description, value }) => `| \`${path.join('.')}\` | ${shown(value)} | ${escaped(description)} |\n`,
+  );
+  return `${BEGINNING}${rows.join('')}${CONFIG}`;
+}
+
+function shown(json: string): string {
+  return json === '""' || json === 'null' ? '–' : `\`${escaped(json)}\``;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('|', '\\|');
+}
