@@ -118,7 +118,7 @@ export function strict(schema: unknown, isRoot = false): unknown {
   }
   const open = own.get('x-kubernetes-preserve-unknown-fields') === true || own.has('additionalProperties');
   if (properties !== undefined && !open && own.get('type') === 'object') result['additionalProperties'] = false;
-  if (isRoot) result['properties'] = { ...asMap(result['properties']), metadata: { type: 'object' } };
+  if (isRoot) result['properties'] = { apiVersion: {}, kind: {}, ...asMap(result['properties']), metadata: { type: 'object' } };
   return result;
 }
 

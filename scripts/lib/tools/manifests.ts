@@ -2,7 +2,8 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Ajv, type ValidateFunction } from 'ajv';
+import type { ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parseAllDocuments } from 'yaml';
 
 export interface Manifest {
@@ -49,7 +50,7 @@ function isManifest(value: unknown): value is Manifest {
  * @param crds folder of the custom resources' schemas
  */
 export function createManifestValidator(kubernetes: string, crds: string): ManifestValidator {
-  const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false, logger: false });
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false, logger: false });
   const known = new Map<string, Promise<ValidateFunction>>();
   let definitions: Promise<void> | undefined;
 
