@@ -1,0 +1,93 @@
+/** Installs the chart on a real cluster, in a namespace of its own that is deleted afterwards. Pods need not start: an image may be missing there. */
+
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import type { CheckOutcome } from '../deploy-check.ts';
+import { must } from '../tools/cache.ts';
+import { manifestsOf } from '../tools/manifests.ts';
+
+const RELEASE = 'postern';
+
+/** Throws what a tool says. @param chart the chart's folder */
+export async function installOnCluster(helm: string, kubectl: string, chart: string): Promise<CheckOutcome> {
+  const namespace = `postern-test-${randomBytes(4).toString('hex')}`;
+  const folder = await mkdtemp(join(tmpdir(), 'postern-cluster-'));
+  const done: string[] = [];
+  try {
+    const apply = async (name: string, objects: readonly object[], ...options: readonly string[]): Promise<string> => {
+      const file = join(folder, name);
+      await writeFile(file, objects.map((one) => stringify(one)).join('---\n'));
+      return must(kubectl, ['apply', '--namespace', namespace, '--filename', file, ...options]);
+    };
+    await must(kubectl, ['create', 'namespace', namespace]);
+    const levels = ['enforce', 'warn'].map((mode) => `pod-security.kubernetes.io/${mode}=restricted`);
+    await must(kubectl, ['label', 'namespace', namespace, ...levels]);
+    await apply('secrets.yaml', secrets());
+
+    const dryRuns = await dryRunAll(helm, chart, namespace, apply);
+    done.push(`${dryRuns} objects in server-side dry runs`);
+
+    const values = join(chart, 'ci/minimal-values.yaml');
+    const common = ['--namespace', namespace, '--values', values];
+    await must(helm, ['install', RELEASE, chart, ...common]);
+    done.push('install');
+    await must(helm, ['upgrade', RELEASE, chart, ...common, '--set', 'replicaCount=3', '--set', 'migrations.mode=job']);
+    // The same version once more with another Job: an unchangeable Job must not stand in the way.
+    await must(helm, [
+      ...['upgrade', RELEASE, chart, ...common, '--set', 'migrations.mode=job'],
+      ...['--set', 'migrations.resources.requests.cpu=100m'],
+    ]);
+    done.push('two upgrades');
+    await must(helm, ['rollback', RELEASE, '1', '--namespace', namespace]);
+    const replicas = ['get', 'deployment', RELEASE, '--namespace', namespace, '--output', 'jsonpath={.spec.replicas}'];
+    const seen = (await must(kubectl, replicas)).trim();
+    if (seen !== '2') return { kind: 'failed', says: `after the rollback there are ${seen} replicas, not 2` };
+    done.push('rollback');
+    await must(helm, ['uninstall', RELEASE, '--namespace', namespace]);
+    const label = `app.kubernetes.io/instance=${RELEASE}`;
+    const kinds = 'deployments,jobs,services,configmaps,serviceaccounts,poddisruptionbudgets';
+    const left = await must(kubectl, ['get', kinds, '--namespace', namespace, '--selector', label, '--output', 'name']);
+    if (left.trim() !== '') return { kind: 'failed', says: `after the uninstall these are left: ${left}` };
+    done.push('uninstall');
+    return { kind: 'ok', says: done.join(', ') };
+  } finally {
+    await must(kubectl, ['delete', 'namespace', namespace, '--ignore-not-found', '--wait=false']).catch(() => undefined);
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+type Apply = (name: string, objects: readonly object[], ...options: readonly string[]) => Promise<string>;
+
+/** Kubernetes' own objects of every values file; those of other namespaces and custom resources need what the cluster may not have. */
+async function dryRunAll(helm: string, chart: string, namespace: string, apply: Apply): Promise<number> {
+  let count = 0;
+  for (const file of await readdir(join(chart, 'ci'))) {
+    const text = await must(helm, ['template', RELEASE, chart, '--namespace', namespace, '--values', join(chart, 'ci', file)]);
+    const own = manifestsOf(text).filter(
+      ({ apiVersion, metadata }) =>
+        (metadata.namespace ?? namespace) === namespace &&
+        /^(v1|apps|batch|policy|autoscaling|networking\.k8s\.io)\b/.test(apiVersion),
+    );
+    const said = await apply(file, own, '--dry-run=server');
+    const accepted = said.split('\n').filter((line) => line.endsWith('(server dry run)')).length;
+    if (accepted !== own.length) throw new Error(`${file}: ${accepted} of ${own.length} objects were accepted: ${said}`);
+    count += accepted;
+  }
+  return count;
+}
+
+function secrets(): readonly object[] {
+  const make = (name: string, key: string, value: string): object => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name },
+    stringData: { [key]: value },
+  });
+  return [
+    make('postern-database', 'database-url', 'postgresql://postern@localhost/postern'),
+    make('postern-secret-key', 'secret-key', randomBytes(32).toString('hex')),
+  ];
+}

@@ -1,0 +1,147 @@
+/** The chart's values: what is wrong is refused in words, and documentation, schema and values agree. */
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { configPaths } from '../../scripts/lib/chart/config-schema.ts';
+import { madeFiles } from '../../scripts/lib/chart/made.ts';
+import { documentValues } from '../../scripts/lib/chart/values-docs.ts';
+import { schemaHas } from '../../scripts/lib/chart/values-schema.ts';
+import { NODE_FLAGS } from '../../scripts/lib/node-flags.mjs';
+import { at, listAt } from './objects.ts';
+import { CHART, helm, MINIMAL, matrix, ROOT } from './support.ts';
+
+const WRONG: readonly (readonly [set: string, refusal: string])[] = [
+  ['replicas=3', "additional properties 'replicas' not allowed"],
+  ['mode=daemonset', "at '/mode': value must be one of 'central', 'sidecar'"],
+  ['replicaCount=two', "at '/replicaCount': got string, want integer"],
+  ['replicaCount=-1', "at '/replicaCount': minimum: got -1, want 0"],
+  ['image.pullPolicy=Sometimes', "at '/image/pullPolicy': value must be one of 'Always', 'IfNotPresent', 'Never'"],
+  ['image.digest=abc', "at '/image/digest': 'abc' does not match pattern"],
+  ['image.repository=', "at '/image/repository': minLength: got 0, want 1"],
+  ['image.name=postern', "at '/image': additional properties 'name' not allowed"],
+  ['service.grpc.port=0', "at '/service/grpc/port': minimum: got 0, want 1"],
+  ['service.http.port=70000', "at '/service/http/port': maximum: got 70,000, want 65,535"],
+  ['service.grpc.type=Headless', "at '/service/grpc/type': value must be one of 'ClusterIP', 'NodePort', 'LoadBalancer'"],
+  ['config.workers=many', "at '/config/workers': got string, want integer"],
+  ['config.workers=65', "at '/config/workers': maximum: got 65, want 64"],
+  ['config.log.level=loud', "at '/config/log/level': value must be one of 'fatal', 'error'"],
+  ['config.drain.notice=soon', "at '/config/drain/notice': 'soon' does not match pattern"],
+  ['config.http.listen=0.0.0.0:1', "at '/config/http': additional properties 'listen' not allowed"],
+  ['config.secret-key=x', "at '/config': additional properties 'secret-key' not allowed"],
+  ['config.ldap.bind-password=x', "at '/config/ldap': additional properties 'bind-password' not allowed"],
+  ['config.forward-credential=maybe', "at '/config/forward-credential': got string, want boolean"],
+  ['secretKey.value=short', "at '/secretKey/value': minLength: got 5, want 32"],
+  ['bootstrap.password=short', "at '/bootstrap/password': minLength: got 5, want 15"],
+  ['secretFiles[0].env=PASSWORD', "at '/secretFiles/0': missing properties 'name', 'key'"],
+  ['migrations.mode=hook', "at '/migrations/mode': value must be one of 'server', 'job'"],
+  ['probes.readiness.type=exec', "at '/probes/readiness/type': value must be one of 'http', 'grpc'"],
+  ['tls.enabled=sure', "at '/tls/enabled': got string, want boolean"],
+  ['tls.certManager.duration=90 days', "at '/tls/certManager/duration': '90 days' does not match pattern"],
+  ['mesh.istio.profile=best', "at '/mesh/istio/profile': value must be one of 'none', 'plain', 'full'"],
+  ['mesh.maxRequestBytes=512', "at '/mesh/maxRequestBytes': minimum: got 512, want 1,024"],
+  ['topologySpread.whenUnsatisfiable=Never', "at '/topologySpread/whenUnsatisfiable': value must be one of"],
+  ['ingress.hosts=example.com', "at '/ingress/hosts': got string, want array"],
+  ['commonLabels.a.b=c', "at '/commonLabels/a': got object, want string"],
+];
+
+const NAMES = await matrix();
+
+/** Right one by one, and wrong together. */
+const TOGETHER: readonly (readonly [set: readonly string[], refusal: string])[] = [
+  [['database.existingSecret.name='], 'database: set existingSecret.name to a Secret'],
+  [['secretKey.existingSecret.name='], 'secretKey: set existingSecret.name to a Secret'],
+  [['database.url=postgresql://a@b/c'], 'database: set url or existingSecret.name, not both.'],
+  [['database.existingSecret.name=', 'database.url=mysql://a:hidden@b/c'], 'database.url: expected postgresql://'],
+  [['tls.enabled=true'], 'tls.enabled: set tls.existingSecret, or'],
+  [['tls.enabled=true', 'tls.certManager.enabled=true'], 'tls.certManager.issuerRef.name: name the issuer'],
+  [['tls.enabled=true', 'tls.existingSecret=t', 'probes.readiness.type=grpc'], "the kubelet's gRPC probe has no TLS"],
+  [['tls.enabled=true', 'tls.existingSecret=t', 'mode=sidecar'], 'the mode sidecar listens on a Unix socket'],
+  [['mode=sidecar'], 'envoy: set config to what'],
+  [['mesh.istio.profile=plain'], 'mesh.istio.gateway: name the Gateway'],
+  [['mesh.envoyGateway.profile=full'], 'mesh.envoyGateway.gateway: name the Gateway'],
+  [['terminationGracePeriodSeconds=10'], 'must exceed preStopSeconds (5) and config.drain.notice (5 s) together'],
+  [['autoscaling.enabled=true', 'autoscaling.minReplicas=20'], 'minReplicas must not exceed maxReplicas'],
+  [['ingress.enabled=true'], 'ingress.hosts: name at least one host.'],
+  [['httpRoute.enabled=true'], 'httpRoute.parentRefs: name at least one Gateway.'],
+];
+
+function refusalOf(values: readonly string[]): Promise<{ readonly ok: boolean; readonly output: string }> {
+  const sets = values.flatMap((value) =>
+    /=(-?\d+|true|false)$/.test(value) ? ['--set', value] : [value.includes('[') ? '--set' : '--set-string', value],
+  );
+  return helm('template', 'postern', CHART, ...MINIMAL, ...sets);
+}
+
+describe('the schema of the values', () => {
+  it('has at least 25 wrong values to refuse', () => {
+    expect(WRONG.length).toBeGreaterThanOrEqual(25);
+  });
+
+  it.each(WRONG)('refuses %s', async (set, refusal) => {
+    const { ok, output } = await refusalOf([set]);
+    expect(ok).toBe(false);
+    expect(output).toContain(refusal);
+  });
+
+  it('shows no secret in a refusal', async () => {
+    expect((await refusalOf(['secretKey.value=hidden'])).output).not.toContain('hidden');
+    expect((await refusalOf(['bootstrap.password=hidden'])).output).not.toContain('hidden');
+    expect((await refusalOf(['database.existingSecret.name=', 'database.url=mysql://a:hidden@b/c'])).output).not.toContain(
+      'hidden',
+    );
+  });
+
+  it('takes no unknown member in any map of the chart', async () => {
+    const schema: unknown = JSON.parse(await readFile(join(CHART, 'values.schema.json'), 'utf8'));
+    expect(openMaps(schema, '')).toEqual([]);
+  });
+});
+
+describe('the chart', () => {
+  it.each(TOGETHER)('refuses %j together', async (sets, refusal) => {
+    const { ok, output } = await refusalOf(sets);
+    expect(ok).toBe(false);
+    expect(output).toContain(refusal);
+  });
+
+  it.each(NAMES)('passes helm lint --strict with the values %s', async (name) => {
+    const { ok, output } = await helm('lint', '--strict', CHART, '-f', join(CHART, 'ci', `${name}-values.yaml`));
+    expect(output).toContain('1 chart(s) linted, 0 chart(s) failed');
+    expect(ok).toBe(true);
+  });
+
+  it('has the files that npm run chart writes', async () => {
+    for (const [path, text] of await madeFiles(ROOT)) expect(await readFile(join(ROOT, path), 'utf8'), path).toBe(text);
+  });
+
+  it('documents every value, and the schema knows each', async () => {
+    const { values, undocumented } = documentValues(await readFile(join(CHART, 'values.yaml'), 'utf8'));
+    expect(undocumented).toEqual([]);
+    expect(values.length).toBeGreaterThan(100);
+    expect(values.map(({ path }) => path).filter((path) => !schemaHas(path))).toEqual([]);
+  });
+
+  it('takes every setting of the server but its own and secrets', () => {
+    expect(configPaths().filter((path) => !schemaHas(['config', ...path.split('.')]))).toEqual([]);
+  });
+
+  it('starts Node with the flags of the other ways to start', async () => {
+    const values: unknown = parse(await readFile(join(CHART, 'values.yaml'), 'utf8'));
+    expect(listAt(values, 'image', 'command')).toEqual(['node', ...NODE_FLAGS, 'src/main.ts']);
+  });
+
+  it('has one version', async () => {
+    const chart: unknown = parse(await readFile(join(CHART, 'Chart.yaml'), 'utf8'));
+    expect(at(chart, 'appVersion')).toBe(at(chart, 'version'));
+  });
+});
+
+/** Maps with named members that take others as well. Pieces of Kubernetes' own objects have no named members. */
+function openMaps(schema: unknown, path: string): readonly string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const open =
+    at(schema, 'properties') !== undefined && at(schema, 'type') !== undefined && at(schema, 'additionalProperties') !== false;
+  return [...(open ? [path] : []), ...Object.entries(schema).flatMap(([name, member]) => openMaps(member, `${path}/${name}`))];
+}
