@@ -1,0 +1,117 @@
+/** What the chart renders, run without a cluster: real servers with its configuration, its arguments and its environment. */
+
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type Manifest, manifestsOf } from '../../scripts/lib/tools/manifests.ts';
+import { SECRET_KEY } from '../server/support/client.ts';
+import { eventually } from '../server/support/eventually.ts';
+import { isReady, openStand, type Running, type Stand } from '../server/support/postern.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { freeAddress } from '../support/ports.ts';
+import { at, containersOf, listAt, only, podSpecOf, textAt } from './objects.ts';
+import { render } from './support.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 300_000 });
+
+let stand: Stand;
+let database: FreshDatabase;
+beforeAll(async () => {
+  stand = await openStand();
+  database = await freshDatabase();
+});
+afterAll(async () => {
+  await stand?.close();
+  await database?.close();
+});
+
+interface Addresses {
+  readonly http: string;
+  readonly grpc: string;
+  readonly admin: string;
+}
+
+async function addresses(): Promise<Addresses> {
+  return { http: await freeAddress(), grpc: await freeAddress(), admin: await freeAddress() };
+}
+
+/** The container's own command, with the files that a kubelet would mount and addresses that are free here. */
+async function startContainer(manifests: readonly Manifest[], pod: unknown, name: string, free: Addresses): Promise<Running> {
+  const container = containersOf(pod).find((one) => at(one, 'name') === name);
+  const folder = join(stand.folder, `${name}-${free.admin.split(':')[1]}`);
+  await mkdir(folder);
+  await writeFile(join(folder, 'database-url'), `${database.url}\n`);
+  await writeFile(join(folder, 'secret-key'), SECRET_KEY);
+  const [item] = listAt(
+    listAt(pod, 'volumes').find((volume) => at(volume, 'name') === 'config'),
+    'configMap',
+    'items',
+  );
+  const config = textAt(only(manifests, 'ConfigMap', 'postern'), 'data', textAt(item, 'key'))
+    .replace('0.0.0.0:8080', free.http)
+    .replace('0.0.0.0:9191', free.grpc)
+    .replace('0.0.0.0:9090', free.admin)
+    .replace('notice: 5s', 'notice: 1s')
+    .replace('unix:/run/postern/', `unix:${stand.folder}/`);
+  await writeFile(join(folder, 'postern.yaml'), config);
+  const env: Record<string, string> = { POSTERN_HTTP_LISTEN: '', POSTERN_GRPC_LISTEN: '', POSTERN_ADMIN_LISTEN: '' };
+  for (const variable of listAt(container, 'env')) {
+    env[textAt(variable, 'name')] = textAt(variable, 'value').replace('/run/secrets/postern', folder);
+  }
+  const args = listAt(container, 'args').map((arg) => String(arg).replace('/etc/postern', folder));
+  return stand.start(args, env);
+}
+
+/** Runs the program of `helm test`, with the Services' names replaced by the addresses. */
+function helmTest(
+  manifests: readonly Manifest[],
+  { http, grpc, admin }: Addresses,
+): Promise<{ code: number | null; output: string }> {
+  const [container] = containersOf(podSpecOf(only(manifests, 'Pod', 'postern-test')));
+  const [program] = listAt(container, 'args');
+  const [, ...options] = listAt(container, 'command').map(String);
+  const text = String(program)
+    .replaceAll('postern-http:8080', http)
+    .replaceAll('postern-admin:9090', admin)
+    .replace("connect(9191, 'postern-grpc'", `connect(${grpc.split(':')[1]}, '127.0.0.1'`);
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, [...options, text], { timeout: 60_000 }, (_error, stdout, stderr) =>
+      resolve({ code: child.exitCode, output: stdout + stderr }),
+    );
+  });
+}
+
+it('the central server starts with the rendered configuration, passes helm test, and ends with 0', async () => {
+  const manifests = manifestsOf(await render('minimal'));
+  const free = await addresses();
+  const pod = podSpecOf(only(manifests, 'Deployment'));
+  const server = await startContainer(manifests, pod, 'postern', free);
+  await eventually('it is ready', () => isReady(free.admin));
+  const passed = await helmTest(manifests, free);
+  expect(passed.output).toContain('/.well-known/jwks.json answers 200');
+  expect(passed.output).toContain('postern-grpc:9191 accepts connections');
+  expect(passed.code).toBe(0);
+  expect((await server.stop()).code).toBe(0);
+  // Its root file system is read-only, so it may write nothing beside /tmp.
+  expect(await readdir(stand.folder)).toEqual([expect.stringMatching(/^postern-/)]);
+  expect((await helmTest(manifests, free)).code).not.toBe(0);
+});
+
+it('the API and the gate of the mode sidecar start with the rendered configuration, the gate on its socket', async () => {
+  const manifests = manifestsOf(await render('sidecar'));
+  const [apiAt, gateAt] = [await addresses(), await addresses()];
+  const api = await startContainer(manifests, podSpecOf(only(manifests, 'Deployment', 'postern')), 'postern', apiAt);
+  const gate = await startContainer(manifests, podSpecOf(only(manifests, 'Deployment', 'postern-envoy')), 'gate', gateAt);
+  await eventually('both are ready', async () => (await isReady(apiAt.admin)) && (await isReady(gateAt.admin)));
+  expect(await readdir(stand.folder)).toContain('gate.sock');
+  expect((await helmTest(manifests, apiAt)).code).toBe(0);
+  expect((await gate.stop()).code).toBe(0);
+  expect((await api.stop()).code).toBe(0);
+});
+
+it('the Job of the migration runs with the rendered configuration', async () => {
+  const manifests = manifestsOf(await render('argo'));
+  const migrate = await startContainer(manifests, podSpecOf(only(manifests, 'Job')), 'migrate', await addresses());
+  expect((await migrate.finished).code).toBe(0);
+});
