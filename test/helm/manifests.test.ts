@@ -64,6 +64,7 @@ it('a schema made strict takes no other members, except where anything is meant'
       closed: { type: 'object', description: 'x', properties: { description: { type: 'string' } } },
       open: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true, properties: { a: { type: 'string' } } },
       port: { anyOf: [{ type: 'integer' }, { type: 'string' }], 'x-kubernetes-int-or-string': true },
+      word: { type: 'string', pattern: '^(?i)(abort|warn)?$' },
     },
   });
   expect(made).toEqual({
@@ -73,6 +74,7 @@ it('a schema made strict takes no other members, except where anything is meant'
       closed: { type: 'object', additionalProperties: false, properties: { description: { type: 'string' } } },
       open: { type: 'object', properties: { a: { type: 'string' } } },
       port: { anyOf: [{ type: 'integer' }, { type: 'string' }], type: ['integer', 'string'] },
+      word: { type: 'string', pattern: '(?i:^(abort|warn)?$)' },
     },
   });
 });

@@ -1,10 +1,10 @@
 /** The chart with every values file of helm/postern/ci: what it renders is valid, stable and safe, and the server accepts its configuration. */
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { findCrds } from '../../scripts/lib/tools/crds.ts';
 import { findKubernetesValidate, strictSchemas } from '../../scripts/lib/tools/kubernetes-validate.ts';
 import {
@@ -16,7 +16,7 @@ import {
 import { loadConfig } from '../../src/config/load.ts';
 import { makeAuthority } from '../support/certificates.ts';
 import { at, containersOf, listAt, podSpecOf, textAt } from './objects.ts';
-import { found, matrix, render } from './support.ts';
+import { CHART, found, matrix, render } from './support.ts';
 
 const FETCH_MS = 300_000;
 const NAMES = await matrix();
@@ -158,6 +158,20 @@ describe.each(NAMES)('the chart with the values %s', (name) => {
       expect(loaded.kind === 'invalid' ? loaded.problems : []).toEqual([]);
     }
   });
+});
+
+/** Undefined for a file that is not there: the chart then has no such object. */
+async function chartFile(name: string): Promise<string | undefined> {
+  return readFile(join(CHART, 'files', name), 'utf8').catch(() => undefined);
+}
+
+it('the PrometheusRule and the dashboard hold the files of the chart as they are', async () => {
+  const manifests = manifestsOf(rendered.get('everything') ?? '');
+  const [alerts, dashboard] = [await chartFile('alerts.yaml'), await chartFile('dashboard.json')];
+  const rule = manifests.find(({ kind }) => kind === 'PrometheusRule');
+  expect(at(rule, 'spec')).toEqual(alerts === undefined ? undefined : parse(alerts));
+  const config = manifests.find(({ metadata }) => metadata.name === 'postern-dashboard');
+  expect(textAt(config, 'data', 'postern.json').trimEnd()).toBe(dashboard?.trimEnd() ?? '');
 });
 
 function asMap(value: unknown): Record<string, unknown> {

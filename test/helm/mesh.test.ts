@@ -249,13 +249,11 @@ const GUIDES = [
   ['docs/envoy-gateway.md', 'envoy-gateway-plain', 'ClientTrafficPolicy'],
 ] as const;
 
-describe('the guides of the meshes', () => {
-  it.runIf(existsSync(join(ROOT, 'docs/istio.md')) && existsSync(join(ROOT, 'docs/envoy-gateway.md'))).each(GUIDES)(
-    '%s shows what the chart renders with %s: %s',
-    async (guide, name, kind) => {
-      const blocks = [...(await readFile(join(ROOT, guide), 'utf8')).matchAll(/```yaml\n(apiVersion:[\s\S]*?)```/g)];
-      const shown = blocks.flatMap(([, yaml = '']) => manifestsOf(yaml));
-      expect(at(only(of(name), kind), 'spec')).toEqual(at(only(shown, kind), 'spec'));
-    },
-  );
-});
+it.each(GUIDES.filter(([guide]) => existsSync(join(ROOT, guide))))(
+  '%s shows what the chart renders with %s: %s',
+  async (guide, name, kind) => {
+    const blocks = [...(await readFile(join(ROOT, guide), 'utf8')).matchAll(/```yaml\n(apiVersion:[\s\S]*?)```/g)];
+    const shown = blocks.flatMap(([, yaml = '']) => manifestsOf(yaml));
+    expect(at(only(of(name), kind), 'spec')).toEqual(at(only(shown, kind), 'spec'));
+  },
+);

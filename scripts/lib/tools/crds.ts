@@ -106,12 +106,7 @@ export function strict(schema: unknown, isRoot = false): unknown {
   );
   const own = new Map<string, unknown>(Object.entries(schema));
   const properties = own.get('properties');
-  const result: Record<string, unknown> = Object.fromEntries(
-    kept.map(([name, value]) => [
-      name,
-      name === 'properties' ? strictMembers(value) : name === 'default' ? value : strict(value),
-    ]),
-  );
+  const result: Record<string, unknown> = Object.fromEntries(kept.map(([name, value]) => [name, strictMember(name, value)]));
   if (own.get('x-kubernetes-int-or-string') === true) {
     delete result['type'];
     result['type'] = ['integer', 'string'];
@@ -120,6 +115,13 @@ export function strict(schema: unknown, isRoot = false): unknown {
   if (properties !== undefined && !open && own.get('type') === 'object') result['additionalProperties'] = false;
   if (isRoot) result['properties'] = { apiVersion: {}, kind: {}, ...asMap(result['properties']), metadata: { type: 'object' } };
   return result;
+}
+
+function strictMember(name: string, value: unknown): unknown {
+  if (name === 'properties') return strictMembers(value);
+  // Go's way to say that the case does not matter, in JavaScript's.
+  if (name === 'pattern') return String(value).replace(/^\^?\(\?i\)(.*)$/s, '(?i:^$1)');
+  return name === 'default' || name === 'enum' ? value : strict(value);
 }
 
 function strictMembers(members: unknown): unknown {
