@@ -13,6 +13,7 @@ import {
   KUBERNETES_VALIDATE_VERSION,
   KUBERNETES_VERSION,
   kubernetesValidate,
+  OLDEST_KUBERNETES_VERSION,
   strictSchemas,
 } from '../lib/tools/kubernetes-validate.ts';
 import { createManifestValidator, manifestsOf } from '../lib/tools/manifests.ts';
@@ -119,8 +120,11 @@ export const checks: readonly Check[] = [
             await writeFile(file, text);
             files.push(file);
           }
-          const { ok, output } = await kubernetesValidate(tool.path, files);
-          return ok ? { kind: 'ok', says: `${files.length} files` } : failed(output);
+          for (const version of [KUBERNETES_VERSION, OLDEST_KUBERNETES_VERSION]) {
+            const { ok, output } = await kubernetesValidate(tool.path, files, version);
+            if (!ok) return failed(`${version}: ${output}`);
+          }
+          return { kind: 'ok', says: `${files.length} files, Kubernetes ${KUBERNETES_VERSION} and ${OLDEST_KUBERNETES_VERSION}` };
         } finally {
           await rm(folder, { recursive: true, force: true });
         }

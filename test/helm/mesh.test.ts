@@ -240,6 +240,18 @@ describe.each(['envoy-gateway-plain', 'envoy-gateway-full'])('the chart with %s'
   });
 });
 
+it('with TLS, Envoy Gateway proves both ends: the server by its name and CA, Envoy by a certificate in the Gateway’s namespace', async () => {
+  const everything = manifestsOf(await render('everything'));
+  const policy = only(everything, 'BackendTLSPolicy');
+  const server = only(everything, 'Certificate', 'postern-grpc');
+  expect(listAt(server, 'spec', 'dnsNames')).toContain(at(policy, 'spec', 'validation', 'hostname'));
+  expect(at(policy, 'spec', 'validation', 'caCertificateRefs', 0, 'name')).toBe(at(server, 'spec', 'secretName'));
+  const client = only(everything, 'Certificate', 'postern-envoy-client');
+  const proxy = only(everything, 'EnvoyProxy');
+  expect(at(proxy, 'spec', 'backendTLS', 'clientCertificateRef', 'name')).toBe(at(client, 'spec', 'secretName'));
+  expect(client.metadata.namespace).toBe(proxy.metadata.namespace);
+});
+
 /** Objects of a guide whose spec the chart renders word for word. */
 const GUIDES = [
   ['docs/istio.md', 'istio-plain', 'AuthorizationPolicy'],

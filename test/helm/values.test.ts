@@ -58,6 +58,21 @@ const TOGETHER: readonly (readonly [set: readonly string[], refusal: string])[] 
   [['tls.enabled=true', 'tls.certManager.enabled=true'], 'tls.certManager.issuerRef.name: name the issuer'],
   [['tls.enabled=true', 'tls.existingSecret=t', 'probes.readiness.type=grpc'], "the kubelet's gRPC probe has no TLS"],
   [['tls.enabled=true', 'tls.existingSecret=t', 'mode=sidecar'], 'the mode sidecar listens on a Unix socket'],
+  [
+    ['tls.enabled=true', 'tls.existingSecret=t', 'mesh.envoyGateway.profile=plain', 'mesh.envoyGateway.gateway=ai'],
+    'mesh.envoyGateway.clientSecret: name the Secret',
+  ],
+  [
+    [
+      ...['tls.enabled=true', 'tls.certManager.enabled=true', 'tls.certManager.issuerRef.name=a'],
+      ...['mesh.envoyGateway.profile=plain', 'mesh.envoyGateway.gateway=ai', 'mesh.envoyGateway.namespace=ai'],
+    ],
+    'Set it to ClusterIssuer.',
+  ],
+  [
+    ['tls.enabled=true', 'tls.existingSecret=t', 'mesh.istio.profile=plain', 'mesh.istio.gateway=ai'],
+    "Istio's own mutual TLS protects checks",
+  ],
   [['mode=sidecar'], 'envoy: set config to what'],
   [['mesh.istio.profile=plain'], 'mesh.istio.gateway: name the Gateway'],
   [['mesh.envoyGateway.profile=full'], 'mesh.envoyGateway.gateway: name the Gateway'],

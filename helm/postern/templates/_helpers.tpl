@@ -139,6 +139,17 @@ metadata:
 {{- if and $v.tls.certManager.enabled (not $v.tls.certManager.issuerRef.name) -}}
 {{- fail "tls.certManager.issuerRef.name: name the issuer of the certificates." -}}
 {{- end -}}
+{{- if and $v.tls.enabled (ne $v.mesh.envoyGateway.profile "none") -}}
+{{- $away := ne ($v.mesh.envoyGateway.namespace | default .Release.Namespace) .Release.Namespace -}}
+{{- if and $v.tls.clientCertificates (not $v.mesh.envoyGateway.clientSecret) -}}
+{{- if not (and $v.tls.certManager.enabled $v.tls.certManager.clientCertificate) -}}
+{{- fail "mesh.envoyGateway.clientSecret: name the Secret, in the Gateway's namespace, with the certificate that Envoy presents." -}}
+{{- end -}}
+{{- if and $away (ne $v.tls.certManager.issuerRef.kind "ClusterIssuer") -}}
+{{- fail "tls.certManager.issuerRef.kind: Envoy's certificate is issued in the Gateway's namespace, which an Issuer of another namespace cannot do. Set it to ClusterIssuer." -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if and (eq $v.mode "sidecar") (eq $v.probes.readiness.type "grpc") -}}
 {{- fail "probes.readiness.type: the API of the mode sidecar has no gRPC port. Set it to http." -}}
 {{- end -}}

@@ -180,6 +180,7 @@ const VALUES: Schema = object({
       namespace: NAME,
       gateway: NAME,
       listener: NAME,
+      clientSecret: NAME,
       corsOrigins: TEXTS,
     }),
   }),

@@ -5,6 +5,8 @@ import { cached, pipInstall, type Ran, run, type ToolSearch } from './cache.ts';
 
 export const KUBERNETES_VALIDATE_VERSION = '1.37.0';
 export const KUBERNETES_VERSION = '1.37';
+/** The oldest that the chart supports. */
+export const OLDEST_KUBERNETES_VERSION = '1.30';
 const WHEEL = `kubernetes-validate==${KUBERNETES_VALIDATE_VERSION}`;
 
 export function findKubernetesValidate(): Promise<ToolSearch> {
@@ -20,8 +22,8 @@ export function strictSchemas(path: string): string {
 }
 
 /** Runs the tool itself. It accepts an empty file, and only warns of a kind that it does not know: the caller must count documents. */
-export function kubernetesValidate(path: string, files: readonly string[]): Promise<Ran> {
+export function kubernetesValidate(path: string, files: readonly string[], version = KUBERNETES_VERSION): Promise<Ran> {
   const program = 'import sys; from kubernetes_validate.__main__ import main; sys.exit(main())';
   const env = { ...process.env, PYTHONPATH: path };
-  return run('python3', ['-c', program, '-k', KUBERNETES_VERSION, '--strict', ...files], { env });
+  return run('python3', ['-c', program, '-k', version, '--strict', ...files], { env });
 }
