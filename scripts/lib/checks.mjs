@@ -41,6 +41,8 @@ export async function runTests(node, args) {
     await run(node, ['scripts/fetch-envoy.ts']);
     console.log('\n── Directories: the servers');
     await run(node, ['scripts/install-directories.ts']);
+    console.log('\n── Helm: the tool and the schemas');
+    await run(node, ['scripts/fetch-tools.ts']);
   }
   console.log('\n── Vite: the console');
   if ((await buildConsole(node)) !== 0) return 1;

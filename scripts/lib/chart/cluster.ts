@@ -6,23 +6,28 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { CheckOutcome } from '../deploy-check.ts';
-import { must } from '../tools/cache.ts';
+import { must, run } from '../tools/cache.ts';
 import { manifestsOf } from '../tools/manifests.ts';
 
 const RELEASE = 'postern';
+const ANSWER_TIMEOUT_MS = 20_000;
 
 /** Throws what a tool says. @param chart the chart's folder */
 export async function installOnCluster(helm: string, kubectl: string, chart: string): Promise<CheckOutcome> {
   const namespace = `postern-test-${randomBytes(4).toString('hex')}`;
   const folder = await mkdtemp(join(tmpdir(), 'postern-cluster-'));
   const done: string[] = [];
+  let isMade = false;
   try {
+    const answered = await run(kubectl, ['get', '--raw', '/readyz', '--request-timeout=10s'], { timeoutMs: ANSWER_TIMEOUT_MS });
+    if (!answered.ok) return { kind: 'failed', says: `the cluster that KUBECONFIG names does not answer: ${answered.output}` };
     const apply = async (name: string, objects: readonly object[], ...options: readonly string[]): Promise<string> => {
       const file = join(folder, name);
       await writeFile(file, objects.map((one) => stringify(one)).join('---\n'));
       return must(kubectl, ['apply', '--namespace', namespace, '--filename', file, ...options]);
     };
     await must(kubectl, ['create', 'namespace', namespace]);
+    isMade = true;
     const levels = ['enforce', 'warn'].map((mode) => `pod-security.kubernetes.io/${mode}=restricted`);
     await must(kubectl, ['label', 'namespace', namespace, ...levels]);
     await apply('secrets.yaml', secrets());
@@ -54,24 +59,25 @@ export async function installOnCluster(helm: string, kubectl: string, chart: str
     done.push('uninstall');
     return { kind: 'ok', says: done.join(', ') };
   } finally {
-    await must(kubectl, ['delete', 'namespace', namespace, '--ignore-not-found', '--wait=false']).catch(() => undefined);
+    // Left behind, it would say so itself by its name; the outcome of the check matters more.
+    if (isMade) await run(kubectl, ['delete', 'namespace', namespace, '--ignore-not-found', '--wait=false']);
     await rm(folder, { recursive: true, force: true });
   }
 }
 
 type Apply = (name: string, objects: readonly object[], ...options: readonly string[]) => Promise<string>;
 
-/** Kubernetes' own objects of every values file; those of other namespaces and custom resources need what the cluster may not have. */
+/** Kubernetes' own objects of every values file, where a warning of Pod Security counts as an error; those of other namespaces and custom resources need what the cluster may not have. */
 async function dryRunAll(helm: string, chart: string, namespace: string, apply: Apply): Promise<number> {
   let count = 0;
   for (const file of await readdir(join(chart, 'ci'))) {
     const text = await must(helm, ['template', RELEASE, chart, '--namespace', namespace, '--values', join(chart, 'ci', file)]);
     const own = manifestsOf(text).filter(
-      ({ apiVersion, metadata }) =>
+      ({ apiVersion, kind, metadata }) =>
         (metadata.namespace ?? namespace) === namespace &&
         /^(v1|apps|batch|policy|autoscaling|networking\.k8s\.io)\b/.test(apiVersion),
     );
-    const said = await apply(file, own, '--dry-run=server');
+    const said = await apply(file, own, '--dry-run=server', '--warnings-as-errors');
     const accepted = said.split('\n').filter((line) => line.endsWith('(server dry run)')).length;
     if (accepted !== own.length) throw new Error(`${file}: ${accepted} of ${own.length} objects were accepted: ${said}`);
     count += accepted;
