@@ -74,6 +74,8 @@ async function dryRunAll(helm: string, chart: string, namespace: string, apply: 
     const text = await must(helm, ['template', RELEASE, chart, '--namespace', namespace, '--values', join(chart, 'ci', file)]);
     const own = manifestsOf(text).filter(
       ({ apiVersion, kind, metadata }) =>
+        // A pod by itself would need its ServiceAccount, which a dry run does not leave behind.
+        kind !== 'Pod' &&
         (metadata.namespace ?? namespace) === namespace &&
         /^(v1|apps|batch|policy|autoscaling|networking\.k8s\.io)\b/.test(apiVersion),
     );
