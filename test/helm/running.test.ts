@@ -13,6 +13,9 @@ import { freeAddress } from '../support/ports.ts';
 import { at, containersOf, listAt, only, podSpecOf, textAt } from './objects.ts';
 import { render } from './support.ts';
 
+/** As long as a busy machine may need. */
+const START_LIMIT_MS = 90_000;
+
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 300_000 });
 
 let stand: Stand;
@@ -87,7 +90,7 @@ it('the central server starts with the rendered configuration, passes helm test,
   const free = await addresses();
   const pod = podSpecOf(only(manifests, 'Deployment'));
   const server = await startContainer(manifests, pod, 'postern', free);
-  await eventually('it is ready', () => isReady(free.admin));
+  await eventually('it is ready', () => isReady(free.admin), START_LIMIT_MS);
   const passed = await helmTest(manifests, free);
   expect(passed.output).toContain('/.well-known/jwks.json answers 200');
   expect(passed.output).toContain('postern-grpc:9191 accepts connections');
@@ -103,7 +106,7 @@ it('the API and the gate of the mode sidecar start with the rendered configurati
   const [apiAt, gateAt] = [await addresses(), await addresses()];
   const api = await startContainer(manifests, podSpecOf(only(manifests, 'Deployment', 'postern')), 'postern', apiAt);
   const gate = await startContainer(manifests, podSpecOf(only(manifests, 'Deployment', 'postern-envoy')), 'gate', gateAt);
-  await eventually('both are ready', async () => (await isReady(apiAt.admin)) && (await isReady(gateAt.admin)));
+  await eventually('both are ready', async () => (await isReady(apiAt.admin)) && (await isReady(gateAt.admin)), START_LIMIT_MS);
   expect(await readdir(stand.folder)).toContain('gate.sock');
   expect((await helmTest(manifests, apiAt)).code).toBe(0);
   expect((await gate.stop()).code).toBe(0);
