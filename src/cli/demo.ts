@@ -74,7 +74,7 @@ async function run(
   if (search === 'stopped') return search;
   if (search.kind === 'missing') return search.message;
 
-  const telemetry = createTelemetry({ level: config.log.level });
+  const telemetry = createTelemetry({ level: config.log.level, namesTenants: config.metrics.tenantLabel });
   const store = await openStore(config, secrets, telemetry);
   running.defer(() => store.close());
   await prepareStore(store);

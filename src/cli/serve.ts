@@ -15,7 +15,7 @@ const KINDS: readonly ProcessKind[] = ['gate', 'api'];
 export async function serve(args: Arguments): Promise<number> {
   const only = onlyOption(args);
   const loaded = loadOrRefuse(args);
-  const telemetry = createTelemetry({ level: loaded.config.log.level });
+  const telemetry = createTelemetry({ level: loaded.config.log.level, namesTenants: loaded.config.metrics.tenantLabel });
   reportUnhandled(telemetry);
   const child = childKind();
   if (child !== undefined) {

@@ -81,6 +81,7 @@ export interface Config {
   };
   /** Those that are enabled, in the order in which they are asked; names are unique. */
   readonly directories: readonly DirectoryConfig[];
+  readonly metrics: { readonly tenantLabel: boolean };
   readonly log: { readonly level: LogLevel };
 }
 

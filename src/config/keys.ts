@@ -145,6 +145,12 @@ export const KEYS = {
   // Secret because it may hold passwords.
   ldapList: { ...optional('ldap', ldapDirectories, 'Several directories: a list of maps of the ldap settings.'), secret: true },
   ...LDAP,
+  metricsTenantLabel: setting(
+    'metrics.tenant-label',
+    flag,
+    'false',
+    'Whether metrics name tenants: those whose quotas are nearest to their end, 100 at most.',
+  ),
   logLevel: setting('log.level', oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), 'info', 'What is logged.'),
 } as const;
 

@@ -116,6 +116,7 @@ function takeConfig(take: Take, database: 'embedded' | 'remote'): Omit<Config, '
       reservationTtlMs: take(KEYS.limitsReservationTtl),
     },
     usage: { source: take(KEYS.usageSource), eventsTenants: take(KEYS.usageEventsTenants) },
+    metrics: { tenantLabel: take(KEYS.metricsTenantLabel) },
     log: { level: take(KEYS.logLevel) },
   };
 }

@@ -3,6 +3,7 @@
 import { Fault } from '../domain/errors.ts';
 import { Deadline } from './deadline.ts';
 import { type Directory, makeDirectory } from './directory.ts';
+import { UnavailableDirectory } from './faults.ts';
 import { logIn } from './login.ts';
 import { lookUp } from './lookup.ts';
 import type { Directories, DirectoryAnswer, TestStep } from './model.ts';
@@ -75,6 +76,15 @@ function isPassword(password: string): boolean {
   return password.length <= 1024 && password.isWellFormed();
 }
 
+/** A fault says which directory it is of: where several are asked, the caller does not know. */
+async function named<T>(directory: string, answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    throw error instanceof Fault ? new UnavailableDirectory(directory, error) : error;
+  }
+}
+
 interface Login {
   readonly username: string;
   readonly password: string;
@@ -98,7 +108,7 @@ async function ask(
     // The last one has all that is left of its own time; it is told of as it was configured.
     using deadline = left === 1 ? new Deadline(timeoutMs, timeoutMs - shareMs) : new Deadline(shareMs);
     const login = turns.take(deadline, () => logIn(directory, { username, password }, deadline));
-    const asked = await deadline.within(login);
+    const asked = await named(directory.settings.name, deadline.within(login));
     answer = asked.answer;
     if (!asked.elsewhere) break;
   }

@@ -1,6 +1,17 @@
 import { Fault } from '../domain/errors.ts';
 
 /** The directory answered, and with a result code (RFC 4511, appendix A) that leaves the question open. */
+/** A directory could not be asked, or its answer was none. */
+export class UnavailableDirectory extends Fault {
+  /** As it is configured. */
+  readonly directory: string;
+
+  constructor(directory: string, fault: Fault) {
+    super(fault.message, { cause: fault });
+    this.directory = directory;
+  }
+}
+
 export class DirectoryFault extends Fault {
   readonly code: number;
 

@@ -1,5 +1,6 @@
 /** The gRPC server that Envoy asks: `envoy.service.auth.v3.Authorization/Check`, health, and the access log that it tells. */
 
+import { X509Certificate } from 'node:crypto';
 import { type AccessLogStats, createAccessLog } from './access-log/service.ts';
 import type { Gate } from './gate.ts';
 import type { GrpcMethods } from './grpc/calls.ts';
@@ -17,6 +18,8 @@ export interface ExtAuthzOptions {
   readonly tls?: TlsFiles | undefined;
   /** Called when the TLS files have changed: they are in use, or they are bad and the ones before stay. */
   readonly onTlsReload?: (reload: TlsReload) => void;
+  /** Told when the certificate in use ends, in milliseconds since the epoch: at the start, and when another is taken up. */
+  readonly onCertificate?: ((endMs: number) => void) | undefined;
   /** For tests; default: the files are read every 5 s. */
   readonly tlsTicking?: TlsReloadParts['ticking'];
   /** True where other processes of this server share the address, and the first of them has made way for a socket. */
@@ -52,6 +55,7 @@ export async function startExtAuthz(gate: Gate, options: ExtAuthzOptions): Promi
     ...accessLog?.methods,
   };
   const server = await start(methods, address, tls);
+  if (tls !== undefined) options.onCertificate?.(Date.parse(new X509Certificate(tls.cert).validTo));
   const stopReloads =
     options.tls === undefined || tls === undefined
       ? undefined
@@ -59,7 +63,10 @@ export async function startExtAuthz(gate: Gate, options: ExtAuthzOptions): Promi
           files: options.tls,
           inUse: tls,
           apply: (material) => server.setTls(material),
-          onReload: options.onTlsReload ?? (() => undefined),
+          onReload: (reload) => {
+            if (reload.kind === 'taken') options.onCertificate?.(Date.parse(reload.notAfter));
+            options.onTlsReload?.(reload);
+          },
           ticking: options.tlsTicking,
         });
   if (path !== undefined) await openToGroup(path);

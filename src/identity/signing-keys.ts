@@ -81,6 +81,13 @@ export class SigningKeys {
     return key;
   }
 
+  /** How long the current key has signed, in milliseconds; undefined before the first successful reading. */
+  ageMs(): number | undefined {
+    const now = this.#parts.clock();
+    const key = currentKey([...this.#ring.values()], now);
+    return key === undefined ? undefined : Math.max(0, now - key.signsFromMs);
+  }
+
   /**
    * The key of that id; undefined when there is none. After a change it waits for the ring to be read, so that a key that was taken away
    * verifies nothing more. Rejects with a Fault when the store has to be asked and cannot be.

@@ -168,6 +168,13 @@ export class Budgets {
     };
   }
 
+  /** @param nowMs the store's time; periods that are over are left out */
+  *quotas(nowMs: number): Iterable<{ readonly tenant: string; readonly ratio: number }> {
+    for (const { tenant, quota, used, endsMs } of this.#budgets.all()) {
+      if (used !== undefined && quota > 0 && nowMs < endsMs) yield { tenant, ratio: used / quota };
+    }
+  }
+
   /** Undefined when only the store can say. */
   #try(budget: Budget, amount: number, counter: number, now: number): boolean | undefined {
     const { quota, used, spare, uncertain } = budget;

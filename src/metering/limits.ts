@@ -239,6 +239,11 @@ export class Limits {
     if (this.#parts.metersItself?.(tenant) !== true) this.#ends.admitted();
   }
 
+  /** How far the monthly tokens of the tenants are used that this process admits, as it knows; tenants without a quota are left out. */
+  quotas(): Iterable<{ readonly tenant: string; readonly ratio: number }> {
+    return this.#budgets.quotas(this.#nowMs());
+  }
+
   #currentOf(id: string): Reservation | undefined {
     const reservation = this.#ids.read(id);
     return reservation !== undefined && this.#isCurrent(reservation) ? reservation : undefined;

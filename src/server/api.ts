@@ -74,6 +74,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
       failuresPerAddress: config.login.failuresPerAddress,
     },
     directory: directoryRoom(wiring, directories),
+    onRefreshReuse: telemetry.refreshReuse,
   };
   const onUpkeepFault = (error: unknown): void => {
     telemetry.log.warn({ part: 'upkeep', err: error }, 'rows that are no longer needed could not be removed');

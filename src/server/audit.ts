@@ -13,13 +13,18 @@ export function auditMac(store: Pick<Store, 'secretKey'>): Mac {
 
 export function auditSealer({ config, store, telemetry }: Wiring): AuditSealer {
   const log = telemetry.log.child({ part: 'audit' });
+  const sealing = telemetry.sealing();
   return new AuditSealer({
     db: store.db,
     mac: auditMac(store),
     keepMs: config.audit.retentionMs,
     events: {
       onError: (err) => log.warn({ err }, 'the audit log could not be sealed'),
-      onBroken: (what) => log.error({ what }, 'the chain of the audit log is broken: run postern verify-audit'),
+      onTurn: sealing.onTurn,
+      onBroken: (what) => {
+        sealing.onBroken();
+        log.error({ what }, 'the chain of the audit log is broken: run postern verify-audit');
+      },
       onAnchor: (anchor) => log.info({ anchor }, 'the newest seal of the audit log'),
       onRemoved: (rows) => log.info({ rows }, 'audit rows older than audit.retention were removed'),
     },

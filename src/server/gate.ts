@@ -91,6 +91,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
       listen,
       tls: config.grpc.tls,
       onTlsReload: telemetry.tlsReload,
+      onCertificate: config.grpc.tls === undefined ? undefined : telemetry.certificate(),
       shared: wiring.sharesAddress,
       listener: settlingWith(limits),
     }),
@@ -101,6 +102,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
     () => grpc.accessLog,
   );
   telemetry.watchCalls(() => grpc.calls);
+  telemetry.watchQuotas(() => limits.quotas());
 
   const updateHealth = async (): Promise<void> => grpc.setReady((await ready()).length === 0);
   await updateHealth();

@@ -77,6 +77,7 @@ export async function joinLive({ config, store, telemetry }: Wiring, stack: Asyn
   });
   listeners.push(live, keys);
   telemetry.watch({ live: () => live.stats(), feedAgeMs: () => monotonicMs() - feed.polledAtMs, now });
+  telemetry.watchSigningKey(() => keys.ageMs());
   await feed.start();
   await keys.start();
   return { keys, tokens, feed, live, clock, now, onStoreReplaced: (listener) => void replacedListeners.push(listener) };

@@ -16,6 +16,8 @@ import { anyWaiting } from './queries/audit-seals.ts';
 /** What happens in the chain, for logs. Nothing here may throw. */
 export interface SealerEvents {
   onError?(error: Fault): void;
+  /** A turn is over: nothing that could be sealed waits, or another server is at it. */
+  onTurn?(): void;
   /** Somebody has had their hands in the chain: `postern verify-audit` says where. */
   onBroken?(what: string): void;
   /** Now and then, the newest seal as `seq:hash`: kept elsewhere, it proves later that nothing before it was cut off. */
@@ -116,6 +118,7 @@ export class AuditSealer {
   #takeTurn(): void {
     this.#turn ??= this.#reporting(async () => {
       await this.seal();
+      this.#events.onTurn?.();
       if (!this.#upkeepDue) return;
       this.#upkeepDue = false;
       this.#tellAnchor();

@@ -20,10 +20,20 @@ const NAMES = {
   test: { name: 'postern_directory_tests_total', help: 'Tries of a directory, by directory and outcome.' },
 } as const;
 
+const DOWN = 'unavailable';
+/** Says nothing of the directory. */
+const NOT_ASKED = 'too_many_at_once';
+
 /** Begins to count, and answers with who counts. */
 export function directoryReports(metrics: Metrics): (report: DirectoryReport) => void {
   const none = (): Map<string, number> => new Map();
   const counts = { login: none(), refresh: none(), lookup: none(), test: none() };
+  const down = new Map<string, boolean>();
+  metrics.gauges(
+    { name: 'postern_directory_down', help: '1 after a directory did not answer, until it answers again.', together: 'max' },
+    ['directory'],
+    () => [...down].map(([directory, isDown]) => ({ labels: { directory }, value: isDown ? 1 : 0 })),
+  );
   for (const operation of ['login', 'refresh', 'lookup', 'test'] as const) {
     metrics.counters(NAMES[operation], ['directory', 'outcome'], () =>
       [...counts[operation]].map(([key, value]) => {
@@ -35,5 +45,7 @@ export function directoryReports(metrics: Metrics): (report: DirectoryReport) =>
   return ({ operation, directory = '', outcome }) => {
     const key = `${outcome}\n${directory}`;
     counts[operation].set(key, (counts[operation].get(key) ?? 0) + 1);
+    // A test names the step that failed, which may be a wrong password.
+    if (directory !== '' && operation !== 'test' && outcome !== NOT_ASKED) down.set(directory, outcome === DOWN);
   };
 }

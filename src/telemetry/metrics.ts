@@ -15,7 +15,7 @@ export interface Described {
   readonly name: string;
   readonly help: string;
   /** What several workers show together; the sum unless told. */
-  readonly together?: 'sum' | 'max';
+  readonly together?: 'sum' | 'max' | 'min';
 }
 
 export class Metrics {
@@ -23,6 +23,7 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #logins: Counter<'outcome'>;
   #abortedUploads = 0;
+  #refreshReuses = 0;
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry });
@@ -35,6 +36,10 @@ export class Metrics {
     this.counter(
       { name: 'postern_http_aborted_uploads_total', help: 'API requests whose client went away before they were complete.' },
       () => this.#abortedUploads,
+    );
+    this.counter(
+      { name: 'postern_refresh_reuse_total', help: 'Refresh tokens that were used by two; the session of each has ended.' },
+      () => this.#refreshReuses,
     );
     this.counters({ name: 'postern_checks_total', help: 'Checks by outcome and code.' }, ['outcome', 'code'], () =>
       this.checks.byCode(),
@@ -52,6 +57,10 @@ export class Metrics {
 
   login(outcome: LoginOutcome): void {
     this.#logins.inc({ outcome });
+  }
+
+  refreshReuse(): void {
+    this.#refreshReuses++;
   }
 
   abortedUpload(): void {

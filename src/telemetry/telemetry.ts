@@ -10,6 +10,14 @@ import { type Log, type LogOptions, startLogging } from './log.ts';
 import { type AccessLogStats, type MeteringStats, watchAccessLog, watchMetering } from './metering-metrics.ts';
 import { type LoginOutcome, Metrics } from './metrics.ts';
 import { RecentDecisions } from './recent-decisions.ts';
+import {
+  certificateEnd,
+  type QuotaUse,
+  type SealingReports,
+  sealingReports,
+  watchQuotas,
+  watchSigningKey,
+} from './state-metrics.ts';
 
 /** What the change feed reports. */
 export interface FeedReports {
@@ -49,6 +57,8 @@ export interface Telemetry {
   readonly recent: RecentDecisions;
   readonly feedEvents: FeedReports;
   readonly login: (outcome: LoginOutcome) => void;
+  /** Counts a refresh token that was used by two. */
+  readonly refreshReuse: () => void;
   /** Counts an API request whose client went away before it was complete. */
   readonly abortedUpload: () => void;
   /** Told what each question to a directory came to. */
@@ -63,6 +73,14 @@ export interface Telemetry {
   readonly watchLocalGates: (timeouts: () => number) => void;
   /** The same for the calls of the gRPC listener. */
   readonly watchCalls: (calls: () => CallStats) => void;
+  /** The same for the key that signs now: its age, undefined before there is one. */
+  readonly watchSigningKey: (ageMs: () => number | undefined) => void;
+  /** The same for token quotas. */
+  readonly watchQuotas: (quotas: () => Iterable<QuotaUse>) => void;
+  /** For the process that seals the audit log: begins to show how that goes, and is told. */
+  readonly sealing: () => SealingReports;
+  /** For a gRPC listener with TLS: begins to show when its certificate ends, and is told the end in milliseconds since the epoch. */
+  readonly certificate: () => (endMs: number) => void;
   /** Called when TLS files have changed on disk. */
   readonly tlsReload: (reload: TlsReload) => void;
   /** The metrics in Prometheus' text format. */
@@ -75,7 +93,12 @@ export interface Telemetry {
   readonly flush: () => void;
 }
 
-export function createTelemetry(options: LogOptions): Telemetry {
+export interface TelemetryOptions extends LogOptions {
+  /** Whether metrics may name tenants; false unless told. */
+  readonly namesTenants?: boolean;
+}
+
+export function createTelemetry({ namesTenants = false, ...options }: TelemetryOptions): Telemetry {
   const { log, dropped, flush } = startLogging(options);
   const metrics = new Metrics();
   const decisionLines = log.child({ part: 'decisions' });
@@ -113,6 +136,7 @@ export function createTelemetry(options: LogOptions): Telemetry {
     recent,
     feedEvents: feedReports(log.child({ part: 'change feed' }), metrics),
     login: (outcome) => metrics.login(outcome),
+    refreshReuse: () => metrics.refreshReuse(),
     abortedUpload: () => metrics.abortedUpload(),
     directory: directoryReports(metrics),
     watch: ({ live, feedAgeMs, now: storeNow }) => {
@@ -147,6 +171,10 @@ export function createTelemetry(options: LogOptions): Telemetry {
       );
     },
     watchCalls: (calls) => watchCalls(metrics, calls),
+    watchSigningKey: (ageMs) => watchSigningKey(metrics, ageMs),
+    watchQuotas: (quotas) => watchQuotas(metrics, namesTenants, quotas),
+    sealing: () => sealingReports(metrics, () => performance.now()),
+    certificate: () => certificateEnd(metrics),
     tlsReload: tlsReloads(log.child({ part: 'grpc tls' }), metrics),
     metrics: () => metrics.exposition(),
     clusterMetrics: () => metrics.cluster(),
@@ -161,6 +189,11 @@ export function createTelemetry(options: LogOptions): Telemetry {
 function feedReports(log: Log, metrics: Metrics): FeedReports {
   const lag = metrics.histogram('postern_feed_lag_seconds', 'How old the oldest change of a batch was when it was applied.');
   const counts = { polls: 0, errors: 0, flushes: 0, unknown: 0 };
+  let isDown = false;
+  metrics.gauge(
+    { name: 'postern_database_down', help: '1 after the database did not answer, until it answers again.', together: 'max' },
+    () => (isDown ? 1 : 0),
+  );
   metrics.counter({ name: 'postern_feed_polls_total', help: 'Readings of the change feed that succeeded.' }, () => counts.polls);
   metrics.counter({ name: 'postern_feed_errors_total', help: 'Readings of the change feed that failed.' }, () => counts.errors);
   metrics.counter(
@@ -177,10 +210,12 @@ function feedReports(log: Log, metrics: Metrics): FeedReports {
   return {
     onError: (err) => {
       counts.errors++;
+      isDown = true;
       log.warn({ err }, 'the change feed could not be read');
     },
     onPoll: (lagMs) => {
       counts.polls++;
+      isDown = false;
       if (lagMs > 0) {
         lag.observe(lagMs);
       }

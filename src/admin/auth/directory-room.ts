@@ -3,6 +3,7 @@
  * nobody but those who need it; and what each question came to, for the metrics.
  */
 
+import { UnavailableDirectory } from '../../directory/faults.ts';
 import type { Directories } from '../../directory/model.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { makeWorkQueue, type WorkQueue } from '../../identity/work-queue.ts';
@@ -78,7 +79,8 @@ export async function asking<T>(
     const asked = room.places[operation].run(ask);
     if (asked !== undefined) return await asked;
   } catch (error) {
-    room.report({ operation, directory, outcome: 'unavailable' });
+    const of = directory ?? (error instanceof UnavailableDirectory ? error.directory : undefined);
+    room.report({ operation, directory: of, outcome: 'unavailable' });
     throw error;
   }
   room.report({ operation, directory, outcome: 'too_many_at_once' });

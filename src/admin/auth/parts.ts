@@ -50,6 +50,8 @@ export interface AuthParts extends Omit<AdminParts, 'passwords'> {
   readonly login: LoginSettings;
   /** Undefined = no directory is configured. */
   readonly directory?: DirectoryRoom | undefined;
+  /** Called when a refresh token was used by two, and its session has ended. */
+  readonly onRefreshReuse?: () => void;
 }
 
 /** For the use cases that check a password. */

@@ -77,6 +77,7 @@ export async function refresh(parts: RefreshParts, presented: PresentedToken, fr
     case 'suspended':
       throw tenantSuspended();
     case 'reused':
+      parts.onRefreshReuse?.();
       await applyHere(parts);
       throw invalidCredential();
     case 'refused':
