@@ -8,6 +8,9 @@ import { CheckMeter, type Labelled } from './check-meter.ts';
 import { answerMetrics, clusterMetrics } from './cluster.ts';
 import { DurationHistogram, withHistogramHeadings } from './histogram.ts';
 
+/** Sums of other gauges, named as counters are. */
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
+
 export type LoginOutcome = 'success' | 'failure' | 'refused' | 'throttled';
 
 export interface Described {
@@ -27,6 +30,7 @@ export class Metrics {
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry });
+    for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
     this.#logins = new Counter({
       name: 'postern_logins_total',
       help: 'Logins by outcome.',

@@ -1,12 +1,15 @@
 /** Faults made for real: the running server's metrics carry the series that the alert rules read. */
 
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { findPromtool } from '../../scripts/lib/tools/promtool.ts';
 import { type EmbeddedPostgres, startEmbedded } from '../../src/store/embedded/embedded.ts';
 import { ADMIN, call, decider, done, login, makeKey, SECRET_KEY } from '../server/support/client.ts';
 import { becomes, eventually } from '../server/support/eventually.ts';
 import { metric, openStand, type Server, type Stand } from '../server/support/postern.ts';
 import { processesOf } from '../server/support/processes.ts';
+import { send } from '../support/http.ts';
 import { freeAddress } from '../support/ports.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -36,22 +39,41 @@ afterAll(async () => {
 });
 
 it('a server in health shows each series of a state as healthy', async () => {
-  for (const series of ['postern_database_down', 'postern_metering_alone', 'postern_process_restarts_total', 'postern_refresh_reuse_total'])
-    expect(await metric(server.admin, series), series).toBe(0);
+  const states = [
+    'postern_database_down',
+    'postern_metering_alone',
+    'postern_process_restarts_total',
+    'postern_refresh_reuse_total',
+  ];
+  for (const state of states) await becomes(state, 0, () => metric(server.admin, state));
   expect(await metric(server.admin, 'postern_audit_seal_age_seconds')).toBeLessThan(60);
   expect(await metric(server.admin, 'postern_signing_key_age_seconds')).toBeLessThan(86_400);
 });
 
+it('its metrics are taken by promtool without a complaint', async () => {
+  const search = await findPromtool();
+  if (search.kind === 'missing') throw new Error(search.message);
+  const { body: input } = await send(`http://${server.admin}`, { path: '/metrics' });
+  const checked = spawnSync(search.path, ['check', 'metrics'], { input, encoding: 'utf8' });
+  expect([checked.status, checked.stderr, checked.stdout]).toEqual([0, '', '']);
+});
+
 it('the quota of a tenant that has spent some of it is shown by its name', async () => {
   const token = await login(server.http);
-  await done(server.http, 'POST', '/v1/iam/tenants', { token, body: { id: 'acme', name: 'Acme', quotas: { monthly_tokens: 2000 } } });
+  await done(server.http, 'POST', '/v1/iam/tenants', {
+    token,
+    body: { id: 'acme', name: 'Acme', quotas: { monthly_tokens: 2000 } },
+  });
   const { key } = await makeKey(server.http, token, { tenant: 'acme', scopes: ['chat:*'] });
   const gate = decider(server.grpc);
   const body = JSON.stringify({ model: 'llama-3', max_tokens: 900, messages: [] });
   const headers = [['content-type', 'application/json']] as const;
   expect(await gate.decide(key, { method: 'POST', path: '/v1/chat/completions', headers, body })).toBe('allow');
   gate.close();
-  await eventually('the share is shown', async () => (await metric(server.admin, 'postern_quota_used_ratio{tenant="acme"}')) > 0.4);
+  await eventually(
+    'the share is shown',
+    async () => (await metric(server.admin, 'postern_quota_used_ratio{tenant="acme"}')) > 0.4,
+  );
 });
 
 it('a directory that is down is named', async () => {

@@ -53,6 +53,7 @@ describe('the configuration', () => {
       drain: { noticeMs: 0 },
       audit: { retentionMs: undefined },
       login: { failuresPerAccount: 10, failuresPerAddress: 100 },
+      metrics: { tenantLabel: false },
       limits: { windowMs: 60_000, tokenEstimate: 1024, reservationTtlMs: 30_000 },
       usage: { source: 'envoy', eventsTenants: [] },
       directories: [],

@@ -37,6 +37,10 @@ test('the guide explains every metric, and no other', async () => {
   );
   telemetry.watchLocalGates(() => 0);
   telemetry.watchCalls(() => ({ open: 0, unfinished: 0, unfinishedBytes: 0, refused: 0, expired: 0, cancelled: 0 }));
+  telemetry.watchSigningKey(() => 0);
+  telemetry.watchQuotas(() => []);
+  telemetry.sealing();
+  telemetry.certificate();
   const shown = [...(await telemetry.metrics()).matchAll(/^# TYPE (postern_\w+)/gm)].map(([, name]) => name);
   const guide = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
   const told = [...guide.matchAll(/`(postern_\w+)(?:\{[\w,]+\})?`/g)].map(([, name]) => name);

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { cached, must, run, type ToolSearch } from './cache.ts';
 
 const CACHE = 'promtool-debian';
+/** Of Debian 12; one on the PATH may be newer. */
+export const PROMTOOL_VERSION = '2.42';
 const HOW = 'install Prometheus, or put promtool on the PATH';
 
 export async function findPromtool(): Promise<ToolSearch> {
