@@ -2,9 +2,10 @@
 
 import { scaleBand, scaleLinear } from 'd3-scale';
 import { stack } from 'd3-shape';
-import { useEffect, useRef, useState } from 'react';
 import { overview as text } from '../../text/en/overview.ts';
+import { arch } from '../../ui/arch.ts';
 import { compact, count } from '../../ui/number.ts';
+import { useWidth } from '../../ui/use-width.ts';
 import styles from './chart.module.css';
 import type { Bar, Decided } from './decided.ts';
 import type { Span } from './search.ts';
@@ -15,7 +16,6 @@ const AXIS = 24;
 const LEFT = 44;
 const TOP = 8;
 const FIRST_WIDTH = 760;
-const MAX_ARCH = 10;
 /** Pixels that the label of an hour needs. */
 const LABEL = 84;
 const TONES = ['d1', 'd2', 'd3', 'd4'] as const;
@@ -30,7 +30,7 @@ interface ChartProps {
 }
 
 export function Chart({ decided, span }: ChartProps) {
-  const { ref, width } = useWidth();
+  const { ref, width } = useWidth(FIRST_WIDTH);
   const { bars } = decided;
   const up = scaleLinear()
     .domain([0, Math.max(1, ...bars.map(({ allowed }) => allowed))])
@@ -166,25 +166,4 @@ function labelOf(bars: readonly Bar[], at: number, every: number, span: Span): s
   return before === undefined || new Date(before).getDate() !== new Date(startMs).getDate()
     ? dayHour.format(startMs)
     : hour.format(startMs);
-}
-
-/** A bar that ends in a round arch. */
-function arch(x: number, bottom: number, width: number, height: number): string {
-  const r = Math.min(width / 2, MAX_ARCH, height);
-  return `M${x} ${bottom}v${-(height - r)}a${width / 2} ${r} 0 0 1 ${width} 0v${height - r}z`;
-}
-
-function useWidth() {
-  const ref = useRef<HTMLElement>(null);
-  const [width, setWidth] = useState(FIRST_WIDTH);
-  useEffect(() => {
-    const element = ref.current;
-    if (element === null) return undefined;
-    const observer = new ResizeObserver(([entry]) => {
-      if (entry !== undefined && entry.contentRect.width > 0) setWidth(Math.floor(entry.contentRect.width));
-    });
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
-  return { ref, width };
 }

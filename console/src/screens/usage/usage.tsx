@@ -18,6 +18,8 @@ import { compact, count } from '../../ui/number.ts';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { saveAs } from '../../ui/save.ts';
+import { Blocked } from './blocked.tsx';
+import { Days } from './days.tsx';
 import { Limits } from './limits.tsx';
 import { monthName, monthOf, shifted } from './month.ts';
 import { USAGE_GROUPS } from './search.ts';
@@ -47,6 +49,7 @@ export function Usage() {
       actions={<Save period={period} by={by} />}
     >
       <Limits />
+      <Blocked />
       <Tools
         end={total === undefined || total.estimated_tokens === 0 ? null : text.estimatedSays(compact(total.estimated_tokens))}
       >
@@ -78,6 +81,7 @@ export function Usage() {
           options={USAGE_GROUPS.map((value) => ({ value, label: text.groups[value] }))}
         />
       </Tools>
+      <Days period={period} />
       <ListTable
         label={text.title}
         list={list}

@@ -32,5 +32,22 @@ export const usage = {
   left: (n: string) => `${n} left`,
   reserved: (n: string) => `${n} of it reserved by requests under way`,
   resets: 'Resets',
+  measure: 'What is drawn',
+  measures: { total_tokens: 'Tokens', requests: 'Requests' },
+  perDay: { total_tokens: 'Tokens per day', requests: 'Requests per day' },
+  chartSays: {
+    total_tokens: 'Tokens of each day of the month. Group by day for the numbers.',
+    requests: 'Requests of each day of the month. Group by day for the numbers.',
+  },
+  blocked: 'Rejected by a limit',
+  blockedSays: 'in the last 7 days',
+  blockedNone: 'No limit has rejected a request.',
+  blockedBy: {
+    rate_limit_exceeded: 'Requests a minute',
+    insufficient_quota: 'Tokens of the month',
+    max_tokens_exceeded: 'Tokens of one request',
+    quota_exceeded: 'Collections',
+  },
+  times: (n: number, shown: string) => (n === 1 ? '1 request' : `${shown} requests`),
   exportCsv: 'Export as CSV',
 } as const;

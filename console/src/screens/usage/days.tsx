@@ -1,0 +1,105 @@
+/** Tokens or requests of each day of a month. Every number of it is in the table of days. */
+
+import { useQuery } from '@tanstack/react-query';
+import { scaleBand, scaleLinear } from 'd3-scale';
+import { useState } from 'react';
+import type { UsageRow } from '../../../../client/index.ts';
+import { useTenant } from '../../api/session.ts';
+import { usage as text } from '../../text/en/usage.ts';
+import { arch } from '../../ui/arch.ts';
+import { Segments } from '../../ui/field.tsx';
+import { compact, count } from '../../ui/number.ts';
+import { SectionHead } from '../../ui/page.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { useWidth } from '../../ui/use-width.ts';
+import { daysOf } from './month.ts';
+import styles from './usage.module.css';
+
+/** Of the longest month. */
+const DAYS = 31;
+const HEIGHT = 132;
+const TOP = 8;
+const AXIS = 24;
+const LEFT = 44;
+const FIRST_WIDTH = 760;
+/** Pixels that the label of a day needs. */
+const LABEL = 28;
+const MEASURES = ['total_tokens', 'requests'] as const;
+
+export function Days({ period }: { readonly period: string }) {
+  const tenant = useTenant();
+  const [measure, setMeasure] = useState<(typeof MEASURES)[number]>('total_tokens');
+  const query = { period, group_by: 'day', limit: DAYS } as const;
+  const days = useQuery({
+    queryKey: [tenant.id, 'usage', 'days', period],
+    queryFn: async ({ signal }) => (await tenant.client.request('GET', '/v1/iam/usage', { query, signal })).data,
+  });
+  return (
+    <section className={styles.days}>
+      <div className={styles.head}>
+        <SectionHead title={text.perDay[measure]} />
+        <Segments
+          label={text.measure}
+          value={measure}
+          onChange={setMeasure}
+          options={MEASURES.map((value) => ({ value, label: text.measures[value] }))}
+        />
+      </div>
+      {days.isError ? <Problem error={days.error} onRetry={() => void days.refetch()} /> : null}
+      {days.data === undefined ? (
+        <div className={styles.wait} aria-busy={days.isPending} />
+      ) : (
+        <Chart rows={days.data} days={daysOf(period)} of={(row) => row[measure]} label={text.chartSays[measure]} />
+      )}
+    </section>
+  );
+}
+
+interface ChartProps {
+  readonly rows: readonly UsageRow[];
+  readonly days: readonly string[];
+  readonly of: (row: UsageRow) => number;
+  readonly label: string;
+}
+
+function Chart({ rows, days, of, label }: ChartProps) {
+  const { ref, width } = useWidth(FIRST_WIDTH);
+  const byDay = new Map(rows.map((row) => [row.day, of(row)]));
+  const up = scaleLinear()
+    .domain([0, Math.max(1, ...byDay.values())])
+    .nice(3)
+    .range([0, HEIGHT]);
+  const x = scaleBand<string>().domain(days).range([LEFT, width]).paddingInner(0.3).paddingOuter(0.15);
+  const sill = TOP + HEIGHT;
+  const every = Math.ceil(LABEL / Math.max(1, x.step()));
+  return (
+    <figure className={styles.figure} ref={ref}>
+      <svg width={width} height={sill + AXIS} role="img" aria-label={label}>
+        {up.ticks(3).map((tick) => (
+          <g key={tick}>
+            <line className={styles.grid} x1={LEFT} x2={width} y1={sill - up(tick)} y2={sill - up(tick)} />
+            <text className={styles.tick} x={LEFT - 10} y={sill - up(tick) + 4} textAnchor="end">
+              {compact(tick)}
+            </text>
+          </g>
+        ))}
+        {days.map((day, i) => {
+          const value = byDay.get(day) ?? 0;
+          const left = x(day) ?? 0;
+          return (
+            <g key={day}>
+              <title>{`${day}: ${count(value)}`}</title>
+              {value === 0 ? null : <path className={styles.bar} d={arch(left, sill, x.bandwidth(), up(value))} />}
+              {i % every === 0 ? (
+                <text className={styles.tick} x={left + x.bandwidth() / 2} y={sill + 17} textAnchor="middle">
+                  {Number(day.slice(-2))}
+                </text>
+              ) : null}
+            </g>
+          );
+        })}
+        <line className={styles.sill} x1={LEFT} x2={width} y1={sill + 0.5} y2={sill + 0.5} />
+      </svg>
+    </figure>
+  );
+}

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { done } from '../server/support/client.ts';
+import { becomes } from '../server/support/eventually.ts';
+import { send } from '../support/http.ts';
+import { accessibilityFaults, DESKTOP, PHONE } from './support/browser.ts';
+import { type ConsoleStand, startConsole } from './support/stand.ts';
+
+const TENANT = 'halden';
+
+let stand: ConsoleStand;
+const manage = async (method: string, path: string, body?: object) =>
+  (await done(stand.server.http, method, path, { token: stand.token, tenant: TENANT, body })).body;
+
+beforeAll(async () => {
+  stand = await startConsole();
+  await done(stand.server.http, 'POST', '/v1/iam/tenants', {
+    token: stand.token,
+    body: { id: TENANT, name: 'Halden', settings: { max_tokens_per_request: 500 }, quotas: { monthly_tokens: 1_000_000 } },
+  });
+  const { key } = await manage('POST', '/v1/iam/api-keys', { description: 'The shop', scopes: ['chat:*'], expires_in_days: 3 });
+  const ask = async (maxTokens: number): Promise<number> => {
+    const { status } = await send(stand.edge.url, {
+      method: 'POST',
+      path: '/v1/chat/completions',
+      headers: { authorization: `Bearer ${String(key)}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'llama-3', max_tokens: maxTokens, messages: [{ role: 'user', content: 'Hello' }] }),
+    });
+    return status;
+  };
+  for (let i = 0; i < 3; i++) expect(await ask(20)).toBe(200);
+  for (let i = 0; i < 2; i++) expect(await ask(600)).toBe(400);
+  await becomes('the requests are booked', 3, async () => Object((await manage('GET', '/v1/iam/usage'))['total']).requests);
+  await becomes('the denials are counted', 2, async () => Object((await manage('GET', '/v1/iam/decisions'))['total']).deny);
+});
+afterAll(() => stand?.close());
+
+const path = `/console/usage?tenant=${TENANT}`;
+
+describe('the screen of usage', () => {
+  it('shows the numbers of the API by model, key, user and day, and saves what it shows as CSV', async () => {
+    const { total } = Object(await manage('GET', '/v1/iam/usage'));
+    const { page, problems } = await stand.signIn({ path });
+    const tokens = Number(total.total_tokens).toLocaleString('en');
+    await page.getByText(`3 requests, ${tokens} tokens`).waitFor();
+    await expect.poll(() => page.getByRole('row', { name: /llama-3/ }).textContent()).toContain(tokens);
+    await page.getByRole('radio', { name: 'Key' }).click();
+    await expect.poll(() => page.getByRole('row', { name: /The shop/ }).textContent()).toContain(tokens);
+    await page.getByRole('radio', { name: 'Day' }).click();
+    const today = new Date().toISOString().slice(0, 10);
+    await expect.poll(() => page.getByRole('row', { name: new RegExp(today) }).textContent()).toContain(tokens);
+    const saving = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export as CSV' }).click();
+    expect((await saving).suggestedFilename()).toBe(`usage-halden-${today.slice(0, 7)}-by-day.csv`);
+    expect(problems).toEqual([]);
+  });
+
+  it('draws tokens and requests of each day, and says the number of each', async () => {
+    const { total } = Object(await manage('GET', '/v1/iam/usage'));
+    const { page, problems } = await stand.signIn({ path });
+    const today = new Date().toISOString().slice(0, 10);
+    const bar = page.getByRole('img', { name: /of each day of the month/ }).locator('title', { hasText: today });
+    await expect.poll(() => bar.textContent()).toBe(`${today}: ${Number(total.total_tokens).toLocaleString('en')}`);
+    await page.getByRole('radio', { name: 'Requests', exact: true }).click();
+    await expect.poll(() => bar.textContent()).toBe(`${today}: 3`);
+    await page.getByRole('button', { name: 'The month before' }).click();
+    await page.getByText('Nothing was used in this month').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('says which limit rejected how many requests, and leads to them', async () => {
+    const { page, problems } = await stand.signIn({ path });
+    const blocked = page.locator('section').filter({ hasText: 'Rejected by a limit' });
+    await expect.poll(() => blocked.getByRole('listitem').allTextContents()).toEqual(['Tokens of one request2 requests']);
+    await blocked.getByRole('link', { name: 'Tokens of one request' }).click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('code')).toBe('max_tokens_exceeded');
+    await expect.poll(() => page.getByRole('link', { name: /^Explain req_/ }).count()).toBe(2);
+    expect(problems).toEqual([]);
+  });
+
+  it.each([
+    { look: { ...DESKTOP, theme: 'light' }, name: 'light at 1440 px' },
+    { look: { ...DESKTOP, theme: 'dark' }, name: 'dark at 1440 px' },
+    { look: { ...PHONE, theme: 'light' }, name: 'light at 390 px' },
+    { look: { ...PHONE, theme: 'dark' }, name: 'dark at 390 px' },
+  ] as const)('has no serious accessibility fault and fits in $name', async ({ look }) => {
+    const { page, problems } = await stand.signIn({ look, path });
+    await page.getByRole('img', { name: /of each day of the month/ }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    const [wide, shown] = await page.evaluate<[number, number]>('[document.documentElement.scrollWidth, innerWidth]');
+    expect(wide).toBeLessThanOrEqual(shown);
+    expect(problems).toEqual([]);
+  });
+});
