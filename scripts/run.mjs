@@ -27,6 +27,11 @@ const COMMANDS = {
   format: (node) => runFormat(node),
   chart: (node) => run(node, ['scripts/chart.ts']),
   'console:build': (node) => buildConsole(node),
+  'console:size': (node) => run(node, ['scripts/console-size.ts', ...args]),
+  screenshots: async (node) => {
+    const built = await buildConsole(node);
+    return built === 0 ? run(node, ['scripts/screenshots.ts', ...args], { cwd: process.env.INIT_CWD }) : built;
+  },
   'client:types': (node) => run(node, ['scripts/client-types.ts']),
 };
 

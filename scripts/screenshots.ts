@@ -9,11 +9,11 @@ import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
+import { launchChromium } from './lib/chromium.ts';
 import { type DemoStand, startDemoStand } from './lib/demo-stand.ts';
 
 const FOLDER = fileURLToPath(new URL('../docs/screenshots', import.meta.url));
-const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
 const MAX_BYTES = 2_000_000;
 const QUALITY = 72;
 const PATIENCE_MS = 20_000;
@@ -64,18 +64,22 @@ const unknown = positionals.filter((name) => !Object.hasOwn(SCREENS, name));
 if (unknown.length > 0)
   throw new Error(`There is no screen ${unknown.join(', ')}; there are ${Object.keys(SCREENS).join(', ')}.`);
 
-await mkdir(options.to, { recursive: true });
-if (positionals.length === 0) await removePictures(options.to);
-const stand = await startDemoStand();
+// First, so that a missing browser is told at once and nothing is removed for it.
+const browser = await launchChromium().catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error);
+  process.exit(1);
+});
 try {
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  await mkdir(options.to, { recursive: true });
+  if (positionals.length === 0) await removePictures(options.to);
+  const stand = await startDemoStand();
   try {
     for (const theme of THEMES) for (const size of SIZES) await takeAll(browser, stand, theme, size);
   } finally {
-    await browser.close();
+    await stand.close();
   }
 } finally {
-  await stand.close();
+  await browser.close();
 }
 const sizes = await Promise.all((await pictures(options.to)).map(async (name) => (await stat(join(options.to, name))).size));
 const bytes = sizes.reduce((sum, size) => sum + size, 0);

@@ -34,7 +34,7 @@ it('an unknown command is refused in one sentence', async () => {
   });
   expect(code).toBe(1);
   expect(output.trim()).toBe(
-    'There is no command "nothing"; there are demo, postern, bench, test, test:deploy, check, format, chart, console:build, client:types.',
+    'There is no command "nothing"; there are demo, postern, bench, test, test:deploy, check, format, chart, console:build, console:size, screenshots, client:types.',
   );
 });
 
@@ -139,4 +139,20 @@ it.each([
         });
   const { output } = await evaluate(`import { summaryOf } from '${CHECKS}'; console.log(summaryOf(${JSON.stringify(json)}));`);
   expect(output.trim()).toBe(line);
+});
+
+it('pictures of the console without a Chromium end with one sentence that says how to get it', async () => {
+  const { code, output } = await new Promise<{ code: number | null; output: string }>((resolve) => {
+    const env = { ...process.env, CHROMIUM: '/nowhere/chromium' };
+    const child = execFile(
+      process.execPath,
+      [join(SCRIPTS, 'screenshots.ts'), '--to', '/nowhere'],
+      { env },
+      (_error, stdout, stderr) => resolve({ code: child.exitCode, output: stdout + stderr }),
+    );
+  });
+  expect([code, output.trim()]).toEqual([
+    1,
+    'Chromium is not at /nowhere/chromium: "apt-get install --no-install-recommends chromium" as root brings it on Debian; CHROMIUM=/path/to/chromium names another one.',
+  ]);
 });

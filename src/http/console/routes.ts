@@ -47,6 +47,13 @@ export function consoleRoutes({ folder, random }: ConsoleParts): readonly Route[
     consoleRoute('/console', 'getConsole', page),
     // An address of one of the console's screens.
     consoleRoute('/console/*', 'getConsoleScreen', page),
+    // The page in its place would be kept, or run, as what it is not.
+    consoleRoute('/console/assets/*', 'getConsoleAsset', async () => {
+      throw new Refusal(
+        'not_found',
+        'There is no such file. The console was built anew since this page was opened: open it again.',
+      );
+    }),
     ...names
       .filter((name) => name !== 'index.html')
       .map((name) => consoleRoute(`/console/${name}`, `getConsole:${name}`, fileOf(folder, name))),
