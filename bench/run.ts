@@ -5,6 +5,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { consoleBenchmark } from './console.ts';
 import { directory } from './directory.ts';
 import { freshness } from './freshness.ts';
 import { gate } from './gate.ts';
@@ -26,6 +27,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   login,
   directory,
   iam,
+  console: consoleBenchmark,
   'worst-body': worstBody,
   hostile,
   processes,
