@@ -21,7 +21,7 @@ export interface Fetched {
 }
 
 export interface Seen {
-  /** From the last byte of the answer to the frame after the one that shows its rows, in which the page takes input again. */
+  /** From the last byte of the answer, or from the action that needs none, to the frame after the one that shows its rows, in which the page takes input again. */
   readonly renderMs: number;
   /** From the request of that answer to its last byte. */
   readonly answerMs: number;
@@ -40,6 +40,8 @@ interface Timed {
 const QUIET_MS = 300;
 const PATIENCE_MS = 20_000;
 const KEPT = 'bench-ready';
+/** The end of an answer is told by another process than the page's, which may have shown it already. */
+const TOLD_LATE_MS = 50;
 
 /**
  * In the page: looks at every frame whether the rows are there. Then it lets one more frame be painted and the page's own work come to
@@ -48,7 +50,9 @@ const KEPT = 'bench-ready';
 const WATCH = `(() => {
   performance.setResourceTimingBufferSize(5000);
   const isReady = ({ rows, text, none }) => {
-    if (document.querySelector('[aria-busy=true], [class*=skeleton]') !== null) return false;
+    // What is below the screen may wait until somebody looks at it.
+    const waits = [...document.querySelectorAll('[aria-busy=true], [class*=skeleton]')];
+    if (waits.some((part) => part.getBoundingClientRect().top < innerHeight)) return false;
     if (none !== undefined) return document.querySelector(rows) === null && document.querySelector(none) !== null;
     const found = [...document.querySelectorAll(rows)];
     return found.length > 0 && (text === undefined || found.every((row) => row.textContent.toLowerCase().includes(text)));
@@ -104,23 +108,31 @@ class Calls {
   }
 
   readonly #began = (request: Request): void => {
+    // Of others, such as the icon, the end is not always told.
+    if (!isCall(request)) return;
     this.#lastMs = performance.now();
     this.#open.add(request);
   };
 
   readonly #failed = (request: Request): void => {
+    if (!isCall(request)) return;
     this.#lastMs = performance.now();
     this.#open.delete(request);
   };
 
   readonly #ended = (request: Request): void => {
+    if (!isCall(request)) return;
     this.#failed(request);
-    const { pathname, searchParams } = new URL(request.url());
-    if (pathname.startsWith('/v1/')) this.#answers.push(fetchedBy(request, pathname, searchParams));
+    this.#answers.push(fetchedBy(request));
   };
 }
 
-async function fetchedBy(request: Request, path: string, query: URLSearchParams): Promise<Fetched> {
+function isCall(request: Request): boolean {
+  return new URL(request.url()).pathname.startsWith('/v1/');
+}
+
+async function fetchedBy(request: Request): Promise<Fetched> {
+  const { pathname: path, searchParams: query } = new URL(request.url());
   const bytes = (await request.sizes()).responseBodySize;
   const answer = await request.response();
   const body: unknown = await answer?.json().catch(() => undefined);
@@ -146,7 +158,8 @@ export async function watch(page: Page, { path, act, ready, answer }: Watched): 
     await page.goto(path, { waitUntil: 'commit' });
   } else {
     beganMs = await page.evaluate<number>('performance.now()');
-    await page.evaluate(`{ window.benchReady = window.benchWatch(${JSON.stringify(ready)}); }`);
+    // What it evaluates to would be waited for.
+    await page.evaluate(`window.benchReady = window.benchWatch(${JSON.stringify(ready)}); undefined`);
     await act?.(page);
   }
   const readyMs = await page.evaluate<number>(`Promise.race([window.benchReady, new Promise((_, reject) => setTimeout(() => reject(
@@ -157,13 +170,13 @@ export async function watch(page: Page, { path, act, ready, answer }: Watched): 
   );
   const answers = timed.filter(
     ({ url, requestStart, responseEnd }) =>
-      new URL(url).pathname === answer && requestStart >= beganMs && responseEnd > 0 && responseEnd <= readyMs,
+      new URL(url).pathname === answer && requestStart >= beganMs && responseEnd > 0 && responseEnd <= readyMs + TOLD_LATE_MS,
   );
   const last = answers.toSorted((a, b) => b.responseEnd - a.responseEnd)[0];
   if (answer !== undefined && last === undefined) throw new Error(`no answer of ${answer} came before its rows`);
   return {
-    renderMs: last === undefined ? Number.NaN : readyMs - last.responseEnd,
-    answerMs: last === undefined ? Number.NaN : last.responseEnd - last.requestStart,
+    renderMs: Math.max(0, readyMs - (last?.responseEnd ?? beganMs)),
+    answerMs: last === undefined ? 0 : last.responseEnd - last.requestStart,
     wholeMs: readyMs - beganMs,
     fetched,
   };
