@@ -117,7 +117,10 @@ export const CASES: readonly ConsoleCase[] = [
   list('roles', '/roles', ROLES),
   search('roles', '/roles', ROLES, 'Search roles', 'team-2'),
   { ...list('one role: holders', '/roles/developer', USERS), ready: { rows: 'main li a[href*="/users/"]' } },
-  { ...list('one role: policies', '/roles/developer', '/v1/iam/roles/developer/policies'), ready: { rows: 'main li a[href*="/policies/"]' } },
+  {
+    ...list('one role: policies', '/roles/developer', '/v1/iam/roles/developer/policies'),
+    ready: { rows: 'main li a[href*="/policies/"]' },
+  },
   list('policies', '/policies', POLICIES),
   search('policies', '/policies', POLICIES, 'Search policies', 'rule-1'),
   list('tenants', '/tenants', TENANTS),

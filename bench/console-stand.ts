@@ -103,7 +103,12 @@ async function addRules(client: pg.Client): Promise<void> {
 async function makeTraffic(url: string, token: string): Promise<void> {
   const headers = { authorization: `Bearer ${token}`, 'x-tenant-id': BIG, 'content-type': 'application/json' };
   for (let i = 0; i < AUDITED; i++) {
-    const body = JSON.stringify({ name: `service ${i}`, description: 'made by the benchmark', scopes: ['chat:*'], expires_in_days: 6 });
+    const body = JSON.stringify({
+      name: `service ${i}`,
+      description: 'made by the benchmark',
+      scopes: ['chat:*'],
+      expires_in_days: 6,
+    });
     const answer = await fetch(`${url}/v1/iam/api-keys`, { method: 'POST', headers, body });
     if (answer.status !== 201) throw new Error(`a key could not be made: ${answer.status} ${await answer.text()}`);
     const { key } = (await answer.json()) as { key: string };

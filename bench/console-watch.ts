@@ -162,7 +162,8 @@ export async function watch(page: Page, { path, act, ready, answer }: Watched): 
     await page.evaluate(`window.benchReady = window.benchWatch(${JSON.stringify(ready)}); undefined`);
     await act?.(page);
   }
-  const readyMs = await page.evaluate<number>(`Promise.race([window.benchReady, new Promise((_, reject) => setTimeout(() => reject(
+  const readyMs =
+    await page.evaluate<number>(`Promise.race([window.benchReady, new Promise((_, reject) => setTimeout(() => reject(
     new Error('no ' + ${JSON.stringify(JSON.stringify(ready))} + ' on ' + location + ': ' + document.body.innerText.slice(0, 1000))), ${PATIENCE_MS}))])`);
   const fetched = await calls.all();
   const timed = await page.evaluate<readonly Timed[]>(

@@ -34,7 +34,11 @@ export async function consoleBenchmark(): Promise<void> {
   }
   printTable(`The console with ${USERS} users and ${KEYS} keys: medians of ${ROUNDS} rounds. Goal: ${MOST_RENDER_MS} ms`, rows);
   const first = 'first screen'.includes(CHOSEN) ? await firstScreens(stand, context, broken) : [];
-  if (first.length > 0) printTable(`The first screen usable, from the address to the last of its parts: medians of ${ROUNDS}. Goal: ${MOST_FIRST_MS} ms`, first);
+  if (first.length > 0)
+    printTable(
+      `The first screen usable, from the address to the last of its parts: medians of ${ROUNDS}. Goal: ${MOST_FIRST_MS} ms`,
+      first,
+    );
   writeResult('console', { users: USERS, keys: KEYS, rounds: ROUNDS, rows, first, broken });
   for (const each of broken) console.log(`NOT HELD: ${each}`);
   if (broken.length > 0) process.exitCode = 1;
@@ -59,7 +63,8 @@ async function measure(page: Page, one: ConsoleCase, broken: string[]): Promise<
   const answerMs = median(seen.map((each) => each.answerMs));
   const last = seen.at(-1)?.fetched ?? [];
   if (renderMs > MOST_RENDER_MS) broken.push(`${one.name}: usable ${Math.round(renderMs)} ms after the answer`);
-  for (const fault of new Set(seen.flatMap(({ fetched }) => pagesTooMany(fetched, one.kind === 'page')))) broken.push(`${one.name}: ${fault}`);
+  for (const fault of new Set(seen.flatMap(({ fetched }) => pagesTooMany(fetched, one.kind === 'page'))))
+    broken.push(`${one.name}: ${fault}`);
   if (answerMs > SLOW_API_MS) console.log(`${one.name}: the API took ${Math.round(answerMs)} ms`);
   return {
     'list, search or picker': one.name,
@@ -85,7 +90,10 @@ const OVERVIEW: Ready = { rows: 'main h1', text: 'overview' };
 
 /** Cold: nothing in the browser's cache. Warm: all that was loaded before. */
 async function firstScreens(stand: ConsoleStand, signedIn: BrowserContext, broken: string[]): Promise<readonly Row[]> {
-  const [form, overview]: [Kept, Kept] = [{ cold: [], warm: [], requests: 0 }, { cold: [], warm: [], requests: 0 }];
+  const [form, overview]: [Kept, Kept] = [
+    { cold: [], warm: [], requests: 0 },
+    { cold: [], warm: [], requests: 0 },
+  ];
   let state = await signedIn.storageState();
   const look = async (path: string, ready: Ready, kept: Kept): Promise<void> => {
     const context = await stand.open(path === '/console/sign-in' ? undefined : state);

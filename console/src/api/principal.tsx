@@ -4,13 +4,15 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ApiKey } from '../../../client/index.ts';
 import { shortened } from '../ui/mark.tsx';
+import { useSeen } from '../ui/use-seen.ts';
 import { useMe, useTenant } from './session.ts';
 
 const FRESH_MS = 300_000;
 
 export type PrincipalType = 'user' | 'api_key';
 
-export function useName(type: PrincipalType, id: string): string | undefined {
+/** @param isWanted false: it is not asked for yet */
+export function useName(type: PrincipalType, id: string, isWanted = true): string | undefined {
   const { id: tenant, client } = useTenant();
   const me = useMe();
   const { data } = useQuery({
@@ -20,7 +22,7 @@ export function useName(type: PrincipalType, id: string): string | undefined {
     staleTime: FRESH_MS,
     retry: false,
     // A platform administrator that acts in another tenant is not found there.
-    enabled: id !== me.id,
+    enabled: isWanted && id !== me.id,
   });
   if (id === me.id) return me.name;
   return data === '' ? undefined : data;
@@ -31,15 +33,16 @@ export function nameOf({ name, description }: Pick<ApiKey, 'name' | 'description
   return name ?? description;
 }
 
-/** A link to where the principal is managed. */
+/** A link to where the principal is managed. In a list of many, only names that somebody sees are asked for. */
 export function Principal({ type, id }: { readonly type: PrincipalType; readonly id: string }) {
-  const name = useName(type, id) ?? shortened(id);
+  const { place, isSeen } = useSeen<HTMLAnchorElement>();
+  const name = useName(type, id, isSeen) ?? shortened(id);
   return type === 'user' ? (
-    <Link to="/users/$id" params={{ id }}>
+    <Link ref={place} to="/users/$id" params={{ id }}>
       {name}
     </Link>
   ) : (
-    <Link to="/keys" search={{ open: id }}>
+    <Link ref={place} to="/keys" search={{ open: id }}>
       {name}
     </Link>
   );

@@ -1,0 +1,207 @@
+/** No screen and no picker of the console loads a list whole: it asks for one page, and for another when somebody presses for it. */
+
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { done } from '../server/support/client.ts';
+import type { Tab } from './support/browser.ts';
+import { type ConsoleStand, startConsole } from './support/stand.ts';
+
+/** More than any page has. */
+const MANY = 230;
+const AT_ONCE = 12;
+/** Without a call, a screen has all that it asks for by itself. */
+const QUIET_MS = 500;
+/** Names of owners and the like that one screen shows. */
+const MAX_SINGLE = 30;
+
+let stand: ConsoleStand;
+let users: readonly string[];
+let tab: Tab;
+
+const manage = (method: string, path: string, body: object) =>
+  done(stand.server.http, method, path, { token: stand.token, body });
+
+/** Does something for each number, a few at a time. */
+async function each<T>(make: (i: number) => Promise<T>): Promise<readonly T[]> {
+  const made: T[] = [];
+  for (let from = 0; from < MANY; from += AT_ONCE) {
+    const numbers = Array.from({ length: Math.min(AT_ONCE, MANY - from) }, (_, i) => from + i);
+    made.push(...(await Promise.all(numbers.map(make))));
+  }
+  return made;
+}
+
+beforeAll(async () => {
+  stand = await startConsole();
+  users = await each(async (i) => {
+    const body = { email: `person-${i}@example.com`, name: `Person ${i}`, roles: ['developer'] };
+    return String((await manage('POST', '/v1/iam/users', body)).body['id']);
+  });
+  await each((i) =>
+    manage('POST', '/v1/iam/api-keys', {
+      description: `Service ${i}`,
+      scopes: ['chat:read'],
+      expires_in_days: 3,
+      user_id: users[i],
+    }),
+  );
+  // Of one owner, for the list of the user's own.
+  await each((i) =>
+    manage('POST', '/v1/iam/api-keys', { description: `Own ${i}`, scopes: ['chat:read'], expires_in_days: 3, user_id: users[0] }),
+  );
+  await each((i) => manage('POST', '/v1/iam/roles', { name: `role-${i}`, permissions: ['chat:read'] }));
+  await each((i) =>
+    manage('POST', '/v1/iam/policies', {
+      name: `policy-${i}`,
+      effect: 'deny',
+      actions: ['rag:query'],
+      resources: ['collections/secret'],
+      applies_to: 'roles',
+      attached_roles: ['developer'],
+    }),
+  );
+  await each((i) => manage('POST', '/v1/iam/tenants', { id: `tenant-${i}`, name: `Tenant ${i}` }));
+  tab = await stand.signIn();
+}, 180_000);
+afterAll(() => stand?.close());
+
+interface Asked {
+  readonly path: string;
+  readonly hasCursor: boolean;
+  readonly limit: number;
+  readonly rows: number;
+}
+
+/** The calls of the API while something happens, and until there are no more. */
+async function during(page: Page, action: () => Promise<unknown>): Promise<readonly Asked[]> {
+  const answers: Promise<Asked>[] = [];
+  const underWay = new Set<object>();
+  let lastMs = performance.now();
+  const isCall = (url: string): boolean => new URL(url).pathname.startsWith('/v1/iam/');
+  const began = (request: { url(): string }): void => {
+    if (isCall(request.url())) underWay.add(request);
+  };
+  const ended = (request: { url(): string }): void => {
+    if (underWay.delete(request)) lastMs = performance.now();
+  };
+  const answered = (response: Awaited<ReturnType<Page['waitForResponse']>>): void => {
+    if (!isCall(response.url())) return;
+    const { pathname, searchParams } = new URL(response.url());
+    answers.push(
+      response.json().then(
+        ({ data }: { readonly data?: unknown }) => ({
+          path: pathname,
+          hasCursor: searchParams.has('cursor'),
+          limit: Number(searchParams.get('limit') ?? 0),
+          rows: Array.isArray(data) ? data.length : 0,
+        }),
+        () => ({ path: pathname, hasCursor: searchParams.has('cursor'), limit: 0, rows: 0 }),
+      ),
+    );
+  };
+  page.on('request', began).on('requestfinished', ended).on('requestfailed', ended).on('response', answered);
+  await action();
+  await expect.poll(() => underWay.size === 0 && performance.now() - lastMs > QUIET_MS).toBe(true);
+  page.off('request', began).off('requestfinished', ended).off('requestfailed', ended).off('response', answered);
+  return Promise.all(answers);
+}
+
+/** What was asked for beyond a page of a list, and beyond the names that are seen. */
+function excess(asked: readonly Asked[]): readonly string[] {
+  const singles = asked.filter(({ path }) => /\/(?:usr|key)_\w+$/.test(path)).length;
+  return [
+    ...asked.filter(({ hasCursor }) => hasCursor).map(({ path }) => `a second page of ${path}`),
+    ...asked.filter(({ rows, limit }) => rows > Math.max(100, limit)).map(({ path, rows }) => `${rows} rows of ${path}`),
+    ...(singles > MAX_SINGLE ? [`${singles} users and keys one by one`] : []),
+  ];
+}
+
+const list = (page: Page) => page.locator('main [role=grid] tbody [role=row], main li');
+
+describe('a screen', () => {
+  it.each([
+    ['overview', '/console/', 'main h2'],
+    ['API keys', '/console/keys', undefined],
+    ['API keys that expire soon', '/console/keys?status=expiring', undefined],
+    ['users', '/console/users', undefined],
+    ['roles', '/console/roles', undefined],
+    ['one role', '/console/roles/developer', undefined],
+    ['policies', '/console/policies', undefined],
+    ['one policy', '/console/policies/policy-0', undefined],
+    ['usage', '/console/usage?by=key', 'main h1'],
+    ['audit', '/console/audit', undefined],
+    ['tenants', '/console/tenants', undefined],
+    ['account', '/console/account', undefined],
+    ['directory', '/console/directory', 'main h1'],
+  ])('(%s) asks for one page of each list by itself, also when somebody scrolls to its end', async (_name, path, shown) => {
+    const { page } = tab;
+    const asked = await during(page, async () => {
+      await page.goto(path);
+      await (shown === undefined ? list(page) : page.locator(shown)).first().waitFor();
+    });
+    expect(asked.length).toBeGreaterThan(0);
+    expect(excess(asked)).toEqual([]);
+    const later = await during(page, () => page.mouse.wheel(0, 50_000));
+    expect(excess(later).filter((each) => each.startsWith('a second page'))).toEqual([]);
+    expect(tab.problems).toEqual([]);
+  });
+
+  it.each(['access', 'keys', 'activity'])('(one user, %s) asks for one page of each list by itself', async (part) => {
+    const { page } = tab;
+    const asked = await during(page, async () => {
+      await page.goto(`/console/users/${users[0]}${part === 'access' ? '' : `?tab=${part}`}`);
+      await page.getByRole('heading', { level: 1, name: 'Person 0' }).waitFor();
+    });
+    expect(excess(asked)).toEqual([]);
+    expect(tab.problems).toEqual([]);
+  });
+
+  it('(API keys) asks for the second page when somebody presses for it, and for no third', async () => {
+    const { page } = tab;
+    await page.goto('/console/keys');
+    await list(page).first().waitFor();
+    const before = await list(page).count();
+    const asked = await during(page, () => page.getByRole('button', { name: 'Show more' }).click());
+    expect(asked.filter(({ hasCursor }) => hasCursor).map(({ path }) => path)).toEqual(['/v1/iam/api-keys']);
+    expect(await list(page).count()).toBe(2 * before);
+    expect(tab.problems).toEqual([]);
+  });
+});
+
+describe('a picker', () => {
+  const options = (page: Page) => page.getByRole('option');
+  it.each([
+    ['the tenant switcher', '/console/roles', (page: Page) => page.getByRole('button', { name: /^Change the tenant/ }).click()],
+    [
+      'the filter of users by role',
+      '/console/users',
+      (page: Page) => page.getByRole('button', { name: 'Role', exact: true }).click(),
+    ],
+    ['the roles of a new user', '/console/users', (page: Page) => page.getByRole('button', { name: 'Create a user' }).click()],
+    [
+      'the owner of a new key',
+      '/console/keys?open=new',
+      (page: Page) => page.getByRole('combobox', { name: 'Owner' }).fill('Person'),
+    ],
+    [
+      'the roles of a new policy',
+      '/console/new-policy',
+      (page: Page) => page.getByRole('radio', { name: 'Holders of roles' }).click(),
+    ],
+    ['the user to explain', '/console/explain', (page: Page) => page.getByRole('combobox', { name: 'User' }).fill('Person')],
+  ])('(%s) asks for one page by itself, also at the end of its list', async (_name, path, open) => {
+    const { page } = tab;
+    const asked = await during(page, async () => {
+      await page.goto(path);
+      await page.waitForLoadState('networkidle');
+      await open(page);
+      await options(page).first().waitFor();
+    });
+    expect(excess(asked)).toEqual([]);
+    const later = await during(page, () =>
+      page.getByRole('listbox').last().evaluate('(box) => box.scrollTo(0, box.scrollHeight)'),
+    );
+    expect(excess(later)).toEqual([]);
+    expect(tab.problems).toEqual([]);
+  });
+});
