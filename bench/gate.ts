@@ -1,7 +1,11 @@
-/** The gate's speed beside its floor: an empty raw-buffer grpc-js handler in the same run, one core for the server and one for the load. */
+/**
+ * The gate's speed beside its floor: an empty raw-buffer grpc-js handler in the same run, one core for the server and one for the load. Then
+ * with and without the record of recent decisions; BENCH_GATE=recording runs only that.
+ */
 
 import { join } from 'node:path';
 import { chatBody, encodeFrame, writeFrames } from './frames.ts';
+import { recording } from './gate-recording.ts';
 import { keyText } from './population.ts';
 import { openWorld } from './server-under-test.ts';
 import {
@@ -53,6 +57,10 @@ export async function gate(): Promise<void> {
     mixedFrames,
     Array.from({ length: KEYS }, (_, i) => (i % 10 === 0 ? denied(keyText(i)) : chat(keyText(i)))),
   );
+  if (process.env['BENCH_GATE'] === 'recording') {
+    finish(await recording(world, load, mixedFrames));
+    return;
+  }
   const tokenFrames = join(directory, 'tokens.bin');
   writeFrames(tokenFrames, (await world.tokens(TOKENS)).map(chat));
 
@@ -106,6 +114,14 @@ export async function gate(): Promise<void> {
   writeResult('gate', { rows, tokenToKey, mixedToKey, memoryMb: memory(pid), rounds: ROUNDS, subjects });
   await postern.stop();
   await floor.stop();
+  finish(await recording(world, load, mixedFrames));
+}
+
+function finish({ rows, held }: Awaited<ReturnType<typeof recording>>): void {
+  writeResult('gate-recording', { rows, held });
+  if (held) return;
+  console.log('NOT HELD: the record of recent decisions costs more than it may.');
+  process.exitCode = 1;
 }
 
 /** Calls whose answer was not an allow. */
