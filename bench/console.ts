@@ -7,7 +7,7 @@
 
 import type { BrowserContext, Page } from 'playwright-core';
 import { CASES, type ConsoleCase } from './console-cases.ts';
-import { type ConsoleStand, KEYS, openConsole, USERS } from './console-stand.ts';
+import { type ConsoleStand, goFirst, KEYS, openConsole, USERS } from './console-stand.ts';
 import { type Fetched, type Ready, type Seen, watch, watchAll } from './console-watch.ts';
 import { BIG } from './iam-population.ts';
 import { median, printTable, type Row, writeResult } from './stack.ts';
@@ -54,6 +54,7 @@ async function measure(page: Page, one: ConsoleCase, broken: string[]): Promise<
       await one.before?.(page);
       await page.waitForLoadState('networkidle');
     }
+    goFirst();
     const result = await watch(page, one).catch((error: unknown) => {
       throw new Error(`${one.name}: ${error instanceof Error ? error.message : error}`);
     });
@@ -100,6 +101,7 @@ async function firstScreens(stand: ConsoleStand, signedIn: BrowserContext, broke
     await watchAll(context, ready);
     for (const temperature of ['cold', 'warm'] as const) {
       const page = await context.newPage();
+      goFirst();
       const { wholeMs, fetched } = await watch(page, { path, ready });
       kept[temperature].push(wholeMs);
       kept.requests = fetched.length;
