@@ -62,7 +62,11 @@ describe('the type check of the console', () => {
     ['a member of an answer that may be missing now', replaced(/(expires_at): (string \| null)/g, '$1?: $2'), 'undefined'],
     ['an operation that is gone', replaced(/'\/v1\/iam\/audit'/g, "'/v1/iam/audit-log'"), '/v1/iam/audit'],
     ['a filter of a list that is called otherwise', replaced(/expires_before\?/g, 'expiring_before?'), 'expires_before'],
-    ['a member of a body that is required now', replaced(/(export type NewApiKey = \{)/, '$1\n  readonly purpose: string;'), 'purpose'],
+    [
+      'a member of a body that is required now',
+      replaced(/(export type NewApiKey = \{)/, '$1\n  readonly purpose: string;'),
+      'purpose',
+    ],
     ['a kind of rule that is not known yet', replaced(/effect: 'allow' \| 'deny'/g, "effect: 'allow' | 'deny' | 'ask'"), 'ask'],
   ])(
     'fails for %s',
