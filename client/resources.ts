@@ -40,6 +40,9 @@ export function resourcesOf({ request, pages }: Calls) {
       unlock: (id: string, options?: CallOptions) => request('POST', `${USER}/unlock`, { path: { id }, ...options }),
       resetPassword: (id: string, options?: CallOptions) =>
         request('POST', `${USER}/password-reset`, { path: { id }, ...options }),
+      sessions: (id: string, options?: CallOptions) => pages(`${USER}/sessions`, { path: { id }, ...options }),
+      endSession: (id: string, session: string, options?: CallOptions) =>
+        request('DELETE', `${USER}/sessions/{session}`, { path: { id, session }, ...options }),
       endSessions: (id: string, options?: CallOptions) => request('DELETE', `${USER}/sessions`, { path: { id }, ...options }),
     },
     roles: {

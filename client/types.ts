@@ -1583,6 +1583,24 @@ export interface Paths {
     };
   };
   readonly '/v1/iam/users/{id}/sessions': {
+    /** List the active sessions of a user, the newest first. */
+    readonly GET: {
+      readonly path: {
+        readonly id: string;
+      };
+      readonly query?: {
+        /** Rows of one page; 50 unless told. */
+        readonly limit?: number | undefined;
+        /** next_cursor of the page before, or of the export that stopped. */
+        readonly cursor?: string | undefined;
+        /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
+        readonly count?: boolean | undefined;
+      } | undefined;
+      readonly answers: {
+        /** One page of sessions. */
+        readonly '200': SessionList;
+      };
+    };
     /** End all sessions of a user. */
     readonly DELETE: {
       readonly path: {
@@ -1591,6 +1609,30 @@ export interface Paths {
       readonly answers: {
         /** The user. */
         readonly '200': User;
+      };
+    };
+  };
+  readonly '/v1/iam/users/{id}/sessions/{session}': {
+    /** Get one active session of a user. */
+    readonly GET: {
+      readonly path: {
+        readonly id: string;
+        readonly session: string;
+      };
+      readonly answers: {
+        /** The session. */
+        readonly '200': Session;
+      };
+    };
+    /** End one session of a user: its tokens prove nothing from now on. */
+    readonly DELETE: {
+      readonly path: {
+        readonly id: string;
+        readonly session: string;
+      };
+      readonly answers: {
+        /** Done. There is nothing to show. */
+        readonly '204': undefined;
       };
     };
   };

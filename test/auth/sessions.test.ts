@@ -1,4 +1,4 @@
-/** One's own sessions, seen and ended; and a user's, ended by an administrator. */
+/** One's own sessions, and a user's as an administrator has them: seen and ended. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { UserId } from '../../src/domain/ids.ts';
@@ -309,4 +309,65 @@ test('an API key sees and ends no session, not even its owner’s', async () => 
     for (const ask of [stand.get, stand.delete]) expect(outcome(await ask(path, robot))).toBe('403 insufficient_permission');
   for (const ask of [stand.get, stand.delete]) expect(outcome(await ask(SESSIONS))).toBe('401 missing_credential');
   expect(await alive(here)).toEqual([true, true]);
+});
+
+describe('the sessions of a user', () => {
+  const ofUser = (user: string, rest = ''): string => `/v1/iam/users/${user}/sessions${rest}`;
+  const boss = async (): Promise<Reply> => {
+    await addPerson(stand.db, { email: 'boss@example.com', tenant: 'acme', roles: ['tenant-admin'] });
+    return login('boss@example.com');
+  };
+
+  test('are listed to an administrator, the newest first, as the user sees them', async () => {
+    const older = await login('ada@example.com', { 'user-agent': 'Older/1' });
+    const newer = await login('ada@example.com', { 'user-agent': 'Newer/1' });
+    const by = await boss();
+    const hers = dataOf(await list(newer)).map((session) => ({ ...session, current: false }));
+    expect(dataOf(await stand.get(ofUser(ada), bearer(by)))).toEqual(hers);
+    expect(hers.map((session) => 'user_agent' in session && session['user_agent'])).toEqual(['Newer/1', 'Older/1']);
+    const first = await stand.get(ofUser(ada, '?limit=1&count=true'), bearer(by));
+    expect([dataOf(first), first.json['total']]).toEqual([hers.slice(0, 1), 2]);
+    const next = ofUser(ada, `?limit=1&cursor=${String(first.json['next_cursor'])}`);
+    expect(dataOf(await stand.get(next, bearer(by)))).toEqual(hers.slice(1));
+    const id = await idOf(older);
+    expect((await stand.get(ofUser(ada, `/${id}`), bearer(by))).json).toEqual(hers[1]);
+  });
+
+  test('end one by one: both kinds of token of that one, and of no other, with one audit row about the user', async () => {
+    const [one, two, by] = [await login(), await login(), await boss()];
+    const id = await idOf(one);
+    expect((await stand.delete(ofUser(ada, `/${id}`), bearer(by))).status).toBe(204);
+    expect(await alive(one)).toEqual([false, false]);
+    expect(await alive(two)).toEqual([true, true]);
+    expect(outcome(await stand.delete(ofUser(ada, `/${id}`), bearer(by)))).toBe('404 not_found');
+    expect(await auditOf(stand.db)).toContainEqual(
+      expect.objectContaining({ tenant: 'acme', action: 'user.end_session', target: ada, result: 'success' }),
+    );
+  });
+
+  test('of a stronger user do not end, and those of another tenant or of another user are missing', async () => {
+    const root = await addPerson(stand.db, { email: 'root@example.com', tenant: 'acme', roles: ['admin'] });
+    const eve = await addPerson(stand.db, { email: 'eve@example.com', tenant: 'globex' });
+    const [hers, rootsOwn, eves, by] = [
+      await login(),
+      await login('root@example.com'),
+      await login('eve@example.com'),
+      await boss(),
+    ];
+    expect(outcome(await stand.delete(ofUser(root, `/${await idOf(rootsOwn)}`), bearer(by)))).toBe('403 escalation');
+    for (const path of [ofUser(eve), ofUser(eve, `/${await idOf(eves)}`), ofUser(ada, `/${await idOf(eves)}`)])
+      expect(outcome(await stand.get(path, bearer(by)))).toBe('404 not_found');
+    for (const path of [ofUser(eve, `/${await idOf(eves)}`), ofUser(ada, `/${await idOf(eves)}`), ofUser(ada, '/ses_x')])
+      expect(outcome(await stand.delete(path, bearer(by)))).toBe('404 not_found');
+    for (const reply of [hers, rootsOwn, eves]) expect(await alive(reply)).toEqual([true, true]);
+  });
+
+  test('are shown to no caller without admin:users, the user included', async () => {
+    const hers = await login();
+    const id = await idOf(hers);
+    for (const path of [ofUser(ada), ofUser(ada, `/${id}`)])
+      expect(outcome(await stand.get(path, bearer(hers)))).toBe('403 insufficient_permission');
+    expect(outcome(await stand.delete(ofUser(ada, `/${id}`), bearer(hers)))).toBe('403 insufficient_permission');
+    expect(await alive(hers)).toEqual([true, true]);
+  });
 });

@@ -1,8 +1,10 @@
 /** What a write leaves behind: an audit row of its own, nothing when it fails, and no acknowledgement without either. */
 
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changeAsSystem } from '../../src/admin/change.ts';
 import { Fault, Refusal } from '../../src/domain/errors.ts';
+import { makeId } from '../../src/domain/ids.ts';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
 import { type Harness, outcome, startHarness, text } from './harness.ts';
 
@@ -42,11 +44,15 @@ test('every kind of write leaves exactly one row', async () => {
   const start = (await h.audit()).length;
   const post = (path: string, body?: object) => h.api('POST', `/v1/iam/${path}`, { as, ...(body === undefined ? {} : { body }) });
   const user = text((await post('users', { email: 'x@example.test', name: 'X' })).json, 'id');
+  const session = makeId('ses', Date.now(), randomBytes(10));
+  const ending = new Date(Date.now() + 3_600_000);
+  await h.db.knex('sessions').insert({ id: session, user_id: user, expires_at: ending });
   const key = text((await post('api-keys', { description: 'k', scopes: ['chat:read'], expires_in_days: 1 })).json, 'id');
   await post('roles', { name: 'r', permissions: [] });
   await post('policies', { name: 'p', effect: 'deny', actions: ['rag:*'], resources: ['*'], attached_roles: [] });
   const writes: [string, string, object?][] = [
     ['PUT', `users/${user}`, { name: 'Y' }],
+    ['DELETE', `users/${user}/sessions/${session}`],
     ['POST', `users/${user}/deactivate`],
     ['POST', `users/${user}/activate`],
     ['POST', `users/${user}/password-reset`],
@@ -68,9 +74,9 @@ test('every kind of write leaves exactly one row', async () => {
   }
   const log = (await h.audit()).slice(start);
   expect(log.map((row) => row['action'])).toEqual([
-    ...['user.create', 'api_key.create', 'role.create', 'policy.create', 'user.update', 'user.deactivate', 'user.activate'],
-    ...['user.password_reset', 'user.end_sessions', 'role.update', 'policy.attach', 'policy.detach', 'policy.update'],
-    ...['api_key.update', 'api_key.rotate', 'api_key.revoke', 'policy.delete', 'role.delete', 'user.delete'],
+    ...['user.create', 'api_key.create', 'role.create', 'policy.create', 'user.update', 'user.end_session', 'user.deactivate'],
+    ...['user.activate', 'user.password_reset', 'user.end_sessions', 'role.update', 'policy.attach', 'policy.detach'],
+    ...['policy.update', 'api_key.update', 'api_key.rotate', 'api_key.revoke', 'policy.delete', 'role.delete', 'user.delete'],
   ]);
   expect(log.every((row) => row['result'] === 'success')).toBe(true);
 });

@@ -59,6 +59,14 @@ async function oneSession(): Promise<{ readonly as: string; readonly path: strin
   return { as, path: `/v1/auth/sessions/${String(id)}` };
 }
 
+/** The path of the one session of a fresh user. */
+async function sessionOfUser(): Promise<string> {
+  const { as } = await logIn();
+  const me = await h.api('GET', '/v1/auth/me', { as });
+  const [id] = column(await h.api('GET', '/v1/auth/sessions', { as }), 'id');
+  return `/v1/iam/users/${text(me.json, 'id')}/sessions/${String(id)}`;
+}
+
 async function attached(): Promise<{ readonly role: string; readonly policy: string }> {
   const role = await makeOne(h, 'roles');
   const policy = await makeOne(h, 'policies');
@@ -179,6 +187,23 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     status: 200,
     ask: onOne('users', 'POST', '/password-reset'),
     shows: () => ({ password_setup_token: expect.any(String) }),
+  },
+  listUserSessions: {
+    guarantee: 'the sessions of a user are listed to an administrator',
+    status: 200,
+    ask: async () => asRoot('GET', (await sessionOfUser()).replace(/\/ses_\w+$/, '')),
+    shows: () => ({ object: 'list', data: [expect.objectContaining({ current: false, cookie: false })], has_more: false }),
+  },
+  getUserSession: {
+    guarantee: 'a session of a user is shown to an administrator',
+    status: 200,
+    ask: async () => asRoot('GET', await sessionOfUser()),
+    shows: () => ({ current: false, address: '127.0.0.1' }),
+  },
+  endUserSession: {
+    guarantee: 'a session of a user ends',
+    status: 204,
+    ask: async () => asRoot('DELETE', await sessionOfUser()),
   },
   endUserSessions: {
     guarantee: 'the sessions of a user end',

@@ -66,6 +66,14 @@ async function furnish(tenant: string) {
   });
   const denied = { tenant_id: tenant, principal_type: 'user', principal_id: user } as const;
   const decisions = [await storeDecision(h.db, denied), await storeDecision(h.db, denied)];
+  for (const _ of [1, 2]) {
+    const session = {
+      id: makeId('ses', Date.now(), randomBytes(10)),
+      user_id: user,
+      expires_at: new Date(Date.now() + 3_600_000),
+    };
+    await h.db.knex('sessions').insert(session);
+  }
   const { rows: sessions } = await h.db.knex.raw<{ rows: { id: string }[] }>('select id from sessions where user_id = ?', [
     admin.id,
   ]);
@@ -130,7 +138,7 @@ beforeAll(async () => {
     .set('tenant', 'acme')
     .set('session', ours.session)
     .set('decision', ours.decision);
-  for (const route of guarded.filter(isList)) await turnPages(route, theirs.admin);
+  for (const route of guarded.filter(isList)) await turnPages(route, theirs);
 });
 
 /** The same token with another signature of the same length. */
@@ -148,8 +156,8 @@ function isList(route: Route): boolean {
 }
 
 /** Their administrator's cursor of a list, where its second page begins. */
-async function turnPages(route: Route, admin: Person): Promise<void> {
-  const path = route.path.replace(':name', 'role-of-globex').replace(':id', 'globex');
+async function turnPages(route: Route, { admin, user }: Awaited<ReturnType<typeof furnish>>): Promise<void> {
+  const path = route.path.replace(':name', 'role-of-globex').replace('users/:id', `users/${user}`).replace(':id', 'globex');
   const body = route.method === 'POST' ? { body: { permission: 'chat:read' } } : {};
   const reply = await h.api(route.method, `${path}?${queryOf(route)}limit=1`, { as: admin.token, ...body });
   const cursor = reply.json['next_cursor'];

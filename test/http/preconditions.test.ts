@@ -143,8 +143,9 @@ describe('If-Match', () => {
     const routes = h.routes
       .filter((route) => route.method !== 'GET' && /^\/v1\/iam\/.*:/.test(route.path))
       .map((route) => `${route.method} ${route.path.replace('/v1/iam/', '').replace(/\/:(?:id|name)(?=\/|$)/, '')}`);
-    // They set what is counted, which every request changes.
-    expect(new Set(routes)).toEqual(new Set([...tried, 'PUT tenants/usage', 'PATCH tenants/usage']));
+    // The former set what is counted, which every request changes. The last has a test of its own below.
+    const others = ['PUT tenants/usage', 'PATCH tenants/usage', 'DELETE users/sessions/:session'];
+    expect(new Set(routes)).toEqual(new Set([...tried, ...others]));
   });
 
   test.each(CHANGES)('guards %s: %s %s', async (kind, method, rest, body?: object) => {
@@ -302,6 +303,17 @@ test('a session has a tag as well, which guards its end and not its use', async 
   expect((await h.api('GET', path, { as, headers: { 'if-none-match': tag } })).status).toBe(200);
   expect(outcome(await h.api('DELETE', path, { as, headers: { 'if-match': STALE } }))).toBe('412 precondition_failed');
   expect(outcome(await h.api('DELETE', path, { as, headers: { 'if-match': tag } }))).toBe('204');
+});
+
+test('a session of another user has a tag that guards its end', async () => {
+  const someone = await h.person('default', []);
+  const sessions = `/v1/iam/users/${someone.id}/sessions`;
+  const path = `${sessions}/${text(rows(await call('GET', sessions))[0] ?? {}, 'id')}`;
+  const tag = tagOf(await call('GET', path));
+  const end = async (headers: Record<string, string>) => outcome(await h.api('DELETE', path, { as: h.root.token, headers }));
+  expect(await end({ 'if-match': STALE })).toBe('412 precondition_failed');
+  expect(await end({ 'if-match': tag })).toBe('204');
+  expect(await end({})).toBe('404 not_found');
 });
 
 test('a tag that was read survives what it does not speak of', async () => {

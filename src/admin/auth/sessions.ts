@@ -1,12 +1,10 @@
-/** One's own sessions: seen and ended. Another user's are answered as missing ones are, to administrators too. */
+/** One's own sessions: seen and ended. Another user's are answered as missing ones are, to administrators too: those have `/v1/iam/users`. */
 
-import { parseId, type SessionId } from '../../domain/ids.ts';
 import {
   countActiveSessions,
   findActiveSession,
   listActiveSessions,
   lockActiveSession,
-  type StoredSession,
 } from '../../store/queries/active-sessions.ts';
 import { endSession, endSessionsOfUser } from '../../store/queries/sessions.ts';
 import type { Caller } from '../caller.ts';
@@ -15,23 +13,7 @@ import { type List, type ListQuery, paged } from '../list.ts';
 import { notFound } from '../refusals.ts';
 import { ownSession } from './own-session.ts';
 import type { AuthParts } from './parts.ts';
-
-/** What the API shows of a session. */
-export interface SessionResource {
-  readonly id: string;
-  readonly created_at: string;
-  /** When it was begun or last refreshed. */
-  readonly last_used_at: string;
-  /** When it ends however much it is used. */
-  readonly expires_at: string;
-  /** From where it was begun. */
-  readonly address: string | null;
-  readonly user_agent: string | null;
-  /** True when its refresh token lives in a browser's cookie. */
-  readonly cookie: boolean;
-  /** True for the session of the access token that asks. */
-  readonly current: boolean;
-}
+import { idleMs, type SessionResource, sessionIdOf, sessionResource } from './session-resource.ts';
 
 /** @throws Refusal `insufficient_permission` for keys, `invalid_parameter` for a cursor that is not of this user's sessions */
 export async function listSessions(parts: AuthParts, caller: Caller, query: ListQuery): Promise<List<SessionResource>> {
@@ -84,28 +66,4 @@ export async function endOwnSessions(parts: AuthParts, caller: Caller, { own }: 
     audit.tenant = tenantId;
     audit.after = { sessions_ended: await endSessionsOfUser(trx, userId, own ? undefined : sessionId) };
   });
-}
-
-/** How long after its last refresh a session is still good for something: its refresh token, or an access token, may work. */
-function idleMs({ login, tokens }: AuthParts): number {
-  return Math.max(login.refreshIdleMs, tokens.lifetimeMs);
-}
-
-function sessionIdOf(text: string): SessionId {
-  const id = parseId('ses', text);
-  if (id === undefined) throw notFound('session');
-  return id;
-}
-
-function sessionResource(session: StoredSession, current: SessionId): SessionResource {
-  return {
-    id: session.id,
-    created_at: session.createdAt.toISOString(),
-    last_used_at: session.lastUsedAt.toISOString(),
-    expires_at: session.expiresAt.toISOString(),
-    address: session.address ?? null,
-    user_agent: session.userAgent ?? null,
-    cookie: session.cookie,
-    current: session.id === current,
-  };
 }

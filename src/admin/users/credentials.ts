@@ -1,8 +1,7 @@
-/** What an administrator may do about another's login: let a new password be set, end the sessions. */
+/** What an administrator may do about another's password: let the user set a new one. */
 
 import { makeOneTimeToken } from '../../identity/one-time.ts';
 import { putPasswordSetup } from '../../store/queries/credentials.ts';
-import { endSessionsOfUser } from '../../store/queries/sessions.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change } from '../change.ts';
 import { mayActOnUser } from '../escalation.ts';
@@ -10,7 +9,7 @@ import { disclosed } from '../idempotency.ts';
 import { invalidField } from '../refusals.ts';
 import { holdUser } from './find.ts';
 import { makerOf } from './maker.ts';
-import { type UserResource, userResource } from './resource.ts';
+import { userResource } from './resource.ts';
 
 export interface PasswordReset {
   /** Shown here and never again. */
@@ -39,20 +38,4 @@ export async function resetPassword(parts: AdminParts, caller: Caller, id: strin
     },
   );
   return { ...disclosed(caller, { password_setup_token: setup.text }), ...reset };
-}
-
-/** @throws Refusal `not_found`, `escalation` */
-export async function endUserSessions(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
-  return change(
-    parts,
-    caller,
-    { action: 'user.end_sessions', target: { type: 'user', id }, existing: true },
-    async ({ trx, caller, audit, held }) => {
-      const { user, allowPolicies } = await holdUser(trx, caller, id);
-      await mayActOnUser(trx, caller, user, allowPolicies);
-      held(userResource(user));
-      audit.after = { ended_sessions: await endSessionsOfUser(trx, user.id) };
-      return userResource(user);
-    },
-  );
 }

@@ -3,27 +3,10 @@
 import { Type } from 'typebox';
 import type { AuthParts } from '../../admin/auth/parts.ts';
 import { endOwnSession, endOwnSessions, getSession, listSessions } from '../../admin/auth/sessions.ts';
-import { component, DONE, shows } from '../answers.ts';
-import { listOf } from '../iam/resources.ts';
+import { DONE, shows } from '../answers.ts';
+import { listOf, Session } from '../iam/resources.ts';
 import { closed, countedPage } from '../iam/schemas.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
-import { nullable } from '../validation.ts';
-
-const instant = Type.String({ format: 'date-time' });
-
-const Session = component(
-  'Session',
-  Type.Object({
-    id: Type.String({ pattern: '^ses_[0-9a-z]{26}$', examples: ['ses_01jd5k3v8m2x7q9w4r6t0y1z3b'] }),
-    created_at: instant,
-    last_used_at: Type.String({ format: 'date-time', description: 'When it was begun or last refreshed.' }),
-    expires_at: Type.String({ format: 'date-time', description: 'When it ends however much it is used.' }),
-    address: nullable(Type.String({ description: 'From where it was begun.' })),
-    user_agent: nullable(Type.String()),
-    cookie: Type.Boolean({ description: "Its refresh token lives in a browser's cookie." }),
-    current: Type.Boolean({ description: 'The session of the access token that asks.' }),
-  }),
-);
 
 const pages = Type.Object(countedPage, closed);
 

@@ -443,6 +443,20 @@ export const Explanation = component(
   }),
 );
 
+export const Session = component(
+  'Session',
+  Type.Object({
+    id: Type.String({ pattern: '^ses_[0-9a-z]{26}$', examples: ['ses_01jd5k3v8m2x7q9w4r6t0y1z3b'] }),
+    created_at: instant,
+    last_used_at: Type.String({ format: 'date-time', description: 'When it was begun or last refreshed.' }),
+    expires_at: Type.String({ format: 'date-time', description: 'When it ends however much it is used.' }),
+    address: perhaps(Type.String({ description: 'From where it was begun.' })),
+    user_agent: perhaps(text),
+    cookie: Type.Boolean({ description: "Its refresh token lives in a browser's cookie." }),
+    current: Type.Boolean({ description: 'The session of the access token that asks.' }),
+  }),
+);
+
 /** One page of a list. */
 export function listOf(schema: Component) {
   return component(

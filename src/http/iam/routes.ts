@@ -1,9 +1,9 @@
 /** All of /v1/iam. */
 
-import type { AdminParts } from '../../admin/caller.ts';
 import type { DirectoryTestParts } from '../../admin/directory/test.ts';
 import type { ExplainParts } from '../../admin/explain/question.ts';
 import type { MeteringParts } from '../../admin/usage/parts.ts';
+import type { UserSessionParts } from '../../admin/users/sessions.ts';
 import { withPatch } from '../patch.ts';
 import type { Route } from '../route.ts';
 import { keyRoutes } from './api-keys.ts';
@@ -19,7 +19,7 @@ import { tenantRoutes } from './tenants.ts';
 import { usageRoutes } from './usage.ts';
 import { userRoutes } from './users.ts';
 
-export type IamParts = AdminParts & ExplainParts & MeteringParts & DirectoryTestParts;
+export type IamParts = UserSessionParts & ExplainParts & MeteringParts & DirectoryTestParts;
 
 export function iamRoutes(parts: IamParts): readonly Route[] {
   const routes = withPatch([

@@ -2,11 +2,11 @@
 
 import { Type } from 'typebox';
 import { authorize } from '../../admin/authorize.ts';
-import type { AdminParts } from '../../admin/caller.ts';
 import { createUser } from '../../admin/users/create.ts';
-import { endUserSessions, resetPassword } from '../../admin/users/credentials.ts';
+import { resetPassword } from '../../admin/users/credentials.ts';
 import { deleteUser } from '../../admin/users/delete.ts';
 import { getUser, listUsersPage } from '../../admin/users/read.ts';
+import type { UserSessionParts } from '../../admin/users/sessions.ts';
 import { activateUser, deactivateUser, unlockUser } from '../../admin/users/status.ts';
 import { updateUser } from '../../admin/users/update.ts';
 import { component, DONE, makes, shows, TAGGED } from '../answers.ts';
@@ -15,6 +15,7 @@ import { nullable } from '../validation.ts';
 import { aPassword, aTenantId } from './grammar.ts';
 import { CreatedUser, directoryStatus, listOf, PasswordReset, User } from './resources.ts';
 import { closed, countedPage, email, metadata, oneOf, roleNames, tenantFilter, title, withoutTenant } from './schemas.ts';
+import { userSessionRoutes } from './user-sessions.ts';
 
 /** A filter that is there or not. */
 const only = (description: string) => Type.Unsafe<true>({ type: 'boolean', enum: [true], description });
@@ -69,7 +70,7 @@ const changes = component(
 const USERS = '/v1/iam/users';
 const USER = '/v1/iam/users/:id';
 
-export function userRoutes(parts: AdminParts): readonly Route[] {
+export function userRoutes(parts: UserSessionParts): readonly Route[] {
   return [
     callerRoute({
       method: 'GET',
@@ -188,17 +189,6 @@ export function userRoutes(parts: AdminParts): readonly Route[] {
       refusals: ['not_found', 'escalation', 'precondition_failed'],
       handler: async ({ caller, param }) => ({ status: 200, body: await resetPassword(parts, caller, param('id')) }),
     }),
-    callerRoute({
-      method: 'DELETE',
-      path: `${USER}/sessions`,
-      operationId: 'endUserSessions',
-      summary: 'End all sessions of a user.',
-      permission: 'admin:users',
-      body: NOTHING,
-      query: NOTHING,
-      answers: shows('The user.', User, TAGGED),
-      refusals: ['not_found', 'escalation', 'precondition_failed'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await endUserSessions(parts, caller, param('id')) }),
-    }),
+    ...userSessionRoutes(parts),
   ];
 }

@@ -31,6 +31,8 @@ export interface Case {
     readonly policy: string;
     readonly key: KeyId;
     readonly session: SessionId;
+    /** Of `user`; `session` is the caller's. */
+    readonly userSession: SessionId;
   };
 }
 
@@ -55,7 +57,7 @@ export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin
   passwordHash ??= hashOfPassword();
   const hash = await passwordHash;
   const [userId, user] = [id('usr'), id('usr')];
-  const [sessionId, session] = [id('ses'), id('ses')];
+  const [sessionId, session, userSession] = [id('ses'), id('ses'), id('ses')];
   const [keyId, key] = [id('key'), id('key')];
   const [secret, targetSecret] = [makeApiKey(), makeApiKey()];
   const keyRow = (of: KeyId, owner: string, scopes: string, days: number, { digest, prefix, lastFour }: typeof secret): string =>
@@ -70,7 +72,8 @@ export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin
       ('${user}', '${own}', '${user}@example.test', 'Target', null, null);
     insert into user_roles (user_id, role_name) values ('${userId}', '${platformAdmin ? 'admin' : MANAGER}');
     insert into sessions (id, user_id, expires_at)
-      values ('${sessionId}', '${userId}', now() + interval '1 hour'), ('${session}', '${userId}', now() + interval '1 hour');
+      select of.id, of.user_id, now() + interval '1 hour'
+      from (values ('${sessionId}', '${userId}'), ('${session}', '${userId}'), ('${userSession}', '${user}')) as of (id, user_id);
     insert into api_keys (id, tenant_id, user_id, description, scopes, expires_at, digest, prefix, last_four, created_by)
       values ${keyRow(keyId, `'${userId}'`, '{*}', 30, secret)}, ${keyRow(key, 'null', '{chat:read}', 1, targetSecret)};`);
   const jti = randomBytes(16).toString('base64url');
@@ -80,7 +83,7 @@ export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin
     credential: caller === 'key' ? secret.text : token,
     lookedUpAs: caller === 'key' ? secret.digest : token,
     ...{ userId, sessionId, keyId, own, other, fresh, number },
-    target: { user, role: 'spare', policy: `spare-${number}`, key, session },
+    target: { user, role: 'spare', policy: `spare-${number}`, key, session, userSession },
   };
 }
 

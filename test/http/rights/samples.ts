@@ -35,6 +35,7 @@ const SAMPLES: Readonly<Record<string, SampleOf>> = {
   unlockUser: onUser,
   resetUserPassword: onUser,
   endUserSessions: onUser,
+  endUserSession: ({ target }) => ({ params: { id: target.user, session: target.userSession } }),
   createRole: () => ({ body: { name: 'new', permissions: ['chat:read'] } }),
   updateRole: ({ target }) => ({ params: { name: target.role }, body: { description: 'changed' } }),
   patchRole: ({ target }) => ({ params: { name: target.role }, body: { description: 'changed' } }),

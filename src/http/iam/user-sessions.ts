@@ -1,0 +1,81 @@
+/** /v1/iam/users/{id}/sessions */
+
+import { Type } from 'typebox';
+import {
+  endUserSession,
+  endUserSessions,
+  getUserSession,
+  listUserSessions,
+  type UserSessionParts,
+} from '../../admin/users/sessions.ts';
+import { DONE, shows, TAGGED } from '../answers.ts';
+import { callerRoute, NOTHING, type Route } from '../route.ts';
+import { listOf, Session, User } from './resources.ts';
+import { closed, countedPage } from './schemas.ts';
+
+const pages = Type.Object(countedPage, closed);
+
+const SESSIONS = '/v1/iam/users/:id/sessions';
+const SESSION = '/v1/iam/users/:id/sessions/:session';
+
+export function userSessionRoutes(parts: UserSessionParts): readonly Route[] {
+  return [
+    callerRoute({
+      method: 'GET',
+      path: SESSIONS,
+      operationId: 'listUserSessions',
+      summary: 'List the active sessions of a user, the newest first.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: pages,
+      answers: shows('One page of sessions.', listOf(Session)),
+      refusals: ['not_found'],
+      handler: async ({ caller, param, query }) => ({
+        status: 200,
+        body: await listUserSessions(parts, caller, param('id'), query),
+      }),
+    }),
+    callerRoute({
+      method: 'DELETE',
+      path: SESSIONS,
+      operationId: 'endUserSessions',
+      summary: 'End all sessions of a user.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The user.', User, TAGGED),
+      refusals: ['not_found', 'escalation', 'precondition_failed'],
+      handler: async ({ caller, param }) => ({ status: 200, body: await endUserSessions(parts, caller, param('id')) }),
+    }),
+    callerRoute({
+      method: 'GET',
+      path: SESSION,
+      operationId: 'getUserSession',
+      summary: 'Get one active session of a user.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The session.', Session, TAGGED),
+      refusals: ['not_found'],
+      handler: async ({ caller, param }) => ({
+        status: 200,
+        body: await getUserSession(parts, caller, param('id'), param('session')),
+      }),
+    }),
+    callerRoute({
+      method: 'DELETE',
+      path: SESSION,
+      operationId: 'endUserSession',
+      summary: 'End one session of a user: its tokens prove nothing from now on.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      answers: DONE,
+      refusals: ['not_found', 'escalation', 'precondition_failed'],
+      handler: async ({ caller, param }) => {
+        await endUserSession(parts, caller, param('id'), param('session'));
+        return { status: 204 };
+      },
+    }),
+  ];
+}
