@@ -48,6 +48,49 @@ describe('the permission picker', () => {
   });
 });
 
+describe('the role editor', () => {
+  it('says at once which pattern nothing needs, and counts only what something needs', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/new-role' });
+    await page.getByRole('searchbox', { name: /Permissions/ }).fill('rag:querry');
+    await page.getByRole('option', { name: 'rag:querry' }).click();
+    await page.getByText('Covers no action that anything needs.').waitFor();
+    await page.getByText('No route and no endpoint needs what rag:querry names.').waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole('searchbox', { name: /Permissions/ }).fill('admin:*');
+    await page.getByRole('option', { name: 'admin:*' }).click();
+    const { body } = await manage('GET', '/v1/iam/permissions?pattern=admin:*&limit=1&count=true');
+    await page.getByText(`Covers ${String(body['total'])} actions:`).waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('says why nothing is counted if the server does not list its permissions, and takes a pattern all the same', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/roles' });
+    await page.route('**/v1/iam/permissions*', (route) =>
+      route.fulfill({ status: 404, body: '{}', contentType: 'application/json' }),
+    );
+    await page.getByRole('button', { name: 'Create a role' }).click();
+    await page.getByRole('button', { name: 'Try again' }).waitFor();
+    await page.getByRole('searchbox', { name: /Permissions/ }).fill('reports:read');
+    await page.getByRole('option', { name: 'reports:read' }).click();
+    await page.unroute('**/v1/iam/permissions*');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('No route and no endpoint needs what reports:read names.').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('says how many users have the role, and shows the first of them', async () => {
+    await manage('POST', '/v1/iam/roles', { name: 'popular', permissions: ['chat:read'] });
+    for (let i = 0; i < 12; i++) await makeUser(http, stand.token, { roles: ['popular'] });
+    const { page, problems } = await stand.signIn({ path: '/console/roles/popular' });
+    await page.getByText('12 users have it, by hand or by the directory.').waitFor();
+    const people = page.getByRole('link', { name: 'A person' });
+    await expect.poll(() => people.count()).toBe(10);
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await expect.poll(() => people.count()).toBe(12);
+    expect(problems).toEqual([]);
+  });
+});
+
 describe('a role with a pattern that nothing needs', () => {
   it('is marked in the list and says in the editor which pattern was probably meant, until it is mended', async () => {
     await manage('POST', '/v1/iam/roles', { name: 'misspelled', permissions: ['rag:querry'] });
@@ -156,7 +199,7 @@ describe('a role', () => {
     expect(await dialog.getByRole('button', { name: 'Delete role' }).getAttribute('aria-disabled')).toBe('true');
     await dialog.getByRole('textbox').fill('used');
     await dialog.getByRole('button', { name: 'Delete role' }).click();
-    await dialog.getByText('1 user has it.').waitFor();
+    await dialog.getByText('1 user has it').waitFor();
     expect((await manage('GET', '/v1/iam/roles/used')).status).toBe(200);
     await dialog.getByRole('button', { name: 'Delete and take it from all' }).click();
     await expect.poll(() => new URL(page.url()).pathname).toBe('/console/roles');

@@ -47,6 +47,10 @@ describe('the list of users', () => {
     await page.getByRole('option', { name: 'tenant-admin' }).click();
     await page.getByText('No user matches').waitFor();
     await expect.poll(() => new URL(page.url()).search).toBe('?status=deactivated&role=tenant-admin');
+    await page.getByRole('button', { name: 'Show users by what the directory says' }).click();
+    await page.getByRole('menuitem', { name: 'removed' }).click();
+    await page.getByRole('button', { name: 'Remove the filter by the directory' }).waitFor();
+    await expect.poll(() => new URL(page.url()).searchParams.get('directory')).toBe('removed');
     expect(problems).toEqual([]);
   });
 
@@ -163,7 +167,9 @@ describe('one user', () => {
     expect(await row('finetuning:write').textContent()).toContain('by hand');
     expect(await row('chat:write').textContent()).toContain('office-hours denies at night');
     expect(await row('chat:read').textContent()).toContain('nothing');
-    await page.getByText('Not given:').waitFor();
+    await page.getByText(/Not given:.*admin:\* \(5\)/).waitFor();
+    const { body } = await manage('GET', '/v1/iam/permissions?limit=1&count=true');
+    await page.getByText(new RegExp(`^\\d+ of ${String(body['total'])} actions$`)).waitFor();
     expect(problems).toEqual([]);
     await manage('DELETE', '/v1/iam/policies/office-hours');
   });
@@ -272,6 +278,55 @@ describe('one user', () => {
     expect(problems).toEqual([]);
   });
 
+  it('shows its keys beside what it may do, and how many keys and sessions it has', async () => {
+    const user = await named('Key Holder');
+    await manage('POST', '/v1/iam/api-keys', {
+      name: 'notebook',
+      description: 'k',
+      scopes: ['chat:read'],
+      user_id: user.id,
+      expires_in_days: 9,
+    });
+    await login(http, user);
+    const { page, problems } = await stand.signIn({ path: `/console/users/${user.id}` });
+    await page.getByRole('tab', { name: 'Keys 1' }).waitFor();
+    await page.getByRole('tab', { name: 'Sessions 1' }).waitFor();
+    await page.getByRole('listitem').filter({ hasText: 'never used' }).getByRole('link', { name: 'notebook' }).waitFor();
+    await page.getByRole('tab', { name: 'Keys 1' }).click();
+    await page.getByRole('grid', { name: 'Keys' }).getByRole('link', { name: 'notebook' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('is signed out in one place, and stays signed in in the others', async () => {
+    const user = await named('Two Places', ['auditor']);
+    const own = await stand.signIn({ person: user, path: '/console/account' });
+    const elsewhere = await login(http, user);
+    const { page, problems } = await stand.signIn({ path: `/console/users/${user.id}?tab=sessions` });
+    const rows = page.getByRole('grid', { name: 'Sessions' }).getByRole('row');
+    await expect.poll(() => rows.count()).toBe(3);
+    await page.getByRole('button', { name: 'End the session of Chrome' }).click();
+    await expect.poll(() => rows.count()).toBe(2);
+    await page.getByRole('tab', { name: 'Sessions 1' }).waitFor();
+    await own.page.reload();
+    await own.page.getByRole('button', { name: 'Enter' }).waitFor();
+    expect((await call(http, 'GET', '/v1/auth/me', { token: elsewhere })).status).toBe(200);
+    await page.getByRole('tab', { name: 'Activity' }).click();
+    await page.getByRole('radio', { name: 'About this user' }).click();
+    await page.getByText('user.end_session', { exact: true }).waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('stays locked if it has more rights than the caller, who is told so in place', async () => {
+    const root = await named('Locked Root', ['admin']);
+    const manager = await makeUser(http, stand.token, { roles: ['tenant-admin'] });
+    for (let i = 0; i < FAILURES; i++) await tryLogin(http, { email: root.email, password: 'a wrong password of somebody' });
+    const { page, problems } = await stand.signIn({ person: manager, path: `/console/users/${root.id}` });
+    await page.getByRole('button', { name: 'Unlock' }).click();
+    await page.getByText('This user has more permissions than you').waitFor();
+    expect((await manage('GET', `/v1/iam/users/${root.id}`)).body['locked_until']).not.toBeNull();
+    expect(problems).toEqual([]);
+  });
+
   it('is signed out everywhere by the end of all sessions', async () => {
     const user = await named('Everywhere', ['auditor']);
     const own = await stand.signIn({ person: user, path: '/console/account' });
@@ -363,13 +418,24 @@ describe('the screens of users', () => {
     { look: { ...PHONE, theme: 'dark' }, name: 'dark at 390 px' },
   ] as const)('have no serious accessibility fault and fit in $name', async ({ look }) => {
     const user = await named('Looked At');
+    await login(http, user);
+    await manage('PUT', `/v1/iam/users/${user.id}`, { metadata: { cost_center: '4711' } });
+    await manage('POST', '/v1/iam/api-keys', {
+      name: 'notebook',
+      description: 'k',
+      scopes: ['chat:read'],
+      user_id: user.id,
+      expires_in_days: 9,
+    });
     const { page, problems } = await stand.signIn({ look });
     for (const path of [
       '?open=new',
       `/${user.id}`,
       `/${user.id}?open=edit`,
       `/${user.id}?tab=keys`,
+      `/${user.id}?tab=sessions`,
       `/${user.id}?tab=activity`,
+      '',
     ]) {
       await page.goto(`/console/users${path}`);
       await page.waitForLoadState('networkidle');

@@ -1,43 +1,76 @@
-/** The permissions that the routes of this server and its API need. */
+/** The permissions that the routes of this server and its API need, as the server lists them. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { Permission } from '../../../client/index.ts';
 import { permissions as text } from '../text/en/permissions.ts';
 import { client } from './client.ts';
 
-/** One page. Whoever has more kinds of permissions writes the others as patterns. */
-const SHOWN = 200;
+const PAGE = 200;
+/** A server with more routes of its own than this is shown without the last permissions; they are still written as patterns. */
+const MAX_PAGES = 5;
 const FRESH_MS = 300_000;
 
 export interface Catalog {
-  /** Those that this product has by itself come first, then those of the operator's own routes. */
+  /** Those of the platform's routes, then those of the API. Empty until the server has answered. */
   readonly known: readonly string[];
+  readonly isLoading: boolean;
+  /** True: there are more than `known` holds, so what is counted by it is a lower bound. */
+  readonly isPart: boolean;
+  /** Present if the server did not list them. */
+  readonly failure: { readonly error: unknown; readonly retry: () => void } | undefined;
   /** What a pattern permits, to follow "may". */
   readonly meaning: (pattern: string) => string;
 }
 
-/** Until the server has answered, the permissions that every server has. */
 export function useCatalog(): Catalog {
-  const { data = [] } = useQuery({
+  const query = useQuery({
     queryKey: ['permissions'],
-    queryFn: async ({ signal }) => (await client.request('GET', '/v1/iam/permissions', { query: { limit: SHOWN }, signal })).data,
+    queryFn: ({ signal }) => listed(signal),
     staleTime: FRESH_MS,
   });
-  return catalogOf(data);
+  const { data } = query;
+  return {
+    known: data?.known ?? [],
+    isLoading: query.isPending,
+    isPart: data?.isPart ?? false,
+    failure: query.isError && data === undefined ? { error: query.error, retry: () => void query.refetch() } : undefined,
+    meaning: (pattern) => meaningOf(pattern, data?.byName.get(pattern)),
+  };
 }
 
-function catalogOf(listed: readonly Permission[]): Catalog {
-  if (listed.length === 0) return { known: text.builtIn, meaning: text.meaning };
-  const names = new Set(listed.map(({ permission }) => permission));
-  const own = listed.filter(({ permission }) => !text.builtIn.includes(permission));
-  const routes = new Map(own.map((entry) => [entry.permission, entry]));
+interface Listed {
+  readonly known: readonly string[];
+  readonly isPart: boolean;
+  readonly byName: ReadonlyMap<string, Permission>;
+}
+
+async function listed(signal: AbortSignal): Promise<Listed> {
+  const rows: Permission[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const { data, next_cursor: next } = await client.request('GET', '/v1/iam/permissions', {
+      query: { limit: PAGE, cursor },
+      signal,
+    });
+    rows.push(...data);
+    cursor = next ?? undefined;
+    if (cursor === undefined) break;
+  }
+  const ofKind = (wanted: Permission['kind']): readonly string[] =>
+    rows.filter(({ kind }) => kind === wanted).map(({ permission }) => permission);
   return {
-    known: [...text.builtIn.filter((permission) => names.has(permission)), ...routes.keys()],
-    meaning: (pattern) => {
-      const entry = routes.get(pattern);
-      const [first] = entry?.routes ?? [];
-      if (entry === undefined || first === undefined) return text.meaning(pattern);
-      return text.ownRoute(`${first.method} ${first.path}`, entry.route_count - 1);
-    },
+    known: [...ofKind('platform'), ...ofKind('management')],
+    isPart: cursor !== undefined,
+    byName: new Map(rows.map((row) => [row.permission, row])),
   };
+}
+
+/** The words that the console has for it; otherwise the first of the routes that need it. */
+function meaningOf(pattern: string, entry: Permission | undefined): string {
+  const words = text.meaning(pattern);
+  if (words !== undefined) return words;
+  const route = entry?.routes[0];
+  return entry === undefined || route === undefined
+    ? pattern
+    : text.needing(`${route.method} ${route.path}`, entry.route_count - 1);
 }

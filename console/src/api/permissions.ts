@@ -26,10 +26,14 @@ export function coversAny(patterns: readonly string[], permission: string): bool
   return patterns.some((pattern) => covers(pattern, permission));
 }
 
-/** Those of the known permissions that the patterns cover, and those that they name and nobody knows. */
+/** Those of the known permissions that the patterns cover. */
 export function covered(patterns: readonly string[], known: readonly string[]): readonly string[] {
-  const found = known.filter((permission) => coversAny(patterns, permission));
-  return [...found, ...patterns.filter((pattern) => !hasWildcard(pattern) && !known.includes(pattern))];
+  return known.filter((permission) => coversAny(patterns, permission));
+}
+
+/** The patterns that cover no known permission. */
+export function unneeded(patterns: readonly string[], known: readonly string[]): readonly string[] {
+  return patterns.filter((pattern) => covered([pattern], known).length === 0);
 }
 
 export interface Granted<R> {
@@ -94,4 +98,18 @@ export function globFault(glob: string): GlobFault | undefined {
   if ([...glob].length > MAX_GLOB_LENGTH) return 'long';
   if (glob.split('*').length - 1 > MAX_STARS) return 'stars';
   return CONTROL.test(glob) ? 'control' : undefined;
+}
+
+/** Permissions, shortened: one wildcard where no permission of a resource is absent. */
+export function shortenedList(
+  permissions: readonly string[],
+  known: readonly string[],
+): readonly { readonly pattern: string; readonly n: number }[] {
+  const resourceOf = (permission: string): string => permission.split(':')[0] ?? '';
+  const sizes = Map.groupBy(known, resourceOf);
+  return [...Map.groupBy(permissions, resourceOf)].flatMap(([resource, own]) =>
+    own.length > 1 && own.length === sizes.get(resource)?.length
+      ? [{ pattern: `${resource}:*`, n: own.length }]
+      : own.map((pattern) => ({ pattern, n: 1 })),
+  );
 }

@@ -1,6 +1,6 @@
 /** Deletes a role after its name is typed. One that is in use is deleted only after a second confirmation, which takes it from all. */
 
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { ProblemError } from '../../../../client/index.ts';
 import { useTenant } from '../../api/session.ts';
@@ -8,7 +8,7 @@ import { roles as text } from '../../text/en/roles.ts';
 import { Confirm } from '../../ui/confirm.tsx';
 import { Note } from '../../ui/mark.tsx';
 import { Refused } from '../users/refused.tsx';
-import { rolesChanged } from './queries.ts';
+import { rolesChanged, useHolders } from './queries.ts';
 
 interface DeleteRoleProps {
   readonly name: string;
@@ -44,18 +44,11 @@ export function DeleteRole({ name, onClose }: DeleteRoleProps) {
   );
 }
 
-const SAMPLE = 50;
-
 function InUse({ name }: { readonly name: string }) {
-  const { id: tenant, client } = useTenant();
-  const { data } = useQuery({
-    queryKey: [tenant, 'users', { role: name, limit: SAMPLE }],
-    queryFn: ({ signal }) => client.request('GET', '/v1/iam/users', { query: { role: name, limit: SAMPLE }, signal }),
-    retry: false,
-  });
+  const count = useHolders(name);
   return (
     <Note tone="care" isLive>
-      <b>{text.inUse}.</b> {text.inUseSays} {data === undefined ? null : text.users(data.data.length, data.has_more)}
+      <b>{text.inUse}.</b> {text.inUseSays} {count === undefined ? null : text.users(count)}
     </Note>
   );
 }

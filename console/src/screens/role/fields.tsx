@@ -1,6 +1,7 @@
 /** What a role consists of, apart from its name. */
 
 import type { ResourceConstraints } from '../../../../client/index.ts';
+import { useCatalog } from '../../api/catalog.ts';
 import { globFault, RESOURCE_KINDS, type ResourceKind } from '../../api/permissions.ts';
 import { roles as text } from '../../text/en/roles.ts';
 import { Segments, TextField } from '../../ui/field.tsx';
@@ -27,10 +28,13 @@ interface RoleFormProps {
   readonly set: (change: Partial<RoleFields>) => void;
   readonly error: unknown;
   readonly isReadOnly?: boolean;
+  /** Patterns of which is said above that nothing needs them. */
+  readonly noted?: readonly string[];
 }
 
-export function RoleForm({ draft, set, error, isReadOnly = false }: RoleFormProps) {
+export function RoleForm({ draft, set, error, isReadOnly = false, noted = [] }: RoleFormProps) {
   const { description, permissions, resource_constraints: constraints } = draft;
+  const { meaning } = useCatalog();
   return (
     <>
       {isReadOnly ? null : (
@@ -49,6 +53,7 @@ export function RoleForm({ draft, set, error, isReadOnly = false }: RoleFormProp
         onChange={(patterns) => set({ permissions: patterns })}
         error={fieldError(error, '/permissions') ?? (permissions.length === 0 ? text.noPermissions : undefined)}
         isReadOnly={isReadOnly}
+        noted={noted}
       />
       {isReadOnly ? null : (
         <div className={styles.kinds}>
@@ -59,7 +64,7 @@ export function RoleForm({ draft, set, error, isReadOnly = false }: RoleFormProp
       <div>
         <SectionHead title={text.inWords} />
         <p className={styles.words} aria-live="polite">
-          {summaryOf(permissions, constraints)}
+          {summaryOf(permissions, constraints, meaning)}
         </p>
       </div>
     </>

@@ -23,3 +23,22 @@ export async function rolesChanged(queries: QueryClient, tenant: string): Promis
   const keys = [[tenant, 'roles'], [tenant, 'role'], [tenant, 'users'], [tenant, 'user'], [tenant, 'audit'], ['me']];
   await Promise.all(keys.map((queryKey) => queries.invalidateQueries({ queryKey })));
 }
+
+/** How many users have the role, by hand or by the directory. */
+export interface Holders {
+  readonly n: number;
+  /** True: there are more than `n`. */
+  readonly isMore: boolean;
+}
+
+/** Undefined: not known, or not for this caller to know. */
+export function useHolders(role: string): Holders | undefined {
+  const { id: tenant, client } = useTenant();
+  const { data } = useQuery({
+    queryKey: [tenant, 'users', 'count', { role }],
+    queryFn: ({ signal }) => client.request('GET', '/v1/iam/users', { query: { role, limit: 1, count: true }, signal }),
+    retry: false,
+  });
+  const n = data?.total ?? data?.total_exceeds;
+  return n === undefined ? undefined : { n, isMore: data?.total === undefined };
+}

@@ -102,6 +102,8 @@ function Editor({ loaded }: { readonly loaded: Tagged<RoleResource> }) {
     onSaved: () => void rolesChanged(queries, tenant.id),
   });
   const { draft, set, error } = edit;
+  const notices = edit.base.notices?.filter(({ pattern }) => pattern === null || draft.permissions.includes(pattern));
+  const noted = (notices ?? []).flatMap(({ pattern }) => pattern ?? []);
   const isAtField = SHOWN_AT_FIELDS.some((pointer) => fieldError(error, pointer) !== undefined);
   return (
     <form
@@ -112,8 +114,8 @@ function Editor({ loaded }: { readonly loaded: Tagged<RoleResource> }) {
       }}
     >
       {edit.conflict === undefined ? null : <Conflict {...edit.conflict} onTakeOver={edit.takeNewest} />}
-      <Notices notices={edit.base.notices} />
-      <RoleForm draft={draft} set={set} error={error} />
+      <Notices notices={notices} />
+      <RoleForm draft={draft} set={set} error={error} noted={noted} />
       {error === undefined || isAtField ? null : <Refused error={error} />}
       {edit.isSaved ? (
         <Note tone="good" isLive>

@@ -15,6 +15,7 @@ import { SectionHead } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Moment } from '../../ui/time.tsx';
 import { UserState } from '../users/state.tsx';
+import { useHolders } from './queries.ts';
 import styles from './role.module.css';
 
 const PAGE = 10;
@@ -45,11 +46,12 @@ function Affected({ name }: { readonly name: string }) {
   const list = useList<'/v1/iam/users'>([tenant, 'users', { role: name }, PAGE], (cursor, signal) =>
     client.request('GET', '/v1/iam/users', { query: { role: name, limit: PAGE, cursor }, signal }),
   );
+  const count = useHolders(name);
   return (
     <section>
       <SectionHead
         title={text.affected}
-        small={text.affectedSays}
+        small={count === undefined ? undefined : text.users(count)}
         link={
           <Link to="/users" search={{ role: name }}>
             {text.allUsers}

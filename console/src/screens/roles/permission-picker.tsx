@@ -2,11 +2,13 @@
 
 import { useState } from 'react';
 import { type Catalog, useCatalog } from '../../api/catalog.ts';
-import { covered, coversAny, hasWildcard, isPattern } from '../../api/permissions.ts';
+import { covered, coversAny, hasWildcard, isPattern, unneeded } from '../../api/permissions.ts';
+import { common } from '../../text/en/common.ts';
 import { permissions as words } from '../../text/en/permissions.ts';
 import { roles as text } from '../../text/en/roles.ts';
-import { Tags } from '../../ui/mark.tsx';
+import { Note, Tags } from '../../ui/mark.tsx';
 import { type PickItem, PickList } from '../../ui/pick-list.tsx';
+import { Problem } from '../../ui/problem.tsx';
 
 interface PermissionPickerProps {
   readonly label: string;
@@ -14,18 +16,19 @@ interface PermissionPickerProps {
   readonly onChange: (patterns: readonly string[]) => void;
   readonly error?: string | undefined;
   readonly isReadOnly?: boolean;
+  /** Patterns of which is said elsewhere that nothing needs them. */
+  readonly noted?: readonly string[];
 }
 
 const SHOWN = 60;
 
-export function PermissionPicker({ label, selected, onChange, error, isReadOnly = false }: PermissionPickerProps) {
+export function PermissionPicker({ label, selected, onChange, error, isReadOnly = false, noted = [] }: PermissionPickerProps) {
   const catalog = useCatalog();
   const [typed, setTyped] = useState('');
   const q = typed.trim().toLowerCase();
   const found = choices(catalog).filter((pattern) => `${pattern} ${catalog.meaning(pattern)}`.toLowerCase().includes(q));
   const isOwn = q !== '' && isPattern(q) && !found.includes(q);
   const items = (isOwn ? [q, ...found] : found).map((pattern) => itemOf(pattern, selected, catalog, isOwn && pattern === q));
-  const all = covered(selected, catalog.known);
   const isMalformed = q !== '' && items.length === 0 && !isPattern(q);
   return (
     <PickList
@@ -36,17 +39,32 @@ export function PermissionPicker({ label, selected, onChange, error, isReadOnly 
       items={items}
       selected={selected}
       onChange={onChange}
-      empty={text.noPermission}
+      empty={catalog.isLoading ? common.loading : text.noPermission}
       error={isMalformed ? words.notAPattern : error}
       isReadOnly={isReadOnly}
-      below={
-        selected.length === 0 ? undefined : (
-          <>
-            {words.covers(all.length)} <Tags values={all} atMost={SHOWN} />
-          </>
-        )
-      }
+      below={<Below patterns={selected} noted={noted} catalog={catalog} />}
     />
+  );
+}
+
+interface BelowProps {
+  readonly patterns: readonly string[];
+  readonly noted: readonly string[];
+  readonly catalog: Catalog;
+}
+
+/** What the chosen patterns cover, and which of them nothing needs. */
+function Below({ patterns, noted, catalog }: BelowProps) {
+  const { known, isPart, isLoading, failure } = catalog;
+  if (failure !== undefined) return <Problem error={failure.error} onRetry={failure.retry} />;
+  if (isLoading || patterns.length === 0) return null;
+  const all = covered(patterns, known);
+  const idle = isPart ? [] : unneeded(patterns, known).filter((pattern) => !noted.includes(pattern));
+  return (
+    <>
+      {words.covers(all.length, isPart)} <Tags values={all} atMost={SHOWN} />
+      {idle.length === 0 ? null : <Note tone="care">{words.unneeded(idle)}</Note>}
+    </>
   );
 }
 
@@ -64,7 +82,7 @@ function choices({ known }: Catalog): readonly string[] {
   ];
 }
 
-function itemOf(pattern: string, selected: readonly string[], { known, meaning }: Catalog, isOwn: boolean): PickItem {
+function itemOf(pattern: string, selected: readonly string[], { known, isPart, meaning }: Catalog, isOwn: boolean): PickItem {
   const by = selected.find((other) => other !== pattern && coversAny([other], pattern));
   const isCovered = by !== undefined && !selected.includes(pattern);
   const n = covered([pattern], known).length;
@@ -72,6 +90,6 @@ function itemOf(pattern: string, selected: readonly string[], { known, meaning }
     id: pattern,
     says: isOwn ? text.addPattern : meaning(pattern),
     isCovered,
-    end: isCovered ? words.within(by) : hasWildcard(pattern) ? words.actions(n) : undefined,
+    end: isCovered ? words.within(by) : hasWildcard(pattern) ? words.actions(n, isPart) : undefined,
   };
 }

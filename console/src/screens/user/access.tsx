@@ -2,9 +2,10 @@
 
 import { useQueries } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { Fragment } from 'react';
 import type { Policy, Role, User } from '../../../../client/index.ts';
 import { useCatalog } from '../../api/catalog.ts';
-import { constraintPhrases, coversAny, effective } from '../../api/permissions.ts';
+import { constraintPhrases, coversAny, effective, shortenedList } from '../../api/permissions.ts';
 import { useTenant } from '../../api/session.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Empty, Note, Skeleton } from '../../ui/mark.tsx';
@@ -46,9 +47,9 @@ export function Access({ user }: { readonly user: User }) {
       retry: false,
     })),
   });
-  const failed = found.find(({ isError }) => isError);
+  const failed = catalog.failure ?? failureOf(found.find(({ isError }) => isError));
   const held = found.flatMap(({ data }) => (data === undefined ? [] : [data]));
-  const isLoading = found.some(({ isPending }) => isPending);
+  const isLoading = catalog.isLoading || found.some(({ isPending }) => isPending);
   const { granted, missing } = effective(
     held,
     (role, permission) =>
@@ -64,14 +65,14 @@ export function Access({ user }: { readonly user: User }) {
       <div>
         <SectionHead
           title={text.may(user.name)}
-          small={isLoading ? undefined : text.maySays(n, n + missing.length)}
+          small={isLoading ? undefined : text.maySays(n, n + missing.length, catalog.isPart)}
           link={
             <Link to="/explain" search={{ user: user.id }}>
               {text.explain}
             </Link>
           }
         />
-        {failed === undefined ? null : <Problem error={failed.error} onRetry={() => void failed.refetch()} />}
+        {failed === undefined ? null : <Problem error={failed.error} onRetry={failed.retry} />}
         {user.status === 'active' ? null : <Note>{text.inactive}</Note>}
         {isLoading ? <Skeleton width={3} /> : null}
         {!isLoading && failed === undefined && granted.length === 0 ? (
@@ -122,12 +123,28 @@ export function Access({ user }: { readonly user: User }) {
       </div>
       {isLoading || missing.length === 0 || granted.length === 0 ? null : (
         <p className={styles.foot}>
-          {text.notGiven} <code>{missing.join(', ')}</code>
+          {text.notGiven}{' '}
+          {shortenedList(missing, catalog.known).map(({ pattern, n }, index) => (
+            <Fragment key={pattern}>
+              {index === 0 ? null : ', '}
+              <code>{pattern}</code>
+              {n > 1 ? ` (${n})` : null}
+            </Fragment>
+          ))}
         </p>
       )}
       <p className={styles.foot}>{text.policiesToo}</p>
     </>
   );
+}
+
+interface Failed {
+  readonly error: unknown;
+  readonly refetch: () => unknown;
+}
+
+function failureOf(failed: Failed | undefined) {
+  return failed === undefined ? undefined : { error: failed.error, retry: () => void failed.refetch() };
 }
 
 function giverOf({ roles, directory_roles: directory }: User, name: string): string {

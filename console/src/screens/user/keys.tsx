@@ -3,6 +3,7 @@
 import { Link } from '@tanstack/react-router';
 import type { User } from '../../../../client/index.ts';
 import { useList } from '../../api/list.ts';
+import { nameOf } from '../../api/principal.tsx';
 import { useTenant } from '../../api/session.ts';
 import { keys as keyText } from '../../text/en/keys.ts';
 import { users as text } from '../../text/en/users.ts';
@@ -41,11 +42,11 @@ export function Keys({ user }: { readonly user: User }) {
             {
               id: 'name',
               title: keyText.name,
-              cell: ({ id, description }) => (
+              cell: ({ id, name, description }) => (
                 <TwoLines
                   name={
                     <Link to="/keys" search={{ open: id }}>
-                      {description}
+                      {nameOf({ name, description })}
                     </Link>
                   }
                 />

@@ -6,8 +6,8 @@ import { useDenied, useTenant } from '../../api/session.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Button } from '../../ui/button.tsx';
 import { Note, Small } from '../../ui/mark.tsx';
-import { Problem } from '../../ui/problem.tsx';
 import { Moment } from '../../ui/time.tsx';
+import { Refused } from '../users/refused.tsx';
 import { userChanged } from './queries.ts';
 
 export function Locked({ user, until }: { readonly user: User; readonly until: string }) {
@@ -31,7 +31,7 @@ export function Locked({ user, until }: { readonly user: User; readonly until: s
       >
         {text.lockedSays} <Moment time={until} />.<Small>{text.lockedKeys}</Small>
       </Note>
-      {unlock.isError ? <Problem error={unlock.error} /> : null}
+      {unlock.isError ? <Refused error={unlock.error} /> : null}
     </>
   );
 }

@@ -1,28 +1,59 @@
-/** Ends all sessions of a user. The API lists the sessions of the caller only. */
+/** Where a user is signed in; an administrator ends one session, or all. */
 
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { User } from '../../../../client/index.ts';
-import { useDenied } from '../../api/session.ts';
+import { useList } from '../../api/list.ts';
+import { useDenied, useTenant } from '../../api/session.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Button } from '../../ui/button.tsx';
-import { Note } from '../../ui/mark.tsx';
+import { Empty, Note } from '../../ui/mark.tsx';
+import { SectionHead } from '../../ui/page.tsx';
+import { SessionList } from '../../ui/session-list.tsx';
+import { Refused } from '../users/refused.tsx';
 import { EndSessions } from './confirm.tsx';
+import { sessionsOf, userChanged } from './queries.ts';
 import styles from './user.module.css';
 
+const PAGE = 50;
+
 export function Sessions({ user }: { readonly user: User }) {
+  const { id: tenant, client } = useTenant();
+  const queries = useQueryClient();
   const denied = useDenied('admin:users');
   const [state, setState] = useState<'idle' | 'asking' | 'ended'>('idle');
+  const list = useList<'/v1/iam/users/{id}/sessions'>([...sessionsOf(tenant, user.id), 'list'], (cursor, signal) =>
+    client.request('GET', '/v1/iam/users/{id}/sessions', { path: { id: user.id }, query: { limit: PAGE, cursor }, signal }),
+  );
+  const end = useMutation({
+    mutationFn: (session: string) => client.users.endSession(user.id, session),
+    onSettled: () => userChanged(queries, tenant, user.id),
+  });
+  const isEmpty = list.kind === 'loaded' && list.rows.length === 0;
   return (
     <div className={styles.part}>
-      <p>{text.sessionsSay}</p>
-      {state === 'ended' ? (
-        <Note tone="good" isLive>
-          {text.ended}
-        </Note>
-      ) : null}
-      <Button tone="danger" disabledReason={denied} onPress={() => setState('asking')}>
-        {text.endSessions}
-      </Button>
+      <div className={styles.wide}>
+        <SectionHead title={text.sessions} small={text.sessionsSay} />
+        {end.isError ? <Refused error={end.error} /> : null}
+        {state === 'ended' ? (
+          <Note tone="good" isLive>
+            {text.ended}
+          </Note>
+        ) : null}
+        <SessionList
+          label={text.sessions}
+          list={list}
+          empty={<Empty title={text.noSessions}>{text.noSessionsSay}</Empty>}
+          onEnd={({ id }) => end.mutate(id)}
+          denied={denied}
+          ending={end.isPending ? end.variables : undefined}
+        />
+      </div>
+      {isEmpty ? null : (
+        <Button tone="danger" disabledReason={denied} onPress={() => setState('asking')}>
+          {text.endSessions}
+        </Button>
+      )}
       {state === 'asking' ? <EndSessions user={user} onClose={() => setState('idle')} onDone={() => setState('ended')} /> : null}
     </div>
   );

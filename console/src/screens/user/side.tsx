@@ -3,6 +3,7 @@
 import { Link } from '@tanstack/react-router';
 import type { User } from '../../../../client/index.ts';
 import { useDenied } from '../../api/session.ts';
+import { metadata as metadataText } from '../../text/en/metadata.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Button } from '../../ui/button.tsx';
 import { Entry } from '../../ui/courses.tsx';
@@ -10,9 +11,10 @@ import { Facts } from '../../ui/facts.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { Id, Small, Tag } from '../../ui/mark.tsx';
 import { SectionHead } from '../../ui/page.tsx';
-import { Ago, Moment } from '../../ui/time.tsx';
+import { Ago, Moment, Until } from '../../ui/time.tsx';
 import { UserState } from '../users/state.tsx';
 import styles from './side.module.css';
+import { SideKeys } from './side-keys.tsx';
 
 export function Side({ user, onEdit }: { readonly user: User; readonly onEdit: () => void }) {
   const denied = useDenied('admin:users');
@@ -44,14 +46,21 @@ export function Side({ user, onEdit }: { readonly user: User; readonly onEdit: (
             { name: text.department, value: user.department },
             { name: text.tenant, value: user.tenant_id },
             { name: text.lastLogin, value: <Ago time={user.last_login_at} /> },
+            { name: text.locked, value: user.locked_until === null ? text.notLocked : <Until time={user.locked_until} /> },
             { name: text.created, value: <Moment time={user.created_at} /> },
             { name: text.changed, value: <Moment time={user.updated_at} /> },
             { name: text.id, value: <Id value={user.id} /> },
-            ...Object.entries(user.metadata).map(([name, value]) => ({ name, value })),
           ]}
         />
         {user.source === 'ldap' ? <Small>{text.keptSays}</Small> : null}
       </section>
+      {Object.keys(user.metadata).length === 0 ? null : (
+        <section>
+          <SectionHead title={metadataText.label} />
+          <Facts facts={Object.entries(user.metadata).map(([name, value]) => ({ name, value }))} />
+        </section>
+      )}
+      <SideKeys user={user} />
     </>
   );
 }

@@ -6,7 +6,7 @@ import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Courses } from '../../ui/courses.tsx';
-import { Note } from '../../ui/mark.tsx';
+import { Note, shortened } from '../../ui/mark.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
@@ -17,7 +17,7 @@ import { Activity } from './activity.tsx';
 import { EditUser } from './edit-user.tsx';
 import { Keys } from './keys.tsx';
 import { Locked } from './locked.tsx';
-import { useUser } from './queries.ts';
+import { useCounts, useUser } from './queries.ts';
 import { USER_TABS, type UserSearch } from './search.ts';
 import { Sessions } from './sessions.tsx';
 import { Side } from './side.tsx';
@@ -29,10 +29,11 @@ export function User() {
   const search = useSearch({ from: '/inside/users/$id' });
   const navigate = useNavigate({ from: '/users/$id' });
   const loaded = useUser(id);
+  const counts = useCounts(id);
   const show = (change: Partial<UserSearch>): void => void navigate({ search: (before) => ({ ...before, ...change }) });
   const crumb = (
     <>
-      <Link to="/users">{text.crumb}</Link> / {id}
+      <Link to="/users">{text.crumb}</Link> / {shortened(id)}
     </>
   );
   if (loaded.data === undefined) {
@@ -60,7 +61,7 @@ export function User() {
         label={text.parts}
         value={tab}
         onChange={(value) => show({ tab: value === 'access' ? undefined : value })}
-        tabs={USER_TABS.map((value) => ({ value, label: text.tabs[value] }))}
+        tabs={USER_TABS.map((value) => ({ value, label: <TabName tab={value} counts={counts} /> }))}
       >
         {tab === 'access' ? (
           <Courses main={<Access user={user} />} side={<Side user={user} onEdit={() => show({ open: 'edit' })} />} />
@@ -75,6 +76,21 @@ export function User() {
         <EditUser key={`${tenant.id} ${id}`} loaded={loaded.data} onClose={() => show({ open: undefined })} />
       ) : null}
     </Page>
+  );
+}
+
+interface TabNameProps {
+  readonly tab: (typeof USER_TABS)[number];
+  readonly counts: ReturnType<typeof useCounts>;
+}
+
+function TabName({ tab, counts }: TabNameProps) {
+  const count = tab === 'keys' || tab === 'sessions' ? counts[tab] : undefined;
+  return (
+    <>
+      {text.tabs[tab]}
+      {count === undefined ? null : <span className={styles.count}> {count}</span>}
+    </>
   );
 }
 

@@ -3,13 +3,32 @@ import { type Given, oneOf, text } from '../../shell/search.ts';
 /** What the list can be narrowed to; all but `locked` are statuses of users. */
 export const USERS_STATUSES = ['active', 'locked', 'deactivated'] as const;
 
+/** What the directory may say of a user; `address_in_use`: the directory shows an address that another user has. */
+export const USERS_DIRECTORY = [
+  'removed',
+  'disabled',
+  'expired',
+  'tenant_changed',
+  'several_names',
+  'several_ids',
+  'address_in_use',
+] as const;
+export type UsersDirectory = (typeof USERS_DIRECTORY)[number];
+
 export interface UsersSearch {
   readonly q?: string;
   readonly status?: (typeof USERS_STATUSES)[number];
   readonly role?: string;
+  readonly directory?: UsersDirectory;
   readonly open?: string;
 }
 
 export function usersSearch(given: Given): UsersSearch {
-  return { ...text(given, 'q'), ...oneOf(given, 'status', USERS_STATUSES), ...text(given, 'role'), ...text(given, 'open') };
+  return {
+    ...text(given, 'q'),
+    ...oneOf(given, 'status', USERS_STATUSES),
+    ...text(given, 'role'),
+    ...oneOf(given, 'directory', USERS_DIRECTORY),
+    ...text(given, 'open'),
+  };
 }

@@ -13,6 +13,7 @@ import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { useLate } from '../../ui/use-late.ts';
 import { CreateUser } from './create-user.tsx';
+import { DirectoryFilter } from './directory-filter.tsx';
 import { RoleFilter } from './role-filter.tsx';
 import { USERS_STATUSES, type UsersSearch } from './search.ts';
 import { RoleTags, UserState } from './state.tsx';
@@ -53,6 +54,7 @@ export function Users() {
           options={(['all', ...USERS_STATUSES] as const).map((value) => ({ value, label: text.statuses[value] }))}
         />
         <RoleFilter role={search.role} onChange={(role) => show({ role })} />
+        <DirectoryFilter state={search.directory} onChange={(directory) => show({ directory })} />
       </Tools>
       <ListTable
         label={text.title}
@@ -80,16 +82,11 @@ export function Users() {
   );
 }
 
-function narrowed({ status }: UsersSearch): { readonly locked?: true; readonly status?: 'active' | 'deactivated' } {
-  switch (status) {
-    case undefined:
-      return {};
-    case 'locked':
-      return { locked: true };
-    case 'active':
-    case 'deactivated':
-      return { status };
-    default:
-      return status satisfies never;
-  }
+function narrowed({ status, directory }: UsersSearch) {
+  return { ...(status === 'locked' ? { locked: true as const } : { status }), ...ofDirectory(directory) };
+}
+
+function ofDirectory(directory: UsersSearch['directory']) {
+  if (directory === undefined) return {};
+  return directory === 'address_in_use' ? { email_conflict: true as const } : { directory_status: directory };
 }

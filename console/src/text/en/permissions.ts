@@ -1,6 +1,6 @@
 /** Permissions in plain words, and what grants cover. */
 
-/** The meaning of each permission, to follow "may". */
+/** In plain words, to follow "may". Which permissions exist, the server says: it may have others, or lack some of these. */
 const MEANINGS: Readonly<Record<string, string>> = {
   'chat:read': 'read chat history',
   'chat:write': 'send chat and completion requests',
@@ -37,23 +37,31 @@ const RESOURCES: Readonly<Record<string, string>> = {
   admin: 'administration',
 };
 
+function joined(parts: readonly string[]): string {
+  return new Intl.ListFormat('en', { type: 'conjunction' }).format(parts);
+}
+
 export const permissions = {
-  /** The permissions that the built-in routes and the API need. */
-  builtIn: Object.keys(MEANINGS),
-  meaning: (pattern: string): string => {
+  /** Undefined: the server knows more of it than these words. */
+  meaning: (pattern: string): string | undefined => {
     const [resource = '', action] = pattern.split(':');
     if (pattern === '*' || pattern === '*:*') return 'do everything';
     if (resource === '*') return `${action} everything`;
     if (action === '*') return `do everything with ${RESOURCES[resource] ?? resource}`;
-    return MEANINGS[pattern] ?? pattern;
+    return MEANINGS[pattern];
   },
-  actions: (n: number) => (n === 1 ? '1 action' : `${n} actions`),
-  covers: (n: number) => (n === 0 ? 'Covers no known action.' : n === 1 ? 'Covers 1 action:' : `Covers ${n} actions:`),
+  actions: (n: number, isPart: boolean) => `${isPart ? 'at least ' : ''}${n === 1 ? '1 action' : `${n} actions`}`,
+  covers: (n: number, isPart: boolean) => {
+    if (n === 0) return isPart ? 'Covers none of the actions that are listed here.' : 'Covers no action that anything needs.';
+    return `Covers ${isPart ? 'at least ' : ''}${n === 1 ? '1 action' : `${n} actions`}:`;
+  },
+  unneeded: (patterns: readonly string[]) =>
+    `No route and no endpoint needs what ${joined(patterns)} ${patterns.length === 1 ? 'names' : 'name'}. Such a pattern has no effect.`,
   within: (pattern: string) => `in ${pattern}`,
   notAPattern: 'Write *, or resource:action in lower case. Either part may be *, and * replaces the whole part.',
-  ownRoute: (route: string, others: number) => (others < 1 ? `call ${route}` : `call ${route} and ${others} more`),
+  needing: (route: string, others: number) => (others < 1 ? `call ${route}` : `call ${route} and ${others} more`),
   any: { models: 'any model', collections: 'any collection', agents: 'any agent' },
   noneOf: { models: 'no model', collections: 'no collection', agents: 'no agent' },
   only: (kind: 'models' | 'collections' | 'agents', names: string) => `only ${kind} ${names}`,
-  list: (parts: readonly string[]) => new Intl.ListFormat('en', { type: 'conjunction' }).format(parts),
+  list: joined,
 } as const;

@@ -54,11 +54,13 @@ export const roles = {
   inUse: 'The role is in use',
   inUseSays:
     'Users have it or policies are attached to it. Deleting it takes it from all of them, and those users lose what only this role gave them, on all replicas within a second.',
-  users: (n: number, more: boolean) => `${more ? 'More than ' : ''}${n} ${n === 1 && !more ? 'user has' : 'users have'} it.`,
+  users: ({ n, isMore }: { readonly n: number; readonly isMore: boolean }) => {
+    if (n === 0) return 'No user has it.';
+    return `${isMore ? 'More than ' : ''}${n.toLocaleString('en')} ${n === 1 && !isMore ? 'user has' : 'users have'} it, by hand or by the directory.`;
+  },
   force: 'Delete and take it from all',
   affected: 'Who is affected',
-  affectedSays: 'by hand or by the directory',
-  noUsers: 'No user has this role.',
+  noUsers: 'Give it to a user in Users.',
   allUsers: 'Open in Users',
   policies: 'Policies attached',
   noPolicies: 'No policy is attached to this role.',
