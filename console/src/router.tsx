@@ -97,6 +97,7 @@ const connect = createRoute({
 const users = createRoute({
   getParentRoute: () => inside,
   path: '/users',
+  staticData: { guarded: 'users' },
   validateSearch: usersSearch,
   component: lazyRouteComponent(() => import('./screens/users/users.tsx'), 'Users'),
 });
@@ -104,6 +105,7 @@ const users = createRoute({
 const user = createRoute({
   getParentRoute: () => inside,
   path: '/users/$id',
+  staticData: { guarded: 'users' },
   validateSearch: userSearch,
   component: lazyRouteComponent(() => import('./screens/user/user.tsx'), 'User'),
 });
@@ -111,6 +113,7 @@ const user = createRoute({
 const roles = createRoute({
   getParentRoute: () => inside,
   path: '/roles',
+  staticData: { guarded: 'roles' },
   validateSearch: rolesSearch,
   component: lazyRouteComponent(() => import('./screens/roles/roles.tsx'), 'Roles'),
 });
@@ -118,12 +121,14 @@ const roles = createRoute({
 const role = createRoute({
   getParentRoute: () => inside,
   path: '/roles/$name',
+  staticData: { guarded: 'roles' },
   component: lazyRouteComponent(() => import('./screens/role/role.tsx'), 'Role'),
 });
 
 const newRole = createRoute({
   getParentRoute: () => inside,
   path: '/new-role',
+  staticData: { guarded: 'roles' },
   validateSearch: newRoleSearch,
   component: lazyRouteComponent(() => import('./screens/role/new-role.tsx'), 'NewRole'),
 });
@@ -131,6 +136,7 @@ const newRole = createRoute({
 const policies = createRoute({
   getParentRoute: () => inside,
   path: '/policies',
+  staticData: { guarded: 'policies' },
   validateSearch: policiesSearch,
   component: lazyRouteComponent(() => import('./screens/policies/policies.tsx'), 'Policies'),
 });
@@ -138,12 +144,14 @@ const policies = createRoute({
 const policy = createRoute({
   getParentRoute: () => inside,
   path: '/policies/$name',
+  staticData: { guarded: 'policies' },
   component: lazyRouteComponent(() => import('./screens/policy/policy.tsx'), 'Policy'),
 });
 
 const newPolicy = createRoute({
   getParentRoute: () => inside,
   path: '/new-policy',
+  staticData: { guarded: 'policies' },
   validateSearch: newPolicySearch,
   component: lazyRouteComponent(() => import('./screens/policy/new-policy.tsx'), 'NewPolicy'),
 });
@@ -158,6 +166,7 @@ const explain = createRoute({
 const usage = createRoute({
   getParentRoute: () => inside,
   path: '/usage',
+  staticData: { guarded: 'usage' },
   validateSearch: usageSearch,
   component: lazyRouteComponent(() => import('./screens/usage/usage.tsx'), 'Usage'),
 });
@@ -165,6 +174,7 @@ const usage = createRoute({
 const audit = createRoute({
   getParentRoute: () => inside,
   path: '/audit',
+  staticData: { guarded: 'audit' },
   validateSearch: auditSearch,
   component: lazyRouteComponent(() => import('./screens/audit/audit.tsx'), 'Audit'),
 });
@@ -172,6 +182,7 @@ const audit = createRoute({
 const tenants = createRoute({
   getParentRoute: () => inside,
   path: '/tenants',
+  staticData: { guarded: 'tenants' },
   validateSearch: tenantsSearch,
   component: lazyRouteComponent(() => import('./screens/tenants/tenants.tsx'), 'Tenants'),
 });
@@ -179,6 +190,7 @@ const tenants = createRoute({
 const directory = createRoute({
   getParentRoute: () => inside,
   path: '/directory',
+  staticData: { guarded: 'directory' },
   component: lazyRouteComponent(() => import('./screens/directory/directory.tsx'), 'Directory'),
 });
 

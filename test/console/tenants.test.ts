@@ -52,14 +52,6 @@ describe('the list of tenants', () => {
     expect(problems).toEqual([]);
   });
 
-  it('says to everybody but platform administrators who manages tenants', async () => {
-    const person = await makeUser(stand.server.http, stand.token, { roles: ['tenant-admin'] });
-    const { page, problems } = await stand.signIn({ person, path: '/console/tenants' });
-    await page.getByText('Tenants are managed by platform administrators').waitFor();
-    expect(await page.getByRole('button', { name: 'Create tenant' }).count()).toBe(0);
-    expect(problems).toEqual([]);
-  });
-
   it('leads into a tenant, and every screen stays in it', async () => {
     await makeTenant('halden');
     const { page, problems } = await stand.signIn({ path: '/console/tenants?q=halden' });

@@ -9,8 +9,11 @@ import { shell } from '../text/en/shell.ts';
 import { Icon } from '../ui/icon.tsx';
 import overlay from '../ui/overlay.module.css';
 import { AccountMenu } from './account-menu.tsx';
+import { Guard } from './guard.tsx';
 import { Nav } from './nav.tsx';
+import { PaletteButton } from './palette-button.tsx';
 import styles from './shell.module.css';
+import { KnownTenant, TenantNotes } from './tenant-notes.tsx';
 import { TenantSwitcher } from './tenant-switcher.tsx';
 import { ThemeMenu } from './theme-menu.tsx';
 
@@ -31,10 +34,16 @@ export function Shell() {
           <header className={styles.top}>
             <PhoneMenu />
             <TenantSwitcher />
+            <PaletteButton />
             <ThemeMenu />
           </header>
+          <TenantNotes />
           <main id="content" tabIndex={-1}>
-            <Outlet />
+            <KnownTenant>
+              <Guard>
+                <Outlet />
+              </Guard>
+            </KnownTenant>
           </main>
         </div>
       </div>

@@ -1,5 +1,6 @@
 /** A failed call, said in place: what failed, what it needs, and the request's id for whoever is asked for help. */
 
+import { Link } from '@tanstack/react-router';
 import { ConnectionError, ProblemError } from '../../../client/index.ts';
 import { common } from '../text/en/common.ts';
 import { Button } from './button.tsx';
@@ -21,6 +22,7 @@ export function Problem({ error, onRetry }: ProblemProps) {
   return (
     <Note tone={error instanceof ProblemError && error.status < 500 ? 'deny' : 'care'} action={retry} isLive>
       {sentenceOf(error)}
+      <WayOn error={error} />
       {requestId === undefined ? null : (
         <Small>
           {common.requestId} <Id value={requestId} />
@@ -28,6 +30,33 @@ export function Problem({ error, onRetry }: ProblemProps) {
       )}
     </Note>
   );
+}
+
+/** Who can help where the caller may not do something, and where to see why. */
+function WayOn({ error }: { readonly error: unknown }) {
+  if (!(error instanceof ProblemError)) return null;
+  const { code, policy } = error;
+  switch (code) {
+    case 'insufficient_permission':
+      return (
+        <Small>
+          {common.whoGives} <Link to="/explain">{common.explainAccess}</Link>
+        </Small>
+      );
+    case 'denied_by_policy':
+      return (
+        <Small>
+          {common.whoChangesPolicies}{' '}
+          {policy === undefined ? null : (
+            <Link to="/policies/$name" params={{ name: policy }}>
+              {policy}
+            </Link>
+          )}
+        </Small>
+      );
+    default:
+      return null;
+  }
 }
 
 /** One sentence for any error of a call. */

@@ -6,7 +6,6 @@ import { type DirectoryTest, type DirectoryTestRequest, ProblemError } from '../
 import { client } from '../../api/client.ts';
 import { useMe } from '../../api/session.ts';
 import { directory as text } from '../../text/en/directory.ts';
-import { Empty } from '../../ui/mark.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { TwoColumns } from '../../ui/two-columns.tsx';
@@ -22,16 +21,6 @@ type State =
   | { readonly kind: 'done'; readonly answer: DirectoryTest; readonly username: string; readonly hadPassword: boolean };
 
 export function Directory() {
-  const me = useMe();
-  if (me.platform_admin) return <Tester />;
-  return (
-    <Page title={text.title}>
-      <Empty title={text.notYours}>{text.notYoursSays}</Empty>
-    </Page>
-  );
-}
-
-function Tester() {
   const me = useMe();
   const queries = useQueryClient();
   const [state, setState] = useState<State>({ kind: 'idle' });

@@ -4,7 +4,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import type { Tenant } from '../../../../client/index.ts';
 import { useList } from '../../api/list.ts';
-import { useMe, useTenant } from '../../api/session.ts';
+import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { tenants as text } from '../../text/en/tenants.ts';
 import { Button } from '../../ui/button.tsx';
@@ -25,25 +25,12 @@ import { Meter, TenantState, UsedOf } from './quota.tsx';
 const NEW = '_new';
 const FIRST_TENANT = 'default';
 
-export function Tenants() {
-  const me = useMe();
-  const navigate = useNavigate();
-  if (me.platform_admin) return <TenantList />;
-  return (
-    <Page title={text.title}>
-      <Empty title={text.notYours} action={<Button onPress={() => void navigate({ to: '/usage' })}>{text.toUsage}</Button>}>
-        {text.notYoursSays(me.tenant_id)}
-      </Empty>
-    </Page>
-  );
-}
-
 interface Asking {
   readonly tenant: Tenant;
   readonly kind: AskKind;
 }
 
-function TenantList() {
+export function Tenants() {
   const actingIn = useTenant().id;
   const { q: searched, open } = useSearch({ from: '/inside/tenants' });
   const navigate = useNavigate({ from: '/tenants' });

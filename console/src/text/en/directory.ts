@@ -2,9 +2,6 @@
 export const directory = {
   title: 'Directory',
   says: 'People sign in with the name and password of the directory. It gives them their roles and their tenant; nothing is written to it.',
-  notYours: 'The directory is set up by platform administrators',
-  notYoursSays:
-    'Its settings are those of the whole server. Ask a platform administrator (the role admin) to test a login for you.',
   test: 'Test a login',
   testSays: 'Goes through a login step by step. Nobody is signed in or made.',
   username: 'User name',

@@ -2,10 +2,6 @@
 export const tenants = {
   title: 'Tenants',
   says: 'Each has users, keys, roles and policies of its own. Numbers are those of this moment.',
-  notYours: 'Tenants are managed by platform administrators',
-  notYoursSays: (tenant: string) =>
-    `You act in the tenant ${tenant} only. Ask a platform administrator (the role admin) for a new tenant, another limit or a suspension.`,
-  toUsage: 'See the limits of your tenant',
   create: 'Create tenant',
   search: 'Find a tenant',
   searchFor: 'Any part of a name or id',

@@ -1,0 +1,55 @@
+/** Opens a screen, or says why the caller may not see it. All screens pass here, so none has to do it by itself. */
+
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { ProblemError } from '../../../client/index.ts';
+import { meQuery, useTenant } from '../api/session.ts';
+import { shell } from '../text/en/shell.ts';
+import { Page } from '../ui/page.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { Closed } from './closed.tsx';
+import { type GuardedScreen, NEEDS, useGuardedScreen, useMayOpen } from './needs.ts';
+
+export function Guard({ children }: { readonly children: ReactNode }) {
+  const screen = useGuardedScreen();
+  const mayOpen = useMayOpen();
+  if (screen === undefined || mayOpen(screen)) return children;
+  return (
+    <AskFirst key={screen} screen={screen}>
+      {children}
+    </AskFirst>
+  );
+}
+
+/** By the caller's roles the server will refuse. It is asked all the same: a policy may allow, and a refusal has an id. */
+function AskFirst({ screen, children }: { readonly screen: GuardedScreen; readonly children: ReactNode }) {
+  const tenant = useTenant();
+  const queries = useQueryClient();
+  const asked = useQuery({
+    queryKey: [tenant.id, 'may open', screen],
+    queryFn: async ({ signal }) => {
+      try {
+        await NEEDS[screen].ask(tenant.client, signal);
+        return null;
+      } catch (error) {
+        if (error instanceof ProblemError && error.status === 403) return error;
+        throw error;
+      }
+    },
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const askAgain = async (): Promise<void> => {
+    await queries.invalidateQueries({ queryKey: meQuery.queryKey });
+    await asked.refetch();
+  };
+  if (asked.data === null) return children;
+  if (asked.isError) {
+    return (
+      <Page title={shell.screens[screen]}>
+        <Problem error={asked.error} onRetry={() => void askAgain()} />
+      </Page>
+    );
+  }
+  return <Closed screen={screen} refusal={asked.data} refusedAtMs={asked.dataUpdatedAt} onAskAgain={() => void askAgain()} />;
+}

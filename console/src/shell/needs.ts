@@ -1,0 +1,86 @@
+/** What each screen needs, in one place. A screen that is not here is open to everybody, and shows what the caller may see. */
+
+import { useMatches } from '@tanstack/react-router';
+import type { Client } from '../../../client/index.ts';
+import { covers, useMe } from '../api/session.ts';
+
+export interface Need {
+  readonly permission: string;
+  /** It works for platform administrators only. */
+  readonly isPlatform: boolean;
+  /** The request of the screen's first page, as small as it can be: the server has the last word, and its answer has a request id. */
+  readonly request: string;
+  readonly ask: (client: Client, signal: AbortSignal) => Promise<unknown>;
+}
+
+const query = { limit: 1 };
+
+export const NEEDS = {
+  users: {
+    permission: 'admin:users',
+    isPlatform: false,
+    request: 'GET /v1/iam/users?limit=1',
+    ask: (client, signal) => client.request('GET', '/v1/iam/users', { query, signal }),
+  },
+  roles: {
+    permission: 'admin:roles',
+    isPlatform: false,
+    request: 'GET /v1/iam/roles?limit=1',
+    ask: (client, signal) => client.request('GET', '/v1/iam/roles', { query, signal }),
+  },
+  policies: {
+    permission: 'admin:policies',
+    isPlatform: false,
+    request: 'GET /v1/iam/policies?limit=1',
+    ask: (client, signal) => client.request('GET', '/v1/iam/policies', { query, signal }),
+  },
+  usage: {
+    permission: 'usage:read',
+    isPlatform: false,
+    request: 'GET /v1/iam/usage?limit=1',
+    ask: (client, signal) => client.request('GET', '/v1/iam/usage', { query, signal }),
+  },
+  audit: {
+    permission: 'audit:read',
+    isPlatform: false,
+    request: 'GET /v1/iam/audit?limit=1',
+    ask: (client, signal) => client.request('GET', '/v1/iam/audit', { query, signal }),
+  },
+  tenants: {
+    permission: 'admin:tenants',
+    isPlatform: true,
+    request: 'GET /v1/iam/tenants?limit=1',
+    ask: (client, signal) => client.request('GET', '/v1/iam/tenants', { query, signal }),
+  },
+  directory: {
+    permission: 'admin:tenants',
+    isPlatform: true,
+    // A test of the directory would try a login; the tenants need the same.
+    request: 'GET /v1/iam/tenants?limit=1',
+    ask: (client, signal) => client.request('GET', '/v1/iam/tenants', { query, signal }),
+  },
+} as const satisfies Readonly<Record<string, Need>>;
+
+/** A screen that not everybody may open. */
+export type GuardedScreen = keyof typeof NEEDS;
+
+declare module '@tanstack/react-router' {
+  interface StaticDataRouteOption {
+    /** Absent: everybody may open the route. */
+    readonly guarded?: GuardedScreen;
+  }
+}
+
+/** The screen of the address, if not everybody may open it. */
+export function useGuardedScreen(): GuardedScreen | undefined {
+  return useMatches({ select: (matches) => matches.at(-1)?.staticData.guarded });
+}
+
+/** Tells which screens nothing is known against. */
+export function useMayOpen(): (screen: GuardedScreen) => boolean {
+  const { permissions, platform_admin: isPlatformAdmin } = useMe();
+  return (screen) => {
+    const { permission, isPlatform }: Need = NEEDS[screen];
+    return (isPlatformAdmin || !isPlatform) && permissions.some((pattern) => covers(pattern, permission));
+  };
+}

@@ -1,0 +1,31 @@
+/** The palette's place in the bar, and the keys that open it. Its code is loaded when it is first opened. */
+
+import { lazy, Suspense, useState } from 'react';
+import { Button } from 'react-aria-components';
+import { shell } from '../text/en/shell.ts';
+import { Icon } from '../ui/icon.tsx';
+import styles from './shell.module.css';
+import { isMac, useShortcuts } from './shortcuts.ts';
+
+const Palette = lazy(() => import('./palette/palette.tsx').then(({ Palette: component }) => ({ default: component })));
+
+export function PaletteButton() {
+  const [isOpen, setOpen] = useState(false);
+  useShortcuts({ onPalette: () => setOpen((before) => !before) });
+  return (
+    <>
+      <Button className={styles.jump} aria-keyshortcuts={isMac ? 'Meta+K' : 'Control+K'} onPress={() => setOpen(true)}>
+        <Icon name="search" />
+        <span>{shell.jump}</span>
+        <span className={styles.keys} aria-hidden="true">
+          <kbd>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
+        </span>
+      </Button>
+      {isOpen ? (
+        <Suspense fallback={null}>
+          <Palette onClose={() => setOpen(false)} />
+        </Suspense>
+      ) : null}
+    </>
+  );
+}

@@ -1,0 +1,146 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { done, makeUser } from '../server/support/client.ts';
+import { accessibilityFaults, DESKTOP, PHONE } from './support/browser.ts';
+import { type ConsoleStand, startConsole } from './support/stand.ts';
+
+let stand: ConsoleStand;
+beforeAll(async () => {
+  stand = await startConsole();
+});
+afterAll(() => stand?.close());
+
+/** Each screen with the title that it has, and what it needs; none for those that everybody may open. */
+const SCREENS = [
+  { path: '/', title: 'Overview' },
+  { path: '/keys', title: 'API keys' },
+  { path: '/users', title: 'Users', needs: 'admin:users' },
+  { path: '/users/usr_01k0000000000000000000000a', title: 'Users', needs: 'admin:users' },
+  { path: '/roles', title: 'Roles', needs: 'admin:roles' },
+  { path: '/roles/developer', title: 'Roles', needs: 'admin:roles' },
+  { path: '/new-role', title: 'Roles', needs: 'admin:roles' },
+  { path: '/policies', title: 'Policies', needs: 'admin:policies' },
+  { path: '/policies/none-of-this-name', title: 'Policies', needs: 'admin:policies' },
+  { path: '/new-policy', title: 'Policies', needs: 'admin:policies' },
+  { path: '/explain', title: 'Explain access' },
+  { path: '/usage', title: 'Usage', needs: 'usage:read' },
+  { path: '/audit', title: 'Audit', needs: 'audit:read' },
+  { path: '/tenants', title: 'Tenants', needs: 'admin:tenants' },
+  { path: '/directory', title: 'Directory', needs: 'admin:tenants' },
+  { path: '/account', title: 'Account and sessions' },
+] as const;
+
+const ROLES = [
+  { role: 'auditor', has: ['audit:read', 'usage:read'] },
+  { role: 'developer', has: [] },
+  { role: 'tenant-admin', has: ['admin:users', 'admin:roles', 'admin:policies', 'usage:read', 'audit:read'] },
+] as const;
+
+const heading = (page: Page) => page.getByRole('heading', { level: 1 });
+
+/** What is wrong with one screen for its viewer; empty: nothing. */
+async function faultsOf(
+  page: Page,
+  { path, title, needs }: { path: string; title: string; needs?: string },
+  has: readonly string[],
+) {
+  await page.goto(`/console${path}`);
+  const isClosed = needs !== undefined && !has.includes(needs);
+  if (!isClosed) {
+    await heading(page).waitFor();
+    const shown = await heading(page).textContent();
+    return shown?.startsWith('You may not') ? [`${path}: closed, although ${needs ?? 'nothing'} is all that it needs`] : [];
+  }
+  await expect.poll(() => heading(page).textContent(), path).toBe(`You may not open ${title} in default.`);
+  const said = page.locator('main');
+  await expect.poll(() => said.textContent(), path).toContain(`This page needs ${needs}`);
+  await expect.poll(() => said.textContent(), path).toMatch(/Request id ?req_[0-9a-z]{26}/);
+  const explain = await page.getByRole('link', { name: 'Explain my access' }).getAttribute('href');
+  return explain?.startsWith('/console/explain?user=usr_') ? [] : [`${path}: no way to Explain: ${explain}`];
+}
+
+describe.each(ROLES)('the console of a person with the role $role', ({ role, has }) => {
+  it('opens each screen, or says what it needs, who gives that and the id of the refusal', async () => {
+    const person = await makeUser(stand.server.http, stand.token, { roles: [role] });
+    const { page, problems } = await stand.signIn({ person });
+    const faults: string[] = [];
+    for (const screen of SCREENS) faults.push(...(await faultsOf(page, screen, has)));
+    expect(faults).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+
+  it('has every screen in the rail', async () => {
+    const person = await makeUser(stand.server.http, stand.token, { roles: [role] });
+    const { page, problems } = await stand.signIn({ person });
+    const names = await page.getByRole('navigation', { name: 'Console' }).getByRole('link').allTextContents();
+    for (const name of [
+      'Overview',
+      'API keys',
+      'Users',
+      'Roles',
+      'Policies',
+      'Explain',
+      'Usage',
+      'Audit',
+      'Tenants',
+      'Directory',
+    ])
+      expect(names).toContain(name);
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('a closed screen', () => {
+  it('says whose role gives what, and opens once the caller was given a role and asks again', async () => {
+    const person = await makeUser(stand.server.http, stand.token, { roles: ['auditor'] });
+    const { page, problems } = await stand.signIn({ person, path: '/console/policies' });
+    await expect.poll(() => page.locator('main').textContent()).toContain('Your role auditor gives audit:read and usage:read.');
+    await page.getByText('An administrator of the tenant (the role tenant-admin) can give you a role that has it.').waitFor();
+    await done(stand.server.http, 'PUT', `/v1/iam/users/${person.id}`, { token: stand.token, body: { roles: ['tenant-admin'] } });
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('button', { name: 'Create a policy' }).first().waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('copies the id of the refusal', async () => {
+    const person = await makeUser(stand.server.http, stand.token, { roles: ['developer'] });
+    const { page, problems } = await stand.signIn({ person, path: '/console/tenants' });
+    await page.getByText('of a platform administrator').waitFor();
+    await page.getByRole('button', { name: 'Copy request id' }).click();
+    await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toMatch(/^req_[0-9a-z]{26}$/);
+    expect(problems).toEqual([]);
+  });
+
+  it('is open to a caller whom a policy allows what no role gives', async () => {
+    const api = (method: string, path: string, body?: object) =>
+      done(stand.server.http, method, path, { token: stand.token, body });
+    await api('POST', '/v1/iam/policies', {
+      name: 'engineers-read-roles',
+      effect: 'allow',
+      actions: ['admin:roles'],
+      resources: ['*'],
+    });
+    await api('PUT', '/v1/iam/roles/ml-engineer/policies/engineers-read-roles');
+    const person = await makeUser(stand.server.http, stand.token, { roles: ['ml-engineer'] });
+    const { page, problems } = await stand.signIn({ person, path: '/console/roles' });
+    await page.getByRole('grid', { name: 'Roles' }).waitFor();
+    const create = page.getByRole('button', { name: 'Create a role' });
+    expect(await create.getAttribute('aria-disabled')).toBe('true');
+    await page.getByText('Needs admin:roles, which none of your roles gives.').first().waitFor({ state: 'attached' });
+    expect(problems).toEqual([]);
+  });
+
+  it.each([
+    { look: { ...DESKTOP, theme: 'light' }, name: 'light at 1440 px' },
+    { look: { ...DESKTOP, theme: 'dark' }, name: 'dark at 1440 px' },
+    { look: { ...PHONE, theme: 'light' }, name: 'light at 390 px' },
+    { look: { ...PHONE, theme: 'dark' }, name: 'dark at 390 px' },
+  ] as const)('has no serious accessibility fault in $name', async ({ look }) => {
+    const person = await makeUser(stand.server.http, stand.token, { roles: ['auditor'] });
+    const { page, problems } = await stand.signIn({ person, look, path: '/console/users' });
+    await page.getByRole('button', { name: 'Copy request id' }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+    expect(problems).toEqual([]);
+  });
+});
