@@ -51,10 +51,10 @@ async function faultsOf(
     const shown = await heading(page).textContent();
     return shown?.startsWith('You may not') ? [`${path}: closed, although ${needs ?? 'nothing'} is all that it needs`] : [];
   }
-  await expect.poll(() => heading(page).textContent(), path).toBe(`You may not open ${title} in default.`);
+  await expect.poll(() => heading(page).textContent(), { message: path }).toBe(`You may not open ${title} in default.`);
   const said = page.locator('main');
-  await expect.poll(() => said.textContent(), path).toContain(`This page needs ${needs}`);
-  await expect.poll(() => said.textContent(), path).toMatch(/Request id ?req_[0-9a-z]{26}/);
+  await expect.poll(() => said.textContent(), { message: path }).toContain(`This page needs ${needs}`);
+  await expect.poll(() => said.textContent(), { message: path }).toMatch(/Request id ?req_[0-9a-z]{26}/);
   const explain = await page.getByRole('link', { name: 'Explain my access' }).getAttribute('href');
   return explain?.startsWith('/console/explain?user=usr_') ? [] : [`${path}: no way to Explain: ${explain}`];
 }

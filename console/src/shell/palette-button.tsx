@@ -7,14 +7,20 @@ import { Icon } from '../ui/icon.tsx';
 import styles from './shell.module.css';
 import { isMac, useShortcuts } from './shortcuts.ts';
 
-const Palette = lazy(() => import('./palette/palette.tsx').then(({ Palette: component }) => ({ default: component })));
+const load = () => import('./palette/palette.tsx');
+const Palette = lazy(() => load().then(({ Palette: component }) => ({ default: component })));
 
 export function PaletteButton() {
   const [isOpen, setOpen] = useState(false);
-  useShortcuts({ onPalette: () => setOpen((before) => !before) });
+  useShortcuts({ isPaletteOpen: isOpen, onPalette: () => setOpen((before) => !before), onModifier: () => void load() });
   return (
     <>
-      <Button className={styles.jump} aria-keyshortcuts={isMac ? 'Meta+K' : 'Control+K'} onPress={() => setOpen(true)}>
+      <Button
+        className={styles.jump}
+        aria-keyshortcuts={isMac ? 'Meta+K' : 'Control+K'}
+        onHoverStart={() => void load()}
+        onPress={() => setOpen(true)}
+      >
         <Icon name="search" />
         <span>{shell.jump}</span>
         <span className={styles.keys} aria-hidden="true">

@@ -15,10 +15,14 @@ const TYPED_IN = 'input, textarea, select, [contenteditable], [role=listbox], [r
 const DIALOG = '[role=dialog], [role=alertdialog]';
 
 interface Shortcuts {
+  /** Also while its code is being loaded. */
+  readonly isPaletteOpen: boolean;
   readonly onPalette: () => void;
+  /** Called when a chord may follow. */
+  readonly onModifier: () => void;
 }
 
-export function useShortcuts({ onPalette }: Shortcuts): void {
+export function useShortcuts({ isPaletteOpen, onPalette, onModifier }: Shortcuts): void {
   const navigate = useNavigate();
   const act = useEffectEvent((key: Shortcut): boolean => {
     switch (key) {
@@ -39,18 +43,21 @@ export function useShortcuts({ onPalette }: Shortcuts): void {
         return key satisfies never;
     }
   });
+  const place = useEffectEvent((target: EventTarget | null): Place => (isPaletteOpen ? 'palette' : placeOf(target)));
+  const modifier = useEffectEvent(onModifier);
   useEffect(() => {
     let sinceC = Number.NEGATIVE_INFINITY;
     const listen = (event: KeyboardEvent): void => {
       const isAfterC = event.timeStamp - sinceC <= SEQUENCE_MS;
       sinceC = Number.NEGATIVE_INFINITY;
       if (event.defaultPrevented || event.isComposing || event.repeat) return;
-      const place = placeOf(event.target);
-      if (isPlain(event) && place === 'page' && event.key.toLowerCase() === 'c') {
+      if (event.key === 'Control' || event.key === 'Meta') modifier();
+      const at = place(event.target);
+      if (isPlain(event) && at === 'page' && event.key.toLowerCase() === 'c') {
         sinceC = event.timeStamp;
         return;
       }
-      const key = shortcutOf(event, place, isAfterC);
+      const key = shortcutOf(event, at, isAfterC);
       if (key !== undefined && act(key)) event.preventDefault();
     };
     document.addEventListener('keydown', listen);
@@ -84,7 +91,6 @@ function isPlain({ metaKey, ctrlKey, altKey }: KeyboardEvent): boolean {
 }
 
 function placeOf(target: EventTarget | null): Place {
-  if (document.querySelector('[data-palette]') !== null) return 'palette';
   if (document.querySelector(DIALOG) !== null) return 'dialog';
   return target instanceof Element && target.closest(TYPED_IN) !== null ? 'field' : 'page';
 }

@@ -13,7 +13,7 @@ export function Chip({
   readonly onRemove: () => void;
 }) {
   return (
-    <Button className={styles.chip} aria-label={label} onPress={onRemove}>
+    <Button className={styles.chip} aria-label={`${children}, ${label}`} onPress={onRemove}>
       {children}
       <Icon name="close" size={12} />
     </Button>

@@ -1,5 +1,6 @@
 /** Who did something, and to what. */
 
+import { Link } from '@tanstack/react-router';
 import type { AuditRow } from '../../../../client/index.ts';
 import { Principal } from '../../api/principal.tsx';
 import { audit as text } from '../../text/en/audit.ts';
@@ -10,8 +11,32 @@ export function Actor({ actor: { type, id } }: { readonly actor: AuditRow['actor
   return <Principal type={type} id={id} />;
 }
 
+/** A link to the resource as it is now, if it has a screen. */
 export function Target({ target: { type, id } }: { readonly target: AuditRow['target'] }) {
   if (id === null) return <>{type}</>;
-  if (type === 'user' || type === 'api_key') return <Principal type={type} id={id} />;
-  return <>{type === null ? shortened(id) : `${type}/${shortened(id)}`}</>;
+  switch (type) {
+    case 'user':
+    case 'api_key':
+      return <Principal type={type} id={id} />;
+    case 'role':
+      return (
+        <Link to="/roles/$name" params={{ name: id }}>
+          {`${type}/${id}`}
+        </Link>
+      );
+    case 'policy':
+      return (
+        <Link to="/policies/$name" params={{ name: id }}>
+          {`${type}/${id}`}
+        </Link>
+      );
+    case 'tenant':
+      return (
+        <Link to="/tenants" search={{ open: id }}>
+          {`${type}/${id}`}
+        </Link>
+      );
+    default:
+      return <>{type === null ? shortened(id) : `${type}/${shortened(id)}`}</>;
+  }
 }

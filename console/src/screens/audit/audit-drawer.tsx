@@ -1,14 +1,19 @@
 /** One row in full: who, what, and what changed. */
 
+import { useRouter } from '@tanstack/react-router';
 import type { AuditRow } from '../../../../client/index.ts';
+import { useTenant } from '../../api/session.ts';
 import { audit as text } from '../../text/en/audit.ts';
+import { common } from '../../text/en/common.ts';
 import { Button } from '../../ui/button.tsx';
 import { Diff } from '../../ui/diff.tsx';
 import { Facts } from '../../ui/facts.tsx';
-import { Id, State } from '../../ui/mark.tsx';
+import { Icon } from '../../ui/icon.tsx';
+import { Id, State, useCopy } from '../../ui/mark.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
 import { Moment } from '../../ui/time.tsx';
 import { Actor, Target } from './actor.tsx';
+import styles from './audit.module.css';
 import type { AuditSearch } from './search.ts';
 
 interface AuditDrawerProps {
@@ -22,7 +27,8 @@ const TONES = { success: 'good', failure: 'care', refused: 'deny' } as const;
 export function AuditDrawer({ row, onClose, onFilter }: AuditDrawerProps) {
   const { actor, target } = row;
   const actorFilter = actor.id ?? actor.type;
-  const targetId = target.id;
+  const { id: targetId } = target;
+  const { request_id: requestId } = row;
   return (
     <Drawer title={row.action} onClose={onClose}>
       <Facts
@@ -38,7 +44,8 @@ export function AuditDrawer({ row, onClose, onFilter }: AuditDrawerProps) {
         ]}
       />
       <Diff before={row.before} after={row.after} />
-      <div>
+      <div className={styles.acts}>
+        <CopyLink row={row} />
         <Button tone="quiet" small onPress={() => onFilter({ actor: actorFilter })}>
           {text.onlyActor}
         </Button>
@@ -56,7 +63,35 @@ export function AuditDrawer({ row, onClose, onFilter }: AuditDrawerProps) {
             {text.onlyTarget}
           </Button>
         )}
+        {requestId === null ? null : (
+          <Button tone="quiet" small onPress={() => onFilter({ ...NO_FILTERS, request_id: requestId })}>
+            {text.onlyRequest}
+          </Button>
+        )}
       </div>
     </Drawer>
+  );
+}
+
+const NO_FILTERS: AuditSearch = {
+  actor: undefined,
+  action: undefined,
+  target: undefined,
+  result: undefined,
+  from: undefined,
+  to: undefined,
+};
+
+/** The link finds the row by its request, however many rows are newer by then. */
+function CopyLink({ row: { id, request_id: requestId } }: { readonly row: AuditRow }) {
+  const router = useRouter();
+  const tenant = useTenant().id;
+  const { copied, copy } = useCopy();
+  const search = { tenant, open: id, ...(requestId === null ? {} : { request_id: requestId }) };
+  return (
+    <Button small onPress={() => copy(new URL(router.buildLocation({ to: '/audit', search }).href, window.location.origin).href)}>
+      <Icon name="copy" size={12} />
+      {copied ? common.copied : text.copyLink}
+    </Button>
   );
 }

@@ -1,19 +1,20 @@
 /** The audit log: a list, and one row in full. */
 
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
 import type { AuditRow } from '../../../../client/index.ts';
 import { useList } from '../../api/list.ts';
 import { useTenant } from '../../api/session.ts';
 import { audit as text } from '../../text/en/audit.ts';
 import { SearchField, Segments } from '../../ui/field.tsx';
 import { ListTable } from '../../ui/list.tsx';
-import { Empty, Id, State } from '../../ui/mark.tsx';
+import { Empty, Id, Note, State } from '../../ui/mark.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Moment } from '../../ui/time.tsx';
-import { useLate } from '../../ui/use-late.ts';
+import { useTyped } from '../../ui/use-typed.ts';
 import { Actor, Target } from './actor.tsx';
+import styles from './audit.module.css';
 import { AuditDrawer } from './audit-drawer.tsx';
+import { Chain } from './chain.tsx';
 import { Export } from './export.tsx';
 import { Filters } from './filters.tsx';
 import { AUDIT_RESULTS, type AuditSearch } from './search.ts';
@@ -25,24 +26,29 @@ export function Audit() {
   const tenant = useTenant();
   const search = useSearch({ from: '/inside/audit' });
   const navigate = useNavigate({ from: '/audit' });
-  const [typed, setTyped] = useState(search.request_id ?? search.target ?? '');
-  const wanted = useLate(typed.trim());
-  useEffect(() => {
+  const [typed, setTyped] = useTyped(search.request_id ?? search.target ?? '', (wanted) => {
     void navigate({ search: (before) => ({ ...before, ...searchFor(wanted) }), replace: true });
-  }, [wanted, navigate]);
+  });
   const query = queryOf(search);
   const list = useList<'/v1/iam/audit'>([tenant.id, 'audit', query], (cursor, signal) =>
     tenant.client.request('GET', '/v1/iam/audit', { query: { ...query, limit: PAGE, cursor }, signal }),
   );
   const opened = list.kind === 'loaded' ? list.rows.find(({ id }) => id === search.open) : undefined;
-  const show = (change: Partial<AuditSearch>): void => {
-    if ('target' in change) setTyped(change.target ?? '');
+  const show = (change: Partial<AuditSearch>): void =>
     void navigate({ search: (before) => ({ ...before, open: undefined, ...change }) });
-  };
   return (
-    <Page title={text.title} says={text.says} actions={<Export query={query} />}>
+    <Page
+      title={text.title}
+      says={
+        <>
+          {text.says} <Chain />
+        </>
+      }
+      actions={<Export query={query} />}
+    >
       <Tools end={text.zone(Intl.DateTimeFormat().resolvedOptions().timeZone)}>
         <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
+        <Filters search={search} onChange={show} />
         <Segments
           label={text.result}
           value={search.result ?? 'all'}
@@ -52,8 +58,14 @@ export function Audit() {
             ...AUDIT_RESULTS.map((value) => ({ value, label: text.results[value] })),
           ]}
         />
-        <Filters search={search} onChange={show} />
       </Tools>
+      {search.open !== undefined && opened === undefined && list.kind === 'loaded' ? (
+        <div className={styles.notShown}>
+          <Note tone="care" isLive>
+            {text.notShown} (<code>{search.open}</code>). {text.notShownSays}
+          </Note>
+        </div>
+      ) : null}
       <ListTable
         label={text.title}
         list={list}

@@ -1,11 +1,14 @@
-/** The filters that are set: by a link from elsewhere, or by a row. */
+/** The filters: what there is to choose, and what is chosen, here or by a link from elsewhere. */
 
+import { useName } from '../../api/principal.tsx';
 import { audit as text } from '../../text/en/audit.ts';
 import { Chip } from '../../ui/chip.tsx';
+import { Filter } from '../../ui/filter.tsx';
 import { shortened } from '../../ui/mark.tsx';
+import { ChooseAction } from './choose-action.tsx';
+import { ChooseActor } from './choose-actor.tsx';
+import { ChooseTime } from './choose-time.tsx';
 import type { AuditSearch } from './search.ts';
-
-const FILTERS = ['actor', 'action', 'from', 'to'] as const;
 
 interface FiltersProps {
   readonly search: AuditSearch;
@@ -13,17 +16,62 @@ interface FiltersProps {
 }
 
 export function Filters({ search, onChange }: FiltersProps) {
+  const { actor, action, target, from, to, request_id: requestId } = search;
+  const chip = (name: keyof typeof text.filterOf, shown: string) => (
+    <Chip label={text.clear(text.filterOf[name])} onRemove={() => onChange({ [name]: undefined })}>
+      {`${text.filterOf[name]} ${shown}`}
+    </Chip>
+  );
+  const closing =
+    <V extends Partial<AuditSearch>>(close: () => void) =>
+    (change: V): void => {
+      close();
+      onChange(change);
+    };
   return (
     <>
-      {FILTERS.flatMap((name) => {
-        const value = search[name];
-        if (value === undefined) return [];
-        return [
-          <Chip key={name} label={text.clear(text.filterOf[name])} onRemove={() => onChange({ [name]: undefined })}>
-            {`${text.filterOf[name]} ${name === 'actor' ? shortened(value) : value}`}
-          </Chip>,
-        ];
-      })}
+      <Filter label={text.actor} title={text.chooseActor}>
+        {(close) => <ChooseActor onChoose={(chosen) => closing(close)({ actor: chosen })} />}
+      </Filter>
+      <Filter label={text.action} title={text.chooseAction}>
+        {(close) => <ChooseAction onChoose={(chosen) => closing(close)({ action: chosen })} />}
+      </Filter>
+      <Filter label={text.when} title={text.chooseTime}>
+        {(close) => <ChooseTime search={search} onChoose={closing(close)} />}
+      </Filter>
+      {actor === undefined ? null : <ActorChip actor={actor} onRemove={() => onChange({ actor: undefined })} />}
+      {action === undefined ? null : chip('action', action)}
+      {/* Alone it stands in the search field. */}
+      {target === undefined || requestId === undefined ? null : chip('target', target)}
+      {from === undefined ? null : chip('from', shownTime(from))}
+      {to === undefined ? null : chip('to', shownTime(to))}
     </>
   );
+}
+
+function ActorChip({ actor, onRemove }: { readonly actor: string; readonly onRemove: () => void }) {
+  return actor.startsWith('usr_') || actor.startsWith('key_') ? (
+    <NamedChip actor={actor} onRemove={onRemove} />
+  ) : (
+    <Chip label={text.clear(text.filterOf.actor)} onRemove={onRemove}>
+      {`${text.filterOf.actor} ${actor}`}
+    </Chip>
+  );
+}
+
+function NamedChip({ actor, onRemove }: { readonly actor: string; readonly onRemove: () => void }) {
+  const name = useName(actor.startsWith('usr_') ? 'user' : 'api_key', actor) ?? shortened(actor);
+  return (
+    <Chip label={text.clear(text.filterOf.actor)} onRemove={onRemove}>
+      {`${text.filterOf.actor} ${name}`}
+    </Chip>
+  );
+}
+
+const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
+
+/** In the viewer's zone; as it is if it is no time. */
+function shownTime(instant: string): string {
+  const at = new Date(instant);
+  return Number.isNaN(at.getTime()) ? instant : moment.format(at);
 }

@@ -29,7 +29,7 @@ import styles from './palette.module.css';
 export function Palette({ onClose }: { readonly onClose: () => void }) {
   return (
     <ModalOverlay className={overlay.scrim} isOpen isDismissable onOpenChange={(isOpen) => (isOpen ? undefined : onClose())}>
-      <Modal className={styles.palette} data-palette="">
+      <Modal className={styles.palette}>
         <Dialog aria-label={text.label} className={styles.inside}>
           <Search onClose={onClose} />
         </Dialog>
@@ -45,8 +45,8 @@ function Search({ onClose }: { readonly onClose: () => void }) {
   const settled = useLate(typed);
   const found = useFound(wantedOf(settled));
   const isSearching = found.isSearching || settled !== typed;
-  // What was found for another text is not offered: Enter would open it.
-  const groups = useGroups(typed, wantedOf(typed), settled === typed ? found : { ...found, ...NONE });
+  // What was found for another text is not offered, nor one kind before the others: Enter opens what stands first.
+  const groups = useGroups(typed, wantedOf(typed), isSearching ? { ...found, ...NONE } : found);
   const count = groups.reduce((sum, { entries }) => sum + entries.length, 0);
   const choose = (id: string): void => {
     const entry = groups.flatMap(({ entries }) => entries).find((one) => one.id === id);
@@ -121,12 +121,13 @@ function Line({ entry, typed }: { readonly entry: Entry; readonly typed: string 
     >
       <Icon name={icon} />
       <span className={styles.name}>
-        <Marked text={name} wanted={typed} />
+        <Marked text={name} wanted={typed} />{' '}
         {detail === undefined || detail === '' ? null : (
           <span className={classes(styles.detail, isMono && styles.mono)}>{detail}</span>
         )}
       </span>
       <span className={styles.aside}>
+        {' '}
         {aside}
         {keys.map((key) => (
           <kbd key={key}>{key}</kbd>

@@ -1,0 +1,60 @@
+/** Whose doing the log shows: a user, a key, or one of those that have no id. */
+
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { nameOf } from '../../api/principal.tsx';
+import { useDenied, useTenant } from '../../api/session.ts';
+import { audit as text } from '../../text/en/audit.ts';
+import { common } from '../../text/en/common.ts';
+import { ChooseFrom, type ChooseItem } from '../../ui/choose-from.tsx';
+import { Small } from '../../ui/mark.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { useLate } from '../../ui/use-late.ts';
+
+const PAGE = 8;
+const ID = /^(?:usr|key)_[0-9a-z]{26}$/;
+const NAMELESS: readonly ChooseItem[] = [
+  { id: 'system', name: text.system, small: text.systemSays },
+  { id: 'anonymous', name: text.anonymous, small: text.anonymousSays },
+];
+
+export function ChooseActor({ onChoose }: { readonly onChoose: (actor: string) => void }) {
+  const { id: tenant, client } = useTenant();
+  const noUsers = useDenied('admin:users');
+  const [typed, setTyped] = useState('');
+  const q = useLate(typed.trim());
+  const query = { limit: PAGE, ...(q === '' ? {} : { q }) };
+  const isId = ID.test(q);
+  const users = useQuery({
+    queryKey: [tenant, 'users', 'actors', q],
+    queryFn: ({ signal }) => client.request('GET', '/v1/iam/users', { query, signal }),
+    enabled: noUsers === undefined && !isId,
+  });
+  const keys = useQuery({
+    queryKey: [tenant, 'keys', 'actors', q],
+    queryFn: ({ signal }) => client.request('GET', '/v1/iam/api-keys', { query, signal }),
+    enabled: q !== '' && !isId,
+  });
+  const error = users.error ?? keys.error;
+  const items: readonly ChooseItem[] = [
+    ...(isId ? [{ id: q, name: q }] : []),
+    ...NAMELESS.filter(({ name }) => name.startsWith(typed.trim().toLowerCase())),
+    ...(users.data?.data ?? []).map(({ id, name, email }) => ({ id, name, small: email ?? undefined })),
+    ...(keys.data?.data ?? []).map((key) => ({ id: key.id, name: nameOf(key), small: `${key.prefix}…${key.last_four}` })),
+  ];
+  return (
+    <>
+      <ChooseFrom
+        label={text.findActor}
+        placeholder={text.findActorBy}
+        typed={typed}
+        onType={setTyped}
+        items={items}
+        onChoose={onChoose}
+        empty={users.isFetching || keys.isFetching ? common.loading : text.noActor}
+      />
+      {noUsers === undefined ? null : <Small>{text.actorById}</Small>}
+      {error === null ? null : <Problem error={error} />}
+    </>
+  );
+}

@@ -1,0 +1,28 @@
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
+import { useLate } from './use-late.ts';
+
+/**
+ * The text of a search field whose value is in the address. What is typed gets there when the typing pauses, and a link to another search
+ * gets into the field.
+ *
+ * @param held what the address has
+ * @param onSettle puts the typed text into the address
+ */
+export function useTyped(held: string, onSettle: (text: string) => void): readonly [string, (text: string) => void] {
+  const [typed, setTyped] = useState(held);
+  const settled = useLate(typed.trim());
+  /** The last value that the field and the address agreed on. */
+  const agreed = useRef(held);
+  const settle = useEffectEvent(onSettle);
+  useEffect(() => {
+    if (settled === agreed.current) return;
+    agreed.current = settled;
+    settle(settled);
+  }, [settled]);
+  useEffect(() => {
+    if (held === agreed.current) return;
+    agreed.current = held;
+    setTyped(held);
+  }, [held]);
+  return [typed, setTyped];
+}

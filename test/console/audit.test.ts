@@ -1,0 +1,181 @@
+import { globSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ACTIONS } from '../../console/src/screens/audit/actions.ts';
+import { done, makeUser } from '../server/support/client.ts';
+import { accessibilityFaults, DESKTOP, PHONE } from './support/browser.ts';
+import { type ConsoleStand, startConsole } from './support/stand.ts';
+
+let stand: ConsoleStand;
+let requestId: string;
+beforeAll(async () => {
+  stand = await startConsole();
+  await api('POST', '/v1/iam/roles', { name: 'support', description: 'First', permissions: ['chat:read'] });
+  const changed = await api('PUT', '/v1/iam/roles/support', { description: 'Second' });
+  requestId = String(changed.headers['x-request-id']);
+  await api('POST', '/v1/iam/policies', { name: 'hours', effect: 'deny', actions: ['chat:write'], resources: ['*'] });
+});
+afterAll(() => stand?.close());
+
+const api = (method: string, path: string, body?: object) => done(stand.server.http, method, path, { token: stand.token, body });
+const rows = (page: Page) => page.getByRole('grid', { name: 'Audit' }).getByRole('row');
+const searchOf = (page: Page) => new URL(page.url()).searchParams;
+const actionsShown = async (page: Page): Promise<readonly string[]> =>
+  [
+    ...new Set(
+      await page.getByRole('grid', { name: 'Audit' }).locator('td:nth-child(3), [role=gridcell]:nth-child(3)').allTextContents(),
+    ),
+  ].toSorted((a, b) => a.localeCompare(b));
+
+describe('the audit log', () => {
+  it('says how far it is sealed, and to a tenant administrator who sees that', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/audit' });
+    await expect
+      .poll(() => page.locator('main header').textContent(), { timeout: 30_000 })
+      .toMatch(/The chain seals [\d,]+ rows of all tenants in [\d,]+ seals\. The newest is of .* verify-audit/);
+    expect(problems).toEqual([]);
+    const person = await makeUser(stand.server.http, stand.token, { roles: ['auditor'] });
+    const other = await stand.signIn({ person, path: '/console/audit' });
+    await other.page.getByText('platform administrators see its state').waitFor();
+    expect(other.problems).toEqual([]);
+  });
+
+  it('opens at one request, with what changed as a difference, and gives a link to the row', async () => {
+    const { page, problems } = await stand.signIn({ path: `/console/audit?request_id=${requestId}` });
+    expect(await page.getByRole('searchbox', { name: 'Search the audit log' }).inputValue()).toBe(requestId);
+    await page.getByText('role.update', { exact: true }).first().click();
+    const drawer = page.getByRole('dialog', { name: 'role.update' });
+    await expect.poll(() => drawer.getByRole('table').textContent()).toMatch(/description\s*"First"\s*"Second"/);
+    expect(await drawer.getByRole('link', { name: 'role/support' }).getAttribute('href')).toMatch(/^\/console\/roles\/support/);
+    await drawer.getByRole('button', { name: 'Copy link to this row' }).click();
+    await drawer.getByRole('button', { name: 'Copied' }).waitFor();
+    const link = await page.evaluate('navigator.clipboard.readText()');
+    await page.goto(String(link));
+    await page.getByRole('dialog', { name: 'role.update' }).waitFor();
+    expect(searchOf(page).get('request_id')).toBe(requestId);
+    expect(problems).toEqual([]);
+  });
+
+  it('says that the row of an address is not among those that are shown', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/audit?open=999999999' });
+    await page.getByText('The row of this address is not among those that are shown').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('is filtered by an actor who is searched for, an action and a result, all of it in the address', async () => {
+    const person = await makeUser(stand.server.http, stand.token, { roles: ['auditor'] });
+    const { page, problems } = await stand.signIn({ path: '/console/audit' });
+    await page.getByRole('button', { name: 'Actor', exact: true }).click();
+    await page.getByRole('searchbox', { name: 'Find an actor' }).fill('admin@localhost');
+    await page.getByRole('option', { name: /admin@localhost/ }).click();
+    await expect.poll(() => searchOf(page).get('actor')).toMatch(/^usr_/);
+    await page.getByRole('button', { name: 'Action', exact: true }).click();
+    await page.getByRole('searchbox', { name: 'Find an action' }).fill('role.');
+    await page.keyboard.press('ArrowDown');
+    await page.getByRole('option', { name: 'role.create' }).click();
+    await expect.poll(() => actionsShown(page)).toEqual(['role.create']);
+    await page.getByRole('button', { name: 'Remove the filter Action' }).click();
+    await page.getByRole('button', { name: 'Remove the filter Actor' }).click();
+    await page.getByRole('button', { name: 'Actor', exact: true }).click();
+    await page.getByRole('searchbox', { name: 'Find an actor' }).fill(person.id);
+    await page.getByRole('option', { name: person.id }).click();
+    await page.getByText('Nothing was recorded').waitFor();
+    await page.getByRole('button', { name: 'Remove the filter Actor' }).click();
+    await page
+      .getByRole('radio', { name: 'failure' })
+      .or(page.getByRole('button', { name: 'failure' }))
+      .first()
+      .click();
+    await expect.poll(() => searchOf(page).get('result')).toBe('failure');
+    expect(problems).toEqual([]);
+  });
+
+  it('is filtered by the time: the last hour, or between two moments', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/audit' });
+    await page.getByRole('button', { name: 'Time', exact: true }).click();
+    await page.getByRole('button', { name: 'Last hour' }).click();
+    await page.getByRole('button', { name: 'Remove the filter From' }).waitFor();
+    await expect.poll(() => rows(page).count()).toBeGreaterThan(1);
+    await page.getByRole('button', { name: 'Time', exact: true }).click();
+    await page.getByRole('textbox', { name: /^From/ }).fill('2020-01-01T00:00');
+    await page.getByRole('textbox', { name: /^Before/ }).fill('2020-01-02T00:00');
+    await page.getByRole('button', { name: 'Show this time' }).click();
+    await page.getByText('Nothing was recorded').waitFor();
+    // Berlin is an hour before UTC in January.
+    expect([searchOf(page).get('from'), searchOf(page).get('to')]).toEqual([
+      '2019-12-31T23:00:00.000Z',
+      '2020-01-01T23:00:00.000Z',
+    ]);
+    expect(problems).toEqual([]);
+  });
+
+  it('is filtered by a target that is typed, and the field follows a link to another search', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/audit' });
+    const search = page.getByRole('searchbox', { name: 'Search the audit log' });
+    await search.fill('policy/hours');
+    await expect.poll(() => actionsShown(page)).toEqual(['policy.create']);
+    await page.keyboard.press('Control+k');
+    await page
+      .getByRole('textbox', { name: 'Search or jump to' })
+      .or(page.getByRole('searchbox', { name: 'Search or jump to' }))
+      .fill(requestId);
+    await page.getByRole('option', { name: `Show what ${requestId} changed` }).click();
+    await expect.poll(() => search.inputValue()).toBe(requestId);
+    await expect.poll(() => actionsShown(page)).toEqual(['role.update']);
+    expect(searchOf(page).get('target')).toBe(null);
+    expect(problems).toEqual([]);
+  });
+
+  it.each([
+    { choice: 'As CSV', name: 'audit-default.csv', holds: /^id,time,/ },
+    { choice: 'As NDJSON', name: 'audit-default.ndjson', holds: /^\{"id":/ },
+  ])('is saved $choice, with the filters that are set', async ({ choice, name, holds }) => {
+    const { page, problems } = await stand.signIn({ path: '/console/audit?action=role.update' });
+    await page.getByRole('button', { name: 'Export' }).click();
+    const download = page.waitForEvent('download');
+    await page.getByRole('menuitem', { name: choice }).click();
+    const saved = await download;
+    expect(saved.suggestedFilename()).toBe(name);
+    const text = await readFile(await saved.path(), 'utf8');
+    expect(text).toMatch(holds);
+    expect(text).toContain('role.update');
+    expect(text).not.toContain('role.create');
+    expect(problems).toEqual([]);
+  });
+
+  it('offers every action that the server records', async () => {
+    const sources = await Promise.all(globSync('src/**/*.ts').map((path) => readFile(path, 'utf8')));
+    const recorded = sources.flatMap((source) =>
+      [...source.matchAll(/\baction: '([a-z_]+\.[a-z_]+)'/g)].map(([, action]) => action),
+    );
+    expect(recorded.length).toBeGreaterThan(30);
+    expect([...new Set(recorded)].filter((action) => !ACTIONS.some((known) => known === action))).toEqual([]);
+  });
+});
+
+describe.each([
+  { look: { ...DESKTOP, theme: 'light' }, name: 'light at 1440 px' },
+  { look: { ...DESKTOP, theme: 'dark' }, name: 'dark at 1440 px' },
+  { look: { ...PHONE, theme: 'light' }, name: 'light at 390 px' },
+  { look: { ...PHONE, theme: 'dark' }, name: 'dark at 390 px' },
+] as const)('the audit log in $name', ({ look }) => {
+  it('has no serious accessibility fault in the list, the filters and the drawer', async () => {
+    const { page, problems } = await stand.signIn({ look, path: `/console/audit?action=role.update&from=2026-01-01T00:00:00Z` });
+    await page.getByText('role.update', { exact: true }).first().waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+    if (process.env['SHOTS'] !== undefined)
+      await page.screenshot({ path: `${process.env['SHOTS']}/audit-${look.theme}-${look.width}.png` });
+    await page.getByRole('button', { name: 'Time', exact: true }).click();
+    await page.getByRole('textbox', { name: /^Before/ }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.getByText('role.update', { exact: true }).first().click();
+    await page.getByRole('dialog', { name: 'role.update' }).getByRole('table').waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    if (process.env['SHOTS'] !== undefined)
+      await page.screenshot({ path: `${process.env['SHOTS']}/audit-drawer-${look.theme}-${look.width}.png` });
+    expect(problems).toEqual([]);
+  });
+});

@@ -1,0 +1,217 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { done, makeUser } from '../server/support/client.ts';
+import { accessibilityFaults, DESKTOP, PHONE } from './support/browser.ts';
+import { type ConsoleStand, startConsole } from './support/stand.ts';
+
+let stand: ConsoleStand;
+const made = { user: '', key: '', keyText: '' };
+beforeAll(async () => {
+  stand = await startConsole();
+  const user = await api('POST', '/v1/iam/users', {
+    email: 'jonas.brandt@halden.example',
+    name: 'Jonas Brandt',
+    password: 'a person that is searched',
+    roles: ['developer'],
+  });
+  const key = await api('POST', '/v1/iam/api-keys', {
+    name: 'fraud-scoring',
+    description: 'Scores',
+    scopes: ['chat:read'],
+    expires_in_days: 1,
+  });
+  await api('POST', '/v1/iam/roles', { name: 'fraud-analyst', description: 'Reads scores', permissions: ['chat:read'] });
+  await api('POST', '/v1/iam/policies', { name: 'fraud-hours', effect: 'deny', actions: ['chat:write'], resources: ['*'] });
+  await api('POST', '/v1/iam/tenants', { id: 'fraud-lab', name: 'Laboratory' });
+  Object.assign(made, { user: user.body['id'], key: key.body['id'], keyText: key.body['key'] });
+});
+afterAll(() => stand?.close());
+
+const api = (method: string, path: string, body?: object) => done(stand.server.http, method, path, { token: stand.token, body });
+const field = (page: Page) =>
+  page.getByRole('textbox', { name: 'Search or jump to' }).or(page.getByRole('searchbox', { name: 'Search or jump to' }));
+const options = (page: Page) => page.getByRole('option');
+const addressOf = (page: Page): string => {
+  const { pathname, search } = new URL(page.url());
+  return pathname + search;
+};
+
+async function signedIn(path = '/console/account', person?: Parameters<ConsoleStand['signIn']>[0]) {
+  const tab = await stand.signIn({ path, ...person });
+  await tab.page.getByRole('heading', { level: 1 }).waitFor();
+  return tab;
+}
+
+describe('the palette', () => {
+  it('opens by its keys, walks by the arrows, opens a screen by Enter, and gives the focus back', async () => {
+    const { page, problems } = await signedIn();
+    await page.keyboard.press('Control+k');
+    await field(page).waitFor();
+    expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe('Search or jump to');
+    await page.keyboard.type('aud');
+    await page.getByRole('option', { name: 'Audit' }).waitFor();
+    await page.keyboard.press('Enter');
+    await expect.poll(() => addressOf(page)).toBe('/console/audit');
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    await page.keyboard.press('Control+k');
+    await field(page).waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await expect.poll(() => field(page).getAttribute('aria-activedescendant')).not.toBe(null);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    expect(problems).toEqual([]);
+  });
+
+  it('opens by its button, and closes by its keys', async () => {
+    const { page, problems } = await signedIn();
+    await page.getByRole('button', { name: 'Search or paste a request id' }).click();
+    await field(page).waitFor();
+    await page.keyboard.press('Control+k');
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    expect(problems).toEqual([]);
+  });
+
+  it('finds users, keys, roles, policies and tenants by what the server finds, a page of each', async () => {
+    const { page, problems } = await signedIn();
+    const asked: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().includes('q=fraud')) asked.push(new URL(request.url()).pathname + new URL(request.url()).search);
+    });
+    await page.keyboard.press('Control+k');
+    await field(page).fill('fraud');
+    for (const name of [/^fraud-scoring psk_/, /^fraud-analyst/, /^fraud-hours/, /^Laboratory fraud-lab/])
+      await page.getByRole('option', { name }).waitFor();
+    expect(asked.toSorted((a, b) => a.localeCompare(b))).toEqual(
+      ['api-keys', 'policies', 'roles', 'tenants', 'users'].map((kind) =>
+        expect.stringMatching(new RegExp(`^/v1/iam/${kind}\\?(?=.*q=fraud)(?=.*limit=5)`)),
+      ),
+    );
+    await page.getByRole('option', { name: /^fraud-scoring/ }).click();
+    await expect.poll(() => addressOf(page)).toBe(`/console/keys?open=${made.key}`);
+    expect(problems).toEqual([]);
+  });
+
+  it('offers for a user what is wanted next: the explanation, the keys, the changes', async () => {
+    const { page, problems } = await signedIn();
+    await page.keyboard.press('Control+k');
+    await field(page).fill('jonas');
+    await page.getByRole('option', { name: /^Jonas Brandt jonas.brandt@halden.example/ }).waitFor();
+    await page.getByRole('option', { name: 'Show the keys of Jonas Brandt' }).click();
+    await expect.poll(() => addressOf(page)).toBe(`/console/keys?user=${made.user}`);
+    expect(problems).toEqual([]);
+  });
+
+  it('opens the explanation and the changes of a pasted request id', async () => {
+    const { page, problems } = await signedIn();
+    const id = 'req_01k0000000000000000000000a';
+    await page.keyboard.press('Control+k');
+    await field(page).fill(id);
+    await page.getByRole('option', { name: `Show what ${id} changed` }).waitFor();
+    await page.keyboard.press('Enter');
+    await expect.poll(() => addressOf(page)).toBe(`/console/explain?request_id=${id}`);
+    expect(problems).toEqual([]);
+  });
+
+  it('finds a user and a key by the whole id', async () => {
+    const { page, problems } = await signedIn();
+    await page.keyboard.press('Control+k');
+    await field(page).fill(made.key);
+    await page.getByRole('option', { name: /^fraud-scoring/ }).waitFor();
+    await field(page).fill(made.user);
+    await page.getByRole('option', { name: /^Jonas Brandt/ }).click();
+    await expect.poll(() => addressOf(page)).toBe(`/console/users/${made.user}`);
+    expect(problems).toEqual([]);
+  });
+
+  it('sends no more of a pasted API key than lists show of it', async () => {
+    const { page, problems } = await signedIn();
+    const urls: string[] = [];
+    page.on('request', (request) => urls.push(request.url()));
+    await page.keyboard.press('Control+k');
+    await field(page).fill(made.keyText);
+    await page.getByRole('option', { name: /^fraud-scoring/ }).waitFor();
+    expect(urls.filter((url) => url.includes(made.keyText.slice(0, 9)))).toEqual([]);
+    expect(urls.filter((url) => url.includes(`prefix=${made.keyText.slice(0, 8)}`)).length).toBeGreaterThan(0);
+    expect(problems).toEqual([]);
+  });
+
+  it('says what is found nowhere, and what it did not search for want of a permission', async () => {
+    const person = await makeUser(stand.server.http, stand.token, { roles: ['developer'] });
+    const { page, problems } = await signedIn('/console/account', { person });
+    await page.keyboard.press('Control+k');
+    await field(page).fill('jonas');
+    await page.getByText('Nothing is called jonas.').waitFor();
+    await page.getByText(/^Not searched: users, roles,? and policies/).waitFor();
+    await field(page).fill('create a p');
+    await expect.poll(() => options(page).allTextContents()).toEqual([expect.stringContaining('needs admin:policies')]);
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('the keys of the console', () => {
+  it('focus the search of the page, create a key and explain', async () => {
+    const { page, problems } = await signedIn('/console/roles');
+    await page.keyboard.press('/');
+    await expect.poll(() => page.evaluate('document.activeElement.type')).toBe('search');
+    await page.evaluate('document.activeElement.blur()');
+    await page.keyboard.press('e');
+    await expect.poll(() => addressOf(page)).toBe('/console/explain');
+    await page.getByRole('heading', { level: 1, name: /Explain/ }).waitFor();
+    await page.locator('main').focus();
+    await page.keyboard.press('c');
+    await page.keyboard.press('k');
+    await expect.poll(() => addressOf(page)).toBe('/console/keys?open=new');
+    await page.getByRole('dialog').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('do nothing while somebody types', async () => {
+    const { page, problems } = await signedIn('/console/roles');
+    const search = page.getByRole('searchbox').first();
+    await search.click();
+    await page.keyboard.type('ck/e');
+    expect(await search.inputValue()).toBe('ck/e');
+    expect(new URL(page.url()).pathname).toBe('/console/roles');
+    expect(problems).toEqual([]);
+  });
+
+  it('send the open form, and not one that may not be sent yet', async () => {
+    const { page, problems } = await signedIn('/console/tenants?open=_new');
+    const drawer = page.getByRole('dialog');
+    await drawer.getByRole('textbox', { name: 'Id' }).fill('by-keys');
+    const posts: string[] = [];
+    page.on('request', (request) => {
+      if (request.method() === 'POST' && request.url().includes('/v1/iam/')) posts.push(request.url());
+    });
+    await page.keyboard.press('Control+Enter');
+    await page.keyboard.press('Control+k');
+    await drawer.getByRole('textbox', { name: 'Name', exact: true }).fill('By keys');
+    expect(posts).toEqual([]);
+    await page.keyboard.press('Control+Enter');
+    await expect.poll(() => addressOf(page)).toBe('/console/tenants?open=by-keys');
+    expect(posts.length).toBe(1);
+    expect(await field(page).count()).toBe(0);
+    expect(problems).toEqual([]);
+  });
+});
+
+describe.each([
+  { look: { ...DESKTOP, theme: 'light' }, name: 'light at 1440 px' },
+  { look: { ...DESKTOP, theme: 'dark' }, name: 'dark at 1440 px' },
+  { look: { ...PHONE, theme: 'light' }, name: 'light at 390 px' },
+  { look: { ...PHONE, theme: 'dark' }, name: 'dark at 390 px' },
+] as const)('the palette in $name', ({ look }) => {
+  it('has no serious accessibility fault, empty and with results', async () => {
+    const { page, problems } = await signedIn('/console/account', { look });
+    await page.getByRole('button', { name: 'Search or paste a request id' }).click();
+    await options(page).first().waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await field(page).fill('fraud');
+    await page.getByRole('option', { name: /^fraud-hours/ }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    if (process.env['SHOTS'] !== undefined)
+      await page.screenshot({ path: `${process.env['SHOTS']}/palette-${look.theme}-${look.width}.png` });
+    expect(problems).toEqual([]);
+  });
+});
