@@ -28,8 +28,7 @@ beforeAll(async () => {
 afterAll(() => stand?.close());
 
 const api = (method: string, path: string, body?: object) => done(stand.server.http, method, path, { token: stand.token, body });
-const field = (page: Page) =>
-  page.getByRole('textbox', { name: 'Search or jump to' }).or(page.getByRole('searchbox', { name: 'Search or jump to' }));
+const field = (page: Page) => page.getByRole('combobox', { name: 'Search or jump to' });
 const options = (page: Page) => page.getByRole('option');
 const addressOf = (page: Page): string => {
   const { pathname, search } = new URL(page.url());
@@ -206,6 +205,8 @@ describe.each([
     const { page, problems } = await signedIn('/console/account', { look });
     await page.getByRole('button', { name: 'Search or paste a request id' }).click();
     await options(page).first().waitFor();
+    if (process.env['SHOTS'] !== undefined)
+      await page.screenshot({ path: `${process.env['SHOTS']}/palette-empty-${look.theme}-${look.width}.png` });
     expect(await accessibilityFaults(page)).toEqual([]);
     await field(page).fill('fraud');
     await page.getByRole('option', { name: /^fraud-hours/ }).waitFor();

@@ -52,6 +52,30 @@ describe('the list of tenants', () => {
     expect(problems).toEqual([]);
   });
 
+  it('is filtered by the state on the server, together with the search, and shows when tokens begin anew', async () => {
+    await makeTenant('kept-a', { quotas: { monthly_tokens: 1000 } });
+    await makeTenant('kept-b');
+    await api('POST', '/v1/iam/tenants/kept-b/suspend');
+    const { page, problems } = await stand.signIn({ path: '/console/tenants?q=kept-' });
+    const grid = page.getByRole('grid', { name: 'Tenants' });
+    await expect.poll(() => grid.textContent()).toContain('kept-b');
+    await expect.poll(() => page.getByRole('row').filter({ hasText: 'kept-a' }).textContent()).toMatch(/anew 1 \w{3},? \d\d:00/);
+    const asked = page.waitForRequest((request) => request.url().includes('status=suspended'));
+    await page
+      .getByRole('group', { name: 'State' })
+      .or(page.getByRole('radiogroup', { name: 'State' }))
+      .getByText('Suspended')
+      .click();
+    expect(new URL((await asked).url()).searchParams.get('q')).toBe('kept-');
+    await expect.poll(() => grid.textContent()).not.toContain('kept-a');
+    expect(new URL(page.url()).search).toBe('?q=kept-&status=suspended');
+    await page.getByRole('searchbox', { name: 'Find a tenant' }).fill('kept-a');
+    await page.getByRole('button', { name: 'Show all tenants' }).click();
+    await expect.poll(() => page.getByRole('searchbox', { name: 'Find a tenant' }).inputValue()).toBe('');
+    await expect.poll(() => new URL(page.url()).search).toBe('');
+    expect(problems).toEqual([]);
+  });
+
   it('leads into a tenant, and every screen stays in it', async () => {
     await makeTenant('halden');
     const { page, problems } = await stand.signIn({ path: '/console/tenants?q=halden' });

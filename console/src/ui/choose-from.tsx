@@ -29,7 +29,7 @@ interface ChooseFromProps {
 export function ChooseFrom({ label, placeholder, typed, onType, items, onChoose, empty, isMono = false }: ChooseFromProps) {
   return (
     <Autocomplete inputValue={typed} onInputChange={onType}>
-      <SearchField label={label} placeholder={placeholder} value={typed} onChange={onType} autoFocus />
+      <SearchField label={label} placeholder={placeholder} value={typed} onChange={onType} autoFocus isCombo />
       <ListBox
         aria-label={label}
         className={styles.choices}

@@ -101,14 +101,19 @@ interface SearchFieldProps {
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly autoFocus?: boolean;
+  /** It chooses from a list that is open below it. */
+  readonly isCombo?: boolean;
 }
 
+/** What a field is to assistive technology if the list that it searches is always open. */
+export const OPEN_COMBO = { role: 'combobox', 'aria-expanded': true, 'aria-haspopup': 'listbox' } as const;
+
 /** Its label is read, not shown: the placeholder says what it searches. */
-export function SearchField({ label, placeholder, value, onChange, autoFocus = false }: SearchFieldProps) {
+export function SearchField({ label, placeholder, value, onChange, autoFocus = false, isCombo = false }: SearchFieldProps) {
   return (
     <AriaSearchField aria-label={label} value={value} onChange={onChange} className={styles.search} autoFocus={autoFocus}>
       <Icon name="search" />
-      <Input className={styles.input} placeholder={placeholder} data-search="" />
+      <Input className={styles.input} placeholder={placeholder} data-search="" {...(isCombo ? OPEN_COMBO : {})} />
       <Button className={styles.clear}>
         <Icon name="close" size={12} />
       </Button>

@@ -16,7 +16,7 @@ import styles from './audit.module.css';
 import { AuditDrawer } from './audit-drawer.tsx';
 import { Chain } from './chain.tsx';
 import { Export } from './export.tsx';
-import { Filters } from './filters.tsx';
+import { FilterButtons, FilterChips } from './filters.tsx';
 import { AUDIT_RESULTS, type AuditSearch } from './search.ts';
 
 const TONES = { success: 'good', failure: 'care', refused: 'deny' } as const;
@@ -48,7 +48,7 @@ export function Audit() {
     >
       <Tools end={text.zone(Intl.DateTimeFormat().resolvedOptions().timeZone)}>
         <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
-        <Filters search={search} onChange={show} />
+        <FilterButtons search={search} onChange={show} />
         <Segments
           label={text.result}
           value={search.result ?? 'all'}
@@ -58,6 +58,7 @@ export function Audit() {
             ...AUDIT_RESULTS.map((value) => ({ value, label: text.results[value] })),
           ]}
         />
+        <FilterChips search={search} onChange={show} />
       </Tools>
       {search.open !== undefined && opened === undefined && list.kind === 'loaded' ? (
         <div className={styles.notShown}>

@@ -24,11 +24,11 @@ export function Chain() {
   if (newest === null) return text.noSeal(count(unsealed));
   return (
     <>
-      {text.sealed(count(rows), count(seals))}{' '}
+      {text.sealed(count(rows), count(seals))} <Ago time={newest.time} />.{' '}
+      {unsealed === 0 ? text.allSealed : text.unsealed(count(unsealed), unsealed)} {text.notVerified}{' '}
       <span className={styles.hash}>
-        {text.newestSeal} <Ago time={newest.time} /> <Id value={newest.hash} />.
-      </span>{' '}
-      {unsealed === 0 ? text.allSealed : text.unsealed(count(unsealed), unsealed)} {text.notVerified}
+        {text.newestHash} <Id value={newest.hash} />
+      </span>
     </>
   );
 }

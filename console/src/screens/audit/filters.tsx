@@ -15,30 +15,35 @@ interface FiltersProps {
   readonly onChange: (change: Partial<AuditSearch>) => void;
 }
 
-export function Filters({ search, onChange }: FiltersProps) {
+export function FilterButtons({ search, onChange }: FiltersProps) {
+  const closing = (close: () => void) => (change: Partial<AuditSearch>) => {
+    close();
+    onChange(change);
+  };
+  return (
+    <>
+      <Filter label={text.actor} title={text.chooseActor}>
+        {(close) => <ChooseActor onChoose={(actor) => closing(close)({ actor })} />}
+      </Filter>
+      <Filter label={text.action} title={text.chooseAction}>
+        {(close) => <ChooseAction onChoose={(action) => closing(close)({ action })} />}
+      </Filter>
+      <Filter label={text.when} title={text.chooseTime}>
+        {(close) => <ChooseTime search={search} onChoose={closing(close)} />}
+      </Filter>
+    </>
+  );
+}
+
+export function FilterChips({ search, onChange }: FiltersProps) {
   const { actor, action, target, from, to, request_id: requestId } = search;
   const chip = (name: keyof typeof text.filterOf, shown: string) => (
     <Chip label={text.clear(text.filterOf[name])} onRemove={() => onChange({ [name]: undefined })}>
       {`${text.filterOf[name]} ${shown}`}
     </Chip>
   );
-  const closing =
-    <V extends Partial<AuditSearch>>(close: () => void) =>
-    (change: V): void => {
-      close();
-      onChange(change);
-    };
   return (
     <>
-      <Filter label={text.actor} title={text.chooseActor}>
-        {(close) => <ChooseActor onChoose={(chosen) => closing(close)({ actor: chosen })} />}
-      </Filter>
-      <Filter label={text.action} title={text.chooseAction}>
-        {(close) => <ChooseAction onChoose={(chosen) => closing(close)({ action: chosen })} />}
-      </Filter>
-      <Filter label={text.when} title={text.chooseTime}>
-        {(close) => <ChooseTime search={search} onChoose={closing(close)} />}
-      </Filter>
       {actor === undefined ? null : <ActorChip actor={actor} onRemove={() => onChange({ actor: undefined })} />}
       {action === undefined ? null : chip('action', action)}
       {/* Alone it stands in the search field. */}

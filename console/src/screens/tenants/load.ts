@@ -7,9 +7,18 @@ import { client } from '../../api/client.ts';
 /** Each visible row asks for its limits. */
 const PAGE = 25;
 
-/** One page of the tenants whose name or id contains the text; empty: of all. */
-export async function loadTenants(q: string, cursor: string | undefined, signal: AbortSignal): Promise<TenantList> {
-  return client.request('GET', '/v1/iam/tenants', { query: { limit: PAGE, cursor, ...(q === '' ? {} : { q }) }, signal });
+interface TenantFilter {
+  /** Part of a name or id. */
+  readonly q: string | undefined;
+  readonly status: 'active' | 'suspended' | undefined;
+}
+
+export async function loadTenants(
+  { q, status }: TenantFilter,
+  cursor: string | undefined,
+  signal: AbortSignal,
+): Promise<TenantList> {
+  return client.request('GET', '/v1/iam/tenants', { query: { limit: PAGE, cursor, q, status }, signal });
 }
 
 /** The tenants belong to no tenant; the caller's own stands first in the key, as in every key. */

@@ -13,6 +13,7 @@ import styles from './tenants.module.css';
 type Name = 'monthly_tokens' | 'max_users' | 'rate_limit_rpm';
 
 const CARE_FROM = 0.8;
+const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
 
 /** The limits as far as they are known. Only a cell that was seen asks for them. */
 function useLimits(id: string, isSeen: boolean): Limits | undefined {
@@ -51,6 +52,11 @@ export function Meter({ id, name }: { readonly id: string; readonly name: Name }
   return (
     <div className={styles.meter}>
       <Bar used={one.used} limit={one.limit} reserved={reserved} />
+      {name === 'monthly_tokens' && one.resets_at !== null ? (
+        <small>
+          {text.resets} <time dateTime={one.resets_at}>{day.format(new Date(one.resets_at))}</time>
+        </small>
+      ) : null}
     </div>
   );
 }

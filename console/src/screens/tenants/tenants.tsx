@@ -1,25 +1,26 @@
 /** All tenants, for platform administrators. */
 
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import type { Tenant } from '../../../../client/index.ts';
 import { useList } from '../../api/list.ts';
 import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { tenants as text } from '../../text/en/tenants.ts';
 import { Button } from '../../ui/button.tsx';
-import { SearchField } from '../../ui/field.tsx';
+import { SearchField, Segments } from '../../ui/field.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { ListTable, TwoLines } from '../../ui/list.tsx';
 import { Empty } from '../../ui/mark.tsx';
 import { type Choice, Menu } from '../../ui/overlay.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
-import { useLate } from '../../ui/use-late.ts';
+import { useTyped } from '../../ui/use-typed.ts';
 import { type AskKind, TenantAsk } from './ask.tsx';
 import { CreateDrawer } from './create-drawer.tsx';
 import { EditDrawer } from './edit-drawer.tsx';
 import { loadTenants, tenantsKey } from './load.ts';
 import { Meter, TenantState, UsedOf } from './quota.tsx';
+import { TENANTS_STATUSES } from './search.ts';
 
 /** No tenant has this id: ids have no underscore. */
 const NEW = '_new';
@@ -32,16 +33,17 @@ interface Asking {
 
 export function Tenants() {
   const actingIn = useTenant().id;
-  const { q: searched, open } = useSearch({ from: '/inside/tenants' });
+  const { q: searched, status, open } = useSearch({ from: '/inside/tenants' });
   const navigate = useNavigate({ from: '/tenants' });
-  const [typed, setTyped] = useState(searched ?? '');
   const [asking, setAsking] = useState<Asking>();
-  const q = useLate(typed.trim());
-  useEffect(() => {
+  const [typed, setTyped] = useTyped(searched ?? '', (q) => {
     void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
-  }, [q, navigate]);
-  const list = useList<'/v1/iam/tenants'>([...tenantsKey(actingIn), q], (cursor, signal) => loadTenants(q, cursor, signal));
+  });
+  const list = useList<'/v1/iam/tenants'>([...tenantsKey(actingIn), searched, status], (cursor, signal) =>
+    loadTenants({ q: searched, status }, cursor, signal),
+  );
   const show = (id: string | undefined): void => void navigate({ search: (before) => ({ ...before, open: id }) });
+  const showAll = (): void => void navigate({ search: (before) => ({ ...before, q: undefined, status: undefined }) });
   const actIn = (id: string): void => void navigate({ to: '/', search: { tenant: id } });
   const choicesOf = (tenant: Tenant): readonly Choice[] => {
     const stays = tenant.id === FIRST_TENANT ? text.firstStays : undefined;
@@ -70,8 +72,19 @@ export function Tenants() {
         </Button>
       }
     >
-      <Tools>
+      <Tools end={text.resetSays}>
         <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
+        <Segments
+          label={text.state}
+          value={status ?? 'all'}
+          onChange={(value) =>
+            void navigate({ search: (before) => ({ ...before, status: value === 'all' ? undefined : value }) })
+          }
+          options={[
+            { value: 'all', label: common.all },
+            ...TENANTS_STATUSES.map((value) => ({ value, label: text.states[value] })),
+          ]}
+        />
       </Tools>
       <ListTable
         label={text.title}
@@ -79,7 +92,7 @@ export function Tenants() {
         idOf={({ id }) => id}
         onOpen={({ id }) => show(id)}
         empty={
-          <Empty title={text.empty} action={<Button onPress={() => setTyped('')}>{common.all}</Button>}>
+          <Empty title={text.empty} action={<Button onPress={showAll}>{text.showAll}</Button>}>
             {text.emptySays}
           </Empty>
         }

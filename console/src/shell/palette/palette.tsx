@@ -15,6 +15,7 @@ import {
 } from 'react-aria-components';
 import { palette as text } from '../../text/en/palette.ts';
 import { classes } from '../../ui/classes.ts';
+import { OPEN_COMBO } from '../../ui/field.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { Hidden } from '../../ui/mark.tsx';
 import overlay from '../../ui/overlay.module.css';
@@ -58,7 +59,7 @@ function Search({ onClose }: { readonly onClose: () => void }) {
     <Autocomplete inputValue={typed} onInputChange={setTyped}>
       <TextField aria-label={text.field} className={styles.field} autoFocus maxLength={MAX_TYPED}>
         <Icon name="search" />
-        <Input placeholder={text.says} spellCheck="false" autoComplete="off" />
+        <Input placeholder={text.says} spellCheck="false" autoComplete="off" {...OPEN_COMBO} />
         <span aria-hidden="true">
           <kbd>{text.esc}</kbd>
         </span>

@@ -1,0 +1,110 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { done, makeUser } from '../server/support/client.ts';
+import { accessibilityFaults, DESKTOP, PHONE } from './support/browser.ts';
+import { type ConsoleStand, startConsole } from './support/stand.ts';
+
+const MANY = 24;
+
+let stand: ConsoleStand;
+beforeAll(async () => {
+  stand = await startConsole();
+  for (let n = 0; n < MANY; n++) await api('POST', '/v1/iam/tenants', { id: `a-${n}-north`, name: `Branch ${n}` });
+  await api('POST', '/v1/iam/tenants', { id: 'north', name: 'Head office' });
+  await api('POST', '/v1/iam/tenants', { id: 'asleep', name: 'Sleeping' });
+  await api('POST', '/v1/iam/tenants/asleep/suspend');
+});
+afterAll(() => stand?.close());
+
+const api = (method: string, path: string, body?: object) => done(stand.server.http, method, path, { token: stand.token, body });
+const addressOf = (page: Page): string => {
+  const { pathname, search } = new URL(page.url());
+  return pathname + search;
+};
+const open = (page: Page) => page.getByRole('button', { name: /^Change the tenant:/ }).click();
+const field = (page: Page) => page.getByRole('combobox', { name: 'Find a tenant by id or name' });
+
+describe('the tenant switcher', () => {
+  it('is used by the keyboard alone, and stays on the screen without what belongs to the tenant before', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/users?q=nobody&status=active' });
+    await page.getByRole('button', { name: /^Change the tenant: Default/ }).focus();
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.evaluate('document.activeElement.type')).toBe('search');
+    await page.keyboard.type('head');
+    await page.getByRole('option', { name: /^Head office/ }).waitFor();
+    await expect.poll(() => page.getByRole('option').count()).toBe(1);
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => addressOf(page)).toBe('/console/users?tenant=north');
+    await page.getByRole('button', { name: /^Change the tenant: Head office/ }).waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('shows one page, says that there are more, and finds by exactly the id what is not on it', async () => {
+    const { page, problems } = await stand.signIn();
+    await open(page);
+    await page.getByText('These are the first 20. Type to narrow.').waitFor();
+    expect(await page.getByRole('option').count()).toBe(20);
+    await field(page).fill('north');
+    await expect.poll(() => page.getByRole('option').first().textContent()).toContain('Head office');
+    await page.getByText('Type to narrow.').waitFor();
+    await field(page).fill('no-such');
+    await page.getByText('No tenant has this in its name or id.').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('leads from a detail to the list, because the other tenant has no such detail', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/roles/developer' });
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await open(page);
+    await field(page).fill('head');
+    await page.getByRole('option', { name: /^Head office/ }).click();
+    await expect.poll(() => addressOf(page)).toBe('/console/roles?tenant=north');
+    expect(problems).toEqual([]);
+  });
+
+  it('marks a suspended tenant, and its screens say what that means', async () => {
+    const { page, problems } = await stand.signIn();
+    await open(page);
+    await field(page).fill('asleep');
+    const option = page.getByRole('option', { name: /^Sleeping/ });
+    await expect.poll(() => option.textContent()).toContain('Suspended');
+    await option.click();
+    await page.getByText('This tenant is suspended: every request of its users and keys is refused.').waitFor();
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('an address with a tenant', () => {
+  it('that does not exist says so, with the way back', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/keys?tenant=gone-long-ago' });
+    await page.getByText('There is no tenant gone-long-ago').waitFor();
+    await page.getByRole('button', { name: 'Go to default' }).click();
+    await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toBe('Overview');
+    expect(new URL(page.url()).search).toBe('');
+    expect(problems).toEqual([]);
+  });
+
+  it('in which the caller may not act says so, and shows the own one', async () => {
+    const person = await makeUser(stand.server.http, stand.token, { roles: ['tenant-admin'] });
+    const { page, problems } = await stand.signIn({ person, path: '/console/keys?tenant=north' });
+    await page.getByText('The address names the tenant north. Your account belongs to default').waitFor();
+    await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+});
+
+it.each([
+  { look: { ...DESKTOP, theme: 'light' }, name: 'light at 1440 px' },
+  { look: { ...DESKTOP, theme: 'dark' }, name: 'dark at 1440 px' },
+  { look: { ...PHONE, theme: 'light' }, name: 'light at 390 px' },
+  { look: { ...PHONE, theme: 'dark' }, name: 'dark at 390 px' },
+] as const)('the open tenant switcher has no serious accessibility fault in $name', async ({ look }) => {
+  const { page, problems } = await stand.signIn({ look, path: '/console/account?tenant=asleep' });
+  await open(page);
+  await page.getByRole('option').first().waitFor();
+  expect(await accessibilityFaults(page)).toEqual([]);
+  if (process.env['SHOTS'] !== undefined)
+    await page.screenshot({ path: `${process.env['SHOTS']}/switcher-${look.theme}-${look.width}.png` });
+  expect(problems).toEqual([]);
+});
