@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { done, login, makeUser } from '../server/support/client.ts';
+import { type ConsoleStand, enter, startConsole } from './support/stand.ts';
+
+/** Long enough to sign in, short enough to be renewed several times in a test. */
+const ACCESS_SECONDS = 4;
+const RENEWALS = 3;
+
+let stand: ConsoleStand;
+beforeAll(async () => {
+  stand = await startConsole({ POSTERN_TOKEN_ACCESS_TTL: `${ACCESS_SECONDS}s` });
+});
+afterAll(() => stand?.close());
+
+describe('a session that ends elsewhere', () => {
+  it('leads from the middle of a form to the door, and back to the same address after it', async () => {
+    const http = stand.server.http;
+    const token = await login(http);
+    const person = await makeUser(http, token, { roles: ['tenant-admin'] });
+    const address = '/console/users?q=person&status=active&open=new';
+    const tab = await stand.signIn({ person, path: address });
+    const { page, problems } = tab;
+    const drawer = page.getByRole('dialog');
+    await drawer.getByRole('textbox', { name: 'Name', exact: true }).fill('Half a na');
+    await done(http, 'DELETE', `/v1/iam/users/${person.id}/sessions`, { token: await login(http) });
+    await drawer.getByRole('textbox', { name: 'Name', exact: true }).fill('Half a name');
+    await drawer.getByRole('textbox', { name: 'E-mail address' }).fill('half@example.com');
+    await drawer.getByRole('button', { name: 'Create user' }).click();
+    await page.getByText('Your session has ended. Sign in to go on where you were.').waitFor();
+    expect(await page.getByRole('navigation', { name: 'Console' }).count()).toBe(0);
+    await enter(tab, person);
+    await expect.poll(() => new URL(page.url()).pathname + new URL(page.url()).search).toBe(address);
+    await page.getByRole('dialog').getByRole('textbox', { name: 'Name', exact: true }).waitFor();
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('two tabs of one session', () => {
+  it('renew it silently, each with the other, however often their tokens end', async () => {
+    const person = await makeUser(stand.server.http, await login(stand.server.http), { roles: ['tenant-admin'] });
+    const tab = await stand.signIn({ person, path: '/console/roles' });
+    const first = tab.page;
+    const second = await tab.context.newPage();
+    const errors: string[] = [];
+    second.on('pageerror', (error) => errors.push(error.message));
+    await second.goto('/console/policies');
+    const renewals: { readonly status: number; readonly page: string }[] = [];
+    for (const [name, page] of [
+      ['first', first],
+      ['second', second],
+    ] as const) {
+      page.on('response', (response) => {
+        if (new URL(response.url()).pathname === '/v1/auth/refresh') renewals.push({ status: response.status(), page: name });
+      });
+    }
+    const search = { first: first.getByRole('searchbox').first(), second: second.getByRole('searchbox').first() };
+    let round = 0;
+    // Both ask at the same time, again and again, until each has outlived several tokens.
+    const isOver = (): boolean =>
+      ['first', 'second'].every((name) => renewals.filter(({ page }) => page === name).length >= RENEWALS);
+    await expect
+      .poll(
+        async () => {
+          round++;
+          await Promise.all([search.first.fill(`text ${round}`), search.second.fill(`text ${round}`)]);
+          return isOver();
+        },
+        { timeout: 90_000, interval: 500 },
+      )
+      .toBe(true);
+    expect(renewals.filter(({ status }) => status !== 200)).toEqual([]);
+    expect([new URL(first.url()).pathname, new URL(second.url()).pathname]).toEqual(['/console/roles', '/console/policies']);
+    expect([...tab.problems, ...errors]).toEqual([]);
+  }, 120_000);
+
+  it('both come to the door once the session is over', async () => {
+    const person = await makeUser(stand.server.http, await login(stand.server.http), { roles: ['tenant-admin'] });
+    const tab = await stand.signIn({ person, path: '/console/roles' });
+    const second = await tab.context.newPage();
+    await second.goto('/console/policies?q=hours');
+    await second.getByRole('searchbox').first().waitFor();
+    await tab.page.getByRole('button', { name: 'Account and sessions' }).click();
+    await tab.page.getByRole('menuitem', { name: 'Sign out', exact: true }).click();
+    await tab.page.getByRole('button', { name: 'Enter' }).waitFor();
+    await second.getByRole('searchbox').first().fill('hour');
+    await second.getByRole('button', { name: 'Enter' }).waitFor();
+    expect(new URL(second.url()).searchParams.get('next')).toContain('/policies?q=hour');
+    expect(tab.problems).toEqual([]);
+  });
+});
