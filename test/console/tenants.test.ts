@@ -52,14 +52,16 @@ describe('the list of tenants', () => {
     expect(problems).toEqual([]);
   });
 
-  it('is filtered by the state on the server, together with the search, and shows when tokens begin anew', async () => {
+  it('is filtered by the state on the server, together with the search, and shows when tokens reset', async () => {
     await makeTenant('kept-a', { quotas: { monthly_tokens: 1000 } });
     await makeTenant('kept-b');
     await api('POST', '/v1/iam/tenants/kept-b/suspend');
     const { page, problems } = await stand.signIn({ path: '/console/tenants?q=kept-' });
     const grid = page.getByRole('grid', { name: 'Tenants' });
     await expect.poll(() => grid.textContent()).toContain('kept-b');
-    await expect.poll(() => page.getByRole('row').filter({ hasText: 'kept-a' }).textContent()).toMatch(/anew 1 \w{3},? \d\d:00/);
+    await expect
+      .poll(() => page.getByRole('row').filter({ hasText: 'kept-a' }).textContent())
+      .toMatch(/resets 1 \w{3},? \d\d:00/);
     const asked = page.waitForRequest((request) => request.url().includes('status=suspended'));
     await page
       .getByRole('group', { name: 'State' })

@@ -27,7 +27,7 @@ export function TenantSwitcher() {
   const shown = (
     <>
       <span>{name}</span>
-      <code>{id}</code>
+      {name === id ? null : <code>{id}</code>}
       {isSuspended ? <State tone="off">{shell.suspended}</State> : null}
     </>
   );

@@ -39,7 +39,13 @@ export function UsedOf({ id, name }: { readonly id: string; readonly name: Name 
   const one = useLimits(id, isSeen)?.[name];
   return (
     <span ref={place} className={styles.seen}>
-      {one === undefined ? <Skeleton width={3} /> : one.used === null ? text.notCounted : compact(one.used)}
+      {one === undefined ? (
+        <Skeleton width={3} />
+      ) : one.used !== null ? (
+        compact(one.used)
+      ) : one.limit === null ? null : (
+        text.notCounted
+      )}
       {one === undefined ? null : <small> {one.limit === null ? text.noLimit : text.of(compact(one.limit))}</small>}
     </span>
   );
