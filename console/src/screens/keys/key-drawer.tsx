@@ -3,6 +3,7 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ApiKey, IssuedApiKey } from '../../../../client/index.ts';
+import { useCatalog } from '../../api/catalog.ts';
 import { nameOf, Principal } from '../../api/principal.tsx';
 import { useDenied, useMe } from '../../api/session.ts';
 import { keys as text } from '../../text/en/keys.ts';
@@ -86,11 +87,12 @@ export function KeyDrawer({ id, isEdited, onEdit, onClose }: KeyDrawerProps) {
 }
 
 function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
+  const { meaning } = useCatalog();
   const { id, notices, user_id: owner } = apiKey;
   return (
     <>
       <Notices notices={notices} />
-      <p>{summaryOf(apiKey)}</p>
+      <p>{summaryOf(apiKey, meaning)}</p>
       <Facts
         facts={[
           { name: text.state, value: <KeyState apiKey={apiKey} /> },
