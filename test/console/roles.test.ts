@@ -82,7 +82,7 @@ describe('the role editor', () => {
     await manage('POST', '/v1/iam/roles', { name: 'popular', permissions: ['chat:read'] });
     for (let i = 0; i < 12; i++) await makeUser(http, stand.token, { roles: ['popular'] });
     const { page, problems } = await stand.signIn({ path: '/console/roles/popular' });
-    await page.getByText('12 users have it, by hand or by the directory.').waitFor();
+    await page.getByText('12 users have it.').waitFor();
     const people = page.getByRole('link', { name: 'A person' });
     await expect.poll(() => people.count()).toBe(10);
     await page.getByRole('button', { name: 'Show more' }).click();

@@ -14,9 +14,9 @@ export function State({ tone = 'good', children }: { readonly tone?: StateTone; 
   return <span className={classes(styles.state, tone !== 'good' && styles[tone])}>{children}</span>;
 }
 
-/** A permission, a model, a CIDR: what machines read. */
-export function Tag({ children }: { readonly children: ReactNode }) {
-  return <span className={styles.tag}>{children}</span>;
+/** A permission, a model, a CIDR: what machines read. `isWord`: what people say, such as `by hand`. */
+export function Tag({ children, isWord = false }: { readonly children: ReactNode; readonly isWord?: boolean }) {
+  return <span className={classes(styles.tag, isWord && styles.word)}>{children}</span>;
 }
 
 /** The first few of a list, and how many more there are. */

@@ -75,7 +75,7 @@ function Affected({ name }: { readonly name: string }) {
                 second={user.email ?? userText.noEmail}
                 end={
                   user.status === 'active' && user.directory_roles.includes(name) ? (
-                    <Tag>{userText.byDirectory}</Tag>
+                    <Tag isWord>{userText.byDirectory}</Tag>
                   ) : (
                     <UserState user={user} />
                   )
@@ -119,7 +119,7 @@ function Attached({ name }: { readonly name: string }) {
                   </Link>
                 }
                 second={policy.description === '' ? policy.actions.join(', ') : policy.description}
-                end={<Tag>{policy.enabled ? text.effects[policy.effect] : text.off}</Tag>}
+                end={<Tag isWord>{policy.enabled ? text.effects[policy.effect] : text.off}</Tag>}
               />
             ))}
           </ul>

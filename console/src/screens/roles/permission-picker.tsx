@@ -9,6 +9,7 @@ import { roles as text } from '../../text/en/roles.ts';
 import { Note, Tags } from '../../ui/mark.tsx';
 import { type PickItem, PickList } from '../../ui/pick-list.tsx';
 import { Problem } from '../../ui/problem.tsx';
+import styles from './permission-picker.module.css';
 
 interface PermissionPickerProps {
   readonly label: string;
@@ -63,7 +64,11 @@ function Below({ patterns, noted, catalog }: BelowProps) {
   return (
     <>
       {words.covers(all.length, isPart)} <Tags values={all} atMost={SHOWN} />
-      {idle.length === 0 ? null : <Note tone="care">{words.unneeded(idle)}</Note>}
+      {idle.length === 0 ? null : (
+        <div className={styles.unneeded}>
+          <Note tone="care">{words.unneeded(idle)}</Note>
+        </div>
+      )}
     </>
   );
 }

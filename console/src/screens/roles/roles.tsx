@@ -16,6 +16,7 @@ import { NoticeMark } from '../../ui/notices.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { useLate } from '../../ui/use-late.ts';
+import styles from './roles.module.css';
 import { ROLES_KINDS } from './search.ts';
 
 const TAGS = 3;
@@ -85,7 +86,12 @@ function Kind({ role: { builtin } }: { readonly role: Role }) {
 }
 
 function Changed({ role: { updated_at: time } }: { readonly role: Role }) {
-  return time === null ? null : <Ago time={time} />;
+  if (time === null) return null;
+  return (
+    <span className={styles.when}>
+      <Ago time={time} />
+    </span>
+  );
 }
 
 function narrowing({ resource_constraints: constraints }: Role): string {

@@ -74,7 +74,7 @@ function RoleEntry({ name, isDirectory = false }: { readonly name: string; reado
           {name}
         </Link>
       }
-      end={<Tag>{isDirectory ? text.byDirectory : text.byHand}</Tag>}
+      end={<Tag isWord>{isDirectory ? text.byDirectory : text.byHand}</Tag>}
     />
   );
 }

@@ -56,7 +56,7 @@ export const roles = {
     'Users have it or policies are attached to it. Deleting it takes it from all of them, and those users lose what only this role gave them, on all replicas within a second.',
   users: ({ n, isMore }: { readonly n: number; readonly isMore: boolean }) => {
     if (n === 0) return 'No user has it.';
-    return `${isMore ? 'More than ' : ''}${n.toLocaleString('en')} ${n === 1 && !isMore ? 'user has' : 'users have'} it, by hand or by the directory.`;
+    return `${isMore ? 'More than ' : ''}${n.toLocaleString('en')} ${n === 1 && !isMore ? 'user has' : 'users have'} it.`;
   },
   force: 'Delete and take it from all',
   affected: 'Who is affected',
