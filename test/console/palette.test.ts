@@ -123,14 +123,18 @@ describe('the palette', () => {
     expect(problems).toEqual([]);
   });
 
-  it('sends no more of a pasted API key than lists show of it', async () => {
+  it('sends no more of a pasted API key than lists show of it, and nothing of an access token', async () => {
     const { page, problems } = await signedIn();
     const urls: string[] = [];
     page.on('request', (request) => urls.push(request.url()));
     await page.keyboard.press('Control+k');
     await field(page).fill(made.keyText);
     await page.getByRole('option', { name: /^fraud-scoring/ }).waitFor();
-    expect(urls.filter((url) => url.includes(made.keyText.slice(0, 9)))).toEqual([]);
+    await field(page).fill(`Authorization: Bearer ${made.keyText}`);
+    await page.getByRole('option', { name: /^fraud-scoring/ }).waitFor();
+    await field(page).fill(stand.token);
+    await page.getByText(/^Nothing is called eyJ/).waitFor();
+    expect(urls.filter((url) => url.includes(made.keyText.slice(0, 9)) || url.includes('eyJ'))).toEqual([]);
     expect(urls.filter((url) => url.includes(`prefix=${made.keyText.slice(0, 8)}`)).length).toBeGreaterThan(0);
     expect(problems).toEqual([]);
   });

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { nameOf } from '../../api/principal.tsx';
 import { useDenied, useTenant } from '../../api/session.ts';
+import { wantedOf } from '../../api/wanted.ts';
 import { audit as text } from '../../text/en/audit.ts';
 import { common } from '../../text/en/common.ts';
 import { ChooseFrom, type ChooseItem } from '../../ui/choose-from.tsx';
@@ -12,7 +13,6 @@ import { Problem } from '../../ui/problem.tsx';
 import { useLate } from '../../ui/use-late.ts';
 
 const PAGE = 8;
-const ID = /^(?:usr|key)_[0-9a-z]{26}$/;
 const NAMELESS: readonly ChooseItem[] = [
   { id: 'system', name: text.system, small: text.systemSays },
   { id: 'anonymous', name: text.anonymous, small: text.anonymousSays },
@@ -23,17 +23,28 @@ export function ChooseActor({ onChoose }: { readonly onChoose: (actor: string) =
   const noUsers = useDenied('admin:users');
   const [typed, setTyped] = useState('');
   const q = useLate(typed.trim());
-  const query = { limit: PAGE, ...(q === '' ? {} : { q }) };
-  const isId = ID.test(q);
+  const wanted = wantedOf(q);
+  const isId = wanted.kind === 'user' || wanted.kind === 'key';
   const users = useQuery({
     queryKey: [tenant, 'users', 'actors', q],
-    queryFn: ({ signal }) => client.request('GET', '/v1/iam/users', { query, signal }),
-    enabled: noUsers === undefined && !isId,
+    queryFn: ({ signal }) =>
+      client.request('GET', '/v1/iam/users', {
+        query: { limit: PAGE, q: wanted.kind === 'text' ? wanted.q : undefined },
+        signal,
+      }),
+    enabled: noUsers === undefined && (q === '' || wanted.kind === 'text'),
   });
   const keys = useQuery({
     queryKey: [tenant, 'keys', 'actors', q],
-    queryFn: ({ signal }) => client.request('GET', '/v1/iam/api-keys', { query, signal }),
-    enabled: q !== '' && !isId,
+    queryFn: ({ signal }) =>
+      client.request('GET', '/v1/iam/api-keys', {
+        query: {
+          limit: PAGE,
+          ...(wanted.kind === 'prefix' ? { prefix: wanted.prefix } : { q: wanted.kind === 'text' ? wanted.q : undefined }),
+        },
+        signal,
+      }),
+    enabled: wanted.kind === 'text' || wanted.kind === 'prefix',
   });
   const error = users.error ?? keys.error;
   const items: readonly ChooseItem[] = [

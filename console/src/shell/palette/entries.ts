@@ -30,28 +30,3 @@ export function isMeant(name: string, typed: string): boolean {
   const words = name.toLowerCase().split(/\s+/);
   return words.some((_, at) => words.slice(at).join(' ').startsWith(wanted));
 }
-
-const REQUEST_ID = /^req_[0-9A-Za-z]{1,64}$/;
-const KEY_TEXT = /^psk_/;
-/** As many characters of a key as lists show. What is searched for is in addresses, and those are logged on their way. */
-const SHOWN_OF_KEY = 8;
-
-/** What a typed text asks for. */
-export type Wanted =
-  | { readonly kind: 'nothing' }
-  | { readonly kind: 'request'; readonly id: string }
-  | { readonly kind: 'user'; readonly id: string }
-  | { readonly kind: 'key'; readonly id: string }
-  | { readonly kind: 'prefix'; readonly prefix: string }
-  | { readonly kind: 'text'; readonly q: string };
-
-/** Never gives more of an API key than its shown prefix, however much of it was pasted. */
-export function wantedOf(typed: string): Wanted {
-  const text = typed.trim();
-  if (text === '') return { kind: 'nothing' };
-  if (REQUEST_ID.test(text)) return { kind: 'request', id: text };
-  if (KEY_TEXT.test(text)) return { kind: 'prefix', prefix: text.slice(0, SHOWN_OF_KEY) };
-  if (/^usr_[0-9a-z]{26}$/.test(text)) return { kind: 'user', id: text };
-  if (/^key_[0-9a-z]{26}$/.test(text)) return { kind: 'key', id: text };
-  return { kind: 'text', q: text };
-}

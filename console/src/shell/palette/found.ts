@@ -12,8 +12,8 @@ import {
 } from '../../../../client/index.ts';
 import { useMe, useTenant } from '../../api/session.ts';
 import { findTenants } from '../../api/tenants.ts';
+import type { Wanted } from '../../api/wanted.ts';
 import { useMayOpen } from '../needs.ts';
-import type { Wanted } from './entries.ts';
 
 const PAGE = 5;
 

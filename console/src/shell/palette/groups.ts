@@ -3,13 +3,14 @@
 import { useNavigate } from '@tanstack/react-router';
 import { nameOf } from '../../api/principal.tsx';
 import { useMe } from '../../api/session.ts';
+import type { Wanted } from '../../api/wanted.ts';
 import { palette as text } from '../../text/en/palette.ts';
 import { shell } from '../../text/en/shell.ts';
 import type { IconName } from '../../ui/icon.tsx';
 import { WAYS } from '../nav.tsx';
 import { type GuardedScreen, NEEDS, useMayOpen } from '../needs.ts';
 import { useActIn } from '../tenant-switcher.tsx';
-import { type Entry, type Group, isMeant, type Wanted } from './entries.ts';
+import { type Entry, type Group, isMeant } from './entries.ts';
 import type { Found } from './found.ts';
 
 /** The groups that hold something. */

@@ -13,6 +13,7 @@ import {
   ModalOverlay,
   TextField,
 } from 'react-aria-components';
+import { wantedOf } from '../../api/wanted.ts';
 import { palette as text } from '../../text/en/palette.ts';
 import { classes } from '../../ui/classes.ts';
 import { OPEN_COMBO } from '../../ui/field.tsx';
@@ -22,7 +23,7 @@ import overlay from '../../ui/overlay.module.css';
 import { Problem } from '../../ui/problem.tsx';
 import { useLate } from '../../ui/use-late.ts';
 import { NEEDS } from '../needs.ts';
-import { type Entry, type Group, wantedOf } from './entries.ts';
+import type { Entry, Group } from './entries.ts';
 import { type Found, useFound } from './found.ts';
 import { useGroups } from './groups.ts';
 import styles from './palette.module.css';
@@ -151,10 +152,16 @@ function Marked({ text: whole, wanted }: { readonly text: string; readonly wante
   );
 }
 
+const MAX_SAID = 40;
+
+function shortOf(typed: string): string {
+  return typed.length <= MAX_SAID ? typed : `${typed.slice(0, MAX_SAID)}…`;
+}
+
 function Nothing({ typed }: { readonly typed: string }) {
   return (
     <div className={styles.nothing}>
-      <p>{text.nothing(typed.trim())}</p>
+      <p>{text.nothing(shortOf(typed.trim()))}</p>
       <p>{text.nothingSays}</p>
     </div>
   );
