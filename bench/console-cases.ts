@@ -103,7 +103,7 @@ export const CASES: readonly ConsoleCase[] = [
     from: at('/keys'),
     act: (page) => page.getByRole('button', { name: 'Show more' }).click(),
     answer: KEYS,
-    ready: { rows: `${ROWS}:nth-child(51)` },
+    ready: { rows: `${ROWS}:nth-child(26)` },
   },
   list('users', '/users', USERS),
   list('users, deactivated', '/users?status=deactivated', USERS, 'deactivated'),

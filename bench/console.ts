@@ -32,7 +32,8 @@ export async function consoleBenchmark(): Promise<void> {
     rows.push(await measure(page, one, broken));
     console.log(Object.values(rows.at(-1) ?? {}).join(' | '));
   }
-  printTable(`The console with ${USERS} users and ${KEYS} keys: medians of ${ROUNDS} rounds. Goal: ${MOST_RENDER_MS} ms`, rows);
+  if (rows.length > 0)
+    printTable(`The console with ${USERS} users and ${KEYS} keys: medians of ${ROUNDS} rounds. Goal: ${MOST_RENDER_MS} ms`, rows);
   const first = 'first screen'.includes(CHOSEN) ? await firstScreens(stand, context, broken) : [];
   if (first.length > 0)
     printTable(

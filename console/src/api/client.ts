@@ -32,9 +32,14 @@ export async function signOut({ everywhere }: { readonly everywhere: boolean }):
   }
 }
 
+/** Whether somebody was signed in when this browser was last here. */
+export function wasSignedIn(): boolean {
+  return localStorage.getItem(SIGNED_IN) !== null;
+}
+
 /** Whether there is a session from before. */
 export async function isSignedIn(): Promise<boolean> {
-  return localStorage.getItem(SIGNED_IN) !== null && (await client.resume());
+  return wasSignedIn() && (await client.resume());
 }
 
 /** Calls `listener` when a session ends that nobody ended here. Returns how to stop that. */

@@ -25,7 +25,7 @@ import { KEY_FILTERS, type KeysSearch } from './search.ts';
 import { ShownOnce } from './shown-once.tsx';
 import { KeyState, SOON_MS } from './state.tsx';
 
-const PAGE = 50;
+const PAGE = 25;
 const HOUR_MS = 3_600_000;
 const NONE: ReadonlySet<string> = new Set();
 
