@@ -5,7 +5,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    maxWorkers: 2,
+    // More than there are cores: who drives a browser mostly waits for it.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // As long as a slow machine may need: who polls waits for an event, and no longer.

@@ -275,9 +275,9 @@ describe('the list of keys', () => {
       .getByRole('row', { name: /^crowd/ })
       .first()
       .waitFor();
-    expect(await page.getByRole('row', { name: /^crowd/ }).count()).toBe(50);
+    expect(await page.getByRole('row', { name: /^crowd/ }).count()).toBe(25);
     await page.getByRole('button', { name: 'Show more' }).click();
-    await expect.poll(() => page.getByRole('row', { name: /^crowd/ }).count()).toBe(60);
+    await expect.poll(() => page.getByRole('row', { name: /^crowd/ }).count()).toBe(50);
     await page.getByRole('searchbox', { name: 'Search keys' }).fill('crowd 31');
     await expect.poll(() => page.getByRole('row', { name: /^crowd/ }).count()).toBe(1);
     await page.getByRole('searchbox', { name: 'Search keys' }).fill(String(made[12]?.body['prefix']));

@@ -3,6 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { expect, onTestFinished } from 'vitest';
 import { findParts } from '../../directory/servers/packages.ts';
 
 const CHROMIUM = '/usr/bin/chromium';
@@ -32,7 +33,7 @@ export interface Tab {
 export const DESKTOP: Look = { width: 1440, height: 900 };
 export const PHONE: Look = { width: 390, height: 844 };
 
-/** A tab with cookies and storage of its own. */
+/** A tab with cookies and storage of its own. One that a test opens is closed with the test. */
 export async function openTab(
   browser: Browser,
   origin: string,
@@ -47,6 +48,8 @@ export async function openTab(
     timezoneId: 'Europe/Berlin',
     permissions: ['clipboard-read', 'clipboard-write'],
   });
+  // A page goes on asking and drawing: those of tests that are over would slow the others down.
+  if (expect.getState().currentTestName !== undefined) onTestFinished(() => context.close());
   context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const problems: string[] = [];
