@@ -13,7 +13,7 @@ export async function openBrowser(): Promise<Browser> {
   const missing = (await findParts(['chromium'])).get('chromium');
   if (missing !== undefined) throw new Error(missing);
   // Root has no sandbox of Chromium's to run in, and a container's /dev/shm is small.
-  return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'] });
 }
 
 export interface Look {

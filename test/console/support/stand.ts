@@ -13,8 +13,8 @@ export interface ConsoleStand {
   readonly edge: Edge;
   /** An access token of the platform administrator. */
   readonly token: string;
-  /** A tab at the console's first page, with nobody signed in. */
-  open(look?: Look): Promise<Tab>;
+  /** A tab at a page of the console, the first unless told, with nobody signed in. */
+  open(look?: Look, path?: string): Promise<Tab>;
   /** A tab in which somebody has signed in by the form; the administrator unless told. */
   signIn(options?: { readonly person?: Person; readonly look?: Look; readonly path?: string }): Promise<Tab>;
   close(): Promise<void>;
@@ -42,9 +42,9 @@ export async function startConsole(env: NodeJS.ProcessEnv = {}): Promise<Console
   const browser: Browser = await openBrowser();
   starting.defer(() => browser.close());
   const token = await login(server.http);
-  const open = async (look?: Look): Promise<Tab> => {
+  const open = async (look?: Look, path = '/console'): Promise<Tab> => {
     const tab = await openTab(browser, edge.url, look);
-    await tab.page.goto('/console');
+    await tab.page.goto(path);
     return tab;
   };
   const running = starting.move();
@@ -54,9 +54,9 @@ export async function startConsole(env: NodeJS.ProcessEnv = {}): Promise<Console
     token,
     open,
     async signIn({ person = ADMIN, look, path } = {}) {
-      const tab = await open(look);
+      // The door leads to the page that was asked for, so no page is loaded twice.
+      const tab = await open(look, path);
       await enter(tab, person);
-      if (path !== undefined) await tab.page.goto(path);
       return tab;
     },
     close: () => running.disposeAsync(),
