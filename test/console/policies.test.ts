@@ -92,7 +92,7 @@ describe('the editor of a policy', () => {
     await page.getByText('Write *, or models/…').waitFor();
     await resources.fill('models/gpt-*');
     await resources.press('Enter');
-    await page.getByRole('button', { name: 'Remove *', exact: true }).click();
+    await page.getByRole('button', { name: '*, Remove *', exact: true }).click();
     await chooseAction(page, 'embeddings:write');
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('all-conditions');
     await page.getByRole('button', { name: 'Create policy' }).click();
