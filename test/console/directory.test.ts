@@ -118,7 +118,7 @@ await describeWithSlapd('the console with a directory', () => {
     await account.waitFor();
     expect(await account.textContent()).toContain('developer');
     await page.goto('/console/directory');
-    await page.getByText('The directory is set up by platform administrators').waitFor();
+    await page.getByText('A platform administrator (the role admin) can give that').waitFor();
     expect(problems).toEqual([]);
   });
 
@@ -154,7 +154,7 @@ describe('the console without a directory', () => {
   it('says to everybody but platform administrators who sets it up', async () => {
     const person = await makeUser(stand.server.http, stand.token, { roles: ['tenant-admin'] });
     const { page, problems } = await stand.signIn({ person, path: '/console/directory' });
-    await page.getByText('The directory is set up by platform administrators').waitFor();
+    await page.getByText('A platform administrator (the role admin) can give that').waitFor();
     expect(problems).toEqual([]);
   });
 });

@@ -158,8 +158,10 @@ describe('a screen', () => {
 
   it('(API keys) asks for the second page when somebody presses for it, and for no third', async () => {
     const { page } = tab;
-    await page.goto('/console/keys');
-    await list(page).first().waitFor();
+    await during(page, async () => {
+      await page.goto('/console/keys');
+      await list(page).first().waitFor();
+    });
     const before = await list(page).count();
     const asked = await during(page, () => page.getByRole('button', { name: 'Show more' }).click());
     expect(asked.filter(({ hasCursor }) => hasCursor).map(({ path }) => path)).toEqual(['/v1/iam/api-keys']);

@@ -40,6 +40,7 @@ export const ACTIONS = [
   'user.deactivate',
   'user.delete',
   'user.email_conflict',
+  'user.end_session',
   'user.end_sessions',
   'user.password_reset',
   'user.reset_admin',
