@@ -136,7 +136,7 @@ export const CASES: readonly ConsoleCase[] = [
     from: '/roles',
     answer: TENANTS,
     before: openTenants,
-    act: typeInto('searchbox', 'Find a tenant by id or name', 'tenant-55'),
+    act: typeInto('combobox', 'Find a tenant by id or name', 'tenant-55'),
     text: 'tenant-55',
   }),
   picker({ name: 'role filter of users: open', from: '/users', answer: ROLES, act: openRoleFilter }),

@@ -22,10 +22,11 @@ export interface ListColumn<T> {
   readonly isTitleHidden?: boolean;
 }
 
-interface ListTableProps<T> {
+interface ListTableProps<T extends object> {
   readonly label: string;
   readonly list: List<T>;
   readonly idOf: (row: T) => string;
+  /** The same array: rows that did not change are not made anew. */
   readonly columns: readonly ListColumn<T>[];
   readonly onOpen?: (row: T) => void;
   readonly empty: ReactNode;
@@ -35,7 +36,16 @@ interface ListTableProps<T> {
 
 const SKELETONS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
 
-export function ListTable<T>({ label, list, idOf, columns, onOpen, empty, selected, onSelect }: ListTableProps<T>) {
+export function ListTable<T extends object>({
+  label,
+  list,
+  idOf,
+  columns,
+  onOpen,
+  empty,
+  selected,
+  onSelect,
+}: ListTableProps<T>) {
   if (list.kind === 'failed') return <Problem error={list.error} onRetry={list.retry} />;
   if (list.kind === 'loaded' && list.rows.length === 0) return <>{empty}</>;
   const first = columns[0]?.id;
@@ -71,33 +81,37 @@ export function ListTable<T>({ label, list, idOf, columns, onOpen, empty, select
             </Column>
           ))}
         </TableHeader>
-        <TableBody>
-          {list.kind === 'loading'
-            ? SKELETONS.map((id) => (
-                <Row key={id} id={`skeleton ${id}`} textValue={common.loading}>
-                  {onSelect === undefined ? null : <Cell className={styles.phoneOff}> </Cell>}
-                  {columns.map((column, index) => (
-                    <Cell key={column.id} className={look(column)}>
-                      <Skeleton width={index === 0 ? 3 : 2} />
-                    </Cell>
-                  ))}
-                </Row>
-              ))
-            : list.rows.map((row) => (
-                <Row key={idOf(row)} id={idOf(row)}>
-                  {onSelect === undefined ? null : (
-                    <Cell className={styles.phoneOff}>
-                      <Checkbox slot="selection" />
-                    </Cell>
-                  )}
-                  {columns.map((column) => (
-                    <Cell key={column.id} className={look(column)}>
-                      {column.cell(row)}
-                    </Cell>
-                  ))}
-                </Row>
-              ))}
-        </TableBody>
+        {list.kind === 'loading' ? (
+          <TableBody>
+            {SKELETONS.map((id) => (
+              <Row key={id} id={`skeleton ${id}`} textValue={common.loading}>
+                {onSelect === undefined ? null : <Cell className={styles.phoneOff}> </Cell>}
+                {columns.map((column, index) => (
+                  <Cell key={column.id} className={look(column)}>
+                    <Skeleton width={index === 0 ? 3 : 2} />
+                  </Cell>
+                ))}
+              </Row>
+            ))}
+          </TableBody>
+        ) : (
+          <TableBody items={list.rows} dependencies={[columns, onSelect === undefined]}>
+            {(row) => (
+              <Row id={idOf(row)}>
+                {onSelect === undefined ? null : (
+                  <Cell className={styles.phoneOff}>
+                    <Checkbox slot="selection" />
+                  </Cell>
+                )}
+                {columns.map((column) => (
+                  <Cell key={column.id} className={look(column)}>
+                    {column.cell(row)}
+                  </Cell>
+                ))}
+              </Row>
+            )}
+          </TableBody>
+        )}
       </Table>
       {list.kind === 'loaded' && list.more !== undefined ? (
         <div className={styles.below}>

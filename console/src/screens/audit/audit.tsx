@@ -6,7 +6,7 @@ import { useList } from '../../api/list.ts';
 import { useTenant } from '../../api/session.ts';
 import { audit as text } from '../../text/en/audit.ts';
 import { SearchField, Segments } from '../../ui/field.tsx';
-import { ListTable } from '../../ui/list.tsx';
+import { type ListColumn, ListTable } from '../../ui/list.tsx';
 import { Empty, Id, Note, State } from '../../ui/mark.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Moment } from '../../ui/time.tsx';
@@ -21,6 +21,25 @@ import { AUDIT_RESULTS, type AuditSearch } from './search.ts';
 
 const TONES = { success: 'good', failure: 'care', refused: 'deny' } as const;
 const PAGE = 50;
+
+const COLUMNS: readonly ListColumn<AuditRow>[] = [
+  { id: 'time', title: text.time, cell: (row) => <Moment time={row.time} /> },
+  { id: 'actor', title: text.actor, cell: (row) => <Actor actor={row.actor} /> },
+  { id: 'action', title: text.action, cell: (row) => <code>{row.action}</code> },
+  { id: 'target', title: text.target, cell: (row) => <Target target={row.target} /> },
+  {
+    id: 'result',
+    title: text.result,
+    cell: (row) => <State tone={TONES[row.result]}>{text.results[row.result]}</State>,
+  },
+  { id: 'address', title: text.address, rank: 'second', cell: (row) => <code>{row.address}</code> },
+  {
+    id: 'request',
+    title: text.requestId,
+    rank: 'second',
+    cell: (row) => (row.request_id === null ? null : <Id value={row.request_id} />),
+  },
+];
 
 export function Audit() {
   const tenant = useTenant();
@@ -73,24 +92,7 @@ export function Audit() {
         idOf={(row: AuditRow) => row.id}
         onOpen={({ id }) => show({ open: id })}
         empty={<Empty title={text.empty}>{text.emptySays}</Empty>}
-        columns={[
-          { id: 'time', title: text.time, cell: (row) => <Moment time={row.time} /> },
-          { id: 'actor', title: text.actor, cell: (row) => <Actor actor={row.actor} /> },
-          { id: 'action', title: text.action, cell: (row) => <code>{row.action}</code> },
-          { id: 'target', title: text.target, cell: (row) => <Target target={row.target} /> },
-          {
-            id: 'result',
-            title: text.result,
-            cell: (row) => <State tone={TONES[row.result]}>{text.results[row.result]}</State>,
-          },
-          { id: 'address', title: text.address, rank: 'second', cell: (row) => <code>{row.address}</code> },
-          {
-            id: 'request',
-            title: text.requestId,
-            rank: 'second',
-            cell: (row) => (row.request_id === null ? null : <Id value={row.request_id} />),
-          },
-        ]}
+        columns={COLUMNS}
       />
       {opened === undefined ? null : <AuditDrawer row={opened} onClose={() => show({})} onFilter={show} />}
     </Page>

@@ -11,7 +11,7 @@ import { keys as text } from '../../text/en/keys.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { SearchField, Segments } from '../../ui/field.tsx';
-import { ListTable, TwoLines } from '../../ui/list.tsx';
+import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
 import { Empty, Id, Small, shortened, Tags } from '../../ui/mark.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago, Until } from '../../ui/time.tsx';
@@ -28,6 +28,34 @@ import { KeyState, SOON_MS } from './state.tsx';
 const PAGE = 25;
 const HOUR_MS = 3_600_000;
 const NONE: ReadonlySet<string> = new Set();
+
+const COLUMNS: readonly ListColumn<ApiKey>[] = [
+  {
+    id: 'name',
+    title: text.name,
+    cell: (key) => <TwoLines name={nameOf(key)} second={key.name === null ? undefined : key.description} />,
+  },
+  { id: 'key', title: text.key, cell: (key) => <KeyText apiKey={key} /> },
+  {
+    id: 'owner',
+    title: text.owner,
+    rank: 'second',
+    cell: ({ user_id: owner }) => (owner === null ? text.tenantItself : <Principal type="user" id={owner} />),
+  },
+  { id: 'scopes', title: text.scopes, rank: 'second', cell: (key) => <Tags values={key.scopes} /> },
+  { id: 'used', title: text.lastUse, cell: (key) => <LastUse time={key.last_used_at} /> },
+  {
+    id: 'expires',
+    title: text.expires,
+    rank: 'phoneOff',
+    cell: (key) => (
+      <span className={styles.nowrap}>
+        <Until time={key.expires_at} />
+      </span>
+    ),
+  },
+  { id: 'state', title: text.state, cell: (key) => <KeyState apiKey={key} /> },
+];
 
 export function Keys() {
   const tenant = useTenant();
@@ -89,33 +117,7 @@ export function Keys() {
         onOpen={({ id }) => show({ open: id })}
         {...(denied === undefined ? { selected, onSelect: setSelected } : {})}
         empty={<Empty title={text.empty}>{text.emptySays}</Empty>}
-        columns={[
-          {
-            id: 'name',
-            title: text.name,
-            cell: (key) => <TwoLines name={nameOf(key)} second={key.name === null ? undefined : key.description} />,
-          },
-          { id: 'key', title: text.key, cell: (key) => <KeyText apiKey={key} /> },
-          {
-            id: 'owner',
-            title: text.owner,
-            rank: 'second',
-            cell: ({ user_id: owner }) => (owner === null ? text.tenantItself : <Principal type="user" id={owner} />),
-          },
-          { id: 'scopes', title: text.scopes, rank: 'second', cell: (key) => <Tags values={key.scopes} /> },
-          { id: 'used', title: text.lastUse, cell: (key) => <LastUse time={key.last_used_at} /> },
-          {
-            id: 'expires',
-            title: text.expires,
-            rank: 'phoneOff',
-            cell: (key) => (
-              <span className={styles.nowrap}>
-                <Until time={key.expires_at} />
-              </span>
-            ),
-          },
-          { id: 'state', title: text.state, cell: (key) => <KeyState apiKey={key} /> },
-        ]}
+        columns={COLUMNS}
       />
       {search.open === 'new' ? (
         <CreateKey

@@ -10,7 +10,7 @@ import { permissions as words } from '../../text/en/permissions.ts';
 import { roles as text } from '../../text/en/roles.ts';
 import { Button } from '../../ui/button.tsx';
 import { SearchField, Segments } from '../../ui/field.tsx';
-import { ListTable, TwoLines } from '../../ui/list.tsx';
+import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
 import { Empty, State, Tags } from '../../ui/mark.tsx';
 import { NoticeMark } from '../../ui/notices.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
@@ -20,6 +20,14 @@ import styles from './roles.module.css';
 import { ROLES_KINDS } from './search.ts';
 
 const TAGS = 3;
+
+const COLUMNS: readonly ListColumn<Role>[] = [
+  { id: 'name', title: text.name, cell: (role) => <Name role={role} /> },
+  { id: 'kind', title: text.kind, cell: (role) => <Kind role={role} /> },
+  { id: 'permissions', title: text.permissions, cell: (role) => <Tags values={role.permissions} atMost={TAGS} /> },
+  { id: 'narrowed', title: text.narrowed, rank: 'second', cell: (role) => narrowing(role) },
+  { id: 'changed', title: text.changed, rank: 'second', cell: (role) => <Changed role={role} /> },
+];
 
 export function Roles() {
   const denied = useDenied('admin:roles');
@@ -55,13 +63,7 @@ export function Roles() {
         idOf={(role) => role.name}
         onOpen={({ name }) => void navigate({ to: '/roles/$name', params: { name } })}
         empty={<Empty title={text.empty}>{text.emptySays}</Empty>}
-        columns={[
-          { id: 'name', title: text.name, cell: (role) => <Name role={role} /> },
-          { id: 'kind', title: text.kind, cell: (role) => <Kind role={role} /> },
-          { id: 'permissions', title: text.permissions, cell: (role) => <Tags values={role.permissions} atMost={TAGS} /> },
-          { id: 'narrowed', title: text.narrowed, rank: 'second', cell: (role) => narrowing(role) },
-          { id: 'changed', title: text.changed, rank: 'second', cell: (role) => <Changed role={role} /> },
-        ]}
+        columns={COLUMNS}
       />
     </Page>
   );

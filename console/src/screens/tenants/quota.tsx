@@ -1,13 +1,13 @@
 /** What a tenant uses of its limits, asked for when its row comes into view. */
 
 import { useQuery } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
 import type { Limits, Tenant } from '../../../../client/index.ts';
 import { client } from '../../api/client.ts';
 import { tenants as text } from '../../text/en/tenants.ts';
 import { Bar } from '../../ui/bar.tsx';
 import { Skeleton, State, type StateTone } from '../../ui/mark.tsx';
 import { compact } from '../../ui/number.ts';
+import { useSeen } from '../../ui/use-seen.ts';
 import styles from './tenants.module.css';
 
 type Name = 'monthly_tokens' | 'max_users' | 'rate_limit_rpm';
@@ -25,29 +25,32 @@ function useLimits(id: string, isSeen: boolean): Limits | undefined {
   return data;
 }
 
-export function UsedOf({ id, name }: { readonly id: string; readonly name: Name }) {
-  const place = useRef<HTMLSpanElement>(null);
-  const [isSeen, setSeen] = useState(false);
-  useEffect(() => {
-    if (place.current === null || isSeen) return undefined;
-    const observer = new IntersectionObserver((entries) => {
-      if (entries.some(({ isIntersecting }) => isIntersecting)) setSeen(true);
-    });
-    observer.observe(place.current);
-    return () => observer.disconnect();
-  }, [isSeen]);
-  const one = useLimits(id, isSeen)?.[name];
+/** What is used of the tenant's monthly tokens. The row's cell that asks for the limits of all its cells. */
+export function TokensUsed({ id }: { readonly id: string }) {
+  const { place, isSeen } = useSeen<HTMLSpanElement>();
   return (
     <span ref={place} className={styles.seen}>
-      {one === undefined ? (
-        <Skeleton width={3} />
-      ) : one.used !== null ? (
-        compact(one.used)
-      ) : one.limit === null ? null : (
-        text.notCounted
-      )}
-      {one === undefined ? null : <small> {one.limit === null ? text.noLimit : text.of(compact(one.limit))}</small>}
+      <Used one={useLimits(id, isSeen)?.monthly_tokens} />
     </span>
+  );
+}
+
+export function UsedOf({ id, name }: { readonly id: string; readonly name: Exclude<Name, 'monthly_tokens'> }) {
+  return (
+    <span className={styles.seen}>
+      <Used one={useLimits(id, false)?.[name]} />
+    </span>
+  );
+}
+
+function Used({ one }: { readonly one: Limits[Name] | undefined }) {
+  if (one === undefined) return <Skeleton width={3} />;
+  const { used, limit } = one;
+  return (
+    <>
+      {used !== null ? compact(used) : limit === null ? null : text.notCounted}
+      <small> {limit === null ? text.noLimit : text.of(compact(limit))}</small>
+    </>
   );
 }
 

@@ -19,7 +19,7 @@ import { type AskKind, TenantAsk } from './ask.tsx';
 import { CreateDrawer } from './create-drawer.tsx';
 import { EditDrawer } from './edit-drawer.tsx';
 import { loadTenants, tenantsKey } from './load.ts';
-import { Meter, TenantState, UsedOf } from './quota.tsx';
+import { Meter, TenantState, TokensUsed, UsedOf } from './quota.tsx';
 import { TENANTS_STATUSES } from './search.ts';
 
 /** No tenant has this id: ids have no underscore. */
@@ -99,7 +99,7 @@ export function Tenants() {
         columns={[
           { id: 'tenant', title: text.tenant, cell: ({ id, name }) => <TwoLines name={name} second={<code>{id}</code>} /> },
           { id: 'tokens', title: text.tokens, rank: 'phoneOff', cell: ({ id }) => <Meter id={id} name="monthly_tokens" /> },
-          { id: 'used', title: text.used, kind: 'number', cell: ({ id }) => <UsedOf id={id} name="monthly_tokens" /> },
+          { id: 'used', title: text.used, kind: 'number', cell: ({ id }) => <TokensUsed id={id} /> },
           {
             id: 'users',
             title: text.users,

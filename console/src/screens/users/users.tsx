@@ -2,12 +2,13 @@
 
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
+import type { User } from '../../../../client/index.ts';
 import { useList } from '../../api/list.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Button } from '../../ui/button.tsx';
 import { SearchField, Segments } from '../../ui/field.tsx';
-import { ListTable, TwoLines } from '../../ui/list.tsx';
+import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
 import { Empty } from '../../ui/mark.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
@@ -20,6 +21,19 @@ import { RoleTags, UserState } from './state.tsx';
 
 const PAGE = 50;
 const MAX_Q = 200;
+
+const COLUMNS: readonly ListColumn<User>[] = [
+  {
+    id: 'name',
+    title: text.name,
+    cell: (user) => <TwoLines name={user.name} second={user.email ?? text.noEmail} />,
+  },
+  { id: 'state', title: text.state, cell: (user) => <UserState user={user} /> },
+  { id: 'roles', title: text.roles, cell: (user) => <RoleTags user={user} /> },
+  { id: 'department', title: text.department, rank: 'second', cell: (user) => user.department },
+  { id: 'source', title: text.source, rank: 'second', cell: (user) => text.sources[user.source] },
+  { id: 'login', title: text.lastLogin, rank: 'second', cell: (user) => <Ago time={user.last_login_at} /> },
+];
 
 export function Users() {
   const tenant = useTenant();
@@ -64,18 +78,7 @@ export function Users() {
         empty={
           isFiltered ? <Empty title={text.nothing}>{text.nothingSays}</Empty> : <Empty title={text.empty}>{text.emptySays}</Empty>
         }
-        columns={[
-          {
-            id: 'name',
-            title: text.name,
-            cell: (user) => <TwoLines name={user.name} second={user.email ?? text.noEmail} />,
-          },
-          { id: 'state', title: text.state, cell: (user) => <UserState user={user} /> },
-          { id: 'roles', title: text.roles, cell: (user) => <RoleTags user={user} /> },
-          { id: 'department', title: text.department, rank: 'second', cell: (user) => user.department },
-          { id: 'source', title: text.source, rank: 'second', cell: (user) => text.sources[user.source] },
-          { id: 'login', title: text.lastLogin, rank: 'second', cell: (user) => <Ago time={user.last_login_at} /> },
-        ]}
+        columns={COLUMNS}
       />
       {search.open === 'new' ? <CreateUser onClose={() => show({})} /> : null}
     </Page>
