@@ -2,12 +2,12 @@
 
 import type { Principal, Snapshot } from '../decision/model.ts';
 import { effectiveTenant } from '../decision/tenant.ts';
-import { Refusal } from '../domain/errors.ts';
+import { Refusal, type RefusalExtras } from '../domain/errors.ts';
 import type { TenantId } from '../domain/ids.ts';
 
 /** One answer for every reason for which a credential proves no principal. */
-export function invalidCredential(): Refusal {
-  return new Refusal('invalid_credential', 'The credential is not valid.');
+export function invalidCredential(extras: Pick<RefusalExtras, 'otherScheme'> = {}): Refusal {
+  return new Refusal('invalid_credential', 'The credential is not valid.', extras);
 }
 
 /**

@@ -95,7 +95,10 @@ export function endingOf(decision: Decision, limits: readonly ExplainedLimit[]):
       return { ...ALLOW, line: 3, detail: 'Postern answers this path by itself.' };
     case 'deny': {
       const { code, detail } = decision;
-      const line = decision.reason === 'malformed' ? 6 : (LINES.find(({ codes }) => codes.includes(code))?.line ?? 1);
+      const line =
+        decision.reason === 'malformed' || decision.reason === 'scheme'
+          ? 6
+          : (LINES.find(({ codes }) => codes.includes(code))?.line ?? 1);
       return { line, outcome: 'denied', code, status: ERRORS[code].status, detail };
     }
     case 'allow': {

@@ -19,6 +19,8 @@ export interface CheckInput {
   /** The request target as received: path and query. */
   readonly path: string;
   readonly authorization: HeaderValue;
+  /** `x-api-key` or `api-key`; REPEATED when they differ. Default: neither came. */
+  readonly apiKey?: HeaderValue;
   readonly tenant: HeaderValue;
   readonly upgrade: HeaderValue;
   readonly contentType: HeaderValue;
@@ -62,6 +64,7 @@ export type Principal = UserPrincipal | KeyPrincipal;
 /** Why a credential proves nobody. For the log and the audit; the answer is the same for all. */
 export type InvalidReason =
   | 'malformed'
+  | 'scheme'
   | 'unknown'
   | 'checksum'
   | 'signature'
@@ -106,6 +109,9 @@ export interface Resource {
 
 export const RESOURCE_KINDS = ['models', 'collections', 'agents'] as const;
 export type ResourceKind = (typeof RESOURCE_KINDS)[number];
+
+/** Where a route names a resource. `unknown`: it takes one, and nothing that the decision reads names it. */
+export type ResourceSource = 'none' | 'path' | 'body' | 'unknown';
 
 export interface Allow {
   readonly kind: 'allow';
@@ -162,8 +168,8 @@ export interface RouteLine {
   readonly template: string;
   /** One or two; where there are two a grant of either suffices, a deny on either applies, and the first is reported. */
   readonly permissions: readonly [Permission] | readonly [Permission, Permission];
-  readonly model: 'none' | 'path' | 'body';
-  readonly collection: 'none' | 'path' | 'body';
+  readonly model: ResourceSource;
+  readonly collection: ResourceSource;
   readonly agent: 'none' | 'path';
   /** True where the route is metered by tokens, so that body limits count. */
   readonly tokens: boolean;

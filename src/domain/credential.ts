@@ -4,8 +4,10 @@ import type { KeyDigest } from './ids.ts';
 
 export type CredentialForm =
   | { readonly kind: 'missing' }
-  /** More than one credential, another scheme, too long, or characters outside RFC 6750's. */
+  /** More than one credential, too long, characters outside RFC 6750's, or no API key in a header for API keys. */
   | { readonly kind: 'malformed' }
+  /** Another scheme than Bearer. */
+  | { readonly kind: 'other_scheme' }
   /** Looks like an API key, but its checksum is wrong: refused with no look-up. */
   | { readonly kind: 'bad_checksum' }
   /** An API key with the right checksum, or any text that may be an imported key of another system. */

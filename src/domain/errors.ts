@@ -94,6 +94,8 @@ export interface RefusalExtras {
   readonly retryAfter?: number;
   /** The permission that is missing, for RFC 6750's `scope`. */
   readonly scope?: string;
+  /** True: the request used another authentication scheme, so it brought no token that could be invalid. */
+  readonly otherScheme?: boolean;
 }
 
 /** An answer from the catalogue, on its way out of a use case. The detail is public: plain words, no secret, no other tenant's data. */

@@ -4,7 +4,7 @@
  */
 
 import type { Principal, RouteLine } from '../decision/model.ts';
-import { putHeader, putHeaderHole, putListHeader } from './header-options.ts';
+import { headerName, putHeader, putHeaderHole, putListHeader, putResponseHeaderHole } from './header-options.ts';
 import { headerText } from './header-text.ts';
 import { MEMBER, putMember, putMemberHole, putWords, wrapMetadata } from './metadata.ts';
 import * as Own from './own-headers.ts';
@@ -45,10 +45,13 @@ export interface Template {
   readonly maxTokensHeader: number;
   readonly modelMember: number;
   readonly requestIdMember: number;
+  readonly requestIdHeader: number;
   readonly reservationMember: number;
 }
 
 export const NO_HOLE = -1;
+
+const REQUEST_ID = headerName('x-request-id');
 
 /** Of the id of a request whose end settles nothing: 128 bits in hexadecimal. */
 export const PLAIN_RESERVATION_LENGTH = 32;
@@ -90,6 +93,8 @@ export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
   wrapMetadata(writer, end);
 
   const okEnd = writer.at;
+  // On the platform's answer, where clients look for the id to report; Envoy's own id stays in the request.
+  const requestIdHeader = putResponseHeaderHole(writer, REQUEST_ID, shape.requestIdLength);
   putBytes(writer, seen);
   putBytes(writer, removed);
   if (defaultModel !== undefined) putHeader(writer, Own.NAME[Own.DEFAULT_MODEL], headerText(defaultModel));
@@ -118,6 +123,7 @@ export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
     maxTokensHeader: offset(maxTokensHeader),
     modelMember: offset(modelMember),
     requestIdMember: offset(requestIdMember),
+    requestIdHeader: offset(requestIdHeader),
     reservationMember: offset(reservationMember),
   };
 }

@@ -1,6 +1,7 @@
 /** Makes the decision's input of what the reader has seen. */
 
 import { type CheckInput, REPEATED } from '../decision/model.ts';
+import { joinApiKeys } from '../identity/credential.ts';
 import { trustedAddress } from './client-address.ts';
 import { type Draft, headerOf, numberOf } from './draft.ts';
 import * as Headers from './header-names.ts';
@@ -29,6 +30,7 @@ export function requestOf(draft: Draft, trustedHops: number): CheckRequest {
       method: intern(bytes, draft.methodStart, draft.methodEnd),
       path: intern(bytes, draft.pathStart, draft.pathEnd),
       authorization: headerOf(bytes, Headers.AUTHORIZATION),
+      apiKey: joinApiKeys(headerOf(bytes, Headers.X_API_KEY), headerOf(bytes, Headers.API_KEY)),
       tenant: headerOf(bytes, Headers.TENANT),
       upgrade: headerOf(bytes, Headers.UPGRADE),
       contentType: headerOf(bytes, Headers.CONTENT_TYPE),

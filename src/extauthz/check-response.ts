@@ -65,7 +65,7 @@ export function createAllowWriter(forwardCredential: boolean, random: RandomPool
       fillAscii(answer, tenant.id, template.tenantHeader, template.tenantIdHeader, template.tenantMember);
       if (maxTokens !== undefined) fillAscii(answer, maxTokens, template.maxTokensHeader, NO_HOLE, NO_HOLE);
       if (model !== undefined) fillUtf8(answer, model, template.modelMember);
-      fillAscii(answer, requestId, template.requestIdMember, NO_HOLE, NO_HOLE);
+      fillAscii(answer, requestId, template.requestIdMember, template.requestIdHeader, NO_HOLE);
       if (reservation === undefined) fillHex(answer, random.take(PLAIN_RESERVATION_LENGTH / 2), template.reservationMember);
       else fillAscii(answer, reservation, template.reservationMember, NO_HOLE, NO_HOLE);
       return rate === undefined ? answer : withRateHeaders(answer, STATUS_OK.length, rate);

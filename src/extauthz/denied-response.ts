@@ -3,7 +3,7 @@
  * client gets, in the one shape of all errors.
  */
 
-import type { Principal, RouteLine } from '../decision/model.ts';
+import type { InvalidReason, Principal, RouteLine } from '../decision/model.ts';
 import { type DenyCode, ERRORS } from '../domain/errors.ts';
 import { problem } from '../domain/problem.ts';
 import { headerName, putHeader } from './header-options.ts';
@@ -24,6 +24,8 @@ export interface Denial {
   readonly param?: string;
   readonly route?: RouteLine;
   readonly principal?: Principal;
+  /** Why the credential proved nobody. */
+  readonly reason?: InvalidReason;
   /** With `insufficient_quota`: RFC 3339. */
   readonly resetsAt?: string | undefined;
   readonly rate?: RateState | undefined;
@@ -45,6 +47,7 @@ const SHOULD_RETRY = headerName('x-should-retry');
 const REQUEST_ID = headerName('x-request-id');
 
 const REALM = 'Bearer realm="postern"';
+const INVALID_TOKEN = `${REALM}, error="invalid_token"`;
 /** Seconds. A rate limit's window is a minute. */
 const RETRY_UNAVAILABLE = '1';
 const MAX_RETRY_SECONDS = 60;
@@ -97,8 +100,10 @@ function challengeOf(denial: Denial): string | undefined {
     case 'missing_credential':
       return REALM;
     case 'invalid_credential':
+      // RFC 6750, section 3.1: a client that used another scheme brought no token that could be invalid.
+      return denial.reason === 'scheme' ? REALM : INVALID_TOKEN;
     case 'token_expired':
-      return `${REALM}, error="invalid_token"`;
+      return INVALID_TOKEN;
     case 'insufficient_permission':
       return `${REALM}, error="insufficient_scope"${denial.permission === undefined ? '' : `, scope="${denial.permission}"`}`;
     default:

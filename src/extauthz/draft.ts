@@ -108,5 +108,10 @@ export function headerOf(bytes: Buffer, slot: number): HeaderValue {
   const start = slots[slot * 3 + 1] ?? 0;
   const end = slots[slot * 3 + 2] ?? 0;
   if (count > 1 || end - start > MAX_HEADER_BYTES) return REPEATED;
-  return slot === Headers.AUTHORIZATION || slot === Headers.REQUEST_ID ? readText(bytes, start, end) : intern(bytes, start, end);
+  return isInterned(slot) ? intern(bytes, start, end) : readText(bytes, start, end);
+}
+
+/** Not what differs from request to request, and no credential. */
+function isInterned(slot: number): boolean {
+  return slot !== Headers.AUTHORIZATION && slot !== Headers.REQUEST_ID && slot !== Headers.X_API_KEY && slot !== Headers.API_KEY;
 }

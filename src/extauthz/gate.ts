@@ -125,7 +125,7 @@ export function createGate(parts: GateParts): Gate {
       case 'denied':
         return answer(attempt, request, { kind: 'deny', code: match.code, detail: match.detail });
       case 'matched': {
-        const credential = readCredential(input.authorization);
+        const credential = readCredential(input.authorization, input.apiKey);
         const { call, cameAtMs, startedAtMs } = attempt;
         // A load must not take capacity after its caller has gone.
         const waitMs = Math.min(maxWaitMs, call.deadlineMs - cameAtMs);

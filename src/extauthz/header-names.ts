@@ -12,7 +12,9 @@ export const CONTENT_LENGTH = 5;
 export const PARTIAL_BODY = 6;
 export const FORWARDED_FOR = 7;
 export const REQUEST_ID = 8;
-export const SLOT_COUNT = 9;
+export const X_API_KEY = 9;
+export const API_KEY = 10;
+export const SLOT_COUNT = 11;
 
 /** Not in use. */
 export const OTHER = -1;
@@ -29,6 +31,8 @@ const NAMES: readonly (readonly [slot: number, name: string])[] = [
   [PARTIAL_BODY, 'x-envoy-auth-partial-body'],
   [FORWARDED_FOR, 'x-forwarded-for'],
   [REQUEST_ID, 'x-request-id'],
+  [X_API_KEY, 'x-api-key'],
+  [API_KEY, 'api-key'],
 ];
 
 interface Candidate {

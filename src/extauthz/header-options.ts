@@ -38,11 +38,20 @@ export function putResponseHeader(writer: Writer, name: HeaderName, value: strin
 
 /** `putHeader` for a value that is filled in later. @returns where it begins in the writer's bytes */
 export function putHeaderHole(writer: Writer, name: HeaderName, length: number): number {
+  return putHoleOf(writer, name, length, HEADER);
+}
+
+/** `putResponseHeader` for a value that is filled in later. @returns where it begins in the writer's bytes */
+export function putResponseHeaderHole(writer: Writer, name: HeaderName, length: number): number {
+  return putHoleOf(writer, name, length, RESPONSE_HEADER);
+}
+
+function putHoleOf(writer: Writer, name: HeaderName, length: number, field: number): number {
   const end = writer.at;
   putOverwrite(writer);
   const headerEnd = writer.at;
   const hole = putHole(writer, length);
-  wrapHeader(writer, name, headerEnd, end);
+  wrapHeader(writer, name, headerEnd, end, field);
   return hole;
 }
 

@@ -7,7 +7,7 @@ import { type HeaderValue, type Principal, REPEATED } from '../decision/model.ts
 import type { CredentialForm } from '../domain/credential.ts';
 import { Refusal } from '../domain/errors.ts';
 import { parseTenantId, type RequestId } from '../domain/ids.ts';
-import { readCredential } from '../identity/credential.ts';
+import { joinApiKeys, readCredential } from '../identity/credential.ts';
 import type { Resolution } from '../live/live.ts';
 import { headerValue } from './headers.ts';
 
@@ -46,7 +46,7 @@ export async function authenticate(
   access: Access,
   named?: NamedTenant,
 ): Promise<Caller> {
-  const credential = readCredential(headerValue(request.rawHeaders, 'authorization'));
+  const credential = credentialOf(request.rawHeaders);
   const header = headerValue(request.rawHeaders, 'x-tenant-id');
   const first = await resolver.resolve(credential, header, request.nowMs, request.address);
   const principal = provedPrincipal(first);
@@ -67,17 +67,28 @@ export async function authenticate(
   };
 }
 
+/** The credential of a request: `Authorization`, or one of the two headers that carry an API key alone. */
+export function credentialOf(rawHeaders: readonly string[]): CredentialForm {
+  return readCredential(
+    headerValue(rawHeaders, 'authorization'),
+    joinApiKeys(headerValue(rawHeaders, 'x-api-key'), headerValue(rawHeaders, 'api-key')),
+  );
+}
+
 /** Lines 5 to 8. One answer for every way of proving nobody. */
 function provedPrincipal({ identity }: Resolution): Principal {
   switch (identity.kind) {
     case 'proved':
       return identity.principal;
     case 'missing':
-      throw new Refusal('missing_credential', 'Send an API key or an access token: Authorization: Bearer <credential>.');
+      throw new Refusal(
+        'missing_credential',
+        'Send an API key or an access token as Authorization: Bearer <credential>, or an API key as x-api-key.',
+      );
     case 'expired':
       throw new Refusal('token_expired', 'The access token has expired. Refresh it or log in again.');
     case 'invalid':
-      throw invalidCredential();
+      throw invalidCredential({ otherScheme: identity.reason === 'scheme' });
     default:
       return identity satisfies never;
   }

@@ -28,16 +28,16 @@ function answer(code: ErrorCode, detail: string, requestId: string, extras: Refu
   return {
     status,
     headers: {
-      ...challenge(code, status, extras.scope),
+      ...challenge(code, status, extras),
       ...retryAdvice(code, status, extras.retryAfter),
     },
     body: problem(code, detail, requestId, shown),
   };
 }
 
-/** RFC 6750, section 3: no `error` when there was no credential at all. */
-function challenge(code: ErrorCode, status: number, scope: string | undefined): Readonly<Record<string, string>> {
-  if (code === 'missing_credential') return { 'www-authenticate': REALM };
+/** RFC 6750, section 3.1: no `error` for a request without a credential, or with another scheme. */
+function challenge(code: ErrorCode, status: number, { scope, otherScheme }: RefusalExtras): Readonly<Record<string, string>> {
+  if (code === 'missing_credential' || otherScheme === true) return { 'www-authenticate': REALM };
   if (status === 401) return { 'www-authenticate': `${REALM}, error="invalid_token"` };
   if (code === 'insufficient_permission') {
     return { 'www-authenticate': `${REALM}, error="insufficient_scope"${scope === undefined ? '' : `, scope="${scope}"`}` };

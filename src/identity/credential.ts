@@ -1,4 +1,4 @@
-/** Reads the `Authorization` header: which kind of credential it carries, by form alone. Nothing is looked up here. */
+/** Reads the headers that carry a credential: which kind it is, by form alone. Nothing is looked up here. */
 
 import { hash } from 'node:crypto';
 import { type HeaderValue, REPEATED } from '../decision/model.ts';
@@ -7,6 +7,7 @@ import { API_KEY_PREFIX, digestOf, hasValidChecksum } from './api-keys.ts';
 
 const MISSING: CredentialForm = Object.freeze({ kind: 'missing' });
 const MALFORMED: CredentialForm = Object.freeze({ kind: 'malformed' });
+const OTHER_SCHEME: CredentialForm = Object.freeze({ kind: 'other_scheme' });
 const BAD_CHECKSUM: CredentialForm = Object.freeze({ kind: 'bad_checksum' });
 
 /** With the first of the spaces. */
@@ -25,25 +26,46 @@ const MAX_FOREIGN_KEY_LENGTH = 1024;
 /** How every JWT begins: `{"` in base64url. */
 const JWT_START = 'eyJ';
 
+/** A scheme (RFC 9110, section 11.1) and the space behind it, or nothing behind it. */
+const ANY_SCHEME = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+(?: |$)/;
+
 /**
- * `Bearer` in any case (RFC 9110, section 11.1), one or more spaces, then one b64token. Everything that is not exactly that is
- * malformed. Runs on every check: no allocation beyond the token and its digest.
+ * Reads a request's credential. More than one is malformed, except the same API key in both places, which some clients send.
+ *
+ * @param authorization the `Authorization` header: `Bearer` in any case, one or more spaces, then one b64token
+ * @param apiKey `x-api-key` or `api-key` (see `joinApiKeys`): an API key alone
  */
-export function readCredential(header: HeaderValue): CredentialForm {
-  if (header === undefined) {
-    return MISSING;
-  }
-  if (header === REPEATED || header.length > SCHEME.length + MAX_SPACES + MAX_TOKEN_BYTES) {
-    return MALFORMED;
-  }
-  if (!header.startsWith(SCHEME) && header.slice(0, SCHEME.length).toLowerCase() !== SCHEME.toLowerCase()) {
-    return MALFORMED;
-  }
+export function readCredential(authorization: HeaderValue, apiKey?: HeaderValue): CredentialForm {
+  // Runs on every check: no allocation beyond the token and its digest.
+  if (apiKey === undefined) return authorization === undefined ? MISSING : readAuthorization(authorization);
+  if (apiKey === REPEATED) return MALFORMED;
+  const form = formOf(apiKey);
+  const isKey = form.kind === 'api_key' || form.kind === 'bad_checksum';
+  return isKey && (authorization === undefined || bearerToken(authorization) === apiKey) ? form : MALFORMED;
+}
+
+/** Makes one header of the two that carry an API key alone; with different values they count as repeated. */
+export function joinApiKeys(xApiKey: HeaderValue, apiKey: HeaderValue): HeaderValue {
+  if (xApiKey === undefined) return apiKey;
+  return apiKey === undefined || apiKey === xApiKey ? xApiKey : REPEATED;
+}
+
+function readAuthorization(header: Exclude<HeaderValue, undefined>): CredentialForm {
+  const token = bearerToken(header);
+  if (token !== undefined) return formOf(token);
+  return header !== REPEATED && ANY_SCHEME.test(header) && !/^bearer(?: |$)/i.test(header) ? OTHER_SCHEME : MALFORMED;
+}
+
+/** @returns what follows the scheme and its spaces; undefined when the scheme is not Bearer or the header is too long to be looked at */
+function bearerToken(header: Exclude<HeaderValue, undefined>): string | undefined {
+  if (header === REPEATED || header.length > SCHEME.length + MAX_SPACES + MAX_TOKEN_BYTES) return undefined;
+  if (!header.startsWith(SCHEME) && header.slice(0, SCHEME.length).toLowerCase() !== SCHEME.toLowerCase()) return undefined;
   let start = SCHEME.length;
-  while (header.charCodeAt(start) === SPACE) {
-    start++;
-  }
-  const token = header.slice(start);
+  while (header.charCodeAt(start) === SPACE) start++;
+  return header.slice(start);
+}
+
+function formOf(token: string): CredentialForm {
   const looksLikeKey = token.startsWith(API_KEY_PREFIX);
   if (looksLikeKey && hasValidChecksum(token)) {
     return { kind: 'api_key', digest: digestOf(token) };

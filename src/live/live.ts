@@ -82,6 +82,8 @@ export class Live implements ChangeListener {
         return MISSING;
       case 'malformed':
         return INVALID.malformed;
+      case 'other_scheme':
+        return INVALID.scheme;
       case 'bad_checksum':
         return INVALID.checksum;
       case 'api_key':

@@ -36,6 +36,7 @@ export const MISSING = unproved({ kind: 'missing' });
 export const EXPIRED = unproved({ kind: 'expired' });
 export const INVALID: { readonly [Reason in InvalidReason]: Resolution } = {
   malformed: invalid('malformed'),
+  scheme: invalid('scheme'),
   unknown: invalid('unknown'),
   checksum: invalid('checksum'),
   signature: invalid('signature'),

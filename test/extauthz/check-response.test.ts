@@ -300,8 +300,9 @@ describe('limits', () => {
           const rate = { limit, remaining, resetSeconds, windowSeconds };
           const limited = readAnswer(writer.allow(allow, { reservation: 'ab'.repeat(16), rate }, REQUEST_ID, []));
           expect({ ...limited, added: {} }).toEqual({ ...plain, added: {} });
-          expect(plain.added).toEqual({});
+          expect(plain.added).toEqual({ 'x-request-id': REQUEST_ID });
           expect(limited.added).toEqual({
+            'x-request-id': REQUEST_ID,
             'x-ratelimit-limit-requests': `${limit}`,
             'x-ratelimit-remaining-requests': `${remaining}`,
             'x-ratelimit-reset-requests': `${resetSeconds}s`,

@@ -39,8 +39,9 @@ const textForm = ({ body, headers, ...rest }: Sent): Promise<Answer> =>
 
 /** An answer without what differs from request to request. */
 function told({ code, status, body, headers, removed, added }: Answer): object {
-  const { 'x-request-id': _id, ...rest } = headers;
-  return { code, status, error: body['code'], headers: rest, removed, added };
+  const { 'x-request-id': _ofDenial, ...rest } = headers;
+  const { 'x-request-id': _ofAllow, ...others } = added;
+  return { code, status, error: body['code'], headers: rest, removed, added: others };
 }
 
 const JSON_HEADER = ['content-type', 'application/json'] as const;

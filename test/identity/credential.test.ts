@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type HeaderValue, REPEATED } from '../../src/decision/model.ts';
 import { hasValidChecksum, makeApiKey } from '../../src/identity/api-keys.ts';
-import { readCredential } from '../../src/identity/credential.ts';
+import { joinApiKeys, readCredential } from '../../src/identity/credential.ts';
 
 const KEY = makeApiKey();
 const LONGEST = 'a'.repeat(8192);
@@ -66,11 +66,7 @@ describe('the Authorization header', () => {
     ['the scheme alone', 'Bearer'],
     ['no token', 'Bearer '],
     ['no token but spaces', 'Bearer    '],
-    ['no space', `Bearer${KEY.text}`],
     ['a tab for the space', `Bearer\t${KEY.text}`],
-    ['another scheme', `Basic ${KEY.text}`],
-    ['a longer scheme', `Bearers ${KEY.text}`],
-    ['the token alone', KEY.text],
     ['two credentials in one line', `Bearer ${KEY.text}, Bearer ${KEY.text}`],
     ['two tokens', `Bearer ${KEY.text} ${KEY.text}`],
     ['a comma', 'Bearer a,b'],
@@ -87,6 +83,16 @@ describe('the Authorization header', () => {
     expect(readCredential(header)).toEqual({ kind: 'malformed' });
   });
 
+  it.each([
+    ['Basic', 'Basic YTpi'],
+    ['a longer one', `Bearers ${KEY.text}`],
+    ['one without a space behind it', `Bearer${KEY.text}`],
+    ['the token alone', KEY.text],
+    ['no parameters', 'Negotiate'],
+  ])('names another scheme: %s', (_, header) => {
+    expect(readCredential(header)).toEqual({ kind: 'other_scheme' });
+  });
+
   it('is read without a throw whatever it holds, and proves only what has the exact form', () => {
     fc.assert(
       fc.property(
@@ -97,9 +103,59 @@ describe('the Authorization header', () => {
         (header) => {
           const form = readCredential(header);
           const wellFormed = /^bearer +[A-Za-z0-9\-._~+/]+=*$/i.test(header);
-          expect(form.kind === 'malformed').toBe(!wellFormed);
+          expect(form.kind === 'malformed' || form.kind === 'other_scheme').toBe(!wellFormed);
         },
       ),
+    );
+  });
+});
+
+describe('a header for an API key', () => {
+  const OTHER = makeApiKey();
+  const header = fc.constantFrom<HeaderValue>(
+    undefined,
+    REPEATED,
+    '',
+    KEY.text,
+    OTHER.text,
+    'sk-proj-abcdefgh',
+    JWT,
+    `Bearer ${KEY.text}`,
+    'a,b',
+  );
+  const bearer = fc.constantFrom<HeaderValue>(
+    undefined,
+    REPEATED,
+    '',
+    `Bearer ${KEY.text}`,
+    `bearer  ${OTHER.text}`,
+    `Bearer ${JWT}`,
+    'Basic a',
+  );
+
+  it('carries a key alone, as Authorization would carry it', () => {
+    for (const text of [KEY.text, 'sk-proj-abcdefgh', `${KEY.text}0`]) {
+      expect(readCredential(undefined, text)).toEqual(readCredential(`Bearer ${text}`));
+    }
+  });
+
+  it('counts only if every credential that came is the same API key', () => {
+    const textOf = (value: HeaderValue): HeaderValue =>
+      typeof value === 'string' ? (/^bearer +(.*)$/i.exec(value)?.[1] ?? REPEATED) : value;
+    fc.assert(
+      fc.property(bearer, header, header, (authorization, xApiKey, apiKey) => {
+        const form = readCredential(authorization, joinApiKeys(xApiKey, apiKey));
+        const keys = [xApiKey, apiKey].filter((value) => value !== undefined);
+        if (keys.length === 0) {
+          expect(form).toEqual(readCredential(authorization));
+          return;
+        }
+        const all = authorization === undefined ? keys : [...keys, textOf(authorization)];
+        const [first] = all;
+        const alone = typeof first === 'string' ? readCredential(`Bearer ${first}`) : undefined;
+        const isOneKey = alone?.kind === 'api_key' && all.every((value) => value === first);
+        expect(form).toEqual(isOneKey ? alone : { kind: 'malformed' });
+      }),
     );
   });
 });

@@ -96,6 +96,7 @@ async function resolveIn(
 
 const REASONS: readonly InvalidReason[] = [
   'malformed',
+  'scheme',
   'unknown',
   'checksum',
   'signature',

@@ -70,6 +70,7 @@ export function askedSubject(form: CredentialForm, claims: Claims | undefined): 
       return { kind: 'user', id: claims.userId, tenant: claims.tenantId, session: claims.sessionId };
     case 'missing':
     case 'malformed':
+    case 'other_scheme':
       return { kind: 'none' };
     default:
       return form satisfies never;

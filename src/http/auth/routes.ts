@@ -10,7 +10,7 @@ import { type AuthParts, invalidCredential, type LoginParts, type Provenance, ty
 import { type PresentedToken, type RefreshParts, refresh } from '../../admin/auth/refresh.ts';
 import { REPEATED } from '../../decision/model.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { readCredential } from '../../identity/credential.ts';
+import { joinApiKeys, readCredential } from '../../identity/credential.ts';
 import { type Answers, component, DONE, shows } from '../answers.ts';
 import { aPassword } from '../iam/grammar.ts';
 import { type Answer, type Ask, callerRoute, NOTHING, publicRoute, type Route } from '../route.ts';
@@ -255,7 +255,7 @@ async function handleLogout(parts: AuthHttpParts, ask: Ask<Static<typeof LogoutB
 
 /** @param optional another token has been given, so one that proves nothing is no reason to refuse */
 async function logoutBearer(parts: AuthHttpParts, ask: Asked, optional: boolean): Promise<void> {
-  const credential = readCredential(ask.header('authorization'));
+  const credential = readCredential(ask.header('authorization'), joinApiKeys(ask.header('x-api-key'), ask.header('api-key')));
   try {
     if (credential.kind === 'token') return await logoutByAccessToken(parts, credential.token, provenance(ask));
     if (credential.kind !== 'missing') throw invalidCredential();

@@ -90,6 +90,12 @@ const SECURITY: Json = {
     description:
       'An access token from `/v1/auth/login`, or an API key (`psk_…`). The old secret of a rotated key, in its grace, only reads here.',
   },
+  apiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-api-key',
+    description: 'An API key alone, without a scheme; `api-key` is read alike. Several headers must carry the same key.',
+  },
 };
 
 function describeRoute(components: Components, route: Route): Json {
@@ -100,7 +106,7 @@ function describeRoute(components: Components, route: Route): Json {
     tags: [tagOf(route).name],
     summary: route.summary,
     ...(route.needs === undefined ? {} : { description: `Needs ${route.needs}.` }),
-    security: route.access === 'public' ? (route.takesCredential ? [{ bearer: [] }, {}] : []) : [{ bearer: [] }],
+    security: route.access === 'public' ? (route.takesCredential ? [{ bearer: [] }, {}] : []) : [{ bearer: [] }, { apiKey: [] }],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBody(components, route),
     responses: {

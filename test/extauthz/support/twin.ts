@@ -24,6 +24,7 @@ export function twin(message: CheckRequestMessage, trustedHops: number): CheckMe
   const body = Buffer.from(http.raw_body !== undefined && http.raw_body.length > 0 ? http.raw_body : (http.body ?? ''));
   const bodyAsText = (http.raw_body ?? []).length === 0 && body.length > 0;
   const announced = single('content-length');
+  const distinct = [...new Set<HeaderValue>([single('x-api-key'), single('api-key')])].filter((value) => value !== undefined);
   const requestId = single('x-request-id');
   const peer = (message.attributes?.source as Source | undefined)?.address?.socket_address?.address;
   return {
@@ -32,6 +33,7 @@ export function twin(message: CheckRequestMessage, trustedHops: number): CheckMe
       method: http.method ?? '',
       path: http.path ?? '',
       authorization: single('authorization'),
+      apiKey: distinct.length > 1 ? REPEATED : distinct[0],
       tenant: single('x-tenant-id'),
       upgrade: single('upgrade'),
       contentType: single('content-type'),
