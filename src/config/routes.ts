@@ -15,8 +15,8 @@ const MEMBERS: Readonly<Record<Member, { readonly expected: string; readonly fit
     expected: 'a permission <resource>:<action>, or a list of two',
     fits: (member) => typeof member === 'string' || (Array.isArray(member) && member.every((one) => typeof one === 'string')),
   },
-  model: { expected: 'path or body', fits: isSource },
-  collection: { expected: 'path or body', fits: isSource },
+  model: { expected: 'path, body or unknown', fits: isSource },
+  collection: { expected: 'path, body or unknown', fits: isSource },
   tokens: { expected: 'true or false', fits: (member) => typeof member === 'boolean' },
   upgrade: { expected: 'true or false', fits: (member) => typeof member === 'boolean' },
 };
@@ -85,5 +85,5 @@ function isSpec(item: object): item is RouteSpec {
 }
 
 function isSource(member: unknown): boolean {
-  return member === 'path' || member === 'body';
+  return member === 'path' || member === 'body' || member === 'unknown';
 }

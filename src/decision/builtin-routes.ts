@@ -17,8 +17,9 @@ const SPECS: readonly BuiltinSpec[] = [
     model: 'body',
     tokens: true,
   },
-  { methods: ['GET'], paths: ['/v1/chat/**'], permission: 'chat:read' },
+  { methods: ['GET'], paths: ['/v1/chat/**', '/v1/responses/{id}/**'], permission: 'chat:read' },
   { methods: ['DELETE', 'PATCH'], paths: ['/v1/chat/**'], permission: 'chat:write' },
+  { methods: ['DELETE', 'POST'], paths: ['/v1/responses/{id}/**'], permission: 'chat:write' },
   { methods: ['POST'], paths: ['/v1/embeddings'], permission: 'embeddings:write', model: 'body', tokens: true },
   { methods: ['GET'], paths: ['/v1/models'], permission: 'models:read' },
   { methods: ['GET'], paths: ['/v1/models/{model+}'], permission: 'models:read', model: 'path' },
@@ -58,6 +59,21 @@ const SPECS: readonly BuiltinSpec[] = [
     paths: ['/v1/finetuning/**', '/v1/fine_tuning/**'],
     permission: 'finetuning:write',
   },
+  { methods: ['POST'], paths: ['/v1/images/generations'], permission: 'images:write', model: 'body' },
+  { methods: ['POST'], paths: ['/v1/images/edits', '/v1/images/variations'], permission: 'images:write', model: 'unknown' },
+  { methods: ['POST'], paths: ['/v1/audio/speech'], permission: 'audio:write', model: 'body' },
+  {
+    methods: ['POST'],
+    paths: ['/v1/audio/transcriptions', '/v1/audio/translations'],
+    permission: 'audio:write',
+    model: 'unknown',
+  },
+  { methods: ['GET'], paths: ['/v1/files/**'], permission: 'files:read' },
+  { methods: ['POST', 'DELETE'], paths: ['/v1/files/**'], permission: 'files:write' },
+  { methods: ['GET'], paths: ['/v1/batches/**'], permission: 'batches:read' },
+  { methods: ['POST'], paths: ['/v1/batches/**'], permission: 'batches:write' },
+  { methods: ['POST'], paths: ['/v1/moderations'], permission: 'moderations:write', model: 'body' },
+  { methods: ['POST'], paths: ['/v1/rerank'], permission: 'rerank:write', model: 'body' },
 ];
 
 function expand(spec: BuiltinSpec): RouteLine[] {

@@ -27,7 +27,8 @@ type Matched = Extract<RouteMatch, { kind: 'matched' }>;
 const MISSING: Deny = {
   kind: 'deny',
   code: 'missing_credential',
-  detail: 'No credential was sent; send Authorization: Bearer with an API key or an access token.',
+  detail:
+    'The request has no credential. Send an API key or an access token as Authorization: Bearer <credential>, or an API key as x-api-key.',
 };
 const EXPIRED: Deny = {
   kind: 'deny',
@@ -60,8 +61,14 @@ function deny(code: DenyCode, detail: string, route: RouteLine, principal: Princ
 /** What the route takes from the body joins what the path names; what neither names is unknown. */
 function resourcesOf(match: Matched, body: BodyFacts | undefined, tenant: TenantView): readonly Resource[] {
   const { line, resources: fromPath } = match;
-  if (body === undefined || (line.model !== 'body' && line.collection !== 'body')) return fromPath;
+  const takesUnknown = line.model === 'unknown' || line.collection === 'unknown';
+  const takesFromBody = body !== undefined && (line.model === 'body' || line.collection === 'body');
+  if (!takesUnknown && !takesFromBody) return fromPath;
   const resources: Resource[] = fromPath.length === 0 ? [] : [...fromPath];
+  // The tenant's default model does not count here: the body may name another.
+  if (line.model === 'unknown') resources.push({ kind: 'models', name: undefined });
+  if (line.collection === 'unknown') resources.push({ kind: 'collections', name: undefined });
+  if (body === undefined) return resources;
   if (line.model === 'body') {
     if (body.model !== undefined) resources.push({ kind: 'models', name: body.model });
     else if (!names(fromPath, 'models')) resources.push({ kind: 'models', name: tenant.settings.default_model });

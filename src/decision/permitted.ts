@@ -1,8 +1,7 @@
 /** Lines 12 to 14: what policies deny, and what grants and allow policies permit. */
 
 import type { RoleName } from '../domain/ids.ts';
-import { BUILTIN_ROLES } from '../domain/roles.ts';
-import { compileGrant } from './compile.ts';
+import { builtinGrant } from './builtin-roles.ts';
 import { type Circumstances, circumstances } from './conditions.ts';
 import { type Grant, grantCoversPermission, grantCoversResources } from './grants.ts';
 import { ruleWork } from './limits.ts';
@@ -35,13 +34,9 @@ export interface Trace {
   readonly grants: ConsideredGrant[];
 }
 
-const BUILTIN_GRANTS: ReadonlyMap<string, Grant> = new Map(
-  BUILTIN_ROLES.map((role) => [role.name, compileGrant(role.permissions, {})]),
-);
-
 /** The grant of a role as its holder's own tenant defines it; undefined for a role that is not there (any more). */
 export function roleGrant(role: RoleName, own: TenantView): Grant | undefined {
-  return BUILTIN_GRANTS.get(role) ?? own.roles.get(role);
+  return builtinGrant(role) ?? own.roles.get(role);
 }
 
 const NO_ROLES: readonly RoleName[] = [];

@@ -1,6 +1,6 @@
 /** Lines of the route table, from their short form. */
 
-import type { Permission, RouteLine } from './model.ts';
+import type { Permission, ResourceSource, RouteLine } from './model.ts';
 import { isPermission, permissionOf } from './permissions.ts';
 import { type Part, parseTemplate } from './templates.ts';
 
@@ -10,14 +10,16 @@ export interface RouteSpec {
   readonly path: string;
   /** One, or two of which either suffices. */
   readonly permission: string | readonly string[];
-  /** Where the model is named: in `{model}` or `{model+}` of the path, or in the body. */
-  readonly model?: 'path' | 'body';
-  readonly collection?: 'path' | 'body';
+  /** Where the model is named: in `{model}` or `{model+}` of the path, or in the body; `unknown`: where the decision does not look. */
+  readonly model?: NamedSource;
+  readonly collection?: NamedSource;
   /** Metered by tokens: the body's limits count. */
   readonly tokens?: boolean;
   /** Lets `Upgrade` pass. */
   readonly upgrade?: boolean;
 }
+
+export type NamedSource = Exclude<ResourceSource, 'none'>;
 
 export type ParsedRoute =
   | { readonly kind: 'route'; readonly line: RouteLine }

@@ -9,11 +9,13 @@ export interface BuiltinRole {
 }
 
 export const ADMIN = 'admin' as RoleName;
+export const TENANT_ADMIN = 'tenant-admin' as RoleName;
 
 export const BUILTIN_ROLES: readonly BuiltinRole[] = [
   { name: ADMIN, description: 'Administrator of the platform: full access to all resources.', permissions: ['*'] },
   {
-    name: 'tenant-admin' as RoleName,
+    // And `<resource>:*` for every other resource of the route table: see decision/builtin-roles.ts.
+    name: TENANT_ADMIN,
     description: 'Administrator of one tenant.',
     permissions: [
       'chat:*',

@@ -164,6 +164,25 @@ function chat(body: string): Partial<CheckInput> {
   return { method: 'POST', path: '/v1/chat/completions', body: new TextEncoder().encode(body) };
 }
 
+describe('a model that the decision cannot see', () => {
+  const transcription = { method: 'POST', path: '/v1/audio/transcriptions', contentType: 'multipart/form-data; boundary=x' };
+
+  test('is permitted by a grant without constraints on models, and by no narrower one', () => {
+    expect(ask(transcription, keyWith(['audio:write'])).kind).toBe('allow');
+    expect(ask(transcription, keyWith(['audio:write'], { models: ['*'] })).kind).toBe('allow');
+    expect(ask(transcription, keyWith(['audio:write'], { models: ['whisper-1'] }))).toMatchObject({
+      code: 'resource_not_permitted',
+    });
+  });
+
+  test('is not taken to be the default model of the tenant', () => {
+    const tenant = record({ settings: { default_model: 'whisper-1' } });
+    const decision = ask(transcription, keyWith(['audio:write'], { models: ['whisper-1'] }), tenant);
+    expect(decision).toMatchObject({ code: 'resource_not_permitted' });
+    expect(ask(transcription, keyWith(['audio:write']), tenant)).toMatchObject({ model: undefined, defaultModel: undefined });
+  });
+});
+
 describe('an allow', () => {
   test('names the model of the body, the smallest limit in force and what is asked for', () => {
     const settings = { default_model: 'd', max_tokens_per_request: 100 };

@@ -1,5 +1,6 @@
 /** Lines 9 to 15 of the decision, read off the rules one by one, on records: the obvious twin of the compiled evaluator. */
 
+import { builtinRoles } from '../../src/decision/builtin-roles.ts';
 import type { PolicyRecord, ResourceConstraints, RoleRecord, TenantRecord } from '../../src/domain/records.ts';
 import { BUILTIN_ROLES } from '../../src/domain/roles.ts';
 import { tableMatches } from './naive-glob.ts';
@@ -91,7 +92,9 @@ export function naiveDecision(
   const reachesAll = (constraints: ResourceConstraints) =>
     request.resources.every((resource) => grantReaches(constraints, resource));
   const roles: readonly Pick<RoleRecord, 'permissions' | 'constraints'>[] = held.flatMap((name) => [
-    ...BUILTIN_ROLES.filter((role) => role.name === name).map((role) => ({ permissions: role.permissions, constraints: {} })),
+    ...builtinRoles()
+      .filter((role) => role.name === name)
+      .map((role) => ({ permissions: role.permissions, constraints: {} })),
     ...own.roles.filter((role) => role.name === name && !isBuiltin(name)),
   ]);
   const capable = roles.filter((role) => grantCovers(role.permissions));

@@ -81,6 +81,29 @@ describe('the built-in routes', () => {
     ['POST /v1/fine_tuning/jobs/j/cancel', '/v1/fine_tuning/** finetuning:write'],
     ['DELETE /v1/fine_tuning/jobs/j', '/v1/fine_tuning/** finetuning:write'],
     ['PUT /v1/finetuning/jobs', 'no_route'],
+    ['POST /v1/messages', '/v1/messages chat:write'],
+    ['GET /v1/responses/resp_1', '/v1/responses/{id}/** chat:read'],
+    ['GET /v1/responses/resp_1/input_items', '/v1/responses/{id}/** chat:read'],
+    ['POST /v1/responses/resp_1/cancel', '/v1/responses/{id}/** chat:write'],
+    ['DELETE /v1/responses/resp_1', '/v1/responses/{id}/** chat:write'],
+    ['GET /v1/responses', 'no_route'],
+    ['POST /v1/images/generations', '/v1/images/generations images:write'],
+    ['POST /v1/images/edits', '/v1/images/edits images:write'],
+    ['POST /v1/images/variations', '/v1/images/variations images:write'],
+    ['GET /v1/images', 'no_route'],
+    ['POST /v1/audio/speech', '/v1/audio/speech audio:write'],
+    ['POST /v1/audio/transcriptions', '/v1/audio/transcriptions audio:write'],
+    ['POST /v1/audio/translations', '/v1/audio/translations audio:write'],
+    ['GET /v1/files', '/v1/files/** files:read'],
+    ['GET /v1/files/f/content', '/v1/files/** files:read'],
+    ['POST /v1/files', '/v1/files/** files:write'],
+    ['DELETE /v1/files/f', '/v1/files/** files:write'],
+    ['GET /v1/batches/b', '/v1/batches/** batches:read'],
+    ['POST /v1/batches', '/v1/batches/** batches:write'],
+    ['POST /v1/batches/b/cancel', '/v1/batches/** batches:write'],
+    ['DELETE /v1/batches/b', 'no_route'],
+    ['POST /v1/moderations', '/v1/moderations moderations:write'],
+    ['POST /v1/rerank', '/v1/rerank rerank:write'],
     ['GET /v1/unknown', 'no_route'],
     ['GET /', 'no_route'],
     ['post /v1/embeddings', 'no_route'],
@@ -99,6 +122,8 @@ describe('the built-in routes', () => {
     expect(facts('POST', '/v1/rag/search')).toEqual([false, true, 'none', 'body', 'none']);
     expect(facts('POST', '/v1/finetuning/jobs')).toEqual([false, true, 'body', 'none', 'none']);
     expect(facts('POST', '/v1/fine_tuning/**')).toEqual([false, false, 'none', 'none', 'none']);
+    expect(facts('POST', '/v1/images/generations')).toEqual([false, true, 'body', 'none', 'none']);
+    expect(facts('POST', '/v1/audio/transcriptions')).toEqual([false, false, 'unknown', 'none', 'none']);
     expect(facts('POST', '/v1/rag/collections')).toEqual([false, false, 'none', 'none', 'adds-collection']);
     expect(facts('DELETE', '/v1/rag/collections/{collection}')).toEqual([false, false, 'none', 'path', 'removes-collection']);
   });

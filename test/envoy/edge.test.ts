@@ -90,6 +90,10 @@ describe('what Postern is asked with', () => {
     '/v1/rag/search',
     '/v1/finetuning/jobs',
     '/v1/fine_tuning/jobs',
+    '/v1/images/generations',
+    '/v1/audio/speech',
+    '/v1/moderations',
+    '/v1/rerank',
   ])('shows the body of POST %s, as bytes', async (path) => {
     const body = Buffer.from([0x7b, 0xff, 0x7d]);
     const answer = await send(edge.url, { method: 'POST', path, headers: json, body });

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
 import type { DirectoryRoom } from '../../src/admin/auth/directory-room.ts';
-import { buildRouteTable, parseRoute, type RouteSpec, type RouteTable } from '../../src/decision/routes.ts';
+import { parseRoute, type RouteSpec, type RouteTable } from '../../src/decision/routes.ts';
 import { makeId, parseRoleName, parseTenantId, type RoleName, type TenantId, type UserId } from '../../src/domain/ids.ts';
 import { apiRoutes } from '../../src/http/api-routes.ts';
 import type { Resolver } from '../../src/http/authenticate.ts';
@@ -17,6 +17,7 @@ import { SigningKeys } from '../../src/identity/signing-keys.ts';
 import { AccessTokens } from '../../src/identity/tokens.ts';
 import { Live } from '../../src/live/live.ts';
 import type { ChangeListener } from '../../src/live/ports.ts';
+import { routeTable } from '../../src/server/route-table.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { ChangeFeed } from '../../src/store/feed.ts';
 import { PostgresLiveSource } from '../../src/store/live-source.ts';
@@ -122,8 +123,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   });
   listeners.push(live);
   await feed.start();
-  const built = buildRouteTable((options.routes ?? []).map(routeOf));
-  if (built.kind === 'error') throw new Error(built.message);
+  const table = routeTable({ routes: (options.routes ?? []).map(routeOf) });
   const random = (size: number) => randomBytes(size);
   const parts = {
     db,
@@ -140,7 +140,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     ...parts,
     origins: undefined,
     live,
-    routes: built.table,
+    routes: table,
     metering: { windowMs: 60_000, tokenEstimate: 1024, metersItself },
     keySet: tokens,
     directory: options.directory,
@@ -176,7 +176,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     url,
     routes,
     live,
-    platformRoutes: built.table,
+    platformRoutes: table,
     tokens,
     port: Number(new URL(url).port),
     db,

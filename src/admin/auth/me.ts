@@ -1,8 +1,8 @@
 /** What a credential proves, told to whoever holds it. */
 
+import { builtinRoles } from '../../decision/builtin-roles.ts';
 import type { Principal, Snapshot } from '../../decision/model.ts';
 import type { KeyId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
-import { BUILTIN_ROLES } from '../../domain/roles.ts';
 import { findKey } from '../../store/queries/api-keys.ts';
 import { findUser } from '../../store/queries/users.ts';
 import type { Caller } from '../caller.ts';
@@ -79,7 +79,7 @@ async function profile(parts: Pick<AuthParts, 'db'>, principal: Principal): Prom
 
 function permissionsOf(roles: readonly RoleName[], snapshot: Snapshot): readonly string[] {
   const patterns = roles.flatMap(
-    (name) => BUILTIN_ROLES.find((role) => role.name === name)?.permissions ?? snapshot.own?.roles.get(name)?.patterns ?? [],
+    (name) => builtinRoles().find((role) => role.name === name)?.permissions ?? snapshot.own?.roles.get(name)?.patterns ?? [],
   );
   return [...new Set(patterns)].sort((a, b) => (a < b ? -1 : 1));
 }

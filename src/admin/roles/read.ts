@@ -1,7 +1,7 @@
 /** Reading roles: the built-in ones and the tenant's own in one list, by name. */
 
+import { builtinRoles } from '../../decision/builtin-roles.ts';
 import { parseRoleName, type RoleName } from '../../domain/ids.ts';
-import { BUILTIN_ROLES } from '../../domain/roles.ts';
 import { countRoles, findRole, listRoles, type RoleFilter, type StoredRole } from '../../store/queries/roles.ts';
 import type { Page, PageRows } from '../../store/queries/rows.ts';
 import type { AdminParts, Caller } from '../caller.ts';
@@ -43,7 +43,7 @@ export async function listRolesPage(
 
 /** @throws Refusal `not_found` */
 export async function getRole(parts: AdminParts, caller: Caller, text: string): Promise<RoleResource> {
-  const builtin = BUILTIN_ROLES.find((role) => role.name === text);
+  const builtin = builtinRoles().find((role) => role.name === text);
   if (builtin !== undefined) return builtinResource(builtin);
   const role = await findRole(parts.db.knex, caller.tenant, roleNameOf(text));
   if (role === undefined) throw notFound('role');
@@ -59,9 +59,9 @@ export function roleNameOf(text: string): RoleName {
 
 function builtinsWith({ q }: RoleFilter): readonly RoleResource[] {
   const needle = q?.toLowerCase();
-  return BUILTIN_ROLES.map(builtinResource).filter(
-    (role) => needle === undefined || `${role.name}\n${role.description}`.toLowerCase().includes(needle),
-  );
+  return builtinRoles()
+    .map(builtinResource)
+    .filter((role) => needle === undefined || `${role.name}\n${role.description}`.toLowerCase().includes(needle));
 }
 
 function builtinsAfter(filter: RoleFilter, page: Page): readonly RoleResource[] {
