@@ -42,8 +42,8 @@ const quotas = Type.Object(
 const role = Type.Object(
   {
     name: Type.String({ maxLength: 64 }),
-    description: Type.Optional(description),
-    permissions: patterns,
+    description: Type.Optional(nullable(description)),
+    permissions: Type.Optional(patterns),
     resource_constraints: Type.Optional(resourceConstraints),
   },
   closed,
@@ -52,13 +52,13 @@ const role = Type.Object(
 const policy = Type.Object(
   {
     name: Type.String({ maxLength: 64 }),
-    description: Type.Optional(description),
-    effect: oneOf('allow', 'deny'),
-    actions: somePatterns,
-    resources: somePatterns,
+    description: Type.Optional(nullable(description)),
+    effect: Type.Optional(oneOf('allow', 'deny')),
+    actions: Type.Optional(somePatterns),
+    resources: Type.Optional(somePatterns),
     conditions: Type.Optional(Type.Unsafe<unknown>({ type: ['object', 'null'] })),
     applies_to: Type.Optional(oneOf('everyone', 'roles')),
-    attached_roles: Type.Optional(roleNames),
+    attached_roles: Type.Optional(nullable(roleNames)),
     enabled: Type.Optional(Type.Boolean()),
   },
   closed,
@@ -67,10 +67,10 @@ const policy = Type.Object(
 const user = Type.Object(
   {
     email,
-    name: title(200),
+    name: Type.Optional(title(200)),
     department: Type.Optional(nullable(Type.String({ maxLength: 200 }))),
     metadata: Type.Optional(metadata),
-    roles: Type.Optional(roleNames),
+    roles: Type.Optional(nullable(roleNames)),
     status: Type.Optional(oneOf('active', 'deactivated')),
   },
   closed,
@@ -79,10 +79,10 @@ const user = Type.Object(
 const tenant = Type.Object(
   {
     id: Type.String({ maxLength: 64 }),
-    name: title(200),
+    name: Type.Optional(title(200)),
     status: Type.Optional(oneOf('active', 'suspended')),
-    settings: Type.Optional(settings),
-    quotas: Type.Optional(quotas),
+    settings: Type.Optional(nullable(settings)),
+    quotas: Type.Optional(nullable(quotas)),
     metadata: Type.Optional(metadata),
     roles: Type.Optional(Type.Array(role)),
     policies: Type.Optional(Type.Array(policy)),

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { applySetup, previewSetup, type SetupParts } from '../admin/setup/apply.ts';
-import { setupNotices } from '../admin/setup/notices.ts';
+import { setupNotices, unboundNotices } from '../admin/setup/notices.ts';
 import type { SetupOptions } from '../admin/setup/plan.ts';
 import type { Step } from '../admin/setup/step.ts';
 import type { SetupToken } from '../admin/setup/write.ts';
@@ -30,6 +30,8 @@ const MAX_PROBLEMS = 50;
 interface ApplyOptions {
   readonly setup: SetupOptions & { readonly setupTokens: boolean };
   readonly dryRun: boolean;
+  /** Patterns that nothing needs are refused. */
+  readonly strict: boolean;
   readonly exitCode: boolean;
   /** Somebody is there to be asked. */
   readonly asks: boolean;
@@ -42,8 +44,9 @@ export async function applyCommand(args: Arguments): Promise<number> {
   const read = await readSetupFile(file);
   if (read.kind === 'problems') return refuse(read.problems);
   return withStore(args, async ({ db }, { config }) => {
-    const notices = read.problemsOf(setupNotices({ routes: routeTable(config) }, read.setup));
-    process.stdout.write(listed(notices, 'notice: '));
+    const notices = setupNotices({ routes: routeTable(config) }, read.setup);
+    if (options.strict && notices.some(({ kind }) => kind === 'unneeded_pattern')) return refuse(read.problemsOf(notices));
+    process.stdout.write(listed(read.problemsOf(notices), 'notice: '));
     const patient = db.reopen({ queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 2 });
     try {
       return await planAndApply({ db: patient, random: (size) => randomBytes(size) }, read, options);
@@ -65,6 +68,7 @@ function optionsOf(args: Arguments, file: string): ApplyOptions {
       nowMs: Date.now(),
     },
     dryRun,
+    strict: args.flag('strict'),
     exitCode: args.flag('exit-code'),
     asks: !args.flag('yes') && file !== STDIN && process.stdin.isTTY && process.stdout.isTTY,
   };
@@ -76,6 +80,7 @@ async function planAndApply(parts: SetupParts, { setup, problemsOf }: Readable, 
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const plan = await previewSetup(parts, setup, options.setup);
     if (plan.kind === 'errors') return refuse(problemsOf(plan.errors));
+    if (attempt === 1) process.stdout.write(listed(problemsOf(unboundNotices(setup, plan.steps)), 'notice: '));
     if (attempt > 1) process.stdout.write('\nSomebody else changed something meanwhile. The plan is now:\n\n');
     process.stdout.write(planText(plan.steps));
     if (plan.steps.length === 0) return DONE;

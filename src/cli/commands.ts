@@ -90,12 +90,13 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['apply'],
     database: 'ready',
-    takes: 'FILE|- [--dry-run [--exit-code]] [--prune] [--prune-tenants] [--setup-tokens] [--force] [--yes]',
+    takes: 'FILE|- [--dry-run [--exit-code]] [--strict] [--prune] [--prune-tenants] [--setup-tokens] [--force] [--yes]',
     summary: 'Makes tenants, roles, policies and users be as the file says, after it has shown what that takes.',
     options: {
       ...CONFIG,
       'dry-run': 'flag',
       'exit-code': 'flag',
+      strict: 'flag',
       prune: 'flag',
       'prune-tenants': 'flag',
       'setup-tokens': 'flag',

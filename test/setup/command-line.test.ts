@@ -174,6 +174,17 @@ describe('apply', () => {
     ]);
   });
 
+  it('patterns that nothing needs are refused with --strict, and nothing has changed', async () => {
+    const fresh = await database();
+    const path = await file('strict.yaml', ACME.replace('permissions: ["chat:*"]', 'permissions: ["chat:wirte"]'));
+    const before = await exported(fresh.db);
+    const refused = await postern(fresh.url, ['apply', path, '--strict']);
+    expect([refused.code, refused.stdout]).toEqual([2, '']);
+    expect(refused.stderr).toContain(`${path}:15: tenants[0].roles[0].permissions[0]: No route and no endpoint needs`);
+    expect(await exported(fresh.db)).toBe(before);
+    expect((await postern(fresh.url, ['apply', await file('clean.yaml', ACME), '--strict'])).code).toBe(0);
+  });
+
   it('a file that is wrong changes nothing: exit 2, and every problem with line, path and expectation, none with a secret', async () => {
     const fresh = await database();
     const path = await file(

@@ -77,7 +77,7 @@ export function policyNotices(
   ];
 }
 
-const BINDS_NO_ONE: Notice = {
+export const BINDS_NO_ONE: Notice = {
   kind: 'binds_no_one',
   path: '/attached_roles',
   pattern: null,

@@ -1,13 +1,11 @@
 /**
  * A set-up as a file says it: tenants with their roles, policies and users, and the global policies. No secret has a place in it.
  *
- * One rule for what is absent: a list that is absent is not the file's business; any other absent member has its default, but for
- * `status` and `enabled`, which stay as they are, so that what was switched off in an emergency is not switched on by the next run.
+ * One rule for what is absent, at every level: it stays as it is, and has its default in what is new. Null removes. So several files may
+ * each say a part of the same tenant.
  */
 
 import type { Metadata } from '../../domain/records.ts';
-import type { NewPolicyRequest } from '../policies/create.ts';
-import type { NewRoleRequest } from '../roles/create.ts';
 import type { QuotasRequest, SettingsRequest } from '../tenants/merge.ts';
 
 /** The one version of the form that there is. */
@@ -21,26 +19,46 @@ export interface SetupDocument {
 
 export interface TenantDocument {
   readonly id: string;
-  readonly name: string;
+  /** A new tenant's default is its id. */
+  readonly name?: string;
   readonly status?: 'active' | 'suspended';
-  readonly settings?: SettingsRequest;
-  readonly quotas?: QuotasRequest;
+  readonly settings?: SettingsRequest | null;
+  readonly quotas?: QuotasRequest | null;
   readonly metadata?: Metadata | null;
   readonly roles?: readonly RoleDocument[];
   readonly policies?: readonly PolicyDocument[];
   readonly users?: readonly UserDocument[];
 }
 
-export type RoleDocument = NewRoleRequest;
+export interface RoleDocument {
+  readonly name: string;
+  readonly description?: string | null;
+  /** A new role needs it. */
+  readonly permissions?: readonly string[];
+  readonly resource_constraints?: unknown;
+}
 
-export type PolicyDocument = Omit<NewPolicyRequest, 'global'>;
+export interface PolicyDocument {
+  readonly name: string;
+  readonly description?: string | null;
+  /** A new policy needs this member and the next two. */
+  readonly effect?: 'allow' | 'deny';
+  readonly actions?: readonly string[];
+  readonly resources?: readonly string[];
+  /** Any object or null; checked when it is read. */
+  readonly conditions?: unknown;
+  readonly applies_to?: 'everyone' | 'roles';
+  readonly attached_roles?: readonly string[] | null;
+  readonly enabled?: boolean;
+}
 
 /** A local user, known by the e-mail address. */
 export interface UserDocument {
   readonly email: string;
-  readonly name: string;
+  /** A new user needs it. */
+  readonly name?: string;
   readonly department?: string | null;
   readonly metadata?: Metadata | null;
-  readonly roles?: readonly string[];
+  readonly roles?: readonly string[] | null;
   readonly status?: 'active' | 'deactivated';
 }

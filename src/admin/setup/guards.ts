@@ -16,6 +16,7 @@ import { recordOf } from '../policies/record.ts';
 import { type PolicyStep, policiesAfter } from './policies.ts';
 import type { WantedTenant } from './setup.ts';
 import type { PlannedStep } from './step.ts';
+import { quotasAfter } from './tenants.ts';
 import type { UserState, UserStep } from './users.ts';
 
 /** What a set-up does to one tenant that it names. */
@@ -76,7 +77,7 @@ async function refuseRolesInUse(trx: Transaction, { wanted, policiesBefore, role
 
 /** `max_users` counts active users, and is asked when a set-up adds some. */
 async function refuseTooManyUsers(trx: Transaction, { wanted, stored, users }: TenantPlan): Promise<void> {
-  const limit = wanted.quotas.max_users;
+  const limit = quotasAfter(wanted, stored).max_users;
   const active = (user: UserState | undefined): number => (user?.status === 'active' ? 1 : 0);
   const deltas = users.map((step) => active(step.after) - active(step.before));
   if (limit === undefined || !deltas.some((delta) => delta > 0)) return;

@@ -36,7 +36,7 @@ export type Plan =
 export async function planSetup(trx: Transaction, setup: Setup, options: SetupOptions, hold: boolean): Promise<Plan> {
   const world = await readWorld(trx, setup, options, hold);
   const errors: SetupError[] = [];
-  const global = policySteps(undefined, setup.globalPolicies, world.globalPolicies, options.prune);
+  const global = policySteps(undefined, setup.globalPolicies, world.globalPolicies, options.prune, errors);
   const globalAfter = policiesAfter(world.globalPolicies, global);
   const users = placedUsers(setup, world, options, errors);
   const tenants = setup.tenants.map((wanted) =>
@@ -61,19 +61,20 @@ function planTenant(
   { prune }: SetupOptions,
   errors: SetupError[],
 ): TenantPlan {
-  const roles = roleSteps(wanted.id, wanted.roles, has.roles, prune);
+  const roles = roleSteps(wanted.id, wanted.roles, has.roles, prune, errors);
   const names = roleNamesAfter(has.roles, roles);
   const known = (name: string) => isBuiltinRole(name) || names.has(name);
-  for (const policy of wanted.policies ?? []) refuseUnknown(policy.attachedRoles, `${policy.at}/attached_roles`, known, errors);
-  for (const user of wanted.users ?? []) refuseUnknown(user.roles, `${user.at}/roles`, known, errors);
+  for (const policy of wanted.policies ?? [])
+    refuseUnknown(policy.attachedRoles ?? [], `${policy.at}/attached_roles`, known, errors);
+  for (const user of wanted.users ?? []) refuseUnknown(user.roles ?? [], `${user.at}/roles`, known, errors);
   return {
     wanted,
     stored: has.tenant,
     policiesBefore: has.policies,
     tenant: tenantSteps(wanted, has, errors),
     roles,
-    policies: policySteps(wanted.id, wanted.policies, has.policies, prune),
-    users: userSteps(wanted, users, prune),
+    policies: policySteps(wanted.id, wanted.policies, has.policies, prune, errors),
+    users: userSteps(wanted, users, prune, errors),
   };
 }
 

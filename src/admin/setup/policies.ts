@@ -13,6 +13,7 @@ import {
 } from '../../store/queries/policies.ts';
 import { policyResource } from '../policies/resource.ts';
 import { difference } from './difference.ts';
+import type { SetupError } from './read.ts';
 import type { WantedPolicy } from './setup.ts';
 import type { PlannedStep, Writing } from './step.ts';
 import { policyView } from './view.ts';
@@ -31,12 +32,13 @@ export function policySteps(
   wanted: readonly WantedPolicy[] | undefined,
   stored: readonly StoredPolicy[],
   prune: boolean,
+  errors: SetupError[],
 ): readonly PolicyStep[] {
   if (wanted === undefined) return [];
   const before = new Map(stored.map((policy) => [policy.name, policy]));
   const named = new Set(wanted.map((policy) => policy.name));
   const gone = prune ? stored.filter((policy) => !named.has(policy.name)) : [];
-  return [...wanted.flatMap((policy) => writing(tenant, policy, before.get(policy.name))), ...gone.map(deletion)];
+  return [...wanted.flatMap((policy) => writing(tenant, policy, before.get(policy.name), errors)), ...gone.map(deletion)];
 }
 
 /** The policies that there will be after these steps. */
@@ -50,13 +52,49 @@ export function policiesAfter(stored: readonly StoredPolicy[], steps: readonly P
   return [...after.values()].filter((policy) => !gone.has(policy.name));
 }
 
-function writing(tenantId: TenantId | undefined, wanted: WantedPolicy, before: StoredPolicy | undefined): readonly PolicyStep[] {
-  const { at: _at, enabled, ...parts } = wanted;
-  const policy: NewPolicy = { ...parts, tenantId, enabled: enabled ?? before?.enabled ?? true };
+function writing(
+  tenantId: TenantId | undefined,
+  wanted: WantedPolicy,
+  before: StoredPolicy | undefined,
+  errors: SetupError[],
+): readonly PolicyStep[] {
+  const effect = wanted.effect ?? before?.effect;
+  const actions = wanted.actions ?? before?.actions;
+  const resources = wanted.resources ?? before?.resources;
+  if (effect === undefined || actions === undefined || resources === undefined) {
+    for (const [member, value] of Object.entries({ effect, actions, resources }))
+      if (value === undefined) errors.push({ path: `${wanted.at}/${member}`, message: 'A new policy needs this member.' });
+    return [];
+  }
+  const policy: NewPolicy = {
+    tenantId,
+    name: wanted.name,
+    description: wanted.description ?? before?.description ?? '',
+    effect,
+    actions,
+    resources,
+    conditions: wanted.conditions ?? before?.conditions ?? {},
+    ...audienceOf(wanted, before, effect),
+    enabled: wanted.enabled ?? before?.enabled ?? true,
+  };
   const changes = difference(before === undefined ? {} : policyView(before), policyView(policy));
   const about = { thing: 'policy', tenant: tenantId, name: policy.name, changes, stage: 'write policies', policy } as const;
   if (before === undefined) return [{ ...about, verb: 'create', run: (to) => create(to, policy) }];
   return changes.length === 0 ? [] : [{ ...about, verb: 'change', run: (to) => change(to, before, policy) }];
+}
+
+/** As the API has it: a new deny is for everyone and a new allow for roles, unless it says otherwise; naming roles means `roles`. */
+function audienceOf(
+  { appliesTo, attachedRoles }: WantedPolicy,
+  before: StoredPolicy | undefined,
+  effect: NewPolicy['effect'],
+): Pick<NewPolicy, 'appliesTo' | 'attachedRoles'> {
+  if (appliesTo === 'everyone') return { appliesTo, attachedRoles: [] };
+  const initial = before?.appliesTo ?? (effect === 'deny' ? 'everyone' : 'roles');
+  return {
+    appliesTo: attachedRoles === undefined ? (appliesTo ?? initial) : 'roles',
+    attachedRoles: attachedRoles ?? before?.attachedRoles ?? [],
+  };
 }
 
 function deletion(policy: StoredPolicy): PolicyStep {

@@ -6,7 +6,7 @@ import { DEFAULT_TENANT, parsePolicyName, parseRoleName, parseTenantId, type Rol
 import type { FieldError } from '../../domain/problem.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import { audienceAfter } from '../policies/rules.ts';
-import { mergeQuotas, mergeSettings, settingsErrors } from '../tenants/merge.ts';
+import { settingsErrors } from '../tenants/merge.ts';
 import { canonicalEmail } from '../users/email.ts';
 import type { PolicyDocument, RoleDocument, SetupDocument, TenantDocument, UserDocument } from './document.ts';
 import type { Setup, WantedPolicy, WantedRole, WantedTenant, WantedUser } from './setup.ts';
@@ -59,9 +59,9 @@ class Reader {
         id,
         name: document.name,
         status: document.status,
-        settings: mergeSettings({}, document.settings ?? {}),
-        quotas: mergeQuotas({}, document.quotas ?? {}),
-        metadata: document.metadata ?? {},
+        settings: document.settings,
+        quotas: document.quotas,
+        metadata: emptied(document.metadata, {}),
         roles: document.roles?.flatMap((role, i) => this.#role(role, `${at}/roles/${i}`, id)),
         policies: document.policies?.flatMap((policy, i) => this.policy(policy, `${at}/policies/${i}`, id)),
         users: document.users?.map((user, i) => this.#user(user, `${at}/users/${i}`)),
@@ -77,22 +77,22 @@ class Reader {
       return [];
     }
     this.#policyOnce(name, `${at}/name`, tenant);
-    this.#take('', validatePatterns(document.actions, `${at}/actions`));
-    this.#take('', validateResourcePatterns(document.resources, `${at}/resources`));
-    const conditions = parseConditions(document.conditions, `${at}/conditions`);
-    if (conditions.kind === 'errors') this.#take('', conditions.errors);
-    const audience = this.#audience(document, at);
+    this.#take('', validatePatterns(document.actions ?? [], `${at}/actions`));
+    this.#take('', validateResourcePatterns(document.resources ?? [], `${at}/resources`));
+    const roles = emptied(document.attached_roles, []);
+    this.#checkAudience(document.applies_to, roles, at);
     return [
       {
         at,
         name,
-        description: document.description ?? '',
+        description: emptied(document.description, ''),
         effect: document.effect,
         actions: document.actions,
         resources: document.resources,
-        conditions: conditions.kind === 'ok' ? conditions.value : {},
-        appliesTo: audience.appliesTo,
-        attachedRoles: this.#roleNames(audience.roles, `${at}/attached_roles`, tenant === undefined),
+        conditions:
+          document.conditions === undefined ? undefined : this.#parsed(parseConditions(document.conditions, `${at}/conditions`)),
+        appliesTo: document.applies_to,
+        attachedRoles: roles && this.#roleNames(roles, `${at}/attached_roles`, tenant === undefined),
         enabled: document.enabled,
       },
     ];
@@ -107,16 +107,16 @@ class Reader {
     if (isBuiltinRole(name))
       this.#report(`${at}/name`, 'Built-in roles are the same everywhere: they cannot be made or changed.');
     this.#once(`role ${tenant} ${name}`, `${at}/name`, 'This role');
-    this.#take('', validatePatterns(document.permissions, `${at}/permissions`));
-    const constraints = parseConstraints(document.resource_constraints, `${at}/resource_constraints`);
-    if (constraints.kind === 'errors') this.#take('', constraints.errors);
+    this.#take('', validatePatterns(document.permissions ?? [], `${at}/permissions`));
+    const { resource_constraints: constraints } = document;
     return [
       {
         at,
         name,
-        description: document.description ?? '',
+        description: emptied(document.description, ''),
         permissions: document.permissions,
-        constraints: constraints.kind === 'ok' ? constraints.value : {},
+        constraints:
+          constraints === undefined ? undefined : this.#parsed(parseConstraints(constraints, `${at}/resource_constraints`)),
       },
     ];
   }
@@ -128,26 +128,30 @@ class Reader {
       at,
       email,
       name: document.name,
-      department: document.department ?? null,
-      metadata: document.metadata ?? {},
-      roles: this.#roleNames(document.roles ?? [], `${at}/roles`, false),
+      department: document.department,
+      metadata: emptied(document.metadata, {}),
+      roles: document.roles === undefined ? undefined : this.#roleNames(document.roles ?? [], `${at}/roles`, false),
       status: document.status,
     };
   }
 
-  /** As when the policy is made by the API: a deny is for everyone and an allow for roles, unless it says otherwise. */
-  #audience(
-    document: PolicyDocument,
-    at: string,
-  ): { readonly appliesTo: 'everyone' | 'roles'; readonly roles: readonly string[] } {
-    const initial = { appliesTo: document.effect === 'deny' ? 'everyone' : 'roles', roles: [] } as const;
+  /** `everyone` leaves no role attached. */
+  #checkAudience(appliesTo: 'everyone' | 'roles' | undefined, roles: readonly string[] | undefined, at: string): void {
     try {
-      return audienceAfter(initial, document.applies_to, document.attached_roles);
+      audienceAfter({ appliesTo: 'roles', roles: [] }, appliesTo, roles);
     } catch (error) {
       if (!(error instanceof Refusal) || error.extras.errors === undefined) throw error;
       this.#take(at, error.extras.errors);
-      return initial;
     }
+  }
+
+  /** Of what is wrong, the errors are remembered and nothing is taken. */
+  #parsed<T>(
+    read: { readonly kind: 'ok'; readonly value: T } | { readonly kind: 'errors'; readonly errors: readonly FieldError[] },
+  ): T | undefined {
+    if (read.kind === 'ok') return read.value;
+    this.#take('', read.errors);
+    return undefined;
   }
 
   #roleNames(names: readonly string[], at: string, builtinOnly: boolean): readonly RoleName[] {
@@ -185,4 +189,9 @@ class Reader {
   #take(at: string, errors: readonly FieldError[]): void {
     this.errors.push(...errors.map(({ path, message }) => ({ path: at + path, message })));
   }
+}
+
+/** Null removes: it stands for the empty value. */
+function emptied<T>(value: T | null | undefined, empty: T): T | undefined {
+  return value === null ? empty : value;
 }

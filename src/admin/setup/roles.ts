@@ -5,6 +5,7 @@ import type { RoleName, TenantId } from '../../domain/ids.ts';
 import { deleteRole, findRole, insertRole, type StoredRole, updateRole } from '../../store/queries/roles.ts';
 import { roleResource } from '../roles/resource.ts';
 import { difference } from './difference.ts';
+import type { SetupError } from './read.ts';
 import type { WantedRole } from './setup.ts';
 import type { PlannedStep, Writing } from './step.ts';
 import { roleView } from './view.ts';
@@ -17,12 +18,13 @@ export function roleSteps(
   wanted: readonly WantedRole[] | undefined,
   stored: readonly StoredRole[],
   prune: boolean,
+  errors: SetupError[],
 ): readonly PlannedStep[] {
   if (wanted === undefined) return [];
   const before = new Map(stored.map((role) => [role.name, role]));
   const named = new Set(wanted.map((role) => role.name));
   const gone = prune ? stored.filter((role) => !named.has(role.name)) : [];
-  return [...wanted.flatMap((role) => writing(tenant, role, before.get(role.name))), ...gone.map(deletion)];
+  return [...wanted.flatMap((role) => writing(tenant, role, before.get(role.name), errors)), ...gone.map(deletion)];
 }
 
 /** The names that roles of a tenant will have after these steps. */
@@ -35,8 +37,20 @@ export function roleNamesAfter(stored: readonly StoredRole[], steps: readonly Pl
   return names;
 }
 
-function writing(tenantId: TenantId, wanted: WantedRole, before: StoredRole | undefined): readonly PlannedStep[] {
-  const { name, description, permissions, constraints } = wanted;
+function writing(
+  tenantId: TenantId,
+  wanted: WantedRole,
+  before: StoredRole | undefined,
+  errors: SetupError[],
+): readonly PlannedStep[] {
+  const { name } = wanted;
+  const permissions = wanted.permissions ?? before?.permissions;
+  if (permissions === undefined) {
+    errors.push({ path: `${wanted.at}/permissions`, message: 'A new role needs this member.' });
+    return [];
+  }
+  const description = wanted.description ?? before?.description ?? '';
+  const constraints = wanted.constraints ?? before?.constraints ?? {};
   const after: Parts = { tenantId, name, description, permissions, constraints };
   const changes = difference(before === undefined ? {} : roleView(before), roleView(after));
   const about = { thing: 'role', tenant: tenantId, name, changes, stage: 'write roles' } as const;

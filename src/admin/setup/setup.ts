@@ -1,7 +1,11 @@
-/** A set-up whose meaning has been read: every name has its form, every pattern and condition compiles, nothing is said twice. */
+/**
+ * A set-up whose meaning has been read: every name has its form, every pattern and condition compiles, nothing is said twice. Undefined
+ * members stay as they are, and have their default in what is new.
+ */
 
 import type { PolicyName, RoleName, TenantId } from '../../domain/ids.ts';
-import type { Conditions, Metadata, ResourceConstraints, TenantQuotas, TenantSettings } from '../../domain/records.ts';
+import type { Conditions, Metadata, ResourceConstraints } from '../../domain/records.ts';
+import type { QuotasRequest, SettingsRequest } from '../tenants/merge.ts';
 
 /** Where a thing stands in the document: a JSON pointer, for problems that only the database shows. */
 interface Placed {
@@ -10,44 +14,42 @@ interface Placed {
 
 export interface WantedRole extends Placed {
   readonly name: RoleName;
-  readonly description: string;
-  readonly permissions: readonly string[];
-  readonly constraints: ResourceConstraints;
+  readonly description: string | undefined;
+  readonly permissions: readonly string[] | undefined;
+  readonly constraints: ResourceConstraints | undefined;
 }
 
 export interface WantedPolicy extends Placed {
   readonly name: PolicyName;
-  readonly description: string;
-  readonly effect: 'allow' | 'deny';
-  readonly actions: readonly string[];
-  readonly resources: readonly string[];
-  readonly conditions: Conditions;
-  readonly appliesTo: 'everyone' | 'roles';
+  readonly description: string | undefined;
+  readonly effect: 'allow' | 'deny' | undefined;
+  readonly actions: readonly string[] | undefined;
+  readonly resources: readonly string[] | undefined;
+  readonly conditions: Conditions | undefined;
+  readonly appliesTo: 'everyone' | 'roles' | undefined;
   /** In the order of the document, without repeats; whether custom ones exist the database knows. */
-  readonly attachedRoles: readonly RoleName[];
-  /** Undefined = as it is, enabled when it is new. */
+  readonly attachedRoles: readonly RoleName[] | undefined;
   readonly enabled: boolean | undefined;
 }
 
 export interface WantedUser extends Placed {
   /** In lower case. */
   readonly email: string;
-  readonly name: string;
-  readonly department: string | null;
-  readonly metadata: Metadata;
-  readonly roles: readonly RoleName[];
-  /** Undefined = as it is, active when it is new. */
+  readonly name: string | undefined;
+  readonly department: string | null | undefined;
+  readonly metadata: Metadata | undefined;
+  readonly roles: readonly RoleName[] | undefined;
   readonly status: 'active' | 'deactivated' | undefined;
 }
 
 export interface WantedTenant extends Placed {
   readonly id: TenantId;
-  readonly name: string;
-  /** Undefined = as it is, active when it is new. */
+  readonly name: string | undefined;
   readonly status: 'active' | 'suspended' | undefined;
-  readonly settings: TenantSettings;
-  readonly quotas: TenantQuotas;
-  readonly metadata: Metadata;
+  /** Null: none, whatever there is. */
+  readonly settings: SettingsRequest | null | undefined;
+  readonly quotas: QuotasRequest | null | undefined;
+  readonly metadata: Metadata | undefined;
   /** Undefined = not the file's business; so are the next two. */
   readonly roles: readonly WantedRole[] | undefined;
   readonly policies: readonly WantedPolicy[] | undefined;

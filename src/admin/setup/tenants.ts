@@ -1,7 +1,9 @@
 /** The steps that make tenants be as a set-up says. */
 
 import { Fault } from '../../domain/errors.ts';
+import type { TenantQuotas } from '../../domain/records.ts';
 import { deleteTenant, findTenant, insertTenant, type StoredTenant, updateTenant } from '../../store/queries/tenants.ts';
+import { mergeQuotas, mergeSettings } from '../tenants/merge.ts';
 import { tenantResource } from '../tenants/resource.ts';
 import { difference } from './difference.ts';
 import type { SetupError } from './read.ts';
@@ -22,12 +24,24 @@ export function tenantSteps(
     errors.push({ path: `${wanted.at}/id`, message: 'This was the id of a tenant that is deleted. Ids are never used again.' });
     return [];
   }
-  const { id, name, settings, quotas, metadata } = wanted;
-  const after: Parts = { id, name, settings, quotas, metadata, status: wanted.status ?? tenant?.status ?? 'active' };
+  const { id } = wanted;
+  const after: Parts = {
+    id,
+    name: wanted.name ?? tenant?.name ?? id,
+    settings: wanted.settings === null ? {} : mergeSettings(tenant?.settings ?? {}, wanted.settings ?? {}),
+    quotas: quotasAfter(wanted, tenant),
+    metadata: wanted.metadata ?? tenant?.metadata ?? {},
+    status: wanted.status ?? tenant?.status ?? 'active',
+  };
   const about = { thing: 'tenant', tenant: undefined, name: id, stage: 'write tenants' } as const;
   const changes = difference(tenant === undefined ? {} : tenantView(tenant), tenantView(after));
   if (tenant === undefined) return [{ ...about, verb: 'create', changes, run: (writing) => create(writing, after) }];
   return changes.length === 0 ? [] : [{ ...about, verb: 'change', changes, run: (writing) => change(writing, tenant, after) }];
+}
+
+/** The quotas that the tenant will have. */
+export function quotasAfter({ quotas }: WantedTenant, stored: StoredTenant | undefined): TenantQuotas {
+  return quotas === null ? {} : mergeQuotas(stored?.quotas ?? {}, quotas ?? {});
 }
 
 export function tenantDeletion(tenant: StoredTenant): PlannedStep {

@@ -9,6 +9,7 @@ import { endSessionsOfUser } from '../../store/queries/sessions.ts';
 import { deleteUser, findUser, type StoredUser, setManualRoles, setUserStatus, updateUser } from '../../store/queries/users.ts';
 import { userResource } from '../users/resource.ts';
 import { difference } from './difference.ts';
+import type { SetupError } from './read.ts';
 import type { WantedTenant, WantedUser } from './setup.ts';
 import type { PlannedStep, Writing } from './step.ts';
 import { userView } from './view.ts';
@@ -27,18 +28,39 @@ export interface UserStep extends PlannedStep {
 }
 
 /** @param stored the local users of the tenant that the set-up names, and when it is to be pruned all others of it */
-export function userSteps(wanted: WantedTenant, stored: readonly StoredUser[], prune: boolean): readonly UserStep[] {
+export function userSteps(
+  wanted: WantedTenant,
+  stored: readonly StoredUser[],
+  prune: boolean,
+  errors: SetupError[],
+): readonly UserStep[] {
   const { id, users } = wanted;
   if (users === undefined) return [];
   const before = new Map(stored.map((user) => [user.email, user]));
   const named = new Set<string | null>(users.map((user) => user.email));
   const gone = prune ? stored.filter((user) => !named.has(user.email)) : [];
-  return [...users.flatMap((user) => writing(id, user, before.get(user.email))), ...gone.map(deletion)];
+  return [...users.flatMap((user) => writing(id, user, before.get(user.email), errors)), ...gone.map(deletion)];
 }
 
-function writing(tenant: TenantId, wanted: WantedUser, before: StoredUser | undefined): readonly UserStep[] {
-  const { name, department, metadata, roles, email } = wanted;
-  const after = { name, department, metadata, roles, status: wanted.status ?? before?.status ?? 'active' };
+function writing(
+  tenant: TenantId,
+  wanted: WantedUser,
+  before: StoredUser | undefined,
+  errors: SetupError[],
+): readonly UserStep[] {
+  const { email } = wanted;
+  const name = wanted.name ?? before?.name;
+  if (name === undefined) {
+    errors.push({ path: `${wanted.at}/name`, message: 'A new user needs this member.' });
+    return [];
+  }
+  const after = {
+    name,
+    department: wanted.department === undefined ? (before?.department ?? null) : wanted.department,
+    metadata: wanted.metadata ?? before?.metadata ?? {},
+    roles: wanted.roles ?? before?.roles ?? [],
+    status: wanted.status ?? before?.status ?? 'active',
+  };
   const changes = difference(before === undefined ? {} : userView(before), userView(after));
   const about = { thing: 'user', tenant, name: email, changes, stage: 'write users', before, after } as const;
   if (before === undefined) return [{ ...about, verb: 'create', run: (to) => create(to, tenant, email, after) }];

@@ -1,0 +1,230 @@
+/** Set-ups at random, and what they mean. */
+
+import fc from 'fast-check';
+import type {
+  PolicyDocument,
+  RoleDocument,
+  SetupDocument,
+  TenantDocument,
+  UserDocument,
+} from '../../src/admin/setup/document.ts';
+import { DAY_NAMES } from '../../src/domain/records.ts';
+import { BUILTIN_ROLES } from '../../src/domain/roles.ts';
+
+/** Text as people and machines write it, also what YAML reads as something else, and what breaks lines. */
+export const words = fc
+  .oneof(
+    fc.constantFrom(
+      'no',
+      'null',
+      '~',
+      '12',
+      '1e3',
+      '22:00',
+      '- a',
+      '# no comment',
+      'a: b',
+      '"',
+      "it's",
+      '*x',
+      '&x',
+      '!x',
+      '%x',
+      '\\n',
+    ),
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }),
+    fc.string({
+      unit: fc.constantFrom(' ', 'a', '\n', '\t', '\r', '\u0085', '\u2028', '\ufeff', '\u001b', ':', '#'),
+      minLength: 1,
+      maxLength: 12,
+    }),
+  )
+  .map((text) => text.replaceAll('\0', ''));
+const title = words.filter((text) => /\S/.test(text));
+const description = fc.option(words, { nil: undefined });
+const name = fc.stringMatching(/^[a-z][a-z0-9_-]{0,8}$/).filter((text) => !BUILTIN_ROLES.some((role) => role.name === text));
+const pattern = fc.constantFrom('*', 'chat:*', '*:read', 'rag:write', 'admin:users');
+const glob = fc.constantFrom('*', 'phi-*', 'llama-3', 'a/b', 'ö', 'no');
+const some = <T>(one: fc.Arbitrary<T>) => fc.array(one, { minLength: 1, maxLength: 3 });
+const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: undefined });
+const metadata = fc.option(
+  fc.dictionary(
+    words.filter((key) => key !== ''),
+    words,
+    { maxKeys: 3 },
+  ),
+  { nil: undefined },
+);
+const limit = fc.constantFrom(0, 1, 5000, Number.MAX_SAFE_INTEGER, null, undefined);
+
+/** Without the members that are undefined: in a file they are not there. */
+function present<T>(one: fc.Arbitrary<object>): fc.Arbitrary<T> {
+  return one.map((value) => JSON.parse(JSON.stringify(value)));
+}
+
+const role: fc.Arbitrary<RoleDocument> = present(
+  fc.record({
+    name,
+    description,
+    permissions: fc.array(pattern, { maxLength: 3 }),
+    resource_constraints: maybe(
+      fc.record({
+        models: maybe(fc.array(glob, { maxLength: 3 })),
+        collections: maybe(fc.array(glob, { maxLength: 2 })),
+        agents: maybe(some(glob)),
+      }),
+    ),
+  }),
+);
+
+const conditions = fc.record({
+  ip_address: maybe(fc.constantFrom({ in: ['10.0.0.0/8', '2001:db8::/32'] }, { in: ['10.0.0.1'], not_in: ['192.0.2.0/24'] })),
+  time: maybe(fc.constantFrom({ between: ['22:00', '06:00'] }, { not_between: ['08:00', '18:00'], between: ['00:00', '23:59'] })),
+  day_of_week: maybe(some(fc.constantFrom(...DAY_NAMES)).map((days) => ({ not_in: days }))),
+  weekly_hours: maybe(
+    fc.constantFrom(
+      { not_in: ['Mon-Fri 08:00-18:00'] },
+      { not_in: ['Sun 22:00-24:00'], in: ['Fri-Mon 22:00-02:00', 'Wed 00:00-24:00'] },
+    ),
+  ),
+  timezone: maybe(fc.constantFrom('Europe/Berlin', 'UTC')),
+});
+
+function policy(roles: readonly string[]): fc.Arbitrary<PolicyDocument> {
+  const audience = fc.oneof(
+    fc.constantFrom({}, { applies_to: 'everyone' as const }, { applies_to: 'roles' as const }),
+    fc.subarray([...roles]).map((attached) => ({ attached_roles: attached })),
+  );
+  const rest = fc.record({
+    name,
+    description,
+    effect: fc.constantFrom('allow' as const, 'deny' as const),
+    actions: some(pattern),
+    resources: some(fc.constantFrom('*', 'models/phi-*', 'collections/hr', 'agents/*')),
+    conditions: maybe(conditions),
+    enabled: maybe(fc.boolean()),
+  });
+  return present(fc.tuple(rest, audience).map(([parts, audienceParts]) => ({ ...parts, ...audienceParts })));
+}
+
+function user(tenant: string, roles: readonly string[]): fc.Arbitrary<UserDocument> {
+  return present(
+    fc.record({
+      email: fc.stringMatching(/^[A-Za-z!#$%&'*+/=?^_`{|}~.-]{1,8}$/).map((local) => `${local}@${tenant}.test`),
+      name: title,
+      department: fc.option(words, { nil: null }),
+      metadata,
+      roles: maybe(fc.subarray([...roles])),
+      status: maybe(fc.constantFrom('active' as const, 'deactivated' as const)),
+    }),
+  );
+}
+
+const builtins = BUILTIN_ROLES.map((one) => one.name as string);
+const unique = <T>(one: fc.Arbitrary<T>, by: (value: T) => string, maxLength: number) =>
+  fc.uniqueArray(one, { selector: by, maxLength });
+
+function tenant(id: string): fc.Arbitrary<TenantDocument> {
+  return unique(role, (one) => one.name, 3).chain((roles) => {
+    const names = [...builtins, ...roles.map((one) => one.name)];
+    return present(
+      fc.record({
+        id: fc.constant(id),
+        name: title,
+        status: fc.constantFrom('active' as const, id === 'default' ? 'active' : 'suspended', undefined),
+        settings: maybe(
+          fc.record({
+            default_model: maybe(title),
+            max_tokens_per_request: limit,
+            rate_limit_rpm: limit,
+            timezone: fc.constantFrom('Europe/Berlin', null, undefined),
+            allow_keys_without_expiry: fc.constantFrom(true, false, null, undefined),
+          }),
+        ),
+        quotas: maybe(
+          fc.record({ monthly_tokens: limit, max_users: fc.constantFrom(50, null, undefined), max_collections: limit }),
+        ),
+        metadata,
+        roles: fc.constant(roles),
+        policies: unique(
+          policy(names).map((one) => ({ ...one, name: `${one.name}-of-${id}` })),
+          (one) => one.name,
+          3,
+        ),
+        users: unique(user(id, names), (one) => one.email.toLowerCase(), 4),
+      }),
+    );
+  });
+}
+
+export const setup: fc.Arbitrary<SetupDocument> = fc
+  .subarray(['acme', 'default', 'globex-1', '0'], { minLength: 1 })
+  .chain((ids) =>
+    fc.record({
+      version: fc.constant(1 as const),
+      global_policies: unique(policy(builtins), (one) => one.name, 3),
+      tenants: fc.tuple(...ids.map(tenant)),
+    }),
+  );
+
+/** What is not written out in full, written out: an independent reading of what the members mean when they are absent. */
+export function meaning(document: SetupDocument): unknown {
+  const policyMeaning = (one: PolicyDocument) => {
+    const attached = sorted(one.attached_roles);
+    const audience = one.attached_roles === undefined ? (one.effect === 'deny' ? 'everyone' : 'roles') : 'roles';
+    return {
+      ...one,
+      description: one.description ?? '',
+      conditions: one.conditions ?? {},
+      applies_to: one.applies_to ?? audience,
+      attached_roles: attached,
+      enabled: one.enabled ?? true,
+    };
+  };
+  const byName = (left: { readonly name: string }, right: { readonly name: string }) => (left.name < right.name ? -1 : 1);
+  return {
+    global_policies: (document.global_policies ?? []).map(policyMeaning).sort(byName),
+    tenants: (document.tenants ?? [])
+      .map((one) => ({
+        id: one.id,
+        name: one.name,
+        status: one.status ?? 'active',
+        settings: withoutNulls(one.settings ?? {}),
+        quotas: withoutNulls(one.quotas ?? {}),
+        metadata: pairs(one.metadata),
+        roles: (one.roles ?? [])
+          .map((each) => ({
+            ...each,
+            description: each.description ?? '',
+            resource_constraints: each.resource_constraints ?? {},
+          }))
+          .sort(byName),
+        policies: (one.policies ?? []).map(policyMeaning).sort(byName),
+        users: (one.users ?? [])
+          .map((each) => ({
+            email: each.email.toLowerCase(),
+            name: each.name,
+            department: each.department ?? null,
+            metadata: pairs(each.metadata),
+            roles: sorted(each.roles),
+            status: each.status ?? 'active',
+          }))
+          .sort((left, right) => (left.email < right.email ? -1 : 1)),
+      }))
+      .sort((left, right) => (left.id < right.id ? -1 : 1)),
+  };
+}
+
+/** As a list, because a dictionary may have a key `__proto__`. */
+function pairs(metadata: TenantDocument['metadata']): readonly (readonly [string, string])[] {
+  return Object.entries(metadata ?? {}).toSorted(([left], [right]) => (left < right ? -1 : 1));
+}
+
+/** In the order of their UTF-16 code units. */
+export function sorted(texts: readonly string[] | null = []): readonly string[] {
+  return (texts ?? []).toSorted((left, right) => (left < right ? -1 : 1));
+}
+
+function withoutNulls(members: object): object {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
+}
