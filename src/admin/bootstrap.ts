@@ -6,8 +6,10 @@ import type { Database } from '../store/database.ts';
 import {
   ensureDefaultTenant,
   hasLocalAdministrator,
+  holdsAdminRole,
   holdUserByEmail,
   insertFirstUser,
+  localAdministrators,
   lockAdministrators,
   raiseToAdministrator,
   type UserToRaise,
@@ -70,20 +72,50 @@ export async function bootstrap(parts: BootstrapParts, settings: AdministratorSe
   });
 }
 
+export interface ResetSettings extends AdministratorSettings {
+  /** The operator named the address; otherwise it is only the likeliest. */
+  readonly isNamed: boolean;
+  /** Makes an administrator where there is none of that address: a new user of the tenant `default`, or a user who gets the role. */
+  readonly create: boolean;
+}
+
 /**
- * Gives the user of that email address a new password and the role `admin`, and ends its sessions; makes the user, in the tenant `default`,
- * when there is none. For the operator of the server: there is no caller.
- * @throws Refusal `invalid_field` when the given password is refused; `already_exists` when the user could not log in with it, because it
- *   belongs to a directory, is deactivated, or its tenant is suspended. Then nothing has changed.
+ * Gives an administrator a new password, and ends its sessions. For the operator of the server: there is no caller.
+ * @throws Refusal `not_found` when there is no such administrator and none is to be made; `invalid_field` when the given password is
+ *   refused; `already_exists` when the user could not log in with it, because it belongs to a directory, is deactivated, or its tenant is
+ *   suspended. Then nothing has changed.
  */
-export async function resetAdmin(parts: BootstrapParts, settings: AdministratorSettings): Promise<ResetAdministrator> {
-  const { made, email, hash } = await prepare(parts, settings);
-  const tenantId = await transaction(parts.db, async (trx) => {
+export async function resetAdmin(parts: BootstrapParts, settings: ResetSettings): Promise<ResetAdministrator> {
+  const { made, email: wanted, hash } = await prepare(parts, settings);
+  return transaction(parts.db, async (trx) => {
     await lockAdministrators(trx);
     await ensureDefaultTenant(trx);
-    return raise(parts, trx, email, hash, 'user.reset_admin');
+    const email = settings.create ? wanted : await existingAdministrator(trx, wanted, settings.isNamed);
+    const tenantId = await raise(parts, trx, email, hash, 'user.reset_admin');
+    return { email, tenantId, madePassword: made };
   });
-  return { email, tenantId, madePassword: made };
+}
+
+/** Addresses that a refusal lists. */
+const MAX_LISTED = 10;
+
+async function existingAdministrator(trx: Queryable, wanted: string, isNamed: boolean): Promise<string> {
+  if (await holdsAdminRole(trx, wanted)) return wanted;
+  const emails = (await localAdministrators(trx)).flatMap(({ email, tenantActive }) =>
+    tenantActive && email !== null ? [email] : [],
+  );
+  const [only] = emails;
+  if (!isNamed && only !== undefined && emails.length === 1) return only;
+  const listed = emails.toSorted().slice(0, MAX_LISTED).join(', ');
+  const others =
+    emails.length === 0
+      ? 'There is no other.'
+      : `The administrators are ${listed}${emails.length > MAX_LISTED ? ', and more' : ''}.`;
+  throw new Refusal(
+    'not_found',
+    `No administrator has the email address ${wanted}. ${others} Name one with --email, or make one with --create.`,
+    { param: 'bootstrap.email' },
+  );
 }
 
 interface Prepared {
@@ -148,7 +180,7 @@ async function raise(
 
 /** The tenant `default` is never suspended, so a new user of it can always log in. */
 const WAY_IN =
-  'Nothing has changed. Choose an email address that no user has, with --email or as bootstrap.email: it becomes a new administrator of the tenant default, who can put this right.';
+  'Nothing has changed. Choose an email address that no user has, with --create --email: it becomes a new administrator of the tenant default, who can put this right.';
 
 /** Why a user could not log in with a password; undefined = it could. */
 function obstacleOf({ source, status, tenantId, tenantActive }: UserToRaise): string | undefined {

@@ -82,9 +82,9 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['reset-admin'],
     database: 'ready',
-    takes: '[--email E]',
-    summary: 'A new password for the administrator, printed once; its sessions end.',
-    options: { ...CONFIG, email: 'value' },
+    takes: '[--email E] [--create]',
+    summary: 'A new password for an administrator, printed once; its sessions end. --create makes one.',
+    options: { ...CONFIG, email: 'value', create: 'flag' },
     run: async (args) => (await import('./reset-admin.ts')).resetAdminCommand(args),
   },
   {

@@ -4,18 +4,23 @@ import { Passwords } from '../identity/passwords.ts';
 import type { Arguments } from './arguments.ts';
 import { withStore } from './with-store.ts';
 
-/** Gives the administrator a new password (default: one that is made and printed once), and prints the tenant that it belongs to. */
+/** Gives an administrator a new password (default: one that is made and printed once), and prints the tenant that it belongs to. */
 export async function resetAdminCommand(args: Arguments): Promise<number> {
   const { email, tenantId, madePassword } = await withStore(args, async ({ db }, { config, secrets }) => {
     const passwords = await Passwords.start();
     return resetAdmin(
       { db, passwords, now: Date.now, random: (size) => randomBytes(size) },
-      { email: args.value('email') ?? config.bootstrap.email, password: secrets.bootstrapPassword },
+      {
+        email: args.value('email') ?? config.bootstrap.email,
+        isNamed: args.value('email') !== undefined,
+        create: args.flag('create'),
+        password: secrets.bootstrapPassword,
+      },
     );
   });
-  const password = madePassword === undefined ? 'the configured bootstrap.password' : madePassword;
+  const password = madePassword ?? 'that of bootstrap.password (or POSTERN_BOOTSTRAP_PASSWORD)';
   process.stdout.write(
-    `Administrator: ${email}\nTenant:        ${tenantId}\nPassword:      ${password}\nIts sessions have ended. This password is not shown again.\n`,
+    `Administrator: ${email}\nTenant:        ${tenantId}\nPassword:      ${password}\nIts sessions have ended.${madePassword === undefined ? '' : ' This password is not shown again.'}\n`,
   );
   return 0;
 }

@@ -11,7 +11,7 @@ import { readClaims } from './token-claims.ts';
 import { readTokenForm, tokenHeader } from './token-form.ts';
 
 /** Clocks of two servers may differ by that much. */
-export const CLOCK_TOLERANCE_MS = 30_000;
+export const CLOCK_TOLERANCE_MS = 5000;
 
 export interface TokenKeys {
   current(): SigningKey;

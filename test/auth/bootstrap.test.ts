@@ -24,6 +24,8 @@ afterAll(async () => {
   await database.close();
 });
 
+/** What `postern reset-admin` asks without options. */
+const RESET = { email: 'admin@localhost', password: undefined, isNamed: false, create: false };
 const SETTINGS = { email: 'admin@localhost', password: undefined };
 
 async function login(email: string, password: string): Promise<Reply> {
@@ -101,10 +103,30 @@ describe('the first start', () => {
 });
 
 describe('resetting the administrator', () => {
-  test('sets a new password, gives the role back, ends the sessions and names the tenant', async () => {
+  test("makes no second administrator: it resets the only one where the configured address is nobody's", async () => {
+    const id = await addPerson(database.db, { email: 'boss@example.com', tenant: 'acme', roles: ['admin'] });
+    const { email, tenantId, madePassword = '' } = await resetAdmin(parts, RESET);
+    expect([email, tenantId]).toEqual(['boss@example.com', 'acme']);
+    expect((await profileOf(await login('boss@example.com', madePassword))).json).toMatchObject({ id });
+    expect(await administrators()).toHaveLength(1);
+  });
+
+  test.each([
+    ['of several, none has the configured address', ['a@example.com', 'b@example.com'], false],
+    ["the address that was named is no administrator's", ['a@example.com'], true],
+  ])('changes nothing and names the administrators when %s', async (_when, emails, isNamed) => {
+    for (const email of emails) await addPerson(database.db, { email, roles: ['admin'] });
+    await addPerson(database.db, { email: 'admin@localhost', roles: ['developer'] });
+    const before = await everythingStored(database.db);
+    const message = await resetAdmin(parts, { ...RESET, isNamed }).catch((error: unknown) => String(error));
+    expect(message).toContain(`The administrators are ${emails.join(', ')}. Name one with --email, or make one with --create.`);
+    expect(await everythingStored(database.db)).toBe(before);
+  });
+
+  test('sets a new password, with create gives the role back, ends the sessions and names the tenant', async () => {
     const id = await addPerson(database.db, { email: 'admin@localhost', tenant: 'acme', roles: ['developer'] });
     const before = await login('admin@localhost', PASSWORD);
-    const { madePassword = '', tenantId } = await resetAdmin(parts, SETTINGS);
+    const { madePassword = '', tenantId } = await resetAdmin(parts, { ...RESET, create: true });
     expect(tenantId).toBe('acme');
     expect((await login('admin@localhost', PASSWORD)).status).toBe(401);
     const reply = await login('admin@localhost', madePassword);
@@ -126,20 +148,20 @@ describe('resetting the administrator', () => {
     await addPerson(database.db, { email: 'admin@localhost', tenant: 'acme', roles: ['admin'] });
     await database.db.knex.raw(state);
     const before = await everythingStored(database.db);
-    const message = await resetAdmin(parts, SETTINGS).catch((error: unknown) => String(error));
+    const message = await resetAdmin(parts, RESET).catch((error: unknown) => String(error));
     expect(message).toMatch(reason);
-    expect(message).toContain('Choose an email address that no user has, with --email');
+    expect(message).toContain('Choose an email address that no user has, with --create --email');
     expect(await everythingStored(database.db)).toBe(before);
-    const { madePassword = '', tenantId } = await resetAdmin(parts, { ...SETTINGS, email: 'way-in@localhost' });
+    const { madePassword = '', tenantId } = await resetAdmin(parts, { ...RESET, create: true, email: 'way-in@localhost' });
     expect(tenantId).toBe('default');
     const reply = await login('way-in@localhost', madePassword);
     expect((await profileOf(reply)).json).toMatchObject({ tenant_id: 'default', platform_admin: true });
   });
 
-  test('makes one where there is none, and lets a blocked one in', async () => {
+  test('makes one where there is none if it is told to, and lets a blocked one in', async () => {
     for (let i = 0; i < 11; i++) await login('root@localhost', 'a wrong guess');
     expect((await login('root@localhost', PASSWORD)).status).toBe(429);
-    expect(await resetAdmin(parts, { email: 'root@localhost', password: PASSWORD })).toEqual({
+    expect(await resetAdmin(parts, { ...RESET, create: true, email: 'root@localhost', password: PASSWORD })).toEqual({
       email: 'root@localhost',
       tenantId: 'default',
       madePassword: undefined,
@@ -149,7 +171,7 @@ describe('resetting the administrator', () => {
 
   test("does not take over a directory's user", async () => {
     await addPerson(database.db, { email: 'admin@localhost', source: 'ldap', hash: null });
-    await expect(resetAdmin(parts, SETTINGS)).rejects.toMatchObject({ code: 'already_exists' });
+    await expect(resetAdmin(parts, { ...RESET, create: true })).rejects.toMatchObject({ code: 'already_exists' });
     expect(await administrators()).toEqual([]);
   });
 });

@@ -95,7 +95,10 @@ describe('a wrong route is named with its line', () => {
       '{method: GET, path: /v1/b, permission: b:read, public: true}',
       'postern.yaml:3: routes[1].public: unknown member of a route',
     ],
-    ['{method: GET, path: /v1/b, permission: b:read, model: query}', 'postern.yaml:3: routes[1].model: expected path, body or unknown'],
+    [
+      '{method: GET, path: /v1/b, permission: b:read, model: query}',
+      'postern.yaml:3: routes[1].model: expected path, body or unknown',
+    ],
     ['{method: GET, path: /v1/b, permission: b:read, tokens: 1}', 'postern.yaml:3: routes[1].tokens: expected true or false'],
     ['[GET, /v1/b]', 'postern.yaml:3: routes[1]: expected a map with method, path and permission, got a list'],
   ])('%s', (line, problem) => {

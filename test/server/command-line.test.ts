@@ -324,10 +324,13 @@ describe('beside a server that runs', () => {
       email: 'closed@example.test',
       name: 'Closed',
     });
-    const refused = await stand.run(['reset-admin', '--email', 'closed@example.test'], env);
+    const refused = await stand.run(['reset-admin', '--create', '--email', 'closed@example.test'], env);
     expect([refused.code, refused.stdout]).toEqual([1, '']);
-    expectOneSentence(refused, /^closed@example\.test is a user of the tenant closed, which is suspended: .* with --email /);
-    const other = await stand.run(['reset-admin', '--email', 'way-in@example.test'], env);
+    expectOneSentence(
+      refused,
+      /^closed@example\.test is a user of the tenant closed, which is suspended: .* with --create --email/,
+    );
+    const other = await stand.run(['reset-admin', '--create', '--email', 'way-in@example.test'], env);
     const password = /^Password: +(\S+)$/m.exec(other.stdout)?.[1] ?? '';
     expect((await tryLogin(server.http, { email: 'way-in@example.test', password })).status).toBe(200);
   });

@@ -20,6 +20,7 @@ export async function lockAdministrators(trx: Queryable): Promise<void> {
 /** An active local user to whom the role `admin` was given by hand. */
 export interface Administrator {
   readonly id: UserId;
+  readonly email: string | null;
   readonly tenantId: TenantId;
   /** False while the tenant is suspended; then the administrator is locked out. */
   readonly tenantActive: boolean;
@@ -32,13 +33,16 @@ const ADMINISTRATORS = `from users u join user_roles r on r.user_id = u.id join 
 
 /** The administrators of all tenants. */
 export async function localAdministrators(q: Queryable): Promise<readonly Administrator[]> {
-  const { rows } = await q.raw<{ rows: { id: string; tenant_id: string; tenant_active: boolean; has_password: boolean }[] }>(
-    `select u.id, u.tenant_id, t.status = 'active' and t.deleted_at is null as tenant_active,
+  const { rows } = await q.raw<{
+    rows: { id: string; email: string | null; tenant_id: string; tenant_active: boolean; has_password: boolean }[];
+  }>(
+    `select u.id, u.email, u.tenant_id, t.status = 'active' and t.deleted_at is null as tenant_active,
        u.password_hash is not null as has_password
      ${ADMINISTRATORS}`,
   );
   return rows.map((row) => ({
     id: storedUser(row.id),
+    email: row.email,
     tenantId: storedTenant(row.tenant_id),
     tenantActive: row.tenant_active,
     hasPassword: row.has_password,
@@ -48,6 +52,16 @@ export async function localAdministrators(q: Queryable): Promise<readonly Admini
 /** Reports whether there is an administrator, in whatever tenant. */
 export async function hasLocalAdministrator(q: Queryable): Promise<boolean> {
   const { rows } = await q.raw<{ rows: { found: boolean }[] }>(`select exists (select ${ADMINISTRATORS}) as found`);
+  return rows[0]?.found === true;
+}
+
+/** Reports whether the user of the address was given the role `admin` by hand, whether or not they can log in. */
+export async function holdsAdminRole(q: Queryable, email: string): Promise<boolean> {
+  const { rows } = await q.raw<{ rows: { found: boolean }[] }>(
+    `select exists (select from users u join user_roles r on r.user_id = u.id
+       where u.email = :email and r.role_name = :role and r.source = 'manual') as found`,
+    { email, role: ADMIN },
+  );
   return rows[0]?.found === true;
 }
 
