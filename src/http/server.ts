@@ -11,9 +11,9 @@ import {
 } from 'fastify';
 import { refuseRotated } from '../admin/admission.ts';
 import { authorize } from '../admin/authorize.ts';
-import type { Caller } from '../admin/caller.ts';
+import { type Caller, isPlatformAdmin } from '../admin/caller.ts';
 import { Refusal } from '../domain/errors.ts';
-import { makeId, parseId, type RequestId } from '../domain/ids.ts';
+import { makeId, parseId, type RequestId, type TenantId } from '../domain/ids.ts';
 import { authenticate, type IncomingRequest, type NamedTenant, type Resolver } from './authenticate.ts';
 import { isSmall, MAX_BODY_BYTES, sizeText } from './body-limits.ts';
 import { sourceOf, type TrustedProxies } from './client-address.ts';
@@ -35,6 +35,11 @@ export interface HttpParts {
   /** Bytes from a secure source. */
   readonly random: (size: number) => Uint8Array;
   readonly trusted: TrustedProxies;
+  /**
+   * The tenant of the user or key of an id; undefined = there is none. Asked for platform administrators alone. Default: ids are looked
+   * up in the effective tenant.
+   */
+  readonly homeOf?: (id: string) => Promise<TenantId | undefined>;
   /** Default: no request waits for other replicas. */
   readonly appliedEverywhere?: AppliedEverywhere;
   /** Called for each request with X-Forwarded-For from a peer that is not trusted. */
@@ -173,7 +178,7 @@ async function admit(parts: HttpParts, route: Route, request: FastifyRequest): P
     if (access !== 'any' && access !== 'use-case') authorize(caller, access);
     return caller;
   };
-  const entered = await enter(named);
+  const entered = await atHomeOf(parts, route, request, await enter(named), (home) => enter({ text: home, every: false }));
   if (route.writes) refuseRotated(entered.principal);
   const caller = allowed(entered);
   return {
@@ -184,6 +189,25 @@ async function admit(parts: HttpParts, route: Route, request: FastifyRequest): P
       callerIn: async (tenantId) => (tenantId === undefined ? caller : enter({ text: tenantId, every: false })),
     },
   };
+}
+
+/**
+ * A platform administrator reaches a user or a key by its id alone: where no tenant is named, the effective one is that of the id. The
+ * ids of all endpoints but those of tenants are users' and keys'.
+ */
+async function atHomeOf(
+  { homeOf }: HttpParts,
+  route: Route,
+  request: FastifyRequest,
+  caller: Caller,
+  enter: (home: TenantId) => Promise<Caller>,
+): Promise<Caller> {
+  const isNamed = headerValue(request.raw.rawHeaders, 'x-tenant-id') !== undefined || queryOf(request)['tenant_id'] !== undefined;
+  if (homeOf === undefined || isNamed || !isPlatformAdmin(caller) || !/^\/v1\/iam\/(?:users|api-keys)\/:id/.test(route.path))
+    return caller;
+  const params: Readonly<Record<string, unknown>> = typeof request.params === 'object' ? { ...request.params } : {};
+  const home = await homeOf(String(params['id'] ?? ''));
+  return home === undefined || home === caller.tenant ? caller : enter(home);
 }
 
 /** A repeated one is no single text and is refused by the query's schema. */

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuthParts } from '../admin/auth/parts.ts';
 import { RECENT_DECISIONS_UPKEEP, startUpkeep } from '../admin/auth/upkeep.ts';
+import { homeOf } from '../admin/home.ts';
 import type { Secrets } from '../config/config.ts';
 import { listening } from '../config/listening.ts';
 import { createRandomPool } from '../extauthz/random-pool.ts';
@@ -99,6 +100,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
       random: admin.random,
       trusted: trustProxies(config.http.trustedProxies),
       onUntrustedForwarding: forwarding.onUntrustedForwarding,
+      homeOf: (id) => homeOf(admin, id),
       appliedEverywhere: appliedEverywhere(store, feed),
       onAbortedUpload: telemetry.abortedUpload,
       log: telemetry.log.child({ part: 'http' }),

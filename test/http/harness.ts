@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
 import type { DirectoryRoom } from '../../src/admin/auth/directory-room.ts';
+import { homeOf } from '../../src/admin/home.ts';
 import { parseRoute, type RouteSpec, type RouteTable } from '../../src/decision/routes.ts';
 import { makeId, parseRoleName, parseTenantId, type RoleName, type TenantId, type UserId } from '../../src/domain/ids.ts';
 import { apiRoutes } from '../../src/http/api-routes.ts';
@@ -150,6 +151,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     live: options.resolver?.(live) ?? live,
     now,
     random,
+    homeOf: (id: string) => homeOf({ db }, id),
     trusted: trustProxies(options.trustedProxies ?? []),
     onUntrustedForwarding: options.onUntrustedForwarding ?? (() => undefined),
   };

@@ -331,8 +331,40 @@ test.each([
   expect(column(await h.api('GET', `${path}?limit=200&tenant_id=globex`, { as: h.root.token }), member)).toContain(foreign);
 });
 
-test('a platform administrator too looks ids up in the effective tenant', async () => {
-  const path = `/v1/iam/users/${made.get('user')?.[0]?.theirs ?? ''}`;
-  expect(outcome(await h.api('GET', path, { as: h.root.token }))).toBe('404 not_found');
-  expect(outcome(await h.api('GET', path, { as: h.root.token, tenant: 'globex' }))).toBe('200');
+describe('a platform administrator', () => {
+  const theirs = (kind: 'user' | 'key'): string => made.get(kind)?.[0]?.theirs ?? '';
+
+  test.each([
+    ['user', '/v1/iam/users'],
+    ['key', '/v1/iam/api-keys'],
+  ] as const)('reaches a %s of any tenant by its id alone, to read and to change', async (kind, list) => {
+    const path = `${list}/${theirs(kind)}`;
+    const read = await h.api('GET', path, { as: h.root.token });
+    expect([outcome(read), read.json['tenant_id']]).toEqual(['200', 'globex']);
+    const change = kind === 'user' ? { department: 'reached' } : { description: 'reached' };
+    expect(outcome(await h.api('PATCH', path, { as: h.root.token, body: change }))).toBe('200');
+    expect((await h.api('GET', path, { as: h.root.token, tenant: 'globex' })).json).toMatchObject(change);
+    const audit = await h.api('GET', `/v1/iam/audit?target=${theirs(kind)}&tenant_id=globex&limit=1`, { as: h.root.token });
+    expect(rows(audit)).toMatchObject([{ tenant_id: 'globex', actor: { id: h.root.id } }]);
+  });
+
+  test("reaches a user's sessions by the ids alone", async () => {
+    const person = await h.person('globex', []);
+    const listed = await h.api('GET', `/v1/iam/users/${person.id}/sessions`, { as: h.root.token });
+    const [session] = rows(listed);
+    const path = `/v1/iam/users/${person.id}/sessions/${String(session?.['id'])}`;
+    expect(outcome(await h.api('DELETE', path, { as: h.root.token }))).toBe('204');
+  });
+
+  test('who names a tenant finds only what is in it', async () => {
+    for (const path of [`/v1/iam/users/${theirs('user')}`, `/v1/iam/api-keys/${theirs('key')}`]) {
+      expect(outcome(await h.api('GET', path, { as: h.root.token, tenant: 'default' }))).toBe('404 not_found');
+    }
+  });
+});
+
+test("a tenant's administrator reaches no id of another tenant", async () => {
+  for (const path of [`/v1/iam/users/${made.get('user')?.[0]?.theirs}`, `/v1/iam/api-keys/${made.get('key')?.[0]?.theirs}`]) {
+    expect(outcome(await h.api('GET', path, { as: boss.token }))).toBe('404 not_found');
+  }
 });

@@ -247,6 +247,12 @@ export async function findKey(q: Queryable, tenant: TenantId, id: KeyId): Promis
   return row && toKey(row);
 }
 
+/** Returns the tenant of a key; undefined if there is no such key. */
+export async function tenantOfKey(q: Queryable, id: KeyId): Promise<TenantId | undefined> {
+  const { rows } = await q.raw<{ rows: { tenant_id: string }[] }>('select tenant_id from api_keys where id = :id', { id });
+  return rows[0] && storedTenant(rows[0].tenant_id);
+}
+
 /** Holds the key until the transaction ends and answers it as it then is. */
 export async function lockKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<StoredKey | undefined> {
   const [row] = await runPrepared<KeyRow>(q, STATEMENTS.lock, [tenant, id]);

@@ -89,7 +89,10 @@ export const OPERATIONS: readonly Operation[] = operationsOf(describeApi(describ
 function operationsOf(document: object): readonly Operation[] {
   return entries(member(document, 'paths')).flatMap(([path, item]) =>
     entries(item)
-      .filter(([method, operation]) => method !== 'get' && JSON.stringify(member(operation, 'security')) === '[{"bearer":[]}]')
+      .filter(
+        ([method, operation]) =>
+          method !== 'get' && JSON.stringify(member(operation, 'security')) === '[{"bearer":[]},{"apiKey":[]}]',
+      )
       .map(([method, operation]) => {
         const id = String(member(operation, 'operationId'));
         const needs = String(member(operation, 'description') ?? '');
