@@ -42,6 +42,7 @@ function requestOf(genes: Genes, run: number): CheckInput {
     contentEncoding: undefined,
     body: Buffer.from(JSON.stringify({ collections })),
     bodyPartial: false,
+    bodyMissing: false,
     clientAddress: '203.0.113.7',
   };
 }

@@ -88,6 +88,7 @@ const chat: CheckInput = {
   contentEncoding: undefined,
   body: chatBody(1024),
   bodyPartial: false,
+  bodyMissing: false,
   clientAddress: '203.0.113.7',
 };
 const listing: CheckInput = {

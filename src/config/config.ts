@@ -59,6 +59,10 @@ export interface Config {
   readonly forwardCredential: boolean;
   /** In addition to the built-in ones; one of the same method and path replaces. */
   readonly routes: readonly RouteLine[];
+  readonly inspect: {
+    /** The largest body that a decision reads, in bytes. */
+    readonly maxBodyBytes: number;
+  };
   readonly workers: number;
   readonly cache: { readonly credentials: number; readonly maxStalenessMs: number };
   /** How long audit rows are kept at least; undefined = for ever. */

@@ -19,6 +19,7 @@ import {
   origin,
   retention,
   scalar,
+  size,
   tcpAddress,
   textLike,
   wholeSeconds,
@@ -31,6 +32,9 @@ const TENANT = textLike('the id of a tenant', /^[a-z0-9][a-z0-9-]{0,62}$/);
 const PASSWORD = scalar('a password of 15 to 256 characters that is not a common one', (text) =>
   passwordProblems(text).length === 0 ? text : undefined,
 );
+
+const MIN_INSPECTED_BYTES = 1024;
+const MAX_INSPECTED_BYTES = 16 * 1024 * 1024;
 
 export const KEYS = {
   httpListen: setting('http.listen', tcpAddress, '127.0.0.1:8080', 'Where logins and management are served.'),
@@ -90,6 +94,12 @@ export const KEYS = {
   ),
   forwardCredential: setting('forward-credential', flag, 'false', 'Leave the credential headers for the service behind Envoy.'),
   routes: setting('routes', routeLines, '[]', 'Routes beside the built-in ones.'),
+  inspectMaxBody: setting(
+    'inspect.max-body',
+    size('a size from 1 KiB to 16 MiB, such as 1 MiB', MIN_INSPECTED_BYTES, MAX_INSPECTED_BYTES),
+    '1 MiB',
+    'The largest body that a decision reads; Envoy must send as much (postern envoy config).',
+  ),
   workers: setting('workers', integer(1, 64), '1', 'Gate workers: processes that answer checks, beside one API process.'),
   cacheCredentials: setting('cache.credentials', integer(1, 10_000_000), '200000', 'Credentials kept in memory at most.'),
   cacheMaxStaleness: setting(

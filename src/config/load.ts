@@ -105,6 +105,7 @@ function takeConfig(take: Take, database: 'embedded' | 'remote'): Omit<Config, '
     clientIp: { trustedHops: take(KEYS.clientIpTrustedHops) },
     forwardCredential: take(KEYS.forwardCredential),
     routes: take(KEYS.routes),
+    inspect: { maxBodyBytes: take(KEYS.inspectMaxBody) },
     workers: take(KEYS.workers),
     cache: { credentials: take(KEYS.cacheCredentials), maxStalenessMs: take(KEYS.cacheMaxStaleness) },
     drain: { noticeMs: take(KEYS.drainNotice) },

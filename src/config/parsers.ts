@@ -51,6 +51,18 @@ export function scalar<T>(expected: string, read: (text: string) => T | undefine
   };
 }
 
+const UNIT_BYTES = { B: 1, KiB: 1024, MiB: 1024 * 1024 } as const;
+
+/** Bytes, from `minBytes` to `maxBytes`: a number of bytes, or one with a unit (`512 KiB`, `1MiB`). */
+export function size(expected: string, minBytes: number, maxBytes: number): Parser<number> {
+  return scalar(expected, (text) => {
+    const match = /^(\d{1,9}) ?(B|KiB|MiB)?$/.exec(text);
+    const unit = match?.[2] ?? 'B';
+    const bytes = unit === 'B' || unit === 'KiB' || unit === 'MiB' ? Number(match?.[1]) * UNIT_BYTES[unit] : Number.NaN;
+    return bytes >= minBytes && bytes <= maxBytes ? bytes : undefined;
+  });
+}
+
 /** A list of scalars; as text, which is how the environment gives it, in JSON. */
 export function listOf<T>(expected: string, item: Parser<T>): Parser<readonly T[]> {
   return (raw) => {

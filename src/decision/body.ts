@@ -46,6 +46,14 @@ export interface BodyProblem {
   readonly param?: string;
 }
 
+/** The setting of Envoy's ext_authz filter, and of its routes, that sends bodies. */
+export const BODY_SETTING = 'with_request_body';
+
+/** Envoy sent nothing of the body. */
+export interface BodyNotSent {
+  readonly kind: 'not_sent';
+}
+
 export type BodyResult = BodyFacts | BodyProblem;
 
 const JSON_TYPE = /^[ \t]*application\/json[ \t]*(?:;[ \t]*charset=(?:utf-8|"utf-8")[ \t]*)?$/i;
@@ -60,6 +68,7 @@ function problem(detail: string, param?: string): BodyProblem {
   return { kind: 'problem', code: 'malformed_body', detail, ...(param === undefined ? {} : { param }) };
 }
 
+const NOT_SENT: BodyNotSent = { kind: 'not_sent' };
 const TOO_LARGE: BodyProblem = {
   kind: 'problem',
   code: 'body_too_large',
@@ -353,9 +362,10 @@ export function readJsonBody(bytes: Uint8Array, readsPrompts = false, asText = f
 
 /** Step 11, body: reads the body of a route that takes something from it. */
 export function readBody(
-  input: Pick<CheckInput, 'body' | 'bodyPartial' | 'bodyAsText' | 'contentType' | 'contentEncoding'>,
+  input: Pick<CheckInput, 'body' | 'bodyPartial' | 'bodyMissing' | 'bodyAsText' | 'contentType' | 'contentEncoding'>,
   readsPrompts = false,
-): BodyResult {
+): BodyResult | BodyNotSent {
+  if (input.bodyMissing) return NOT_SENT;
   if (input.bodyPartial) return TOO_LARGE;
   if (!isJsonType(input.contentType)) return WRONG_TYPE;
   if (input.contentEncoding !== undefined) return ENCODED;

@@ -1,6 +1,7 @@
 /**
  * The decision: lines 2 to 15 in their order; the first that applies ends it. Total and synchronous: every input gives an Allow or a
- * Deny, nothing throws, and what matches nothing is denied. Rate limits and quotas come after it, as they count.
+ * Deny, or a fault where Envoy left out what the decision reads; nothing throws, and what matches nothing is denied. Rate limits and
+ * quotas come after it, as they count.
  */
 
 import type { DenyCode } from '../domain/errors.ts';
@@ -16,6 +17,7 @@ import type {
   RouteLine,
   Snapshot,
   TenantView,
+  Undecidable,
 } from './model.ts';
 import { denied, isSpent, permitted, type Question, question, type Trace } from './permitted.ts';
 import type { Policy } from './policies.ts';
@@ -176,7 +178,7 @@ function judgePrincipal(
   snapshot: Snapshot | undefined,
   nowMs: number,
   trace: Trace | undefined,
-): Allow | Deny {
+): Allow | Deny | Undecidable {
   const { line } = match;
   const own = snapshot?.own;
   if (snapshot === undefined || own === undefined || own.id !== principal.tenantId) {
@@ -197,6 +199,8 @@ function judgePrincipal(
     const known = { tenant, resources: match.resources, ...(param === undefined ? {} : { param }) };
     return { ...deny(code, detail, line, principal), ...known };
   }
+  if (body?.kind === 'not_sent')
+    return { kind: 'fault', cause: 'body_not_sent', route: line, principal, tenant, resources: match.resources };
   const resources = resourcesOf(match, body, effective);
   const { clientAddress } = input;
   const { permissions } = line;

@@ -1,6 +1,6 @@
 /** The steps of an explanation: the order of evaluation, where the decision ended, and why a credential proves no principal. */
 
-import { type DenyCode, ERRORS } from '../domain/errors.ts';
+import { type DenyCode, ERRORS, Fault } from '../domain/errors.ts';
 import type { Decision } from './model.ts';
 
 /** Why a credential proves no principal, as a caller that may manage the key or the user sees it. */
@@ -101,6 +101,9 @@ export function endingOf(decision: Decision, limits: readonly ExplainedLimit[]):
           : (LINES.find(({ codes }) => codes.includes(code))?.line ?? 1);
       return { line, outcome: 'denied', code, status: ERRORS[code].status, detail };
     }
+    case 'fault':
+      // An explanation reads the body that it was given.
+      throw new Fault('an explanation has no body to read');
     case 'allow': {
       const exceeded = limits.find((limit) => limit.exceeded);
       return exceeded === undefined ? { ...ALLOW, line: 18, detail: 'No step denies.' } : refusedBy(exceeded);

@@ -27,13 +27,15 @@ export interface CheckInput {
   readonly contentEncoding: HeaderValue;
   /** The body's bytes; empty when there is none or Envoy did not send it. */
   readonly body: Uint8Array;
-  /** True when Envoy marked the body as cut, or it is shorter than its announced length. */
+  /** True when Envoy marked the body as cut, when it is shorter than its announced length, or longer than `inspect.max-body`. */
   readonly bodyPartial: boolean;
   /**
    * True when the proxy sent the body as text: each byte of it that is not UTF-8 arrived as an exclamation mark. Such a mark is then
    * either itself or a byte that only the upstream sees. Default: false, the bytes are those of the request.
    */
   readonly bodyAsText?: boolean;
+  /** True when the request has a body, or may have one, and Envoy sent nothing of it: its configuration does not inspect the route. */
+  readonly bodyMissing: boolean;
   /** The client's address as the trusted hops tell it; undefined = missing. */
   readonly clientAddress: string | undefined;
 }
@@ -160,7 +162,19 @@ export interface Deny {
   readonly askedTokens?: number;
 }
 
-export type Decision = Allow | PublicAllow | Deny;
+/** The request cannot be decided, because Envoy left out what the decision reads. Neither a denial nor an allow: 503. */
+export interface Undecidable {
+  readonly kind: 'fault';
+  readonly cause: 'body_not_sent';
+  readonly route: RouteLine;
+  readonly principal: Principal;
+  /** The effective tenant. */
+  readonly tenant: TenantId;
+  /** Those that the path names. */
+  readonly resources: readonly Resource[];
+}
+
+export type Decision = Allow | PublicAllow | Deny | Undecidable;
 
 /** One line of the route table. */
 export interface RouteLine {

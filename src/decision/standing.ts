@@ -95,6 +95,7 @@ function inputIn(snapshot: Snapshot): CheckInput {
     contentEncoding: undefined,
     body: new Uint8Array(),
     bodyPartial: false,
+    bodyMissing: false,
     clientAddress: undefined,
   };
 }

@@ -3,7 +3,7 @@
 import { type CheckInput, REPEATED } from '../decision/model.ts';
 import { joinApiKeys } from '../identity/credential.ts';
 import { trustedAddress } from './client-address.ts';
-import { type Draft, headerOf, numberOf } from './draft.ts';
+import { type Draft, hasHeader, headerOf, numberOf } from './draft.ts';
 import * as Headers from './header-names.ts';
 import { intern } from './intern.ts';
 
@@ -20,7 +20,7 @@ export interface CheckRequest {
   readonly aliases: readonly string[];
 }
 
-export function requestOf(draft: Draft, trustedHops: number): CheckRequest {
+export function requestOf(draft: Draft, trustedHops: number, maxBodyBytes: number): CheckRequest {
   const { bytes } = draft;
   const body = bodyOf(draft);
   const requestId = headerOf(bytes, Headers.REQUEST_ID);
@@ -36,7 +36,8 @@ export function requestOf(draft: Draft, trustedHops: number): CheckRequest {
       contentType: headerOf(bytes, Headers.CONTENT_TYPE),
       contentEncoding: headerOf(bytes, Headers.CONTENT_ENCODING),
       body,
-      bodyPartial: draft.partial || isShort(draft, body.length),
+      bodyPartial: draft.partial || body.length > maxBodyBytes || isShort(draft, body.length),
+      bodyMissing: body.length === 0 && isNotSent(draft),
       bodyAsText: draft.rawBodyEnd === draft.rawBodyStart && body.length > 0,
       clientAddress: trustedHops > 0 ? trustedAddress(bytes, draft.forwardedFor ?? [], trustedHops) : peerOf(draft),
     },
@@ -55,6 +56,21 @@ function bodyOf(draft: Draft): Buffer {
 }
 
 const NEGATIVE = 2 ** 63;
+
+/**
+ * Reports whether Envoy left out the body that a request has, or may have. Envoy marks every body that it has read as whole or as partial,
+ * an empty one too. Without a mark, either the request ended with its headers, or the route is not inspected. The second is certain when the
+ * request announces a length, or when bytes of its body had come; without either, the mark of the route decides. Envoy never inspects the
+ * body of a request that asks for an upgrade, and a length that cannot be read is the client's fault.
+ */
+function isNotSent(draft: Draft): boolean {
+  if (hasHeader(Headers.PARTIAL_BODY) || hasHeader(Headers.UPGRADE)) return false;
+  if (hasHeader(Headers.CONTENT_LENGTH)) {
+    const announced = numberOf(draft.bytes, Headers.CONTENT_LENGTH);
+    return announced > 0 && announced !== Number.POSITIVE_INFINITY;
+  }
+  return draft.notInspected || (draft.size > 0 && draft.size < NEGATIVE);
+}
 
 /** Shorter than Envoy's `size` or than `content-length` says; a length that cannot be read announces more than anyone sent. */
 function isShort(draft: Draft, length: number): boolean {

@@ -6,6 +6,8 @@
  * have meant the other one.
  */
 
+import { BODY_MARK, BODY_NOT_SENT } from './body-mark.ts';
+import { DEFAULT_MAX_BODY_BYTES } from './bounds.ts';
 import { type CheckRequest, requestOf } from './check-input.ts';
 import { type Draft, newDraft, noteHeader } from './draft.ts';
 import { MALFORMED, readLength, readTag, readVarint, requireUtf8, skipField } from './wire-read.ts';
@@ -21,6 +23,7 @@ const STRING_2 = 0x12;
 const STRING_3 = 0x1a;
 const STRING_4 = 0x22;
 const VARINT_9 = 0x48;
+const MESSAGE_10 = 0x52;
 const STRING_11 = 0x5a;
 const BYTES_12 = 0x62;
 const MESSAGE_13 = 0x6a;
@@ -28,13 +31,14 @@ const MESSAGE_13 = 0x6a;
 /**
  * Reads one CheckRequest. The input's `body` is a view on `bytes`, everything else is copied out. Never throws.
  * @param trustedHops how many proxies in front of Envoy are believed in `X-Forwarded-For`; 0 = the connection's peer is the client
+ * @param maxBodyBytes a longer body counts as partial
  */
-export function readCheckRequest(bytes: Buffer, trustedHops: number): CheckMessage {
+export function readCheckRequest(bytes: Buffer, trustedHops: number, maxBodyBytes = DEFAULT_MAX_BODY_BYTES): CheckMessage {
   const draft = newDraft(bytes);
   try {
     readMessage(draft, bytes.length);
     if (!draft.hasHttp) return MALFORMED_MESSAGE;
-    return requestOf(draft, trustedHops);
+    return requestOf(draft, trustedHops, maxBodyBytes);
   } catch (error) {
     if (error === MALFORMED) return MALFORMED_MESSAGE;
     throw error;
@@ -50,14 +54,37 @@ function readMessage(draft: Draft, end: number): void {
   }
 }
 
-/** AttributeContext: source = 1, request = 4. */
+/** AttributeContext: source = 1, request = 4, context_extensions = 10. */
 function readAttributes(draft: Draft, end: number): void {
   while (draft.at < end) {
     const tag = readTag(draft, end);
     if (tag === STRING_1) readPeer(draft, readLength(draft, end));
     else if (tag === STRING_4) readRequest(draft, readLength(draft, end));
+    else if (tag === MESSAGE_10) readContext(draft, readLength(draft, end));
     else skipField(draft, tag, end);
   }
+}
+
+/** One entry of the map: key = 1, value = 2. */
+function readContext(draft: Draft, end: number): void {
+  let isMark = false;
+  let notSent = false;
+  while (draft.at < end) {
+    const tag = readTag(draft, end);
+    if (tag !== STRING_1 && tag !== STRING_2) {
+      skipField(draft, tag, end);
+      continue;
+    }
+    const valueEnd = readLength(draft, end);
+    if (tag === STRING_1) isMark = holds(draft, valueEnd, BODY_MARK);
+    else notSent = holds(draft, valueEnd, BODY_NOT_SENT);
+    draft.at = valueEnd;
+  }
+  if (isMark) draft.notInspected = notSent;
+}
+
+function holds({ bytes, at }: Draft, end: number, text: Buffer): boolean {
+  return end - at === text.length && bytes.compare(text, 0, text.length, at, end) === 0;
 }
 
 /** AttributeContext.Peer: address = 1. */

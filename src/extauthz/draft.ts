@@ -26,6 +26,8 @@ export interface Draft extends Cursor {
   /** Announced by Envoy; above 2^63 it is a negative number, which means unknown. */
   size: number;
   partial: boolean;
+  /** True when Envoy's configuration says of this route that its bodies are not sent. */
+  notInspected: boolean;
   aliases: string[] | undefined;
   /** Start and end of each `x-forwarded-for`, in order. */
   forwardedFor: number[] | undefined;
@@ -53,6 +55,7 @@ export function newDraft(bytes: Buffer): Draft {
     rawBodyEnd: 0,
     size: 0,
     partial: false,
+    notInspected: false,
     aliases: undefined,
     forwardedFor: undefined,
   };
@@ -99,6 +102,11 @@ export function numberOf(bytes: Buffer, slot: number): number {
     value = value * 10 + digit;
   }
   return value;
+}
+
+/** Reports whether the header of a slot was seen. */
+export function hasHeader(slot: number): boolean {
+  return (slots[slot * 3] ?? 0) > 0;
 }
 
 /** The value of the header in a slot. */

@@ -15,6 +15,8 @@ import { matchRoute, type RouteMatch, type RouteTable } from '../decision/routes
 import { Fault } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
 import { readCredential } from '../identity/credential.ts';
+import { notSentFaults } from './body-not-sent.ts';
+import { DEFAULT_MAX_BODY_BYTES } from './bounds.ts';
 import type { CheckRequest } from './check-input.ts';
 import { readCheckRequest } from './check-request.ts';
 import { createAllowWriter } from './check-response.ts';
@@ -35,6 +37,8 @@ export interface GateParts {
   readonly trustedHops: number;
   /** Whether the upstream gets the headers that carry a credential. */
   readonly forwardCredential: boolean;
+  /** The largest body that is read, in bytes; default: 1 MiB. */
+  readonly maxBodyBytes?: number;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
   /** The clock of `performance.now()`, in milliseconds: for deadlines, and for how long a check takes. */
@@ -92,12 +96,14 @@ export function createGate(parts: GateParts): Gate {
     limiter = UNLIMITED,
     observer,
     trustedHops,
+    maxBodyBytes = DEFAULT_MAX_BODY_BYTES,
     now = Date.now,
     monotonicMs = monotonic,
     random = createRandomPool(),
     maxWaitMs = DEFAULT_MAX_WAIT_MS,
   } = parts;
   const requestIds = createRequestIds(random);
+  const notSent = notSentFaults();
   const writer = createAllowWriter(parts.forwardCredential, random);
 
   function check(bytes: Buffer, call = ENDLESS): Buffer | Promise<Buffer> {
@@ -107,7 +113,7 @@ export function createGate(parts: GateParts): Gate {
       const startedAtMs = now();
       attempt = { call, startedAtMs, cameAtMs, requestId: requestIds(startedAtMs), request: undefined };
       if (cameAtMs >= call.deadlineMs) throw new Fault('the time of the check was over when its message was whole');
-      const message = readCheckRequest(bytes, trustedHops);
+      const message = readCheckRequest(bytes, trustedHops, maxBodyBytes);
       if (message.kind === 'malformed') return deny(attempt, MALFORMED, undefined);
       attempt.request = message;
       return route(attempt, message);
@@ -164,7 +170,7 @@ export function createGate(parts: GateParts): Gate {
     const { identity, snapshot } = resolution;
     if (identity.kind === 'proved' && snapshot === undefined) throw new Fault('an identity came without its world');
     const decision = decide(match, request.input, identity, snapshot, nowMs);
-    if (decision.kind !== 'deny' && (decision.kind === 'public' || identity.kind !== 'proved')) {
+    if (decision.kind === 'public' || (decision.kind === 'allow' && identity.kind !== 'proved')) {
       throw new Fault('a decision allows without an identity');
     }
     if (decision.kind !== 'allow') return answer(attempt, request, decision);
@@ -240,6 +246,12 @@ export function createGate(parts: GateParts): Gate {
       }
       case 'deny':
         return deny(attempt, decision, decision);
+      case 'fault': {
+        const { route, principal } = decision;
+        const bytes = denialAnswer({ ...UNAVAILABLE, route, principal }, attempt.requestId);
+        report(attempt, 'unavailable', decision, notSent(route));
+        return bytes;
+      }
       default:
         return decision satisfies never;
     }

@@ -2,10 +2,12 @@
 
 import { X509Certificate } from 'node:crypto';
 import { type AccessLogStats, createAccessLog } from './access-log/service.ts';
+import { boundsFor, DEFAULT_MAX_BODY_BYTES } from './bounds.ts';
 import type { Gate } from './gate.ts';
 import type { GrpcMethods } from './grpc/calls.ts';
 import type { CallStats } from './grpc/open-calls.ts';
 import { type GrpcServer, type ListenAt, startGrpc, type TlsMaterial } from './grpc/server.ts';
+import type { UnfinishedBounds } from './grpc/unfinished.ts';
 import { createHealth } from './health.ts';
 import { openToGroup, removeStaleSocket, socketPath } from './listen-address.ts';
 import type { FinishedListener } from './ports.ts';
@@ -26,6 +28,8 @@ export interface ExtAuthzOptions {
   readonly shared?: boolean;
   /** Told of each request that is over; without one no access log is taken. */
   readonly listener?: FinishedListener;
+  /** The largest body of a check, in bytes: messages that are not whole yet may take a multiple of it. Default: 1 MiB. */
+  readonly maxBodyBytes?: number;
 }
 
 export interface ExtAuthzServer {
@@ -43,7 +47,7 @@ const NO_LOG: AccessLogStats = { streams: 0, entries: 0, running: 0, broken: 0, 
 
 /** Starts listening. Rejects with one sentence that says what is wrong with the address or the TLS files. */
 export async function startExtAuthz(gate: Gate, options: ExtAuthzOptions): Promise<ExtAuthzServer> {
-  const { listen: address, shared = false, listener } = options;
+  const { listen: address, shared = false, listener, maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options;
   const health = createHealth();
   const accessLog = listener === undefined ? undefined : createAccessLog(listener);
   const tls = options.tls === undefined ? undefined : await readTlsFiles(options.tls);
@@ -54,7 +58,7 @@ export async function startExtAuthz(gate: Gate, options: ExtAuthzOptions): Promi
     ...health.methods,
     ...accessLog?.methods,
   };
-  const server = await start(methods, address, tls);
+  const server = await start(methods, address, tls, boundsFor(maxBodyBytes));
   if (tls !== undefined) options.onCertificate?.(Date.parse(new X509Certificate(tls.cert).validTo));
   const stopReloads =
     options.tls === undefined || tls === undefined
@@ -91,9 +95,14 @@ export async function startExtAuthz(gate: Gate, options: ExtAuthzOptions): Promi
   };
 }
 
-async function start(methods: GrpcMethods, address: string, tls: TlsMaterial | undefined): Promise<GrpcServer> {
+async function start(
+  methods: GrpcMethods,
+  address: string,
+  tls: TlsMaterial | undefined,
+  unfinished: UnfinishedBounds,
+): Promise<GrpcServer> {
   try {
-    return await startGrpc(methods, listenAt(address), tls);
+    return await startGrpc(methods, listenAt(address), tls, { unfinished });
   } catch (cause) {
     throw new Error(`cannot listen on ${address}: ${cause instanceof Error ? cause.message : 'bad certificate or key'}`, {
       cause,

@@ -82,6 +82,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
     trustedHops: config.clientIp.trustedHops,
     now: rooms.now,
     forwardCredential: config.forwardCredential,
+    maxBodyBytes: config.inspect.maxBodyBytes,
   });
   const listen = config.grpc.listen.kind === 'unix' ? `unix:${config.grpc.listen.path}` : hostAndPort(config.grpc.listen);
   const grpc = await listening(
@@ -93,6 +94,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
       onTlsReload: telemetry.tlsReload,
       onCertificate: config.grpc.tls === undefined ? undefined : telemetry.certificate(),
       shared: wiring.sharesAddress,
+      maxBodyBytes: config.inspect.maxBodyBytes,
       listener: settlingWith(limits),
     }),
   );

@@ -1,5 +1,6 @@
 /** Counts checks by code and by route in plain numbers. A route is a line of the route table, never what a client sent. */
 
+import { BODY_SETTING } from '../decision/body.ts';
 import type { RouteLine } from '../decision/model.ts';
 import { type CheckCode, type OutcomeKind, outcomeKind } from './check-outcome.ts';
 import { DurationHistogram } from './histogram.ts';
@@ -23,6 +24,7 @@ const MAX_ROUTES = 2000;
 export class CheckMeter {
   readonly #codes = new Map<CheckCode, CodeCount>();
   readonly #routes = new Map<RouteLine, RouteCount>();
+  readonly #notSent = new Map<RouteLine, number>();
   readonly durations = new DurationHistogram();
 
   record(code: CheckCode, route: RouteLine | undefined, tookMs: number): void {
@@ -35,6 +37,11 @@ export class CheckMeter {
     this.durations.observe(tookMs);
   }
 
+  bodyNotSent(route: RouteLine): void {
+    const count = this.#notSent.get(route);
+    if (count !== undefined || this.#notSent.size < MAX_ROUTES) this.#notSent.set(route, (count ?? 0) + 1);
+  }
+
   byCode(): readonly Labelled[] {
     return Array.from(this.#codes.values(), ({ outcome, code, count }) => ({ labels: { outcome, code }, value: count }));
   }
@@ -45,6 +52,14 @@ export class CheckMeter {
         .filter(([, count]) => count > 0)
         .map(([outcome, value]) => ({ labels: { method, route: template, outcome }, value })),
     );
+  }
+
+  /** Requests whose body Envoy did not send, by route. */
+  bodiesNotSent(): readonly Labelled[] {
+    return Array.from(this.#notSent, ([{ method, template }, value]) => ({
+      labels: { method, route: template, setting: BODY_SETTING },
+      value,
+    }));
   }
 
   #newCode(code: CheckCode): CodeCount {

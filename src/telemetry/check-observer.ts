@@ -19,6 +19,7 @@ export function checkObserver(
   return {
     observe: (outcome) => {
       meter.record(outcome.code, routeOf(outcome.decision), outcome.tookMs);
+      if (outcome.decision?.kind === 'fault') meter.bodyNotSent(outcome.decision.route);
       tally.count(outcome);
       decisions.offer(outcome);
       recent.offer(outcome);

@@ -38,6 +38,8 @@ export function tenantOf(decision: Decision | undefined): string {
   switch (decision?.kind) {
     case 'allow':
       return decision.tenant.id;
+    case 'fault':
+      return decision.tenant;
     case 'deny':
       return decision.tenant ?? decision.principal?.tenantId ?? '';
     case 'public':

@@ -1,5 +1,6 @@
 /** One decision as the members of a log line. */
 
+import { BODY_SETTING } from '../decision/body.ts';
 import type { Principal } from '../decision/model.ts';
 import { type CheckOutcome, outcomeKind, routeOf } from './check-outcome.ts';
 
@@ -18,6 +19,7 @@ export function lineOf(outcome: CheckOutcome): Record<string, unknown> {
     route: route && `${route.method} ${route.template}`,
     ...subjectOf(principal),
     ...(decision?.kind === 'allow' ? { tenant: decision.tenant.id, model: decision.model?.slice(0, MAX_TEXT) } : {}),
+    ...(decision?.kind === 'fault' ? { tenant: decision.tenant, setting: BODY_SETTING } : {}),
     ...(decision?.kind === 'deny'
       ? {
           reason: decision.reason,

@@ -53,6 +53,14 @@ export class Metrics {
       ['method', 'route', 'outcome'],
       () => this.checks.byRoute(),
     );
+    this.counters(
+      {
+        name: 'postern_bodies_not_sent_total',
+        help: "Checks of a route that reads the body, of which Envoy sent none: the setting is missing for the route in Envoy's configuration.",
+      },
+      ['method', 'route', 'setting'],
+      () => this.checks.bodiesNotSent(),
+    );
     this.#exposeHistogram(
       { name: 'postern_check_duration_seconds', help: 'Time from a check to its answer.' },
       this.checks.durations,

@@ -48,6 +48,7 @@ describe('the configuration', () => {
       clientIp: { trustedHops: 0 },
       forwardCredential: false,
       routes: [],
+      inspect: { maxBodyBytes: 1_048_576 },
       workers: 1,
       cache: { credentials: 200_000, maxStalenessMs: 300_000 },
       drain: { noticeMs: 0 },

@@ -14,6 +14,10 @@ describe('a wrong value is named with file, line, path and what was expected', (
     ['http.listen: "[1:2]:80"', 'postern.yaml:1: http.listen: expected host:port, got [1:2]:80'],
     ['http:\n  listen:\n    port: 1', 'postern.yaml:2: http.listen: expected host:port, got a map'],
     ['http: 80', 'postern.yaml:1: http: expected a map of settings'],
+    ...['0', '1023', '17 MiB', '16777217', '1 GiB', '1.5 MiB', '1mib', '-1'].map((size): [string, string] => [
+      `inspect.max-body: ${size}`,
+      `postern.yaml:1: inspect.max-body: expected a size from 1 KiB to 16 MiB, such as 1 MiB, got ${size.includes(' ') ? JSON.stringify(size) : size}`,
+    ]),
     ['workers: 0', 'postern.yaml:1: workers: expected a whole number from 1 to 64, got 0'],
     ['workers: 1.5', 'postern.yaml:1: workers: expected a whole number from 1 to 64, got 1.5'],
     ['workers: [1]', 'postern.yaml:1: workers: expected a whole number from 1 to 64, got a list'],

@@ -272,6 +272,20 @@ describe('a denial', () => {
     expect(ask({ ...chat('{}'), contentType: 'text/plain' }, keyWith(['*']))).toMatchObject({ code: 'malformed_body' });
   });
 
+  test('a body that Envoy did not send is a fault of its route at step 11, after the tenant and before every policy', () => {
+    const missing = { ...chat(''), bodyMissing: true };
+    expect(ask(missing, keyWith(['*']))).toMatchObject({
+      kind: 'fault',
+      cause: 'body_not_sent',
+      tenant: 'home',
+      route: { method: 'POST', template: '/v1/chat/completions' },
+    });
+    expect(ask(missing, keyWith([]))).toMatchObject({ kind: 'fault' });
+    expect(ask(missing, keyWith(['*']), record({ status: 'suspended' }))).toMatchObject({ code: 'tenant_suspended' });
+    const unread = { method: 'POST', path: '/v1/agents', bodyMissing: true };
+    expect(ask(unread, keyWith(['*']))).toMatchObject({ kind: 'allow' });
+  });
+
   test('a body is not looked at where the route takes nothing from it', () => {
     expect(
       ask({ method: 'POST', path: '/v1/agents', body: Uint8Array.of(0xff), bodyPartial: true }, keyWith(['*'])),

@@ -130,7 +130,13 @@ const request: fc.Arbitrary<CheckRequestMessage> = fc
           ),
           destination: some(fc.record({ address })),
           request: some(fc.record({ time: fc.record({ seconds: fc.nat() }), http: some(http) }).map(compact)),
-          context_extensions: some(fc.dictionary(fc.constantFrom('x', 'y'), fc.string(), { noNullPrototype: true })),
+          context_extensions: some(
+            fc.dictionary(
+              fc.constantFrom('x', 'postern.body', 'postern.bodY'),
+              fc.oneof(fc.constantFrom('not_sent', 'sent'), fc.string()),
+              { noNullPrototype: true },
+            ),
+          ),
         })
         .map(compact),
     ),
@@ -397,7 +403,7 @@ describe('the body', () => {
     ['whole', { body: 'abc' }, false],
     ['of unknown size', { body: 'abc', size: -1 }, false],
     ['shorter than Envoy announced', { body: 'abc', size: 4 }, true],
-    ['not sent though announced', { body: '', size: 4 }, true],
+    ['whose bytes have come and were not sent', { body: '', size: 4 }, true],
     ['shorter than content-length', { body: 'abc', headers: [['content-length', '4']] }, true],
     ['as long as content-length', { body: 'abc', headers: [['content-length', '3']] }, false],
     ['of a length that is no number', { body: 'abc', headers: [['content-length', 'x']] }, true],
@@ -428,6 +434,57 @@ describe('the body', () => {
     ],
   ])('%s', (_name, spec, partial) => {
     expect(read(checkRequest(spec)).input.bodyPartial).toBe(partial);
+  });
+
+  test('of more than the largest size counts as partial', () => {
+    const bytes = checkRequest({ body: 'abcd' });
+    const partial = (maxBodyBytes: number): boolean => {
+      const message = readCheckRequest(bytes, 0, maxBodyBytes);
+      return message.kind === 'request' && message.input.bodyPartial;
+    };
+    expect([3, 4, 5].map(partial)).toEqual([true, false, false]);
+  });
+
+  const mark = { 'postern.body': 'not_sent' };
+  test.each<[string, RequestSpec, boolean]>([
+    ['is missing when a length is announced', { headers: [['content-length', '12']], size: 0 }, true],
+    ['is missing when bytes of it had come', { size: 12 }, true],
+    ['is missing without a length on a route that is not inspected', { size: 0, context: mark }, true],
+    ['is empty without a length on any other route', { size: 0 }, false],
+    ['is empty when its length is 0', { headers: [['content-length', '0']], size: 0, context: mark }, false],
+    [
+      'is empty when Envoy marked it as whole',
+      { headers: [['x-envoy-auth-partial-body', 'false']], size: 0, context: mark },
+      false,
+    ],
+    [
+      'is cut when Envoy marked it as partial',
+      {
+        headers: [
+          ['x-envoy-auth-partial-body', 'true'],
+          ['content-length', '12'],
+        ],
+      },
+      false,
+    ],
+    ['is there when some of it is', { body: 'abc', headers: [['content-length', '12']], context: mark }, false],
+    ['is of no readable length', { headers: [['content-length', 'x']], context: mark }, false],
+    [
+      'belongs to a request for an upgrade',
+      {
+        headers: [
+          ['upgrade', 'websocket'],
+          ['content-length', '12'],
+        ],
+        context: mark,
+      },
+      false,
+    ],
+    ['has a mark with another value', { size: 0, context: { 'postern.body': 'sent' } }, false],
+  ])('%s', (_name, spec, missing) => {
+    for (const form of ['map', 'raw'] as const) {
+      expect(read(checkRequest({ ...spec, form })).input.bodyMissing).toBe(missing);
+    }
   });
 });
 

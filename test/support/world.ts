@@ -252,6 +252,7 @@ export function checkInput(parts: Partial<CheckInput>): CheckInput {
     contentEncoding: undefined,
     body: new Uint8Array(),
     bodyPartial: false,
+    bodyMissing: false,
     clientAddress: undefined,
     ...parts,
   };

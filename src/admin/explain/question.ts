@@ -178,6 +178,7 @@ function inputOf(asker: Asker, request: ExplainRequest): CheckInput {
     contentEncoding: undefined,
     body: encoder.encode(request.body ?? ''),
     bodyPartial: false,
+    bodyMissing: false,
     clientAddress: request.client_ip === undefined ? addressOf(asker) : (request.client_ip ?? undefined),
   };
 }

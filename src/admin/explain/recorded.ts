@@ -157,6 +157,7 @@ function inputOf(row: StoredDecision, method: string, path: string, body: string
     contentEncoding: undefined,
     body: encoder.encode(body ?? ''),
     bodyPartial: row.code === 'body_too_large',
+    bodyMissing: false,
     clientAddress: row.client_ip ?? undefined,
   };
 }

@@ -19,7 +19,7 @@ export interface UnfinishedBounds {
   readonly processBytes: number;
 }
 
-/** Per connection 32 bodies of the default bound (1 MiB), or one of the largest and as much again; a connection is one worker of one Envoy. */
+/** For bodies of at most 1 MiB: 32 of them per connection, which is one worker of one Envoy, and 128 per process. */
 export const UNFINISHED_BOUNDS: UnfinishedBounds = {
   connectionBytes: 32 * 1024 * 1024,
   processBytes: 128 * 1024 * 1024,

@@ -12,10 +12,21 @@ export interface RequestSpec {
   readonly size?: number;
   /** `map` is Envoy's default, `raw` its `encode_raw_headers`. */
   readonly form?: 'map' | 'raw';
+  /** Entries of `context_extensions`, beside one that means nothing. */
+  readonly context?: Readonly<Record<string, string>>;
 }
 
 export function checkRequest(spec: RequestSpec): Buffer {
-  const { method = 'POST', path = '/v1/chat/completions', headers = [], body = '', ip = '192.0.2.10', form = 'map', size } = spec;
+  const {
+    method = 'POST',
+    path = '/v1/chat/completions',
+    headers = [],
+    body = '',
+    ip = '192.0.2.10',
+    form = 'map',
+    size,
+    context = {},
+  } = spec;
   const raw = Buffer.from(body);
   return encodeRequest({
     attributes: {
@@ -37,7 +48,7 @@ export function checkRequest(spec: RequestSpec): Buffer {
             : { header_map: { headers: headers.map(([key, value]) => ({ key, raw_value: Buffer.from(value) })) } }),
         },
       },
-      context_extensions: { vhost: 'all' },
+      context_extensions: { vhost: 'all', ...context },
       tls_session: { sni: 'api.example.com' },
     },
   });

@@ -45,11 +45,21 @@ export function twin(message: CheckRequestMessage, trustedHops: number): CheckMe
         (announced !== undefined &&
           (announced === REPEATED || !/^[0-9]{1,15}$/.test(announced) || Number(announced) > body.length)),
       bodyAsText,
+      bodyMissing: isMissing(message, body.length, values),
       clientAddress: trustedHops > 0 ? hop(values('x-forwarded-for'), trustedHops) : peer || undefined,
     },
     clientRequestId: requestId === REPEATED ? undefined : requestId,
     aliases: all.map(([name]) => name).filter(isAlias),
   };
+}
+
+function isMissing(message: CheckRequestMessage, length: number, values: (name: string) => readonly string[]): boolean {
+  const [announced, ...others] = values('content-length');
+  const marked = values('x-envoy-auth-partial-body').length > 0;
+  if (length > 0 || marked || values('upgrade').length > 0 || others.length > 0) return false;
+  if (announced !== undefined) return /^[0-9]{1,15}$/.test(announced) && Number(announced) > 0;
+  const size = Number(message.attributes?.request?.http?.size ?? 0);
+  return message.attributes?.context_extensions?.['postern.body'] === 'not_sent' || size > 0;
 }
 
 /** The characters of a header's name that are no letter and no digit. */

@@ -1,0 +1,19 @@
+/** The fault of a body that Envoy did not send: an error for each route, made once, so that a flood of such requests costs no stack traces. */
+
+import { BODY_SETTING } from '../decision/body.ts';
+import type { RouteLine } from '../decision/model.ts';
+import { Fault } from '../domain/errors.ts';
+
+/** Returns the fault of a route. */
+export function notSentFaults(): (route: RouteLine) => Fault {
+  const faults = new Map<RouteLine, Fault>();
+  return (route) => {
+    const known = faults.get(route);
+    if (known !== undefined) return known;
+    const fault = new Fault(
+      `Envoy did not send the body of ${route.method} ${route.template}, which the decision reads: set ${BODY_SETTING} for this route, or take the configuration that postern envoy config prints`,
+    );
+    faults.set(route, fault);
+    return fault;
+  };
+}
