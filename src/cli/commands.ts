@@ -52,6 +52,14 @@ export const COMMANDS: readonly Command[] = [
     run: async (args) => (await import('./check-config.ts')).checkConfig(args),
   },
   {
+    words: ['health'],
+    database: 'none',
+    takes: '',
+    summary: 'Asks the running server whether it lives: for the health check of a container.',
+    options: CONFIG,
+    run: async (args) => (await import('./health.ts')).healthCommand(args),
+  },
+  {
     words: ['explain'],
     database: 'ready',
     takes: '--subject ID | --credential TEXT, --method M --path P [--tenant T] [--ip A] [--time T] [--body B] [--content-type C]',

@@ -1,0 +1,23 @@
+/** Asks the server that runs with this configuration whether it lives: a container's health check, without a shell or another program. */
+
+import type { Arguments } from './arguments.ts';
+import { loadOrRefuse } from './configuration.ts';
+
+const TIMEOUT_MS = 2_500;
+/** A listener for every address is asked at loopback. */
+const ANY_ADDRESS: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+
+/** Resolves with 0 if `/healthz` answers 200, otherwise with 1. */
+export async function healthCommand(args: Arguments): Promise<number> {
+  const { listen } = loadOrRefuse(args).config.admin;
+  const host = ANY_ADDRESS[listen.host] ?? listen.host;
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${listen.port}/healthz`;
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    process.stdout.write(await response.text());
+    return response.ok ? 0 : 1;
+  } catch {
+    process.stderr.write(`No server answers at ${url}.\n`);
+    return 1;
+  }
+}
