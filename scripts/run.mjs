@@ -33,6 +33,7 @@ const COMMANDS = {
     return built === 0 ? run(node, ['scripts/screenshots.ts', ...args], { cwd: process.env.INIT_CWD }) : built;
   },
   'client:types': (node) => run(node, ['scripts/client-types.ts']),
+  image: (node) => run(node, ['scripts/image-layout.ts', ...args]),
 };
 
 try {

@@ -1,5 +1,6 @@
 /** Asks the server that runs with this configuration whether it lives: a container's health check, without a shell or another program. */
 
+import { hostAndPort } from '../config/listening.ts';
 import type { Arguments } from './arguments.ts';
 import { loadOrRefuse } from './configuration.ts';
 
@@ -11,7 +12,7 @@ const ANY_ADDRESS: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', 
 export async function healthCommand(args: Arguments): Promise<number> {
   const { listen } = loadOrRefuse(args).config.admin;
   const host = ANY_ADDRESS[listen.host] ?? listen.host;
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${listen.port}/healthz`;
+  const url = `http://${hostAndPort({ host, port: listen.port })}/healthz`;
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
     process.stdout.write(await response.text());
