@@ -141,6 +141,14 @@ export const COMMANDS: readonly Command[] = [
     run: async (args) => (await import('./ldap-test.ts')).ldapTestCommand(args),
   },
   {
+    words: ['rotate-secret-key'],
+    database: 'ready',
+    takes: '',
+    summary: 'Changes the database from secret-key-previous to secret-key, while every server accepts both.',
+    options: CONFIG,
+    run: async (args) => (await import('./rotate-secret-key.ts')).rotateSecretKeyCommand(args),
+  },
+  {
     words: ['rotate-signing-key'],
     database: 'ready',
     takes: '',

@@ -75,9 +75,9 @@ async function run(
   if (search.kind === 'missing') return search.message;
 
   const telemetry = createTelemetry({ level: config.log.level, namesTenants: config.metrics.tenantLabel });
-  const store = await openStore(config, secrets, telemetry);
-  running.defer(() => store.close());
-  await prepareStore(store);
+  const opened = await openStore(config, secrets, telemetry);
+  running.defer(() => opened.close());
+  const store = await prepareStore(opened);
   const passwords = await Passwords.start();
   const administrator = await ensureAdministrator(config, secrets, store, passwords);
   // Before the server starts: there is nothing cached yet that a change could make stale.

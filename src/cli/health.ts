@@ -12,7 +12,7 @@ const ANY_ADDRESS: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', 
 export async function healthCommand(args: Arguments): Promise<number> {
   const { listen } = loadOrRefuse(args).config.admin;
   const host = ANY_ADDRESS[listen.host] ?? listen.host;
-  const url = `http://${hostAndPort({ host, port: listen.port })}/healthz`;
+  const url = `http://${hostAndPort({ ...listen, host })}/healthz`;
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
     process.stdout.write(await response.text());

@@ -23,14 +23,14 @@ export async function serve(args: Arguments): Promise<number> {
     return serveAsChild(child, loaded, telemetry);
   }
   const stop = stopSignal();
-  const store = await openStore(loaded.config, loaded.secrets, telemetry);
+  const opened = await openStore(loaded.config, loaded.secrets, telemetry);
   try {
-    await prepareStore(store);
+    const store = await prepareStore(opened);
     return only === 'api' || (only === 'gate' && loaded.config.workers === 1)
       ? await serveAlone(only, loaded, store, telemetry, stop)
       : await serveSupervised(only === undefined ? KINDS : [only], loaded, store, telemetry, stop);
   } finally {
-    await store.close();
+    await opened.close();
     telemetry.flush();
   }
 }

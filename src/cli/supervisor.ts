@@ -48,7 +48,7 @@ export async function startSupervised(
 ): Promise<StartOutcome> {
   await using starting = new AsyncDisposableStack();
   const pool = new ProcessPool({
-    store: { url: store.url, secretKey: store.secretKey },
+    store: { url: store.url, secretKey: store.secretKey, otherSecretKey: store.otherSecretKey },
     telemetry,
     server: randomBytes(SERVER_NAME_BYTES).toString('hex'),
     apiHeapMb: config.http.maxHeapMb,

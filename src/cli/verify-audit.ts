@@ -1,6 +1,7 @@
 /** `postern verify-audit`: whether the audit log is as it was written. Servers may run meanwhile. */
 
-import { auditMac } from '../server/audit.ts';
+import { retiredAuditMacs } from '../admin/auth/retired-audit-keys.ts';
+import { auditMac, otherAuditMac } from '../server/audit.ts';
 import { type Anchor, type Verification, verifyAudit } from '../store/audit-verify.ts';
 import { checkSecretKey } from '../store/meta.ts';
 import { type Arguments, UsageError } from './arguments.ts';
@@ -11,7 +12,10 @@ export async function verifyAuditCommand(args: Arguments): Promise<number> {
   const anchor = anchorOf(args.value('anchor'));
   const found = await withStore(args, async (store) => {
     await checkSecretKey(store.db, store.secretKey, false);
-    return await verifyAudit(store.db, auditMac(store), anchor);
+    return await verifyAudit(store.db, auditMac(store), anchor, {
+      other: otherAuditMac(store),
+      retired: await retiredAuditMacs(store.db.knex, store.secretKey),
+    });
   });
   process.stdout.write(`${linesOf(found).join('\n')}\n`);
   return found.broken === undefined ? 0 : 1;

@@ -94,6 +94,8 @@ export interface Secrets {
   readonly databaseUrl: string | undefined;
   /** Undefined = made and kept in `dataDir`; always there with a remote database. */
   readonly secretKey: string | undefined;
+  /** Accepted beside `secretKey` while the installation changes from one to the other. */
+  readonly secretKeyPrevious: string | undefined;
   /** Undefined = made at the first start and shown once. */
   readonly bootstrapPassword: string | undefined;
   /** Of the directories' service accounts, by the name of the directory. */

@@ -84,6 +84,11 @@ export const KEYS = {
     textLike('at least 32 characters', /^[^\0]{32,1024}$/su),
     'What stored keys are sealed under; required with database.url.',
   ),
+  secretKeyPrevious: secret(
+    'secret-key-previous',
+    textLike('at least 32 characters', /^[^\0]{32,1024}$/su),
+    'The former secret-key, accepted as well while servers change to another.',
+  ),
   bootstrapEmail: setting('bootstrap.email', EMAIL, 'admin@localhost', 'The first administrator, made when there is none.'),
   bootstrapPassword: secret('bootstrap.password', PASSWORD, 'Its password; absent = one is made and shown once.'),
   clientIpTrustedHops: setting(

@@ -78,6 +78,7 @@ function takeSecrets(take: Take): Omit<Secrets, 'grpcTls' | 'directoryPasswords'
   return {
     databaseUrl: take(KEYS.databaseUrl),
     secretKey: take(KEYS.secretKey),
+    secretKeyPrevious: take(KEYS.secretKeyPrevious),
     bootstrapPassword: take(KEYS.bootstrapPassword),
   };
 }
@@ -136,6 +137,9 @@ function checkTogether(
 ): void {
   if (secrets.databaseUrl !== undefined && !isGiven(KEYS.secretKey.path)) {
     report(KEYS.secretKey.path, 'required with database.url: at least 32 characters, the same on every server of this database');
+  }
+  if (secrets.secretKeyPrevious !== undefined && !isGiven(KEYS.secretKey.path)) {
+    report(KEYS.secretKeyPrevious.path, 'needs secret-key beside it: the key that the installation changes to');
   }
   const tlsPaths = [KEYS.grpcTlsCert.path, KEYS.grpcTlsKey.path];
   const missing = tlsPaths.filter((path) => !isGiven(path));

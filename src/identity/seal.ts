@@ -7,7 +7,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import type { RandomSource } from './api-keys.ts';
 
 /** What a derived key is for. A new use takes a new label and never an existing one. */
-export type KeyPurpose = 'signing-keys' | 'refresh-successor' | 'audit-chain' | 'reservation-ids';
+export type KeyPurpose = 'signing-keys' | 'refresh-successor' | 'audit-chain' | 'reservation-ids' | 'retired-audit-keys';
 
 const SALT = 'postern';
 const KEY_BYTES = 32;

@@ -27,9 +27,14 @@ export function makeSigningKey(sealKey: Uint8Array, signsFromMs: number): Stored
   return { kid, publicJwk, privateSealed, signsFromMs, retiredAtMs: undefined };
 }
 
-/** Throws a Fault when the key was sealed under another `secret-key`. */
-export function openSigningKey(sealKey: Uint8Array, stored: StoredSigningKey): SigningKey {
-  const pkcs8 = open(sealKey, stored.privateSealed, stored.kid);
+/**
+ * Throws a Fault when the key was sealed under another `secret-key`.
+ * @param otherSealKey of the other `secret-key` that is accepted while the installation changes its key
+ */
+export function openSigningKey(sealKey: Uint8Array, stored: StoredSigningKey, otherSealKey?: Uint8Array): SigningKey {
+  const pkcs8 =
+    open(sealKey, stored.privateSealed, stored.kid) ??
+    (otherSealKey === undefined ? undefined : open(otherSealKey, stored.privateSealed, stored.kid));
   if (pkcs8 === undefined) {
     throw new Fault(
       `the signing key ${stored.kid} in the database does not open with this secret-key: was the secret-key changed?`,
@@ -43,6 +48,22 @@ export function openSigningKey(sealKey: Uint8Array, stored: StoredSigningKey): S
     privateKey,
     signsFromMs: stored.signsFromMs,
   };
+}
+
+/**
+ * The key's private part sealed under another key; undefined when it is sealed so already. Throws a Fault when neither opens it.
+ * @param from derived for 'signing-keys' from the former `secret-key`
+ * @param to derived so from the new one
+ */
+export function resealed(
+  stored: Pick<StoredSigningKey, 'kid' | 'privateSealed'>,
+  from: Uint8Array,
+  to: Uint8Array,
+): Buffer | undefined {
+  if (open(to, stored.privateSealed, stored.kid) !== undefined) return undefined;
+  const pkcs8 = open(from, stored.privateSealed, stored.kid);
+  if (pkcs8 === undefined) throw new Fault(`the signing key ${stored.kid} opens with neither secret-key nor secret-key-previous`);
+  return seal(to, pkcs8, stored.kid);
 }
 
 /** RFC 7638: the required members alone, in lexical order, without white space. */

@@ -12,6 +12,8 @@ import { currentKey, planRotation, planUpkeep, type RotationTimes } from './sign
 export interface SigningKeysParts {
   readonly store: SigningKeyStore;
   readonly secretKey: string;
+  /** Accepted too: keys may be sealed under either while the installation changes its `secret-key`. */
+  readonly otherSecretKey?: string | undefined;
   readonly times: RotationTimes;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -34,6 +36,7 @@ const RELOAD_AT_MOST_EVERY_MS = 1000;
 export class SigningKeys {
   readonly #parts: SigningKeysParts;
   readonly #sealKey: Uint8Array;
+  readonly #otherSealKey: Uint8Array | undefined;
   #ring: ReadonlyMap<string, SigningKey> = new Map();
   #reading: Promise<void> | undefined;
   #readAgain: boolean = false;
@@ -47,6 +50,7 @@ export class SigningKeys {
   constructor(parts: SigningKeysParts) {
     this.#parts = parts;
     this.#sealKey = deriveKey(parts.secretKey, 'signing-keys');
+    this.#otherSealKey = parts.otherSecretKey === undefined ? undefined : deriveKey(parts.otherSecretKey, 'signing-keys');
   }
 
   /** Loads the keys, makes the first where there is none, and looks after them every hour. Rejects with a Fault when it cannot. */
@@ -162,7 +166,7 @@ export class SigningKeys {
   }
 
   #take(stored: readonly StoredSigningKey[]): void {
-    const opened = stored.map((key) => this.#ring.get(key.kid) ?? openSigningKey(this.#sealKey, key));
+    const opened = stored.map((key) => this.#ring.get(key.kid) ?? openSigningKey(this.#sealKey, key, this.#otherSealKey));
     this.#ring = new Map(opened.map((key) => [key.kid, key]));
   }
 }

@@ -68,6 +68,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
     passwords: wiring.passwords,
     tokens,
     secretKey: store.secretKey,
+    otherSecretKey: store.otherSecretKey,
     login: {
       refreshIdleMs: config.token.refreshIdleTtlMs,
       refreshMs: config.token.refreshTtlMs,

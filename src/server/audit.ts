@@ -11,12 +11,18 @@ export function auditMac(store: Pick<Store, 'secretKey'>): Mac {
   return macUnder(store.secretKey, 'audit-chain');
 }
 
+/** What it may be sealed under as well, while the installation changes its `secret-key`. */
+export function otherAuditMac({ otherSecretKey }: Pick<Store, 'otherSecretKey'>): Mac | undefined {
+  return otherSecretKey === undefined ? undefined : macUnder(otherSecretKey, 'audit-chain');
+}
+
 export function auditSealer({ config, store, telemetry }: Wiring): AuditSealer {
   const log = telemetry.log.child({ part: 'audit' });
   const sealing = telemetry.sealing();
   return new AuditSealer({
     db: store.db,
     mac: auditMac(store),
+    otherMac: otherAuditMac(store),
     keepMs: config.audit.retentionMs,
     events: {
       onError: (err) => log.warn({ err }, 'the audit log could not be sealed'),

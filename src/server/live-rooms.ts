@@ -38,6 +38,7 @@ export async function joinLive({ config, store, telemetry }: Wiring, stack: Asyn
   const keys = new SigningKeys({
     store: signingKeyStore(store.db),
     secretKey: store.secretKey,
+    otherSecretKey: store.otherSecretKey,
     times: rotationTimes(config.token.accessTtlMs),
     clock: now,
     monotonicMs,

@@ -11,7 +11,7 @@ import { startEmbedded } from '../store/embedded/embedded.ts';
 import { NoEmbeddedDatabaseError } from '../store/embedded/error.ts';
 import { embeddedSecretKey } from '../store/embedded/secret-key.ts';
 import { sqlState } from '../store/faults.ts';
-import { checkSecretKey } from '../store/meta.ts';
+import { checkSecretKey, isSecretKeyOf } from '../store/meta.ts';
 import { migrate, schemaDifference } from '../store/migrate.ts';
 import { DatabaseNotReadyError } from '../store/not-ready.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
@@ -20,7 +20,10 @@ export interface Store {
   readonly db: Database;
   /** For another process on the same database. */
   readonly url: string;
+  /** The key that the database belongs to, once the store is prepared. */
   readonly secretKey: string;
+  /** Accepted too, while the installation changes from one key to another. */
+  readonly otherSecretKey: string | undefined;
   close(): Promise<void>;
 }
 
@@ -28,6 +31,7 @@ export interface Store {
 export interface StoreAddress {
   readonly url: string;
   readonly secretKey: string;
+  readonly otherSecretKey?: string | undefined;
 }
 
 /**
@@ -49,7 +53,7 @@ export async function openReadyStore(config: Config, secrets: Secrets, telemetry
   });
   try {
     await requireSchema(store.db, secrets.databaseUrl === undefined ? config.dataDir : undefined);
-    return store;
+    return await withActiveKey(store);
   } catch (error) {
     await store.close();
     throw error;
@@ -66,7 +70,7 @@ async function open(
   const address = given ?? remoteAddress(secrets);
   if (address !== undefined) {
     const db = openDatabase({ url: address.url, poolMax: config.database.poolSize });
-    return { ...address, db, close: () => db.close() };
+    return { otherSecretKey: undefined, ...address, db, close: () => db.close() };
   }
   await using opening = new AsyncDisposableStack();
   const embedded = await startEmbedded({
@@ -79,7 +83,8 @@ async function open(
   const db = openDatabase({ url: embedded.url, poolMax: config.database.poolSize });
   opening.defer(() => db.close());
   const opened = opening.move();
-  return { db, url: embedded.url, secretKey, close: () => opened.disposeAsync() };
+  const otherSecretKey = secrets.secretKeyPrevious;
+  return { db, url: embedded.url, secretKey, otherSecretKey, close: () => opened.disposeAsync() };
 }
 
 /** @param dataDir of an embedded database; undefined: database.url names it */
@@ -128,14 +133,26 @@ function listed(names: readonly string[]): string {
   return `${names.slice(0, MAX_LISTED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-function remoteAddress({ databaseUrl, secretKey }: Secrets): StoreAddress | undefined {
+function remoteAddress({ databaseUrl, secretKey, secretKeyPrevious }: Secrets): StoreAddress | undefined {
   if (databaseUrl === undefined) return undefined;
   if (secretKey === undefined) throw new Error('secret-key is required with database.url');
-  return { url: databaseUrl, secretKey };
+  return { url: databaseUrl, secretKey, otherSecretKey: secretKeyPrevious };
 }
 
-/** Brings the schema up to this program and checks the secret key. Rejects with a MigrationError, or a Fault. */
-export async function prepareStore(store: Store): Promise<void> {
+/**
+ * Brings the schema up to this program and checks the secret key. Rejects with a MigrationError, or a Fault.
+ * @returns the store with the key that the database belongs to
+ */
+export async function prepareStore(store: Store): Promise<Store> {
   await migrate(store.db);
-  await checkSecretKey(store.db, store.secretKey);
+  const active = await withActiveKey(store);
+  await checkSecretKey(active.db, active.secretKey);
+  return active;
+}
+
+/** Until `postern rotate-secret-key` has run, the database belongs to `secret-key-previous`: all servers go on with that one. */
+async function withActiveKey(store: Store): Promise<Store> {
+  const { secretKey, otherSecretKey } = store;
+  if (otherSecretKey === undefined || !(await isSecretKeyOf(store.db, otherSecretKey))) return store;
+  return { ...store, secretKey: otherSecretKey, otherSecretKey: secretKey };
 }

@@ -50,8 +50,8 @@ export interface Step {
 const NOT_OURS: Step = { rows: 0, more: false, head: undefined, restarted: false };
 
 /** Seals the rows that have waited longest. */
-export function sealBatch(db: Database, mac: Mac): Promise<Step> {
-  return alone(db, mac, async (trx, place) => {
+export function sealBatch(db: Database, mac: Mac, otherMac?: Mac): Promise<Step> {
+  return alone(db, mac, otherMac, async (trx, place) => {
     const [{ rows: waiting, more }, sealedAt] = await sentTogether([waitingRows(trx, BATCH), sealingTime(trx)] as const);
     if (waiting.length === 0) return { rows: 0, more: false, head: place.head, restarted: false };
     const ids = waiting.map(({ id }) => id);
@@ -63,8 +63,8 @@ export function sealBatch(db: Database, mac: Mac): Promise<Step> {
 }
 
 /** Removes the oldest seals that were made longer ago than `keepMs`, with their rows, and puts a seal on top that says so. */
-export function removeBatch(db: Database, mac: Mac, keepMs: number): Promise<Step> {
-  return alone(db, mac, async (trx, place) => {
+export function removeBatch(db: Database, mac: Mac, keepMs: number, otherMac?: Mac): Promise<Step> {
+  return alone(db, mac, otherMac, async (trx, place) => {
     const expired = withinBounds(await expiredSeals(trx, keepMs, MAX_REMOVED_SEALS));
     const through = expired.at(-1);
     // Without rows there is only the trace of removals before: it may stay until something else goes.
@@ -100,10 +100,16 @@ export function removeBatch(db: Database, mac: Mac, keepMs: number): Promise<Ste
   });
 }
 
-function alone(db: Database, mac: Mac, work: (trx: Transaction, place: Place) => Promise<Step>): Promise<Step> {
+/** @param otherMac of the other `secret-key` whose head is believed while the installation changes its key */
+function alone(
+  db: Database,
+  mac: Mac,
+  otherMac: Mac | undefined,
+  work: (trx: Transaction, place: Place) => Promise<Step>,
+): Promise<Step> {
   return transaction(db, async (trx) => {
     const [held, end] = await sentTogether([takeChain(trx, CHAIN_LOCK), chainEnd(trx)] as const);
-    return held ? await work(trx, placeAfter(end, mac)) : NOT_OURS;
+    return held ? await work(trx, placeAfter(end, otherMac === undefined ? [mac] : [mac, otherMac])) : NOT_OURS;
   });
 }
 
@@ -128,9 +134,9 @@ interface Place {
  * Where the chain goes on. The signed head is believed rather than the last seal that is there: if seals were cut off, the gap stays
  * visible. Without a head that we signed the chain begins anew, which shows just as well.
  */
-function placeAfter({ head, lastSeal }: ChainEnd, mac: Mac): Place {
+function placeAfter({ head, lastSeal }: ChainEnd, macs: readonly Mac[]): Place {
   if (head === undefined && lastSeal === undefined) return { head: undefined, next: 1, previous: ZEROS, restarted: false };
-  const signed = head !== undefined && sameBytes(head.mac, headMac(mac, head.seq, head.hash));
+  const signed = head !== undefined && macs.some((mac) => sameBytes(head.mac, headMac(mac, head.seq, head.hash)));
   const next = Math.max(lastSeal ?? 0, signed ? head.seq : 0) + 1;
   if (!signed) return { head: undefined, next, previous: ZEROS, restarted: true };
   return { head: { seq: head.seq, hash: head.hash }, next, previous: head.hash, restarted: false };

@@ -29,6 +29,8 @@ export interface SealerEvents {
 export interface SealerOptions {
   readonly db: Database;
   readonly mac: Mac;
+  /** Of the other `secret-key`, while the installation changes its key: a head signed so is believed. */
+  readonly otherMac?: Mac | undefined;
   /** Rows are kept at least that long; undefined = for ever. */
   readonly keepMs?: number | undefined;
   /** 1000 unless told. */
@@ -74,14 +76,14 @@ export class AuditSealer {
   /** Seals what waits now. Resolves with how many rows; 0 too when another server is at it. */
   async seal(): Promise<number> {
     if (!(await anyWaiting(this.#db.knex))) return 0;
-    return this.#repeat(() => sealBatch(this.#db, this.#options.mac));
+    return this.#repeat(() => sealBatch(this.#db, this.#options.mac, this.#options.otherMac));
   }
 
   /** Removes what is older than it has to be kept, and seals that this was done. Resolves with how many rows went. */
   async removeExpired(): Promise<number> {
-    const { keepMs, mac } = this.#options;
+    const { keepMs, mac, otherMac } = this.#options;
     if (keepMs === undefined) return 0;
-    const rows = await this.#repeat(() => removeBatch(this.#db, mac, keepMs));
+    const rows = await this.#repeat(() => removeBatch(this.#db, mac, keepMs, otherMac));
     if (rows > 0) this.#events.onRemoved?.(rows);
     return rows;
   }

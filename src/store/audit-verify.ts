@@ -28,6 +28,22 @@ export interface Anchor {
   readonly hash: string;
 }
 
+/** What seals are accepted under beside the mac of `secret-key`. */
+export interface FormerKeys {
+  /** Of the other `secret-key`, while the installation changes its key. */
+  readonly other?: Mac | undefined;
+  readonly retired: readonly RetiredMac[];
+}
+
+/** Of a former `secret-key`: good for the seals up to `through`, and only if that one has this hash. So the former key can forge nothing now. */
+export interface RetiredMac {
+  readonly mac: Mac;
+  readonly through: number;
+  readonly hash: Uint8Array;
+}
+
+const NO_FORMER_KEYS: FormerKeys = { retired: [] };
+
 export interface Verification {
   /** Undefined = whole. The first in the order of the chain; rows without a seal come after all others. */
   readonly broken: Break | undefined;
@@ -53,10 +69,10 @@ const GROUP_ROWS = 500;
 const GONE = 'it was removed before it could be sealed';
 
 /** @throws Fault when the database does not answer */
-export async function verifyAudit(db: Database, mac: Mac, anchor?: Anchor): Promise<Verification> {
+export async function verifyAudit(db: Database, mac: Mac, anchor?: Anchor, former = NO_FORMER_KEYS): Promise<Verification> {
   const reading = db.reopen({ poolMax: 1, queryTimeoutMs: QUERY_TIMEOUT_MS });
   try {
-    return await reading.knex.transaction((trx) => verifyWithin(trx, mac, anchor), {
+    return await reading.knex.transaction((trx) => verifyWithin(trx, mac, anchor, former), {
       isolationLevel: 'repeatable read',
       readOnly: true,
     });
@@ -66,8 +82,8 @@ export async function verifyAudit(db: Database, mac: Mac, anchor?: Anchor): Prom
 }
 
 /** As `verifyAudit`, in a transaction that nobody else's commits show in. */
-export async function verifyWithin(trx: Queryable, mac: Mac, anchor?: Anchor): Promise<Verification> {
-  const walk = new Walk(trx, mac, anchor);
+export async function verifyWithin(trx: Queryable, mac: Mac, anchor?: Anchor, former = NO_FORMER_KEYS): Promise<Verification> {
+  const walk = new Walk(trx, mac, anchor, former);
   const waiting = await waitingState(trx);
   const broken =
     (await walk.toTheEnd()) ??
@@ -87,6 +103,7 @@ class Walk {
   readonly #trx: Queryable;
   readonly #mac: Mac;
   readonly #anchor: Anchor | undefined;
+  readonly #former: FormerKeys;
   #rows = 0;
   #seals = 0;
   #removed = 0;
@@ -98,10 +115,11 @@ class Walk {
   #anchored = false;
   #start = 0;
 
-  constructor(trx: Queryable, mac: Mac, anchor: Anchor | undefined) {
+  constructor(trx: Queryable, mac: Mac, anchor: Anchor | undefined, former: FormerKeys) {
     this.#trx = trx;
     this.#mac = mac;
     this.#anchor = anchor;
+    this.#former = former;
   }
 
   /** The seal that the walk begins after. One before it proves nothing: nobody has checked it. */
@@ -144,7 +162,7 @@ class Walk {
   async #begin(): Promise<Break | undefined> {
     const removal = await lastRemoval(this.#trx);
     if (removal?.kind !== 'removal') return undefined;
-    if (!sameBytes(removal.hash, sealHash(this.#mac, unsigned(removal)))) {
+    if (!this.#isSealed(removal)) {
       return {
         row: undefined,
         what: `seal ${removal.seq}, which says what was removed, was changed or was made without secret-key`,
@@ -172,16 +190,26 @@ class Walk {
     return undefined;
   }
 
+  #isSealed(seal: Seal): boolean {
+    const { other, retired } = this.#former;
+    const macs = [this.#mac, other, ...retired.map(({ mac, through }) => (seal.seq <= through ? mac : undefined))];
+    return macs.some((mac) => mac !== undefined && sameBytes(seal.hash, sealHash(mac, unsigned(seal))));
+  }
+
   #link(seal: Seal): Break | undefined {
     const row = seal.kind === 'rows' ? seal.ids[0] : undefined;
     const name = `seal ${seal.seq}${row === undefined ? '' : ', which names it,'}`;
     const expected = this.#seq + 1;
     if (seal.seq !== expected) return { row, what: `before ${name} ${missing(expected, seal.seq - 1)}` };
-    if (!sameBytes(seal.hash, sealHash(this.#mac, unsigned(seal)))) {
+    if (!this.#isSealed(seal)) {
       return { row, what: `${name} was changed or was made without secret-key` };
     }
     if (!sameBytes(seal.previousHash, this.#hash)) {
       return { row, what: `${name} does not follow seal ${this.#seq}: the chain was cut there` };
+    }
+    const retired = this.#former.retired.find(({ through }) => through === seal.seq);
+    if (retired !== undefined && !sameBytes(retired.hash, seal.hash)) {
+      return { row, what: `${name} is not the newest seal of the time before secret-key was changed` };
     }
     return undefined;
   }
@@ -220,7 +248,7 @@ class Walk {
     if (head === undefined) {
       return this.#seq === 0 ? undefined : { row: undefined, what: 'the record of the newest seal was removed' };
     }
-    if (!sameBytes(head.mac, headMac(this.#mac, head.seq, head.hash))) {
+    if (![this.#mac, this.#former.other].some((mac) => mac && sameBytes(head.mac, headMac(mac, head.seq, head.hash)))) {
       return { row: undefined, what: 'the record of the newest seal was changed or was made without secret-key' };
     }
     if (head.seq > this.#seq) return { row: undefined, what: `${missing(this.#seq + 1, head.seq)} at the end of the chain` };

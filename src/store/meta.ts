@@ -2,6 +2,7 @@
 
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { Database } from './database.ts';
+import type { Queryable } from './queryable.ts';
 
 /** This server's secret-key is not the one that the installation was made with. The message says what to do. */
 export class SecretKeyError extends Error {
@@ -30,13 +31,44 @@ export function installationIssuer(db: Database): Promise<string> {
  * @param remembers false: a database that no server has used yet is not bound to this key
  */
 export async function checkSecretKey(db: Database, secretKey: string, remembers = true): Promise<void> {
-  const ours = createHmac('sha256', secretKey).update('postern secret-key check v1').digest('hex');
+  const ours = fingerprintOf(secretKey);
   const kept = remembers ? await metaValue(db, 'secret_key_check', () => ours) : ((await read(db, 'secret_key_check')) ?? ours);
-  if (kept.length !== ours.length || !timingSafeEqual(Buffer.from(kept), Buffer.from(ours))) {
+  if (!isSame(kept, ours)) {
     throw new SecretKeyError(
       'secret-key is not the one that this database was set up with. Give every server the same secret-key; with the embedded database it is the file secret-key in data-dir.',
     );
   }
+}
+
+/** Whether the database was set up with this key, or changed to it since. False too when no server has used it yet. */
+export async function isSecretKeyOf(db: Database, secretKey: string): Promise<boolean> {
+  const kept = await read(db, 'secret_key_check');
+  return kept !== undefined && isSame(kept, fingerprintOf(secretKey));
+}
+
+/** From the end of the transaction on, the database belongs to this key. */
+export async function putSecretKey(trx: Queryable, secretKey: string): Promise<void> {
+  await putMeta(trx, 'secret_key_check', fingerprintOf(secretKey));
+}
+
+export async function putMeta(trx: Queryable, name: string, value: string): Promise<void> {
+  await trx.raw('insert into meta (name, value) values (:name, :value) on conflict (name) do update set value = excluded.value', {
+    name,
+    value,
+  });
+}
+
+export async function readMeta(trx: Queryable, name: string): Promise<string | undefined> {
+  const { rows } = await trx.raw<{ rows: { value: string }[] }>('select value from meta where name = :name', { name });
+  return rows[0]?.value;
+}
+
+function fingerprintOf(secretKey: string): string {
+  return createHmac('sha256', secretKey).update('postern secret-key check v1').digest('hex');
+}
+
+function isSame(kept: string, ours: string): boolean {
+  return kept.length === ours.length && timingSafeEqual(Buffer.from(kept), Buffer.from(ours));
 }
 
 async function read(db: Database, name: string): Promise<string | undefined> {

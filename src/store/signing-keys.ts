@@ -75,6 +75,22 @@ export async function changeSigningKeys(
   return loadKeys(trx);
 }
 
+/** Replaces what `reseal` gives for a key; undefined leaves it. Resolves with how many it replaced. */
+export async function resealSigningKeys(
+  trx: Queryable,
+  reseal: (key: StoredSigningKey) => Uint8Array | undefined,
+): Promise<number> {
+  await trx.raw('select pg_advisory_xact_lock(?)', [RING_LOCK]);
+  let replaced = 0;
+  for (const key of await loadKeys(trx)) {
+    const sealed = reseal(key);
+    if (sealed === undefined) continue;
+    await trx.raw('update signing_keys set private_sealed = :sealed where kid = :kid', { kid: key.kid, sealed });
+    replaced++;
+  }
+  return replaced;
+}
+
 async function loadKeys(q: Queryable): Promise<readonly StoredSigningKey[]> {
   const { rows } = await q.raw<{ rows: KeyRow[] }>(
     'select kid, public_jwk, private_sealed, signs_from, retired_at from signing_keys order by signs_from, kid',

@@ -33,7 +33,9 @@ export class DockerfileError extends Error {
   override readonly name = 'DockerfileError';
 }
 
-type Draft = { -readonly [K in keyof Image]?: Image[K] } & { stages: (Stage & { steps: Step[] })[] };
+type Draft = { -readonly [K in Exclude<keyof Image, 'stages'>]?: Image[K] } & {
+  readonly stages: (Omit<Stage, 'steps'> & { readonly steps: Step[] })[];
+};
 
 /** @throws DockerfileError */
 export function readDockerfile(text: string): Image {

@@ -18,11 +18,11 @@ export interface Jail {
 }
 
 /**
- * Mounts what the base image stands for (C library, Node, /proc, /dev), the layout read-only, and the given folders; then becomes the user.
- * $1 root, $2 node, $3 workdir, $4 uid, $5 gid, $6 shared folders, a line each; then the command.
+ * Mounts what the base image stands for (C library, Node, /proc, /dev), the layout read-only, then becomes the user.
+ * $1 root, $2 node, $3 workdir, $4 uid, $5 gid; then the command.
  */
 const SCRIPT = `set -e
-root=$1 node=$2 workdir=$3 uid=$4 gid=$5 shared=$6; shift 6
+root=$1 node=$2 workdir=$3 uid=$4 gid=$5; shift 5
 mount --make-rprivate /
 mount --bind "$root" "$root"
 for folder in lib lib64 usr/lib; do
@@ -32,7 +32,6 @@ done
 mount --bind "$node" "$root/usr/local/bin/node"
 mount -t proc proc "$root/proc"
 for device in null zero urandom; do mount --bind /dev/$device "$root/dev/$device"; done
-for folder in $shared; do mount --bind "$folder" "$root$folder"; done
 mount -o remount,bind,ro "$root"
 exec unshare --root "$root" --wd "$workdir" --setgid "$gid" --setuid "$uid" -- "$@"
 `;
@@ -43,8 +42,6 @@ export interface JailParts {
   readonly root: string;
   /** The real file of Node. */
   readonly node: string;
-  /** Folders of this machine that exist under the same path inside. Without spaces. */
-  readonly shared: readonly string[];
 }
 
 export async function openJail(parts: JailParts): Promise<Jail> {
@@ -59,8 +56,8 @@ async function canUnshare(): Promise<boolean> {
   );
 }
 
-async function rootJail({ image, root, node, shared }: JailParts): Promise<Jail> {
-  for (const folder of ['lib', 'lib64', 'usr/lib', 'usr/local/bin', 'proc', 'dev', ...shared]) {
+async function rootJail({ image, root, node }: JailParts): Promise<Jail> {
+  for (const folder of ['lib', 'lib64', 'usr/lib', 'usr/local/bin', 'proc', 'dev']) {
     await mkdir(join(root, folder), { recursive: true });
   }
   const files = ['usr/local/bin/node', 'dev/null', 'dev/zero', 'dev/urandom'].map((file) => join(root, file));
@@ -70,7 +67,7 @@ async function rootJail({ image, root, node, shared }: JailParts): Promise<Jail>
   return {
     says: `chroot, read-only, as ${uid}:${gid}, without a shell`,
     start: (command, env) => {
-      const args = [root, node, image.workdir, String(uid), String(gid), shared.join('\n'), ...command];
+      const args = [root, node, image.workdir, String(uid), String(gid), ...command];
       return spawn('unshare', ['--mount', '--pid', '--fork', '--kill-child', '--', '/bin/sh', '-c', SCRIPT, 'jail', ...args], {
         env: { PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...image.env, ...env },
         stdio: ['ignore', 'pipe', 'pipe'],

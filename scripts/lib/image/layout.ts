@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, stat } from 'node:fs/promises';
 import { basename, delimiter, dirname, join, relative, resolve } from 'node:path';
-import { type Image, type Stage, type Step } from './dockerfile.ts';
+import type { Image, Stage, Step } from './dockerfile.ts';
 import type { Ignore } from './ignore.ts';
 
 export interface LayoutParts {
@@ -73,7 +73,12 @@ async function copy({ context, ignore }: LayoutParts, step: Copy, target: string
 }
 
 function shell(command: string, cwd: string, nodeFolder: string): Promise<void> {
-  const env = { PATH: `${nodeFolder}${delimiter}${process.env['PATH'] ?? ''}`, HOME: process.env['HOME'] ?? '/tmp' };
+  // What npm has already is as good as a download: the lock file holds every package's digest.
+  const env = {
+    npm_config_prefer_offline: 'true',
+    PATH: `${nodeFolder}${delimiter}${process.env['PATH'] ?? ''}`,
+    HOME: process.env['HOME'] ?? '/tmp',
+  };
   return new Promise((done, fail) => {
     const child = spawn('/bin/sh', ['-c', command], { cwd, env, stdio: ['ignore', 'ignore', 'inherit'] });
     child.once('error', fail);

@@ -47,6 +47,8 @@ export interface AuthParts extends Omit<AdminParts, 'passwords'> {
   readonly tokens: AccessTokenParts;
   /** What successors of refresh tokens are derived under. */
   readonly secretKey: string;
+  /** A successor may have been derived under it, while the installation changes its `secret-key`. */
+  readonly otherSecretKey?: string | undefined;
   readonly login: LoginSettings;
   /** Undefined = no directory is configured. */
   readonly directory?: DirectoryRoom | undefined;

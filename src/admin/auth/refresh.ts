@@ -11,6 +11,7 @@
  */
 
 import type { DirectoryPerson } from '../../directory/model.ts';
+import type { OpaqueToken } from '../../identity/opaque-tokens.ts';
 import { deriveSuccessor, isRefreshToken, makeRefreshNonce, refreshDigest } from '../../identity/refresh.ts';
 import type { DirectoryIdentity } from '../../store/queries/directory-users.ts';
 import { endSession, lockSessionOfToken, type RefreshFacts, refreshFacts, succeedToken } from '../../store/queries/sessions.ts';
@@ -154,7 +155,7 @@ async function claim(
   if (!facts.used && facts.identity !== undefined && !isOf(facts.identity, person)) {
     return { kind: 'ask', facts, identity: facts.identity };
   }
-  const successor = deriveSuccessor(parts.secretKey, presented.text, facts.nonce);
+  const successor = successorOf(parts, presented.text, facts);
   if (!facts.used) {
     await succeedToken(trx, digest, {
       digest: successor.digest,
@@ -163,6 +164,14 @@ async function claim(
     });
   }
   return { kind: 'granted', facts, refreshToken: successor.text };
+}
+
+/** A used token has the successor that was stored, whichever key it was derived under. */
+function successorOf({ secretKey, otherSecretKey }: AuthParts, text: string, facts: RefreshFacts): OpaqueToken {
+  const successor = deriveSuccessor(secretKey, text, facts.nonce);
+  if (otherSecretKey === undefined || facts.successorDigest === undefined) return successor;
+  const former = deriveSuccessor(otherSecretKey, text, facts.nonce);
+  return former.digest.equals(facts.successorDigest) ? former : successor;
 }
 
 /** A token born in a cookie that shows up elsewhere was taken out of the browser; it proves nobody there, and is not used up. */

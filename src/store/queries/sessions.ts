@@ -161,6 +161,8 @@ export interface RefreshFacts {
   /** Used so recently that another use may be the same one again: a lost answer, a second tab. */
   readonly usedJustNow: boolean;
   readonly successorUnused: boolean;
+  /** Of a used token. */
+  readonly successorDigest: Uint8Array | undefined;
   readonly sessionEnded: boolean;
   /** Neither the session's absolute end nor the idle time has passed, nor was it refreshed too often. */
   readonly withinLifetimes: boolean;
@@ -179,6 +181,7 @@ interface RefreshRow {
   readonly used: boolean;
   readonly used_just_now: boolean;
   readonly successor_unused: boolean;
+  readonly successor_digest: Uint8Array | null;
   readonly session_ended: boolean;
   readonly within_lifetimes: boolean;
   readonly user_active: boolean;
@@ -197,7 +200,7 @@ export async function refreshFacts(
     `select s.id as session_id, u.id as user_id, t.id as tenant_id, r.nonce, s.cookie,
        r.used_at is not null as used,
        coalesce(r.used_at > c.now - :graceMs * interval '1 millisecond', false) as used_just_now,
-       (n.digest is not null and n.used_at is null) as successor_unused,
+       (n.digest is not null and n.used_at is null) as successor_unused, r.successor_digest,
        s.ended_at is not null as session_ended,
        (s.expires_at > c.now and s.refreshes < ${MAX_REFRESHES} and coalesce(n.issued_at, r.issued_at) > c.now - :idleMs * interval '1 millisecond') as within_lifetimes,
        u.status = 'active' as user_active,
@@ -223,6 +226,7 @@ export async function refreshFacts(
     used: row.used,
     usedJustNow: row.used_just_now,
     successorUnused: row.successor_unused,
+    successorDigest: row.successor_digest ?? undefined,
     sessionEnded: row.session_ended,
     withinLifetimes: row.within_lifetimes,
     userActive: row.user_active,

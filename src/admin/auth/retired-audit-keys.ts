@@ -1,0 +1,46 @@
+/**
+ * The audit keys of former `secret-key`s, sealed under the present one. Each is good for the seals up to one seal alone, whose hash is kept
+ * with it: a former key that has leaked forges neither that part of the chain nor anything after it.
+ */
+
+import { createHmac } from 'node:crypto';
+import { Fault } from '../../domain/errors.ts';
+import { deriveKey, open, seal } from '../../identity/seal.ts';
+import type { RetiredMac } from '../../store/audit-verify.ts';
+import { putMeta, readMeta } from '../../store/meta.ts';
+import type { Queryable } from '../../store/queryable.ts';
+
+const NAME = 'retired_audit_keys';
+const PURPOSE = 'retired-audit-keys';
+
+/** All of it in hexadecimal digits, but the number of the seal. */
+export interface RetiredAuditKey {
+  readonly key: string;
+  readonly through: number;
+  readonly hash: string;
+}
+
+/** For `postern verify-audit`. Throws a Fault when they were changed, or sealed under another key. */
+export async function retiredAuditMacs(q: Queryable, secretKey: string): Promise<RetiredMac[]> {
+  return (await readRetired(q, [secretKey])).map(({ key, through, hash }) => {
+    const bytes = Buffer.from(key, 'hex');
+    return { mac: (text) => createHmac('sha256', bytes).update(text).digest(), through, hash: Buffer.from(hash, 'hex') };
+  });
+}
+
+/** @param secretKeys those that they may be sealed under */
+export async function readRetired(q: Queryable, secretKeys: readonly string[]): Promise<readonly RetiredAuditKey[]> {
+  const stored = await readMeta(q, NAME);
+  if (stored === undefined) return [];
+  const sealed = Buffer.from(stored, 'base64');
+  for (const secretKey of secretKeys) {
+    const plain = open(deriveKey(secretKey, PURPOSE), sealed, NAME);
+    if (plain !== undefined) return JSON.parse(plain.toString());
+  }
+  throw new Fault('the former audit keys in the database were changed, or sealed under another secret-key');
+}
+
+export async function putRetired(trx: Queryable, secretKey: string, keys: readonly RetiredAuditKey[]): Promise<void> {
+  const sealed = seal(deriveKey(secretKey, PURPOSE), Buffer.from(JSON.stringify(keys)), NAME);
+  await putMeta(trx, NAME, sealed.toString('base64'));
+}

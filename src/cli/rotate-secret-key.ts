@@ -1,0 +1,34 @@
+import { rotateSecretKey, type SecretKeyRotation } from '../admin/auth/rotate-secret-key.ts';
+import type { Arguments } from './arguments.ts';
+import { withStore } from './with-store.ts';
+
+/** Changes the database from `secret-key-previous` to `secret-key`. Prints what it found and what comes next. */
+export async function rotateSecretKeyCommand(args: Arguments): Promise<number> {
+  const rotation = await withStore(args, async ({ db }, { secrets }) => {
+    const { secretKeyPrevious: from, secretKey: to } = secrets;
+    if (from === undefined || to === undefined || from === to) return undefined;
+    // There is no cache in this process that would have to follow.
+    const feed = { catchUp: async () => undefined };
+    return rotateSecretKey({ db, feed, flush: () => undefined, now: Date.now, from, to });
+  });
+  if (rotation === undefined) {
+    process.stderr.write(
+      'Set secret-key to the new key and secret-key-previous to the former one, here and on every server, and restart them first.\n',
+    );
+    return 2;
+  }
+  process.stdout.write(linesOf(rotation));
+  return 0;
+}
+
+function linesOf({ changed, signingKeys, auditHead }: SecretKeyRotation): string {
+  const left = signingKeys > 0 || auditHead;
+  const lines = [
+    changed ? 'The database belongs to the new secret-key.' : 'The database belonged to the new secret-key already.',
+    `Sealed anew: ${signingKeys} signing keys${auditHead ? ', the head of the audit log' : ''}.`,
+    changed || left
+      ? 'Restart every server, one after another, then run this command again.'
+      : 'Nothing was left under the former key. Remove secret-key-previous everywhere and restart the servers.',
+  ];
+  return `${lines.join('\n')}\n`;
+}

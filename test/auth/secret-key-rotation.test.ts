@@ -1,0 +1,111 @@
+/** The installation changes its secret-key: nothing that the former key sealed is lost, and the former key is good for nothing afterwards. */
+
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { ADMIN, call, decider, done, login, makeKey } from '../server/support/client.ts';
+import { logLines, openStand, type Server, type Stand } from '../server/support/postern.ts';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 });
+
+const FORMER = 'the former secret key of this installation';
+const NEW = 'the new secret key of this installation, longer';
+
+let stand: Stand;
+let database: FreshDatabase;
+let common: NodeJS.ProcessEnv;
+
+beforeAll(async () => {
+  stand = await openStand();
+  database = await freshDatabase();
+  common = { POSTERN_DATABASE_URL: database.url, POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password };
+});
+afterAll(async () => {
+  await stand?.close();
+  await database?.close();
+});
+
+const withFormer = () => ({ ...common, POSTERN_SECRET_KEY: FORMER });
+const withBoth = () => ({ ...common, POSTERN_SECRET_KEY: NEW, POSTERN_SECRET_KEY_PREVIOUS: FORMER });
+const withNew = () => ({ ...common, POSTERN_SECRET_KEY: NEW });
+
+async function session(server: Server): Promise<{ readonly access: string; readonly refresh: string }> {
+  const { body } = await done(server.http, 'POST', '/v1/auth/login', { body: { ...ADMIN } });
+  return { access: String(body['access_token']), refresh: String(body['refresh_token']) };
+}
+
+const refreshed = async (server: Server, token: string): Promise<string> =>
+  String((await done(server.http, 'POST', '/v1/auth/refresh', { body: { refresh_token: token } })).body['refresh_token']);
+
+async function decision(server: Server, credential: string): Promise<string> {
+  const gate = decider(server.grpc);
+  return gate.decide(credential).finally(() => gate.close());
+}
+
+const sealed = async (): Promise<void> => {
+  await expect.poll(async () => (await database.db.knex.raw('select count(*)::int as n from audit_unsealed')).rows[0].n).toBe(0);
+};
+
+it('changes secret-key by two rolling restarts and a command: tokens, sessions, keys and the audit chain go on, and the former key ends', async () => {
+  const old = await stand.serve(withFormer());
+  const { access, refresh } = await session(old);
+  const { key } = await makeKey(old.http, await login(old.http));
+
+  // The first restart: one server of each kind at once, both on the former key.
+  const both = await stand.serve(withBoth());
+  expect(await decision(both, access)).toBe('allow');
+  const fresh = await session(both);
+  expect(await decision(old, fresh.access)).toBe('allow');
+  const second = await refreshed(both, refresh);
+  expect((await old.stop()).code).toBe(0);
+
+  const rotated = await stand.run(['rotate-secret-key'], withBoth());
+  expect(rotated.stdout).toContain('The database belongs to the new secret-key.');
+  expect(rotated.stdout).toContain('Sealed anew: 1 signing keys, the head of the audit log.');
+
+  // A server that was started before the command writes on under the former key; one started after it, under the new.
+  const after = await stand.serve(withBoth());
+  const lost = await refreshed(both, second);
+  expect(await refreshed(after, second)).toBe(lost);
+  await makeKey(both.http, fresh.access);
+  await sealed();
+  expect(await decision(after, access)).toBe('allow');
+  expect((await both.stop()).code).toBe(0);
+  await makeKey(after.http, fresh.access);
+  await sealed();
+  expect(logLines(after.stdout()).filter(({ msg }) => String(msg).includes('chain of the audit log is broken'))).toEqual([]);
+  expect((await stand.run(['verify-audit'], withBoth())).stdout).toContain('The chain is whole.');
+
+  const again = await stand.run(['rotate-secret-key'], withBoth());
+  expect(again.stdout).toContain('Remove secret-key-previous everywhere');
+  expect((await after.stop()).code).toBe(0);
+
+  const last = await stand.serve(withNew());
+  expect(await decision(last, access)).toBe('allow');
+  expect(await decision(last, key)).toBe('allow');
+  await refreshed(last, lost);
+  expect((await call(last.http, 'POST', '/v1/auth/login', { body: { ...ADMIN } })).status).toBe(200);
+  await sealed();
+  const verified = await stand.run(['verify-audit'], withNew());
+  expect(verified.stdout).toContain('The chain is whole.');
+
+  const refused = await stand.run(['serve'], withFormer());
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain('secret-key is not the one that this database was set up with');
+
+  // What the former key alone could still forge: a seal of its time.
+  await last.stop();
+  const seal = await database.db.knex.raw('select seq from audit_seals order by seq limit 1');
+  await database.db.knex.raw('update audit_seals set hash = :hash where seq = :seq', {
+    seq: seal.rows[0].seq,
+    hash: createHmac('sha256', FORMER).update('forged').digest(),
+  });
+  expect((await stand.run(['verify-audit'], withNew())).stdout).toContain('The chain is broken');
+});
+
+it('the command refuses a database of neither key, and changes nothing without secret-key-previous', async () => {
+  const other = { ...common, POSTERN_SECRET_KEY: `${NEW} other`, POSTERN_SECRET_KEY_PREVIOUS: FORMER };
+  const refused = await stand.run(['rotate-secret-key'], other);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('belongs neither to secret-key nor to')]);
+  expect((await stand.run(['rotate-secret-key'], withNew())).code).toBe(2);
+});
