@@ -27,5 +27,7 @@ export default defineConfig({
     // A small file would become a data: address, which the Content-Security-Policy refuses for fonts.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // The notices that the licenses of the bundled libraries ask for; the release's bill of materials reads them.
+    license: { fileName: 'licenses.json' },
   },
 });

@@ -33,7 +33,11 @@ const COMMANDS = {
     return built === 0 ? run(node, ['scripts/screenshots.ts', ...args], { cwd: process.env.INIT_CWD }) : built;
   },
   'client:types': (node) => run(node, ['scripts/client-types.ts']),
-  image: (node) => run(node, ['scripts/image-layout.ts', ...args]),
+  image: (node) => run(node, ['scripts/image-layout.ts', ...args], { cwd: process.env.INIT_CWD }),
+  release: async (node) => {
+    const built = await buildConsole(node);
+    return built === 0 ? run(node, ['scripts/release.ts', ...args], { cwd: process.env.INIT_CWD }) : built;
+  },
 };
 
 try {

@@ -52,7 +52,11 @@ export async function checkedLayout(say: (line: string) => void): Promise<Checke
   const jail = await openJail({ image, root, node });
   say(`Running it: ${jail.says}`);
   const prefix = image.entrypoint;
-  const held = await trial({ start: (words, env) => jail.start([...prefix, ...words], env), databaseUrl: relay.url, version });
+  const held = await trial({
+    start: (words, env) => jail.start([...prefix, ...words], env),
+    store: { POSTERN_DATABASE_URL: relay.url, POSTERN_SECRET_KEY: 'a secret key for the trial of an image' },
+    version,
+  });
   const kept = made.move();
   return { root, held: [...held, jail.says], [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }

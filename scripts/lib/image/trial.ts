@@ -8,7 +8,8 @@ import type { Started } from './jail.ts';
 export interface TrialParts {
   /** Starts `postern` with these words, with these variables over an empty environment. */
   readonly start: (words: readonly string[], env: Readonly<Record<string, string>>) => Started;
-  readonly databaseUrl: string;
+  /** The settings that name the database and `secret-key`. */
+  readonly store: Readonly<Record<string, string>>;
   readonly version: string;
 }
 
@@ -20,11 +21,10 @@ const POLL_MS = 300;
 const KEPT_CHARS = 4_000;
 
 /** Returns one line for each thing that held. Rejects with what the server wrote when one did not. */
-export async function trial({ start, databaseUrl, version }: TrialParts): Promise<string[]> {
+export async function trial({ start, store, version }: TrialParts): Promise<string[]> {
   const [http, grpc, admin] = [await freeAddress(), await freeAddress(), await freeAddress()];
   const env = {
-    POSTERN_DATABASE_URL: databaseUrl,
-    POSTERN_SECRET_KEY: 'a secret key for the trial of an installation',
+    ...store,
     POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
     POSTERN_HTTP_LISTEN: http,
     POSTERN_GRPC_LISTEN: grpc,

@@ -1,17 +1,13 @@
 /**
- * The npm packages of server and client. Node strips no types below node_modules, so they hold the program as JavaScript, each file at the
- * place that its TypeScript has.
+ * The npm packages of server and client. Node does not strip types below node_modules, so the packages hold the program as JavaScript. Each
+ * file is at the place of its TypeScript.
  */
 
-import { execFile } from 'node:child_process';
-import { chmod, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { delimiter, dirname, extname, join } from 'node:path';
-import { promisify } from 'node:util';
-import { NODE_FLAGS } from './node-flags.mjs';
-
-const ROOT = join(import.meta.dirname, '../..');
-const BIN = join(ROOT, 'node_modules/.bin');
-const run = promisify(execFile);
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { extname, join } from 'node:path';
+import { NODE_FLAGS } from '../node-flags.mjs';
+import { BIN, ROOT, tool } from './tool.ts';
 
 interface Manifest {
   readonly version: string;
@@ -25,19 +21,8 @@ export async function rootManifest(): Promise<Manifest> {
   return JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
 }
 
-/** Runs a command of Node's, such as npm, with the Node that runs this. Rejects with what it wrote. */
-export async function tool(command: string, args: readonly string[], cwd: string): Promise<string> {
-  const env = {
-    ...process.env,
-    npm_config_prefer_offline: 'true',
-    PATH: `${dirname(process.execPath)}${delimiter}${BIN}${delimiter}${process.env['PATH'] ?? ''}`,
-  };
-  const { stdout } = await run(command, [...args], { cwd, env, maxBuffer: 64 * 1024 * 1024 });
-  return stdout;
-}
-
-/** Makes the server's package in an empty folder. The console must be built. Returns its name and version. */
-export async function writeServerPackage(folder: string): Promise<void> {
+/** Writes the server's package into an empty folder. The console must be built. */
+async function writeServerPackage(folder: string): Promise<void> {
   await tool(join(BIN, 'tsc'), ['--project', 'tsconfig.package.json', '--outDir', folder], ROOT);
   await cp(join(ROOT, 'src'), join(folder, 'src'), { recursive: true, filter: (path) => extname(path) !== '.ts' });
   await cp(join(ROOT, 'console/dist'), join(folder, 'console/dist'), { recursive: true });
@@ -62,15 +47,12 @@ export async function writeServerPackage(folder: string): Promise<void> {
   });
 }
 
-/** Makes the client's package in an empty folder. */
-export async function writeClientPackage(folder: string): Promise<void> {
+/** Writes the client's package into an empty folder: JavaScript with declarations. */
+async function writeClientPackage(folder: string): Promise<void> {
   await tool(join(BIN, 'tsc'), ['--project', 'client/tsconfig.package.json', '--outDir', folder], ROOT);
-  for (const [from, to] of [
-    ['LICENSE', 'LICENSE'],
-    ['client/README.md', 'README.md'],
-  ] as const) {
-    await cp(join(ROOT, from), join(folder, to));
-  }
+  await cp(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
+  const readme = await readFile(join(ROOT, 'client/README.md'), 'utf8');
+  await writeFile(join(folder, 'README.md'), readme.replaceAll("'./client/index.ts'", "'postern-client'"));
   const { version, license } = await rootManifest();
   await writeManifest(folder, {
     name: 'postern-client',
@@ -88,11 +70,20 @@ function writeManifest(folder: string, manifest: object): Promise<void> {
   return writeFile(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
 }
 
-/** Packs a folder with `npm pack`. Returns the tarball. */
-export async function pack(folder: string, target: string): Promise<string> {
-  const before = new Set(await readdir(target));
-  await tool('npm', ['pack', '--silent', '--pack-destination', target], folder);
-  const made = (await readdir(target)).find((name) => name.endsWith('.tgz') && !before.has(name));
-  if (made === undefined) throw new Error(`npm pack made nothing of ${folder}`);
-  return join(target, made);
+/**
+ * Makes the package in a temporary folder and packs it with `npm pack`.
+ * @returns the tarball in `target`
+ */
+export async function packPackage(which: 'server' | 'client', target: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), `postern-${which}-`));
+  try {
+    await (which === 'server' ? writeServerPackage : writeClientPackage)(folder);
+    const before = new Set(await readdir(target));
+    await tool('npm', ['pack', '--silent', '--pack-destination', target], folder);
+    const made = (await readdir(target)).find((name) => name.endsWith('.tgz') && !before.has(name));
+    if (made === undefined) throw new Error(`npm pack made no tarball of the ${which}`);
+    return join(target, made);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
