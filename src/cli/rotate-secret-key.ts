@@ -26,9 +26,14 @@ function linesOf({ changed, signingKeys, auditHead }: SecretKeyRotation): string
   const lines = [
     changed ? 'The database belongs to the new secret-key.' : 'The database belonged to the new secret-key already.',
     `Sealed anew: ${signingKeys} signing keys${auditHead ? ', the head of the audit log' : ''}.`,
-    changed || left
-      ? 'Restart every server, one after another, then run this command again.'
-      : 'Nothing was left under the former key. Remove secret-key-previous everywhere and restart the servers.',
+    nextStep(changed, left),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+function nextStep(changed: boolean, left: boolean): string {
+  if (changed) return 'Restart every server, one after another, then run this command again.';
+  return left
+    ? 'A server wrote under the former key since the last run. When every server has restarted since the first run, run this command again.'
+    : 'Nothing was left under the former key. If every server has restarted since the first run, remove secret-key-previous everywhere and restart the servers.';
 }
