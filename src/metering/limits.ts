@@ -26,6 +26,8 @@ export interface LimitsParts {
   readonly holder: string;
   /** 16 bytes, the same in all processes: makes reservation ids. */
   readonly reservationKey: Uint8Array;
+  /** Other processes may issue ids under this key while the installation changes its `secret-key`. */
+  readonly otherReservationKey?: Uint8Array | undefined;
   /** Of a rate's window; 60000 but in tests. */
   readonly windowMs: number;
   /** What a request may spend that names no maximum, in tokens. */
@@ -78,6 +80,7 @@ export class Limits {
   readonly #rates: RateLeases;
   readonly #budgets: Budgets;
   readonly #ids: ReservationIds;
+  readonly #otherIds: ReservationIds | undefined;
   readonly #settler: Settler;
   readonly #changes: ReservationChanges;
   readonly #ends: UnreportedEnds;
@@ -93,6 +96,8 @@ export class Limits {
     this.#clock = clock;
     this.#holdTtlMs = parts.holdTtlMs ?? Math.max(MIN_HOLD_TTL_MS, parts.reservationTtlMs);
     this.#ids = new ReservationIds(parts.reservationKey, parts.holder);
+    const other = parts.otherReservationKey;
+    this.#otherIds = other === undefined ? undefined : new ReservationIds(other, parts.holder);
     this.#rates = new RateLeases({ ...shared, maxSubjects });
     this.#budgets = new Budgets({ ...shared, holdTtlMs: this.#holdTtlMs, maxBudgets: maxSubjects, maxReservations });
     this.#changes = new ReservationChanges({ ...shared, maxWaiting: maxSettlements });
@@ -122,7 +127,7 @@ export class Limits {
 
   /** A request is over; told in any process, any number of times. Never throws, and nobody waits for it. */
   settle(finished: FinishedUsage): void {
-    const reservation = this.#ids.read(finished.reservation);
+    const reservation = this.#read(finished.reservation);
     if (reservation === undefined) {
       this.#counts.unknown += 1;
       return;
@@ -245,8 +250,16 @@ export class Limits {
   }
 
   #currentOf(id: string): Reservation | undefined {
-    const reservation = this.#ids.read(id);
+    const reservation = this.#read(id);
     return reservation !== undefined && this.#isCurrent(reservation) ? reservation : undefined;
+  }
+
+  /** The wrong key gives a random minute, which is almost never a current one. */
+  #read(id: string): Reservation | undefined {
+    const reservation = this.#ids.read(id);
+    if (this.#otherIds === undefined || reservation === undefined || this.#isCurrent(reservation)) return reservation;
+    const other = this.#otherIds.read(id);
+    return other !== undefined && this.#isCurrent(other) ? other : reservation;
   }
 
   #isCurrent({ minute }: Reservation): boolean {

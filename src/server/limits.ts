@@ -31,7 +31,8 @@ export async function startLimits(
     ...config.limits,
     store: postgresMetering(db),
     holder: holderName(randomBytes(8)),
-    reservationKey: deriveKey(store.secretKey, 'reservation-ids').subarray(0, RESERVATION_KEY_BYTES),
+    reservationKey: reservationKey(store.secretKey),
+    otherReservationKey: store.otherSecretKey === undefined ? undefined : reservationKey(store.otherSecretKey),
     clock,
     now: Date.now,
     monotonicMs: () => performance.now(),
@@ -46,6 +47,10 @@ export async function startLimits(
   stack.defer(() => limits.stop());
   await limits.start();
   return limits;
+}
+
+function reservationKey(secretKey: string): Uint8Array {
+  return deriveKey(secretKey, 'reservation-ids').subarray(0, RESERVATION_KEY_BYTES);
 }
 
 /** Whether a tenant's usage comes by events: what Envoy reports of it is not booked then. */

@@ -184,6 +184,31 @@ describe('the end of a request, after a fail-over to a standby that lagged', () 
   });
 });
 
+describe('the end of a request, while the installation changes its secret-key', () => {
+  test('is booked by a process of the other secret-key while both accept both keys', async () => {
+    const keys = [Buffer.alloc(16, 1), Buffer.alloc(16, 2)] as const;
+    for (const issuer of [0, 1]) {
+      const world = new World(
+        2,
+        () => 5,
+        [],
+        (i) => ({
+          reservationKey: keys[i === 0 ? 0 : 1],
+          otherReservationKey: keys[i === 0 ? 1 : 0],
+        }),
+      );
+      await world.live(200);
+      world.admit(issuer, { metered: true, monthlyTokens: 1000, askedTokens: 10 });
+      await world.live(300);
+      const [request] = world.running.splice(0, 1);
+      if (request === undefined) throw new Error('nothing was admitted');
+      world.end(1 - issuer, request, { total: 7 });
+      await world.live(8000);
+      expect(world.store.usage.get('acme')).toEqual({ requests: 1, tokens: 7, estimated: 0 });
+    }
+  });
+});
+
 describe('in PostgreSQL', () => {
   let database: FreshDatabase;
   beforeAll(async () => {

@@ -5,7 +5,7 @@
 
 import { Fault } from '../../../src/domain/errors.ts';
 import type { Admission, AdmitAsk } from '../../../src/metering/admission.ts';
-import { Limits } from '../../../src/metering/limits.ts';
+import { Limits, type LimitsParts } from '../../../src/metering/limits.ts';
 import type { MeteringStore } from '../../../src/metering/ports.ts';
 import { type Reservation, ReservationIds } from '../../../src/metering/reservation-ids.ts';
 import type { FinishedUsage } from '../../../src/metering/settlement.ts';
@@ -60,6 +60,8 @@ export function askOf(parts: Partial<AdmitAsk>): AdmitAsk {
   };
 }
 
+export type Keys = Pick<LimitsParts, 'reservationKey' | 'otherReservationKey'>;
+
 export class World {
   nowMs = Date.UTC(2026, 10, 21, 12);
   storeUp = true;
@@ -78,8 +80,16 @@ export class World {
   #deliveries: { readonly atMs: number; readonly run: () => void }[] = [];
   readonly #latency: () => number;
 
-  constructor(processes: number, latency: () => number, localSkewsMs: readonly number[] = []) {
+  readonly #keysOf: (i: number) => Keys;
+
+  constructor(
+    processes: number,
+    latency: () => number,
+    localSkewsMs: readonly number[] = [],
+    keysOf: (i: number) => Keys = () => ({ reservationKey: KEY }),
+  ) {
     this.#latency = latency;
+    this.#keysOf = keysOf;
     this.#localSkewsMs = localSkewsMs;
     this.processes = Array.from({ length: processes }, (_, i) => this.#start(i));
   }
@@ -100,7 +110,7 @@ export class World {
     const limits = new Limits({
       store: this.#storeOf(life),
       holder,
-      reservationKey: KEY,
+      ...this.#keysOf(i),
       windowMs: 60_000,
       tokenEstimate: 10,
       reservationTtlMs: TTL_MS,
