@@ -32,6 +32,12 @@ describe('the image', () => {
     expect(image.healthCheck).toEqual(['node', 'src/main.ts', 'health']);
   });
 
+  it('is what the chart expects: its command, its user', async () => {
+    const values: unknown = parse(await read('helm/postern/values.yaml'));
+    const podSecurityContext = { runAsUser: image.user.uid, runAsGroup: image.user.gid };
+    expect(values).toMatchObject({ image: { command: image.entrypoint }, podSecurityContext });
+  });
+
   it('carries the version that package.json, the lock file, the chart and the changelog carry', async () => {
     const { version } = await rootManifest();
     const lock: { version: string } = JSON.parse(await read('package-lock.json'));

@@ -62,6 +62,7 @@ describe('usage', () => {
       'explain',
       'policy disable',
       'reset-admin',
+      'rotate-secret-key',
       'rotate-signing-key',
     ]) {
       expect(stdout).toContain(`postern ${command}`);

@@ -24,6 +24,7 @@ export const ACTIONS = [
   'role.create',
   'role.delete',
   'role.update',
+  'secret_key.rotate',
   'setup.apply',
   'signing_key.rotate',
   'signing_key.upkeep',
