@@ -7,11 +7,12 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
-import { DockerfileError, readDockerfile } from '../../scripts/lib/image/dockerfile.ts';
+import { DockerfileError, readDockerfile, type Step } from '../../scripts/lib/image/dockerfile.ts';
 import { readIgnore } from '../../scripts/lib/image/ignore.ts';
 import { assemble } from '../../scripts/lib/image/layout.ts';
 import { NODE_FLAGS } from '../../scripts/lib/node-flags.mjs';
 import { rootManifest } from '../../scripts/lib/release/packages.ts';
+import { filesIn, sumsOf } from '../../scripts/lib/release/sums.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): Promise<string> => readFile(join(ROOT, path), 'utf8');
@@ -55,6 +56,24 @@ describe('the image', () => {
     expect(sources).toContain('src');
     expect(sources.filter((path) => ignore.excludes(path) || !existsSync(join(ROOT, path)))).toEqual([]);
     expect(['node_modules', 'console/dist', 'data', '.git', 'test'].filter((path) => !ignore.excludes(path))).toEqual([]);
+  });
+});
+
+describe('the console of the image', () => {
+  it('has the same bytes as the one that npm start and npm test build', { timeout: 120_000 }, async () => {
+    const scratch = await mkdtemp(join(tmpdir(), 'postern-console-'));
+    onTestFinished(() => rm(scratch, { recursive: true, force: true }));
+    const stage = image.stages.find(({ name }) => name === 'console');
+    if (stage === undefined) throw new Error('the Dockerfile has no stage that builds the console');
+    // The dependencies of this project instead of another installation of the same lock file.
+    const linked: Step = { kind: 'run', command: `ln -s '${join(ROOT, 'node_modules')}' node_modules` };
+    const steps = stage.steps.map((step) => (step.kind === 'run' && step.command.startsWith('npm ci ') ? linked : step));
+    const parts = { image: { ...image, stages: [{ ...stage, steps }] }, ignore, context: ROOT, scratch };
+    const root = await assemble({ ...parts, nodeFolder: dirname(process.execPath), say: () => undefined });
+    const [built, own] = [join(root, 'build/console/dist'), join(ROOT, 'console/dist')];
+    const files = await filesIn(built);
+    expect(files).toContain('licenses.json');
+    expect(await sumsOf(built, files)).toBe(await sumsOf(own, await filesIn(own)));
   });
 });
 

@@ -1,14 +1,12 @@
 /** A release: everything that users install, in one folder, with checksums. */
 
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import { join, relative, sep } from 'node:path';
-import { pipeline } from 'node:stream/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { checkedLayout } from '../image/check.ts';
 import { findHelm } from '../tools/helm.ts';
 import { billOfMaterials } from './bill.ts';
 import { packPackage, rootManifest } from './packages.ts';
+import { filesIn, sumsOf } from './sums.ts';
 import { ROOT, tool } from './tool.ts';
 
 export const SUMS = 'SHA256SUMS';
@@ -74,22 +72,4 @@ async function gnuTar(): Promise<string> {
     if ((await tool(program, ['--version'], ROOT).catch(() => '')).includes('GNU')) return program;
   }
   throw new Error('A release needs GNU tar; on macOS "brew install gnu-tar" brings it as gtar.');
-}
-
-async function filesIn(folder: string): Promise<string[]> {
-  return (await readdir(folder, { recursive: true, withFileTypes: true }))
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'))
-    .sort();
-}
-
-/** As `sha256sum` writes them. */
-export async function sumsOf(folder: string, files: readonly string[]): Promise<string> {
-  const lines: string[] = [];
-  for (const file of files) {
-    const hash = createHash('sha256');
-    await pipeline(createReadStream(join(folder, file)), hash);
-    lines.push(`${hash.digest('hex')}  ${file}\n`);
-  }
-  return lines.join('');
 }
