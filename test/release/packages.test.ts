@@ -11,6 +11,8 @@ import { tryClientPackage } from '../../scripts/lib/release/try-packages.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
+const MADE_AT = new Date('2026-11-23T00:00:00Z');
+
 async function emptyFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-release-test-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -35,7 +37,8 @@ it('the packed client is JavaScript that a strict TypeScript project and plain N
 });
 
 it('the bill of materials lists exactly what the image holds: installed packages, and what the console was built of', async () => {
-  const bill = await billOfMaterials(await appWith('yaml', 'pg', 'pg-protocol'));
+  const app = await appWith('yaml', 'pg', 'pg-protocol');
+  const bill = await billOfMaterials(app, MADE_AT);
   const names = namesIn(bill);
   // npm's own bill without development dependencies lacks these two.
   expect(names).toEqual(expect.arrayContaining(['yaml', 'pg-protocol', 'react-dom', '@fontsource-variable/inter']));
@@ -43,6 +46,8 @@ it('the bill of materials lists exactly what the image holds: installed packages
   expect(bill.metadata.component).toMatchObject({ name: 'postern', version: (await rootManifest()).version });
   const refs = new Set([...bill.components, bill.metadata.component].map((component) => component['bom-ref']));
   expect(bill.dependencies.flatMap(({ ref, dependsOn = [] }) => [ref, ...dependsOn]).filter((ref) => !refs.has(ref))).toEqual([]);
+  expect(bill.serialNumber).toMatch(/^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect(await billOfMaterials(app, MADE_AT)).toEqual(bill);
   expect(JSON.stringify(bill.components)).not.toContain('"distribution"');
 });
 
@@ -50,8 +55,8 @@ it('there is no bill of an image that holds a package or a font of unknown origi
   const app = await appWith('yaml');
   await mkdir(join(app, 'node_modules/@some/thing'), { recursive: true });
   await writeFile(join(app, 'node_modules/@some/thing/package.json'), '{"name":"@some/thing","version":"1.0.0"}');
-  await expect(billOfMaterials(app)).rejects.toThrow('package-lock.json does not list @some/thing@1.0.0');
+  await expect(billOfMaterials(app, MADE_AT)).rejects.toThrow('package-lock.json does not list @some/thing@1.0.0');
   const other = await appWith('yaml');
   await writeFile(join(other, 'console/dist/assets/other.woff2'), 'a font');
-  await expect(billOfMaterials(other)).rejects.toThrow('no package brings the font other.woff2');
+  await expect(billOfMaterials(other, MADE_AT)).rejects.toThrow('no package brings the font other.woff2');
 });

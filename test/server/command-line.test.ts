@@ -276,6 +276,14 @@ describe('beside a server that runs', () => {
     await becomes('the author is let in', 200, async () => (await call(server.http, 'GET', path, { token })).status, 10_000);
   });
 
+  it('health exits 0 while the server answers, and 1 in one sentence at an address where none does', async () => {
+    const healthy = await stand.run(['health'], { ...env, POSTERN_ADMIN_LISTEN: server.admin });
+    expect([healthy.code, healthy.stderr]).toEqual([0, '']);
+    const absent = await stand.run(['health'], { ...env, POSTERN_ADMIN_LISTEN: await freeAddress() });
+    expect([absent.code, absent.stdout]).toEqual([1, '']);
+    expectOneSentence(absent, /^No server answers at http:/);
+  });
+
   it('rotate-signing-key publishes the next key at the running server, tells what happens when, and refuses no token', async () => {
     const kids = async (): Promise<readonly unknown[]> => {
       const { keys } = (await done(server.http, 'GET', '/.well-known/jwks.json')).body;

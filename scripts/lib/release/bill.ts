@@ -21,7 +21,8 @@ interface Component {
 export interface Bill {
   readonly bomFormat: string;
   readonly specVersion: string;
-  readonly metadata: { readonly component: Component };
+  readonly serialNumber: string;
+  readonly metadata: { readonly timestamp: string; readonly component: Component };
   readonly components: readonly Component[];
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn?: readonly string[] }[];
 }
@@ -37,9 +38,10 @@ const FONTS = 'node_modules/@fontsource-variable';
 
 /**
  * @param app the image's folder with node_modules and console/dist
+ * @param madeAt in place of the time at which npm ran, so that two bills of one commit have the same bytes
  * @throws Error if the image holds a package or a font that the lock file does not list
  */
-export async function billOfMaterials(app: string): Promise<Bill> {
+export async function billOfMaterials(app: string, madeAt: Date): Promise<Bill> {
   const args = ['sbom', '--package-lock-only', '--sbom-format=cyclonedx', '--sbom-type=application'];
   const all: Bill = JSON.parse(await tool('npm', args, ROOT));
   const own: Package = JSON.parse(await readFile(join(app, 'package.json'), 'utf8'));
@@ -49,10 +51,10 @@ export async function billOfMaterials(app: string): Promise<Bill> {
   const unlisted = [...inside].filter((ref) => !listed.has(ref));
   if (unlisted.length > 0) throw new Error(`package-lock.json does not list ${unlisted.join(', ')}, which the image holds`);
   const kept = new Set([all.metadata.component['bom-ref'], ...components.map((component) => component['bom-ref'])]);
-  return {
+  const bill: Bill = {
     ...all,
     // npm names the folder that it runs in.
-    metadata: { ...all.metadata, component: { ...all.metadata.component, name: own.name } },
+    metadata: { ...all.metadata, timestamp: madeAt.toISOString(), component: { ...all.metadata.component, name: own.name } },
     components: components.map((component) => ({
       ...component,
       scope: 'required',
@@ -62,6 +64,20 @@ export async function billOfMaterials(app: string): Promise<Bill> {
       .filter(({ ref }) => kept.has(ref))
       .map(({ ref, dependsOn = [] }) => ({ ref, dependsOn: dependsOn.filter((needed) => kept.has(needed)) })),
   };
+  return { ...bill, serialNumber: serialOf({ ...bill, serialNumber: '' }) };
+}
+
+/** A UUID of version 8 (RFC 9562) that the content determines. */
+function serialOf(bill: Bill): string {
+  const digits = createHash('sha256').update(JSON.stringify(bill)).digest('hex');
+  const [a, b, c, d, e] = [
+    digits.slice(0, 8),
+    digits.slice(8, 12),
+    digits.slice(13, 16),
+    digits.slice(17, 20),
+    digits.slice(20, 32),
+  ];
+  return `urn:uuid:${a}-${b}-8${c}-a${d}-${e}`;
 }
 
 const refOf = ({ name, version }: Package): string => `${name}@${version}`;

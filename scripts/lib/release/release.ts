@@ -36,8 +36,9 @@ export async function makeRelease(folder: string, say: (line: string) => void): 
   await requireSameConsole(join(app, 'console/dist'));
   // The layout holds native code for this platform.
   const name = `postern-${version}-${process.platform}-${process.arch}`;
-  await writeTarball(layout.root, join(folder, 'image', `${name}.tar.gz`));
-  const bill = await billOfMaterials(app);
+  const time = await commitTime();
+  await writeTarball(layout.root, join(folder, 'image', `${name}.tar.gz`), time);
+  const bill = await billOfMaterials(app, time);
   await writeFile(join(folder, 'image', `${name}.cdx.json`), `${JSON.stringify(bill, undefined, 2)}\n`);
   const files = await filesIn(folder);
   await writeFile(join(folder, SUMS), await sumsOf(folder, files));
@@ -59,11 +60,23 @@ async function requireSameConsole(other: string): Promise<void> {
     throw new Error('the console of the image differs from the one in console/dist: build it again, then release');
 }
 
+/** The epoch outside of a clone. */
+async function commitTime(): Promise<Date> {
+  const seconds = await tool('git', ['log', '-1', '--format=%ct'], ROOT).catch(() => '0');
+  return new Date(Number(seconds) * 1000);
+}
+
 /** Root owns every file, and two tarballs of the same commit have the same bytes. Needs GNU tar. */
-async function writeTarball(root: string, file: string): Promise<void> {
+async function writeTarball(root: string, file: string, time: Date): Promise<void> {
   const program = await gnuTar();
-  const time = (await tool('git', ['log', '-1', '--format=%ct'], ROOT).catch(() => '0')).trim();
-  const owners = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--mode=u=rwX,go=rX', `--mtime=@${time}`];
+  const owners = [
+    '--sort=name',
+    '--owner=0',
+    '--group=0',
+    '--numeric-owner',
+    '--mode=u=rwX,go=rX',
+    `--mtime=@${time.getTime() / 1000}`,
+  ];
   await tool(program, ['--create', '--gzip', '--file', file, ...owners, '--directory', root, 'app'], ROOT);
 }
 
