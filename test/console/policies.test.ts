@@ -171,6 +171,86 @@ describe('the editor of a policy', () => {
     expect(problems).toEqual([]);
   });
 
+  it('saves a policy that allows holders of its role what no role gives them', async () => {
+    await manage('POST', '/v1/iam/roles', { name: 'auditors-of-chat', permissions: ['models:read'] });
+    const { owner, key } = await developerKey(stand);
+    await manage('PUT', `/v1/iam/users/${owner}`, { roles: ['auditors-of-chat'] });
+    expect(await ask(stand, key)).toBe('403 undefined');
+    const { page, problems } = await stand.signIn({ path: '/console/new-policy' });
+    await page.getByRole('radio', { name: 'Allow' }).click();
+    await page.getByText('Allows nothing yet to').waitFor();
+    await page.getByText('It allows when all resources of a request match.').waitFor();
+    await chooseAction(page, 'chat:read');
+    await page.getByRole('radio', { name: 'Holders of roles' }).click();
+    await page.getByText('Attached to no role: the policy binds nobody until you choose one.').waitFor();
+    await page.getByRole('searchbox', { name: 'Search: Roles' }).fill('auditors-of');
+    await page.getByRole('option', { name: 'auditors-of-chat' }).click();
+    await page.getByText('Allows chat history to holders of auditors-of-chat.').waitFor();
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('analysts-read');
+    await page.getByRole('button', { name: 'Create policy' }).click();
+    await page.getByRole('heading', { level: 1, name: 'analysts-read' }).waitFor();
+    await expect.poll(() => ask(stand, key)).toBe('200');
+    expect(await policy('analysts-read')).toMatchObject({
+      effect: 'allow',
+      actions: ['chat:read'],
+      applies_to: 'roles',
+      attached_roles: ['auditors-of-chat'],
+    });
+    await manage('DELETE', '/v1/iam/policies/analysts-read');
+    expect(problems).toEqual([]);
+  });
+
+  it('creates a policy from another one under a name of its own', async () => {
+    const rule = {
+      effect: 'deny',
+      actions: ['rag:write'],
+      resources: ['collections/hr-*'],
+      conditions: { weekly_hours: { in: ['Sat 22:00-02:00'] }, timezone: 'Asia/Tokyo' },
+      attached_roles: ['developer'],
+      enabled: false,
+    };
+    await manage('POST', '/v1/iam/policies', { name: 'original', ...rule });
+    const { page, problems } = await stand.signIn({ path: '/console/policies/original' });
+    await page.getByRole('button', { name: 'Create one from it' }).click();
+    const name = page.getByRole('textbox', { name: 'Name', exact: true });
+    await name.fill('original');
+    await page.getByRole('button', { name: 'Create policy' }).click();
+    await page.getByText('A policy of this name exists already').waitFor();
+    await name.fill('duplicate');
+    await page.getByRole('button', { name: 'Create policy' }).click();
+    await page.getByRole('heading', { level: 1, name: 'duplicate' }).waitFor();
+    expect(await policy('duplicate')).toMatchObject({ applies_to: 'roles', ...rule });
+    expect(problems).toEqual([]);
+  });
+
+  it('sends nothing when nothing is changed, and nothing after a change is taken back', async () => {
+    await manage('POST', '/v1/iam/policies', {
+      name: 'unchanged',
+      effect: 'deny',
+      actions: ['rag:write'],
+      resources: ['*'],
+      // In another order than the editor writes them.
+      conditions: { timezone: 'UTC', ip_address: { in: ['10.0.0.0/8'] }, time: { between: ['22:00', '06:00'] } },
+    });
+    const { page, problems } = await stand.signIn({ path: '/console/policies/unchanged' });
+    const sent: string[] = [];
+    page.on('request', (request) => {
+      if (!['GET', 'HEAD'].includes(request.method()) && request.url().includes('/v1/iam/')) sent.push(request.method());
+    });
+    const description = page.getByRole('textbox', { name: 'Description' });
+    await description.press('Enter');
+    await description.fill('Another');
+    await page.getByText('1 change, not saved').waitFor();
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await page.getByText('1 change, not saved').waitFor({ state: 'detached' });
+    await description.press('Enter');
+    await description.fill('Saved at last');
+    await description.press('Enter');
+    await page.getByText('Saved. It is in force').waitFor();
+    expect(sent).toEqual(['PUT']);
+    expect(problems).toEqual([]);
+  });
+
   it('deletes a policy after its name is typed', async () => {
     await manage('POST', '/v1/iam/policies', { name: 'unwanted', effect: 'deny', actions: ['rag:write'], resources: ['*'] });
     const { page, problems } = await stand.signIn({ path: '/console/policies/unwanted' });

@@ -167,7 +167,81 @@ describe('a policy drawn in the week grid', () => {
     await page.getByText('Mon 08:00-09:00, Tue 09:00-10:00', { exact: true }).waitFor();
     expect(problems).toEqual([]);
   });
+
+  it('is drawn by a finger that is held, changes one cell by a tap, and lets a finger that moves at once scroll the page', async () => {
+    await manage('POST', '/v1/iam/policies', {
+      name: 'touched',
+      effect: 'deny',
+      actions: ['models:write'],
+      resources: ['*'],
+      conditions: { weekly_hours: { in: ['Mon 08:00-09:00'] } },
+    });
+    const { page, context, problems } = await stand.signIn({
+      path: '/console/policies/touched',
+      look: { ...PHONE, hasTouch: true },
+    });
+    await page.getByText('Tap a cell. Hold it, then drag, to draw.').waitFor();
+    await cell(page, 24 + 10).tap();
+    await page.getByText('Mon 08:00-09:00, Tue 10:00-11:00', { exact: true }).waitFor();
+
+    const finger = await context.newCDPSession(page);
+    await cell(page, 12).scrollIntoViewIfNeeded();
+    const scrolled = (): Promise<number> => page.evaluate('scrollY');
+    const before = await scrolled();
+    await finger.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [await middleOf(cell(page, 10))] });
+    await page.getByText('Mon 08:00-09:00, Mon-Tue 10:00-11:00', { exact: true }).waitFor();
+    for (const hour of [11, 24 + 12, 48 + 13]) {
+      await finger.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: [await middleOf(cell(page, hour))] });
+    }
+    await finger.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+    await page.getByText('Mon 08:00-09:00, Mon-Wed 10:00-14:00', { exact: true }).waitFor();
+    expect(await scrolled()).toBe(before);
+    expect(await sums(page)).toEqual([5, 4, 4, 0, 0, 0, 0]);
+
+    const { x, y } = await middleOf(cell(page, 12));
+    // Sent together, because a finger that waits for an answer is one that is held.
+    const moves = [y, y - 30, y - 60, y - 120, y - 200, y - 300].map((height, step) =>
+      finger.send('Input.dispatchTouchEvent', {
+        type: step === 0 ? 'touchStart' : 'touchMove',
+        touchPoints: [{ x, y: height }],
+      }),
+    );
+    await Promise.all(moves);
+    await finger.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+    await expect.poll(scrolled).toBeGreaterThan(before + 200);
+    expect(await lit(page)).toBe(13);
+    expect(problems).toEqual([]);
+  });
+
+  it('counts the lit hours of each day and of the week, those over midnight on both days', async () => {
+    await manage('POST', '/v1/iam/policies', {
+      name: 'counted',
+      effect: 'allow',
+      actions: ['models:write'],
+      resources: ['*'],
+      conditions: { weekly_hours: { in: ['Mon-Fri 08:00-18:00', 'Fri 17:00-20:00', 'Sun 22:00-03:00'] } },
+    });
+    const { page, problems } = await stand.signIn({ path: '/console/policies/counted' });
+    await page.getByText('57 of 168 h lit').waitFor();
+    expect(await sums(page)).toEqual([13, 10, 10, 10, 12, 0, 2]);
+    expect(await lit(page)).toBe(57);
+    await page.getByText('lit: it allows').waitFor();
+    expect(problems).toEqual([]);
+  });
 });
+
+/** The hours that the grid counts, Monday first. */
+async function sums(page: Page): Promise<readonly number[]> {
+  const rows = page.getByRole('grid', { name: 'Weekly hours' }).locator('tbody tr');
+  const texts = await rows.locator('> :last-child').allTextContents();
+  return texts.map((text) => Number(text.replace(' h', '')));
+}
+
+async function middleOf(place: Locator): Promise<{ readonly x: number; readonly y: number }> {
+  const box = await place.boundingBox();
+  if (box === null) throw new Error(`${place} is not on the screen`);
+  return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+}
 
 async function drag(page: Page, from: Locator, ...via: readonly Locator[]): Promise<void> {
   await from.hover();

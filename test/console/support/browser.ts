@@ -21,6 +21,8 @@ export interface Look {
   /** Pixels. */
   readonly width?: number;
   readonly height?: number;
+  /** The pointer is a finger. */
+  readonly hasTouch?: boolean;
 }
 
 export interface Tab {
@@ -37,12 +39,14 @@ export const PHONE: Look = { width: 390, height: 844 };
 export async function openTab(
   browser: Browser,
   origin: string,
-  { theme = 'light', width = 1440, height = 900 }: Look = {},
+  { theme = 'light', width = 1440, height = 900, hasTouch = false }: Look = {},
 ): Promise<Tab> {
   const context = await browser.newContext({
     baseURL: origin,
     colorScheme: theme,
     viewport: { width, height },
+    hasTouch,
+    isMobile: hasTouch,
     reducedMotion: 'reduce',
     locale: 'en-GB',
     timezoneId: 'Europe/Berlin',

@@ -1,6 +1,6 @@
-/** Requests that a change is tried against: those that somebody gives, and those that were decided lately. */
+/** The requests that a change is tried against: given ones and recent decisions. */
 
-import { ProblemError, type SimulateRequest } from '../../../../client/index.ts';
+import { ProblemError, type RecentDecision, type SimulateRequest } from '../../../../client/index.ts';
 import type { Tenant } from '../../api/session.ts';
 import { inTurns } from './in-turns.ts';
 
@@ -13,27 +13,71 @@ export interface Sample {
   readonly request: SampledRequest;
 }
 
-/** What is known of recent decisions. */
-export type Recent = { readonly kind: 'read'; readonly samples: readonly Sample[] } | { readonly kind: 'refused' };
+export type Outcome = 'deny' | 'allow';
 
-/** Of each outcome. */
-const MAX_RECENT = 25;
+/** The recent decisions that are tried, and how many of each outcome the server has recorded. */
+export interface ReadRecent {
+  readonly kind: 'read';
+  readonly samples: readonly Sample[];
+  readonly recorded: Readonly<Record<Outcome, number>>;
+}
 
-/** Reads the newest denials and allows with their requests. Decisions without a principal, or without an exact record, are left out. */
+export type Recent = ReadRecent | { readonly kind: 'refused' };
+
+const OUTCOMES: readonly Outcome[] = ['deny', 'allow'];
+/** Of each outcome. Each takes two requests: one reads the recorded decision, one simulates it. */
+export const MAX_TRIED = 12;
+/** Of each outcome: the newest, from which those to try are chosen. */
+const LOOKED_THROUGH = 100;
+
+/** Reads recent denials and allows with their requests. Decisions without a principal, or without an exact record, are left out. */
 export async function recentSamples(tenant: Tenant): Promise<Recent> {
   try {
-    const lists = await Promise.all(
-      (['deny', 'allow'] as const).map((outcome) =>
-        tenant.client.request('GET', '/v1/iam/decisions/recent', { query: { outcome, limit: MAX_RECENT } }),
+    const [deny, allow] = await Promise.all(
+      OUTCOMES.map((outcome) =>
+        tenant.client.request('GET', '/v1/iam/decisions/recent', { query: { outcome, limit: LOOKED_THROUGH, count: true } }),
       ),
     );
-    const ids = lists.flatMap(({ data }) => data.map((row) => row.request_id));
+    const ids = [...chosen(deny?.data ?? []), ...chosen(allow?.data ?? [])].map((row) => row.request_id);
     const samples = await inTurns(ids, (id) => sampleOf(tenant, id));
-    return { kind: 'read', samples: samples.filter((sample) => sample !== undefined) };
+    return {
+      kind: 'read',
+      samples: samples.filter((sample) => sample !== undefined),
+      recorded: { deny: totalOf(deny), allow: totalOf(allow) },
+    };
   } catch (error) {
     if (error instanceof ProblemError && error.status === 403) return { kind: 'refused' };
     throw error;
   }
+}
+
+interface Page {
+  readonly data: readonly unknown[];
+  readonly total?: number;
+}
+
+function totalOf(page: Page | undefined): number {
+  return page?.total ?? page?.data.length ?? 0;
+}
+
+type Row = Pick<RecentDecision, 'request_id' | 'principal' | 'method' | 'path' | 'resources' | 'client_ip'>;
+
+/**
+ * Returns at most 12 decisions: the newest of each different request first, then others, the newest first. Requests differ in principal, method,
+ * path, resources or address. Decisions without a principal or a method are never chosen, because they cannot be asked about again.
+ */
+export function chosen<R extends Row>(rows: readonly R[]): readonly R[] {
+  const known = new Set<string>();
+  const first: R[] = [];
+  const again: R[] = [];
+  for (const row of rows) {
+    const { principal, method, path, resources, client_ip } = row;
+    if (principal === null || method === null) continue;
+    const request = JSON.stringify([principal.id, method, path, resources, client_ip]);
+    (known.has(request) ? again : first).push(row);
+    known.add(request);
+  }
+  return [...first, ...again].slice(0, MAX_TRIED);
 }
 
 /** @returns undefined if the decision is no longer kept, or cannot be asked about again */

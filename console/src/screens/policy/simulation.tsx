@@ -17,7 +17,7 @@ import { Problem } from '../../ui/problem.tsx';
 import { Moment } from '../../ui/time.tsx';
 import { NewSample } from './new-sample.tsx';
 import styles from './policy.module.css';
-import { type Recent, recentSamples, type Sample } from './samples.ts';
+import { MAX_TRIED, type Recent, recentSamples, type Sample } from './samples.ts';
 import { type Change, type Group, groupsOf, type SimulationResult, simulate } from './simulate.ts';
 
 interface SimulationProps {
@@ -50,7 +50,7 @@ export function Simulation({ proposal, fault }: SimulationProps) {
   const reason = denied ?? fault ?? (given.length === 0 && !withRecent ? text.needsRequest : undefined);
   return (
     <section>
-      <SectionHead title={text.title} small={outcome === undefined ? undefined : scopeOf(outcome.samples)} />
+      <SectionHead title={text.title} small={outcome === undefined ? undefined : scopeOf(outcome)} />
       <div className={styles.stack}>
         {outcome === undefined ? <p className={styles.says}>{text.says}</p> : <Result outcome={outcome} />}
         {outcome !== undefined && outcome.asked !== asked ? <Small>{text.stale}</Small> : null}
@@ -59,7 +59,7 @@ export function Simulation({ proposal, fault }: SimulationProps) {
           <Checkbox isSelected={withRecent} onChange={setWithRecent}>
             {text.withRecent}
           </Checkbox>
-          {outcome?.recent === undefined || outcome.recent.kind === 'read' ? null : <Small>{text.deniedRecent}</Small>}
+          <Small>{outcome?.recent?.kind === 'refused' ? text.deniedRecent : text.recentSays(MAX_TRIED)}</Small>
         </div>
         <Given samples={given} onChange={setGiven} />
         <div>
@@ -72,9 +72,15 @@ export function Simulation({ proposal, fault }: SimulationProps) {
   );
 }
 
-function scopeOf(samples: readonly Sample[]): string {
+/** What was tried, and of how much. */
+function scopeOf({ samples, recent }: Outcome): string {
   const count = (source: Sample['source']): number => samples.filter((sample) => sample.source === source).length;
-  return text.over([text.given(count('given')), text.recentDenials(count('deny')), text.recentAllows(count('allow'))]);
+  const recorded = recent?.kind === 'read' ? recent.recorded : { deny: 0, allow: 0 };
+  return text.over([
+    text.given(count('given')),
+    text.recentDenials(count('deny'), recorded.deny),
+    text.recentAllows(count('allow'), recorded.allow),
+  ]);
 }
 
 const NUMBERS: readonly { readonly change: Change; readonly label: string; readonly look: 'deny' | 'allow' | 'muted' }[] = [
@@ -126,6 +132,7 @@ function ChangedEntry({ group: { principal, change, results } }: { readonly grou
         <>
           {results.length > 1 ? `${text.requests(results.length)}, ` : null}
           {request?.method} {request?.path} {request?.time === undefined ? text.now : <Moment time={request.time} />}
+          {typeof request?.client_ip === 'string' ? ` ${text.from(request.client_ip)}` : null}
           {isDenied && first?.policy !== null && first?.policy !== undefined ? ` ${text.byPolicy(first.policy)}` : null}
         </>
       }

@@ -1,6 +1,7 @@
 /**
  * Seven days of 24 hours to light and darken: by pointer, where a drag fills the rectangle that it spans, and by keyboard, where the grid is one
- * stop of Tab. Names of days and hours take all of theirs.
+ * stop of Tab. Names of days and hours take all of theirs. A finger that moves at once scrolls the page, because the grid may fill the screen:
+ * a tap changes one cell, and a finger that is held first draws.
  */
 
 import { type KeyboardEvent, type MouseEvent, type PointerEvent, useEffect, useRef, useState } from 'react';
@@ -31,6 +32,14 @@ interface Drag {
   readonly isLit: boolean;
 }
 
+/** A finger on a cell that neither scrolls nor draws yet. */
+interface Touch {
+  readonly place: Place;
+  readonly timer: ReturnType<typeof setTimeout>;
+}
+
+/** How long a finger rests on a cell before it draws. */
+const HOLD_MS = 300;
 const LABELLED_HOURS = 3;
 const MINUTE_MS = 60_000;
 const HOURS = Array.from({ length: DAY_HOURS }, (_, hour) => hour);
@@ -38,14 +47,26 @@ const HOURS = Array.from({ length: DAY_HOURS }, (_, hour) => hour);
 export function WeekGrid({ hours, onChange, lit, dark, litDenies, zone, describedBy }: WeekGridProps) {
   const grid = useRef<HTMLTableElement>(null);
   const drag = useRef<Drag>(undefined);
+  const touch = useRef<Touch>(undefined);
   const [cursor, setCursor] = useState<Place>({ day: 0, hour: 8 });
   const [anchor, setAnchor] = useState<Place>();
   const now = useNow(zone);
   const from = anchor ?? cursor;
 
-  const focus = (place: Place): void => {
+  const focus = (place: Place, options?: FocusOptions): void => {
     setCursor(place);
-    elementAt(grid.current, place)?.focus();
+    elementAt(grid.current, place)?.focus(options);
+  };
+  const toggle = (place: Place): boolean => {
+    const isLit = !areLit(hours, place, place);
+    setAnchor(undefined);
+    focus(place, { preventScroll: true });
+    onChange(filled(hours, place, place, isLit));
+    return isLit;
+  };
+  const draw = (place: Place): void => {
+    touch.current = undefined;
+    drag.current = { from: place, base: hours, isLit: toggle(place) };
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === ' ') {
@@ -62,42 +83,61 @@ export function WeekGrid({ hours, onChange, lit, dark, litDenies, zone, describe
   };
   const onPointerDown = (event: PointerEvent): void => {
     const place = placeOf(event.target);
-    if (place === undefined || isName(place) || event.button !== 0) return;
-    event.preventDefault();
+    letGo(touch.current);
+    touch.current = undefined;
+    if (place === undefined || isName(place) || event.button !== 0 || !event.isPrimary) return;
     // A touch would keep sending its moves to the cell that it began on.
     if (event.target instanceof Element && event.target.hasPointerCapture(event.pointerId))
       event.target.releasePointerCapture(event.pointerId);
-    const isLit = !areLit(hours, place, place);
-    drag.current = { from: place, base: hours, isLit };
-    setAnchor(undefined);
-    focus(place);
-    onChange(filled(hours, place, place, isLit));
+    if (event.pointerType === 'mouse') {
+      event.preventDefault();
+      draw(place);
+    } else touch.current = { place, timer: setTimeout(() => draw(place), HOLD_MS) };
   };
-  // Names take a whole press, because a finger that scrolls the page may begin on one.
+  const onPointerUp = (): void => {
+    if (touch.current === undefined) return;
+    letGo(touch.current);
+    toggle(touch.current.place);
+    touch.current = undefined;
+  };
+  // Names take a whole press, because a finger that scrolls the page may begin on one. Screen readers press cells without a pointer (detail 0).
   const onClick = (event: MouseEvent): void => {
     const place = placeOf(event.target);
-    if (place === undefined || !isName(place)) return;
-    setAnchor(undefined);
-    focus(place);
-    onChange(filled(hours, place, place, !areLit(hours, place, place)));
+    if (place !== undefined && (isName(place) || event.detail === 0)) toggle(place);
   };
   const onPointerMove = (event: PointerEvent): void => {
     const begun = drag.current;
-    if (begun === undefined) return;
+    if (begun === undefined || !event.isPrimary) return;
     const place = placeOf(document.elementFromPoint(event.clientX, event.clientY));
     if (place === undefined || (place.day === cursor.day && place.hour === cursor.hour)) return;
-    focus(place);
+    focus(place, { preventScroll: true });
     onChange(filled(begun.base, begun.from, place, begun.isLit));
   };
   useEffect(() => {
+    const table = grid.current;
     const end = (): void => {
       drag.current = undefined;
+      letGo(touch.current);
+      touch.current = undefined;
+    };
+    // React's own listener is passive, so it cannot keep a finger that draws from scrolling the page.
+    const keep = (event: Event): void => {
+      if (drag.current !== undefined) event.preventDefault();
+    };
+    // On some systems a held finger opens a menu, which ends the drag.
+    const isHeld = (event: Event): void => {
+      if (drag.current !== undefined || touch.current !== undefined) event.preventDefault();
     };
     window.addEventListener('pointerup', end);
     window.addEventListener('pointercancel', end);
+    table?.addEventListener('touchmove', keep, { passive: false });
+    table?.addEventListener('contextmenu', isHeld);
     return () => {
+      end();
       window.removeEventListener('pointerup', end);
       window.removeEventListener('pointercancel', end);
+      table?.removeEventListener('touchmove', keep);
+      table?.removeEventListener('contextmenu', isHeld);
     };
   }, []);
 
@@ -121,6 +161,7 @@ export function WeekGrid({ hours, onChange, lit, dark, litDenies, zone, describe
         onClick={onClick}
         onPointerDown={onPointerDown}
         onPointerMove={onPointerMove}
+        onPointerUp={onPointerUp}
       >
         <thead>
           <tr>
@@ -202,6 +243,8 @@ export function WeekGrid({ hours, onChange, lit, dark, litDenies, zone, describe
             {text.now}
           </span>
         )}
+        <span>{text.litWeek(hours.filter(Boolean).length)}</span>
+        <span className={styles.touch}>{text.byTouch}</span>
         <span className={styles.help} aria-hidden="true">
           <kbd>←</kbd>
           <kbd>↑</kbd> {text.keys.move} <kbd>{text.keys.shift}</kbd> {text.keys.extend} <kbd>{text.keys.space}</kbd>{' '}
@@ -211,6 +254,10 @@ export function WeekGrid({ hours, onChange, lit, dark, litDenies, zone, describe
       </div>
     </>
   );
+}
+
+function letGo(touch: Touch | undefined): void {
+  if (touch !== undefined) clearTimeout(touch.timer);
 }
 
 /** Reports whether the place is the name of a day or an hour, or of the week. */
