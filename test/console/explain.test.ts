@@ -1,6 +1,8 @@
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { done, type MadeUser, makeKey, makeUser } from '../server/support/client.ts';
+import { call, done, type MadeUser, makeKey, makeUser } from '../server/support/client.ts';
 import { accessibilityFaults, DESKTOP, PHONE } from './support/browser.ts';
+import { developerKey, shoot } from './support/policies.ts';
 import { type ConsoleStand, startConsole } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -66,7 +68,7 @@ describe('an explanation', () => {
     const { page, problems } = await stand.signIn({ path: night(developer.id) });
     const verdict = page.getByRole('status').filter({ hasText: 'decided at step' });
     await expect.poll(() => verdict.textContent()).toContain('Denied by the policy office-hours.');
-    expect(await verdict.textContent()).toContain('A person may otherwise use embeddings:write by developer.');
+    await expect.poll(() => verdict.textContent()).toContain('A person may otherwise use embeddings:write by developer.');
     expect(await verdict.textContent()).toContain('403 denied_by_policy · decided at step 12 of 18');
     const steps = page.getByRole('list', { name: 'The steps of the decision' }).getByRole('listitem');
     const deciding = await steps.filter({ hasText: 'decides' }).textContent();
@@ -119,6 +121,162 @@ describe('an explanation', () => {
   });
 });
 
+/** Sends a request through Envoy and returns the status with the request id of the answer. */
+async function refused(key: string, method: string, path: string, body?: object) {
+  const answer = await fetch(`${stand.edge.url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  await answer.text();
+  return { status: answer.status, id: answer.headers.get('x-request-id') ?? '' };
+}
+
+/** Waits until the decision of a request can be read. */
+async function recorded(id: string, tenant?: string): Promise<void> {
+  const read = () => call(stand.server.http, 'GET', `/v1/iam/decisions/recent/${id}?tenant_id=*`, { token: stand.token });
+  await expect.poll(async () => (await read()).body['tenant_id']).toBe(tenant ?? null);
+}
+
+async function paste(page: Page, id: string): Promise<void> {
+  await page.getByRole('textbox', { name: 'Request id of a denial' }).fill(id);
+  await page.getByRole('button', { name: 'Open', exact: true }).click();
+}
+
+describe('the explanation of a denial through Envoy', () => {
+  it('is opened by its request id, fills the form with what was asked, and says what was recorded', async () => {
+    const { id: keyId, key } = await makeKey(stand.server.http, stand.token, { owner: developer.id, scopes: ['*'] });
+    const { status, id } = await refused(key, 'POST', '/v1/models', { id: 'mine' });
+    expect(status).toBe(403);
+    await recorded(id, 'default');
+    const { page, problems } = await stand.signIn({ path: '/console/explain' });
+    await paste(page, id);
+    const verdict = page.getByRole('status').filter({ hasText: 'decided at step' });
+    await expect.poll(() => verdict.textContent()).toContain('has nothing that gives models:write.');
+    expect(await verdict.textContent()).toContain('403 insufficient_permission · decided at step 13 of 18');
+    await page.getByText('As it was recorded').waitFor();
+    await page.getByText('POST /v1/models', { exact: true }).first().waitFor();
+    expect(new URL(page.url()).searchParams.get('request_id')).toBe(id);
+    await expect.poll(() => page.getByRole('combobox', { name: 'Path' }).inputValue()).toBe('/v1/models');
+    expect(await page.getByRole('textbox', { name: 'Address' }).inputValue()).toBe('127.0.0.1');
+    // The owner's roles lack it, and the key's scopes do not.
+    await page.getByText("A role of the key's owner, or an allow policy attached to one, must give models:write.").waitFor();
+    expect(await page.getByRole('link', { name: 'Open user' }).getAttribute('href')).toContain(`/console/users/${developer.id}`);
+    await page.getByRole('button', { name: 'Explain', exact: true }).click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('key')).toBe(keyId);
+    expect(new URL(page.url()).searchParams.get('request_id')).toBeNull();
+    await verdict.waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('says so if the current rules decide the request otherwise', async () => {
+    const http = stand.server.http;
+    const { id: keyId, key } = await makeKey(http, stand.token, { scopes: ['chat:read'] });
+    const { id } = await refused(key, 'GET', '/v1/models');
+    await recorded(id, 'default');
+    await done(http, 'PUT', `/v1/iam/api-keys/${keyId}`, { token: stand.token, body: { scopes: ['models:read'] } });
+    const { page, problems } = await stand.signIn({ path: `/console/explain?request_id=${id}` });
+    await page.getByText('Denied · insufficient_permission').waitFor();
+    await page.getByText('The rules of now decide it otherwise.').waitFor();
+    await page.getByText('200 allow · decided at step 18 of 18').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('says that no decision is recorded under an unknown id', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/explain' });
+    await paste(page, 'req_01KAJ2X8ZZZZZZZZZZZZZZZZZZ');
+    await page.getByText('No decision of this id is recorded here').waitFor();
+    await paste(page, 'not an id');
+    await page.getByText('No decision of this id is recorded here').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it("shows nothing of another tenant's decision, and leads platform administrators to that tenant", async () => {
+    const http = stand.server.http;
+    for (const id of ['ours', 'theirs'])
+      await done(http, 'POST', '/v1/iam/tenants', { token: stand.token, body: { id, name: id } });
+    const { key } = await makeKey(http, stand.token, { tenant: 'theirs', scopes: ['chat:read'] });
+    const { id } = await refused(key, 'GET', '/v1/models');
+    await recorded(id, 'theirs');
+    const person = await makeUser(http, stand.token, { roles: ['tenant-admin'], tenant: 'ours' });
+    const ours = await stand.signIn({ person, path: '/console/explain' });
+    await paste(ours.page, id);
+    await ours.page.getByText('No decision of this id is recorded here').waitFor();
+    expect(await ours.page.content()).not.toContain('/v1/models');
+    expect(ours.problems).toEqual([]);
+    const { page, problems } = await stand.signIn({ path: `/console/explain?request_id=${id}` });
+    await page.getByText('This decision belongs to the tenant theirs.').waitFor();
+    await page.getByRole('link', { name: 'Open it there' }).click();
+    await page.getByText("The key's scopes must cover models:read.").waitFor();
+    expect(new URL(page.url()).searchParams.get('tenant')).toBe('theirs');
+    expect(problems).toEqual([]);
+  });
+
+  it('shows platform administrators the step that denies a credential without a principal', async () => {
+    const { id } = await refused(`psk_${'x'.repeat(50)}`, 'GET', '/v1/models');
+    await recorded(id);
+    const { page, problems } = await stand.signIn({ path: `/console/explain?request_id=${id}` });
+    const verdict = page.getByRole('status').filter({ hasText: 'decided at step' });
+    await expect.poll(() => verdict.textContent()).toMatch(/Denied.*401 invalid_credential · decided at step [68] of 18/);
+    await page.getByText('Denied · invalid_credential').waitFor();
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('the explanation of a credential or a limit', () => {
+  it('says that the key was revoked, since when, and that it never works again', async () => {
+    const { id } = await makeKey(stand.server.http, stand.token, { owner: developer.id, scopes: ['chat:read'] });
+    await done(stand.server.http, 'DELETE', `/v1/iam/api-keys/${id}`, { token: stand.token });
+    const { page, problems } = await stand.signIn({ path: addressOf({ key: id, method: 'GET', path: '/v1/models' }) });
+    const deciding = page.getByRole('listitem').filter({ hasText: 'decides' });
+    await expect.poll(() => deciding.textContent()).toContain('The key was revoked.');
+    expect(await deciding.textContent()).toContain('since');
+    expect(await deciding.getByRole('link', { name: 'A person' }).getAttribute('href')).toContain(developer.id);
+    await page.getByText('A revoked key never works again: create another one.').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('names the state of each limit of steps 15 to 17, and ends at the one that is used up', async () => {
+    const http = stand.server.http;
+    await done(http, 'POST', '/v1/iam/tenants', {
+      token: stand.token,
+      body: {
+        id: 'limited',
+        name: 'Limited',
+        settings: { rate_limit_rpm: 600, max_tokens_per_request: 4096 },
+        quotas: { monthly_tokens: 1_000_000 },
+      },
+    });
+    const { id } = await makeKey(http, stand.token, { tenant: 'limited', scopes: ['chat:*'] });
+    await done(http, 'PUT', `/v1/iam/api-keys/${id}`, { token: stand.token, tenant: 'limited', body: { rate_limit_rpm: 60 } });
+    const path = `${addressOf({ key: id, method: 'POST', path: '/v1/chat/completions', model: 'llama-3' })}&tenant=limited`;
+    const { page, problems } = await stand.signIn({ path });
+    const steps = page.getByRole('list', { name: 'The steps of the decision' }).getByRole('listitem');
+    const step = (name: string) => steps.filter({ hasText: name }).first();
+    await expect
+      .poll(() => step('rate limit').textContent())
+      .toMatch(/requests a minute0 of 600 used, 600 left, this request takes 1, resets/);
+    expect(await step('rate limit').textContent()).toMatch(/requests a minute, this key0 of 60 used, 60 left/);
+    expect(await step('token limit').textContent()).toContain('tokens a requestat most 4,096');
+    expect(await step('quota').textContent()).toMatch(
+      /tokens a month0 of 1,000,000 used, 1,000,000 left, this request takes [\d,]+, resets/,
+    );
+    expect(await step('quota').textContent()).toContain('collectionsno limit');
+    expect(await steps.last().textContent()).toContain('decides');
+
+    await done(http, 'PUT', '/v1/iam/tenants/limited', { token: stand.token, body: { quotas: { monthly_tokens: 10 } } });
+    await page.reload();
+    const verdict = page.getByRole('status').filter({ hasText: 'decided at step' });
+    await expect.poll(() => verdict.textContent()).toContain("but the tenant's limit of tokens a month is used up.");
+    expect(await verdict.textContent()).toContain('429 insufficient_quota · decided at step 17 of 18');
+    await page.getByText(/^Wait until .+: the tenant's limit of tokens a month is reset then\.$/).waitFor();
+    await page.getByText("Raise the tenant's limit of tokens a month.").waitFor();
+    expect(await page.getByRole('link', { name: 'Open tenant' }).getAttribute('href')).toContain('open=limited');
+    expect(await accessibilityFaults(page)).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+});
+
 it('on phones the question folds to one line after the answer, and opens again', async () => {
   const { page, problems } = await stand.signIn({ look: PHONE, path: night(developer.id) });
   await page.getByRole('button', { name: 'Change the question' }).click();
@@ -126,6 +284,21 @@ it('on phones the question folds to one line after the answer, and opens again',
   await page.getByRole('button', { name: 'Explain', exact: true }).click();
   await page.getByRole('button', { name: 'Change the question' }).waitFor();
   expect(await page.getByRole('textbox', { name: 'Model' }).isVisible()).toBe(false);
+  expect(problems).toEqual([]);
+});
+
+it('on phones a request id shows its verdict on the first screen, and the form only when it is asked for', async () => {
+  const { key } = await makeKey(stand.server.http, stand.token, { scopes: ['chat:read'] });
+  const { id } = await refused(key, 'GET', '/v1/models');
+  await recorded(id, 'default');
+  const { page, problems } = await stand.signIn({ look: PHONE, path: '/console/explain' });
+  await paste(page, id);
+  const verdict = page.getByText('403 insufficient_permission · decided at step 13 of 18');
+  await verdict.waitFor();
+  expect((await verdict.boundingBox())?.y).toBeLessThan(PHONE.height ?? 0);
+  expect(await page.getByRole('textbox', { name: 'Request id of a denial' }).isVisible()).toBe(false);
+  await page.getByRole('button', { name: 'Change the question' }).click();
+  await page.getByRole('textbox', { name: 'Request id of a denial' }).waitFor();
   expect(problems).toEqual([]);
 });
 
@@ -139,9 +312,19 @@ describe.each([
     const { page, problems } = await stand.signIn({ look, path: night(developer.id) });
     await page.getByText('403 denied_by_policy').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
+    await shoot(page, `explain denied ${look.theme} ${look.width}`);
     await page.goto(addressOf({ user: developer.id, method: 'GET', path: '/v1/chat/history' }));
     await page.getByText('200 allow').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
+    await shoot(page, `explain allowed ${look.theme} ${look.width}`);
+    const { key } = await developerKey(stand);
+    const { id } = await refused(key, 'GET', '/v1/rag/collections');
+    await recorded(id, 'default');
+    await page.goto(`/console/explain?request_id=${id}`);
+    await page.getByText('As it was recorded').waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+    await shoot(page, `explain recorded ${look.theme} ${look.width}`);
     expect(problems).toEqual([]);
   });
 });

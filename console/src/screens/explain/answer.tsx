@@ -2,7 +2,7 @@
 
 import type { ReactNode } from 'react';
 import type { Explanation } from '../../../../client/index.ts';
-import { type PrincipalType, useName } from '../../api/principal.tsx';
+import { useName } from '../../api/principal.tsx';
 import { explain as text } from '../../text/en/explain.ts';
 import { shortened } from '../../ui/mark.tsx';
 import { Sentence } from '../../ui/page.tsx';
@@ -11,12 +11,7 @@ import { Changes } from './changes.tsx';
 import styles from './explain.module.css';
 import { passageOf } from './passage-of.tsx';
 import type { ExplainSearch } from './search.ts';
-
-/** Whom the answer is about. */
-export interface Subject {
-  readonly type: PrincipalType;
-  readonly id: string;
-}
+import type { Subject } from './subject.ts';
 
 interface AnswerProps {
   readonly explanation: Explanation;
@@ -24,14 +19,13 @@ interface AnswerProps {
 }
 
 export function Answer({ explanation, search }: AnswerProps) {
-  const subject: Subject =
-    search.key === undefined ? { type: 'user', id: search.user ?? '' } : { type: 'api_key', id: search.key };
+  const subject = subjectOf(search);
   const last = explanation.steps.find(({ outcome }) => outcome !== 'passed')?.line;
   return (
     <>
       <Verdict isOpen={explanation.decision === 'allow'}>
         <Sentence>
-          <Says explanation={explanation} subject={subject} />
+          {subject === undefined ? <SaysOnly explanation={explanation} /> : <Says explanation={explanation} subject={subject} />}
         </Sentence>
         <p className={styles.at}>
           {explanation.status} {explanation.code}
@@ -40,6 +34,26 @@ export function Answer({ explanation, search }: AnswerProps) {
       </Verdict>
       <Passage label={text.passage} steps={passageOf(explanation, subject)} />
       {explanation.decision === 'deny' ? <Changes explanation={explanation} subject={subject} /> : null}
+    </>
+  );
+}
+
+/** Returns undefined if the credential proved no principal. */
+function subjectOf({ user, key }: ExplainSearch): Subject | undefined {
+  if (key !== undefined) return { type: 'api_key', id: key };
+  return user === undefined ? undefined : { type: 'user', id: user };
+}
+
+function SaysOnly({ explanation: { decision, detail, steps } }: { readonly explanation: Explanation }) {
+  const reason = steps.find(({ outcome }) => outcome === 'denied')?.reason;
+  return (
+    <>
+      {decision === 'allow' ? (
+        <span className={styles.yes}>{text.allowed}</span>
+      ) : (
+        <span className={styles.no}>{text.denied}</span>
+      )}
+      . {reason === undefined ? detail : text.reasons[reason]}
     </>
   );
 }
@@ -99,12 +113,20 @@ function Says({ explanation, subject }: { readonly explanation: Explanation; rea
           {denied}. {who} {text.reachesNot} {permission}, {text.butNot} {listed(explanation.resources)}.
         </>
       );
-    default:
+    case 'rate_limit_exceeded':
+    case 'insufficient_quota':
+    case 'quota_exceeded': {
+      const limit = explanation.limits.find(({ exceeded }) => exceeded);
+      if (limit === undefined) return <SaysOnly explanation={explanation} />;
       return (
         <>
-          {denied}. {explanation.detail}
+          {denied}. {who} {text.reachesNot} {permission}, {text.butLimit} {text.limitOf[limit.of]}{' '}
+          <b>{text.limitNames[limit.name]}</b> {text.usedUp}.
         </>
       );
+    }
+    default:
+      return <SaysOnly explanation={explanation} />;
   }
 }
 

@@ -1,5 +1,6 @@
 /** What would have to change for the deciding step to pass; said only where the answer makes it certain. */
 
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Explanation } from '../../../../client/index.ts';
@@ -8,12 +9,14 @@ import { explain as text } from '../../text/en/explain.ts';
 import buttons from '../../ui/button.module.css';
 import { classes } from '../../ui/classes.ts';
 import { SectionHead } from '../../ui/page.tsx';
-import { nameOf, type Subject } from './answer.tsx';
+import { Moment } from '../../ui/time.tsx';
+import { nameOf } from './answer.tsx';
 import styles from './explain.module.css';
+import type { Subject } from './subject.ts';
 
 interface ChangesProps {
   readonly explanation: Explanation;
-  readonly subject: Subject;
+  readonly subject: Subject | undefined;
 }
 
 type Place =
@@ -33,7 +36,8 @@ interface Wanted {
 
 export function Changes({ explanation, subject }: ChangesProps) {
   const tenant = useTenant();
-  const wanted = wantedBy(explanation, subject, tenant.id);
+  const owner = useOwner(explanation.code === 'insufficient_permission' ? subject : undefined);
+  const wanted = subject === undefined ? undefined : wantedBy(explanation, subject, tenant.id, owner);
   if (wanted === undefined || wanted.changes.length === 0) return null;
   return (
     <section className={styles.changes}>
@@ -50,7 +54,20 @@ export function Changes({ explanation, subject }: ChangesProps) {
   );
 }
 
-function wantedBy(explanation: Explanation, subject: Subject, tenant: string): Wanted | undefined {
+/** Returns the id of the user that owns the key; undefined if the tenant owns it, or if the caller may not read the key. */
+function useOwner(subject: Subject | undefined): string | undefined {
+  const { id: tenant, client } = useTenant();
+  const id = subject?.type === 'api_key' ? subject.id : '';
+  const key = useQuery({
+    queryKey: [tenant, 'keys', 'owner', id],
+    queryFn: ({ signal }) => client.apiKeys.get(id, { signal }),
+    enabled: id !== '',
+    retry: false,
+  });
+  return key.data?.user_id ?? undefined;
+}
+
+function wantedBy(explanation: Explanation, subject: Subject, tenant: string, owner: string | undefined): Wanted | undefined {
   const { code, permission, grants, policies } = explanation;
   const needed = <code>{permission}</code>;
   const self: Place = { kind: subject.type === 'user' ? 'user' : 'key', id: subject.id };
@@ -98,19 +115,19 @@ function wantedBy(explanation: Explanation, subject: Subject, tenant: string): W
         ),
         place: self,
       };
-      const owner = {
+      const ownersRoles: Change = {
         id: 'owner',
         says: (
           <>
             {text.ownerMustGive} {needed}.
           </>
         ),
-        place: undefined,
+        place: owner === undefined ? undefined : { kind: 'user', id: owner },
       };
       const isOwnerShown = grants.some(({ kind }) => kind === 'owner_role') || !lacks('scopes');
       return {
         small: text.allOf,
-        changes: [...(lacks('scopes') ? [scopes] : []), ...(isOwnerShown && lacks('owner_role') ? [owner] : [])],
+        changes: [...(lacks('scopes') ? [scopes] : []), ...(isOwnerShown && lacks('owner_role') ? [ownersRoles] : [])],
       };
     }
     case 'resource_not_permitted':
@@ -138,11 +155,52 @@ function wantedBy(explanation: Explanation, subject: Subject, tenant: string): W
         small: text.toPass,
         changes: [{ id: 'tokens', says: text.lessTokens, place: { kind: 'tenant', id: tenant } }],
       };
+    case 'rate_limit_exceeded':
+    case 'insufficient_quota':
+    case 'quota_exceeded':
+      return { small: text.anyOf, changes: limitChanges(explanation, self, tenant) };
     case 'invalid_credential':
-      return { small: text.toPass, changes: [{ id: 'credential', says: text.credentialMustHold, place: self }] };
+      return { small: text.toPass, changes: [credentialChange(explanation, self)] };
     default:
       return undefined;
   }
+}
+
+/** The request passes after the limit resets, or at once if the limit is raised. */
+function limitChanges({ limits }: Explanation, self: Place, tenant: string): readonly Change[] {
+  return limits
+    .filter(({ exceeded }) => exceeded)
+    .flatMap(({ name, of, resets_at: resetsAt }): readonly Change[] => {
+      const limit = (
+        <>
+          {text.limitOf[of]} <b>{text.limitNames[name]}</b>
+        </>
+      );
+      const place: Place = of === 'api_key' ? self : { kind: 'tenant', id: tenant };
+      const higher: Change = {
+        id: `${name} ${of}`,
+        says: (
+          <>
+            {text.raise} {limit}.
+          </>
+        ),
+        place,
+      };
+      if (resetsAt === null) return [higher];
+      const says = (
+        <>
+          {text.waitUntil} <Moment time={resetsAt} />: {limit} {text.isReset}
+        </>
+      );
+      return [{ id: `${name} ${of} time`, says, place: undefined }, higher];
+    });
+}
+
+function credentialChange({ steps }: Explanation, self: Place): Change {
+  const { reason, user_id: user } = steps.find(({ outcome }) => outcome === 'denied') ?? {};
+  if (reason === undefined) return { id: 'credential', says: text.credentialMustHold, place: self };
+  const isUser = reason === 'owner_deactivated' && user !== null && user !== undefined;
+  return { id: 'credential', says: text.credentialChanges[reason], place: isUser ? { kind: 'user', id: user } : self };
 }
 
 function Open({ place }: { readonly place: Place }) {

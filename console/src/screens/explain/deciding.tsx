@@ -6,6 +6,9 @@ import type { Explanation, ResourceConstraints } from '../../../../client/index.
 import { explain as text } from '../../text/en/explain.ts';
 import { Looked } from '../../ui/passage.tsx';
 import styles from './explain.module.css';
+import { LimitLines } from './limit-lines.tsx';
+import type { Subject } from './subject.ts';
+import { Unproved } from './unproved.tsx';
 
 type Step = Explanation['steps'][number];
 type Policy = Explanation['policies'][number];
@@ -15,8 +18,14 @@ type Grant = Explanation['grants'][number];
 const SHOWN_OPERANDS = 6;
 const SHOWN_NAMES = 8;
 
-export function Deciding({ step, explanation }: { readonly step: Step; readonly explanation: Explanation }) {
-  const { grants, policies } = explanation;
+interface DecidingProps {
+  readonly step: Step;
+  readonly explanation: Explanation;
+  readonly subject: Subject | undefined;
+}
+
+export function Deciding({ step, explanation, subject }: DecidingProps) {
+  const { grants, policies, limits } = explanation;
   switch (step.name) {
     case 'deny_policies':
       return <Denials policies={policies} detail={step.detail} />;
@@ -37,6 +46,17 @@ export function Deciding({ step, explanation }: { readonly step: Step; readonly 
           {policies.filter(isNear).map((policy) => (
             <AllowLine key={policy.name} policy={policy} />
           ))}
+        </>
+      );
+    case 'identity':
+      return <Unproved step={step} />;
+    case 'token_limit':
+    case 'rate_limit':
+    case 'quota':
+      return (
+        <>
+          {step.detail}
+          <LimitLines line={step.line} limits={limits} subject={subject} />
         </>
       );
     default:

@@ -9,7 +9,7 @@ import { explain as text } from '../../text/en/explain.ts';
 import { Button } from '../../ui/button.tsx';
 import { classes } from '../../ui/classes.ts';
 import { Icon } from '../../ui/icon.tsx';
-import { Skeleton, useCopy } from '../../ui/mark.tsx';
+import { Skeleton, shortened, useCopy } from '../../ui/mark.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { TwoColumns } from '../../ui/two-columns.tsx';
@@ -17,7 +17,7 @@ import { Answer } from './answer.tsx';
 import { AskForm } from './ask.tsx';
 import styles from './explain.module.css';
 import { draftOf, requestOf, searchOf } from './question.ts';
-import { Recorded, RequestId } from './recorded.tsx';
+import { Recorded, RequestId, searchOfRecorded, useRecorded } from './recorded.tsx';
 import type { ExplainSearch } from './search.ts';
 
 export function Explain() {
@@ -36,8 +36,14 @@ export function Explain() {
     () => setDraft(draftOf({ ...JSON.parse(asked), ...ownSearch(isSelfOnly ? me.type : undefined, me.id) })),
     [asked, isSelfOnly, me],
   );
-  const recorded = search.request_id;
-  const request = recorded === undefined ? requestOf(search) : undefined;
+  const requestId = search.request_id;
+  const recorded = useRecorded(requestId);
+  // As text, because the answer is read again when the window gets the focus, and that must not undo what was typed since.
+  const filled = recorded.data ? JSON.stringify(searchOfRecorded(recorded.data)) : undefined;
+  useEffect(() => {
+    if (filled !== undefined) setDraft(draftOf({ ...JSON.parse(filled), ...ownSearch(isSelfOnly ? me.type : undefined, me.id) }));
+  }, [filled, isSelfOnly, me]);
+  const request = requestId === undefined ? requestOf(search) : undefined;
   const answer = useQuery({
     queryKey: [tenant.id, 'explain', request],
     queryFn: ({ signal }) => (request === undefined ? null : tenant.client.explain(request, { signal })),
@@ -48,7 +54,7 @@ export function Explain() {
     await navigate({ search: (before) => ({ ...before, request_id: undefined, ...searchOf(draft) }) });
     await queries.invalidateQueries({ queryKey: [tenant.id, 'explain'] });
   };
-  const hasAnswer = answer.data !== undefined && answer.data !== null;
+  const hasAnswer = (answer.data !== undefined && answer.data !== null) || requestId !== undefined;
   const isFolded = hasAnswer && !isUnfolded;
   const form = (
     <AskForm
@@ -64,26 +70,29 @@ export function Explain() {
     <Page
       title={text.title}
       says={text.says}
-      actions={request === undefined && recorded === undefined ? undefined : <CopyLink />}
+      actions={request === undefined && requestId === undefined ? undefined : <CopyLink />}
     >
       <TwoColumns
         side={
           <>
             {isFolded ? <Summary search={search} onChange={() => setUnfolded(true)} /> : null}
             <div className={classes(isFolded && styles.folded)}>
-              {form}
               <RequestId
-                key={recorded}
-                value={recorded ?? ''}
-                onOpen={(requestId) => void navigate({ search: ({ tenant: kept }) => ({ tenant: kept, request_id: requestId }) })}
+                key={requestId}
+                value={requestId ?? ''}
+                onOpen={(id) => {
+                  setUnfolded(false);
+                  void navigate({ search: ({ tenant: kept }) => ({ tenant: kept, request_id: id }) });
+                }}
               />
+              {form}
             </div>
           </>
         }
       >
         {answer.isError ? <Problem error={answer.error} onRetry={() => void answer.refetch()} /> : null}
-        {recorded === undefined ? null : <Recorded requestId={recorded} />}
-        {request === undefined && recorded === undefined ? <Before /> : null}
+        {requestId === undefined ? null : <Recorded recorded={recorded} />}
+        {request === undefined && requestId === undefined ? <Before /> : null}
         {request !== undefined && answer.isPending ? <Skeleton width={3} /> : null}
         {answer.data === undefined || answer.data === null || answer.isError ? null : (
           <Answer explanation={answer.data} search={search} />
@@ -110,13 +119,12 @@ function Before() {
 /** The question in one line, where there is no room for it beside its answer. */
 function Summary({ search, onChange }: { readonly search: ExplainSearch; readonly onChange: () => void }) {
   const subject = search.key ?? search.user;
+  const asked = `${search.method ?? 'POST'} ${search.path} ${search.model ?? ''}`;
   return (
     <div className={styles.summary}>
       <p>
         {subject === undefined ? null : <Principal type={search.key === undefined ? 'user' : 'api_key'} id={subject} />}{' '}
-        <code>
-          {search.method ?? 'POST'} {search.path} {search.model}
-        </code>
+        <code>{search.request_id === undefined ? asked : shortened(search.request_id)}</code>
       </p>
       <Button small onPress={onChange}>
         {text.change}

@@ -5,15 +5,16 @@ import type { Explanation } from '../../../../client/index.ts';
 import { Principal } from '../../api/principal.tsx';
 import { explain as text } from '../../text/en/explain.ts';
 import type { PassageStep } from '../../ui/passage.tsx';
-import type { Subject } from './answer.tsx';
 import { Deciding, GrantName } from './deciding.tsx';
+import { LimitLines } from './limit-lines.tsx';
 import { isUnnamed } from './resource.ts';
+import type { Subject } from './subject.ts';
 
 type Step = Explanation['steps'][number] & { readonly outcome: 'passed' | 'denied' | 'allowed' };
 
 const LINES = text.lines.length;
 
-export function passageOf(explanation: Explanation, subject: Subject): readonly PassageStep[] {
+export function passageOf(explanation: Explanation, subject: Subject | undefined): readonly PassageStep[] {
   const rows: PassageStep[] = [];
   let skippedFrom: number | undefined;
   const closeGap = (until: number): void => {
@@ -43,7 +44,7 @@ function skipped(from: number, to: number): PassageStep {
   };
 }
 
-function shown(step: Step, explanation: Explanation, subject: Subject): PassageStep {
+function shown(step: Step, explanation: Explanation, subject: Subject | undefined): PassageStep {
   const row = { number: String(step.line), name: text.lines[step.line - 1] ?? step.name };
   switch (step.outcome) {
     case 'passed':
@@ -54,7 +55,7 @@ function shown(step: Step, explanation: Explanation, subject: Subject): PassageS
         ...row,
         kind: step.outcome === 'denied' ? 'stopped' : 'arrived',
         mark: text.decides,
-        says: <Deciding step={step} explanation={explanation} />,
+        says: <Deciding step={step} explanation={explanation} subject={subject} />,
       };
     default:
       return step.outcome satisfies never;
@@ -62,7 +63,7 @@ function shown(step: Step, explanation: Explanation, subject: Subject): PassageS
 }
 
 /** What a step found, with a way to where that is managed; else what the server says about it. */
-function passed({ name, detail }: Step, explanation: Explanation, subject: Subject): ReactNode {
+function passed({ line, name, detail }: Step, explanation: Explanation, subject: Subject | undefined): ReactNode {
   const { route, permission, resources, grants } = explanation;
   switch (name) {
     case 'route':
@@ -78,7 +79,7 @@ function passed({ name, detail }: Step, explanation: Explanation, subject: Subje
         </>
       );
     case 'identity':
-      return <Principal type={subject.type} id={subject.id} />;
+      return subject === undefined ? detail : <Principal type={subject.type} id={subject.id} />;
     case 'body':
       return resources.length === 0 ? detail : <Named resources={resources} />;
     case 'permission': {
@@ -95,6 +96,12 @@ function passed({ name, detail }: Step, explanation: Explanation, subject: Subje
           ))}
         </>
       );
+    }
+    case 'token_limit':
+    case 'rate_limit':
+    case 'quota': {
+      const ofStep = explanation.limits.some((limit) => limit.line === line);
+      return ofStep ? <LimitLines line={line} limits={explanation.limits} subject={subject} /> : detail;
     }
     default:
       return detail;

@@ -1,15 +1,20 @@
 /** A recorded decision, found by the request id that a refused client was given, and its explanation by the rules of now. */
 
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Form } from 'react-aria-components';
 import { type ExplainedDecision, ProblemError } from '../../../../client/index.ts';
-import { useDenied, useTenant } from '../../api/session.ts';
+import { client as anyTenant } from '../../api/client.ts';
+import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { explain as text } from '../../text/en/explain.ts';
+import buttons from '../../ui/button.module.css';
 import { Button } from '../../ui/button.tsx';
+import { classes } from '../../ui/classes.ts';
 import { type Fact, Facts } from '../../ui/facts.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { Empty, Id, Note, Skeleton } from '../../ui/mark.tsx';
+import { SectionHead } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Moment } from '../../ui/time.tsx';
 import { Answer } from './answer.tsx';
@@ -18,21 +23,37 @@ import type { ExplainSearch } from './search.ts';
 
 export function useRecorded(requestId: string | undefined) {
   const { id, client } = useTenant();
+  const { platform_admin: isPlatformAdmin } = useMe();
   return useQuery({
     queryKey: [id, 'decisions', 'recorded', requestId],
-    queryFn: ({ signal }) =>
-      requestId === undefined
-        ? null
-        : client.request('GET', '/v1/iam/decisions/recent/{request_id}', { path: { request_id: requestId }, signal }),
+    queryFn: async ({ signal }): Promise<ExplainedDecision | null> => {
+      if (requestId === undefined) return null;
+      const path = { request_id: requestId };
+      try {
+        return await client.request('GET', '/v1/iam/decisions/recent/{request_id}', { path, signal });
+      } catch (error) {
+        if (!isPlatformAdmin || !isMissing(error)) throw error;
+        // A request whose credential proves no principal belongs to no tenant.
+        return await anyTenant.request('GET', '/v1/iam/decisions/recent/{request_id}', {
+          path,
+          query: { tenant_id: '*' },
+          signal,
+        });
+      }
+    },
     enabled: requestId !== undefined,
     retry: false,
   });
 }
 
-export function Recorded({ requestId }: { readonly requestId: string }) {
-  const recorded = useRecorded(requestId);
+function isMissing(error: unknown): boolean {
+  return error instanceof ProblemError && error.status === 404;
+}
+
+export function Recorded({ recorded }: { readonly recorded: ReturnType<typeof useRecorded> }) {
+  const { id: tenant } = useTenant();
   if (recorded.isError) {
-    return recorded.error instanceof ProblemError && recorded.error.status === 404 ? (
+    return isMissing(recorded.error) ? (
       <Empty title={text.notRecorded}>{text.notRecordedSays}</Empty>
     ) : (
       <Problem error={recorded.error} onRetry={() => void recorded.refetch()} />
@@ -40,24 +61,51 @@ export function Recorded({ requestId }: { readonly requestId: string }) {
   }
   if (recorded.data === undefined || recorded.data === null) return <Skeleton width={3} />;
   const { data } = recorded;
-  const { explanation, not_explained: why } = data;
   return (
     <>
+      {data.tenant_id === null || data.tenant_id === tenant ? (
+        <Explained decision={data} />
+      ) : (
+        <ElsewhereNote tenant={data.tenant_id} requestId={data.request_id} />
+      )}
       <div className={styles.recorded}>
+        <SectionHead title={text.recordedAs} />
         <Facts facts={factsOf(data)} />
       </div>
-      {explanation === null ? (
-        <Note tone="care">{why === null ? text.notExplained.unreadable : text.notExplained[why]}</Note>
-      ) : (
-        <>
-          {explanation.same ? null : (
-            <Note tone="care">
-              {text.changedSince} {explanation.note}
-            </Note>
-          )}
-          <Answer explanation={explanation} search={subjectOf(data)} />
-        </>
+    </>
+  );
+}
+
+/** Names and links of an explanation are those of the decision's own tenant. */
+function ElsewhereNote({ tenant, requestId }: { readonly tenant: string; readonly requestId: string }) {
+  return (
+    <Note
+      action={
+        <Link className={classes(buttons.button, buttons.small)} to="/explain" search={{ tenant, request_id: requestId }}>
+          {text.openThere}
+        </Link>
+      }
+    >
+      {text.otherTenant} <b>{tenant}</b>.
+    </Note>
+  );
+}
+
+function Explained({ decision }: { readonly decision: ExplainedDecision }) {
+  const { explanation, not_explained: why } = decision;
+  if (explanation === null) {
+    return <Note tone="care">{why === null ? text.notExplained.unreadable : text.notExplained[why]}</Note>;
+  }
+  return (
+    <>
+      {explanation.same ? null : (
+        <div className={styles.since}>
+          <Note tone="care">
+            {text.changedSince} {explanation.note}
+          </Note>
+        </div>
       )}
+      <Answer explanation={explanation} search={subjectOf(decision)} />
     </>
   );
 }
@@ -74,7 +122,7 @@ function factsOf({
   sampled,
 }: ExplainedDecision): readonly Fact[] {
   return [
-    { name: text.requestId, value: <Id value={request_id} shown={request_id} /> },
+    { name: text.recordedId, value: <Id value={request_id} shown={request_id} /> },
     { name: text.when, value: <Moment time={time} /> },
     { name: text.request, value: method === null ? null : <code>{`${method} ${path ?? ''}`}</code> },
     { name: text.resources, value: resources.length === 0 ? null : <code>{resources.join(' ')}</code> },
@@ -84,10 +132,27 @@ function factsOf({
   ];
 }
 
-function subjectOf({ principal }: ExplainedDecision): ExplainSearch {
+function subjectOf({ principal }: Pick<ExplainedDecision, 'principal'>): ExplainSearch {
   if (principal === null) return {};
   return principal.type === 'user' ? { user: principal.id } : { key: principal.id };
 }
+
+/** What a recorded decision fills the form with. Collections of its body are not among it. */
+export function searchOfRecorded(decision: ExplainedDecision): ExplainSearch | undefined {
+  const { request, resources } = decision;
+  if (request === null) return undefined;
+  const model = resources.find((resource) => resource.startsWith(MODELS))?.slice(MODELS.length);
+  return {
+    ...subjectOf(decision),
+    method: request.method,
+    path: request.path,
+    model: model === '' || request.body === undefined ? undefined : model,
+    address: request.client_ip ?? undefined,
+    time: request.time,
+  };
+}
+
+const MODELS = 'models/';
 
 /** Where a request id is pasted. */
 export function RequestId({ value, onOpen }: { readonly value: string; readonly onOpen: (requestId: string) => void }) {
@@ -111,7 +176,7 @@ export function RequestId({ value, onOpen }: { readonly value: string; readonly 
         hint={denied ?? text.requestIdHint}
         isDisabled={denied !== undefined}
       />
-      <Button type="submit" disabledReason={denied}>
+      <Button type="submit" disabledReason={denied ?? (wanted === '' ? text.needsRequestId : undefined)}>
         {text.openRequest}
       </Button>
     </Form>
