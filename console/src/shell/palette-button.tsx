@@ -1,6 +1,6 @@
 /** The palette's place in the bar, and the keys that open it. Its code is loaded when it is first opened. */
 
-import { lazy, Suspense, useState } from 'react';
+import { lazy, startTransition, useState } from 'react';
 import { Button } from 'react-aria-components';
 import { shell } from '../text/en/shell.ts';
 import { Icon } from '../ui/icon.tsx';
@@ -12,14 +12,16 @@ const Palette = lazy(() => load().then(({ Palette: component }) => ({ default: c
 
 export function PaletteButton() {
   const [isOpen, setOpen] = useState(false);
-  useShortcuts({ isPaletteOpen: isOpen, onPalette: () => setOpen((before) => !before), onModifier: () => void load() });
+  // In a transition and without a boundary of its own: React shows what replaces a fallback 300 ms after the fallback at the earliest.
+  const toggle = (): void => startTransition(() => setOpen((before) => !before));
+  useShortcuts({ isPaletteOpen: isOpen, onPalette: toggle, onModifier: () => void load() });
   return (
     <>
       <Button
         className={styles.jump}
         aria-keyshortcuts={isMac ? 'Meta+K' : 'Control+K'}
         onHoverStart={() => void load()}
-        onPress={() => setOpen(true)}
+        onPress={toggle}
       >
         <Icon name="search" />
         <span>{shell.jump}</span>
@@ -27,11 +29,7 @@ export function PaletteButton() {
           <kbd>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
         </span>
       </Button>
-      {isOpen ? (
-        <Suspense fallback={null}>
-          <Palette onClose={() => setOpen(false)} />
-        </Suspense>
-      ) : null}
+      {isOpen ? <Palette onClose={() => setOpen(false)} /> : null}
     </>
   );
 }
