@@ -50,8 +50,8 @@ const search = (screen: string, path: string, answer: string, box: string, typed
 interface PickerCase {
   readonly name: string;
   readonly from: string;
-  /** Undefined: what it shows was asked for with the screen, so the time runs from the action. */
-  readonly answer?: string;
+  /** Undefined: the screen asked for what it shows, so the time runs from the action. */
+  readonly answer?: string | readonly string[];
   /** Opens the picker, or what it is in. */
   readonly before?: (page: Page) => Promise<void>;
   readonly act: (page: Page) => Promise<void>;
@@ -70,6 +70,11 @@ const picker = ({ name, from, answer, before, act, text, rows = OPTIONS }: Picke
 });
 
 const press = (name: string | RegExp) => (page: Page) => page.getByRole('button', { name }).first().click();
+const openPalette = async (page: Page) => {
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Search or jump to' }).waitFor();
+};
+const openActors = (page: Page) => page.getByRole('button', { name: 'Actor', exact: true }).click();
 const openTenants = press(/^Change the tenant/);
 const openRoleFilter = (page: Page) => page.getByRole('button', { name: 'Role', exact: true }).click();
 const typeInto = (role: 'searchbox' | 'combobox', name: string, text: string) => (page: Page) =>
@@ -130,6 +135,7 @@ export const CASES: readonly ConsoleCase[] = [
   list('usage by model', '/usage', '/v1/iam/usage'),
   list('usage by key', '/usage?by=key', '/v1/iam/usage'),
   list('sessions', '/account', '/v1/auth/sessions'),
+  { ...list('connect', '/connect', `${TENANTS}/${BIG}`), ready: { rows: 'main [role=tabpanel] pre', text: 'curl' } },
   picker({ name: 'tenant switcher: open', from: '/roles', answer: TENANTS, act: openTenants }),
   picker({
     name: 'tenant switcher: search "tenant-55"',
@@ -178,6 +184,27 @@ export const CASES: readonly ConsoleCase[] = [
     act: typeInto('combobox', 'User or key', 'zbigniew'),
     text: 'zbigniew',
     rows: SUGGESTED,
+  }),
+  // All kinds are shown together, so the last answer counts.
+  ...['zbigniew', 'service 77', 'tenant-55'].map((typed) =>
+    picker({
+      name: `command palette: search "${typed}"`,
+      from: '/roles',
+      answer: [USERS, KEYS, ROLES, POLICIES, TENANTS],
+      before: openPalette,
+      act: typeInto('combobox', 'Search or jump to', typed),
+      text: typed,
+    }),
+  ),
+  picker({ name: 'command palette: open', from: '/roles', act: openPalette }),
+  picker({ name: 'actor of audit rows: open', from: '/audit', act: openActors }),
+  picker({
+    name: 'actor of audit rows: search "zbigniew"',
+    from: '/audit',
+    answer: [USERS, KEYS],
+    before: openActors,
+    act: typeInto('combobox', 'Find an actor', 'zbigniew'),
+    text: 'zbigniew',
   }),
   picker({ name: 'user to explain: open', from: '/explain', act: choosing('User'), rows: SUGGESTED }),
   picker({

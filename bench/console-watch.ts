@@ -146,8 +146,8 @@ export interface Watched {
   /** or does this. */
   readonly act?: (page: Page) => Promise<void>;
   readonly ready: Ready;
-  /** The API's path whose answer has the rows; undefined: none is waited for. */
-  readonly answer?: string;
+  /** The API's path whose answer has the rows, or the paths of which the last answer completes them; undefined: none is waited for. */
+  readonly answer?: string | readonly string[];
 }
 
 export async function watch(page: Page, { path, act, ready, answer }: Watched): Promise<Seen> {
@@ -169,12 +169,16 @@ export async function watch(page: Page, { path, act, ready, answer }: Watched): 
   const timed = await page.evaluate<readonly Timed[]>(
     "performance.getEntriesByType('resource').filter(({ name }) => name.includes('/v1/')).map(({ name, requestStart, responseEnd }) => ({ url: name, requestStart, responseEnd }))",
   );
+  const awaited = typeof answer === 'string' ? [answer] : (answer ?? []);
   const answers = timed.filter(
     ({ url, requestStart, responseEnd }) =>
-      new URL(url).pathname === answer && requestStart >= beganMs && responseEnd > 0 && responseEnd <= readyMs + TOLD_LATE_MS,
+      awaited.includes(new URL(url).pathname) &&
+      requestStart >= beganMs &&
+      responseEnd > 0 &&
+      responseEnd <= readyMs + TOLD_LATE_MS,
   );
   const last = answers.toSorted((a, b) => b.responseEnd - a.responseEnd)[0];
-  if (answer !== undefined && last === undefined) throw new Error(`no answer of ${answer} came before its rows`);
+  if (answer !== undefined && last === undefined) throw new Error(`no answer of ${awaited.join(', ')} came before its rows`);
   return {
     renderMs: Math.max(0, readyMs - (last?.responseEnd ?? beganMs)),
     answerMs: last === undefined ? 0 : last.responseEnd - last.requestStart,

@@ -132,6 +132,7 @@ describe('a screen', () => {
     ['audit', '/console/audit', undefined],
     ['tenants', '/console/tenants', undefined],
     ['account', '/console/account', undefined],
+    ['connect', '/console/connect', 'main [role=tabpanel] pre'],
     ['directory', '/console/directory', 'main h1'],
   ])('(%s) asks for one page of each list by itself, also when somebody scrolls to its end', async (_name, path, shown) => {
     const { page } = tab;
@@ -189,6 +190,23 @@ describe('a picker', () => {
       'the roles of a new policy',
       '/console/new-policy',
       (page: Page) => page.getByRole('radio', { name: 'Holders of roles' }).click(),
+    ],
+    [
+      'the command palette',
+      '/console/roles',
+      async (page: Page) => {
+        await page.keyboard.press('Control+k');
+        await page.getByRole('combobox', { name: 'Search or jump to' }).fill('1');
+        await page
+          .getByRole('option', { name: /^Person 1/ })
+          .first()
+          .waitFor();
+      },
+    ],
+    [
+      'the actor of audit rows',
+      '/console/audit',
+      (page: Page) => page.getByRole('button', { name: 'Actor', exact: true }).click(),
     ],
     ['the user to explain', '/console/explain', (page: Page) => page.getByRole('combobox', { name: 'User' }).fill('Person')],
   ])('(%s) asks for one page by itself, also at the end of its list', async (_name, path, open) => {
