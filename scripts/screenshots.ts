@@ -33,6 +33,7 @@ interface Screen {
 const SCREENS: Readonly<Record<string, Screen>> = {
   overview: { path: '/console/?tenant=acme' },
   keys: { path: '/console/keys?tenant=acme' },
+  connect: { path: '/console/connect?tenant=acme' },
   users: { path: '/console/users?tenant=acme' },
   user: {
     path: '/console/users?tenant=acme&q=brandt',
@@ -49,7 +50,7 @@ const SCREENS: Readonly<Record<string, Screen>> = {
         .getByRole('link', { name: /^Explain req_/ })
         .first()
         .click();
-      await page.getByRole('heading', { level: 1, name: /Explain/ }).waitFor();
+      await page.getByText(/decided at step \d+ of/).waitFor();
     },
   },
   usage: { path: '/console/usage?tenant=acme' },
