@@ -139,7 +139,7 @@ async function recorded(id: string, tenant?: string): Promise<void> {
 }
 
 async function paste(page: Page, id: string): Promise<void> {
-  await page.getByRole('textbox', { name: 'Request id of a denial' }).fill(id);
+  await page.getByRole('textbox', { name: 'Request id' }).fill(id);
   await page.getByRole('button', { name: 'Open', exact: true }).click();
 }
 
@@ -296,9 +296,9 @@ it('on phones a request id shows its verdict on the first screen, and the form o
   const verdict = page.getByText('403 insufficient_permission · decided at step 13 of 18');
   await verdict.waitFor();
   expect((await verdict.boundingBox())?.y).toBeLessThan(PHONE.height ?? 0);
-  expect(await page.getByRole('textbox', { name: 'Request id of a denial' }).isVisible()).toBe(false);
+  expect(await page.getByRole('textbox', { name: 'Request id' }).isVisible()).toBe(false);
   await page.getByRole('button', { name: 'Change the question' }).click();
-  await page.getByRole('textbox', { name: 'Request id of a denial' }).waitFor();
+  await page.getByRole('textbox', { name: 'Request id' }).waitFor();
   expect(problems).toEqual([]);
 });
 

@@ -77,7 +77,7 @@ function Shown({ trial, answer, why }: ShownProps) {
           },
           { name: text.tokensLeft, value: tokensLeft(why) },
           { name: text.took, value: text.ms(tookMs) },
-          { name: text.requestId, value: isProblem && requestId !== undefined ? <Id value={requestId} /> : text.noRequestId },
+          { name: text.requestId, value: requestId === undefined ? text.noRequestId : <Id value={requestId} /> },
           { name: text.explanation, value: explanation },
         ]}
       />
@@ -85,7 +85,7 @@ function Shown({ trial, answer, why }: ShownProps) {
   );
 }
 
-/** The answer to a denial names its decision. The answer to an allowed request comes from the platform, so the same question is asked instead. */
+/** A denial is recorded under its request id. Only a sample of allows is, so the link of an allow asks the same question instead. */
 function ToExplanation({ trial: { method, path, model }, answer, why }: ShownProps) {
   if (answer.isProblem && answer.requestId?.startsWith(POSTERN_ID)) return <RecordedLink requestId={answer.requestId} />;
   const key = why.kind === 'explained' ? why.key : undefined;

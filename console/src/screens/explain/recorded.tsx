@@ -1,4 +1,4 @@
-/** A recorded decision, found by the request id that a refused client was given, and its explanation by the rules of now. */
+/** A recorded decision, found by the request id of the answer, and its explanation by the current rules. */
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -122,7 +122,7 @@ function factsOf({
   sampled,
 }: ExplainedDecision): readonly Fact[] {
   return [
-    { name: text.recordedId, value: <Id value={request_id} shown={request_id} /> },
+    { name: text.requestId, value: <Id value={request_id} shown={request_id} /> },
     { name: text.when, value: <Moment time={time} /> },
     { name: text.request, value: method === null ? null : <code>{`${method} ${path ?? ''}`}</code> },
     { name: text.resources, value: resources.length === 0 ? null : <code>{resources.join(' ')}</code> },

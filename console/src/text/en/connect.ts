@@ -71,7 +71,7 @@ export const connect = {
   took: 'Took',
   ms: (n: number) => `${n.toLocaleString('en')} ms`,
   requestId: 'Request id',
-  noRequestId: 'only denials carry one',
+  noRequestId: 'the answer carries none',
   explanation: 'Explanation',
   toExplanation: 'Explain this request',
   recording: 'Waiting for the record of the decision',
