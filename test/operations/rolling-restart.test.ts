@@ -1,0 +1,35 @@
+/** Servers behind Envoy are replaced one after another while clients go on: the production configuration, with faster health checks. */
+
+import { join } from 'node:path';
+import { expect, it, vi } from 'vitest';
+import { restartRolling } from '../../scripts/lib/rolling/rolling.ts';
+import { freshDatabase } from '../support/database.ts';
+import { envoyBinary } from '../support/envoy.ts';
+
+vi.setConfig({ testTimeout: 180_000 });
+
+const ROOT = join(import.meta.dirname, '../..');
+
+it('a rolling restart of two servers behind Envoy fails no request of its clients', async () => {
+  const database = await freshDatabase();
+  try {
+    const { failures, answered, exits, checksAfterStart } = await restartRolling({
+      envoy: await envoyBinary(),
+      databaseUrl: database.url,
+      root: ROOT,
+      steps: [
+        { server: 0, root: ROOT },
+        { server: 1, root: ROOT },
+      ],
+      healthCheckInterval: '0.2s',
+      drainNotice: '1s',
+      between: 100,
+    });
+    expect(failures).toEqual([]);
+    expect(exits).toEqual([0, 0, 0, 0]);
+    for (const [kind, count] of answered) expect(count, kind).toBeGreaterThan(500);
+    for (const count of checksAfterStart) expect(count).toBeGreaterThan(0);
+  } finally {
+    await database.close();
+  }
+});
