@@ -46,6 +46,8 @@ export interface HttpParts {
   readonly onUntrustedForwarding?: (peer: string) => void;
   /** Called for each request whose client went away, or took too long, before the request was complete. */
   readonly onAbortedUpload?: () => void;
+  /** Reports whether the process is stopping: its answers then end their connections. Default: never. */
+  readonly draining?: () => boolean;
   /** Absent: nothing is logged. */
   readonly log?: FastifyBaseLogger;
 }
@@ -104,6 +106,9 @@ export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyI
     reply.header('x-request-id', request.id);
     reply.header('x-content-type-options', 'nosniff');
     reply.header('cache-control', 'no-store');
+    // A proxy that keeps its connections would send a request on one that closes at that moment, and could not tell whether it was
+    // processed. So connections end with an answer, and no idle one is left when the listener closes.
+    if (parts.draining?.() === true) reply.header('connection', 'close');
     // Before the body is read, whatever is said about it: what is not here takes none.
     if (request.is404) return refuseUnknown(routes, request, reply);
     refuseManyParameters(request.url);

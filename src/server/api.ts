@@ -104,6 +104,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
       homeOf: (id) => homeOf(admin, id),
       appliedEverywhere: appliedEverywhere(store, feed),
       onAbortedUpload: telemetry.abortedUpload,
+      draining: () => draining,
       log: telemetry.log.child({ part: 'http' }),
     },
     [

@@ -115,6 +115,20 @@ describe('told to stop', () => {
     expect((await server.finished).code).toBe(0);
   });
 
+  it('with a notice the API goes on answering, and each answer ends its connection, so that a proxy keeps none', async () => {
+    const server = await stand.serve({ ...env, POSTERN_DRAIN_NOTICE: '5s' });
+    const ask = async (): Promise<readonly [number, string | null]> => {
+      const answer = await fetch(`http://${server.http}/.well-known/jwks.json`);
+      await answer.arrayBuffer();
+      return [answer.status, answer.headers.get('connection')];
+    };
+    expect(await ask()).toEqual([200, 'keep-alive']);
+    server.signal('SIGTERM');
+    await becomes('the answer ends its connection', 'close', async () => (await ask())[1] ?? '');
+    expect(await ask()).toEqual([200, 'close']);
+    expect((await server.finished).code).toBe(0);
+  });
+
   it('it waits for nobody who only holds a connection or sends half a request', async () => {
     const server = await stand.serve(env);
     const sockets = [
