@@ -13,7 +13,7 @@ const ROOT = join(import.meta.dirname, '../..');
 it('a rolling restart of two servers behind Envoy fails no request of its clients', async () => {
   const database = await freshDatabase();
   try {
-    const { failures, answered, exits, checksAfterStart } = await restartRolling({
+    const { failures, answered, exits, checksAfter } = await restartRolling({
       envoy: await envoyBinary(),
       databaseUrl: database.url,
       root: ROOT,
@@ -23,12 +23,12 @@ it('a rolling restart of two servers behind Envoy fails no request of its client
       ],
       healthCheckInterval: '0.2s',
       drainNotice: '1s',
-      between: 100,
+      between: 40,
     });
     expect(failures).toEqual([]);
     expect(exits).toEqual([0, 0, 0, 0]);
-    for (const [kind, count] of answered) expect(count, kind).toBeGreaterThan(500);
-    for (const count of checksAfterStart) expect(count).toBeGreaterThan(0);
+    for (const [kind, count] of answered) expect(count, kind).toBeGreaterThanOrEqual(200);
+    for (const counts of checksAfter) for (const count of counts) expect(count).toBeGreaterThan(0);
   } finally {
     await database.close();
   }

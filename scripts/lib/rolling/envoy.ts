@@ -10,6 +10,7 @@ import type { Place } from './server.ts';
 const ENVOY_FOLDER = join(import.meta.dirname, '../../../envoy');
 /** As the file names the servers. */
 const EXAMPLE = 'postern.example.internal';
+const CLUSTERS = ['postern-grpc', 'postern-meter', 'postern-http'];
 const WORKER_THREADS = 2;
 
 export interface Certificates {
@@ -46,10 +47,15 @@ export async function writeCertificates(folder: string): Promise<Certificates> {
   return { ca: authority.certPem, server: paths, etc };
 }
 
+function socketAddress(address: string): object {
+  const { host, port } = splitAddress(address);
+  return { socket_address: { address: host, port_value: port } };
+}
+
 export interface Edge extends RunningEnvoy {
   readonly host: string;
   readonly port: number;
-  /** Servers that Envoy's health checks find healthy, of each cluster for checks and for usage the fewer. */
+  /** Servers that Envoy's health checks find healthy, in the cluster that has the fewest. */
   healthy(): Promise<number>;
 }
 
@@ -71,15 +77,17 @@ export async function startProductionEdge({ binary, etc, servers, upstream, heal
     if (key === 'lb_endpoints' && JSON.stringify(value).includes(EXAMPLE)) {
       clusters++;
       const isHttp = JSON.stringify(value).includes('8080');
-      return servers.map(({ grpc, http }) => {
-        const { host, port } = splitAddress(isHttp ? http : grpc);
-        return { endpoint: { address: { socket_address: { address: host, port_value: port } } } };
-      });
+      return servers.map(({ grpc, http, admin }) => ({
+        endpoint: {
+          address: socketAddress(isHttp ? http : grpc),
+          ...(isHttp ? { health_check_config: { port_value: splitAddress(admin).port } } : {}),
+        },
+      }));
     }
     if (healthCheckInterval === undefined || (key !== 'interval' && key !== 'no_traffic_interval')) return value;
     return value === '2s' ? healthCheckInterval : value;
   });
-  if (clusters !== 3) throw new Error(`production.yaml has ${clusters} clusters at ${EXAMPLE}, not three`);
+  if (clusters !== CLUSTERS.length) throw new Error(`production.yaml has ${clusters} clusters at ${EXAMPLE}, not those expected`);
   const running = await startEnvoy({ binary, config, concurrency: WORKER_THREADS });
   const { host, port } = splitAddress(running.listeners.get('edge') ?? '');
   return {
@@ -88,7 +96,7 @@ export async function startProductionEdge({ binary, etc, servers, upstream, heal
     port,
     async healthy() {
       const stats = await (await fetch(`${running.adminUrl}/stats?filter=membership_healthy`)).text();
-      const counts = ['postern-grpc', 'postern-meter'].map((name) =>
+      const counts = CLUSTERS.map((name) =>
         Number(new RegExp(`cluster\\.${name}\\.membership_healthy: (\\d+)`).exec(stats)?.[1] ?? 0),
       );
       return Math.min(...counts);

@@ -37,8 +37,8 @@ export interface RollingOutcome {
   readonly failures: readonly Failure[];
   /** How each stopped server ended. */
   readonly exits: readonly (number | NodeJS.Signals)[];
-  /** Checks that each server answered after it had taken another's place. */
-  readonly checksAfterStart: readonly number[];
+  /** Checks that the two servers answered after each step, side by side. */
+  readonly checksAfter: readonly (readonly number[])[];
   /** Of Envoy and the servers, to find a failure's cause. */
   readonly logs: string;
 }
@@ -87,7 +87,7 @@ export async function restartRolling(options: RollingOptions): Promise<RollingOu
   cleanUp.defer(() => load.stop());
   await load.more(options.between);
   const exits: (number | NodeJS.Signals)[] = [];
-  const checksAfterStart: number[] = [];
+  const checksAfter: (readonly number[])[] = [];
   let logs = '';
   for (const { server, root } of options.steps) {
     const former = servers[server];
@@ -98,9 +98,9 @@ export async function restartRolling(options: RollingOptions): Promise<RollingOu
     const at = places[server];
     servers[server] = await startServer(root, folder, at, env);
     await until('Envoy finds the new server healthy', async () => (await edge.healthy()) === 2);
-    await until('the new server is asked', async () => (await metric(at, CHECKS)) > 0);
+    const before = await checksOf(places);
     await load.more(options.between);
-    checksAfterStart.push(await metric(at, CHECKS));
+    checksAfter.push((await checksOf(places)).map((count, i) => count - (before[i] ?? 0)));
   }
   await load.stop();
   for (const server of servers) exits.push(await server.stop());
@@ -109,9 +109,13 @@ export async function restartRolling(options: RollingOptions): Promise<RollingOu
     failed: load.failed,
     failures: load.failures,
     exits,
-    checksAfterStart,
+    checksAfter,
     logs: [logs, ...servers.map((server) => server.output()), edge.output()].join('\n'),
   };
+}
+
+function checksOf(places: readonly Place[]): Promise<number[]> {
+  return Promise.all(places.map((at) => metric(at, CHECKS)));
 }
 
 async function place(): Promise<Place> {

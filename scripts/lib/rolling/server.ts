@@ -40,6 +40,8 @@ export async function startServer(root: string, cwd: string, place: Place, env: 
     cwd,
     env: {
       PATH: process.env['PATH'],
+      // Half of a start is compiling the same files again.
+      NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/test-compile-cache'),
       POSTERN_GRPC_LISTEN: place.grpc,
       POSTERN_HTTP_LISTEN: place.http,
       POSTERN_ADMIN_LISTEN: place.admin,
