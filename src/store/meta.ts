@@ -71,6 +71,23 @@ function isSame(kept: string, ours: string): boolean {
   return kept.length === ours.length && timingSafeEqual(Buffer.from(kept), Buffer.from(ours));
 }
 
+const ADDITIVE_MIGRATIONS = 'additive_migrations';
+
+/** Records for older programs which migrations they may ignore. */
+export async function recordAdditive(db: Database, names: readonly string[]): Promise<void> {
+  const value = names.join(' ');
+  if (names.length === 0 || value === (await read(db, ADDITIVE_MIGRATIONS))) return;
+  await db.query({
+    text: 'insert into meta (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value',
+    values: [ADDITIVE_MIGRATIONS, value],
+  });
+}
+
+/** The migrations that the newest program so far recorded as additive. */
+export async function recordedAdditive(db: Database): Promise<readonly string[]> {
+  return (await read(db, ADDITIVE_MIGRATIONS))?.split(' ') ?? [];
+}
+
 async function read(db: Database, name: string): Promise<string | undefined> {
   const [row] = await db.query({ text: 'select value from meta where name = $1', values: [name] });
   return row === undefined ? undefined : String(row['value']);

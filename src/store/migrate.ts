@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Knex } from 'knex';
 import type { Database } from './database.ts';
 import { connectionFault, sqlState, statementError } from './faults.ts';
+import { recordAdditive, recordedAdditive } from './meta.ts';
 import { endClient } from './pool.ts';
 
 /** The schema is not one that this program can bring up to itself. The message says what to do. */
@@ -20,34 +21,43 @@ const LOCK_TIMEOUT_MS = 60_000;
 /** A migration may rewrite large tables. */
 const STATEMENT_TIMEOUT_MS = 3_600_000;
 
-const source: Knex.MigrationSource<string> = {
-  getMigrations: async () => migrationNames(),
-  getMigrationName: (name) => name,
-  getMigration: async (name) => ({
-    async up(trx) {
-      // A question mark is knex's place for a binding; a backslash makes it itself.
-      await trx.raw(readFileSync(join(DIRECTORY, name), 'utf8').replaceAll('?', '\\?'));
-    },
-    async down() {
-      throw new MigrationError('Migrations are only ever added: there is no way back but a backup.');
-    },
-  }),
-};
+function sourceIn(folder: string): Knex.MigrationSource<string> {
+  return {
+    getMigrations: async () => migrationNames(folder),
+    getMigrationName: (name) => name,
+    getMigration: async (name) => ({
+      async up(trx) {
+        // A question mark is knex's place for a binding; a backslash makes it itself.
+        await trx.raw(readFileSync(join(folder, name), 'utf8').replaceAll('?', '\\?'));
+      },
+      async down() {
+        throw new MigrationError('Migrations are only ever added: there is no way back but a backup.');
+      },
+    }),
+  };
+}
 
 /**
  * Runs what is pending and gives its names. Any number of servers may call it at once: an advisory lock lets one at a time in, and
- * goes with its connection, so one that is killed in the middle leaves nothing half-done and nothing locked.
- * Rejects with a MigrationError when the schema is newer than this program, with a Fault when the database cannot be reached.
+ * goes with its connection, so one that is killed in the middle leaves nothing half-done and nothing locked. A schema that is newer than
+ * this program by additive migrations only stays as it is.
+ * Rejects with a MigrationError when the schema is newer in another way, with a Fault when the database cannot be reached.
+ * @param folder of the migrations; default: this program's
  */
-export async function migrate(db: Database): Promise<readonly string[]> {
+export async function migrate(db: Database, folder: string = DIRECTORY): Promise<readonly string[]> {
   const wide = db.reopen({ poolMax: 2, queryTimeoutMs: STATEMENT_TIMEOUT_MS });
   try {
     return await holdingLock(db, async () => {
-      await refuseNewer(wide);
-      const config: Knex.MigratorConfig = { migrationSource: source, tableName: TABLE };
+      const difference = await schemaDifference(wide, folder);
+      if (difference?.kind === 'newer') throw newerError(difference.unknown);
+      // knex takes a migration that it does not know for a lost file.
+      if (difference === undefined && (await completed(wide)).length > migrationNames(folder).length) return [];
+      const config: Knex.MigratorConfig = { migrationSource: sourceIn(folder), tableName: TABLE };
       // knex's own lock is a row that a killed run leaves behind; ours makes it needless.
       await wide.knex.migrate.forceFreeMigrationsLock(config);
       const [, names]: [number, string[]] = await wide.knex.migrate.latest(config);
+      // Afterwards: until then an older program does not start, which harms nobody.
+      await recordAdditive(wide, additiveMigrations(folder));
       return names;
     });
   } finally {
@@ -63,19 +73,35 @@ export type SchemaDifference =
   /** `unknown` is never empty: migrations of a newer version, or of another program. */
   | { readonly kind: 'newer'; readonly unknown: readonly string[] };
 
-/** Compares the schema and changes nothing. Rejects with a Fault when the database cannot be reached. */
-export async function schemaDifference(db: Database): Promise<SchemaDifference | undefined> {
+/**
+ * Compares the schema and changes nothing. A schema that has everything of this program's, and besides only migrations that a newer program
+ * has recorded as additive, does not differ. Rejects with a Fault when the database cannot be reached.
+ * @param folder of the migrations; default: this program's
+ */
+export async function schemaDifference(db: Database, folder: string = DIRECTORY): Promise<SchemaDifference | undefined> {
   const done = await completed(db);
-  const known = migrationNames();
+  const known = migrationNames(folder);
   const unknown = done.filter((name) => !known.includes(name));
-  if (unknown.length > 0) return { kind: 'newer', unknown };
-  if (done.length === 0) return { kind: 'missing' };
   const lacks = known.filter((name) => !done.includes(name));
+  if (unknown.length > 0) {
+    const additive = lacks.length === 0 ? await recordedAdditive(db) : [];
+    return unknown.every((name) => additive.includes(name)) ? undefined : { kind: 'newer', unknown };
+  }
+  if (done.length === 0) return { kind: 'missing' };
   return lacks.length > 0 ? { kind: 'older', lacks } : undefined;
 }
 
-export function migrationNames(): string[] {
-  return readdirSync(DIRECTORY)
+/** How a migration declares that servers without it go on deciding, and may start, on the schema that it leaves. docs/operations.md has the rule. */
+const ADDITIVE = /^-- Additive: /;
+
+/** The migrations that declare themselves additive. */
+export function additiveMigrations(folder: string = DIRECTORY): readonly string[] {
+  return migrationNames(folder).filter((name) => ADDITIVE.test(readFileSync(join(folder, name), 'utf8')));
+}
+
+/** @param folder default: this program's */
+export function migrationNames(folder: string = DIRECTORY): string[] {
+  return readdirSync(folder)
     .filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))
     .sort();
 }
@@ -104,13 +130,10 @@ async function holdingLock<T>(db: Database, work: () => Promise<T>): Promise<T> 
   }
 }
 
-async function refuseNewer(db: Database): Promise<void> {
-  const difference = await schemaDifference(db);
-  if (difference?.kind === 'newer') {
-    throw new MigrationError(
-      `The database is newer than this program: it has ${difference.unknown.join(', ')}, unknown here. Run the version that made it, or a newer one.`,
-    );
-  }
+function newerError(unknown: readonly string[]): MigrationError {
+  return new MigrationError(
+    `The database is newer than this program: it has ${unknown.join(', ')}, unknown here. Run the version that made it, or a newer one.`,
+  );
 }
 
 async function completed(db: Database): Promise<readonly string[]> {

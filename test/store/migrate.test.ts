@@ -1,14 +1,16 @@
-import { expect, test } from 'vitest';
+import { readFile } from 'node:fs/promises';
+import { expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
-import { MigrationError, migrate, migrationNames, schemaDifference } from '../../src/store/migrate.ts';
+import { additiveMigrations, MigrationError, migrate, migrationNames, schemaDifference } from '../../src/store/migrate.ts';
 import { freshDatabase } from '../support/database.ts';
+import { newerMigrations } from '../support/newer-migrations.ts';
 
 test('a database gets every migration once, however many servers start together', async () => {
   const fresh = await freshDatabase('');
   const servers = Array.from({ length: 4 }, () => openDatabase({ url: fresh.url }));
   try {
     expect(await schemaDifference(fresh.db)).toEqual({ kind: 'missing' });
-    const done = await Promise.all(servers.map(migrate));
+    const done = await Promise.all(servers.map((server) => migrate(server)));
     expect(done.flat()).toEqual(migrationNames());
     expect(await schemaDifference(fresh.db)).toBeUndefined();
     expect(await migrate(fresh.db)).toEqual([]);
@@ -55,4 +57,59 @@ test('a database that lacks a migration, in the middle too, is older', async () 
   } finally {
     await fresh.close();
   }
+});
+
+test('a program takes a database that is ahead of it by additive migrations only, and leaves it as it is', async () => {
+  const fresh = await freshDatabase();
+  onTestFinished(() => fresh.close());
+  const newer = await newerMigrations({ '9001-more.sql': '-- Additive: one table more.\ncreate table more (id int);' });
+  onTestFinished(() => newer.remove());
+  expect(await migrate(fresh.db, newer.folder)).toEqual(['9001-more.sql']);
+  const before = await fresh.db.knex('postern_migrations').orderBy('id');
+  expect(await schemaDifference(fresh.db)).toBeUndefined();
+  expect(await migrate(fresh.db)).toEqual([]);
+  expect(await fresh.db.knex('postern_migrations').orderBy('id')).toEqual(before);
+  // The newer program goes on where it was.
+  expect(await migrate(fresh.db, newer.folder)).toEqual([]);
+});
+
+test('a program refuses a database that is ahead by a migration that is not additive, whatever else is', async () => {
+  const fresh = await freshDatabase();
+  onTestFinished(() => fresh.close());
+  const newer = await newerMigrations({
+    '9001-more.sql': '-- Additive: one table more.\ncreate table more (id int);',
+    '9002-less.sql': '-- Breaking: the table is gone.\ndrop table more;',
+  });
+  onTestFinished(() => newer.remove());
+  await migrate(fresh.db, newer.folder);
+  const unknown = ['9001-more.sql', '9002-less.sql'];
+  expect(await schemaDifference(fresh.db)).toEqual({ kind: 'newer', unknown });
+  await expect(migrate(fresh.db)).rejects.toThrow('The database is newer than this program: it has 9001-more.sql, 9002-less.sql');
+});
+
+test('a database that is ahead by additive migrations, and lacks another, is newer', async () => {
+  const fresh = await freshDatabase();
+  onTestFinished(() => fresh.close());
+  const newer = await newerMigrations({ '9001-more.sql': '-- Additive: one table more.\ncreate table more (id int);' });
+  onTestFinished(() => newer.remove());
+  await migrate(fresh.db, newer.folder);
+  await fresh.db.knex('postern_migrations').where({ name: migrationNames()[3] }).delete();
+  expect(await schemaDifference(fresh.db)).toEqual({ kind: 'newer', unknown: ['9001-more.sql'] });
+});
+
+/** The last one that was written before migrations declared what they do to older servers. */
+const LAST_UNDECLARED = '0027-recent-decisions.sql';
+/** Statements after which a server that does not know them could no longer read or write. */
+const NOT_ADDITIVE = /\b(?:drop|rename|truncate|delete\s+from|set\s+not\s+null|alter\s+column\s+\S+\s+(?:set\s+data\s+)?type)\b/i;
+
+test('each new migration declares whether older servers may go on, and none that says so takes anything from them', async () => {
+  const declared = migrationNames().filter((name) => name > LAST_UNDECLARED);
+  const additive = additiveMigrations();
+  for (const name of declared) {
+    const text = await readFile(new URL(`../../src/store/migrations/${name}`, import.meta.url), 'utf8');
+    expect(text.split('\n')[0], name).toMatch(/^-- (?:Additive|Breaking): \S/);
+    if (additive.includes(name)) expect(text.replaceAll(/--.*/g, ''), name).not.toMatch(NOT_ADDITIVE);
+  }
+  expect('alter table users rename column a to b').toMatch(NOT_ADDITIVE);
+  expect('alter table users alter column a type text').toMatch(NOT_ADDITIVE);
 });
