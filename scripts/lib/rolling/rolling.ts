@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startUpstream } from '../../../src/demo/upstream.ts';
 import { freeAddress } from '../../../test/support/ports.ts';
+import { api, textOf } from './api.ts';
 import { startProductionEdge, writeCertificates } from './envoy.ts';
 import { type Failure, type LoadRequest, startLoad } from './load.ts';
 import { metric, type Place, type ServerProcess, startServer } from './server.ts';
@@ -124,14 +125,11 @@ async function place(): Promise<Place> {
 
 /** Decisions by path and by body, metered ones among them, and requests to Postern's own API. */
 async function requestsFor({ http }: Place): Promise<readonly LoadRequest[]> {
-  const token = text(await post(http, '/v1/auth/login', { email: 'admin@localhost', password: PASSWORD }), 'access_token');
-  const made = await post(
-    http,
-    '/v1/iam/api-keys',
-    { description: 'sends requests during a restart', scopes: ['models:read', 'chat:write'], expires_in_days: 1 },
-    token,
-  );
-  const key = { authorization: `Bearer ${text(made, 'key')}` };
+  const login = { email: 'admin@localhost', password: PASSWORD };
+  const token = textOf(await api(http, 'POST', '/v1/auth/login', { body: login }), 'access_token');
+  const spec = { description: 'sends requests during a restart', scopes: ['models:read', 'chat:write'], expires_in_days: 1 };
+  const made = await api(http, 'POST', '/v1/iam/api-keys', { token, body: spec });
+  const key = { authorization: `Bearer ${textOf(made, 'key')}` };
   const caller = { authorization: `Bearer ${token}` };
   const json = { 'content-type': 'application/json' };
   const chat = JSON.stringify({ model: 'llama-3', max_tokens: 16, messages: [{ role: 'user', content: 'hello' }] });
@@ -152,26 +150,6 @@ async function requestsFor({ http }: Place): Promise<readonly LoadRequest[]> {
 }
 
 const explained = JSON.stringify({ method: 'GET', path: '/v1/models' });
-
-async function post(http: string, path: string, body: object, token?: string): Promise<unknown> {
-  const answer = await fetch(`http://${http}${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
-    body: JSON.stringify(body),
-  });
-  const said: unknown = await answer.json();
-  if (!answer.ok) throw new Error(`POST ${path}: ${answer.status} ${JSON.stringify(said)}`);
-  return said;
-}
-
-function text(value: unknown, member: string): string {
-  const found =
-    typeof value === 'object' && value !== null && member in value
-      ? Object.entries(value).find(([name]) => name === member)?.[1]
-      : undefined;
-  if (typeof found !== 'string') throw new Error(`the answer has no ${member}`);
-  return found;
-}
 
 async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
   for (const deadline = performance.now() + LIMIT_MS; performance.now() < deadline; await sleep(POLL_MS)) {
