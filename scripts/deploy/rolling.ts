@@ -3,11 +3,14 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ENVOY_VERSION, findEnvoy } from '../../src/cli/envoy.ts';
 import { startEmbedded } from '../../src/store/embedded/embedded.ts';
+import { freeAddress } from '../../test/support/ports.ts';
 import type { Check, CheckOutcome } from '../lib/deploy-check.ts';
 import { findOlderVersion } from '../lib/rolling/older-version.ts';
 import { type RollingOutcome, restartRolling, type Step } from '../lib/rolling/rolling.ts';
+import { startServer } from '../lib/rolling/server.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const ENVOY = { name: 'envoy', version: ENVOY_VERSION };
@@ -39,6 +42,32 @@ async function restarted(root: string, steps: readonly Step[], note: string): Pr
   );
 }
 
+/** Longer than a stuck process is given to end, and shorter than an orchestrator gives. */
+const LONG_NOTICE_MS = 24_000;
+const STILL_THERE_MS = 22_000;
+
+async function drainsAsLongAsItSays(): Promise<CheckOutcome> {
+  await using cleanUp = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'postern-drain-'));
+  cleanUp.defer(() => rm(folder, { recursive: true, force: true }));
+  await chmod(folder, 0o711);
+  const database = await startEmbedded({ dataDir: join(folder, 'data'), durable: false });
+  cleanUp.defer(() => database.stop());
+  const place = { grpc: await freeAddress(), http: await freeAddress(), admin: await freeAddress() };
+  const server = await startServer(ROOT, folder, place, {
+    POSTERN_DATABASE_URL: database.url,
+    POSTERN_SECRET_KEY: 'a secret key for a server that takes its time to end',
+    POSTERN_DRAIN_NOTICE: `${LONG_NOTICE_MS / 1000}s`,
+  });
+  cleanUp.defer(() => server.kill());
+  const stopped = server.stop();
+  await sleep(STILL_THERE_MS);
+  const answer = await fetch(`http://${place.http}/.well-known/jwks.json`).catch(() => undefined);
+  const code = await stopped;
+  if (answer?.status !== 200) return { kind: 'failed', says: `no answer ${STILL_THERE_MS} ms after SIGTERM` };
+  return code === 0 ? { kind: 'ok', says: 'it answered, and exited 0' } : { kind: 'failed', says: `it ended with ${code}` };
+}
+
 function judged({ answered, failed, failures, exits, checksAfter, logs }: RollingOutcome, note: string): CheckOutcome {
   const all = [...failed.values()].reduce((sum, count) => sum + count, 0);
   if (all > 0) {
@@ -58,6 +87,10 @@ const UPGRADE = (root: string): readonly Step[] => [
 ];
 
 export const checks: readonly Check[] = [
+  {
+    name: 'a server that got SIGTERM answers until drain.notice is over, also if that is long',
+    run: drainsAsLongAsItSays,
+  },
   {
     name: 'a rolling restart of two servers behind Envoy fails no request',
     tool: ENVOY,

@@ -13,7 +13,7 @@ import { type ApplyRequest, isReport, type Order, PROCESS_KIND, type ProcessKind
 
 /** A process that ends by itself is replaced, but not sooner than this. */
 const RESTART_AFTER_MS = 1_000;
-/** A process that drains has cut its last connections long before. */
+/** From the end of `drain.notice`: a process that drains has cut its last connections long before. */
 const KILL_AFTER_MS = 20_000;
 const WATCH_EVERY_MS = 1_000;
 /** Reports come each second. Counted in ticks of the supervisor, so that a machine that slept kills no process. */
@@ -36,6 +36,8 @@ export interface PoolOptions {
   readonly server: string;
   /** V8's heap of the API at most, in MiB. */
   readonly apiHeapMb: number;
+  /** How long a process that drains goes on deciding. */
+  readonly drainNoticeMs: number;
   /** A process with this identity has ended. */
   readonly onEnd: (identity: ProcessIdentity) => void;
 }
@@ -155,7 +157,7 @@ export class ProcessPool {
     for (const { worker } of left) send(worker, { kind: 'drain' });
     const kill = setTimeout(() => {
       for (const { worker } of left) worker.process.kill('SIGKILL');
-    }, KILL_AFTER_MS);
+    }, this.#options.drainNoticeMs + KILL_AFTER_MS);
     await Promise.all([...left.map(({ ended }) => ended), ...this.#supervised]);
     clearTimeout(kill);
   }

@@ -52,6 +52,7 @@ export async function startSupervised(
     telemetry,
     server: randomBytes(SERVER_NAME_BYTES).toString('hex'),
     apiHeapMb: config.http.maxHeapMb,
+    drainNoticeMs: config.drain.noticeMs,
     onEnd: ({ id }) => {
       removeReplica(store.db, id).catch((err: unknown) =>
         telemetry.log.warn({ err }, 'a replica that ended could not be removed'),
