@@ -8,9 +8,9 @@ import { ENVOY_VERSION, findEnvoy } from '../../src/cli/envoy.ts';
 import { startEmbedded } from '../../src/store/embedded/embedded.ts';
 import { freeAddress } from '../../test/support/ports.ts';
 import type { Check, CheckOutcome } from '../lib/deploy-check.ts';
-import { findOlderVersion } from '../lib/rolling/older-version.ts';
+import { findOlderVersion, type OlderVersion } from '../lib/rolling/older-version.ts';
 import { type RollingOutcome, restartRolling, type Step } from '../lib/rolling/rolling.ts';
-import { startServer } from '../lib/rolling/server.ts';
+import { ServerEnded, startServer } from '../lib/rolling/server.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const ENVOY = { name: 'envoy', version: ENVOY_VERSION };
@@ -18,21 +18,27 @@ const ENVOY = { name: 'envoy', version: ENVOY_VERSION };
 const DRAIN_NOTICE = '5s';
 const BETWEEN = 300;
 
+/** A new database, which goes with `cleanUp`. */
+async function database(cleanUp: AsyncDisposableStack): Promise<{ folder: string; url: string; env: NodeJS.ProcessEnv }> {
+  const folder = await mkdtemp(join(tmpdir(), 'postern-rolling-data-'));
+  cleanUp.defer(() => rm(folder, { recursive: true, force: true }));
+  // PostgreSQL runs as another user if this is root, and has to get to its data.
+  await chmod(folder, 0o711);
+  const { url, stop } = await startEmbedded({ dataDir: join(folder, 'data'), durable: false });
+  cleanUp.defer(stop);
+  return { folder, url, env: { POSTERN_DATABASE_URL: url, POSTERN_SECRET_KEY: 'a secret key for servers that come and go' } };
+}
+
 /** Runs on a database of its own. */
 async function restarted(root: string, steps: readonly Step[], note: string): Promise<CheckOutcome> {
   const envoy = await findEnvoy(process.env);
   if (envoy.kind === 'missing') return { kind: 'unavailable', says: envoy.message };
   await using cleanUp = new AsyncDisposableStack();
-  const folder = await mkdtemp(join(tmpdir(), 'postern-rolling-data-'));
-  cleanUp.defer(() => rm(folder, { recursive: true, force: true }));
-  // PostgreSQL runs as another user if this is root, and has to get to its data.
-  await chmod(folder, 0o711);
-  const database = await startEmbedded({ dataDir: join(folder, 'data'), durable: false });
-  cleanUp.defer(() => database.stop());
+  const { url } = await database(cleanUp);
   return judged(
     await restartRolling({
       envoy: envoy.path,
-      databaseUrl: database.url,
+      databaseUrl: url,
       root,
       steps,
       drainNotice: DRAIN_NOTICE,
@@ -48,17 +54,9 @@ const STILL_THERE_MS = 22_000;
 
 async function drainsAsLongAsItSays(): Promise<CheckOutcome> {
   await using cleanUp = new AsyncDisposableStack();
-  const folder = await mkdtemp(join(tmpdir(), 'postern-drain-'));
-  cleanUp.defer(() => rm(folder, { recursive: true, force: true }));
-  await chmod(folder, 0o711);
-  const database = await startEmbedded({ dataDir: join(folder, 'data'), durable: false });
-  cleanUp.defer(() => database.stop());
+  const { folder, env } = await database(cleanUp);
   const place = { grpc: await freeAddress(), http: await freeAddress(), admin: await freeAddress() };
-  const server = await startServer(ROOT, folder, place, {
-    POSTERN_DATABASE_URL: database.url,
-    POSTERN_SECRET_KEY: 'a secret key for a server that takes its time to end',
-    POSTERN_DRAIN_NOTICE: `${LONG_NOTICE_MS / 1000}s`,
-  });
+  const server = await startServer(ROOT, folder, place, { ...env, POSTERN_DRAIN_NOTICE: `${LONG_NOTICE_MS / 1000}s` });
   cleanUp.defer(() => server.kill());
   const stopped = server.stop();
   await sleep(STILL_THERE_MS);
@@ -66,6 +64,28 @@ async function drainsAsLongAsItSays(): Promise<CheckOutcome> {
   const code = await stopped;
   if (answer?.status !== 200) return { kind: 'failed', says: `no answer ${STILL_THERE_MS} ms after SIGTERM` };
   return code === 0 ? { kind: 'ok', says: 'it answered, and exited 0' } : { kind: 'failed', says: `it ended with ${code}` };
+}
+
+/** An older server that is started, rather than one that runs, after a newer one has migrated. */
+async function startsOnNewerSchema(older: Extract<OlderVersion, { kind: 'found' }>): Promise<CheckOutcome> {
+  await using cleanUp = new AsyncDisposableStack();
+  const { folder, env } = await database(cleanUp);
+  const place = { grpc: await freeAddress(), http: await freeAddress(), admin: await freeAddress() };
+  const newer = await startServer(ROOT, folder, place, env);
+  await newer.stop();
+  const names = older.lacks.join(', ');
+  try {
+    const server = await startServer(older.root, folder, place, env);
+    await server.stop();
+    return { kind: 'ok', says: `it starts: ${names} are additive` };
+  } catch (error) {
+    if (!(error instanceof ServerEnded)) throw error;
+    const refused =
+      error.outcome === 1 && error.message.includes('The database is newer than this program') && error.message.includes(names);
+    return refused
+      ? { kind: 'ok', says: `it refuses to start, exits 1 and names ${names}` }
+      : { kind: 'failed', says: error.message };
+  }
 }
 
 function judged({ answered, failed, failures, exits, checksAfter, logs }: RollingOutcome, note: string): CheckOutcome {
@@ -79,6 +99,13 @@ function judged({ answered, failed, failures, exits, checksAfter, logs }: Rollin
   if (checksAfter.flat().some((count) => count === 0)) return { kind: 'failed', says: 'a server was asked nothing' };
   const counts = [...answered].map(([name, count]) => `${name} ${count}`).join(', ');
   return { kind: 'ok', says: `0 requests failed${note}; answered: ${counts}` };
+}
+
+async function withOlder(
+  check: (older: Extract<OlderVersion, { kind: 'found' }>) => Promise<CheckOutcome>,
+): Promise<CheckOutcome> {
+  const older = await findOlderVersion();
+  return older.kind === 'absent' ? { kind: 'unavailable', says: older.reason } : check(older);
 }
 
 const UPGRADE = (root: string): readonly Step[] => [
@@ -101,10 +128,14 @@ export const checks: readonly Check[] = [
     tool: ENVOY,
     // A shallow clone or a package from npm has no history.
     optional: true,
-    async run() {
-      const older = await findOlderVersion();
-      if (older.kind === 'absent') return { kind: 'unavailable', says: older.reason };
-      return restarted(older.root, UPGRADE(ROOT), `, from ${older.commit.slice(0, 7)}, which lacks ${older.lacks.join(', ')}`);
-    },
+    run: () =>
+      withOlder((older) =>
+        restarted(older.root, UPGRADE(ROOT), `, from ${older.commit.slice(0, 7)}, which lacks ${older.lacks.join(', ')}`),
+      ),
+  },
+  {
+    name: 'an older server that is started on the newer schema decides, or refuses with the names of the migrations that it does not know',
+    optional: true,
+    run: () => withOlder(startsOnNewerSchema),
   },
 ];
