@@ -137,7 +137,7 @@ describe('without any administrator', () => {
     const same = await stand.run(['reset-admin'], env);
     expect([same.code, same.stderr]).toEqual([1, expect.stringContaining('deactivated')]);
     const other = { email: 'rescue@localhost', password: ADMIN.password };
-    expect((await stand.run(['reset-admin', '--email', other.email], env)).code).toBe(0);
+    expect((await stand.run(['reset-admin', '--create', '--email', other.email], env)).code).toBe(0);
     const rescue = await login(server.http, other);
     await done(server.http, 'POST', `/v1/iam/users/${id}/activate`, { token: rescue });
     expect((await tryLogin(server.http, ADMIN)).status).toBe(200);
