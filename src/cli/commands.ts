@@ -52,6 +52,14 @@ export const COMMANDS: readonly Command[] = [
     run: async (args) => (await import('./check-config.ts')).checkConfig(args),
   },
   {
+    words: ['envoy', 'config'],
+    database: 'none',
+    takes: '--profile demo|production|sidecar [--listen A] [--grpc A] [--http A] [--upstream A]',
+    summary: "Prints Envoy's configuration that agrees with Postern's: which bodies are inspected, and how large they may be.",
+    options: { ...CONFIG, profile: 'value', listen: 'value', grpc: 'value', http: 'value', upstream: 'value' },
+    run: async (args) => (await import('./print-envoy.ts')).printEnvoyConfig(args),
+  },
+  {
     words: ['health'],
     database: 'none',
     takes: '',

@@ -1,13 +1,14 @@
 /** Envoy's configuration files with the real addresses put in: the file stays readable and works alone, nothing in it is a template. */
 
+import { isIP } from 'node:net';
 import { parse } from 'yaml';
 
 /** `host:port`, `[v6]:port` or `unix:/path`. */
 export type Address = string;
 
 export interface EnvoyAddresses {
-  /** Envoy's own admin listener. Port 0: the system chooses. */
-  readonly admin: Address;
+  /** Envoy's own admin listener. Port 0: the system chooses. Default: as in the file. */
+  readonly admin?: Address;
   /** By the name of a listener or cluster in the file; each must be there. `postern-meter` follows `postern-grpc` unless it is named. */
   readonly places: Readonly<Record<string, Address>>;
 }
@@ -34,16 +35,22 @@ export function placeAddresses(text: string, addresses: EnvoyAddresses): object 
     const name = nameOf(cluster);
     const address = addresses.places[name] ?? addresses.places[SAME_SERVERS.get(name) ?? ''];
     if (address === undefined) continue;
-    // A placed address is a literal one, so there is nothing to resolve.
-    cluster['type'] = 'STATIC';
+    // A literal address has nothing to resolve.
+    cluster['type'] = isName(address) ? 'STRICT_DNS' : 'STATIC';
     for (const locality of items(child(cluster, 'load_assignment'), 'endpoints')) {
       for (const host of items(locality, 'lb_endpoints')) child(host, 'endpoint')['address'] = envoyAddress(address);
     }
     missing.delete(name);
   }
   if (missing.size > 0) throw new Error(`The Envoy configuration has no listener or cluster named ${[...missing].join(', ')}.`);
-  config['admin'] = { ...(isObject(config['admin']) ? config['admin'] : {}), address: envoyAddress(addresses.admin) };
+  if (addresses.admin !== undefined)
+    config['admin'] = { ...(isObject(config['admin']) ? config['admin'] : {}), address: envoyAddress(addresses.admin) };
   return config;
+}
+
+/** A host that has to be looked up. */
+function isName(address: Address): boolean {
+  return !address.startsWith('unix:') && isIP(splitAddress(address).host) === 0;
 }
 
 function envoyAddress(address: Address): object {

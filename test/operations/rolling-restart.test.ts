@@ -6,7 +6,7 @@ import { restartRolling } from '../../scripts/lib/rolling/rolling.ts';
 import { freshDatabase } from '../support/database.ts';
 import { envoyBinary } from '../support/envoy.ts';
 
-vi.setConfig({ testTimeout: 180_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const ROOT = join(import.meta.dirname, '../..');
 

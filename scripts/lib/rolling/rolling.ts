@@ -130,6 +130,7 @@ async function requestsFor({ http }: Place): Promise<readonly LoadRequest[]> {
   const spec = { description: 'sends requests during a restart', scopes: ['models:read', 'chat:write'], expires_in_days: 1 };
   const made = await api(http, 'POST', '/v1/iam/api-keys', { token, body: spec });
   const key = { authorization: `Bearer ${textOf(made, 'key')}` };
+  const changed = await api(http, 'POST', '/v1/iam/api-keys', { token, body: spec });
   const caller = { authorization: `Bearer ${token}` };
   const json = { 'content-type': 'application/json' };
   const chat = JSON.stringify({ model: 'llama-3', max_tokens: 16, messages: [{ role: 'user', content: 'hello' }] });
@@ -145,11 +146,16 @@ async function requestsFor({ http }: Place): Promise<readonly LoadRequest[]> {
     },
     { name: 'decided by a token', method: 'GET', path: '/v1/models', headers: caller, clients: 2 },
     { name: 'API, read', method: 'GET', path: '/v1/auth/me', headers: caller, clients: 2 },
-    { name: 'API, write', method: 'POST', path: '/v1/iam/explain', headers: { ...caller, ...json }, body: explained, clients: 1 },
+    {
+      name: 'API, write',
+      method: 'PUT',
+      path: `/v1/iam/api-keys/${textOf(changed, 'id')}`,
+      headers: { ...caller, ...json },
+      body: JSON.stringify({ description: 'changed during a restart' }),
+      clients: 1,
+    },
   ];
 }
-
-const explained = JSON.stringify({ method: 'GET', path: '/v1/models' });
 
 async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
   for (const deadline = performance.now() + LIMIT_MS; performance.now() < deadline; await sleep(POLL_MS)) {

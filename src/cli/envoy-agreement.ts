@@ -1,0 +1,111 @@
+/**
+ * Envoy's configuration that agrees with Postern's own: the files in envoy/ with the buffers and the inspected routes of an installation.
+ * The built-in routes are in those files already.
+ */
+
+import type { Config } from '../config/config.ts';
+import type { RouteLine } from '../decision/model.ts';
+import { type Part, parseTemplate } from '../decision/templates.ts';
+
+const MIB = 1_048_576;
+/** What the files say. */
+const FILE_BODY_BYTES = MIB;
+const FILE_BUFFER_BYTES = 1_114_112;
+const FILE_BODY_SECONDS = 30;
+/** For a body over 1 MiB. */
+const SECONDS_PER_MIB = 2;
+const INDENT = ' '.repeat(14);
+/** In the files, the routes that spend tokens end before the first, and the other inspected ones before the second. */
+const METERED_END = `${INDENT}# 2. The others`;
+const INSPECTED_END = `${INDENT}# Everything else.`;
+
+/**
+ * @param text envoy/demo.yaml or envoy/production.yaml, whose comments stay
+ * @returns the text with room for bodies of `inspect.max-body`, and with two routes for each configured route that reads its body
+ */
+export function agreeing(text: string, { routes, inspect: { maxBodyBytes } }: Pick<Config, 'routes' | 'inspect'>): string {
+  const reading = routes.filter((route) => route.readsBody);
+  const bufferBytes = Math.max(FILE_BUFFER_BYTES, maxBodyBytes + FILE_BUFFER_BYTES - FILE_BODY_BYTES);
+  const seconds = FILE_BODY_SECONDS + SECONDS_PER_MIB * Math.max(0, Math.ceil(maxBodyBytes / MIB) - 1);
+  return [
+    [
+      METERED_END,
+      entries(
+        reading.filter(({ tokens }) => tokens),
+        'metered',
+      ) + METERED_END,
+    ] as const,
+    [
+      INSPECTED_END,
+      entries(
+        reading.filter(({ tokens }) => !tokens),
+        'inspected',
+      ) + INSPECTED_END,
+    ] as const,
+    [`max_request_bytes: ${FILE_BODY_BYTES}`, `max_request_bytes: ${maxBodyBytes}`] as const,
+    [`buffer_limit_bytes: ${FILE_BUFFER_BYTES}`, `buffer_limit_bytes: ${bufferBytes}`] as const,
+    [`body_buffer_limit: ${FILE_BUFFER_BYTES}`, `body_buffer_limit: ${bufferBytes}`] as const,
+    [`max_stream_duration: ${FILE_BODY_SECONDS}s`, `max_stream_duration: ${seconds}s`] as const,
+  ].reduce((changed, [said, says]) => replaced(changed, said, says), text);
+}
+
+function replaced(text: string, said: string, says: string): string {
+  if (!text.includes(said)) throw new Error(`The Envoy configuration does not say "${said.trim()}".`);
+  return text.replaceAll(said, says);
+}
+
+/** As the built-in routes have: one until the check has allowed the request, and one from then on. */
+function entries(routes: readonly RouteLine[], kind: 'metered' | 'inspected'): string {
+  return routes
+    .map(({ method, template }) => {
+      const path = JSON.stringify(regexOf(template));
+      const match = `safe_regex: { regex: ${path} }, headers: [{ name: ":method", string_match: { exact: ${JSON.stringify(method)} } }]`;
+      const route = (matched: string, target: string): readonly string[] => [
+        `- match: { ${matched} }`,
+        `  request_body_buffer_limit: ${FILE_BUFFER_BYTES}`,
+        `  route: *${target}`,
+        `  typed_per_filter_config: *${kind}_filters`,
+      ];
+      return [
+        `# ${method} ${template}`,
+        ...route(`${match}, dynamic_metadata: *allowed`, 'upstream'),
+        ...route(match, 'receiving'),
+      ]
+        .map((line) => `${INDENT}${line}\n`)
+        .join('');
+    })
+    .join('');
+}
+
+/** A regular expression (RE2) that matches the paths of the template, with or without one trailing slash. */
+function regexOf(template: string): string {
+  const parsed = parseTemplate(template);
+  if (parsed.kind === 'error') throw new Error(parsed.message);
+  return `${parsed.parts.map(regexOfPart).join('')}/?`;
+}
+
+function regexOfPart(part: Part): string {
+  switch (part.kind) {
+    case 'literal':
+      return `/${[...part.text].map(regexOfCharacter).join('')}`;
+    case 'one':
+      return '/[^/]+';
+    case 'more':
+      return '/[^/]+(/[^/]+)*';
+    case 'rest':
+      return '(/.*)?';
+    default:
+      return part satisfies never;
+  }
+}
+
+/** RFC 3986, section 2.3: the decision rejects a path in which one of these is percent-encoded. */
+const UNRESERVED = /^[A-Za-z0-9._~-]$/;
+
+/** A character that may come percent-encoded matches in both forms, because the decision decodes it. */
+function regexOfCharacter(character: string): string {
+  const plain = character.replace(/[.*+?^${}()|[\]\\]/, '\\$&');
+  if (UNRESERVED.test(character)) return plain;
+  const encoded = [...Buffer.from(character)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
+  return `(${plain}|(?i:${encoded}))`;
+}

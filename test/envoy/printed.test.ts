@@ -1,0 +1,170 @@
+/** `postern envoy config`: what it prints is what a real Envoy takes, and what Postern needs. */
+
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { agreeing } from '../../src/cli/envoy-agreement.ts';
+import type { RouteLine } from '../../src/decision/model.ts';
+import { buildRouteTable, parseRoute, type RouteSpec } from '../../src/decision/routes.ts';
+import { createGate } from '../../src/extauthz/gate.ts';
+import { startExtAuthz } from '../../src/extauthz/server.ts';
+import { type LittleWorld, littleWorld } from '../extauthz/support/little-world.ts';
+import { DEMO_CONFIG, type Edge, PRODUCTION_CONFIG, startEdge, validateConfig } from '../support/envoy.ts';
+import { type Answer, send, startNamedServer } from '../support/http.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const MIB = 1_048_576;
+
+const SPECS: readonly RouteSpec[] = [
+  { method: 'POST', path: '/v1/summaries', permission: 'chat:write', model: 'body' },
+  { method: 'PUT', path: '/v1/notes/{note}', permission: 'rag:write', collection: 'body' },
+  { method: 'POST', path: '/v1/spaces/{space+}/ask', permission: 'chat:write', model: 'body', tokens: true },
+  { method: 'POST', path: `/v1/${'long-name-'.repeat(12)}/a:b/**`, permission: 'chat:write', model: 'body' },
+  { method: 'POST', path: '/v1/unread', permission: 'chat:write' },
+];
+
+function lineOf(spec: RouteSpec): RouteLine {
+  const parsed = parseRoute(spec);
+  if (parsed.kind === 'error') throw new Error(parsed.message);
+  return parsed.line;
+}
+
+interface Finished {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postern-printed-'));
+  const yaml = JSON.stringify({ routes: SPECS, inspect: { 'max-body': '16 MiB' } });
+  await writeFile(join(folder, 'postern.yaml'), yaml);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+function print(args: readonly string[]): Promise<Finished> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [MAIN, 'envoy', 'config', ...args], { cwd: folder, env: {} }, (error, stdout, stderr) =>
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
+    );
+  });
+}
+
+describe('postern envoy config', () => {
+  it.each([
+    ['demo', DEMO_CONFIG],
+    ['production', PRODUCTION_CONFIG],
+  ])('prints the file for %s as it is, when nothing is configured that it does not say', async (profile, file) => {
+    const { code, stdout } = await print(['--profile', profile]);
+    expect([code, stdout]).toEqual([0, await readFile(file, 'utf8')]);
+  });
+
+  it('prints what a real Envoy takes, with routes of every form and bodies of 16 MiB', async () => {
+    const { stdout } = await print(['--profile', 'demo', '--config', 'postern.yaml']);
+    const { ok, output } = await validateConfig(parse(stdout, { merge: true }));
+    expect(ok, output).toBe(true);
+    expect(stdout).toContain(`max_request_bytes: ${16 * MIB}`);
+    expect(stdout).not.toContain(`max_request_bytes: ${MIB}`);
+    expect(stdout).not.toContain('/v1/unread');
+  });
+
+  it('prints for a sidecar a configuration without TLS, with the gate on its Unix socket and the addresses that were given', async () => {
+    const { stdout } = await print([
+      '--profile',
+      'sidecar',
+      '--http',
+      'api.postern:8080',
+      '--upstream',
+      '10.0.0.7:8081',
+      '--config',
+      'postern.yaml',
+    ]);
+    const { ok, output } = await validateConfig(parse(stdout));
+    expect(ok, output).toBe(true);
+    expect(stdout).not.toContain('transport_socket');
+    const { clusters, listeners } = parse(stdout).static_resources;
+    const addressOf = (name: string): unknown =>
+      clusters.find((one: { name: string }) => one.name === name).load_assignment.endpoints[0].lb_endpoints[0].endpoint.address;
+    expect(addressOf('postern-grpc')).toEqual({ pipe: { path: '/run/postern/gate.sock' } });
+    expect(addressOf('postern-meter')).toEqual({ pipe: { path: '/run/postern/gate.sock' } });
+    expect(addressOf('postern-http')).toEqual({ socket_address: { address: 'api.postern', port_value: 8080 } });
+    expect(addressOf('upstream')).toEqual({ socket_address: { address: '10.0.0.7', port_value: 8081 } });
+    expect(listeners[0].address).toEqual({ socket_address: { address: '0.0.0.0', port_value: 10000 } });
+  });
+
+  it.each([
+    [['--profile', 'other'], 'demo, production, sidecar. You named other.'],
+    [[], 'demo, production, sidecar.'],
+    [['--profile', 'demo', '--grpc', 'nowhere'], 'nowhere is not an address of the form host:port.'],
+  ])('exits 2 and says what it takes: %j', async (args, says) => {
+    const { code, stdout, stderr } = await print(args);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain(says);
+  });
+});
+
+describe('Envoy with the printed configuration', () => {
+  let edge: Edge;
+  let world: LittleWorld;
+  const running = new AsyncDisposableStack();
+  const routes = SPECS.map(lineOf);
+  const inspect = { maxBodyBytes: 16 * MIB };
+
+  beforeAll(async () => {
+    const table = buildRouteTable(routes);
+    if (table.kind === 'error') throw new Error(table.message);
+    world = littleWorld({});
+    const gate = createGate({
+      routes: table.table,
+      resolver: world.resolver,
+      observer: { observe: () => undefined },
+      trustedHops: 0,
+      forwardCredential: false,
+      maxBodyBytes: inspect.maxBodyBytes,
+    });
+    const server = await startExtAuthz(gate, { listen: '127.0.0.1:0', maxBodyBytes: inspect.maxBodyBytes });
+    running.defer(() => server.drain(1000));
+    server.setReady(true);
+    const upstream = await startNamedServer('upstream');
+    running.defer(() => upstream.close());
+    const parts = { grpc: server.address, http: upstream.address, upstream: upstream.address };
+    edge = await startEdge(parts, (text) => agreeing(text, { routes, inspect }));
+    running.defer(() => edge.stop());
+  });
+  afterAll(() => running.disposeAsync());
+
+  const ask = (method: string, path: string, body: string): Promise<Answer> =>
+    send(edge.url, {
+      method,
+      path,
+      headers: { authorization: `Bearer ${world.tenantKey}`, 'content-type': 'application/json' },
+      body,
+    });
+  const codeOf = ({ body }: Answer): string => {
+    const said = JSON.parse(body);
+    return said.server === 'upstream' ? 'allow' : said.code;
+  };
+
+  it.each([
+    ['POST', '/v1/summaries'],
+    ['POST', '/v1/summaries/'],
+    ['POST', '/v1/spaces/a/b/ask'],
+    ['POST', `/v1/${'long-name-'.repeat(12)}/a:b/c`],
+    ['POST', `/v1/${'long-name-'.repeat(12)}/a%3ab`],
+  ])('sends the body of %s %s, which a configured route reads', async (method, path) => {
+    expect(codeOf(await ask(method, path, '{"model":"llama-3-8b"}'))).toBe('allow');
+    expect(codeOf(await ask(method, path, '{"model":1}'))).toBe('malformed_body');
+  });
+
+  it('lets a chat request of 10 MiB pass, and answers 413 beyond inspect.max-body', async () => {
+    const chat = (bytes: number): string => JSON.stringify({ model: 'llama-3-8b', messages: [], image: 'x'.repeat(bytes) });
+    expect(codeOf(await ask('POST', '/v1/chat/completions', chat(10 * MIB)))).toBe('allow');
+    const refused = await ask('POST', '/v1/chat/completions', chat(16 * MIB));
+    expect([refused.status, codeOf(refused)]).toEqual([413, 'body_too_large']);
+  });
+});
