@@ -1,0 +1,105 @@
+/**
+ * Cuts what a socket brings into frames, in place (RFC 9113, section 4.1). Only a frame that continues in the next read is copied. Its copy
+ * is never used again, because whoever got a part of it may keep that part.
+ */
+
+import { FRAME_HEAD_BYTES, FRAME_SIZE_ERROR, MAX_FRAME_BYTES, NO_ERROR, PREFACE, PROTOCOL_ERROR } from './frames.ts';
+
+export interface FrameReader {
+  /** Takes a frame whose head is at `at`, with `length` bytes of payload behind it. @returns an error code, after which nothing is read */
+  frame(bytes: Buffer, at: number, length: number): number;
+}
+
+export class FrameSplitter {
+  readonly #reader: FrameReader;
+  /** Bytes of the preface that are still to come (section 3.4). */
+  #prefaceLeft = PREFACE.length;
+  /** The beginning of a frame, in a buffer that has room for the rest if the head is whole. */
+  #part: Buffer | undefined;
+  #partLength = 0;
+
+  constructor(reader: FrameReader) {
+    this.#reader = reader;
+  }
+
+  /** @returns an error code, after which no more may be pushed */
+  push(bytes: Buffer): number {
+    let at = 0;
+    if (this.#prefaceLeft > 0) {
+      at = this.#readPreface(bytes);
+      if (at < 0) return PROTOCOL_ERROR;
+    }
+    if (this.#part !== undefined) {
+      at = this.#complete(bytes, at);
+      if (this.#part !== undefined) return oversized(this.#part, 0, this.#partLength);
+      // A frame that was completed and is wrong.
+      if (at < 0) return -at;
+    }
+    const end = bytes.length;
+    while (end - at >= FRAME_HEAD_BYTES) {
+      const length = lengthOf(bytes, at);
+      if (length > MAX_FRAME_BYTES) return FRAME_SIZE_ERROR;
+      const next = at + FRAME_HEAD_BYTES + length;
+      if (next > end) break;
+      const error = this.#reader.frame(bytes, at, length);
+      if (error !== NO_ERROR) return error;
+      at = next;
+    }
+    if (at < end) this.#keep(bytes, at);
+    return NO_ERROR;
+  }
+
+  /** @returns the offset behind the preface, or -1 when the bytes are no preface */
+  #readPreface(bytes: Buffer): number {
+    const from = PREFACE.length - this.#prefaceLeft;
+    const count = Math.min(this.#prefaceLeft, bytes.length);
+    if (PREFACE.compare(bytes, 0, count, from, from + count) !== 0) return -1;
+    this.#prefaceLeft -= count;
+    return count;
+  }
+
+  #keep(bytes: Buffer, at: number): void {
+    const have = bytes.length - at;
+    const size = have < FRAME_HEAD_BYTES ? FRAME_HEAD_BYTES : FRAME_HEAD_BYTES + lengthOf(bytes, at);
+    this.#part = Buffer.allocUnsafe(size);
+    this.#partLength = bytes.copy(this.#part, 0, at);
+  }
+
+  /** Adds to the frame that is not whole, and hands it on if it is whole then. @returns the next offset, or an error code, negated */
+  #complete(bytes: Buffer, from: number): number {
+    let part = this.#part ?? bytes;
+    let at = from;
+    if (this.#partLength < FRAME_HEAD_BYTES) {
+      at += this.#fill(part, bytes, at, FRAME_HEAD_BYTES);
+      if (this.#partLength < FRAME_HEAD_BYTES) return at;
+      const length = lengthOf(part, 0);
+      if (length > MAX_FRAME_BYTES) return at;
+      const whole = Buffer.allocUnsafe(FRAME_HEAD_BYTES + length);
+      part.copy(whole, 0, 0, FRAME_HEAD_BYTES);
+      part = whole;
+      this.#part = whole;
+    }
+    at += this.#fill(part, bytes, at, part.length);
+    if (this.#partLength < part.length) return at;
+    this.#part = undefined;
+    this.#partLength = 0;
+    const error = this.#reader.frame(part, 0, part.length - FRAME_HEAD_BYTES);
+    return error === NO_ERROR ? at : -error;
+  }
+
+  /** Copies what is missing up to `length`. @returns how much there was */
+  #fill(part: Buffer, bytes: Buffer, at: number, length: number): number {
+    const count = Math.min(length - this.#partLength, bytes.length - at);
+    bytes.copy(part, this.#partLength, at, at + count);
+    this.#partLength += count;
+    return count;
+  }
+}
+
+function lengthOf(bytes: Buffer, at: number): number {
+  return ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
+}
+
+function oversized(part: Buffer, at: number, have: number): number {
+  return have >= FRAME_HEAD_BYTES && lengthOf(part, at) > MAX_FRAME_BYTES ? FRAME_SIZE_ERROR : NO_ERROR;
+}

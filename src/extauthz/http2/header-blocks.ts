@@ -1,0 +1,92 @@
+/** Puts a header block together from HEADERS and CONTINUATION (RFC 9113, section 4.3), and reads what it means. */
+
+import { MAX_BLOCK_BYTES, MAX_BLOCK_FRAMES } from './bounds.ts';
+import { COMPRESSION_ERROR, ENHANCE_YOUR_CALM, PROTOCOL_ERROR } from './frames.ts';
+import type { HeaderMemo } from './header-memo.ts';
+import { HeaderDecoder } from './hpack-decode.ts';
+import { areTrailers, type RequestHead, readRequestHead } from './request-head.ts';
+import type { Target } from './stream.ts';
+
+/** What a request asks for. It must depend on the head only, because its result is used for every request with the same head. */
+export type ReadTarget = (head: RequestHead) => Target;
+
+/** The block of a request, its trailers, or the code of the error that the stream ends with. */
+export type BlockMeaning = Target | number;
+
+export class HeaderBlocks {
+  readonly #decoder = new HeaderDecoder();
+  readonly #memo: HeaderMemo<Target>;
+  readonly #readTarget: ReadTarget;
+  /** The stream whose block is not whole; 0 = none. */
+  openStream = 0;
+  #parts: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(memo: HeaderMemo<Target>, readTarget: ReadTarget) {
+    this.#memo = memo;
+    this.#readTarget = readTarget;
+  }
+
+  /** The peer has acknowledged SETTINGS_HEADER_TABLE_SIZE 0. */
+  closeTable(): void {
+    this.#decoder.table.close();
+  }
+
+  /** Keeps the first or the next part of a block. @returns an error code for the connection */
+  add(streamId: number, bytes: Buffer, start: number, end: number): number {
+    this.openStream = streamId;
+    this.#bytes += end - start;
+    if (this.#parts.length >= MAX_BLOCK_FRAMES || this.#bytes > MAX_BLOCK_BYTES) return ENHANCE_YOUR_CALM;
+    this.#parts.push(Buffer.from(bytes.subarray(start, end)));
+    return 0;
+  }
+
+  /** The block that was added part by part. */
+  take(): Buffer {
+    const block = Buffer.concat(this.#parts);
+    this.#parts = [];
+    this.#bytes = 0;
+    this.openStream = 0;
+    return block;
+  }
+
+  /** Reads a request's block. @returns its target, the code for its stream, or -1 when the connection cannot go on */
+  readRequest(bytes: Buffer, start: number, end: number): BlockMeaning {
+    const isAlone = this.#decoder.table.isClosed;
+    if (isAlone) {
+      const known = this.#memo.find(bytes, start, end);
+      if (known !== undefined) return known;
+    }
+    const code = this.#decode(bytes, start, end);
+    if (code !== 0) return code;
+    const head = readRequestHead(this.#decoder.fields);
+    if (head === undefined) return PROTOCOL_ERROR;
+    const target = this.#readTarget(head);
+    if (isAlone) this.#memo.keep(bytes, start, end, target);
+    return target;
+  }
+
+  /** Reads a block that follows a request's content. @returns 0, the code for its stream, or -1 when the connection cannot go on */
+  readTrailers(bytes: Buffer, start: number, end: number): number {
+    const code = this.#decode(bytes, start, end);
+    if (code !== 0) return code;
+    return areTrailers(this.#decoder.fields) ? 0 : PROTOCOL_ERROR;
+  }
+
+  #decode(bytes: Buffer, start: number, end: number): number {
+    const decoded = this.#decoder.decode(bytes, start, end);
+    switch (decoded) {
+      case 'fields':
+        return 0;
+      case 'too-large':
+        return ENHANCE_YOUR_CALM;
+      case 'broken':
+        return -1;
+      default:
+        return decoded satisfies never;
+    }
+  }
+}
+
+/** The code for a connection whose block cannot be decoded (section 4.3). */
+export const BROKEN_BLOCK = COMPRESSION_ERROR;

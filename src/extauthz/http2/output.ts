@@ -1,0 +1,77 @@
+/**
+ * The bytes that a connection sends. Frames are written into one buffer, and everything that one read caused leaves in one write.
+ *
+ * A plain socket usually hands a write to the kernel at once; its `writableLength` is then 0 and the buffer is free again. While it is not,
+ * the socket still reads from the buffer, and the connection goes on with another one.
+ */
+
+import type { Socket } from 'node:net';
+import { MAX_BACKLOG_BYTES } from './bounds.ts';
+
+const INITIAL_BYTES = 16 * 1024;
+/** A buffer that grew beyond it is not kept. */
+const KEPT_BYTES = 256 * 1024;
+
+export class Output {
+  /** Valid up to `length`. `reserve` may replace it. */
+  bytes: Buffer = Buffer.allocUnsafeSlow(INITIAL_BYTES);
+  length = 0;
+  readonly #socket: Socket;
+  /** The socket may still read from it. */
+  #lent: Buffer | undefined;
+  #spare: Buffer | undefined;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  /** Makes room for `count` bytes, which the caller writes at the returned offset of `bytes`. */
+  reserve(count: number): number {
+    const at = this.length;
+    const length = at + count;
+    if (length > this.bytes.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(2 * this.bytes.length, length));
+      this.bytes.copy(grown, 0, 0, at);
+      this.bytes = grown;
+    }
+    this.length = length;
+    return at;
+  }
+
+  append(bytes: Buffer): void {
+    const at = this.reserve(bytes.length);
+    this.bytes.set(bytes, at);
+  }
+
+  /** The kernel has every byte that was flushed. */
+  get isTaken(): boolean {
+    return this.#socket.writableLength === 0;
+  }
+
+  /** So much waits for the socket that nothing should be added that can wait. */
+  get isClogged(): boolean {
+    return this.length + this.#socket.writableLength > MAX_BACKLOG_BYTES;
+  }
+
+  /** Hands everything to the socket. @returns false when the socket has more than it should: its `drain` event follows */
+  flush(): boolean {
+    const { length, bytes } = this;
+    if (length === 0) return true;
+    this.length = 0;
+    const socket = this.#socket;
+    if (!socket.writable) return true;
+    if (socket.writableLength === 0 && this.#lent !== undefined) {
+      this.#spare = this.#lent;
+      this.#lent = undefined;
+    }
+    const mayGoOn = socket.write(bytes.subarray(0, length));
+    if (socket.writableLength === 0) {
+      if (bytes.length > KEPT_BYTES) this.bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES);
+      return true;
+    }
+    this.#lent = bytes.length > KEPT_BYTES ? undefined : bytes;
+    this.bytes = this.#spare ?? Buffer.allocUnsafeSlow(INITIAL_BYTES);
+    this.#spare = undefined;
+    return mayGoOn;
+  }
+}
