@@ -1,68 +1,43 @@
 /** Calls that bring messages for as long as their peer likes, and are answered once. */
 
-import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import { INTERNAL } from './message-call.ts';
+import type { Connection } from '../http2/connection.ts';
+import { CANCEL } from '../http2/frames.ts';
+import { Stream } from '../http2/stream.ts';
+import { failureHead, OK_HEAD, OK_TRAILERS, trailersOf } from './answer-bytes.ts';
+import { FAILED_LINGER_MS, INTERNAL, LINGER_MS, MAX_CALL_MS, NOT_WHOLE, TOO_MUCH_UNFINISHED, TOO_SLOW } from './call-stats.ts';
 import { frame, MessageParts } from './messages.ts';
-import { type Expiring, MAX_CALL_MS, type OpenCalls } from './open-calls.ts';
-import { fail, ignore, OK_TRAILERS, openReply, trailersOf } from './replies.ts';
-import { failure, type GrpcFailure } from './status.ts';
+import type { ClientStreamMethod, IncomingCall, Receive } from './methods.ts';
+import type { ServedCalls } from './served-calls.ts';
+import type { GrpcFailure } from './status.ts';
+import type { CallTarget } from './targets.ts';
 import type { Refusable } from './unfinished.ts';
 
-/** A call that brings messages for as long as its peer likes. */
-export interface IncomingCall {
-  /** Answers now: nothing more is wanted. What the peer sends until it hears of that is still taken, for 10 s at most. */
-  end(): void;
-  /** `gone` is called once, however the call ends. */
-  onEnd(gone: () => void): void;
-}
-
-/** Takes one message; a failure ends the call. A thrown error ends it as `internal`. */
-export type Receive = (message: Buffer) => GrpcFailure | undefined;
-
-/** Returns what takes the messages of one call, or why the call is refused. */
-export type ClientStreamMethod = (call: IncomingCall) => Receive | GrpcFailure;
-
-/** How long a peer has to close its side after it was answered: what it sent before it heard of that is still taken. */
-const LINGER_MS = 10_000;
-/** The same after a failure, when nothing more is taken. */
-const FAILED_LINGER_MS = 1_000;
-
-const CUT = failure('internal', 'the call ended before its message was whole');
-const TOO_SLOW = failure('deadlineExceeded', 'a message took too long to become whole');
-const TOO_MUCH_UNFINISHED = failure('resourceExhausted', 'too many bytes of unfinished messages');
-
-class ServedIncomingCall implements IncomingCall, Expiring, Refusable {
-  deadlineMs = Number.POSITIVE_INFINITY;
-  readonly #stream: ServerHttp2Stream;
-  readonly #calls: OpenCalls;
+export class ServedIncomingCall extends Stream implements IncomingCall, Refusable {
+  #deadlineMs = Number.POSITIVE_INFINITY;
+  readonly #calls: ServedCalls;
   readonly #answer: Buffer;
-  readonly #session: ServerHttp2Stream['session'];
   readonly #parts: MessageParts;
-  #outcome: OutgoingHttpHeaders = OK_TRAILERS;
-  /** Nothing more is taken. */
-  #failed = false;
+  #receive: Receive | undefined;
+  #onGone: (() => void) | undefined;
 
-  constructor(stream: ServerHttp2Stream, calls: OpenCalls, maxBytes: number, answer: Buffer) {
-    this.#stream = stream;
-    this.#calls = calls;
+  constructor(connection: Connection, id: number, target: CallTarget, answer: Buffer) {
+    super(connection, id, target);
+    this.#calls = target.calls;
     this.#answer = answer;
-    this.#session = stream.session;
-    this.#parts = new MessageParts(maxBytes);
+    this.#parts = new MessageParts(target.maxBytes);
   }
 
-  start(begin: ClientStreamMethod): void {
-    const stream = this.#stream;
+  start(begin: ClientStreamMethod): this {
     const receive = begin(this);
-    if (typeof receive !== 'function') {
-      fail(stream, receive);
-      return;
+    if (typeof receive === 'function') {
+      this.#receive = receive;
+      // At once, so that the peer knows the call to be established.
+      this.respond(OK_HEAD, false);
+    } else {
+      this.respond(failureHead(receive), true);
+      this.connection.stopPeer(this);
     }
-    stream.on('wantTrailers', () => stream.sendTrailers(this.#outcome));
-    // At once, so that the peer knows the call to be established.
-    openReply(stream);
-    stream.on('data', (chunk: Buffer) => this.#take(chunk, receive));
-    stream.on('end', () => this.#end(this.#parts.empty ? undefined : CUT));
-    stream.on('close', () => this.closed());
+    return this;
   }
 
   end(): void {
@@ -70,41 +45,20 @@ class ServedIncomingCall implements IncomingCall, Expiring, Refusable {
   }
 
   onEnd(gone: () => void): void {
-    this.#stream.once('close', gone);
+    this.#onGone = gone;
   }
 
   refuse(): void {
     this.#end(TOO_MUCH_UNFINISHED);
   }
 
-  get isGone(): boolean {
-    return this.#stream.destroyed;
-  }
-
-  expire(): void {
-    if (!this.#stream.writableEnded) {
-      this.#calls.expired += 1;
-      this.#end(TOO_SLOW);
-      return;
-    }
-    // The peer has its answer, and does not close its side.
-    this.closed();
-    this.#stream.close(constants.NGHTTP2_CANCEL);
-  }
-
-  closed(): void {
-    this.#failed = true;
-    this.#parts.drop();
-    this.#hold(0);
-    this.#calls.remove(this);
-  }
-
-  #take(chunk: Buffer, receive: Receive): void {
-    if (this.#failed) return;
+  override take(bytes: Buffer, start: number, end: number): void {
+    const receive = this.#receive;
+    if (receive === undefined) return;
     let whole = false;
     let failed: GrpcFailure | undefined;
     try {
-      failed = this.#parts.split(chunk, (message) => {
+      failed = this.#parts.split(bytes.subarray(start, end), (message) => {
         whole = true;
         return receive(message);
       });
@@ -115,54 +69,64 @@ class ServedIncomingCall implements IncomingCall, Expiring, Refusable {
     else this.#watch(whole);
   }
 
+  override ended(): void {
+    this.#end(this.#parts.empty ? undefined : NOT_WHOLE);
+  }
+
+  override run(): void {
+    // Messages are taken as they come.
+  }
+
+  override sent(): void {
+    // Nothing depends on the answer.
+  }
+
+  override settled(): void {
+    // Nothing depends on the answer.
+  }
+
+  override closed(): void {
+    this.#drop();
+    this.#onGone?.();
+    this.#onGone = undefined;
+  }
+
+  override sweep(nowMs: number): void {
+    if (nowMs < this.#deadlineMs) return;
+    if (this.localEnded || this.hasQueue) {
+      // The peer has its answer, or does not take it, and does not close its side.
+      this.connection.reset(this, CANCEL);
+      return;
+    }
+    this.#calls.expired += 1;
+    this.#end(TOO_SLOW);
+  }
+
   /** @param whole a message became whole, so that what is kept now began with this chunk */
   #watch(whole: boolean): void {
-    const stream = this.#stream;
     this.#hold(this.#parts.heldBytes);
-    if (stream.writableEnded) return;
-    if (this.#parts.empty) {
-      this.deadlineMs = Number.POSITIVE_INFINITY;
-      this.#calls.remove(this);
-    } else if (whole || this.deadlineMs === Number.POSITIVE_INFINITY) {
-      this.deadlineMs = this.#calls.nowMs() + MAX_CALL_MS;
-      this.#calls.add(this);
-    }
+    if (this.isOver || this.localEnded || this.#receive === undefined) return;
+    if (this.#parts.empty) this.#deadlineMs = Number.POSITIVE_INFINITY;
+    else if (whole || this.#deadlineMs === Number.POSITIVE_INFINITY) this.#deadlineMs = this.connection.nowMs + MAX_CALL_MS;
   }
 
   #hold(bytes: number): void {
-    if (this.#session !== undefined) this.#calls.unfinished.set(this.#session, this, bytes);
+    this.#calls.unfinished.set(this.connection, this, bytes);
+  }
+
+  /** Takes nothing more. */
+  #drop(): void {
+    this.#receive = undefined;
+    this.#parts.drop();
+    this.#hold(0);
   }
 
   #end(failed: GrpcFailure | undefined): void {
-    if (failed !== undefined) {
-      // What the peer still sends is thrown away.
-      this.#failed = true;
-      this.#parts.drop();
-      this.#hold(0);
-    }
-    const stream = this.#stream;
-    if (stream.destroyed || stream.closed || stream.writableEnded) return;
+    if (failed !== undefined) this.#drop();
+    if (this.isOver || this.localEnded || this.hasQueue) return;
     // A peer that does not close its side is cut when it has had time to: not at once, because it is to get the trailers.
-    this.deadlineMs = this.#calls.nowMs() + (failed === undefined ? LINGER_MS : FAILED_LINGER_MS);
-    this.#calls.add(this);
-    if (failed === undefined) {
-      stream.end(frame(this.#answer));
-    } else {
-      this.#outcome = trailersOf(failed);
-      stream.end();
-    }
+    this.#deadlineMs = this.#calls.nowMs() + (failed === undefined ? LINGER_MS : FAILED_LINGER_MS);
+    if (failed === undefined) this.send(frame(this.#answer));
+    this.finish(failed === undefined ? OK_TRAILERS : trailersOf(failed));
   }
-}
-
-/** Serves one call. */
-export function serveClientStream(
-  stream: ServerHttp2Stream,
-  calls: OpenCalls,
-  maxBytes: number,
-  begin: ClientStreamMethod,
-  answer: Buffer,
-): void {
-  stream.on('error', ignore);
-  if (stream.destroyed || stream.closed) return;
-  new ServedIncomingCall(stream, calls, maxBytes, answer).start(begin);
 }

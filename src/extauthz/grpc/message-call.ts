@@ -1,55 +1,42 @@
-/**
- * Calls of one message: from the headers to the end of the stream. Node's listeners are shared by all of them, so that a call whose
- * message comes in one piece and whose answer is there at once costs one small object and no closure.
- */
+/** Calls of one message: from the headers to the end of the stream. */
 
-import { constants, type Http2Session, type ServerHttp2Stream } from 'node:http2';
-import { MessageParts, readMessage } from './messages.ts';
-import { type Expiring, MAX_CALL_MS, type OpenCalls } from './open-calls.ts';
-import { fail, ignore, OK_TRAILERS, openReply } from './replies.ts';
-import { failure, type GrpcFailure } from './status.ts';
-import { readTimeout } from './timeout.ts';
+import type { Connection } from '../http2/connection.ts';
+import { CANCEL } from '../http2/frames.ts';
+import { Stream } from '../http2/stream.ts';
+import { failureHead } from './answer-bytes.ts';
+import { EXPIRED, NOT_WHOLE, TOO_MUCH_UNFINISHED } from './call-stats.ts';
+import { MessageParts, PREFIX_BYTES, readMessage } from './messages.ts';
+import type { ServedCalls } from './served-calls.ts';
+import type { GrpcFailure } from './status.ts';
+import type { CallTarget } from './targets.ts';
 import type { Refusable } from './unfinished.ts';
-
-const CALL = Symbol('call');
-
-declare module 'node:http2' {
-  interface ServerHttp2Stream {
-    [CALL]?: MessageCall;
-  }
-}
-
-const NO_MESSAGE = failure('internal', 'the call ended before its message was whole');
-const EXPIRED = failure('deadlineExceeded', 'the time of this call is over');
-const TOO_MUCH_UNFINISHED = failure('resourceExhausted', 'too many bytes of unfinished messages');
-export const INTERNAL = failure('internal', 'the call could not be answered');
 
 /**
  * - `reading`: its message is not whole;
+ * - `ready`: its message is whole, and the read that brought it is still being taken;
  * - `waiting`: its method has the message, and has not answered;
- * - `answered`: its answer is with Node, which sends it as the peer's flow control and the socket allow;
- * - `delivered`: the socket has the answer;
+ * - `answered`: a part of its answer waits for the peer's flow control;
+ * - `handed`: its answer is with the socket, and something depends on its delivery;
+ * - `delivered`: the socket has passed the answer on, or nothing depends on that;
  * - `over`: it failed, was cancelled, or its peer is gone.
  */
-type CallState = 'reading' | 'waiting' | 'answered' | 'delivered' | 'over';
+type CallState = 'reading' | 'ready' | 'waiting' | 'answered' | 'handed' | 'delivered' | 'over';
 
-export abstract class MessageCall implements Expiring, Refusable {
-  readonly deadlineMs: number;
-  protected readonly stream: ServerHttp2Stream;
-  protected readonly calls: OpenCalls;
+export abstract class MessageCall extends Stream implements Refusable {
+  deadlineMs: number;
+  protected readonly calls: ServedCalls;
   protected state: CallState = 'reading';
   readonly #maxBytes: number;
   #parts: MessageParts | undefined;
-  /** Known while there are parts: a stream forgets its session when it is destroyed. */
-  #session: Http2Session | undefined;
+  #message: Buffer | undefined;
+  #isCounted = true;
 
-  /** @param timeout the header `grpc-timeout` */
-  constructor(stream: ServerHttp2Stream, calls: OpenCalls, maxBytes: number, timeout: string | undefined) {
-    this.stream = stream;
-    this.calls = calls;
-    this.#maxBytes = maxBytes;
-    const timeoutMs = readTimeout(timeout);
-    this.deadlineMs = calls.nowMs() + (timeoutMs === undefined || timeoutMs > MAX_CALL_MS ? MAX_CALL_MS : timeoutMs);
+  constructor(connection: Connection, id: number, target: CallTarget) {
+    super(connection, id, target);
+    this.calls = target.calls;
+    this.#maxBytes = target.maxBytes;
+    this.deadlineMs = connection.nowMs + target.timeoutMs;
+    target.calls.open += 1;
   }
 
   /** Takes the whole message. Called once. */
@@ -58,147 +45,163 @@ export abstract class MessageCall implements Expiring, Refusable {
   /** The call is over and its answer was not delivered. Called once at most. */
   protected abstract lost(): void;
 
-  /** Begins to read, unless the peer has reset the stream already: it may do so at any time, and that is no error of this server. */
-  start(): void {
-    const { stream } = this;
-    stream.on('error', ignore);
-    if (stream.destroyed || stream.closed) return;
-    stream[CALL] = this;
-    this.calls.add(this);
-    stream.on('data', onData);
-    stream.on('end', onEnd);
-  }
+  /** The stream is over. Called once, last of all. */
+  protected abstract gone(): void;
 
-  get isGone(): boolean {
-    return this.stream.destroyed;
-  }
-
-  take(chunk: Buffer): void {
-    const { stream } = this;
-    // A stream that was reset in the same breath is not decided about.
-    if (this.state !== 'reading' || stream.closed) return;
-    const parts = this.#parts;
-    const read = parts === undefined ? readMessage(chunk, this.#maxBytes) : parts.add(chunk);
-    switch (read.kind) {
-      case 'message':
-        this.state = 'waiting';
-        if (parts !== undefined) this.#dropParts();
-        this.begin(read.message);
-        if (parts === undefined && this.state === 'waiting') stream.on('close', onClose);
-        break;
-      case 'failure':
-        this.fail(read);
-        break;
-      case 'more':
-        this.#keep(parts, chunk);
-        break;
-      default:
-        read satisfies never;
+  override take(bytes: Buffer, start: number, end: number): void {
+    if (this.state !== 'reading') return;
+    if (this.#parts !== undefined) {
+      this.#add(this.#parts, bytes.subarray(start, end));
+      return;
     }
+    // A message that came in one frame is read in place.
+    const length = end - start < PREFIX_BYTES || bytes[start] !== 0 ? -1 : bytes.readUInt32BE(start + 1);
+    if (length >= 0 && length <= this.#maxBytes && start + PREFIX_BYTES + length <= end) {
+      this.#complete(bytes.subarray(start + PREFIX_BYTES, start + PREFIX_BYTES + length));
+      return;
+    }
+    this.#begin(bytes.subarray(start, end));
   }
 
-  /** The peer has sent all that it will send. */
-  ended(): void {
-    if (this.state === 'reading') this.fail(NO_MESSAGE);
+  override ended(): void {
+    if (this.state === 'reading') this.fail(NOT_WHOLE);
   }
 
-  /**
-   * The stream is gone. A call that has to wait hears of it at once, and every other from the next sweep, because one listener more is
-   * felt by a call that is answered at once.
-   */
-  closed(): void {
-    this.calls.remove(this);
-    if (this.state === 'delivered' || this.state === 'over') return;
+  override run(): void {
+    const message = this.#message;
+    this.#message = undefined;
+    if (this.state !== 'ready' || message === undefined) return;
+    this.state = 'waiting';
+    this.begin(message);
+  }
+
+  override sent(): void {
+    if (this.state === 'answered') this.handOver();
+  }
+
+  override settled(isTaken: boolean): void {
+    if (this.state !== 'handed') return;
+    if (isTaken) {
+      this.state = 'delivered';
+      return;
+    }
     this.calls.cancelled += 1;
     this.#giveUp();
+  }
+
+  override closed(): void {
+    this.endCount();
+    const { state } = this;
+    // An answer that is with the socket counts as delivered or lost when the socket has settled it.
+    const isDone = state === 'delivered' || state === 'over' || (state === 'handed' && this.remoteEnded);
+    if (!isDone) {
+      this.calls.cancelled += 1;
+      this.#giveUp();
+    }
+    this.gone();
   }
 
   refuse(): void {
     this.fail(TOO_MUCH_UNFINISHED);
   }
 
-  expire(): void {
+  override sweep(nowMs: number): void {
+    if (nowMs < this.deadlineMs) return;
     switch (this.state) {
       case 'reading':
+      case 'ready':
       case 'waiting':
         this.calls.expired += 1;
         this.fail(EXPIRED);
         break;
       case 'answered':
+      case 'handed':
         this.calls.expired += 1;
         this.#giveUp();
-        this.stream.close(constants.NGHTTP2_CANCEL);
+        this.connection.reset(this, CANCEL);
         break;
       case 'delivered':
       case 'over':
         // The peer has its answer, and does not close its side.
-        this.calls.remove(this);
-        this.stream.close(constants.NGHTTP2_CANCEL);
+        this.connection.reset(this, CANCEL);
         break;
       default:
         this.state satisfies never;
     }
   }
 
-  /** The socket has all messages; only the trailers follow. */
-  sent(): void {
-    if (this.state === 'answered') {
+  /** The whole answer is written. */
+  protected handOver(): void {
+    if (this.dependsOnDelivery()) {
+      this.state = 'handed';
+      this.connection.whenTaken(this);
+    } else {
       this.state = 'delivered';
-      if (this.stream.readableEnded) this.calls.remove(this);
     }
-    this.stream.sendTrailers(OK_TRAILERS);
   }
 
-  /** Sends the headers of the answer. */
-  protected openReply(): void {
-    this.stream.on('wantTrailers', onWantTrailers);
-    openReply(this.stream);
-  }
+  protected abstract dependsOnDelivery(): boolean;
 
   /** Ends the call without an answer. */
   protected fail(why: GrpcFailure): void {
     this.#giveUp();
-    fail(this.stream, why);
+    this.respond(failureHead(why), true);
+    if (!(this.isOver || this.remoteEnded)) this.connection.stopPeer(this);
+  }
+
+  /** From here on it may last as long as its peer likes. */
+  protected endCount(): void {
+    if (!this.#isCounted) return;
+    this.#isCounted = false;
+    this.calls.open -= 1;
   }
 
   #giveUp(): void {
     if (this.#parts !== undefined) this.#dropParts();
+    this.#message = undefined;
     this.state = 'over';
     this.lost();
   }
 
-  #keep(parts: MessageParts | undefined, chunk: Buffer): void {
-    let kept = parts;
-    if (kept === undefined) {
-      kept = new MessageParts(this.#maxBytes);
-      kept.add(chunk);
-      this.#parts = kept;
-      this.#session = this.stream.session;
-      this.stream.on('close', onClose);
+  #complete(message: Buffer): void {
+    this.state = 'ready';
+    this.#message = message;
+    this.connection.whenRead(this);
+  }
+
+  /** The first bytes, if they are no whole message. */
+  #begin(chunk: Buffer): void {
+    const read = readMessage(chunk, this.#maxBytes);
+    if (read.kind === 'failure') this.fail(read);
+    else if (read.kind === 'message') this.#complete(read.message);
+    else {
+      const parts = new MessageParts(this.#maxBytes);
+      this.#parts = parts;
+      this.#add(parts, chunk);
     }
-    if (this.#session !== undefined) this.calls.unfinished.set(this.#session, this, kept.heldBytes);
+  }
+
+  #add(parts: MessageParts, chunk: Buffer): void {
+    const read = parts.add(chunk);
+    switch (read.kind) {
+      case 'message':
+        this.#dropParts();
+        this.#complete(read.message);
+        break;
+      case 'failure':
+        this.fail(read);
+        break;
+      case 'more':
+        this.calls.unfinished.set(this.connection, this, parts.heldBytes);
+        break;
+      default:
+        read satisfies never;
+    }
   }
 
   #dropParts(): void {
     this.#parts?.drop();
     this.#parts = undefined;
-    if (this.#session !== undefined) this.calls.unfinished.set(this.#session, this, 0);
-    this.#session = undefined;
+    this.calls.unfinished.set(this.connection, this, 0);
   }
-}
-
-function onData(this: ServerHttp2Stream, chunk: Buffer): void {
-  this[CALL]?.take(chunk);
-}
-
-function onEnd(this: ServerHttp2Stream): void {
-  this[CALL]?.ended();
-}
-
-function onWantTrailers(this: ServerHttp2Stream): void {
-  this[CALL]?.sent();
-}
-
-function onClose(this: ServerHttp2Stream): void {
-  this[CALL]?.closed();
 }

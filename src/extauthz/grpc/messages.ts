@@ -2,7 +2,7 @@
 
 import { failure, type GrpcFailure } from './status.ts';
 
-const PREFIX_BYTES = 5;
+export const PREFIX_BYTES = 5;
 /** The largest message of all methods: a check with a body of 16 MiB, which is the most that Envoy is configured to send, and its headers. */
 export const MAX_MESSAGE_BYTES = 17 * 1024 * 1024;
 

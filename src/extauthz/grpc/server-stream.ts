@@ -1,52 +1,41 @@
 /** Calls of one message that are answered with any number, for as long as they are open. */
 
-import type { ServerHttp2Stream } from 'node:http2';
-import { INTERNAL, MessageCall } from './message-call.ts';
+import type { Connection } from '../http2/connection.ts';
+import { OK_HEAD, OK_TRAILERS } from './answer-bytes.ts';
+import { INTERNAL, LINGER_MS } from './call-stats.ts';
+import { MessageCall } from './message-call.ts';
 import { frame } from './messages.ts';
-import type { OpenCalls } from './open-calls.ts';
+import type { OpenCall, ServerStreamMethod } from './methods.ts';
 import type { GrpcFailure } from './status.ts';
-
-/** What stays of a call that gets more than one message. */
-export interface OpenCall {
-  send(message: Buffer): void;
-  /** The call ends well. */
-  end(): void;
-  /** `gone` is called once, however the call ends. */
-  onEnd(gone: () => void): void;
-}
-
-/** Takes the one message; a failure ends the call. A thrown error ends it as `internal`. */
-export type ServerStreamMethod = (message: Buffer, call: OpenCall) => GrpcFailure | undefined;
+import type { CallTarget } from './targets.ts';
 
 export class ServedStream extends MessageCall implements OpenCall {
   readonly #open: ServerStreamMethod;
+  #onGone: (() => void) | undefined;
+  #hasHead = false;
 
-  constructor(
-    stream: ServerHttp2Stream,
-    calls: OpenCalls,
-    maxBytes: number,
-    timeout: string | undefined,
-    open: ServerStreamMethod,
-  ) {
-    super(stream, calls, maxBytes, timeout);
+  constructor(connection: Connection, id: number, target: CallTarget, open: ServerStreamMethod) {
+    super(connection, id, target);
     this.#open = open;
   }
 
-  send(message: Buffer): void {
-    if (this.#begun()) this.stream.write(frame(message));
+  override send(message: Buffer): void {
+    if (this.#begun()) super.send(frame(message));
   }
 
   end(): void {
-    if (this.#begun()) this.stream.end();
+    if (!this.#begun()) return;
+    this.deadlineMs = this.calls.nowMs() + LINGER_MS;
+    this.finish(OK_TRAILERS);
   }
 
   onEnd(gone: () => void): void {
-    this.stream.once('close', gone);
+    this.#onGone = gone;
   }
 
   protected override begin(message: Buffer): void {
-    // From here on it may last as long as its peer likes.
-    this.calls.remove(this);
+    this.endCount();
+    this.deadlineMs = Number.POSITIVE_INFINITY;
     let refused: GrpcFailure | undefined;
     try {
       refused = this.#open(message, this);
@@ -61,15 +50,26 @@ export class ServedStream extends MessageCall implements OpenCall {
     this.#begun();
   }
 
+  protected override dependsOnDelivery(): boolean {
+    return false;
+  }
+
   protected override lost(): void {
     // Nothing was granted.
   }
 
-  /** Sends the headers if that was not done; false when nothing more can be sent. */
+  protected override gone(): void {
+    this.#onGone?.();
+    this.#onGone = undefined;
+  }
+
+  /** Sends the head if that was not done; false when nothing more can be sent. */
   #begun(): boolean {
-    const { stream } = this;
-    if (stream.destroyed || stream.closed || stream.writableEnded) return false;
-    if (!stream.headersSent) this.openReply();
+    if (this.isOver || this.localEnded) return false;
+    if (!this.#hasHead) {
+      this.#hasHead = true;
+      this.respond(OK_HEAD, false);
+    }
     return true;
   }
 }

@@ -1,38 +1,18 @@
 /**
- * Unary calls, and what their methods are told of cancellation.
+ * Unary calls, and what their methods learn of cancellation.
  *
- * An answer counts as delivered when Node has handed its last byte to the socket. If the peer resets the stream before that, the
- * connection breaks, or the deadline passes, whatever the answer granted is released. More cannot be seen from here: nghttp2 ignores the
- * RST_STREAM of a stream that both sides have ended, and the kernel does not tell whether the peer read what it was sent. A reservation
- * made for such an answer ends by its own lifetime.
+ * An answer counts as delivered when the socket has passed its last byte to the kernel. If the peer resets the stream before that, the
+ * connection breaks, or the deadline passes, the server releases what the answer granted. It cannot see more: the kernel does not tell
+ * whether the peer read what it was sent. A reservation that was made for such an answer ends by its own lifetime.
  */
 
-import type { ServerHttp2Stream } from 'node:http2';
-import { INTERNAL, MessageCall } from './message-call.ts';
-import { frame } from './messages.ts';
-import type { OpenCalls } from './open-calls.ts';
-import type { GrpcFailure } from './status.ts';
-
-export type UnaryAnswer = Buffer | GrpcFailure;
-
-/** Takes back what an answer granted. */
-export interface Releaser {
-  /** Never throws. */
-  release(reservation: string): void;
-}
-
-/** A unary call, as its method sees it. */
-export interface UnaryCall {
-  /** When the answer is of no use any more, by the clock of `performance.now()`, in milliseconds. */
-  readonly deadlineMs: number;
-  /** Sets what is called once when the call is over before it was answered; at once if it is. Replaces the listener before. */
-  onCancel(listener: (() => void) | undefined): void;
-  /** Releases the reservation once if the answer is not delivered; at once if the call is over. One reservation for each call. */
-  releaseUnlessDelivered(releaser: Releaser, reservation: string): void;
-}
-
-/** Answers one message. A thrown error or a rejected promise ends the call as `internal`. */
-export type UnaryMethod = (message: Buffer, call: UnaryCall) => UnaryAnswer | Promise<UnaryAnswer>;
+import type { Connection } from '../http2/connection.ts';
+import { OK_HEAD, OK_TRAILERS, writeAnswer } from './answer-bytes.ts';
+import { INTERNAL } from './call-stats.ts';
+import { MessageCall } from './message-call.ts';
+import { frame, PREFIX_BYTES } from './messages.ts';
+import type { Releaser, UnaryAnswer, UnaryCall, UnaryMethod } from './methods.ts';
+import type { CallTarget } from './targets.ts';
 
 export class ServedUnaryCall extends MessageCall implements UnaryCall {
   readonly #answer: UnaryMethod;
@@ -40,8 +20,8 @@ export class ServedUnaryCall extends MessageCall implements UnaryCall {
   #releaser: Releaser | undefined;
   #reservation = '';
 
-  constructor(stream: ServerHttp2Stream, calls: OpenCalls, maxBytes: number, timeout: string | undefined, answer: UnaryMethod) {
-    super(stream, calls, maxBytes, timeout);
+  constructor(connection: Connection, id: number, target: CallTarget, answer: UnaryMethod) {
+    super(connection, id, target);
     this.#answer = answer;
   }
 
@@ -75,6 +55,10 @@ export class ServedUnaryCall extends MessageCall implements UnaryCall {
     }
   }
 
+  protected override dependsOnDelivery(): boolean {
+    return this.#releaser !== undefined;
+  }
+
   protected override lost(): void {
     const [listener, releaser] = [this.#listener, this.#releaser];
     this.#listener = undefined;
@@ -83,16 +67,26 @@ export class ServedUnaryCall extends MessageCall implements UnaryCall {
     listener?.();
   }
 
+  protected override gone(): void {
+    // Everything was said when the answer was delivered or lost.
+  }
+
   #reply(answer: UnaryAnswer): void {
-    const { stream } = this;
-    // A stream that is closed but not gone yet is given up when it is.
-    if (this.state !== 'waiting' || stream.destroyed || stream.closed) return;
+    if (this.state !== 'waiting') return;
     if (!(answer instanceof Uint8Array)) {
       this.fail(answer);
       return;
     }
+    if (this.fits(PREFIX_BYTES + answer.length)) {
+      writeAnswer(this, answer);
+      this.handOver();
+      this.wroteEnd();
+      return;
+    }
     this.state = 'answered';
-    this.openReply();
-    stream.end(frame(answer));
+    this.respond(OK_HEAD, false);
+    this.send(frame(answer));
+    if (!(this.hasQueue || this.isOver)) this.handOver();
+    this.finish(OK_TRAILERS);
   }
 }

@@ -14,7 +14,6 @@ export interface RequestHead {
 /** A token (RFC 9110, section 5.6.2) without upper-case letters. */
 const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 /** NUL, CR and LF anywhere; space or tab at either end (RFC 9113, section 8.2.1). */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that a value must not have
 const BAD_VALUE = /[\0\r\n]|^[ \t]|[ \t]$/;
 const DIGITS = /^[0-9]{1,15}$/;
 /** RFC 9113, section 8.2.2 */

@@ -1,0 +1,156 @@
+/** A gRPC server on Node's HTTP/2: TCP or a Unix socket, plain or TLS. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
+
+import {
+  createSecureServer,
+  createServer,
+  type Http2SecureServer,
+  type Http2Server,
+  type ServerHttp2Stream,
+  type ServerOptions,
+} from 'node:http2';
+import { Server as NetServer } from 'node:net';
+import { createSecureContext } from 'node:tls';
+import { type GrpcMethods, listenerOf } from './calls.ts';
+import { type Ticking, trackConnections } from './connections.ts';
+import { type CallBounds, type CallStats, OpenCalls, SWEEP_EVERY_MS } from './open-calls.ts';
+import { fail, ignore } from './replies.ts';
+import { failure } from './status.ts';
+
+/** PEM. */
+export interface TlsMaterial {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  /** When given, only clients with a certificate of this authority are let in. */
+  readonly clientCa: Buffer | undefined;
+}
+
+export interface GrpcServer {
+  /** The port that it listens on; 0 for a Unix socket. */
+  readonly port: number;
+  readonly stats: CallStats;
+  /**
+   * New connections get this certificate and are held to this client CA; those that are open go on. Throws OpenSSL's error, and changes
+   * nothing, when certificate and key are none or do not match.
+   */
+  setTls(tls: TlsMaterial): void;
+  /** No new connections at once; resolves when the running calls are answered, or cut after `graceMs`. */
+  drain(graceMs: number): Promise<void>;
+}
+
+/** Where to listen, as `net.Server` spells it. */
+export type ListenAt = { readonly host: string; readonly port: number } | { readonly path: string };
+
+export interface GrpcOptions extends CallBounds {
+  /** Default: every 250 ms. */
+  readonly sweeping?: Ticking;
+}
+
+/** More resets a second than one process can read. */
+const NO_RESET_LIMIT = 1_000_000;
+
+/**
+ * Node's own bounds hold besides: 64 KiB of headers, 128 header pairs, 64 KiB windows, 32 entries of a SETTINGS frame, 10 pings without
+ * an answer, 1000 invalid frames. Envoy causes none of these, whatever its clients send: it writes its frames itself.
+ */
+const OPTIONS: ServerOptions = {
+  settings: { maxConcurrentStreams: 1024, enablePush: false },
+  maxSessionMemory: 64,
+  // Envoy forwards the resets of its clients, and all of them come on the one connection that carries the checks of everybody else and
+  // the access log. nghttp2's limit (1000, then 33 a second) cuts that connection, which is what the attacker wants. A reset is no more
+  // work than a check: at most 1024 streams are open at once, a stream that is reset in the same read is never decided about, and a
+  // check that waits gives up at once. Who resets faster than a process can read takes no more than who asks faster.
+  streamResetBurst: NO_RESET_LIMIT,
+  streamResetRate: NO_RESET_LIMIT,
+};
+
+/** What Envoy sends. */
+const GRPC_TYPE = 'application/grpc';
+
+const UNKNOWN = failure('unimplemented', 'this server has no such method');
+
+const everySweep: Ticking = (tick) => {
+  const timer = setInterval(tick, SWEEP_EVERY_MS).unref();
+  return () => clearInterval(timer);
+};
+
+/** Rejects with the system's error when it cannot listen, and with OpenSSL's when certificate and key are none. */
+export async function startGrpc(
+  methods: GrpcMethods,
+  at: ListenAt,
+  tls: TlsMaterial | undefined,
+  options: GrpcOptions = {},
+): Promise<GrpcServer> {
+  const secured = tls === undefined ? undefined : createSecureServer({ ...OPTIONS, ...secure(tls), ...clients(tls) });
+  const server = secured ?? createServer(OPTIONS);
+  const calls = new OpenCalls(options);
+  const connections = trackConnections(server);
+  serveCalls(server, methods, calls);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(at, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  server.on('error', ignore);
+  const stopSweeps = (options.sweeping ?? everySweep)(() => calls.sweep());
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : 0,
+    get stats() {
+      return calls.stats;
+    },
+    setTls(next) {
+      if (secured === undefined) throw new Error('a server without TLS takes no certificate');
+      const options = secure(next);
+      // Throws before the server has forgotten anything.
+      createSecureContext(options);
+      secured.setSecureContext(options);
+    },
+    async drain(graceMs) {
+      // Only the listening ends here; `Http2Server.close` would close the connections before their peers have heard of it.
+      NetServer.prototype.close.call(server);
+      await connections.drain(graceMs);
+      stopSweeps();
+      // What was cut with its connection is released, too.
+      calls.sweep();
+    },
+  };
+}
+
+function serveCalls(server: Http2Server | Http2SecureServer, methods: GrpcMethods, calls: OpenCalls): void {
+  const listeners = new Map(Object.entries(methods).map(([path, method]) => [path, listenerOf(method, calls)]));
+  server.on('stream', (stream: ServerHttp2Stream, headers) => {
+    const contentType = headers['content-type'];
+    if (headers[':method'] !== 'POST') return refuse(stream, 405);
+    if (!isGrpc(contentType)) return refuse(stream, 415);
+    const listener = listeners.get(headers[':path'] ?? '');
+    if (listener !== undefined) return listener(stream, headers);
+    stream.on('error', ignore);
+    fail(stream, UNKNOWN);
+  });
+}
+
+/** A message encoding other than protobuf (`+json`), and gRPC-web, which frames its answers in another way, are not served here. */
+const GRPC = /^application\/grpc(?:\+proto)?[ \t]*(?:;|$)/i;
+
+/** @param contentType `application/grpc` or `application/grpc+proto`, with any parameters; media types ignore case (RFC 9110, section 8.3.1) */
+function isGrpc(contentType: string | undefined): boolean {
+  return contentType === GRPC_TYPE || (contentType !== undefined && GRPC.test(contentType));
+}
+
+/** No gRPC: an HTTP answer, as the protocol asks. */
+function refuse(stream: ServerHttp2Stream, status: number): void {
+  stream.on('error', ignore);
+  if (!(stream.destroyed || stream.closed)) stream.respond({ ':status': status }, { endStream: true });
+}
+
+/** What can change while the server runs. */
+function secure({ cert, key, clientCa }: TlsMaterial) {
+  return { cert, key, minVersion: 'TLSv1.2' as const, ...(clientCa === undefined ? {} : { ca: clientCa }) };
+}
+
+/** What cannot: whether clients are asked for a certificate. */
+function clients({ clientCa }: TlsMaterial) {
+  return clientCa === undefined ? {} : { requestCert: true, rejectUnauthorized: true };
+}

@@ -1,0 +1,109 @@
+/** Methods as targets of requests: the meaning of a request's head, and the stream that it opens. */
+
+import type { Connection } from '../http2/connection.ts';
+import type { ReadTarget } from '../http2/header-blocks.ts';
+import type { RequestHead } from '../http2/request-head.ts';
+import { Stream, type Target } from '../http2/stream.ts';
+import { failureHead, httpHead } from './answer-bytes.ts';
+import { MAX_CALL_MS, UNKNOWN_METHOD } from './call-stats.ts';
+import { ServedIncomingCall } from './client-stream.ts';
+import { isGrpc } from './content-type.ts';
+import { MAX_MESSAGE_BYTES } from './messages.ts';
+import type { GrpcMethod, GrpcMethods } from './methods.ts';
+import type { ServedCalls } from './served-calls.ts';
+import { ServedStream } from './server-stream.ts';
+import { readTimeout } from './timeout.ts';
+import { ServedUnaryCall } from './unary.ts';
+
+/** A method, as one distinct header block asks for it. */
+export class CallTarget implements Target {
+  readonly contentLength: number;
+  readonly kind: number;
+  readonly calls: ServedCalls;
+  readonly maxBytes: number;
+  readonly timeoutMs: number;
+  readonly #method: GrpcMethod;
+
+  constructor(method: GrpcMethod, kind: number, calls: ServedCalls, head: RequestHead) {
+    const timeoutMs = readTimeout(head.timeout);
+    this.contentLength = head.contentLength;
+    this.kind = kind;
+    this.calls = calls;
+    this.maxBytes = method.maxMessageBytes ?? MAX_MESSAGE_BYTES;
+    this.timeoutMs = timeoutMs === undefined || timeoutMs > MAX_CALL_MS ? MAX_CALL_MS : timeoutMs;
+    this.#method = method;
+  }
+
+  open(connection: Connection, id: number): Stream {
+    const method = this.#method;
+    switch (method.kind) {
+      case 'unary':
+        return new ServedUnaryCall(connection, id, this, method.answer);
+      case 'server-stream':
+        return new ServedStream(connection, id, this, method.open);
+      case 'client-stream':
+        return new ServedIncomingCall(connection, id, this, method.answer).start(method.open);
+      default:
+        return method satisfies never;
+    }
+  }
+}
+
+/** A request that no method is asked by. */
+class RefusedTarget implements Target {
+  readonly contentLength: number;
+  readonly kind = 0;
+  readonly #head: Buffer;
+
+  constructor(head: Buffer, contentLength: number) {
+    this.#head = head;
+    this.contentLength = contentLength;
+  }
+
+  open(connection: Connection, id: number): Stream {
+    const stream = new RefusedRequest(connection, id, this);
+    stream.respond(this.#head, true);
+    connection.stopPeer(stream);
+    return stream;
+  }
+}
+
+/** Has its answer from the beginning; what its peer still sends is thrown away. */
+class RefusedRequest extends Stream {
+  override take(): void {
+    // Thrown away.
+  }
+  override ended(): void {
+    // Answered already.
+  }
+  override run(): void {
+    // Nothing is run.
+  }
+  override sent(): void {
+    // Nothing waits.
+  }
+  override settled(): void {
+    // Nothing depends on it.
+  }
+  override closed(): void {
+    // Nothing is held.
+  }
+  override sweep(): void {
+    // Its peer is stopped at the end of the read.
+  }
+}
+
+const NOT_POST = httpHead(405);
+const NOT_GRPC = httpHead(415);
+const UNKNOWN = failureHead(UNKNOWN_METHOD);
+
+export function targetsOf(methods: GrpcMethods, calls: ServedCalls): ReadTarget {
+  const byPath = new Map(Object.entries(methods).map(([path, method], i) => [path, { method, kind: i + 1 }]));
+  return (head) => {
+    if (head.method !== 'POST') return new RefusedTarget(NOT_POST, head.contentLength);
+    if (!isGrpc(head.contentType)) return new RefusedTarget(NOT_GRPC, head.contentLength);
+    const found = byPath.get(head.path);
+    if (found === undefined) return new RefusedTarget(UNKNOWN, head.contentLength);
+    return new CallTarget(found.method, found.kind, calls, head);
+  };
+}

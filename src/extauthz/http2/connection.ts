@@ -1,0 +1,702 @@
+/**
+ * One connection: takes frames, keeps the streams, and answers (RFC 9113, sections 5 and 6).
+ *
+ * A read is taken whole before any stream is run, and everything that it caused is written at once. A request that its peer resets in the
+ * same read is therefore never decided.
+ *
+ * An error of the peer ends as little as the protocol permits: the stream, if later frames can still be understood, else the connection.
+ */
+
+import type { Socket } from 'node:net';
+import {
+  CONNECTION_WINDOW,
+  CONTROL_FRAMES,
+  CONTROL_FRAMES_PER_STREAM,
+  MAX_FAREWELL_MS,
+  MAX_GREETING_MS,
+  MAX_QUEUED_BYTES,
+  MAX_STALL_MS,
+  MAX_STREAMS,
+  RESETS,
+  SETTINGS_COST,
+  STREAM_ERRORS,
+  STREAM_WINDOW,
+} from './bounds.ts';
+import { Budget } from './budget.ts';
+import { FrameSplitter } from './frame-splitter.ts';
+import {
+  ACK,
+  CONTINUATION,
+  DATA,
+  DEFAULT_WINDOW,
+  END_HEADERS,
+  END_STREAM,
+  ENHANCE_YOUR_CALM,
+  FLOW_CONTROL_ERROR,
+  FRAME_HEAD_BYTES,
+  FRAME_SIZE_ERROR,
+  GOAWAY,
+  HAS_PRIORITY,
+  HEADERS,
+  INTERNAL_ERROR,
+  MAX_STREAM_ID,
+  MAX_WINDOW,
+  NO_ERROR,
+  PADDED,
+  PING,
+  PRIORITY,
+  PROTOCOL_ERROR,
+  PUSH_PROMISE,
+  readUint31,
+  REFUSED_STREAM,
+  RST_STREAM,
+  SETTINGS,
+  SETTINGS_TIMEOUT,
+  STREAM_CLOSED,
+  WINDOW_UPDATE,
+  writeFrameHead,
+  writeUint32,
+} from './frames.ts';
+import { BROKEN_BLOCK, HeaderBlocks, type ReadTarget } from './header-blocks.ts';
+import type { HeaderMemo } from './header-memo.ts';
+import { Output } from './output.ts';
+import { GREETING, PeerSettings } from './settings.ts';
+import type { Stream, Target } from './stream.ts';
+
+export interface ConnectionParts {
+  readonly readTarget: ReadTarget;
+  readonly memo: HeaderMemo<Target>;
+  /** A monotonic clock, in milliseconds. */
+  readonly nowMs: () => number;
+  readonly counts: ConnectionCounts;
+}
+
+/** Of all connections, since the process began. */
+export interface ConnectionCounts {
+  /** Streams that were refused because their peer resets too many of their kind, or has too many open. */
+  refusedStreams: number;
+  /** Connections that this server ended because of their peer's behavior. */
+  endedConnections: number;
+  /** Exceptions in this server's own code, each of which ended its connection. */
+  faults: number;
+}
+
+const PING_BYTES = 8;
+/** The payloads of this server's own pings. */
+const KEEPALIVE = Buffer.from('postern?', 'latin1');
+const DRAINING = Buffer.from('draining', 'latin1');
+/** Streams that this server reset: frames which its peer sent before it read that are ignored. */
+const MAX_RESET_IDS = 1024;
+
+export class Connection {
+  readonly output: Output;
+  readonly peer = new PeerSettings();
+  readonly socket: Socket;
+  sendWindow = DEFAULT_WINDOW;
+  /** The clock at the beginning of the current read. */
+  nowMs: number;
+
+  readonly #parts: ConnectionParts;
+  readonly #splitter: FrameSplitter;
+  readonly #blocks: HeaderBlocks;
+  readonly #streams = new Map<number, Stream>();
+  readonly #resetIds = new Set<number>();
+  readonly #control: Budget;
+  readonly #errors: Budget;
+  /** By the kind of the stream. */
+  readonly #resets: (Budget | undefined)[] = [];
+  readonly #blocked = new Set<Stream>();
+  readonly #flushSoon = (): void => this.#flushLater();
+  #ready: Stream[] = [];
+  #unfinishedPeers: Stream[] = [];
+  #untaken: Stream[] = [];
+  #queuedBytes = 0;
+  #lastId = 0;
+  /** What the peer may still send on the connection, in bytes. */
+  #receiveWindow = CONNECTION_WINDOW;
+  /** END_STREAM of the block that is not whole. */
+  #blockEndsStream = false;
+  #hasSettings = false;
+  #isGreeted = false;
+  #isReading = false;
+  #willFlush = false;
+  #isOver = false;
+  #isFailed = false;
+  #pingIsOpen = false;
+  /** The last stream that is served; undefined while the connection does not drain. */
+  #lastServed: number | undefined;
+  #drainingSinceMs = 0;
+  readonly #begunMs: number;
+  #stalledSinceMs = 0;
+  #bytesTaken = 0;
+  #failedAtMs = 0;
+
+  /** @param begunMs when the socket was accepted */
+  constructor(socket: Socket, parts: ConnectionParts, begunMs: number) {
+    this.socket = socket;
+    this.#parts = parts;
+    this.nowMs = begunMs;
+    this.#begunMs = begunMs;
+    this.output = new Output(socket);
+    this.#splitter = new FrameSplitter(this);
+    this.#blocks = new HeaderBlocks(parts.memo, parts.readTarget);
+    this.#control = new Budget(CONTROL_FRAMES, begunMs);
+    this.#errors = new Budget(STREAM_ERRORS, begunMs);
+    socket.on('data', (bytes: Buffer) => this.#read(bytes));
+    socket.on('drain', () => this.#drained());
+    socket.on('error', ignore);
+    socket.on('close', () => this.#gone());
+    this.output.append(GREETING);
+    this.output.flush();
+  }
+
+  get streams(): number {
+    return this.#streams.size;
+  }
+
+  /** Bytes of answers that wait for the peer's flow control. */
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Runs the stream once when the current read is taken whole. */
+  whenRead(stream: Stream): void {
+    this.#ready.push(stream);
+  }
+
+  /** Tells the stream when the socket has taken, or lost, what is written now. */
+  whenTaken(stream: Stream): void {
+    this.#untaken.push(stream);
+  }
+
+  /** Asks the peer to stop sending, with NO_ERROR, unless the current read still brings its end (section 8.1). */
+  stopPeer(stream: Stream): void {
+    this.#unfinishedPeers.push(stream);
+    this.wantFlush();
+  }
+
+  /** What was written leaves at the end of the read; outside of a read, when the current turn is over. */
+  wantFlush(): void {
+    if (this.#isReading || this.#willFlush) return;
+    this.#willFlush = true;
+    process.nextTick(this.#flushSoon);
+  }
+
+  dataFrameSent(): void {
+    this.#control.give(CONTROL_FRAMES_PER_STREAM);
+  }
+
+  /** Notes that a stream has so many bytes more to send. */
+  queue(stream: Stream, bytes: number): void {
+    this.#queuedBytes += bytes;
+    this.#blocked.add(stream);
+    if (this.#queuedBytes > MAX_QUEUED_BYTES) this.reset(stream, ENHANCE_YOUR_CALM);
+  }
+
+  /** Notes that so many bytes were sent, or given up. */
+  unqueue(bytes: number): void {
+    this.#queuedBytes -= bytes;
+  }
+
+  /** Ends a stream with RST_STREAM (section 6.4). */
+  reset(stream: Stream, code: number): void {
+    if (stream.isOver) return;
+    this.#writeReset(stream.id, code);
+    this.forget(stream);
+  }
+
+  /** Called once a stream is over. */
+  forget(stream: Stream): void {
+    if (stream.isOver) return;
+    stream.isOver = true;
+    this.#streams.delete(stream.id);
+    if (stream.hasQueue) {
+      this.#blocked.delete(stream);
+      stream.dropQueue();
+    }
+    stream.closed();
+    if (this.#streams.size === 0 && this.#lastServed !== undefined) this.wantFlush();
+  }
+
+  /** Sends a ping, and cuts the connection if the one before was not answered. */
+  ping(): void {
+    if (this.#isOver || this.#isFailed) return;
+    if (this.#pingIsOpen) {
+      this.#cut();
+      return;
+    }
+    this.#pingIsOpen = true;
+    this.#writeFrame(PING, 0, KEEPALIVE);
+    this.wantFlush();
+  }
+
+  /**
+   * Serves what is under way and nothing new (section 6.8). The peer may have sent requests before it reads of that, so the number of the
+   * last stream follows in a second GOAWAY, when the peer has answered a ping.
+   */
+  drain(): void {
+    if (this.#isOver || this.#isFailed || this.#drainingSinceMs > 0) return;
+    this.#drainingSinceMs = this.#parts.nowMs();
+    this.#writeGoaway(MAX_STREAM_ID, NO_ERROR);
+    this.#writeFrame(PING, 0, DRAINING);
+    this.wantFlush();
+  }
+
+  /** Ends the connection at once. */
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  /** Looks after time bounds, and lets each stream look after its own. */
+  sweep(nowMs: number): void {
+    if (this.#isOver) return;
+    if (this.#isFailed) {
+      if (nowMs - this.#failedAtMs > MAX_FAREWELL_MS) this.socket.destroy();
+      return;
+    }
+    if (!this.#isGreeted && nowMs - this.#begunMs > MAX_GREETING_MS) {
+      this.#fail(SETTINGS_TIMEOUT);
+      return;
+    }
+    if (this.#isStalled(nowMs)) {
+      this.#cut();
+      return;
+    }
+    if (this.#drainingSinceMs > 0 && this.#lastServed === undefined && nowMs - this.#drainingSinceMs > MAX_FAREWELL_MS)
+      this.#leave();
+    this.nowMs = nowMs;
+    this.#settle();
+    for (const stream of this.#streams.values()) stream.sweep(nowMs);
+  }
+
+  /** Takes one frame. Called by the splitter. */
+  frame(bytes: Buffer, at: number, length: number): number {
+    const type = bytes[at + 3] ?? 0;
+    const flags = bytes[at + 4] ?? 0;
+    const id = readUint31(bytes, at + 5);
+    const start = at + FRAME_HEAD_BYTES;
+    // Section 3.4
+    if (!this.#hasSettings && (type !== SETTINGS || (flags & ACK) !== 0)) return PROTOCOL_ERROR;
+    // Section 6.10
+    if (this.#blocks.openStream !== 0 && (type !== CONTINUATION || id !== this.#blocks.openStream)) return PROTOCOL_ERROR;
+    switch (type) {
+      case DATA:
+        return this.#data(id, flags, bytes, start, length);
+      case HEADERS:
+        return this.#headers(id, flags, bytes, start, length);
+      case CONTINUATION:
+        return this.#continuation(id, flags, bytes, start, length);
+      case RST_STREAM:
+        return this.#peerReset(id, length);
+      case WINDOW_UPDATE:
+        return this.#windowUpdate(id, bytes, start, length);
+      case SETTINGS:
+        return this.#settings(id, flags, bytes, start, length);
+      case PING:
+        return this.#pinged(id, flags, bytes, start, length);
+      case PRIORITY:
+        return this.#priority(id, bytes, start, length);
+      case GOAWAY:
+        return id === 0 ? this.#countControl(1) : PROTOCOL_ERROR;
+      case PUSH_PROMISE:
+        return PROTOCOL_ERROR;
+      default:
+        // Section 5.5: unknown types are ignored.
+        return this.#countControl(1);
+    }
+  }
+
+  #read(bytes: Buffer): void {
+    if (this.#isOver || this.#isFailed) return;
+    this.nowMs = this.#parts.nowMs();
+    this.#isReading = true;
+    try {
+      const error = this.#splitter.push(bytes);
+      this.#runReady();
+      if (error === NO_ERROR) this.#endTurn();
+      else this.#fail(error);
+    } catch {
+      this.#parts.counts.faults += 1;
+      this.#fail(INTERNAL_ERROR);
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  #runReady(): void {
+    const ready = this.#ready;
+    if (ready.length === 0) return;
+    for (let i = 0; i < ready.length; i++) ready[i]?.run();
+    ready.length = 0;
+  }
+
+  #flushLater(): void {
+    this.#willFlush = false;
+    if (!(this.#isOver || this.#isFailed || this.#isReading)) this.#endTurn();
+  }
+
+  /** Writes everything that the turn caused. */
+  #endTurn(): void {
+    if (this.#unfinishedPeers.length > 0) this.#stopPeers();
+    if (this.#blocked.size > 0) this.#pump();
+    if (!this.output.flush()) this.socket.pause();
+    if (this.#untaken.length > 0) this.#settle();
+    if (this.#lastServed !== undefined && this.#streams.size === 0) this.socket.end();
+  }
+
+  /** The socket has taken all that it had. */
+  #drained(): void {
+    if (this.#isOver || this.#isFailed) return;
+    this.socket.resume();
+    this.#endTurn();
+  }
+
+  #stopPeers(): void {
+    for (const stream of this.#unfinishedPeers) if (!stream.remoteEnded) this.reset(stream, NO_ERROR);
+    this.#unfinishedPeers.length = 0;
+  }
+
+  /** Those that got something go to the end of the line. */
+  #pump(): void {
+    for (const stream of [...this.#blocked]) {
+      if (this.sendWindow <= 0 || this.output.isClogged) return;
+      this.#blocked.delete(stream);
+      if (!(stream.isOver || stream.pump() || stream.isOver)) this.#blocked.add(stream);
+    }
+  }
+
+  #settle(): void {
+    if (this.#untaken.length === 0 || !this.output.isTaken) return;
+    const untaken = this.#untaken;
+    this.#untaken = [];
+    for (const stream of untaken) stream.settled(true);
+  }
+
+  #isStalled(nowMs: number): boolean {
+    const { socket } = this;
+    const taken = socket.bytesWritten - socket.writableLength;
+    if (socket.writableLength === 0 || taken !== this.#bytesTaken) {
+      this.#bytesTaken = taken;
+      this.#stalledSinceMs = nowMs;
+      return false;
+    }
+    return nowMs - this.#stalledSinceMs > MAX_STALL_MS;
+  }
+
+  /** Section 6.1 */
+  #data(id: number, flags: number, bytes: Buffer, from: number, length: number): number {
+    if (id === 0) return PROTOCOL_ERROR;
+    let start = from;
+    let end = from + length;
+    if ((flags & PADDED) !== 0) {
+      const padding = bytes[start] ?? 0;
+      if (padding >= length) return PROTOCOL_ERROR;
+      start += 1;
+      end -= padding;
+    }
+    // Padding counts, and so does what a closed stream gets (section 6.9.1).
+    this.#receiveWindow -= length;
+    if (this.#receiveWindow < 0) return FLOW_CONTROL_ERROR;
+    if (this.#receiveWindow < CONNECTION_WINDOW / 2) {
+      this.#writeWindowUpdate(0, CONNECTION_WINDOW - this.#receiveWindow);
+      this.#receiveWindow = CONNECTION_WINDOW;
+    }
+    const isLast = (flags & END_STREAM) !== 0;
+    const stream = this.#streams.get(id);
+    if (stream === undefined || stream.remoteEnded) return this.#lateFrame(id, stream);
+    if (start === end && !isLast) {
+      const flood = this.#countControl(1);
+      if (flood !== NO_ERROR) return flood;
+    }
+    if (stream.contentLeft >= 0) {
+      stream.contentLeft -= end - start;
+      // Section 8.1.1
+      if (stream.contentLeft < 0 || (isLast && stream.contentLeft > 0)) return this.#streamError(stream.id, PROTOCOL_ERROR);
+    }
+    stream.receiveWindow -= length;
+    if (stream.receiveWindow < 0) return this.#streamError(stream.id, FLOW_CONTROL_ERROR);
+    if (end > start) stream.take(bytes, start, end);
+    if (isLast) this.#endPeer(stream);
+    else if (stream.receiveWindow < STREAM_WINDOW / 2 && !(stream.isOver || stream.localEnded)) {
+      this.#writeWindowUpdate(id, STREAM_WINDOW - stream.receiveWindow);
+      stream.receiveWindow = STREAM_WINDOW;
+    }
+    return NO_ERROR;
+  }
+
+  /** Sections 6.2 and 4.3 */
+  #headers(id: number, flags: number, bytes: Buffer, from: number, length: number): number {
+    if (id % 2 === 0) return PROTOCOL_ERROR;
+    let start = from;
+    let end = from + length;
+    if ((flags & PADDED) !== 0) {
+      end -= bytes[start] ?? 0;
+      start += 1;
+    }
+    if ((flags & HAS_PRIORITY) !== 0) {
+      // Section 5.3.1 of RFC 7540, which RFC 9113 deprecates: no stream depends on itself.
+      if (start + 5 <= end && readUint31(bytes, start) === id) return PROTOCOL_ERROR;
+      start += 5;
+    }
+    if (start > end) return PROTOCOL_ERROR;
+    const isLast = (flags & END_STREAM) !== 0;
+    if ((flags & END_HEADERS) !== 0) return this.#block(id, isLast, bytes, start, end);
+    this.#blockEndsStream = isLast;
+    return this.#blocks.add(id, bytes, start, end);
+  }
+
+  /** Section 6.10 */
+  #continuation(id: number, flags: number, bytes: Buffer, start: number, length: number): number {
+    if (id === 0 || id !== this.#blocks.openStream) return PROTOCOL_ERROR;
+    const error = this.#blocks.add(id, bytes, start, start + length);
+    if (error !== NO_ERROR || (flags & END_HEADERS) === 0) return error;
+    const block = this.#blocks.take();
+    return this.#block(id, this.#blockEndsStream, block, 0, block.length);
+  }
+
+  #block(id: number, isLast: boolean, bytes: Buffer, start: number, end: number): number {
+    if (id <= this.#lastId) return this.#trailers(id, isLast, bytes, start, end);
+    this.#lastId = id;
+    const target = this.#blocks.readRequest(bytes, start, end);
+    if (typeof target === 'number') return target < 0 ? BROKEN_BLOCK : this.#streamError(id, target);
+    // Sections 6.8 and 5.1.2
+    if (this.#lastServed !== undefined) return this.#countControl(1);
+    if (isLast && target.contentLength > 0) return this.#streamError(id, PROTOCOL_ERROR);
+    if (this.#streams.size >= MAX_STREAMS || this.#resets[target.kind]?.hasLeft(this.nowMs) === false) {
+      this.#parts.counts.refusedStreams += 1;
+      return this.#refuse(id);
+    }
+    this.#control.give(CONTROL_FRAMES_PER_STREAM);
+    const stream = target.open(this, id);
+    this.#streams.set(id, stream);
+    if (isLast) this.#endPeer(stream);
+    return NO_ERROR;
+  }
+
+  /** A second block on a stream ends it (section 8.1). */
+  #trailers(id: number, isLast: boolean, bytes: Buffer, start: number, end: number): number {
+    const code = this.#blocks.readTrailers(bytes, start, end);
+    if (code < 0) return BROKEN_BLOCK;
+    const stream = this.#streams.get(id);
+    if (stream === undefined) {
+      if (this.#resetIds.has(id)) return this.#countControl(1);
+      // The last stream is closed; another one may never have been open (section 5.1.1).
+      return id === this.#lastId ? STREAM_CLOSED : PROTOCOL_ERROR;
+    }
+    if (stream.remoteEnded) return this.#streamError(id, STREAM_CLOSED);
+    if (code !== NO_ERROR || !isLast || stream.contentLeft > 0) return this.#streamError(id, code || PROTOCOL_ERROR);
+    this.#endPeer(stream);
+    return NO_ERROR;
+  }
+
+  #endPeer(stream: Stream): void {
+    if (stream.isOver) return;
+    stream.remoteEnded = true;
+    stream.ended();
+    if (stream.localEnded) this.forget(stream);
+  }
+
+  /** DATA for a stream that takes none. */
+  #lateFrame(id: number, stream: Stream | undefined): number {
+    if (id > this.#lastId || id % 2 === 0) return PROTOCOL_ERROR;
+    if (stream === undefined && (this.#resetIds.has(id) || this.#isIgnored(id))) return this.#countControl(1);
+    return this.#streamError(id, STREAM_CLOSED);
+  }
+
+  /** Section 6.4 */
+  #peerReset(id: number, length: number): number {
+    if (length !== 4) return FRAME_SIZE_ERROR;
+    if (id === 0 || id > this.#lastId) return PROTOCOL_ERROR;
+    const stream = this.#streams.get(id);
+    if (stream === undefined) return this.#countControl(1);
+    if (!stream.localEnded) this.#countReset(stream.kind);
+    this.forget(stream);
+    return NO_ERROR;
+  }
+
+  #countReset(kind: number): void {
+    let budget = this.#resets[kind];
+    if (budget === undefined) {
+      budget = new Budget(RESETS, this.nowMs);
+      this.#resets[kind] = budget;
+    }
+    budget.take(this.nowMs);
+  }
+
+  /** Section 6.9 */
+  #windowUpdate(id: number, bytes: Buffer, start: number, length: number): number {
+    if (length !== 4) return FRAME_SIZE_ERROR;
+    const flood = this.#countControl(1);
+    if (flood !== NO_ERROR) return flood;
+    const increment = readUint31(bytes, start);
+    if (id === 0) {
+      if (increment === 0) return PROTOCOL_ERROR;
+      this.sendWindow += increment;
+      return this.sendWindow > MAX_WINDOW ? FLOW_CONTROL_ERROR : NO_ERROR;
+    }
+    if (id > this.#lastId) return PROTOCOL_ERROR;
+    const stream = this.#streams.get(id);
+    if (stream === undefined) return NO_ERROR;
+    if (increment === 0) return this.#streamError(id, PROTOCOL_ERROR);
+    stream.sendWindow += increment;
+    return stream.sendWindow > MAX_WINDOW ? this.#streamError(id, FLOW_CONTROL_ERROR) : NO_ERROR;
+  }
+
+  /** Section 6.5 */
+  #settings(id: number, flags: number, bytes: Buffer, start: number, length: number): number {
+    if (id !== 0) return PROTOCOL_ERROR;
+    if ((flags & ACK) !== 0) {
+      if (length !== 0) return FRAME_SIZE_ERROR;
+      if (this.#isGreeted) return this.#countControl(1);
+      this.#isGreeted = true;
+      this.#blocks.closeTable();
+      return NO_ERROR;
+    }
+    const flood = this.#countControl(SETTINGS_COST);
+    if (flood !== NO_ERROR) return flood;
+    this.#hasSettings = true;
+    const before = this.peer.initialWindow;
+    const error = this.peer.take(bytes, start, length);
+    if (error !== NO_ERROR) return error;
+    const change = this.peer.initialWindow - before;
+    if (change !== 0) {
+      // Section 6.9.2
+      for (const stream of this.#streams.values()) {
+        stream.sendWindow += change;
+        if (stream.sendWindow > MAX_WINDOW) return FLOW_CONTROL_ERROR;
+      }
+    }
+    const at = this.output.reserve(FRAME_HEAD_BYTES);
+    writeFrameHead(this.output.bytes, at, 0, SETTINGS, ACK, 0);
+    return NO_ERROR;
+  }
+
+  /** Section 6.7 */
+  #pinged(id: number, flags: number, bytes: Buffer, start: number, length: number): number {
+    if (id !== 0) return PROTOCOL_ERROR;
+    if (length !== PING_BYTES) return FRAME_SIZE_ERROR;
+    const flood = this.#countControl(1);
+    if (flood !== NO_ERROR) return flood;
+    const payload = bytes.subarray(start, start + length);
+    if ((flags & ACK) === 0) this.#writeFrame(PING, ACK, payload);
+    else if (payload.equals(KEEPALIVE)) this.#pingIsOpen = false;
+    else if (this.#drainingSinceMs > 0 && payload.equals(DRAINING)) this.#leave();
+    return NO_ERROR;
+  }
+
+  /** Section 6.3: deprecated, checked and ignored. */
+  #priority(id: number, bytes: Buffer, start: number, length: number): number {
+    if (id === 0) return PROTOCOL_ERROR;
+    if (length !== 5) return FRAME_SIZE_ERROR;
+    if (readUint31(bytes, start) === id) return PROTOCOL_ERROR;
+    return this.#countControl(1);
+  }
+
+  #countControl(cost: number): number {
+    return this.#control.take(this.nowMs, cost) ? NO_ERROR : ENHANCE_YOUR_CALM;
+  }
+
+  /** Resets one stream, open or not, because of an error of the peer. @returns the code for a connection that causes too many */
+  #streamError(id: number, code: number): number {
+    if (!this.#errors.take(this.nowMs)) return ENHANCE_YOUR_CALM;
+    const stream = this.#streams.get(id);
+    if (stream === undefined) this.#writeReset(id, code);
+    else this.reset(stream, code);
+    return NO_ERROR;
+  }
+
+  /** Refuses a stream of which nothing was done, so that its peer may try again (section 8.7). */
+  #refuse(id: number): number {
+    this.#writeReset(id, REFUSED_STREAM);
+    return NO_ERROR;
+  }
+
+  /** Reports whether a stream came after the last GOAWAY, from which its peer knows that it is not served. */
+  #isIgnored(id: number): boolean {
+    return this.#lastServed !== undefined && id > this.#lastServed;
+  }
+
+  /** Sends the last GOAWAY of a connection that drains. */
+  #leave(): void {
+    if (this.#lastServed !== undefined) return;
+    this.#lastServed = this.#lastId;
+    this.#writeGoaway(this.#lastId, NO_ERROR);
+    this.wantFlush();
+  }
+
+  /** Section 5.4.1 */
+  #fail(code: number): void {
+    if (this.#isOver || this.#isFailed) return;
+    this.#isFailed = true;
+    this.#failedAtMs = this.#parts.nowMs();
+    this.#parts.counts.endedConnections += 1;
+    this.#writeGoaway(this.#lastId, code);
+    this.output.flush();
+    this.#closeStreams();
+    // What the peer still sends is read and discarded, because a socket that is closed with unread bytes loses the GOAWAY.
+    this.socket.resume();
+    this.socket.end();
+  }
+
+  #cut(): void {
+    this.#parts.counts.endedConnections += 1;
+    this.socket.destroy();
+  }
+
+  #gone(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#closeStreams();
+  }
+
+  #closeStreams(): void {
+    const untaken = this.#untaken;
+    this.#untaken = [];
+    for (const stream of untaken) stream.settled(false);
+    this.#ready.length = 0;
+    for (const stream of this.#streams.values()) this.forget(stream);
+  }
+
+  #writeReset(id: number, code: number): void {
+    const { output } = this;
+    const at = output.reserve(FRAME_HEAD_BYTES + 4);
+    writeFrameHead(output.bytes, at, 4, RST_STREAM, 0, id);
+    writeUint32(output.bytes, at + FRAME_HEAD_BYTES, code);
+    this.#resetIds.add(id);
+    if (this.#resetIds.size > MAX_RESET_IDS) {
+      const [oldest] = this.#resetIds;
+      if (oldest !== undefined) this.#resetIds.delete(oldest);
+    }
+    this.wantFlush();
+  }
+
+  #writeWindowUpdate(id: number, increment: number): void {
+    const { output } = this;
+    const at = output.reserve(FRAME_HEAD_BYTES + 4);
+    writeFrameHead(output.bytes, at, 4, WINDOW_UPDATE, 0, id);
+    writeUint32(output.bytes, at + FRAME_HEAD_BYTES, increment);
+  }
+
+  #writeGoaway(lastId: number, code: number): void {
+    const { output } = this;
+    const at = output.reserve(FRAME_HEAD_BYTES + 8);
+    writeFrameHead(output.bytes, at, 8, GOAWAY, 0, 0);
+    writeUint32(output.bytes, at + FRAME_HEAD_BYTES, lastId);
+    writeUint32(output.bytes, at + FRAME_HEAD_BYTES + 4, code);
+  }
+
+  #writeFrame(type: number, flags: number, payload: Buffer): void {
+    const { output } = this;
+    const at = output.reserve(FRAME_HEAD_BYTES + payload.length);
+    writeFrameHead(output.bytes, at, payload.length, type, flags, 0);
+    output.bytes.set(payload, at + FRAME_HEAD_BYTES);
+  }
+}
+
+function ignore(): void {
+  // A socket's error is followed by its `close`.
+}
