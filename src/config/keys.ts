@@ -57,6 +57,12 @@ export const KEYS = {
     'JavaScript heap of the API process at most, in MiB; beyond it the process ends and is replaced.',
   ),
   grpcListen: setting('grpc.listen', listenAddress, '127.0.0.1:9191', 'Where Envoy asks: host:port or unix:/path.'),
+  grpcTransport: setting(
+    'grpc.transport',
+    oneOf('built-in', 'http2'),
+    'built-in',
+    "HTTP/2 of the gRPC listener: built-in, or Node's (http2) as a way back.",
+  ),
   grpcTlsCert: optional('grpc.tls.cert-file', FILE_PATH, 'Certificate chain of the gRPC listener, PEM.'),
   grpcTlsKey: optional('grpc.tls.key-file', FILE_PATH, 'Its private key, PEM.'),
   grpcTlsClientCa: optional('grpc.tls.client-ca-file', FILE_PATH, 'CA whose certificates clients must present, PEM.'),

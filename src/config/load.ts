@@ -91,7 +91,7 @@ function takeConfig(take: Take, database: 'embedded' | 'remote'): Omit<Config, '
       origins: take(KEYS.httpOrigins),
       maxHeapMb: take(KEYS.httpMaxHeapMb),
     },
-    grpc: { listen: take(KEYS.grpcListen), tls: takeTls(take) },
+    grpc: { listen: take(KEYS.grpcListen), transport: take(KEYS.grpcTransport), tls: takeTls(take) },
     admin: { listen: take(KEYS.adminListen) },
     database: { kind: database, notifications: take(KEYS.databaseNotifications), poolSize: take(KEYS.databasePoolSize) },
     dataDir: take(KEYS.dataDir),

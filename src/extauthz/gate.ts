@@ -21,7 +21,7 @@ import type { CheckRequest } from './check-input.ts';
 import { readCheckRequest } from './check-request.ts';
 import { createAllowWriter } from './check-response.ts';
 import { type Denial, denialAnswer } from './denied-response.ts';
-import type { UnaryCall } from './grpc/unary.ts';
+import type { UnaryCall } from './grpc/methods.ts';
 import type { Admission, Limiter, Observer, Outcome, Resolution, Resolver } from './ports.ts';
 import { createRandomPool, type RandomPool } from './random-pool.ts';
 import { createRequestIds } from './request-id.ts';

@@ -1,7 +1,6 @@
 /** `grpc.health.v1.Health`, truthful: serving only while this server is ready to decide. https://grpc.io/docs/guides/health-checking/ */
 
-import type { GrpcMethods } from './grpc/calls.ts';
-import type { OpenCall } from './grpc/server-stream.ts';
+import type { GrpcMethods, OpenCall } from './grpc/methods.ts';
 import { failure } from './grpc/status.ts';
 import { MALFORMED, readLength, readTag, readText, requireUtf8, skipField } from './wire-read.ts';
 

@@ -4,11 +4,13 @@ import { X509Certificate } from 'node:crypto';
 import { type AccessLogStats, createAccessLog } from './access-log/service.ts';
 import { boundsFor, DEFAULT_MAX_BODY_BYTES } from './bounds.ts';
 import type { Gate } from './gate.ts';
-import type { GrpcMethods } from './grpc/calls.ts';
-import type { CallStats } from './grpc/open-calls.ts';
-import { type GrpcServer, type ListenAt, startGrpc, type TlsMaterial } from './grpc/server.ts';
+import type { CallStats } from './grpc/call-stats.ts';
+import type { GrpcMethods } from './grpc/methods.ts';
+import type { GrpcServer, GrpcTransport } from './grpc/server.ts';
+import { loadTransport } from './grpc/transports.ts';
 import type { UnfinishedBounds } from './grpc/unfinished.ts';
 import { createHealth } from './health.ts';
+import type { ListenAt, TlsMaterial } from './http2/listener.ts';
 import { openToGroup, removeStaleSocket, socketPath } from './listen-address.ts';
 import type { FinishedListener } from './ports.ts';
 import { readTlsFiles, type TlsFiles } from './tls.ts';
@@ -18,6 +20,8 @@ export interface ExtAuthzOptions {
   /** `host:port` (port 0 takes a free one) or `unix:/path`. */
   readonly listen: string;
   readonly tls?: TlsFiles | undefined;
+  /** Default: `built-in`. */
+  readonly transport?: GrpcTransport;
   /** Called when the TLS files have changed: they are in use, or they are bad and the ones before stay. */
   readonly onTlsReload?: (reload: TlsReload) => void;
   /** Told when the certificate in use ends, in milliseconds since the epoch: at the start, and when another is taken up. */
@@ -47,7 +51,7 @@ const NO_LOG: AccessLogStats = { streams: 0, entries: 0, running: 0, broken: 0, 
 
 /** Starts listening. Rejects with one sentence that says what is wrong with the address or the TLS files. */
 export async function startExtAuthz(gate: Gate, options: ExtAuthzOptions): Promise<ExtAuthzServer> {
-  const { listen: address, shared = false, listener, maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options;
+  const { listen: address, shared = false, listener, transport = 'built-in', maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options;
   const health = createHealth();
   const accessLog = listener === undefined ? undefined : createAccessLog(listener);
   const tls = options.tls === undefined ? undefined : await readTlsFiles(options.tls);
@@ -58,7 +62,7 @@ export async function startExtAuthz(gate: Gate, options: ExtAuthzOptions): Promi
     ...health.methods,
     ...accessLog?.methods,
   };
-  const server = await start(methods, address, tls, boundsFor(maxBodyBytes));
+  const server = await start(methods, address, tls, transport, boundsFor(maxBodyBytes));
   if (tls !== undefined) options.onCertificate?.(Date.parse(new X509Certificate(tls.cert).validTo));
   const stopReloads =
     options.tls === undefined || tls === undefined
@@ -99,8 +103,10 @@ async function start(
   methods: GrpcMethods,
   address: string,
   tls: TlsMaterial | undefined,
+  transport: GrpcTransport,
   unfinished: UnfinishedBounds,
 ): Promise<GrpcServer> {
+  const startGrpc = await loadTransport(transport);
   try {
     return await startGrpc(methods, listenAt(address), tls, { unfinished });
   } catch (cause) {

@@ -6,8 +6,8 @@
  */
 
 import { X509Certificate } from 'node:crypto';
-import type { Ticking } from './grpc/connections.ts';
-import type { TlsMaterial } from './grpc/server.ts';
+import type { Ticking } from './grpc/call-stats.ts';
+import type { TlsMaterial } from './http2/listener.ts';
 import { readTlsFiles, type TlsFiles } from './tls.ts';
 
 /** What became of changed files. */

@@ -1,7 +1,7 @@
 /** TLS for the gRPC server, and mTLS when a client's certificate is asked for. */
 
 import { readFile } from 'node:fs/promises';
-import type { TlsMaterial } from './grpc/server.ts';
+import type { TlsMaterial } from './http2/listener.ts';
 
 /** Paths of PEM files. */
 export interface TlsFiles {

@@ -1,7 +1,7 @@
 /** Waiting, with an end. */
 
 import { Fault } from '../domain/errors.ts';
-import type { UnaryCall } from './grpc/unary.ts';
+import type { UnaryCall } from './grpc/methods.ts';
 
 /** What a wait ends with when its call is over before it: there is nobody to answer. */
 export const CANCELLED = new Error('the call is over');

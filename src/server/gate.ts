@@ -90,6 +90,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
     listen,
     startExtAuthz(gate, {
       listen,
+      transport: config.grpc.transport,
       tls: config.grpc.tls,
       onTlsReload: telemetry.tlsReload,
       onCertificate: config.grpc.tls === undefined ? undefined : telemetry.certificate(),

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { createGate, type Gate, type GateParts } from '../../src/extauthz/gate.ts';
-import type { UnaryCall } from '../../src/extauthz/grpc/unary.ts';
+import type { UnaryCall } from '../../src/extauthz/grpc/methods.ts';
 import type { Admission, Limiter, Outcome, Resolution } from '../../src/extauthz/ports.ts';
 import { readAnswer } from './support/definition.ts';
 import { builtinRoutes, littleWorld, NOW_MS, OWNED_KEY_ID, TENANT_KEY, USER_ID } from './support/little-world.ts';

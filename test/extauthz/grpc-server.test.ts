@@ -13,12 +13,11 @@ import {
 } from 'node:http2';
 import { connect as connectSocket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { IncomingCall } from '../../src/extauthz/grpc/client-stream.ts';
-import { trackConnections } from '../../src/extauthz/grpc/connections.ts';
 import { frame } from '../../src/extauthz/grpc/messages.ts';
+import type { IncomingCall, OpenCall } from '../../src/extauthz/grpc/methods.ts';
 import { type GrpcServer, startGrpc } from '../../src/extauthz/grpc/server.ts';
-import type { OpenCall } from '../../src/extauthz/grpc/server-stream.ts';
 import { failure } from '../../src/extauthz/grpc/status.ts';
+import { trackConnections } from '../../src/extauthz/grpc-node/connections.ts';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {

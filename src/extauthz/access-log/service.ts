@@ -4,8 +4,7 @@
  * that breaks, so the listener must do without some.
  */
 
-import type { GrpcMethods } from '../grpc/calls.ts';
-import type { IncomingCall } from '../grpc/client-stream.ts';
+import type { GrpcMethods, IncomingCall } from '../grpc/methods.ts';
 import { failure, type GrpcFailure } from '../grpc/status.ts';
 import type { FinishedListener } from '../ports.ts';
 import { readAccessLog } from './reader.ts';

@@ -1,27 +1,12 @@
-/** gRPC methods, and what begins a call of each. */
+/** Begins the calls of each method. */
 
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
-import { type ClientStreamMethod, serveClientStream } from './client-stream.ts';
-import { MAX_MESSAGE_BYTES } from './messages.ts';
+import { MAX_MESSAGE_BYTES } from '../grpc/messages.ts';
+import type { GrpcMethod } from '../grpc/methods.ts';
+import { serveClientStream } from './client-stream.ts';
 import type { OpenCalls } from './open-calls.ts';
-import { ServedStream, type ServerStreamMethod } from './server-stream.ts';
-import { ServedUnaryCall, type UnaryMethod } from './unary.ts';
-
-interface Bounded {
-  /** The largest message that the method takes, in bytes; default: 17 MiB. */
-  readonly maxMessageBytes?: number;
-}
-
-export type GrpcMethod = Bounded &
-  (
-    | { readonly kind: 'unary'; readonly answer: UnaryMethod }
-    | { readonly kind: 'server-stream'; readonly open: ServerStreamMethod }
-    /** `answer` is sent when the peer has sent its last message. */
-    | { readonly kind: 'client-stream'; readonly open: ClientStreamMethod; readonly answer: Buffer }
-  );
-
-/** `/package.Service/Method` -> what answers it */
-export type GrpcMethods = Readonly<Record<string, GrpcMethod>>;
+import { ServedStream } from './server-stream.ts';
+import { ServedUnaryCall } from './unary.ts';
 
 export type StreamListener = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 

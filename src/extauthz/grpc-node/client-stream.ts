@@ -1,35 +1,21 @@
 /** Calls that bring messages for as long as their peer likes, and are answered once. */
 
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import { INTERNAL } from './message-call.ts';
-import { frame, MessageParts } from './messages.ts';
-import { type Expiring, MAX_CALL_MS, type OpenCalls } from './open-calls.ts';
+import {
+  FAILED_LINGER_MS,
+  INTERNAL,
+  LINGER_MS,
+  MAX_CALL_MS,
+  NOT_WHOLE,
+  TOO_MUCH_UNFINISHED,
+  TOO_SLOW,
+} from '../grpc/call-stats.ts';
+import { frame, MessageParts } from '../grpc/messages.ts';
+import type { ClientStreamMethod, IncomingCall, Receive } from '../grpc/methods.ts';
+import type { GrpcFailure } from '../grpc/status.ts';
+import type { Refusable } from '../grpc/unfinished.ts';
+import type { Expiring, OpenCalls } from './open-calls.ts';
 import { fail, ignore, OK_TRAILERS, openReply, trailersOf } from './replies.ts';
-import { failure, type GrpcFailure } from './status.ts';
-import type { Refusable } from './unfinished.ts';
-
-/** A call that brings messages for as long as its peer likes. */
-export interface IncomingCall {
-  /** Answers now: nothing more is wanted. What the peer sends until it hears of that is still taken, for 10 s at most. */
-  end(): void;
-  /** `gone` is called once, however the call ends. */
-  onEnd(gone: () => void): void;
-}
-
-/** Takes one message; a failure ends the call. A thrown error ends it as `internal`. */
-export type Receive = (message: Buffer) => GrpcFailure | undefined;
-
-/** Returns what takes the messages of one call, or why the call is refused. */
-export type ClientStreamMethod = (call: IncomingCall) => Receive | GrpcFailure;
-
-/** How long a peer has to close its side after it was answered: what it sent before it heard of that is still taken. */
-const LINGER_MS = 10_000;
-/** The same after a failure, when nothing more is taken. */
-const FAILED_LINGER_MS = 1_000;
-
-const CUT = failure('internal', 'the call ended before its message was whole');
-const TOO_SLOW = failure('deadlineExceeded', 'a message took too long to become whole');
-const TOO_MUCH_UNFINISHED = failure('resourceExhausted', 'too many bytes of unfinished messages');
 
 class ServedIncomingCall implements IncomingCall, Expiring, Refusable {
   deadlineMs = Number.POSITIVE_INFINITY;
@@ -61,7 +47,7 @@ class ServedIncomingCall implements IncomingCall, Expiring, Refusable {
     // At once, so that the peer knows the call to be established.
     openReply(stream);
     stream.on('data', (chunk: Buffer) => this.#take(chunk, receive));
-    stream.on('end', () => this.#end(this.#parts.empty ? undefined : CUT));
+    stream.on('end', () => this.#end(this.#parts.empty ? undefined : NOT_WHOLE));
     stream.on('close', () => this.closed());
   }
 

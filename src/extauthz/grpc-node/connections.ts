@@ -2,12 +2,10 @@
 
 import type { Http2Server, ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
+import type { Ticking } from '../grpc/call-stats.ts';
 
 /** A peer that has not answered a ping when the next is due is gone. */
 const PING_EVERY_MS = 20_000;
-
-/** Calls `tick` again and again; the result ends it. */
-export type Ticking = (tick: () => void) => () => void;
 
 const everySoOften: Ticking = (tick) => {
   const timer = setInterval(tick, PING_EVERY_MS).unref();

@@ -4,12 +4,13 @@
  */
 
 import { constants, type Http2Session, type ServerHttp2Stream } from 'node:http2';
-import { MessageParts, readMessage } from './messages.ts';
-import { type Expiring, MAX_CALL_MS, type OpenCalls } from './open-calls.ts';
+import { EXPIRED, MAX_CALL_MS, NOT_WHOLE, TOO_MUCH_UNFINISHED } from '../grpc/call-stats.ts';
+import { MessageParts, readMessage } from '../grpc/messages.ts';
+import type { GrpcFailure } from '../grpc/status.ts';
+import { readTimeout } from '../grpc/timeout.ts';
+import type { Refusable } from '../grpc/unfinished.ts';
+import type { Expiring, OpenCalls } from './open-calls.ts';
 import { fail, ignore, OK_TRAILERS, openReply } from './replies.ts';
-import { failure, type GrpcFailure } from './status.ts';
-import { readTimeout } from './timeout.ts';
-import type { Refusable } from './unfinished.ts';
 
 const CALL = Symbol('call');
 
@@ -18,11 +19,6 @@ declare module 'node:http2' {
     [CALL]?: MessageCall;
   }
 }
-
-const NO_MESSAGE = failure('internal', 'the call ended before its message was whole');
-const EXPIRED = failure('deadlineExceeded', 'the time of this call is over');
-const TOO_MUCH_UNFINISHED = failure('resourceExhausted', 'too many bytes of unfinished messages');
-export const INTERNAL = failure('internal', 'the call could not be answered');
 
 /**
  * - `reading`: its message is not whole;
@@ -99,7 +95,7 @@ export abstract class MessageCall implements Expiring, Refusable {
 
   /** The peer has sent all that it will send. */
   ended(): void {
-    if (this.state === 'reading') this.fail(NO_MESSAGE);
+    if (this.state === 'reading') this.fail(NOT_WHOLE);
   }
 
   /**

@@ -3,7 +3,8 @@
  * taken, a peer that does not close its side. A sweep over all of them ends those whose time is up, so that no call needs a timer.
  */
 
-import { type UnfinishedBounds, UnfinishedMessages } from './unfinished.ts';
+import type { CallBounds, CallStats } from '../grpc/call-stats.ts';
+import { UnfinishedMessages } from '../grpc/unfinished.ts';
 
 /** A call with an end. */
 export interface Expiring {
@@ -15,36 +16,6 @@ export interface Expiring {
   expire(): void;
   /** Called by a sweep that finds the stream gone; removes the call. Never throws. */
   closed(): void;
-}
-
-/** Calls since the process began, and what is open now. */
-export interface CallStats {
-  /** Calls of one message that are not closed, now. */
-  readonly open: number;
-  /** Calls that have a message of which a part has come, now. */
-  readonly unfinished: number;
-  /** Memory of these messages, in bytes, now. */
-  readonly unfinishedBytes: number;
-  /** Calls that were refused because unfinished messages took too much memory. */
-  readonly refused: number;
-  /** Calls whose time was up before their answer was delivered. */
-  readonly expired: number;
-  /** Calls that their peer reset, or whose connection broke, before their answer was delivered. */
-  readonly cancelled: number;
-}
-
-/**
- * The most that a call of one message may take, from its headers to the delivery of its answer: far more than a check waits (2 s), and
- * than 17 MiB take to arrive. The peer's own `grpc-timeout` counts if it is less.
- */
-export const MAX_CALL_MS = 10_000;
-/** A call ends so much after its deadline at most. */
-export const SWEEP_EVERY_MS = 250;
-
-export interface CallBounds {
-  readonly unfinished?: UnfinishedBounds;
-  /** The clock of `performance.now()`, in milliseconds. */
-  readonly nowMs?: () => number;
 }
 
 export class OpenCalls {

@@ -1,7 +1,7 @@
 /** What a gRPC server writes on a stream besides messages. */
 
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import type { GrpcFailure } from './status.ts';
+import type { GrpcFailure } from '../grpc/status.ts';
 
 const OK_HEADERS: OutgoingHttpHeaders = { ':status': 200, 'content-type': 'application/grpc' };
 /** The same as a list, which Node neither copies nor adds to. */

@@ -1,22 +1,12 @@
 /** Calls of one message that are answered with any number, for as long as they are open. */
 
 import type { ServerHttp2Stream } from 'node:http2';
-import { INTERNAL, MessageCall } from './message-call.ts';
-import { frame } from './messages.ts';
+import { INTERNAL } from '../grpc/call-stats.ts';
+import { frame } from '../grpc/messages.ts';
+import type { OpenCall, ServerStreamMethod } from '../grpc/methods.ts';
+import type { GrpcFailure } from '../grpc/status.ts';
+import { MessageCall } from './message-call.ts';
 import type { OpenCalls } from './open-calls.ts';
-import type { GrpcFailure } from './status.ts';
-
-/** What stays of a call that gets more than one message. */
-export interface OpenCall {
-  send(message: Buffer): void;
-  /** The call ends well. */
-  end(): void;
-  /** `gone` is called once, however the call ends. */
-  onEnd(gone: () => void): void;
-}
-
-/** Takes the one message; a failure ends the call. A thrown error ends it as `internal`. */
-export type ServerStreamMethod = (message: Buffer, call: OpenCall) => GrpcFailure | undefined;
 
 export class ServedStream extends MessageCall implements OpenCall {
   readonly #open: ServerStreamMethod;

@@ -10,40 +10,15 @@ import {
 } from 'node:http2';
 import { Server as NetServer } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import { type GrpcMethods, listenerOf } from './calls.ts';
-import { type Ticking, trackConnections } from './connections.ts';
-import { type CallBounds, type CallStats, OpenCalls, SWEEP_EVERY_MS } from './open-calls.ts';
+import { SWEEP_EVERY_MS, type Ticking, UNKNOWN_METHOD } from '../grpc/call-stats.ts';
+import { isGrpc } from '../grpc/content-type.ts';
+import type { GrpcMethods } from '../grpc/methods.ts';
+import type { StartGrpc } from '../grpc/server.ts';
+import type { TlsMaterial } from '../http2/listener.ts';
+import { listenerOf } from './calls.ts';
+import { trackConnections } from './connections.ts';
+import { OpenCalls } from './open-calls.ts';
 import { fail, ignore } from './replies.ts';
-import { failure } from './status.ts';
-
-/** PEM. */
-export interface TlsMaterial {
-  readonly cert: Buffer;
-  readonly key: Buffer;
-  /** When given, only clients with a certificate of this authority are let in. */
-  readonly clientCa: Buffer | undefined;
-}
-
-export interface GrpcServer {
-  /** The port that it listens on; 0 for a Unix socket. */
-  readonly port: number;
-  readonly stats: CallStats;
-  /**
-   * New connections get this certificate and are held to this client CA; those that are open go on. Throws OpenSSL's error, and changes
-   * nothing, when certificate and key are none or do not match.
-   */
-  setTls(tls: TlsMaterial): void;
-  /** No new connections at once; resolves when the running calls are answered, or cut after `graceMs`. */
-  drain(graceMs: number): Promise<void>;
-}
-
-/** Where to listen, as `net.Server` spells it. */
-export type ListenAt = { readonly host: string; readonly port: number } | { readonly path: string };
-
-export interface GrpcOptions extends CallBounds {
-  /** Default: every 250 ms. */
-  readonly sweeping?: Ticking;
-}
 
 /** More resets a second than one process can read. */
 const NO_RESET_LIMIT = 1_000_000;
@@ -63,23 +38,13 @@ const OPTIONS: ServerOptions = {
   streamResetRate: NO_RESET_LIMIT,
 };
 
-/** What Envoy sends. */
-const GRPC_TYPE = 'application/grpc';
-
-const UNKNOWN = failure('unimplemented', 'this server has no such method');
-
 const everySweep: Ticking = (tick) => {
   const timer = setInterval(tick, SWEEP_EVERY_MS).unref();
   return () => clearInterval(timer);
 };
 
-/** Rejects with the system's error when it cannot listen, and with OpenSSL's when certificate and key are none. */
-export async function startGrpc(
-  methods: GrpcMethods,
-  at: ListenAt,
-  tls: TlsMaterial | undefined,
-  options: GrpcOptions = {},
-): Promise<GrpcServer> {
+/** Starts a server on Node's HTTP/2. */
+export const startGrpcOnNode: StartGrpc = async (methods, at, tls, options = {}) => {
   const secured = tls === undefined ? undefined : createSecureServer({ ...OPTIONS, ...secure(tls), ...clients(tls) });
   const server = secured ?? createServer(OPTIONS);
   const calls = new OpenCalls(options);
@@ -116,7 +81,7 @@ export async function startGrpc(
       calls.sweep();
     },
   };
-}
+};
 
 function serveCalls(server: Http2Server | Http2SecureServer, methods: GrpcMethods, calls: OpenCalls): void {
   const listeners = new Map(Object.entries(methods).map(([path, method]) => [path, listenerOf(method, calls)]));
@@ -127,16 +92,8 @@ function serveCalls(server: Http2Server | Http2SecureServer, methods: GrpcMethod
     const listener = listeners.get(headers[':path'] ?? '');
     if (listener !== undefined) return listener(stream, headers);
     stream.on('error', ignore);
-    fail(stream, UNKNOWN);
+    fail(stream, UNKNOWN_METHOD);
   });
-}
-
-/** A message encoding other than protobuf (`+json`), and gRPC-web, which frames its answers in another way, are not served here. */
-const GRPC = /^application\/grpc(?:\+proto)?[ \t]*(?:;|$)/i;
-
-/** @param contentType `application/grpc` or `application/grpc+proto`, with any parameters; media types ignore case (RFC 9110, section 8.3.1) */
-function isGrpc(contentType: string | undefined): boolean {
-  return contentType === GRPC_TYPE || (contentType !== undefined && GRPC.test(contentType));
 }
 
 /** No gRPC: an HTTP answer, as the protocol asks. */

@@ -8,31 +8,11 @@
  */
 
 import type { ServerHttp2Stream } from 'node:http2';
-import { INTERNAL, MessageCall } from './message-call.ts';
-import { frame } from './messages.ts';
+import { INTERNAL } from '../grpc/call-stats.ts';
+import { frame } from '../grpc/messages.ts';
+import type { Releaser, UnaryAnswer, UnaryCall, UnaryMethod } from '../grpc/methods.ts';
+import { MessageCall } from './message-call.ts';
 import type { OpenCalls } from './open-calls.ts';
-import type { GrpcFailure } from './status.ts';
-
-export type UnaryAnswer = Buffer | GrpcFailure;
-
-/** Takes back what an answer granted. */
-export interface Releaser {
-  /** Never throws. */
-  release(reservation: string): void;
-}
-
-/** A unary call, as its method sees it. */
-export interface UnaryCall {
-  /** When the answer is of no use any more, by the clock of `performance.now()`, in milliseconds. */
-  readonly deadlineMs: number;
-  /** Sets what is called once when the call is over before it was answered; at once if it is. Replaces the listener before. */
-  onCancel(listener: (() => void) | undefined): void;
-  /** Releases the reservation once if the answer is not delivered; at once if the call is over. One reservation for each call. */
-  releaseUnlessDelivered(releaser: Releaser, reservation: string): void;
-}
-
-/** Answers one message. A thrown error or a rejected promise ends the call as `internal`. */
-export type UnaryMethod = (message: Buffer, call: UnaryCall) => UnaryAnswer | Promise<UnaryAnswer>;
 
 export class ServedUnaryCall extends MessageCall implements UnaryCall {
   readonly #answer: UnaryMethod;

@@ -1,14 +1,6 @@
 /** Prepared bytes of answers: header blocks, and the frames of an answer that leaves at once (RFC 9113, section 6). */
 
-import {
-  DATA,
-  END_HEADERS,
-  END_STREAM,
-  FRAME_HEAD_BYTES,
-  HEADERS,
-  writeFrameHead,
-  writeUint32,
-} from '../http2/frames.ts';
+import { DATA, END_HEADERS, END_STREAM, FRAME_HEAD_BYTES, HEADERS, writeFrameHead, writeUint32 } from '../http2/frames.ts';
 import { encodeFields } from '../http2/hpack-encode.ts';
 import type { Stream } from '../http2/stream.ts';
 import { PREFIX_BYTES } from './messages.ts';
@@ -30,12 +22,7 @@ export function trailersOf({ status, message }: GrpcFailure): Buffer {
 
 /** Ends a call without a message: its head and its trailers in one block. */
 export function failureHead({ status, message }: GrpcFailure): Buffer {
-  return encodeFields([
-    [':status', '200'],
-    CONTENT_TYPE,
-    ['grpc-status', String(status)],
-    ['grpc-message', message],
-  ]);
+  return encodeFields([[':status', '200'], CONTENT_TYPE, ['grpc-status', String(status)], ['grpc-message', message]]);
 }
 
 /** A request that is no gRPC gets an HTTP status, as the protocol asks. */

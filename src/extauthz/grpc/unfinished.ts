@@ -6,8 +6,6 @@
  * peer that sends large messages and does not finish them loses these, and no small message beside them is refused.
  */
 
-import type { Http2Session } from 'node:http2';
-
 /** A call with an unfinished message. */
 export interface Refusable {
   /** Ends the call as `resourceExhausted` and frees its memory. Never throws. */
@@ -32,7 +30,8 @@ interface Share {
 
 export class UnfinishedMessages {
   readonly #bounds: UnfinishedBounds;
-  readonly #connections = new Map<Http2Session, Share>();
+  /** By the transport's own object for a connection. */
+  readonly #connections = new Map<object, Share>();
   #bytes = 0;
   #calls = 0;
   #refused = 0;
@@ -57,10 +56,10 @@ export class UnfinishedMessages {
   }
 
   /** Takes note of what a call holds now, in bytes. It may refuse calls, this one among them; a call that is over sets 0. */
-  set(session: Http2Session, call: Refusable, bytes: number): void {
-    const share = this.#count(session, call, bytes);
+  set(connection: object, call: Refusable, bytes: number): void {
+    const share = this.#count(connection, call, bytes);
     if (share === undefined) return;
-    while (share.bytes > this.#bounds.connectionBytes) this.#refuseLargest(session, share);
+    while (share.bytes > this.#bounds.connectionBytes) this.#refuseLargest(connection, share);
     while (this.#bytes > this.#bounds.processBytes) {
       const fullest = this.#fullest();
       if (fullest === undefined) return;
@@ -69,7 +68,7 @@ export class UnfinishedMessages {
   }
 
   /** @returns the connection's share if it may be too large now */
-  #count(session: Http2Session, call: Refusable, bytes: number): Share | undefined {
+  #count(session: object, call: Refusable, bytes: number): Share | undefined {
     let share = this.#connections.get(session);
     const before = share?.calls.get(call);
     const change = bytes - (before ?? 0);
@@ -88,13 +87,13 @@ export class UnfinishedMessages {
     return change > 0 ? share : undefined;
   }
 
-  #fullest(): [Http2Session, Share] | undefined {
-    let fullest: [Http2Session, Share] | undefined;
+  #fullest(): [object, Share] | undefined {
+    let fullest: [object, Share] | undefined;
     for (const entry of this.#connections) if (fullest === undefined || entry[1].bytes > fullest[1].bytes) fullest = entry;
     return fullest;
   }
 
-  #refuseLargest(session: Http2Session, share: Share): void {
+  #refuseLargest(session: object, share: Share): void {
     let largest: Refusable | undefined;
     let most = 0;
     for (const [call, bytes] of share.calls) {

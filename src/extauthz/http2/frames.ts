@@ -61,7 +61,5 @@ export function writeUint32(bytes: Buffer, at: number, value: number): void {
 
 /** Reads 31 bits in network order; the first bit is reserved. */
 export function readUint31(bytes: Buffer, at: number): number {
-  return (
-    (((bytes[at] ?? 0) & 0x7f) << 24) | ((bytes[at + 1] ?? 0) << 16) | ((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0)
-  );
+  return (((bytes[at] ?? 0) & 0x7f) << 24) | ((bytes[at + 1] ?? 0) << 16) | ((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0);
 }

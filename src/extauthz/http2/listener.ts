@@ -47,7 +47,13 @@ export class Http2Listener {
       this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
     } else {
       this.#secured = createTlsServer(
-        { ...secure(options.tls), ...clients(options.tls), ALPNProtocols: [ALPN], handshakeTimeout: MAX_GREETING_MS, noDelay: true },
+        {
+          ...secure(options.tls),
+          ...clients(options.tls),
+          ALPNProtocols: [ALPN],
+          handshakeTimeout: MAX_GREETING_MS,
+          noDelay: true,
+        },
         (socket) => this.#acceptSecured(socket),
       );
       this.#server = this.#secured;
