@@ -1,10 +1,14 @@
 import { once } from 'node:events';
 import { Client, type ClientWritableStream, credentials, status } from '@grpc/grpc-js';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
 import { createAccessLog } from '../../src/extauthz/access-log/service.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
 import { accessLog, entryBytes, messageOf, RESERVATION, replaced } from './support/access-log.ts';
+import { TRANSPORTS, type Transport } from './support/transports.ts';
+
+/** Of the tests that run now. */
+let transport: Transport['transport'] = 'built-in';
 
 const METHOD = '/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs';
 const GARBAGE = Buffer.from('garbage');
@@ -31,7 +35,7 @@ const listener = {
 async function serve(): Promise<ExtAuthzServer> {
   finished.length = 0;
   running.length = 0;
-  const server = await startExtAuthz(() => Buffer.alloc(0), { listen: '127.0.0.1:0', listener });
+  const server = await startExtAuthz(() => Buffer.alloc(0), { listen: '127.0.0.1:0', transport, listener });
   cleanups.push(() => server.drain(100));
   return server;
 }
@@ -50,158 +54,164 @@ function stream(address: string): Stream {
   return { call, end: once(call, 'status').then(([{ code }]) => code) };
 }
 
-describe('an access log', () => {
-  test('is told entry by entry, while its stream goes on', async () => {
-    const server = await serve();
-    const { call, end } = stream(server.address);
-    call.write(accessLog(entry('one'), {}, entry('two')));
-    await expect.poll(() => finished).toEqual(['one', 'two']);
-    expect(server.accessLog).toEqual({ streams: 1, entries: 2, running: 0, broken: 0, unreadable: 0, failed: 0 });
-    call.write(accessLog(entry('three')));
-    call.end();
-    expect(await end).toBe(status.OK);
-    expect(finished).toEqual(['one', 'two', 'three']);
-    await expect.poll(() => server.accessLog.streams).toBe(0);
+describe.each(TRANSPORTS)('on the transport $transport', (on) => {
+  beforeAll(() => {
+    transport = on.transport;
   });
 
-  test('that cannot be read ends its stream, is counted, and disturbs no other', async () => {
-    const server = await serve();
-    const other = stream(server.address);
-    other.call.write(accessLog(entry('one')));
-    const broken = stream(server.address);
-    broken.call.write(GARBAGE);
-    expect(await broken.end).toBe(status.INVALID_ARGUMENT);
-    other.call.end(accessLog(entry('two')));
-    expect(await other.end).toBe(status.OK);
-    expect(finished).toEqual(['one', 'two']);
-    expect(server.accessLog).toMatchObject({ entries: 2, broken: 1 });
-  });
+  describe('an access log', () => {
+    test('is told entry by entry, while its stream goes on', async () => {
+      const server = await serve();
+      const { call, end } = stream(server.address);
+      call.write(accessLog(entry('one'), {}, entry('two')));
+      await expect.poll(() => finished).toEqual(['one', 'two']);
+      expect(server.accessLog).toEqual({ streams: 1, entries: 2, running: 0, broken: 0, unreadable: 0, failed: 0 });
+      call.write(accessLog(entry('three')));
+      call.end();
+      expect(await end).toBe(status.OK);
+      expect(finished).toEqual(['one', 'two', 'three']);
+      await expect.poll(() => server.accessLog.streams).toBe(0);
+    });
 
-  test('loses no entry beside one that cannot be booked', async () => {
-    const server = await serve();
-    const { call, end } = stream(server.address);
-    call.write(accessLog(entry('one'), entry('bad'), entry('two')));
-    call.end();
-    expect(await end).toBe(status.OK);
-    expect(finished).toEqual(['one', 'two']);
-    expect(server.accessLog).toMatchObject({ entries: 2, failed: 1 });
-  });
+    test('that cannot be read ends its stream, is counted, and disturbs no other', async () => {
+      const server = await serve();
+      const other = stream(server.address);
+      other.call.write(accessLog(entry('one')));
+      const broken = stream(server.address);
+      broken.call.write(GARBAGE);
+      expect(await broken.end).toBe(status.INVALID_ARGUMENT);
+      other.call.end(accessLog(entry('two')));
+      expect(await other.end).toBe(status.OK);
+      expect(finished).toEqual(['one', 'two']);
+      expect(server.accessLog).toMatchObject({ entries: 2, broken: 1 });
+    });
 
-  test('ends well when the server stops, which does not wait for its peer', async () => {
-    const server = await serve();
-    const { call, end } = stream(server.address);
-    call.write(accessLog(entry('one')));
-    await expect.poll(() => finished).toEqual(['one']);
-    const drained = server.drain(60_000);
-    expect(await end).toBe(status.OK);
-    await drained;
-  });
+    test('loses no entry beside one that cannot be booked', async () => {
+      const server = await serve();
+      const { call, end } = stream(server.address);
+      call.write(accessLog(entry('one'), entry('bad'), entry('two')));
+      call.end();
+      expect(await end).toBe(status.OK);
+      expect(finished).toEqual(['one', 'two']);
+      expect(server.accessLog).toMatchObject({ entries: 2, failed: 1 });
+    });
 
-  test('is not taken where nobody listens', async () => {
-    const server = await startExtAuthz(() => Buffer.alloc(0), { listen: '127.0.0.1:0' });
-    cleanups.push(() => server.drain(100));
-    expect(await stream(server.address).end).toBe(status.UNIMPLEMENTED);
-    expect(server.accessLog.entries).toBe(0);
-  });
+    test('ends well when the server stops, which does not wait for its peer', async () => {
+      const server = await serve();
+      const { call, end } = stream(server.address);
+      call.write(accessLog(entry('one')));
+      await expect.poll(() => finished).toEqual(['one']);
+      const drained = server.drain(60_000);
+      expect(await end).toBe(status.OK);
+      await drained;
+    });
 
-  test('loses no entry beside one that cannot be read, and its stream goes on', async () => {
-    const server = await serve();
-    const { call, end } = stream(server.address);
-    const cut = replaced(
-      entryBytes({ decision: { reservation: 'cut', tenant: 'acme', model: 'echo-' } }),
-      'echo-',
-      [0x65, 0x63, 0x68, 0x6f, 0xe2],
-    );
-    const broken = entryBytes(entry('broken')).subarray(0, -3);
-    const path = replaced(entryBytes(entry('path')), '/v1/chat', [255, 255, 255, 255, 255, 255, 255, 255]);
-    call.write(messageOf([entryBytes(entry('one')), cut, broken, path, entryBytes(entry('two'))]));
-    await expect.poll(() => finished).toEqual(['one', 'cut', 'path', 'two']);
-    call.end(accessLog(entry('three')));
-    expect(await end).toBe(status.OK);
-    expect(finished).toEqual(['one', 'cut', 'path', 'two', 'three']);
-    expect(server.accessLog).toMatchObject({ entries: 5, unreadable: 1, broken: 0 });
-  });
+    test('is not taken where nobody listens', async () => {
+      const server = await startExtAuthz(() => Buffer.alloc(0), { listen: '127.0.0.1:0', transport });
+      cleanups.push(() => server.drain(100));
+      expect(await stream(server.address).end).toBe(status.UNIMPLEMENTED);
+      expect(server.accessLog.entries).toBe(0);
+    });
 
-  test('loses no entry that came before broken framing in the same message', async () => {
-    const server = await serve();
-    const { call, end } = stream(server.address);
-    call.write(Buffer.concat([accessLog(entry('one'), entry('two')), GARBAGE]));
-    expect(await end).toBe(status.INVALID_ARGUMENT);
-    expect(finished).toEqual(['one', 'two']);
-    expect(server.accessLog).toMatchObject({ entries: 2, broken: 1 });
-  });
+    test('loses no entry beside one that cannot be read, and its stream goes on', async () => {
+      const server = await serve();
+      const { call, end } = stream(server.address);
+      const cut = replaced(
+        entryBytes({ decision: { reservation: 'cut', tenant: 'acme', model: 'echo-' } }),
+        'echo-',
+        [0x65, 0x63, 0x68, 0x6f, 0xe2],
+      );
+      const broken = entryBytes(entry('broken')).subarray(0, -3);
+      const path = replaced(entryBytes(entry('path')), '/v1/chat', [255, 255, 255, 255, 255, 255, 255, 255]);
+      call.write(messageOf([entryBytes(entry('one')), cut, broken, path, entryBytes(entry('two'))]));
+      await expect.poll(() => finished).toEqual(['one', 'cut', 'path', 'two']);
+      call.end(accessLog(entry('three')));
+      expect(await end).toBe(status.OK);
+      expect(finished).toEqual(['one', 'cut', 'path', 'two', 'three']);
+      expect(server.accessLog).toMatchObject({ entries: 5, unreadable: 1, broken: 0 });
+    });
 
-  test('reports which requests are still running, and one that cannot be renewed costs no other', async () => {
-    const server = await serve();
-    const { call, end } = stream(server.address);
-    const periodic = (reservation: string) => ({ ...entry(reservation), type: 5, intermediate: true });
-    call.end(accessLog(periodic('one'), periodic('bad'), entry('two'), periodic('three')));
-    expect(await end).toBe(status.OK);
-    expect([running, finished]).toEqual([['one', 'three'], ['two']]);
-    expect(server.accessLog).toMatchObject({ running: 2, entries: 1, failed: 1 });
-  });
+    test('loses no entry that came before broken framing in the same message', async () => {
+      const server = await serve();
+      const { call, end } = stream(server.address);
+      call.write(Buffer.concat([accessLog(entry('one'), entry('two')), GARBAGE]));
+      expect(await end).toBe(status.INVALID_ARGUMENT);
+      expect(finished).toEqual(['one', 'two']);
+      expect(server.accessLog).toMatchObject({ entries: 2, broken: 1 });
+    });
 
-  describe('with many streams', () => {
-    /** Streams of a log without a connection. */
-    function streams() {
-      const log = createAccessLog(listener);
-      const method = log.methods[METHOD];
-      if (method?.kind !== 'client-stream') return expect.fail('no stream');
-      const ended: number[] = [];
-      const gone: (() => void)[] = [];
-      let opened = 0;
-      const open = () => {
-        const number = opened++;
-        gone.push(() => undefined);
-        const call = {
-          end: () => void ended.push(number),
-          onEnd: (callback: () => void) => void gone.splice(number, 1, callback),
+    test('reports which requests are still running, and one that cannot be renewed costs no other', async () => {
+      const server = await serve();
+      const { call, end } = stream(server.address);
+      const periodic = (reservation: string) => ({ ...entry(reservation), type: 5, intermediate: true });
+      call.end(accessLog(periodic('one'), periodic('bad'), entry('two'), periodic('three')));
+      expect(await end).toBe(status.OK);
+      expect([running, finished]).toEqual([['one', 'three'], ['two']]);
+      expect(server.accessLog).toMatchObject({ running: 2, entries: 1, failed: 1 });
+    });
+
+    describe('with many streams', () => {
+      /** Streams of a log without a connection. */
+      function streams() {
+        const log = createAccessLog(listener);
+        const method = log.methods[METHOD];
+        if (method?.kind !== 'client-stream') return expect.fail('no stream');
+        const ended: number[] = [];
+        const gone: (() => void)[] = [];
+        let opened = 0;
+        const open = () => {
+          const number = opened++;
+          gone.push(() => undefined);
+          const call = {
+            end: () => void ended.push(number),
+            onEnd: (callback: () => void) => void gone.splice(number, 1, callback),
+          };
+          return method.open(call);
         };
-        return method.open(call);
-      };
-      return { log, open, ended, gone };
-    }
+        return { log, open, ended, gone };
+      }
 
-    test('ends the one that was silent longest for a new one beyond 1,024, and refuses none', () => {
-      const { log, open, ended, gone } = streams();
-      const opened = Array.from({ length: 1024 }, open);
-      const [first] = opened;
-      if (typeof first !== 'function') return expect.fail('no stream');
-      first(accessLog(entry('one')));
-      expect([typeof open(), ended]).toEqual(['function', [1]]);
-      // What its peer sends until it hears of that is taken, and does not make it a stream that stays.
-      const leaving = opened[1];
-      finished.length = 0;
-      if (typeof leaving === 'function') leaving(accessLog(entry('late')));
-      expect([typeof open(), ended, finished]).toEqual(['function', [1, 2], ['late']]);
-      expect(log.stats.streams).toBe(1026);
-      gone[1]?.();
-      gone[2]?.();
-      expect(log.stats.streams).toBe(1024);
+      test('ends the one that was silent longest for a new one beyond 1,024, and refuses none', () => {
+        const { log, open, ended, gone } = streams();
+        const opened = Array.from({ length: 1024 }, open);
+        const [first] = opened;
+        if (typeof first !== 'function') return expect.fail('no stream');
+        first(accessLog(entry('one')));
+        expect([typeof open(), ended]).toEqual(['function', [1]]);
+        // What its peer sends until it hears of that is taken, and does not make it a stream that stays.
+        const leaving = opened[1];
+        finished.length = 0;
+        if (typeof leaving === 'function') leaving(accessLog(entry('late')));
+        expect([typeof open(), ended, finished]).toEqual(['function', [1, 2], ['late']]);
+        expect(log.stats.streams).toBe(1026);
+        gone[1]?.();
+        gone[2]?.();
+        expect(log.stats.streams).toBe(1024);
+      });
+
+      test('whose peers do not end them refuses more than 2,048', () => {
+        const { log, open, gone } = streams();
+        const opened = Array.from({ length: 2100 }, open);
+        expect(opened.filter((one) => typeof one === 'function')).toHaveLength(2048);
+        expect(opened.at(-1)).toMatchObject({ status: status.RESOURCE_EXHAUSTED });
+        expect(log.stats.streams).toBe(2048);
+        gone[0]?.();
+        expect(open()).toBeTypeOf('function');
+      });
+
+      test('takes no new one when it is about to end', () => {
+        const { log, open } = streams();
+        log.end();
+        expect(open()).toMatchObject({ status: status.UNAVAILABLE });
+      });
     });
 
-    test('whose peers do not end them refuses more than 2,048', () => {
-      const { log, open, gone } = streams();
-      const opened = Array.from({ length: 2100 }, open);
-      expect(opened.filter((one) => typeof one === 'function')).toHaveLength(2048);
-      expect(opened.at(-1)).toMatchObject({ status: status.RESOURCE_EXHAUSTED });
-      expect(log.stats.streams).toBe(2048);
-      gone[0]?.();
-      expect(open()).toBeTypeOf('function');
+    test('carries the reservation as it is', async () => {
+      const server = await serve();
+      const { call, end } = stream(server.address);
+      call.end(accessLog(entry(RESERVATION)));
+      await end;
+      expect(finished).toEqual([RESERVATION]);
     });
-
-    test('takes no new one when it is about to end', () => {
-      const { log, open } = streams();
-      log.end();
-      expect(open()).toMatchObject({ status: status.UNAVAILABLE });
-    });
-  });
-
-  test('carries the reservation as it is', async () => {
-    const server = await serve();
-    const { call, end } = stream(server.address);
-    call.end(accessLog(entry(RESERVATION)));
-    await end;
-    expect(finished).toEqual([RESERVATION]);
   });
 });

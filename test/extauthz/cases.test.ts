@@ -7,6 +7,10 @@ import { bodyOf, type CaseFile, compileWorld, type DecisionCase, identityOf, loa
 import { connectTo, type TestClient } from './support/client.ts';
 import { readAnswer } from './support/definition.ts';
 import { checkRequest } from './support/requests.ts';
+import { TRANSPORTS, type Transport } from './support/transports.ts';
+
+/** Of the tests that run now. */
+let transport: Transport['transport'] = 'built-in';
 
 const { defaults, world, cases }: CaseFile = loadCases();
 const compiled = compileWorld(world);
@@ -56,34 +60,37 @@ const gate = createGate({
 
 let server: ExtAuthzServer;
 let envoy: TestClient;
-beforeAll(async () => {
-  server = await startExtAuthz(gate, { listen: '127.0.0.1:0' });
-  envoy = connectTo(server.address);
-});
-afterAll(async () => {
-  envoy.close();
-  await server.drain(100);
-});
+describe.each(TRANSPORTS)('on the transport $transport', (on) => {
+  beforeAll(async () => {
+    transport = on.transport;
+    server = await startExtAuthz(gate, { listen: '127.0.0.1:0', transport });
+    envoy = connectTo(server.address);
+  });
+  afterAll(async () => {
+    envoy.close();
+    await server.drain(100);
+  });
 
-function requestOf(one: DecisionCase, form: 'map' | 'raw'): Buffer {
-  const body = bodyOf(one);
-  const headers: [string, string][] = [
-    ...(one.as === null ? [] : [['authorization', authorizationOf(one.as)] satisfies [string, string]]),
-    ...(one.tenant === undefined ? [] : [['x-tenant-id', one.tenant] satisfies [string, string]]),
-    ...(body === undefined ? [] : [['content-type', one.content_type ?? 'application/json'] satisfies [string, string]]),
-    ...Object.entries(one.headers ?? {}),
-  ];
-  return checkRequest({ method: one.method, path: one.path, headers, body: body ?? '', ip: one.ip ?? defaults.ip, form });
-}
+  function requestOf(one: DecisionCase, form: 'map' | 'raw'): Buffer {
+    const body = bodyOf(one);
+    const headers: [string, string][] = [
+      ...(one.as === null ? [] : [['authorization', authorizationOf(one.as)] satisfies [string, string]]),
+      ...(one.tenant === undefined ? [] : [['x-tenant-id', one.tenant] satisfies [string, string]]),
+      ...(body === undefined ? [] : [['content-type', one.content_type ?? 'application/json'] satisfies [string, string]]),
+      ...Object.entries(one.headers ?? {}),
+    ];
+    return checkRequest({ method: one.method, path: one.path, headers, body: body ?? '', ip: one.ip ?? defaults.ip, form });
+  }
 
-describe('the decisions demanded of the world of the cases, asked as Envoy asks', () => {
-  test.each(cases.flatMap((one) => (['map', 'raw'] as const).map((form) => [one.name, form, one] as const)))(
-    '%s (%s)',
-    async (_, form, one) => {
-      nowMs = Date.parse(one.time ?? defaults.time);
-      const answer = readAnswer(await envoy.check(requestOf(one, form)));
-      expect(answer.code === 0).toBe(one.expect.code === 'allow');
-      expect([answer.status ?? 200, answer.body['code'] ?? 'allow']).toEqual([one.expect.status, one.expect.code]);
-    },
-  );
+  describe('the decisions demanded of the world of the cases, asked as Envoy asks', () => {
+    test.each(cases.flatMap((one) => (['map', 'raw'] as const).map((form) => [one.name, form, one] as const)))(
+      '%s (%s)',
+      async (_, form, one) => {
+        nowMs = Date.parse(one.time ?? defaults.time);
+        const answer = readAnswer(await envoy.check(requestOf(one, form)));
+        expect(answer.code === 0).toBe(one.expect.code === 'allow');
+        expect([answer.status ?? 200, answer.body['code'] ?? 'allow']).toEqual([one.expect.status, one.expect.code]);
+      },
+    );
+  });
 });

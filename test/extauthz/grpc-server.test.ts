@@ -12,12 +12,16 @@ import {
   type ServerHttp2Session,
 } from 'node:http2';
 import { connect as connectSocket } from 'node:net';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { frame } from '../../src/extauthz/grpc/messages.ts';
 import type { IncomingCall, OpenCall } from '../../src/extauthz/grpc/methods.ts';
-import { type GrpcServer, startGrpc } from '../../src/extauthz/grpc/server.ts';
+import type { GrpcServer } from '../../src/extauthz/grpc/server.ts';
 import { failure } from '../../src/extauthz/grpc/status.ts';
 import { trackConnections } from '../../src/extauthz/grpc-node/connections.ts';
+import { TRANSPORTS, type Transport } from './support/transports.ts';
+
+/** Of the tests that run now. */
+let on: Transport = TRANSPORTS[0];
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -60,7 +64,7 @@ async function stage(): Promise<Stage> {
   const held: PromiseWithResolvers<Buffer>[] = [];
   const watches: OpenCall[] = [];
   const calls: IncomingCall[] = [];
-  const server = await startGrpc(
+  const server = await on.startGrpc(
     {
       '/t.S/Echo': {
         kind: 'unary',
@@ -154,269 +158,277 @@ async function ended(stream: ClientHttp2Stream): Promise<Ended> {
 
 const HELLO = frame(Buffer.from('hello'));
 
-describe('a unary call', () => {
-  test('gets its answer, framed, and status 0', async () => {
-    const { session } = await stage();
-    const stream = begin(session, '/t.S/Echo');
-    stream.end(HELLO);
-    expect(await ended(stream)).toMatchObject({ http: 200, grpc: '0', body: HELLO });
+describe.each(TRANSPORTS)('on the transport $transport', (current) => {
+  beforeAll(() => {
+    on = current;
   });
 
-  test('is answered once, by its first message, whatever is sent after it', async () => {
-    const { session, seen } = await stage();
-    const stream = begin(session, '/t.S/Echo');
-    const answer = ended(stream);
-    stream.write(HELLO);
-    stream.end(frame(Buffer.from('again')));
-    expect(await answer).toMatchObject({ grpc: '0', body: HELLO });
-    expect(seen.map(String)).toEqual(['hello']);
-  });
-
-  test('whose message comes byte by byte is the same call', async () => {
-    const { session, seen } = await stage();
-    const stream = begin(session, '/t.S/Echo');
-    const answer = ended(stream);
-    for (const byte of HELLO) await new Promise((sent) => stream.write(Buffer.of(byte), sent));
-    stream.end();
-    expect(await answer).toMatchObject({ grpc: '0', body: HELLO });
-    expect(seen).toHaveLength(1);
-  });
-
-  test('whose message is longer than every window arrives whole', async () => {
-    const { session, seen } = await stage();
-    const large = Buffer.alloc(3_000_000, 7);
-    const stream = begin(session, '/t.S/Echo');
-    stream.end(frame(large));
-    expect((await ended(stream)).body.length).toBe(large.length + 5);
-    expect(seen[0]?.equals(large)).toBe(true);
-  });
-
-  test.each([
-    ['without a byte', Buffer.alloc(0), '13'],
-    ['cut within its message', HELLO.subarray(0, 7), '13'],
-    ['compressed', Buffer.concat([Buffer.of(1), HELLO.subarray(1)]), '12'],
-    ['announcing 4 GiB', Buffer.from([0, 255, 255, 255, 255, 1]), '8'],
-  ])('%s fails by its status and reaches no method', async (_name, bytes, status) => {
-    const { session, seen } = await stage();
-    const stream = begin(session, '/t.S/Echo');
-    stream.end(bytes);
-    expect(await ended(stream)).toMatchObject({ http: 200, grpc: status, body: Buffer.alloc(0) });
-    expect(seen).toEqual([]);
-  });
-
-  test('whose method throws or rejects is internal, and says nothing of why', async () => {
-    const { session, held } = await stage();
-    const thrown = begin(session, '/t.S/Throws');
-    thrown.end(HELLO);
-    const failed = await ended(thrown);
-    expect(failed.grpc).toBe('13');
-    expect(failed.text).not.toContain('secret');
-    const rejected = begin(session, '/t.S/Held');
-    const end = ended(rejected);
-    rejected.end(HELLO);
-    await expect.poll(() => held.length).toBe(1);
-    held[0]?.reject(new Error('secret detail'));
-    expect((await end).grpc).toBe('13');
-  });
-
-  test('that its peer gave up disturbs no other call on the connection', async () => {
-    const { session, held } = await stage();
-    const given = begin(session, '/t.S/Held');
-    given.end(HELLO);
-    await expect.poll(() => held.length).toBe(1);
-    given.close(8);
-    await once(given, 'close');
-    held[0]?.resolve(Buffer.from('too late'));
-    const next = begin(session, '/t.S/Echo');
-    next.end(HELLO);
-    expect((await ended(next)).grpc).toBe('0');
-  });
-});
-
-describe('what is no call of this server', () => {
-  test('another method is unimplemented', async () => {
-    const { session } = await stage();
-    for (const path of ['/t.S/Other', '/t.S/Echo/', '/', '/t.S/Echo?x']) {
-      const stream = begin(session, path);
+  describe('a unary call', () => {
+    test('gets its answer, framed, and status 0', async () => {
+      const { session } = await stage();
+      const stream = begin(session, '/t.S/Echo');
       stream.end(HELLO);
-      expect((await ended(stream)).grpc).toBe('12');
-    }
-  });
+      expect(await ended(stream)).toMatchObject({ http: 200, grpc: '0', body: HELLO });
+    });
 
-  test('another HTTP method or content type gets an HTTP status', async () => {
-    const { session, seen } = await stage();
-    const get = session.request({ ':method': 'GET', ':path': '/t.S/Echo' });
-    expect((await ended(get)).http).toBe(405);
-    const json = begin(session, '/t.S/Echo', { 'content-type': 'application/json' });
-    json.end('{}');
-    expect((await ended(json)).http).toBe(415);
-    expect(seen).toEqual([]);
-  });
+    test('is answered once, by its first message, whatever is sent after it', async () => {
+      const { session, seen } = await stage();
+      const stream = begin(session, '/t.S/Echo');
+      const answer = ended(stream);
+      stream.write(HELLO);
+      stream.end(frame(Buffer.from('again')));
+      expect(await answer).toMatchObject({ grpc: '0', body: HELLO });
+      expect(seen.map(String)).toEqual(['hello']);
+    });
 
-  test.each([
-    'application/grpc-web',
-    'application/grpc-web+proto',
-    'application/grpc-web-text',
-    'application/grpc-web-text+proto',
-    'application/grpc-web; charset=utf-8',
-    'application/GRPC-web',
-    'application/grpc+json',
-    'application/grpc+proto2',
-    'application/grpc+',
-    'application/grpcx',
-    'application/grpc, application/grpc-web',
-    'xapplication/grpc',
-    '',
-  ])('the content type %j is refused with 415, and no method runs', async (type) => {
-    const { session, seen } = await stage();
-    const stream = begin(session, '/t.S/Echo', { 'content-type': type });
-    stream.end(HELLO);
-    expect((await ended(stream)).http).toBe(415);
-    const watch = begin(session, '/t.S/Collect', { 'content-type': type });
-    watch.end(HELLO);
-    expect((await ended(watch)).http).toBe(415);
-    expect(seen).toEqual([]);
-  });
+    test('whose message comes byte by byte is the same call', async () => {
+      const { session, seen } = await stage();
+      const stream = begin(session, '/t.S/Echo');
+      const answer = ended(stream);
+      for (const byte of HELLO) await new Promise((sent) => stream.write(Buffer.of(byte), sent));
+      stream.end();
+      expect(await answer).toMatchObject({ grpc: '0', body: HELLO });
+      expect(seen).toHaveLength(1);
+    });
 
-  test.each([
-    'application/grpc',
-    'application/grpc+proto',
-    'Application/gRPC',
-    'application/grpc; charset=utf-8',
-    'application/grpc+proto;x=y',
-    'application/grpc ;',
-  ])('the content type %j is gRPC', async (type) => {
-    const { session } = await stage();
-    const stream = begin(session, '/t.S/Echo', { 'content-type': type });
-    stream.end(HELLO);
-    expect((await ended(stream)).grpc).toBe('0');
-  });
-});
+    test('whose message is longer than every window arrives whole', async () => {
+      const { session, seen } = await stage();
+      const large = Buffer.alloc(3_000_000, 7);
+      const stream = begin(session, '/t.S/Echo');
+      stream.end(frame(large));
+      expect((await ended(stream)).body.length).toBe(large.length + 5);
+      expect(seen[0]?.equals(large)).toBe(true);
+    });
 
-describe('a call with many answers', () => {
-  test('gets each as it is sent, and its end', async () => {
-    const { session, watches } = await stage();
-    const stream = begin(session, '/t.S/Watch');
-    const answer = ended(stream);
-    stream.end(frame(Buffer.alloc(0)));
-    await expect.poll(() => watches.length).toBe(1);
-    for (const word of ['one', 'two']) watches[0]?.send(Buffer.from(word));
-    watches[0]?.end();
-    expect(await answer).toMatchObject({
-      grpc: '0',
-      body: Buffer.concat([frame(Buffer.from('one')), frame(Buffer.from('two'))]),
+    test.each([
+      ['without a byte', Buffer.alloc(0), '13'],
+      ['cut within its message', HELLO.subarray(0, 7), '13'],
+      ['compressed', Buffer.concat([Buffer.of(1), HELLO.subarray(1)]), '12'],
+      ['announcing 4 GiB', Buffer.from([0, 255, 255, 255, 255, 1]), '8'],
+    ])('%s fails by its status and reaches no method', async (_name, bytes, status) => {
+      const { session, seen } = await stage();
+      const stream = begin(session, '/t.S/Echo');
+      stream.end(bytes);
+      expect(await ended(stream)).toMatchObject({ http: 200, grpc: status, body: Buffer.alloc(0) });
+      expect(seen).toEqual([]);
+    });
+
+    test('whose method throws or rejects is internal, and says nothing of why', async () => {
+      const { session, held } = await stage();
+      const thrown = begin(session, '/t.S/Throws');
+      thrown.end(HELLO);
+      const failed = await ended(thrown);
+      expect(failed.grpc).toBe('13');
+      expect(failed.text).not.toContain('secret');
+      const rejected = begin(session, '/t.S/Held');
+      const end = ended(rejected);
+      rejected.end(HELLO);
+      await expect.poll(() => held.length).toBe(1);
+      held[0]?.reject(new Error('secret detail'));
+      expect((await end).grpc).toBe('13');
+    });
+
+    test('that its peer gave up disturbs no other call on the connection', async () => {
+      const { session, held } = await stage();
+      const given = begin(session, '/t.S/Held');
+      given.end(HELLO);
+      await expect.poll(() => held.length).toBe(1);
+      given.close(8);
+      await once(given, 'close');
+      held[0]?.resolve(Buffer.from('too late'));
+      const next = begin(session, '/t.S/Echo');
+      next.end(HELLO);
+      expect((await ended(next)).grpc).toBe('0');
     });
   });
 
-  test('tells when its peer is gone, and sending to nobody is no error', async () => {
-    const { session, watches } = await stage();
-    const stream = begin(session, '/t.S/Watch');
-    stream.end(frame(Buffer.alloc(0)));
-    await expect.poll(() => watches.length).toBe(1);
-    const gone = new Promise<void>((resolve) => watches[0]?.onEnd(resolve));
-    session.destroy();
-    await gone;
-    watches[0]?.send(Buffer.from('one'));
-    watches[0]?.end();
-  });
-});
-
-describe('a call with many messages', () => {
-  test('passes each on as it comes, and answers when the peer has sent its last', async () => {
-    const { session, seen } = await stage();
-    const stream = begin(session, '/t.S/Collect');
-    const answer = ended(stream);
-    stream.write(Buffer.concat([frame(Buffer.from('one')), frame(Buffer.from('two'))]));
-    await expect.poll(() => seen.length).toBe(2);
-    stream.end(frame(Buffer.from('three')));
-    expect(await answer).toMatchObject({ grpc: '0', body: frame(Buffer.from('thanks')) });
-    expect(seen.map(String)).toEqual(['one', 'two', 'three']);
-  });
-
-  test.each([
-    ['refused', 'bad', '3'],
-    ['a fault', 'throw', '13'],
-  ])('ends by its status when a message is %s, and nothing after it is taken', async (_name, message, status) => {
-    const { session, seen } = await stage();
-    const stream = begin(session, '/t.S/Collect');
-    const answer = ended(stream);
-    stream.write(frame(Buffer.from('one')));
-    const told = once(stream, 'trailers');
-    stream.write(Buffer.concat([frame(Buffer.from(message)), frame(Buffer.from('two'))]));
-    await told;
-    // Who goes on all the same is not heard.
-    stream.end(frame(Buffer.from('three')));
-    const { grpc, text } = await answer;
-    expect(grpc).toBe(status);
-    expect(text).not.toContain('secret');
-    expect(seen.map(String)).toEqual(['one']);
-  });
-
-  test('is established before anything was sent on it', async () => {
-    const { session } = await stage();
-    const stream = begin(session, '/t.S/Collect');
-    const [headers] = await once(stream, 'response');
-    expect(headers[':status']).toBe(200);
-  });
-
-  test('that ends within a message is no good end', async () => {
-    const { session } = await stage();
-    const stream = begin(session, '/t.S/Collect');
-    stream.end(HELLO.subarray(0, 7));
-    expect((await ended(stream)).grpc).toBe('13');
-  });
-
-  test('can be ended by the server, which still takes what was on its way', async () => {
-    const { session, seen, calls } = await stage();
-    const stream = begin(session, '/t.S/Collect');
-    const answer = ended(stream);
-    const over = once(stream, 'end');
-    await expect.poll(() => calls.length).toBe(1);
-    calls[0]?.end();
-    await over;
-    stream.end(frame(Buffer.from('late')));
-    expect(await answer).toMatchObject({ grpc: '0', body: frame(Buffer.from('thanks')) });
-    await expect.poll(() => seen.map(String)).toEqual(['late']);
-  });
-
-  test('can be refused', async () => {
-    const { session, calls } = await stage();
-    const streams = [1, 2].map(() => begin(session, '/t.S/Collect'));
-    await expect.poll(() => calls.length).toBe(2);
-    expect((await ended(begin(session, '/t.S/Collect'))).grpc).toBe('8');
-    const gone = new Promise<void>((resolve) => calls[0]?.onEnd(resolve));
-    streams[0]?.destroy();
-    await gone;
-  });
-});
-
-describe('connections', () => {
-  test('a drained server lets running calls end and then every connection go', async () => {
-    const { server, session, held } = await stage();
-    const running = begin(session, '/t.S/Held');
-    const end = ended(running);
-    running.end(HELLO);
-    await expect.poll(() => held.length).toBe(1);
-    const closed = once(session, 'close');
-    const drained = server.drain(60_000);
-    held[0]?.resolve(Buffer.from('done'));
-    expect((await end).grpc).toBe('0');
-    await Promise.all([closed, drained]);
-  });
-
-  test('a peer that has said nothing, or only half of its greeting, is cut when the grace is over', async () => {
-    const { server } = await stage();
-    const silent = ['', 'PRI * HTTP/2.0\r\n\r\n'].map((greeting) => {
-      const socket = connectSocket(server.port, '127.0.0.1');
-      socket.on('error', () => undefined).write(greeting);
-      return socket;
+  describe('what is no call of this server', () => {
+    test('another method is unimplemented', async () => {
+      const { session } = await stage();
+      for (const path of ['/t.S/Other', '/t.S/Echo/', '/', '/t.S/Echo?x']) {
+        const stream = begin(session, path);
+        stream.end(HELLO);
+        expect((await ended(stream)).grpc).toBe('12');
+      }
     });
-    await Promise.all(silent.map((socket) => once(socket, 'connect')));
-    const closed = silent.map((socket) => new Promise((resolve) => socket.resume().once('close', resolve)));
-    await server.drain(50);
-    await Promise.all(closed);
+
+    test('another HTTP method or content type gets an HTTP status', async () => {
+      const { session, seen } = await stage();
+      const get = session.request({ ':method': 'GET', ':path': '/t.S/Echo' });
+      expect((await ended(get)).http).toBe(405);
+      const json = begin(session, '/t.S/Echo', { 'content-type': 'application/json' });
+      json.end('{}');
+      expect((await ended(json)).http).toBe(415);
+      expect(seen).toEqual([]);
+    });
+
+    test.each([
+      'application/grpc-web',
+      'application/grpc-web+proto',
+      'application/grpc-web-text',
+      'application/grpc-web-text+proto',
+      'application/grpc-web; charset=utf-8',
+      'application/GRPC-web',
+      'application/grpc+json',
+      'application/grpc+proto2',
+      'application/grpc+',
+      'application/grpcx',
+      'application/grpc, application/grpc-web',
+      'xapplication/grpc',
+      '',
+    ])('the content type %j is refused with 415, and no method runs', async (type) => {
+      const { session, seen } = await stage();
+      const stream = begin(session, '/t.S/Echo', { 'content-type': type });
+      stream.end(HELLO);
+      expect((await ended(stream)).http).toBe(415);
+      const watch = begin(session, '/t.S/Collect', { 'content-type': type });
+      watch.end(HELLO);
+      expect((await ended(watch)).http).toBe(415);
+      expect(seen).toEqual([]);
+    });
+
+    test.each([
+      'application/grpc',
+      'application/grpc+proto',
+      'Application/gRPC',
+      'application/grpc; charset=utf-8',
+      'application/grpc+proto;x=y',
+      'application/grpc ;',
+    ])('the content type %j is gRPC', async (type) => {
+      const { session } = await stage();
+      const stream = begin(session, '/t.S/Echo', { 'content-type': type });
+      stream.end(HELLO);
+      expect((await ended(stream)).grpc).toBe('0');
+    });
   });
 
+  describe('a call with many answers', () => {
+    test('gets each as it is sent, and its end', async () => {
+      const { session, watches } = await stage();
+      const stream = begin(session, '/t.S/Watch');
+      const answer = ended(stream);
+      stream.end(frame(Buffer.alloc(0)));
+      await expect.poll(() => watches.length).toBe(1);
+      for (const word of ['one', 'two']) watches[0]?.send(Buffer.from(word));
+      watches[0]?.end();
+      expect(await answer).toMatchObject({
+        grpc: '0',
+        body: Buffer.concat([frame(Buffer.from('one')), frame(Buffer.from('two'))]),
+      });
+    });
+
+    test('tells when its peer is gone, and sending to nobody is no error', async () => {
+      const { session, watches } = await stage();
+      const stream = begin(session, '/t.S/Watch');
+      stream.end(frame(Buffer.alloc(0)));
+      await expect.poll(() => watches.length).toBe(1);
+      const gone = new Promise<void>((resolve) => watches[0]?.onEnd(resolve));
+      session.destroy();
+      await gone;
+      watches[0]?.send(Buffer.from('one'));
+      watches[0]?.end();
+    });
+  });
+
+  describe('a call with many messages', () => {
+    test('passes each on as it comes, and answers when the peer has sent its last', async () => {
+      const { session, seen } = await stage();
+      const stream = begin(session, '/t.S/Collect');
+      const answer = ended(stream);
+      stream.write(Buffer.concat([frame(Buffer.from('one')), frame(Buffer.from('two'))]));
+      await expect.poll(() => seen.length).toBe(2);
+      stream.end(frame(Buffer.from('three')));
+      expect(await answer).toMatchObject({ grpc: '0', body: frame(Buffer.from('thanks')) });
+      expect(seen.map(String)).toEqual(['one', 'two', 'three']);
+    });
+
+    test.each([
+      ['refused', 'bad', '3'],
+      ['a fault', 'throw', '13'],
+    ])('ends by its status when a message is %s, and nothing after it is taken', async (_name, message, status) => {
+      const { session, seen } = await stage();
+      const stream = begin(session, '/t.S/Collect');
+      const answer = ended(stream);
+      stream.write(frame(Buffer.from('one')));
+      const told = once(stream, 'trailers');
+      stream.write(Buffer.concat([frame(Buffer.from(message)), frame(Buffer.from('two'))]));
+      await told;
+      // Who goes on all the same is not heard.
+      stream.end(frame(Buffer.from('three')));
+      const { grpc, text } = await answer;
+      expect(grpc).toBe(status);
+      expect(text).not.toContain('secret');
+      expect(seen.map(String)).toEqual(['one']);
+    });
+
+    test('is established before anything was sent on it', async () => {
+      const { session } = await stage();
+      const stream = begin(session, '/t.S/Collect');
+      const [headers] = await once(stream, 'response');
+      expect(headers[':status']).toBe(200);
+    });
+
+    test('that ends within a message is no good end', async () => {
+      const { session } = await stage();
+      const stream = begin(session, '/t.S/Collect');
+      stream.end(HELLO.subarray(0, 7));
+      expect((await ended(stream)).grpc).toBe('13');
+    });
+
+    test('can be ended by the server, which still takes what was on its way', async () => {
+      const { session, seen, calls } = await stage();
+      const stream = begin(session, '/t.S/Collect');
+      const answer = ended(stream);
+      const over = once(stream, 'end');
+      await expect.poll(() => calls.length).toBe(1);
+      calls[0]?.end();
+      await over;
+      stream.end(frame(Buffer.from('late')));
+      expect(await answer).toMatchObject({ grpc: '0', body: frame(Buffer.from('thanks')) });
+      await expect.poll(() => seen.map(String)).toEqual(['late']);
+    });
+
+    test('can be refused', async () => {
+      const { session, calls } = await stage();
+      const streams = [1, 2].map(() => begin(session, '/t.S/Collect'));
+      await expect.poll(() => calls.length).toBe(2);
+      expect((await ended(begin(session, '/t.S/Collect'))).grpc).toBe('8');
+      const gone = new Promise<void>((resolve) => calls[0]?.onEnd(resolve));
+      streams[0]?.destroy();
+      await gone;
+    });
+  });
+
+  describe('connections', () => {
+    test('a drained server lets running calls end and then every connection go', async () => {
+      const { server, session, held } = await stage();
+      const running = begin(session, '/t.S/Held');
+      const end = ended(running);
+      running.end(HELLO);
+      await expect.poll(() => held.length).toBe(1);
+      const closed = once(session, 'close');
+      const drained = server.drain(60_000);
+      held[0]?.resolve(Buffer.from('done'));
+      expect((await end).grpc).toBe('0');
+      await Promise.all([closed, drained]);
+    });
+
+    test('a peer that has said nothing, or only half of its greeting, is cut when the grace is over', async () => {
+      const { server } = await stage();
+      const silent = ['', 'PRI * HTTP/2.0\r\n\r\n'].map((greeting) => {
+        const socket = connectSocket(server.port, '127.0.0.1');
+        socket.on('error', () => undefined).write(greeting);
+        return socket;
+      });
+      await Promise.all(silent.map((socket) => once(socket, 'connect')));
+      const closed = silent.map((socket) => new Promise((resolve) => socket.resume().once('close', resolve)));
+      await server.drain(50);
+      await Promise.all(closed);
+    });
+  });
+});
+
+describe("connections of Node's HTTP/2", () => {
   test('a peer that answers no ping is cut, one that does is not', async () => {
     const { server, port, tick } = await pinged();
     const alive = connect(`http://127.0.0.1:${port}`);

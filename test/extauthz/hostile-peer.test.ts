@@ -2,15 +2,20 @@
 
 import { once } from 'node:events';
 import type { ClientHttp2Session } from 'node:http2';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createGate } from '../../src/extauthz/gate.ts';
 import { frame } from '../../src/extauthz/grpc/messages.ts';
-import { type GrpcServer, startGrpc } from '../../src/extauthz/grpc/server.ts';
+import type { GrpcServer } from '../../src/extauthz/grpc/server.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
 import { readAnswer } from './support/definition.ts';
+import { callOf, connectFrames, headersOf, resetOf } from './support/frame-peer.ts';
 import { builtinRoutes, littleWorld } from './support/little-world.ts';
 import { CHECK_PATH, call, connectRaw, endOf, openCall } from './support/raw-peer.ts';
 import { checkRequest } from './support/requests.ts';
+import { TRANSPORTS, type Transport } from './support/transports.ts';
+
+/** Of the tests that run now. */
+let on: Transport = TRANSPORTS[0];
 
 const world = littleWorld();
 const CHAT = frame(
@@ -38,6 +43,7 @@ async function serve(): Promise<ExtAuthzServer> {
   });
   const server = await startExtAuthz(gate, {
     listen: '127.0.0.1:0',
+    transport: on.transport,
     listener: { finished: () => undefined, running: () => undefined },
   });
   cleanups.push(() => server.drain(100));
@@ -64,7 +70,7 @@ async function clockwork(): Promise<Clockwork> {
   let now = 0;
   let sweep = (): void => undefined;
   const seen: string[] = [];
-  const server = await startGrpc(
+  const server = await on.startGrpc(
     {
       '/t.S/Echo': { kind: 'unary', answer: (message) => message },
       '/t.S/Collect': {
@@ -106,147 +112,169 @@ async function allowed(session: ClientHttp2Session): Promise<boolean> {
   return grpc === '0' && readAnswer(body.subarray(5)).code === 0;
 }
 
-describe('messages that do not become whole', () => {
-  const STREAMS = 150;
-  const MIB = 1024 * 1024;
-  /** A message of 16 MiB, of which a part is sent. */
-  const announced = (sentBytes: number): Buffer => {
-    const bytes = Buffer.alloc(5 + sentBytes);
-    bytes.writeUInt32BE(16 * MIB, 1);
-    return bytes;
-  };
+/** The port of a server. */
+const portOf = (server: ExtAuthzServer): number => Number(server.address.split(':')[1]);
 
-  test('take at most 32 MiB per connection: those beyond are refused, and small checks beside them are answered', async () => {
-    const server = await serve();
-    const [attacker, other] = [await peer(server), await peer(server)];
-    const part = announced(4 * MIB);
-    const ends = Array.from({ length: STREAMS }, () => {
-      const stream = openCall(attacker, CHECK_PATH);
-      stream.write(part);
-      return endOf(stream);
-    });
-    let most = 0;
-    let wrong = 0;
-    // No more than eight parts have room: the attack is at its height when all the others are refused.
-    while (server.calls.refused < STREAMS - 8 && server.calls.expired === 0) {
-      for (const session of [attacker, other]) if (!(await allowed(session))) wrong += 1;
-      most = Math.max(most, server.calls.unfinishedBytes);
-    }
-    expect(wrong).toBe(0);
-    expect(most).toBeGreaterThan(4 * MIB);
-    expect(most).toBeLessThanOrEqual(32 * MIB);
-    // A check whose message comes in pieces has its place, too.
-    const slow = openCall(attacker, CHECK_PATH);
-    const answer = endOf(slow);
-    for (const half of [CHAT.subarray(0, 9), CHAT.subarray(9)]) await new Promise((sent) => slow.write(half, sent));
-    slow.end();
-    expect((await answer).grpc).toBe('0');
-    attacker.destroy();
-    const codes = (await Promise.all(ends)).map(({ grpc }) => grpc).filter((code) => code !== undefined);
-    expect(codes.length).toBeGreaterThanOrEqual(STREAMS - 8);
-    expect([...new Set(codes)]).toEqual(['8']);
-    await expect.poll(() => server.calls).toMatchObject({ unfinished: 0, unfinishedBytes: 0, open: 0 });
-  }, 120_000);
-
-  test('end with their deadline, and so do calls that bring no message at all', async () => {
-    const server = await serve();
-    const session = await peer(server);
-    const calls = Array.from({ length: 40 }, (_, i) => {
-      const stream = openCall(session, CHECK_PATH, { 'grpc-timeout': '300m' });
-      if (i % 2 === 0) stream.write(announced(i * 1000));
-      return endOf(stream);
-    });
-    for (const { grpc } of await Promise.all(calls)) expect(grpc).toBe('4');
-    await expect.poll(() => server.calls).toMatchObject({ open: 0, unfinishedBytes: 0, expired: 40 });
-    expect(await allowed(session)).toBe(true);
+describe.each(TRANSPORTS)('on the transport $transport', (current) => {
+  beforeAll(() => {
+    on = current;
   });
 
-  test('without a deadline end after 10 s, and a deadline beyond that is no longer', async () => {
-    const { server, session, pass } = await clockwork();
-    const ends = [{}, { 'grpc-timeout': '1H' }, { 'grpc-timeout': 'ten' }].map((headers) => {
-      const stream = openCall(session, '/t.S/Echo', headers);
-      const end = endOf(stream);
-      stream.write(announced(1000));
-      return end;
-    });
-    await expect.poll(() => server.stats.unfinished).toBe(3);
-    pass(9_999);
-    expect(server.stats).toMatchObject({ unfinished: 3, expired: 0 });
-    pass(1);
-    expect((await Promise.all(ends)).map(({ grpc }) => grpc)).toEqual(['4', '4', '4']);
-    expect(server.stats).toMatchObject({ open: 0, unfinishedBytes: 0, expired: 3 });
-  });
+  describe('messages that do not become whole', () => {
+    const STREAMS = 150;
+    const MIB = 1024 * 1024;
+    /** A message of 16 MiB, of which a part is sent. */
+    const announced = (sentBytes: number): Buffer => {
+      const bytes = Buffer.alloc(5 + sentBytes);
+      bytes.writeUInt32BE(16 * MIB, 1);
+      return bytes;
+    };
 
-  test('that are too large give the flow control of their connection back', async () => {
-    const server = await serve();
-    const session = await peer(server);
-    const tooLarge = Buffer.alloc(MIB);
-    tooLarge.writeUInt32BE(17 * MIB + 1, 1);
-    for (let i = 0; i < 20; i++) {
-      const stream = openCall(session, CHECK_PATH);
-      const end = endOf(stream);
-      stream.write(tooLarge);
-      expect((await end).grpc).toBe('8');
+    test('take at most 32 MiB per connection: those beyond are refused, and small checks beside them are answered', async () => {
+      const server = await serve();
+      const [attacker, other] = [await peer(server), await peer(server)];
+      const part = announced(4 * MIB);
+      const ends = Array.from({ length: STREAMS }, () => {
+        const stream = openCall(attacker, CHECK_PATH);
+        stream.write(part);
+        return endOf(stream);
+      });
+      let most = 0;
+      let wrong = 0;
+      // No more than eight parts have room: the attack is at its height when all the others are refused.
+      while (server.calls.refused < STREAMS - 8 && server.calls.expired === 0) {
+        for (const session of [attacker, other]) if (!(await allowed(session))) wrong += 1;
+        most = Math.max(most, server.calls.unfinishedBytes);
+      }
+      expect(wrong).toBe(0);
+      expect(most).toBeGreaterThan(4 * MIB);
+      expect(most).toBeLessThanOrEqual(32 * MIB);
+      // A check whose message comes in pieces has its place, too.
+      const slow = openCall(attacker, CHECK_PATH);
+      const answer = endOf(slow);
+      for (const half of [CHAT.subarray(0, 9), CHAT.subarray(9)]) await new Promise((sent) => slow.write(half, sent));
+      slow.end();
+      expect((await answer).grpc).toBe('0');
+      attacker.destroy();
+      const codes = (await Promise.all(ends)).map(({ grpc }) => grpc).filter((code) => code !== undefined);
+      expect(codes.length).toBeGreaterThanOrEqual(STREAMS - 8);
+      expect([...new Set(codes)]).toEqual(['8']);
+      await expect.poll(() => server.calls).toMatchObject({ unfinished: 0, unfinishedBytes: 0, open: 0 });
+    }, 120_000);
+
+    test('end with their deadline, and so do calls that bring no message at all', async () => {
+      const server = await serve();
+      const session = await peer(server);
+      const calls = Array.from({ length: 40 }, (_, i) => {
+        const stream = openCall(session, CHECK_PATH, { 'grpc-timeout': '300m' });
+        if (i % 2 === 0) stream.write(announced(i * 1000));
+        return endOf(stream);
+      });
+      for (const { grpc } of await Promise.all(calls)) expect(grpc).toBe('4');
+      await expect.poll(() => server.calls).toMatchObject({ open: 0, unfinishedBytes: 0, expired: 40 });
       expect(await allowed(session)).toBe(true);
-    }
-    expect(server.calls.unfinishedBytes).toBe(0);
+    });
+
+    test('without a deadline end after 10 s, and a deadline beyond that is no longer', async () => {
+      const { server, session, pass } = await clockwork();
+      const ends = [{}, { 'grpc-timeout': '1H' }, { 'grpc-timeout': 'ten' }].map((headers) => {
+        const stream = openCall(session, '/t.S/Echo', headers);
+        const end = endOf(stream);
+        stream.write(announced(1000));
+        return end;
+      });
+      await expect.poll(() => server.stats.unfinished).toBe(3);
+      pass(9_999);
+      expect(server.stats).toMatchObject({ unfinished: 3, expired: 0 });
+      pass(1);
+      expect((await Promise.all(ends)).map(({ grpc }) => grpc)).toEqual(['4', '4', '4']);
+      expect(server.stats).toMatchObject({ open: 0, unfinishedBytes: 0, expired: 3 });
+    });
+
+    test('that are too large give the flow control of their connection back', async () => {
+      const server = await serve();
+      const session = await peer(server);
+      const tooLarge = Buffer.alloc(MIB);
+      tooLarge.writeUInt32BE(17 * MIB + 1, 1);
+      for (let i = 0; i < 20; i++) {
+        const stream = openCall(session, CHECK_PATH);
+        const end = endOf(stream);
+        stream.write(tooLarge);
+        expect((await end).grpc).toBe('8');
+        expect(await allowed(session)).toBe(true);
+      }
+      expect(server.calls.unfinishedBytes).toBe(0);
+    });
+
+    test.each([
+      ['health', '/grpc.health.v1.Health/Check', 4097],
+      ['a watch', '/grpc.health.v1.Health/Watch', 4097],
+      ['the access log', '/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs', 4 * MIB + 1],
+    ])('of %s are refused by their announced size beyond what that method needs', async (_name, path, bytes) => {
+      const session = await peer(await serve());
+      const stream = openCall(session, path);
+      const end = endOf(stream);
+      const prefix = Buffer.alloc(5);
+      prefix.writeUInt32BE(bytes, 1);
+      // Not more than the prefix: it is refused before anything else has come.
+      stream.write(prefix);
+      expect((await end).grpc).toBe('8');
+    });
+
+    test('of an access log end their stream when they take too long, and a stream between two messages does not end', async () => {
+      const { server, session, seen, pass } = await clockwork();
+      const stream = openCall(session, '/t.S/Collect');
+      const end = endOf(stream);
+      const message = frame(Buffer.from('one'));
+      stream.write(message);
+      await expect.poll(() => seen).toEqual(['one']);
+      pass(3_600_000);
+      stream.write(Buffer.concat([message, message.subarray(0, 6)]));
+      await expect.poll(() => server.stats.unfinished).toBe(1);
+      pass(9_999);
+      stream.write(Buffer.concat([message.subarray(6), message.subarray(0, 6)]));
+      await expect.poll(() => seen).toEqual(['one', 'one', 'one']);
+      pass(9_999);
+      expect(server.stats.expired).toBe(0);
+      pass(1);
+      await once(stream, 'trailers');
+      // The peer does not close its side: it is cut.
+      pass(1000);
+      expect(await end).toMatchObject({ grpc: '4', rstCode: 8 });
+      expect(server.stats).toMatchObject({ expired: 1, unfinishedBytes: 0, open: 0 });
+    });
   });
 
-  test.each([
-    ['health', '/grpc.health.v1.Health/Check', 4097],
-    ['a watch', '/grpc.health.v1.Health/Watch', 4097],
-    ['the access log', '/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs', 4 * MIB + 1],
-  ])('of %s are refused by their announced size beyond what that method needs', async (_name, path, bytes) => {
-    const session = await peer(await serve());
-    const stream = openCall(session, path);
-    const end = endOf(stream);
-    const prefix = Buffer.alloc(5);
-    prefix.writeUInt32BE(bytes, 1);
-    // Not more than the prefix: it is refused before anything else has come.
-    stream.write(prefix);
-    expect((await end).grpc).toBe('8');
+  describe('streams that are reset', () => {
+    const RESETS = 20_000;
+    const AT_ONCE = 500;
+
+    test.each([
+      ['in the packet that opened them', true],
+      ['after they may have been answered', false],
+    ])(
+      '20,000 of them on one connection, %s, cost none of the checks beside them',
+      async (_name, inOnePacket) => {
+        const peer = await connectFrames(portOf(await serve()));
+        cleanups.push(() => peer.destroy());
+        let refused = 0;
+        for (let done = 0; done < RESETS; done += AT_ONCE) {
+          const ids = Array.from({ length: AT_ONCE }, () => peer.nextStream());
+          // With and without a message.
+          const opening = ids.map((id, i) => (i % 2 === 0 ? callOf(id, CHECK_PATH, CHAT) : headersOf(id, CHECK_PATH)));
+          const resets = ids.map((id, i) => resetOf(id, i % 3 === 0 ? 0 : 8));
+          if (inOnePacket) peer.write(...opening.flatMap((frame, i) => [frame, resets[i] ?? frame]));
+          else {
+            peer.write(...opening);
+            await new Promise(setImmediate);
+            peer.write(...resets);
+          }
+          const { grpc, body } = await peer.call(CHECK_PATH, CHAT);
+          if (grpc !== '0' || readAnswer(body.subarray(5)).code !== 0) refused += 1;
+        }
+        expect({ refused, goaway: peer.goaway, cut: peer.isClosed }).toEqual({ refused: 0, goaway: undefined, cut: false });
+      },
+      120_000,
+    );
   });
-
-  test('of an access log end their stream when they take too long, and a stream between two messages does not end', async () => {
-    const { server, session, seen, pass } = await clockwork();
-    const stream = openCall(session, '/t.S/Collect');
-    const end = endOf(stream);
-    const message = frame(Buffer.from('one'));
-    stream.write(message);
-    await expect.poll(() => seen).toEqual(['one']);
-    pass(3_600_000);
-    stream.write(Buffer.concat([message, message.subarray(0, 6)]));
-    await expect.poll(() => server.stats.unfinished).toBe(1);
-    pass(9_999);
-    stream.write(Buffer.concat([message.subarray(6), message.subarray(0, 6)]));
-    await expect.poll(() => seen).toEqual(['one', 'one', 'one']);
-    pass(9_999);
-    expect(server.stats.expired).toBe(0);
-    pass(1);
-    await once(stream, 'trailers');
-    // The peer does not close its side: it is cut.
-    pass(1000);
-    expect(await end).toMatchObject({ grpc: '4', rstCode: 8 });
-    expect(server.stats).toMatchObject({ expired: 1, unfinishedBytes: 0, open: 0 });
-  });
-});
-
-describe('streams that are reset', () => {
-  const RESETS = 20_000;
-  const AT_ONCE = 500;
-
-  test('20,000 of them on one connection cost none of the checks beside them', async () => {
-    const session = await peer(await serve());
-    let refused = 0;
-    for (let done = 0; done < RESETS; done += AT_ONCE) {
-      const streams = Array.from({ length: AT_ONCE }, () => openCall(session, CHECK_PATH).resume());
-      // With and without a message: some are answered before their reset arrives.
-      for (const stream of streams.filter((_, i) => i % 2 === 0)) stream.write(CHAT);
-      await new Promise(setImmediate);
-      for (const [i, stream] of streams.entries()) stream.close(i % 3 === 0 ? 0 : 8);
-      if (!(await allowed(session))) refused += 1;
-      if (session.closed) break;
-    }
-    expect({ refused, cut: session.closed || session.destroyed }).toEqual({ refused: 0, cut: false });
-  }, 120_000);
 });

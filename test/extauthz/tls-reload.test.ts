@@ -5,7 +5,7 @@ import { type ClientHttp2Session, connect, type SecureClientSessionOptions } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createGate } from '../../src/extauthz/gate.ts';
 import { frame } from '../../src/extauthz/grpc/messages.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
@@ -14,6 +14,10 @@ import { type Certificate, makeAuthority } from '../support/certificates.ts';
 import { builtinRoutes, littleWorld } from './support/little-world.ts';
 import { CHECK_PATH, call } from './support/raw-peer.ts';
 import { checkRequest } from './support/requests.ts';
+import { TRANSPORTS, type Transport } from './support/transports.ts';
+
+/** Of the tests that run now. */
+let transport: Transport['transport'] = 'built-in';
 
 const CHECK = frame(checkRequest({ headers: [] }));
 const world = littleWorld();
@@ -54,6 +58,7 @@ async function stage(first: Certificate, clientCaPem?: string): Promise<Stage> {
   });
   const server = await startExtAuthz(gate, {
     listen: '127.0.0.1:0',
+    transport,
     tls: {
       certFile: join(folder, 'cert.pem'),
       keyFile: join(folder, 'key.pem'),
@@ -108,103 +113,112 @@ function seenBy(session: ClientHttp2Session): string {
 
 const works = async (session: ClientHttp2Session): Promise<boolean> => (await call(session, CHECK_PATH, CHECK)).grpc === '0';
 
-describe('TLS files that change on disk', () => {
-  const [before, after] = [authority.issue('localhost'), authority.issue('localhost')];
-
-  test('are in use for new connections, and connections that are open go on', async () => {
-    const on = await stage(before);
-    const old = await on.connect();
-    const seen = seenBy(old);
-    on.write(pairOf(after));
-    await expect.poll(() => on.looked()).toMatchObject([{ kind: 'taken', notAfter: expect.stringMatching(/^20.*Z$/) }]);
-    const fresh = await on.connect();
-    expect(seenBy(fresh)).not.toBe(seen);
-    expect([await works(old), await works(fresh)]).toEqual([true, true]);
-    // The same files are not taken up again: what comes next is the next change.
-    on.write(pairOf(before));
-    await expect.poll(() => on.looked().length).toBeGreaterThan(1);
-    expect(on.looked().map(({ kind }) => kind)).toEqual(['taken', 'taken']);
+describe.each(TRANSPORTS)('on the transport $transport', (on) => {
+  beforeAll(() => {
+    transport = on.transport;
   });
 
-  test('are seen when a symbolic link above them is swapped, as Kubernetes does', async () => {
-    const on = await stage(before);
-    const seen = seenBy(await on.connect());
-    for (const name of ['cert.pem', 'key.pem']) rmSync(join(on.folder, name));
-    const secret = (name: string, pair: Certificate): string => {
-      const folder = mkdtempSync(join(on.folder, name));
-      for (const [file, text] of Object.entries(pairOf(pair))) writeFileSync(join(folder, file), text);
-      return folder;
-    };
-    symlinkSync(secret('..1', before), join(on.folder, '..data'));
-    for (const name of ['cert.pem', 'key.pem']) symlinkSync(join('..data', name), join(on.folder, name));
-    expect(on.looked()).toEqual([]);
-    expect(seenBy(await on.connect())).toBe(seen);
-    symlinkSync(secret('..2', after), join(on.folder, '..next'));
-    renameSync(join(on.folder, '..next'), join(on.folder, '..data'));
-    await expect.poll(() => on.looked()).toMatchObject([{ kind: 'taken' }]);
-    expect(seenBy(await on.connect())).not.toBe(seen);
-  });
+  describe('TLS files that change on disk', () => {
+    const [before, after] = [authority.issue('localhost'), authority.issue('localhost')];
 
-  test.each<[string, Readonly<Record<string, string>>, RegExp]>([
-    ['a key of another certificate', { 'cert.pem': after.certPem }, /key values mismatch/i],
-    ['a certificate that is none', { 'cert.pem': 'garbage' }, /cert\.pem is no PEM certificate/],
-    ['a key that is none', { 'key.pem': 'garbage' }, /./],
-    ['an empty file', { 'cert.pem': '' }, /cert\.pem is no PEM certificate/],
-  ])('and are bad (%s) are reported once, and those before stay in use until better ones come', async (_name, files, problem) => {
-    const on = await stage(before);
-    const seen = seenBy(await on.connect());
-    on.write(files);
-    await expect.poll(() => on.looked()).toMatchObject([{ kind: 'refused', problem: expect.stringMatching(problem) }]);
-    expect(JSON.stringify(on.looked())).not.toContain('PRIVATE');
-    const session = await on.connect();
-    expect([seenBy(session), await works(session)]).toEqual([seen, true]);
-    on.write(pairOf(after));
-    await expect.poll(() => on.looked().map(({ kind }) => kind)).toEqual(['refused', 'taken']);
-    expect(seenBy(await on.connect())).not.toBe(seen);
-  });
-
-  test('and cannot be read are reported once', async () => {
-    const on = await stage(before);
-    rmSync(join(on.folder, 'key.pem'));
-    const problem = `${join(on.folder, 'key.pem')} cannot be read`;
-    await expect.poll(() => on.looked()).toEqual([{ kind: 'refused', problem }]);
-    expect(await works(await on.connect())).toBe(true);
-  });
-
-  test('with another client CA hold new connections to it, also one that resumes a session of before', async () => {
-    const [ours, theirs] = [authority.issue('envoy'), makeAuthority()];
-    const on = await stage(before, authority.certPem);
-    const envoy = (certificate: Certificate): SecureClientSessionOptions => ({
-      cert: certificate.certPem,
-      key: certificate.keyPem,
+    test('are in use for new connections, and connections that are open go on', async () => {
+      const on = await stage(before);
+      const old = await on.connect();
+      const seen = seenBy(old);
+      on.write(pairOf(after));
+      await expect.poll(() => on.looked()).toMatchObject([{ kind: 'taken', notAfter: expect.stringMatching(/^20.*Z$/) }]);
+      const fresh = await on.connect();
+      expect(seenBy(fresh)).not.toBe(seen);
+      expect([await works(old), await works(fresh)]).toEqual([true, true]);
+      // The same files are not taken up again: what comes next is the next change.
+      on.write(pairOf(before));
+      await expect.poll(() => on.looked().length).toBeGreaterThan(1);
+      expect(on.looked().map(({ kind }) => kind)).toEqual(['taken', 'taken']);
     });
-    const old = await on.connect(envoy(ours));
-    const tickets: Buffer[] = [];
-    Reflect.get(old.socket, 'on').call(old.socket, 'session', (ticket: Buffer) => tickets.push(ticket));
-    expect(await works(old)).toBe(true);
-    await expect.poll(() => tickets.length).toBeGreaterThan(0);
-    on.write({ 'ca.pem': theirs.certPem });
-    await expect.poll(() => on.looked()).toMatchObject([{ kind: 'taken' }]);
-    const [session] = tickets;
-    const isServed = async (options: SecureClientSessionOptions): Promise<boolean> => {
-      try {
-        return await works(await on.connect(options));
-      } catch {
-        return false;
-      }
-    };
-    expect(await isServed(envoy(ours))).toBe(false);
-    expect(await isServed({ ...envoy(ours), ...(session === undefined ? {} : { session }) })).toBe(false);
-    expect(await isServed({})).toBe(false);
-    expect(await isServed(envoy(theirs.issue('envoy')))).toBe(true);
-    expect(await works(old)).toBe(true);
-  });
 
-  test('with a client CA that is none are refused: those before stay in force', async () => {
-    const on = await stage(before, authority.certPem);
-    on.write({ 'ca.pem': 'garbage' });
-    await expect.poll(() => on.looked()).toMatchObject([{ kind: 'refused' }]);
-    const ours = authority.issue('envoy');
-    expect(await works(await on.connect({ cert: ours.certPem, key: ours.keyPem }))).toBe(true);
+    test('are seen when a symbolic link above them is swapped, as Kubernetes does', async () => {
+      const on = await stage(before);
+      const seen = seenBy(await on.connect());
+      for (const name of ['cert.pem', 'key.pem']) rmSync(join(on.folder, name));
+      const secret = (name: string, pair: Certificate): string => {
+        const folder = mkdtempSync(join(on.folder, name));
+        for (const [file, text] of Object.entries(pairOf(pair))) writeFileSync(join(folder, file), text);
+        return folder;
+      };
+      symlinkSync(secret('..1', before), join(on.folder, '..data'));
+      for (const name of ['cert.pem', 'key.pem']) symlinkSync(join('..data', name), join(on.folder, name));
+      expect(on.looked()).toEqual([]);
+      expect(seenBy(await on.connect())).toBe(seen);
+      symlinkSync(secret('..2', after), join(on.folder, '..next'));
+      renameSync(join(on.folder, '..next'), join(on.folder, '..data'));
+      await expect.poll(() => on.looked()).toMatchObject([{ kind: 'taken' }]);
+      expect(seenBy(await on.connect())).not.toBe(seen);
+    });
+
+    test.each<[string, Readonly<Record<string, string>>, RegExp]>([
+      ['a key of another certificate', { 'cert.pem': after.certPem }, /key values mismatch/i],
+      ['a certificate that is none', { 'cert.pem': 'garbage' }, /cert\.pem is no PEM certificate/],
+      ['a key that is none', { 'key.pem': 'garbage' }, /./],
+      ['an empty file', { 'cert.pem': '' }, /cert\.pem is no PEM certificate/],
+    ])(
+      'and are bad (%s) are reported once, and those before stay in use until better ones come',
+      async (_name, files, problem) => {
+        const on = await stage(before);
+        const seen = seenBy(await on.connect());
+        on.write(files);
+        await expect.poll(() => on.looked()).toMatchObject([{ kind: 'refused', problem: expect.stringMatching(problem) }]);
+        expect(JSON.stringify(on.looked())).not.toContain('PRIVATE');
+        const session = await on.connect();
+        expect([seenBy(session), await works(session)]).toEqual([seen, true]);
+        on.write(pairOf(after));
+        await expect.poll(() => on.looked().map(({ kind }) => kind)).toEqual(['refused', 'taken']);
+        expect(seenBy(await on.connect())).not.toBe(seen);
+      },
+    );
+
+    test('and cannot be read are reported once', async () => {
+      const on = await stage(before);
+      rmSync(join(on.folder, 'key.pem'));
+      const problem = `${join(on.folder, 'key.pem')} cannot be read`;
+      await expect.poll(() => on.looked()).toEqual([{ kind: 'refused', problem }]);
+      expect(await works(await on.connect())).toBe(true);
+    });
+
+    test('with another client CA hold new connections to it, also one that resumes a session of before', async () => {
+      const [ours, theirs] = [authority.issue('envoy'), makeAuthority()];
+      const on = await stage(before, authority.certPem);
+      const envoy = (certificate: Certificate): SecureClientSessionOptions => ({
+        cert: certificate.certPem,
+        key: certificate.keyPem,
+      });
+      const old = await on.connect(envoy(ours));
+      const tickets: Buffer[] = [];
+      Reflect.get(old.socket, 'on').call(old.socket, 'session', (ticket: Buffer) => tickets.push(ticket));
+      expect(await works(old)).toBe(true);
+      await expect.poll(() => tickets.length).toBeGreaterThan(0);
+      on.write({ 'ca.pem': theirs.certPem });
+      await expect.poll(() => on.looked()).toMatchObject([{ kind: 'taken' }]);
+      const [session] = tickets;
+      const isServed = async (options: SecureClientSessionOptions): Promise<boolean> => {
+        try {
+          return await works(await on.connect(options));
+        } catch {
+          return false;
+        }
+      };
+      expect(await isServed(envoy(ours))).toBe(false);
+      expect(await isServed({ ...envoy(ours), ...(session === undefined ? {} : { session }) })).toBe(false);
+      expect(await isServed({})).toBe(false);
+      expect(await isServed(envoy(theirs.issue('envoy')))).toBe(true);
+      expect(await works(old)).toBe(true);
+    });
+
+    test('with a client CA that is none are refused: those before stay in force', async () => {
+      const on = await stage(before, authority.certPem);
+      on.write({ 'ca.pem': 'garbage' });
+      await expect.poll(() => on.looked()).toMatchObject([{ kind: 'refused' }]);
+      const ours = authority.issue('envoy');
+      expect(await works(await on.connect({ cert: ours.certPem, key: ours.keyPem }))).toBe(true);
+    });
   });
 });
