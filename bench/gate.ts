@@ -66,7 +66,7 @@ export async function gate(): Promise<void> {
 
   const floorPort = await freePort();
   const floorAddress = `127.0.0.1:${floorPort}`;
-  const floor = await startPinned(join(import.meta.dirname, 'floor.ts'), [floorAddress], {}, () => answers(floorPort));
+  const floor = await startPinned(join(import.meta.dirname, 'floors/grpc-js.ts'), [floorAddress], {}, () => answers(floorPort));
   const postern = await world.start();
   const subjects = [
     { name: 'empty raw-buffer handler', address: floorAddress, frames: keyFrames },

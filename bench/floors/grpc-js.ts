@@ -1,10 +1,13 @@
-/** The floor: an otherwise empty grpc-js handler with raw buffers, answering every Check with one fixed allow. `node bench/floor.ts 127.0.0.1:9291` */
+/**
+ * The floor of grpc-js: an otherwise empty handler with raw buffers, which answers every Check with one fixed allow.
+ * `node bench/floors/grpc-js.ts 127.0.0.1:9291 [bytes of the answer]`
+ */
 
 import { Server, ServerCredentials, type sendUnaryData } from '@grpc/grpc-js';
+import { fixedAllow } from './answer.ts';
 
 const identity = (bytes: Buffer): Buffer => bytes;
-/** A CheckResponse whose status is an empty google.rpc.Status: code 0. */
-const answer = Buffer.from([0x0a, 0x00]);
+const answer = fixedAllow(Number(process.argv[3] ?? 2));
 
 const server = new Server();
 server.addService(
