@@ -5,6 +5,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { conformance } from './conformance/conformance.ts';
 import { consoleBenchmark } from './console.ts';
 import { directory } from './directory.ts';
 import { freshness } from './freshness.ts';
@@ -33,6 +34,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   processes,
   'long-stream': longStream,
   fuzz,
+  conformance,
   'worst-decide': worstDecide,
 };
 

@@ -25,9 +25,16 @@ export function failureHead({ status, message }: GrpcFailure): Buffer {
   return encodeFields([[':status', '200'], CONTENT_TYPE, ['grpc-status', String(status)], ['grpc-message', message]]);
 }
 
-/** A request that is no gRPC gets an HTTP status, as the protocol asks. */
+/** The content of an answer to a request that is no gRPC. */
+export const NOT_GRPC_TEXT: Buffer = Buffer.from('This server speaks gRPC only.\n');
+
+/** The head of an answer to a request that is no gRPC: an HTTP status, as the protocol asks. */
 export function httpHead(status: number): Buffer {
-  return encodeFields([[':status', String(status)]]);
+  return encodeFields([
+    [':status', String(status)],
+    ['content-type', 'text/plain'],
+    ['content-length', String(NOT_GRPC_TEXT.length)],
+  ]);
 }
 
 /** HEADERS, the head of DATA, and the prefix of the message; the numbers are set for each answer. */

@@ -1,10 +1,11 @@
 /** Methods as targets of requests: the meaning of a request's head, and the stream that it opens. */
 
 import type { Connection } from '../http2/connection.ts';
+import { CANCEL } from '../http2/frames.ts';
 import type { ReadTarget } from '../http2/header-blocks.ts';
 import type { RequestHead } from '../http2/request-head.ts';
 import { Stream, type Target } from '../http2/stream.ts';
-import { failureHead, httpHead } from './answer-bytes.ts';
+import { failureHead, httpHead, NOT_GRPC_TEXT } from './answer-bytes.ts';
 import { MAX_CALL_MS, UNKNOWN_METHOD } from './call-stats.ts';
 import { ServedIncomingCall } from './client-stream.ts';
 import { isGrpc } from './content-type.ts';
@@ -49,29 +50,43 @@ export class CallTarget implements Target {
   }
 }
 
-/** A request that no method is asked by. */
+/** A request that calls no method. */
 class RefusedTarget implements Target {
   readonly contentLength: number;
   readonly kind = 0;
   readonly #head: Buffer;
+  readonly #text: Buffer | undefined;
 
-  constructor(head: Buffer, contentLength: number) {
-    this.#head = head;
+  /** @param text follows the head; undefined = the head is the whole answer */
+  constructor(contentLength: number, head: Buffer, text: Buffer | undefined) {
     this.contentLength = contentLength;
+    this.#head = head;
+    this.#text = text;
   }
 
   open(connection: Connection, id: number): Stream {
     const stream = new RefusedRequest(connection, id, this);
-    stream.respond(this.#head, true);
+    stream.respond(this.#head, this.#text === undefined);
+    if (this.#text !== undefined) {
+      stream.send(this.#text);
+      stream.finish(undefined);
+    }
     connection.stopPeer(stream);
     return stream;
   }
 }
 
-/** Has its answer from the beginning; what its peer still sends is thrown away. */
+/** Has its answer from the beginning. The server discards what the peer still sends. */
 class RefusedRequest extends Stream {
+  readonly #deadlineMs: number;
+
+  constructor(connection: Connection, id: number, target: Target) {
+    super(connection, id, target);
+    this.#deadlineMs = connection.nowMs + MAX_CALL_MS;
+  }
+
   override take(): void {
-    // Thrown away.
+    // Discarded.
   }
   override ended(): void {
     // Answered already.
@@ -80,7 +95,7 @@ class RefusedRequest extends Stream {
     // Nothing is run.
   }
   override sent(): void {
-    // Nothing waits.
+    // Nothing depends on it.
   }
   override settled(): void {
     // Nothing depends on it.
@@ -88,8 +103,9 @@ class RefusedRequest extends Stream {
   override closed(): void {
     // Nothing is held.
   }
-  override sweep(): void {
-    // Its peer is stopped at the end of the read.
+  override sweep(nowMs: number): void {
+    // Its peer does not take the answer.
+    if (nowMs >= this.#deadlineMs) this.connection.reset(this, CANCEL);
   }
 }
 
@@ -100,10 +116,10 @@ const UNKNOWN = failureHead(UNKNOWN_METHOD);
 export function targetsOf(methods: GrpcMethods, calls: ServedCalls): ReadTarget {
   const byPath = new Map(Object.entries(methods).map(([path, method], i) => [path, { method, kind: i + 1 }]));
   return (head) => {
-    if (head.method !== 'POST') return new RefusedTarget(NOT_POST, head.contentLength);
-    if (!isGrpc(head.contentType)) return new RefusedTarget(NOT_GRPC, head.contentLength);
+    if (head.method !== 'POST') return new RefusedTarget(head.contentLength, NOT_POST, NOT_GRPC_TEXT);
+    if (!isGrpc(head.contentType)) return new RefusedTarget(head.contentLength, NOT_GRPC, NOT_GRPC_TEXT);
     const found = byPath.get(head.path);
-    if (found === undefined) return new RefusedTarget(UNKNOWN, head.contentLength);
+    if (found === undefined) return new RefusedTarget(head.contentLength, UNKNOWN, undefined);
     return new CallTarget(found.method, found.kind, calls, head);
   };
 }

@@ -173,7 +173,7 @@ export class Connection {
     this.#untaken.push(stream);
   }
 
-  /** Asks the peer to stop sending, with NO_ERROR, unless the current read still brings its end (section 8.1). */
+  /** Asks the peer of an ended stream to stop sending, with NO_ERROR, unless the current read still brings its end (section 8.1). */
   stopPeer(stream: Stream): void {
     this.#unfinishedPeers.push(stream);
     this.wantFlush();
@@ -356,7 +356,7 @@ export class Connection {
   }
 
   #stopPeers(): void {
-    for (const stream of this.#unfinishedPeers) if (!stream.remoteEnded) this.reset(stream, NO_ERROR);
+    for (const stream of this.#unfinishedPeers) if (stream.localEnded && !stream.remoteEnded) this.reset(stream, NO_ERROR);
     this.#unfinishedPeers.length = 0;
   }
 
@@ -539,9 +539,9 @@ export class Connection {
       return this.sendWindow > MAX_WINDOW ? FLOW_CONTROL_ERROR : NO_ERROR;
     }
     if (id > this.#lastId) return PROTOCOL_ERROR;
+    if (increment === 0) return this.#streamError(id, PROTOCOL_ERROR);
     const stream = this.#streams.get(id);
     if (stream === undefined) return NO_ERROR;
-    if (increment === 0) return this.#streamError(id, PROTOCOL_ERROR);
     stream.sendWindow += increment;
     return stream.sendWindow > MAX_WINDOW ? this.#streamError(id, FLOW_CONTROL_ERROR) : NO_ERROR;
   }

@@ -35,8 +35,9 @@ export abstract class Stream {
   /** Data that waits for the peer's flow control; the first `#offset` bytes are sent. */
   #queue: Buffer[] | undefined;
   #offset = 0;
-  /** The block of the trailers behind the queue. */
-  #tail: Buffer | undefined;
+  /** This side ends behind the queue, with these trailers if there are any. */
+  #willEnd = false;
+  #trailers: Buffer | undefined;
 
   constructor(connection: Connection, id: number, target: Target) {
     this.connection = connection;
@@ -91,7 +92,7 @@ export abstract class Stream {
 
   /** Sends content, now or when the peer permits it. The bytes must not change afterwards. */
   send(bytes: Buffer): void {
-    if (this.isOver || this.localEnded || this.#tail !== undefined) return;
+    if (this.isOver || this.localEnded || this.#willEnd) return;
     if (this.#queue === undefined) {
       const sent = this.#write(bytes, 0);
       if (sent === bytes.length) {
@@ -107,14 +108,20 @@ export abstract class Stream {
     }
   }
 
-  /** Ends this side with trailers, after all that was sent. */
-  finish(block: Buffer): void {
-    if (this.isOver || this.localEnded) return;
+  /** Ends this side after all that was sent, with trailers if there are any. */
+  finish(trailers: Buffer | undefined): void {
+    if (this.isOver || this.localEnded || this.#willEnd) return;
     if (this.#queue !== undefined) {
-      this.#tail = block;
-      return;
+      this.#willEnd = true;
+      this.#trailers = trailers;
+    } else if (trailers !== undefined) {
+      this.respond(trailers, true);
+    } else {
+      const { output } = this.connection;
+      const at = output.reserve(FRAME_HEAD_BYTES);
+      writeFrameHead(output.bytes, at, 0, DATA, END_STREAM, this.id);
+      this.#end();
     }
-    this.respond(block, true);
   }
 
   /** Writes what the windows permit. Called by the connection. @returns true when nothing is left */
@@ -131,8 +138,10 @@ export abstract class Stream {
     }
     this.#queue = undefined;
     this.sent();
-    const tail = this.#tail;
-    if (tail !== undefined) this.respond(tail, true);
+    if (this.#willEnd) {
+      this.#willEnd = false;
+      this.finish(this.#trailers);
+    }
     return true;
   }
 
@@ -141,7 +150,6 @@ export abstract class Stream {
     if (this.#queue === undefined) return;
     const bytes = this.#queue.reduce((sum, { length }) => sum + length, -this.#offset);
     this.#queue = undefined;
-    this.#tail = undefined;
     this.connection.unqueue(bytes);
   }
 
