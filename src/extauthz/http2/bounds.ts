@@ -29,7 +29,7 @@ export const MAX_SETTINGS = 32;
  * Frames that ask for work and carry none of a request: PING, SETTINGS, PRIORITY, WINDOW_UPDATE, unknown types, empty DATA, and
  * RST_STREAM of closed streams. The connection ends beyond it.
  */
-export const CONTROL_FRAMES = { burst: 2000, perSecond: 1000 };
+export const CONTROL_FRAMES = { burst: 10_000, perSecond: 2000 };
 /** Control frames that each stream and each DATA frame of an answer permits besides: clients ping and open windows while they work. */
 export const CONTROL_FRAMES_PER_STREAM = 4;
 /** A SETTINGS frame may touch every stream of its connection, so it counts as this many control frames. */

@@ -86,7 +86,7 @@ const PING_BYTES = 8;
 const KEEPALIVE = Buffer.from('postern?', 'latin1');
 const DRAINING = Buffer.from('draining', 'latin1');
 /** Streams that this server reset: frames which its peer sent before it read that are ignored. */
-const MAX_RESET_IDS = 1024;
+const MAX_RESET_IDS = 8192;
 
 export class Connection {
   readonly output: Output;
@@ -125,7 +125,7 @@ export class Connection {
   #pingIsOpen = false;
   /** The last stream that is served; undefined while the connection does not drain. */
   #lastServed: number | undefined;
-  #drainingSinceMs = 0;
+  #drainingSinceMs: number | undefined;
   readonly #begunMs: number;
   #stalledSinceMs = 0;
   #bytesTaken = 0;
@@ -239,7 +239,7 @@ export class Connection {
    * last stream follows in a second GOAWAY, when the peer has answered a ping.
    */
   drain(): void {
-    if (this.#isOver || this.#isFailed || this.#drainingSinceMs > 0) return;
+    if (this.#isOver || this.#isFailed || this.#drainingSinceMs !== undefined) return;
     this.#drainingSinceMs = this.#parts.nowMs();
     this.#writeGoaway(MAX_STREAM_ID, NO_ERROR);
     this.#writeFrame(PING, 0, DRAINING);
@@ -266,8 +266,7 @@ export class Connection {
       this.#cut();
       return;
     }
-    if (this.#drainingSinceMs > 0 && this.#lastServed === undefined && nowMs - this.#drainingSinceMs > MAX_FAREWELL_MS)
-      this.#leave();
+    if (this.#drainingSinceMs !== undefined && nowMs - this.#drainingSinceMs > MAX_FAREWELL_MS) this.#leave();
     this.nowMs = nowMs;
     this.#settle();
     for (const stream of this.#streams.values()) stream.sweep(nowMs);
@@ -407,7 +406,7 @@ export class Connection {
     }
     const isLast = (flags & END_STREAM) !== 0;
     const stream = this.#streams.get(id);
-    if (stream === undefined || stream.remoteEnded) return this.#lateFrame(id, stream);
+    if (stream === undefined || stream.remoteEnded) return this.#lateData(id, length, stream);
     if (start === end && !isLast) {
       const flood = this.#countControl(1);
       if (flood !== NO_ERROR) return flood;
@@ -466,11 +465,11 @@ export class Connection {
     // Sections 6.8 and 5.1.2
     if (this.#lastServed !== undefined) return this.#countControl(1);
     if (isLast && target.contentLength > 0) return this.#streamError(id, PROTOCOL_ERROR);
+    this.#control.give(CONTROL_FRAMES_PER_STREAM);
     if (this.#streams.size >= MAX_STREAMS || this.#resets[target.kind]?.hasLeft(this.nowMs) === false) {
       this.#parts.counts.refusedStreams += 1;
       return this.#refuse(id);
     }
-    this.#control.give(CONTROL_FRAMES_PER_STREAM);
     const stream = target.open(this, id);
     this.#streams.set(id, stream);
     if (isLast) this.#endPeer(stream);
@@ -500,10 +499,11 @@ export class Connection {
     if (stream.localEnded) this.forget(stream);
   }
 
-  /** DATA for a stream that takes none. */
-  #lateFrame(id: number, stream: Stream | undefined): number {
+  /** DATA for a stream that takes none. The content of a stream that this server has refused may be on its way. */
+  #lateData(id: number, length: number, stream: Stream | undefined): number {
     if (id > this.#lastId || id % 2 === 0) return PROTOCOL_ERROR;
-    if (stream === undefined && (this.#resetIds.has(id) || this.#isIgnored(id))) return this.#countControl(1);
+    if (stream === undefined && (this.#resetIds.has(id) || this.#isIgnored(id)))
+      return length > 0 ? NO_ERROR : this.#countControl(1);
     return this.#streamError(id, STREAM_CLOSED);
   }
 
@@ -584,7 +584,7 @@ export class Connection {
     const payload = bytes.subarray(start, start + length);
     if ((flags & ACK) === 0) this.#writeFrame(PING, ACK, payload);
     else if (payload.equals(KEEPALIVE)) this.#pingIsOpen = false;
-    else if (this.#drainingSinceMs > 0 && payload.equals(DRAINING)) this.#leave();
+    else if (this.#drainingSinceMs !== undefined && payload.equals(DRAINING)) this.#leave();
     return NO_ERROR;
   }
 

@@ -24,6 +24,8 @@ export interface ListenerOptions {
   readonly tls: TlsMaterial | undefined;
   /** A monotonic clock, in milliseconds. */
   readonly nowMs: () => number;
+  /** Default: 4096. */
+  readonly maxConnections?: number;
 }
 
 const ALPN = 'h2';
@@ -58,7 +60,7 @@ export class Http2Listener {
       );
       this.#server = this.#secured;
     }
-    this.#server.maxConnections = MAX_CONNECTIONS;
+    this.#server.maxConnections = options.maxConnections ?? MAX_CONNECTIONS;
     this.#server.on('connection', (socket: Socket) => this.#track(socket));
   }
 

@@ -88,6 +88,9 @@ export class FramePeer {
   isPolite = true;
   readonly #decoder = new HeaderDecoder();
   readonly #streams = new Map<number, Incoming>();
+  readonly #closed = Promise.withResolvers<void>();
+  /** Called when something has come. */
+  #waiting: (() => void)[] = [];
   #rest: Buffer = Buffer.alloc(0);
   #next = 1;
 
@@ -95,6 +98,10 @@ export class FramePeer {
     this.socket = socket;
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => this.#read(chunk));
+    socket.on('close', () => {
+      this.#closed.resolve();
+      this.#wake();
+    });
   }
 
   get isClosed(): boolean {
@@ -102,7 +109,7 @@ export class FramePeer {
   }
 
   closed(): Promise<void> {
-    return this.socket.closed ? Promise.resolve() : once(this.socket, 'close').then(() => undefined);
+    return this.#closed.promise;
   }
 
   nextStream(): number {
@@ -127,14 +134,22 @@ export class FramePeer {
     return this.end(id);
   }
 
-  /** Resolves when the server has taken everything that was written before. */
+  /**
+   * Resolves when the server has taken everything that was written before, and its answers have come: it answers a ping before the calls
+   * that came in the same read.
+   */
   async settled(): Promise<void> {
+    await this.#pinged();
+    await this.#pinged();
+  }
+
+  async #pinged(): Promise<void> {
     const payload = Buffer.from('settled?');
     const answered = this.received.filter(({ type, flags }) => type === FRAME.ping && flags === ACK).length;
     this.write(frameOf(FRAME.ping, 0, 0, payload));
     while (this.received.filter(({ type, flags }) => type === FRAME.ping && flags === ACK).length <= answered) {
       if (this.isClosed) return;
-      await Promise.race([once(this.socket, 'data'), once(this.socket, 'close')]);
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }
 
@@ -166,6 +181,11 @@ export class FramePeer {
       at = end;
     }
     this.#rest = this.#rest.subarray(at);
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 
   #take(frame: Frame): void {
