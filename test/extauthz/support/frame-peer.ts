@@ -44,13 +44,13 @@ export function uint32(value: number): Buffer {
   return bytes;
 }
 
-export function requestBlock(path: string, more: readonly (readonly [string, string])[] = []): Buffer {
+export function requestBlock(path: string, more: readonly (readonly [string, string])[] = [], type = 'application/grpc'): Buffer {
   return encodeFields([
     [':method', 'POST'],
     [':scheme', 'http'],
     [':path', path],
     [':authority', 'localhost'],
-    ['content-type', 'application/grpc'],
+    ['content-type', type],
     ['te', 'trailers'],
     ...more,
   ]);
