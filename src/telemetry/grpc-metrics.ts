@@ -10,6 +10,9 @@ export interface CallStats {
   readonly refused: number;
   readonly expired: number;
   readonly cancelled: number;
+  readonly refusedStreams: number;
+  readonly endedConnections: number;
+  readonly faults: number;
 }
 
 /** What became of TLS files that changed on disk. */
@@ -33,11 +36,23 @@ export function watchCalls(metrics: Metrics, stats: () => CallStats): void {
     { name: 'postern_grpc_calls_ended_total', help: 'Calls that ended before their answer was delivered.' },
     ['reason'],
     () => {
-      const { refused, expired, cancelled } = stats();
+      const { refused, expired, cancelled, refusedStreams } = stats();
       return [
         { labels: { reason: 'refused' }, value: refused },
         { labels: { reason: 'expired' }, value: expired },
         { labels: { reason: 'cancelled' }, value: cancelled },
+        { labels: { reason: 'shed' }, value: refusedStreams },
+      ];
+    },
+  );
+  metrics.counters(
+    { name: 'postern_grpc_connections_ended_total', help: 'Connections to the gRPC listener that the server ended.' },
+    ['reason'],
+    () => {
+      const { endedConnections, faults } = stats();
+      return [
+        { labels: { reason: 'peer' }, value: endedConnections },
+        { labels: { reason: 'fault' }, value: faults },
       ];
     },
   );

@@ -37,7 +37,7 @@ describe('the configuration', () => {
     const { config, secrets } = loaded(loadConfig({ env: {} }));
     expect(config).toEqual({
       http: { listen: { kind: 'tcp', host: '127.0.0.1', port: 8080 }, trustedProxies: [], origins: [], maxHeapMb: 768 },
-      grpc: { listen: { kind: 'tcp', host: '127.0.0.1', port: 9191 }, tls: undefined },
+      grpc: { listen: { kind: 'tcp', host: '127.0.0.1', port: 9191 }, transport: 'built-in', tls: undefined },
       admin: { listen: { kind: 'tcp', host: '127.0.0.1', port: 9090 } },
       database: { kind: 'embedded', notifications: true, poolSize: 10 },
       dataDir: './data',

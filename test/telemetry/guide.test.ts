@@ -36,7 +36,8 @@ test('the guide explains every metric, and no other', async () => {
     () => [],
   );
   telemetry.watchLocalGates(() => 0);
-  telemetry.watchCalls(() => ({ open: 0, unfinished: 0, unfinishedBytes: 0, refused: 0, expired: 0, cancelled: 0 }));
+  const calls = { open: 0, unfinished: 0, unfinishedBytes: 0, refused: 0, expired: 0, cancelled: 0 };
+  telemetry.watchCalls(() => ({ ...calls, refusedStreams: 0, endedConnections: 0, faults: 0 }));
   telemetry.watchSigningKey(() => 0);
   telemetry.watchQuotas(() => []);
   telemetry.sealing();

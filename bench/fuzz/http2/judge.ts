@@ -55,8 +55,8 @@ export function judgeConnection(sent: Buffer, received: Buffer, credentials: rea
     // The answer of an access log is empty, and so may be its content.
     if (message.length === 0) continue;
     if (question === undefined) return { allows, complaint: `an answer on stream ${stream}, which sent nothing` };
-    // Health answers with two bytes, 08 and a status.
-    if (message.length <= 2 || codeOf(message) !== 0) continue;
+    // An answer that does not fit the client's windows is cut. Health answers with two bytes, 08 and a status.
+    if (message.length < answer.readUInt32BE(1) || message.length <= 2 || codeOf(message) !== 0) continue;
     allows += 1;
     if (!credentials.some((one) => question.includes(one)))
       return { allows, complaint: `code 0 on stream ${stream}, which sent no valid credential` };

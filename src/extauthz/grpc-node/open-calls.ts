@@ -3,7 +3,7 @@
  * taken, a peer that does not close its side. A sweep over all of them ends those whose time is up, so that no call needs a timer.
  */
 
-import type { CallBounds, CallStats } from '../grpc/call-stats.ts';
+import type { CallBounds, OwnCallStats } from '../grpc/call-stats.ts';
 import { UnfinishedMessages } from '../grpc/unfinished.ts';
 
 /** A call with an end. */
@@ -47,7 +47,7 @@ export class OpenCalls {
     }
   }
 
-  get stats(): CallStats {
+  get stats(): OwnCallStats {
     const { bytes, calls, refused } = this.unfinished;
     return {
       open: this.#expiring.size,

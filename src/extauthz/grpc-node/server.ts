@@ -63,7 +63,7 @@ export const startGrpcOnNode: StartGrpc = async (methods, at, tls, options = {})
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
     get stats() {
-      return calls.stats;
+      return { ...calls.stats, refusedStreams: 0, endedConnections: 0, faults: 0 };
     },
     setTls(next) {
       if (secured === undefined) throw new Error('a server without TLS takes no certificate');

@@ -17,7 +17,16 @@ export interface CallStats {
   readonly expired: number;
   /** Calls that their peer reset, or whose connection broke, before their answer was delivered. */
   readonly cancelled: number;
+  /** Streams that were refused because their peer resets too many, or has too many open; 0 on Node's HTTP/2, which does not tell. */
+  readonly refusedStreams: number;
+  /** Connections that this server ended because of their peer's behavior; 0 on Node's HTTP/2. */
+  readonly endedConnections: number;
+  /** Connections that ended with an exception in this server's own code; 0 on Node's HTTP/2. */
+  readonly faults: number;
 }
+
+/** Calls, without what a transport counts of its connections. */
+export type OwnCallStats = Omit<CallStats, 'refusedStreams' | 'endedConnections' | 'faults'>;
 
 /**
  * The most that a call of one message may take, from its headers to the delivery of its answer: far more than a check waits (2 s), and

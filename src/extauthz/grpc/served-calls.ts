@@ -1,6 +1,6 @@
 /** What the calls of one server share: the clock, the memory of unfinished messages, and the counts. */
 
-import type { CallBounds, CallStats } from './call-stats.ts';
+import type { CallBounds, OwnCallStats } from './call-stats.ts';
 import { UnfinishedMessages } from './unfinished.ts';
 
 export class ServedCalls {
@@ -15,7 +15,7 @@ export class ServedCalls {
     this.nowMs = nowMs;
   }
 
-  get stats(): CallStats {
+  get stats(): OwnCallStats {
     const { bytes, calls, refused } = this.unfinished;
     return {
       open: this.open,

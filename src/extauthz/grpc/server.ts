@@ -52,7 +52,7 @@ export const startGrpc: StartGrpc = async (methods, at, tls, options = {}) => {
   return {
     port: listener.port,
     get stats() {
-      return calls.stats;
+      return { ...calls.stats, ...listener.counts };
     },
     setTls: (next) => listener.setTls(next),
     async drain(graceMs) {

@@ -75,7 +75,7 @@ export interface ConnectionParts {
 export interface ConnectionCounts {
   /** Streams that were refused because their peer resets too many of their kind, or has too many open. */
   refusedStreams: number;
-  /** Connections that this server ended because of their peer's behavior. */
+  /** Connections that this server ended because of their peer's behavior, not because of a fault. */
   endedConnections: number;
   /** Exceptions in this server's own code, each of which ended its connection. */
   faults: number;
@@ -319,7 +319,6 @@ export class Connection {
       if (error === NO_ERROR) this.#endTurn();
       else this.#fail(error);
     } catch {
-      this.#parts.counts.faults += 1;
       this.#fail(INTERNAL_ERROR);
     } finally {
       this.#isReading = false;
@@ -633,7 +632,8 @@ export class Connection {
     if (this.#isOver || this.#isFailed) return;
     this.#isFailed = true;
     this.#failedAtMs = this.#parts.nowMs();
-    this.#parts.counts.endedConnections += 1;
+    if (code === INTERNAL_ERROR) this.#parts.counts.faults += 1;
+    else this.#parts.counts.endedConnections += 1;
     this.#writeGoaway(this.#lastId, code);
     this.output.flush();
     this.#closeStreams();
