@@ -2,7 +2,7 @@
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -35,14 +35,15 @@ export function scratch(): string {
 
 /** Builds the load generator once a run. Needs Go; says so when it is missing. */
 export function buildLoad(directory: string): string {
-  const binary = join(directory, 'load');
+  return buildGo(join(import.meta.dirname, 'load'), join(directory, 'load'));
+}
+
+/** Builds a Go program of this folder. @returns `binary` */
+export function buildGo(source: string, binary: string): string {
   try {
-    execFileSync('go', ['build', '-o', binary, '.'], {
-      cwd: join(import.meta.dirname, 'load'),
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
+    execFileSync('go', ['build', '-o', binary, '.'], { cwd: source, stdio: ['ignore', 'ignore', 'inherit'] });
   } catch {
-    throw new Error('The load generator could not be built: install Go (https://go.dev/dl) and run this again.');
+    throw new Error(`${source} could not be built: install Go (https://go.dev/dl) and run this again.`);
   }
   return binary;
 }
@@ -71,20 +72,42 @@ export interface Pinned {
 }
 
 /** Starts a Node program on the server's core and waits until `ready` resolves true. */
-export async function startPinned(
+export function startPinned(
   script: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv,
   ready: () => Promise<boolean>,
 ): Promise<Pinned> {
+  return startPinnedCommand(process.execPath, [script, ...args], env, ready);
+}
+
+/** Reports whether something listens on a port of this machine. */
+export function isListening(port: number): Promise<boolean> {
+  return new Promise((done) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      done(true);
+    });
+    socket.once('error', () => done(false));
+  });
+}
+
+/** The same for any program. */
+export async function startPinnedCommand(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  ready: () => Promise<boolean>,
+): Promise<Pinned> {
   const started = performance.now();
-  const child = spawn('taskset', ['-c', SERVER_CORE, process.execPath, script, ...args], {
+  const child = spawn('taskset', ['-c', SERVER_CORE, command, ...args], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const ended = new Promise<void>((done) => child.once('exit', () => done()));
   for (;;) {
-    if (child.exitCode !== null) throw new Error(`${script} ended with ${child.exitCode} before it was ready`);
+    if (child.exitCode !== null)
+      throw new Error(`${[command, ...args].join(' ')} ended with ${child.exitCode} before it was ready`);
     if (await ready().catch(() => false)) break;
     await new Promise((done) => setTimeout(done, 10));
   }

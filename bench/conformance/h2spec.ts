@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { GrpcTransport } from '../../src/extauthz/grpc/server.ts';
-import { freePort, startPinned } from '../stack.ts';
+import { freePort, isListening, startPinned } from '../stack.ts';
 
 const MODULE = 'github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible';
 const TIMEOUT_SECONDS = 2;
@@ -45,7 +45,7 @@ export async function runH2spec(binary: string, directory: string, transport: Gr
     join(import.meta.dirname, '../floors/built-in.ts'),
     [`127.0.0.1:${port}`, '1000', transport],
     {},
-    async () => isOpen(port),
+    () => isListening(port),
   );
   const report = join(directory, `h2spec-${transport}.xml`);
   const address = ['-h', '127.0.0.1', '-p', String(port), '-P', '/envoy.service.auth.v3.Authorization/Check'];
@@ -65,15 +65,4 @@ function readReport(xml: string): Omit<Conformance, 'transport'> {
     else if (/<skipped\b/.test(content)) others.push({ case: name, outcome: 'skipped' });
   }
   return { passed: cases.length - others.length, total: cases.length, others };
-}
-
-async function isOpen(port: number): Promise<boolean> {
-  const { connect } = await import('node:net');
-  return new Promise((done) => {
-    const socket = connect(port, '127.0.0.1', () => {
-      socket.destroy();
-      done(true);
-    });
-    socket.once('error', () => done(false));
-  });
 }
