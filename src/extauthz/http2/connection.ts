@@ -269,6 +269,7 @@ export class Connection {
     if (this.#drainingSinceMs !== undefined && nowMs - this.#drainingSinceMs > MAX_FAREWELL_MS) this.#leave();
     this.nowMs = nowMs;
     this.#settle();
+    if (this.#blocked.size > 0) this.wantFlush();
     for (const stream of this.#streams.values()) stream.sweep(nowMs);
   }
 
@@ -340,8 +341,14 @@ export class Connection {
   /** Writes everything that the turn caused. */
   #endTurn(): void {
     if (this.#unfinishedPeers.length > 0) this.#stopPeers();
-    if (this.#blocked.size > 0) this.#pump();
-    if (!this.output.flush()) this.socket.pause();
+    // As long as the socket takes everything at once, there may be room for more of what waits. Otherwise its `drain` event goes on.
+    let mayGoOn = true;
+    let hasMore = true;
+    while (mayGoOn && hasMore) {
+      hasMore = this.#blocked.size > 0 && this.#pump();
+      mayGoOn = this.output.flush();
+    }
+    if (!mayGoOn) this.socket.pause();
     if (this.#untaken.length > 0) this.#settle();
     if (this.#lastServed !== undefined && this.#streams.size === 0) this.socket.end();
   }
@@ -358,13 +365,15 @@ export class Connection {
     this.#unfinishedPeers.length = 0;
   }
 
-  /** Those that got something go to the end of the line. */
-  #pump(): void {
+  /** Lets streams go on that wait; each goes to the end of the line. @returns true when only the socket's room stopped them */
+  #pump(): boolean {
     for (const stream of [...this.#blocked]) {
-      if (this.sendWindow <= 0 || this.output.isClogged) return;
+      if (this.sendWindow <= 0) return false;
+      if (this.output.isClogged) return true;
       this.#blocked.delete(stream);
       if (!(stream.isOver || stream.pump() || stream.isOver)) this.#blocked.add(stream);
     }
+    return this.output.isClogged && this.#blocked.size > 0;
   }
 
   #settle(): void {

@@ -17,12 +17,15 @@ export class Output {
   bytes: Buffer = Buffer.allocUnsafeSlow(INITIAL_BYTES);
   length = 0;
   readonly #socket: Socket;
+  /** At least the socket's own mark, so that beyond it the socket's `drain` event follows. */
+  readonly #maxBacklog: number;
   /** The socket may still read from it. */
   #lent: Buffer | undefined;
   #spare: Buffer | undefined;
 
   constructor(socket: Socket) {
     this.#socket = socket;
+    this.#maxBacklog = Math.max(MAX_BACKLOG_BYTES, socket.writableHighWaterMark);
   }
 
   /** Makes room for `count` bytes, which the caller writes at the returned offset of `bytes`. */
@@ -50,21 +53,21 @@ export class Output {
 
   /** So much waits for the socket that nothing should be added that can wait. */
   get isClogged(): boolean {
-    return this.length + this.#socket.writableLength > MAX_BACKLOG_BYTES;
+    return this.length + this.#socket.writableLength > this.#maxBacklog;
   }
 
-  /** Hands everything to the socket. @returns false when the socket has more than it should: its `drain` event follows */
+  /** Hands everything to the socket. @returns false when the socket keeps more than it should: its `drain` event follows */
   flush(): boolean {
     const { length, bytes } = this;
-    if (length === 0) return true;
-    this.length = 0;
     const socket = this.#socket;
+    if (length === 0) return !socket.writableNeedDrain;
+    this.length = 0;
     if (!socket.writable) return true;
     if (socket.writableLength === 0 && this.#lent !== undefined) {
       this.#spare = this.#lent;
       this.#lent = undefined;
     }
-    const mayGoOn = socket.write(bytes.subarray(0, length));
+    socket.write(bytes.subarray(0, length));
     if (socket.writableLength === 0) {
       if (bytes.length > KEPT_BYTES) this.bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES);
       return true;
@@ -72,6 +75,6 @@ export class Output {
     this.#lent = bytes.length > KEPT_BYTES ? undefined : bytes;
     this.bytes = this.#spare ?? Buffer.allocUnsafeSlow(INITIAL_BYTES);
     this.#spare = undefined;
-    return mayGoOn;
+    return !socket.writableNeedDrain;
   }
 }
