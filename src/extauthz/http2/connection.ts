@@ -340,6 +340,8 @@ export class Connection {
 
   /** Writes everything that the turn caused. */
   #endTurn(): void {
+    // A socket that was ended or destroyed takes nothing, and its `close` event follows.
+    if (!this.socket.writable) return;
     if (this.#unfinishedPeers.length > 0) this.#stopPeers();
     // As long as the socket takes everything at once, there may be room for more of what waits. Otherwise its `drain` event goes on.
     let mayGoOn = true;
