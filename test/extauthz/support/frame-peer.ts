@@ -64,12 +64,15 @@ export const callOf = (stream: number, path: string, message: Buffer): Buffer =>
   Buffer.concat([headersOf(stream, path), frameOf(FRAME.data, END_STREAM, stream, message)]);
 export const resetOf = (stream: number, code = 8): Buffer => frameOf(FRAME.reset, 0, stream, uint32(code));
 
+/** No code of HTTP/2: the connection ended before the stream. */
+export const CUT = -1;
+
 /** The end of a stream, as the peer saw it. */
 export interface StreamEnd {
   readonly grpc: string | undefined;
   readonly http: string | undefined;
   readonly body: Buffer;
-  /** The code of RST_STREAM; undefined = the stream ended by itself. */
+  /** The code of RST_STREAM, or `CUT`; undefined = the stream ended by itself. */
   readonly reset: number | undefined;
 }
 
@@ -100,6 +103,8 @@ export class FramePeer {
     socket.on('data', (chunk: Buffer) => this.#read(chunk));
     socket.on('close', () => {
       this.#closed.resolve();
+      for (const { fields, ended } of this.#streams.values())
+        ended.resolve({ grpc: fields.get('grpc-status'), http: fields.get(':status'), body: Buffer.alloc(0), reset: CUT });
       this.#wake();
     });
   }
