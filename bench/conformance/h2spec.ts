@@ -15,8 +15,6 @@ export const PERMITTED: Readonly<Record<string, string>> = {
     'RFC 7541, section 6.3: a size above the acknowledged SETTINGS_HEADER_TABLE_SIZE (0) is a decoding error',
   'Sends multiple dynamic table size update':
     'RFC 7541, section 6.3: a size above the acknowledged SETTINGS_HEADER_TABLE_SIZE (0) is a decoding error',
-  'Sends a second HEADERS frame without the END_STREAM flag':
-    'RFC 9113, section 5.1: the request, which is no gRPC, was answered and reset before the frame came, and the frame is ignored',
   'Sends multiple CONTINUATION frames preceded by a HEADERS frame':
     'RFC 7541, section 2.3.3: h2spec refers to a dynamic table although it acknowledged a size of 0; CONTINUATION itself is tested in test/extauthz/http2/frames.test.ts',
 };

@@ -1,12 +1,12 @@
 /** Methods as targets of requests: the meaning of a request's head, and the stream that it opens. */
 
 import type { Connection } from '../http2/connection.ts';
-import { CANCEL } from '../http2/frames.ts';
+import { CANCEL, NO_ERROR } from '../http2/frames.ts';
 import type { ReadTarget } from '../http2/header-blocks.ts';
 import type { RequestHead } from '../http2/request-head.ts';
 import { Stream, type Target } from '../http2/stream.ts';
 import { failureHead, httpHead, NOT_GRPC_TEXT } from './answer-bytes.ts';
-import { MAX_CALL_MS, UNKNOWN_METHOD } from './call-stats.ts';
+import { FAILED_LINGER_MS, MAX_CALL_MS, UNKNOWN_METHOD } from './call-stats.ts';
 import { ServedIncomingCall } from './client-stream.ts';
 import { isGrpc } from './content-type.ts';
 import { MAX_MESSAGE_BYTES } from './messages.ts';
@@ -67,22 +67,24 @@ class RefusedTarget implements Target {
   open(connection: Connection, id: number): Stream {
     const stream = new RefusedRequest(connection, id, this);
     stream.respond(this.#head, this.#text === undefined);
-    if (this.#text !== undefined) {
+    if (this.#text === undefined) {
+      connection.stopPeer(stream);
+    } else {
+      // No gRPC client: it may finish its request, which is discarded.
       stream.send(this.#text);
       stream.finish(undefined);
     }
-    connection.stopPeer(stream);
     return stream;
   }
 }
 
 /** Has its answer from the beginning. The server discards what the peer still sends. */
 class RefusedRequest extends Stream {
-  readonly #deadlineMs: number;
+  readonly #begunMs: number;
 
   constructor(connection: Connection, id: number, target: Target) {
     super(connection, id, target);
-    this.#deadlineMs = connection.nowMs + MAX_CALL_MS;
+    this.#begunMs = connection.nowMs;
   }
 
   override take(): void {
@@ -104,8 +106,9 @@ class RefusedRequest extends Stream {
     // Nothing is held.
   }
   override sweep(nowMs: number): void {
-    // Its peer does not take the answer.
-    if (nowMs >= this.#deadlineMs) this.connection.reset(this, CANCEL);
+    // Its peer has the answer and does not end its side, or does not take the answer.
+    const boundMs = this.localEnded ? FAILED_LINGER_MS : MAX_CALL_MS;
+    if (nowMs - this.#begunMs >= boundMs) this.connection.reset(this, this.localEnded ? NO_ERROR : CANCEL);
   }
 }
 
