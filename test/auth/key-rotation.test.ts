@@ -66,7 +66,7 @@ test('through eighty days of rotations by schedule and by command, no server and
   const time = { nowMs: Date.parse('2026-11-21T11:00:00Z') };
   const start = time.nowMs;
   // One keeps up with the feed; of the other the feed is cut off, and its clock is slow.
-  const [prompt, deaf] = [await replica(() => time.nowMs), await replica(() => time.nowMs - 20_000)];
+  const [prompt, deaf] = [await replica(() => time.nowMs), await replica(() => time.nowMs - 4000)];
   let copy = { atMs: time.nowMs, keys: prompt.tokens.jwks() };
   const kids = new Set<string>();
   let live: { readonly token: string; readonly untilMs: number }[] = [];

@@ -27,10 +27,8 @@ export const connect = {
     curl: undefined,
     'openai-python': undefined,
     'openai-node': undefined,
-    'anthropic-python':
-      'auth_token, not api_key: the token always goes into the header Authorization, which Postern reads. Not every version of the SDK sends api_key there.',
-    'anthropic-node':
-      'authToken, not apiKey: the token always goes into the header Authorization, which Postern reads. Not every version of the SDK sends apiKey there.',
+    'anthropic-python': 'auth_token goes into the header Authorization. api_key, which goes into x-api-key, works too.',
+    'anthropic-node': 'authToken goes into the header Authorization. apiKey, which goes into x-api-key, works too.',
     langchain: undefined,
     agents:
       "Coding agents send long conversations and ask for long answers. The tenant's limit of tokens per request and the largest body that the gateway reads (inspect.max-body) must leave room for them.",
