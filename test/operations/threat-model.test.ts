@@ -38,7 +38,7 @@ it('each test that the threat model names exists', async () => {
 it.each([
   { what: 'each link of docs/threat-model.md', folder: 'docs', file: 'threat-model.md', which: /./ },
   { what: 'each link of SECURITY.md', folder: '.', file: 'SECURITY.md', which: /./ },
-  { what: 'each link within docs/operations.md', folder: 'docs', file: 'operations.md', which: /^#/ },
+  { what: 'each link of docs/operations.md', folder: 'docs', file: 'operations.md', which: /./ },
 ])('$what leads to a file and a heading that exist', ({ folder, file, which }) => {
   const text = readFileSync(join(ROOT, folder, file), 'utf8');
   for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
