@@ -11,7 +11,6 @@ import { createGate, type Gate } from '../../src/extauthz/gate.ts';
 import { Live } from '../../src/live/live.ts';
 import { CheckMeter } from '../../src/telemetry/check-meter.ts';
 import { checkObserver } from '../../src/telemetry/check-observer.ts';
-import { DecisionLog } from '../../src/telemetry/decision-log.ts';
 import { DecisionTally } from '../../src/telemetry/decision-tally.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 import { chatBody, encodeFrame } from '../frames.ts';
@@ -42,7 +41,7 @@ const unrecorded = createGate({
   observer: checkObserver(
     new CheckMeter(),
     new DecisionTally({ now: Date.now }),
-    new DecisionLog({ write: () => undefined, monotonicMs: () => performance.now() }),
+    undefined,
     { offer: () => undefined },
   ),
 });

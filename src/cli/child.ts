@@ -37,7 +37,7 @@ export async function serveAsChild(kind: ProcessKind, loaded: Loaded, telemetry:
     if (order !== undefined) await work(kind, loaded, telemetry, order, orders);
     return 0;
   } finally {
-    telemetry.flush();
+    await telemetry.flush();
   }
 }
 

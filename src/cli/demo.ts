@@ -7,7 +7,6 @@ import { startUpstream, type Upstream } from '../demo/upstream.ts';
 import { Passwords } from '../identity/passwords.ts';
 import { ensureAdministrator } from '../server/administrator.ts';
 import { openStore, prepareStore } from '../server/store.ts';
-import { createTelemetry } from '../telemetry/telemetry.ts';
 import type { Arguments } from './arguments.ts';
 import { ConfigProblems, type Loaded, loadOrRefuse } from './configuration.ts';
 import { busyAddresses, type DemoAddress, demoOrigins, reachable } from './demo-addresses.ts';
@@ -19,6 +18,7 @@ import { placeAddresses, splitAddress } from './envoy-config.ts';
 import { startEnvoy } from './envoy-process.ts';
 import type { ProcessKind } from './process-messages.ts';
 import { childKind, reportUnhandled } from './serve.ts';
+import { serverTelemetry } from './server-telemetry.ts';
 import { stopSignal } from './signals.ts';
 import { startSupervised } from './supervisor.ts';
 
@@ -55,7 +55,7 @@ export async function demo(args: Arguments): Promise<number> {
 
 /** A process that the demo's supervisor started runs the same command. */
 async function demoChild(kind: ProcessKind, loaded: Loaded): Promise<number> {
-  const telemetry = createTelemetry({ level: loaded.config.log.level });
+  const telemetry = serverTelemetry(loaded);
   reportUnhandled(telemetry);
   const { serveAsChild } = await import('./child.ts');
   return serveAsChild(kind, loaded, telemetry);
@@ -74,7 +74,7 @@ async function run(
   if (search === 'stopped') return search;
   if (search.kind === 'missing') return search.message;
 
-  const telemetry = createTelemetry({ level: config.log.level, namesTenants: config.metrics.tenantLabel });
+  const telemetry = serverTelemetry(loaded);
   const opened = await openStore(config, secrets, telemetry);
   running.defer(() => opened.close());
   const store = await prepareStore(opened);

@@ -3,10 +3,11 @@
 import cluster from 'node:cluster';
 import { randomBytes } from 'node:crypto';
 import { openStore, prepareStore, type Store } from '../server/store.ts';
-import { createTelemetry, type Telemetry } from '../telemetry/telemetry.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
 import { type Arguments, UsageError } from './arguments.ts';
 import { type Loaded, loadOrRefuse } from './configuration.ts';
 import { PROCESS_KIND, type ProcessKind } from './process-messages.ts';
+import { serverTelemetry } from './server-telemetry.ts';
 import { stopSignal } from './signals.ts';
 
 const KINDS: readonly ProcessKind[] = ['gate', 'api'];
@@ -15,7 +16,7 @@ const KINDS: readonly ProcessKind[] = ['gate', 'api'];
 export async function serve(args: Arguments): Promise<number> {
   const only = onlyOption(args);
   const loaded = loadOrRefuse(args);
-  const telemetry = createTelemetry({ level: loaded.config.log.level, namesTenants: loaded.config.metrics.tenantLabel });
+  const telemetry = serverTelemetry(loaded);
   reportUnhandled(telemetry);
   const child = childKind();
   if (child !== undefined) {
@@ -31,7 +32,7 @@ export async function serve(args: Arguments): Promise<number> {
       : await serveSupervised(only === undefined ? KINDS : [only], loaded, store, telemetry, stop);
   } finally {
     await opened.close();
-    telemetry.flush();
+    await telemetry.flush();
   }
 }
 

@@ -88,7 +88,19 @@ export interface Config {
   /** Those that are enabled, in the order in which they are asked; names are unique. */
   readonly directories: readonly DirectoryConfig[];
   readonly metrics: { readonly tenantLabel: boolean };
-  readonly log: { readonly level: LogLevel };
+  readonly log: {
+    readonly level: LogLevel;
+    readonly decisions: {
+      readonly to: 'stdout' | 'file' | 'otlp' | 'off';
+      /** Set when `to` is `file`. */
+      readonly file: string | undefined;
+      /** One allow in this many is logged; 0 = none. */
+      readonly allowOneIn: number;
+    };
+  };
+  /** Base URL of an OpenTelemetry collector; set when `to` is `otlp` and when traces are on. */
+  readonly otlp: { readonly endpoint: string | undefined };
+  readonly traces: { readonly sample: 'off' | 'parent' | 'always' };
 }
 
 export interface Secrets {
@@ -98,6 +110,8 @@ export interface Secrets {
   readonly secretKey: string | undefined;
   /** Accepted beside `secretKey` while the installation changes from one to the other. */
   readonly secretKeyPrevious: string | undefined;
+  /** Headers of requests to the OpenTelemetry collector, as `name=value,name=value` with percent-encoded values. */
+  readonly otlpHeaders: string | undefined;
   /** Undefined = made at the first start and shown once. */
   readonly bootstrapPassword: string | undefined;
   /** Of the directories' service accounts, by the name of the directory. */

@@ -173,6 +173,35 @@ export const KEYS = {
     'Whether metrics name tenants: those whose quotas are nearest to their end, 100 at most.',
   ),
   logLevel: setting('log.level', oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), 'info', 'What is logged.'),
+  logDecisionsTo: setting(
+    'log.decisions.to',
+    oneOf('stdout', 'file', 'otlp', 'off'),
+    'stdout',
+    'Where the decision log goes: standard output, a file, an OpenTelemetry collector, or nowhere.',
+  ),
+  logDecisionsFile: optional('log.decisions.file', FILE_PATH, 'The file, for log.decisions.to: file.'),
+  logDecisionsAllowOneIn: setting(
+    'log.decisions.allow-one-in',
+    integer(0, 1_000_000),
+    '1000',
+    'One allow in this many is logged; 1 = every allow, 0 = none. Every denial is logged.',
+  ),
+  otlpEndpoint: optional(
+    'otlp.endpoint',
+    textLike('an http or https URL, such as http://127.0.0.1:4318', /^https?:\/\/[^\s@?#\0]{1,1000}$/),
+    'Base URL of an OpenTelemetry collector (OTLP/HTTP), for traces and for log.decisions.to: otlp.',
+  ),
+  otlpHeaders: secret(
+    'otlp.headers',
+    textLike('name=value, separated by commas', /^[!#$%&'*+.^_`|~0-9A-Za-z-]+=[^,\r\n\0]*(?:,[!#$%&'*+.^_`|~0-9A-Za-z-]+=[^,\r\n\0]*)*$/),
+    'Headers of each request to the collector, such as authorization=Bearer%20TOKEN; values are percent-encoded.',
+  ),
+  tracesSample: setting(
+    'traces.sample',
+    oneOf('off', 'parent', 'always'),
+    'off',
+    'Traces to otlp.endpoint: of requests whose traceparent says so (parent), or of those without a traceparent as well (always).',
+  ),
 } as const;
 
 export type { Key } from './key.ts';

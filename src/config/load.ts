@@ -80,6 +80,7 @@ function takeSecrets(take: Take): Omit<Secrets, 'grpcTls' | 'directoryPasswords'
     secretKey: take(KEYS.secretKey),
     secretKeyPrevious: take(KEYS.secretKeyPrevious),
     bootstrapPassword: take(KEYS.bootstrapPassword),
+    otlpHeaders: take(KEYS.otlpHeaders),
   };
 }
 
@@ -119,7 +120,16 @@ function takeConfig(take: Take, database: 'embedded' | 'remote'): Omit<Config, '
     },
     usage: { source: take(KEYS.usageSource), eventsTenants: take(KEYS.usageEventsTenants) },
     metrics: { tenantLabel: take(KEYS.metricsTenantLabel) },
-    log: { level: take(KEYS.logLevel) },
+    log: {
+      level: take(KEYS.logLevel),
+      decisions: {
+        to: take(KEYS.logDecisionsTo),
+        file: take(KEYS.logDecisionsFile),
+        allowOneIn: take(KEYS.logDecisionsAllowOneIn),
+      },
+    },
+    otlp: { endpoint: take(KEYS.otlpEndpoint) },
+    traces: { sample: take(KEYS.tracesSample) },
   };
 }
 
@@ -140,6 +150,15 @@ function checkTogether(
   }
   if (secrets.secretKeyPrevious !== undefined && !isGiven(KEYS.secretKey.path)) {
     report(KEYS.secretKeyPrevious.path, 'needs secret-key beside it: the key that the installation changes to');
+  }
+  if (config.log.decisions.to === 'file' && !isGiven(KEYS.logDecisionsFile.path)) {
+    report(KEYS.logDecisionsFile.path, 'required with log.decisions.to: file');
+  }
+  if (!isGiven(KEYS.otlpEndpoint.path)) {
+    if (config.log.decisions.to === 'otlp') report(KEYS.otlpEndpoint.path, 'required with log.decisions.to: otlp');
+    if (config.traces.sample !== 'off') {
+      report(KEYS.otlpEndpoint.path, `required with traces.sample: ${config.traces.sample}`);
+    }
   }
   const tlsPaths = [KEYS.grpcTlsCert.path, KEYS.grpcTlsKey.path];
   const missing = tlsPaths.filter((path) => !isGiven(path));

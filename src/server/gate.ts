@@ -42,6 +42,7 @@ export interface GateServer extends RunningServer {
 export async function startGate(wiring: GateWiring): Promise<GateServer> {
   const { config, store, telemetry, identity } = wiring;
   await using starting = new AsyncDisposableStack();
+  await telemetry.openDecisionLog();
   const rooms = await joinLive(wiring, starting);
   const { keys, feed, live } = rooms;
   await startReplica(wiring, feed, identity, starting);

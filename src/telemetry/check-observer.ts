@@ -13,7 +13,7 @@ export interface CheckObserver {
 export function checkObserver(
   meter: CheckMeter,
   tally: DecisionTally,
-  decisions: DecisionLog,
+  decisions: Pick<DecisionLog, 'offer'> | undefined,
   recent: Pick<RecentDecisions, 'offer'>,
 ): CheckObserver {
   return {
@@ -21,7 +21,7 @@ export function checkObserver(
       meter.record(outcome.code, routeOf(outcome.decision), outcome.tookMs);
       if (outcome.decision?.kind === 'fault') meter.bodyNotSent(outcome.decision.route);
       tally.count(outcome);
-      decisions.offer(outcome);
+      decisions?.offer(outcome);
       recent.offer(outcome);
     },
   };

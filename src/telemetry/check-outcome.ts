@@ -14,6 +14,8 @@ export interface CheckOutcome {
   readonly input: CheckInput | undefined;
   /** Envoy's `x-request-id`, if any. */
   readonly clientRequestId: string | undefined;
+  /** The trace that the request belongs to; undefined unless traces are on. */
+  readonly traceId?: string | undefined;
   /** Undefined when it did not come to one. */
   readonly decision: Decision | undefined;
   /** The cause of a fault. */

@@ -1,38 +1,132 @@
-/** One decision as the members of a log line. */
+/** One decision as the members of a log line. Every text that comes from a request is bounded. */
 
 import { BODY_SETTING } from '../decision/body.ts';
-import type { Principal } from '../decision/model.ts';
-import { type CheckOutcome, outcomeKind, routeOf } from './check-outcome.ts';
+import { type Decision, type InvalidReason, type Principal, type PublicAllow, REPEATED, type Resource } from '../decision/model.ts';
+import { withoutQuery } from '../decision/paths.ts';
+import { type CheckCode, type CheckOutcome, type OutcomeKind, outcomeKind, routeOf, tenantOf } from './check-outcome.ts';
+import { type DescribedError, describeError } from './describe-error.ts';
+import { maskText } from './masking.ts';
+
+/** The members of a line, in their order; docs/decision-log.md explains each. An absent member is undefined. */
+export interface DecisionLine {
+  readonly outcome: OutcomeKind;
+  readonly code: CheckCode;
+  readonly request_id: string | undefined;
+  readonly client_request_id: string | undefined;
+  readonly trace_id: string | undefined;
+  readonly method: string | undefined;
+  readonly path: string | undefined;
+  readonly route: string | undefined;
+  readonly client_ip: string | undefined;
+  readonly subject: string | undefined;
+  readonly subject_type: Principal['kind'] | undefined;
+  readonly tenant: string | undefined;
+  readonly asked_tenant: string | undefined;
+  readonly permission: string | undefined;
+  readonly resources: readonly string[] | undefined;
+  readonly model: string | undefined;
+  readonly policy: string | undefined;
+  readonly reason: InvalidReason | undefined;
+  readonly detail: string | undefined;
+  readonly setting: string | undefined;
+  readonly took_ms: number | undefined;
+  readonly not_logged: number | undefined;
+  readonly err: DescribedError | undefined;
+}
 
 const MAX_TEXT = 256;
+const MAX_METHOD = 32;
+const MAX_ADDRESS = 64;
+const MAX_RESOURCES = 16;
+/** Room behind a bound in which the end of a secret is still recognized before the text is cut. */
+const MASKING_ROOM = 1024;
 
-/** Returns the members of an outcome's line; text from a request is cut to 256 characters. */
-export function lineOf(outcome: CheckOutcome): Record<string, unknown> {
-  const { decision, code } = outcome;
+/** Returns the members of a check's line. */
+export function lineOf(outcome: CheckOutcome): DecisionLine {
+  const { decision, code, input } = outcome;
+  const known = decision === undefined || decision.kind === 'public' ? undefined : decision;
+  const denial = decision?.kind === 'deny' ? decision : undefined;
+  const allow = decision?.kind === 'allow' ? decision : undefined;
   const route = routeOf(decision);
-  const principal = decision === undefined || decision.kind === 'public' ? undefined : decision.principal;
   return {
     outcome: outcomeKind(code),
     code,
     request_id: outcome.requestId,
-    client_request_id: outcome.clientRequestId?.slice(0, MAX_TEXT),
+    client_request_id: cut(outcome.clientRequestId, MAX_TEXT),
+    trace_id: outcome.traceId,
+    method: cut(input?.method, MAX_METHOD),
+    path: input === undefined ? undefined : cut(withoutQuery(input.path), MAX_TEXT),
     route: route && `${route.method} ${route.template}`,
-    ...subjectOf(principal),
-    ...(decision?.kind === 'allow' ? { tenant: decision.tenant.id, model: decision.model?.slice(0, MAX_TEXT) } : {}),
-    ...(decision?.kind === 'fault' ? { tenant: decision.tenant, setting: BODY_SETTING } : {}),
-    ...(decision?.kind === 'deny'
-      ? {
-          reason: decision.reason,
-          policy: decision.policy,
-          permission: decision.permission,
-          detail: decision.detail.slice(0, MAX_TEXT),
-        }
-      : {}),
+    client_ip: cut(input?.clientAddress, MAX_ADDRESS),
+    subject: known?.principal?.id,
+    subject_type: known?.principal?.kind,
+    tenant: tenantOf(decision) || undefined,
+    asked_tenant: input?.tenant === REPEATED ? undefined : cut(input?.tenant, MAX_TEXT),
+    permission: denial?.permission ?? route?.permissions[0].text,
+    resources: resourcesOf(known),
+    model: cut(allow?.model, MAX_TEXT),
+    policy: denial?.policy,
+    reason: denial?.reason,
+    detail: cut(denial?.detail, MAX_TEXT),
+    setting: decision?.kind === 'fault' ? BODY_SETTING : undefined,
     took_ms: Math.round(outcome.tookMs * 1000) / 1000,
-    ...(outcome.error === undefined ? {} : { err: outcome.error }),
+    not_logged: undefined,
+    err: outcome.error === undefined ? undefined : describeError(outcome.error),
   };
 }
 
-function subjectOf(principal: Principal | undefined): Record<string, unknown> {
-  return principal === undefined ? {} : { subject: principal.id, subject_type: principal.kind, tenant: principal.tenantId };
+/** Returns the members of the line for faults of one kind that have no line of their own. */
+export function countedLine(error: unknown, count: number): DecisionLine {
+  return { ...NO_MEMBERS, outcome: 'fault', code: 'unavailable', not_logged: count, err: error === undefined ? undefined : describeError(error) };
+}
+
+const NO_MEMBERS: Omit<DecisionLine, 'outcome' | 'code'> = {
+  request_id: undefined,
+  client_request_id: undefined,
+  trace_id: undefined,
+  method: undefined,
+  path: undefined,
+  route: undefined,
+  client_ip: undefined,
+  subject: undefined,
+  subject_type: undefined,
+  tenant: undefined,
+  asked_tenant: undefined,
+  permission: undefined,
+  resources: undefined,
+  model: undefined,
+  policy: undefined,
+  reason: undefined,
+  detail: undefined,
+  setting: undefined,
+  took_ms: undefined,
+  not_logged: undefined,
+  err: undefined,
+};
+
+/**
+ * Returns a line of JSON without secrets, its line end included.
+ * @param atMs when the check began, in milliseconds since the epoch
+ */
+export function jsonLine(line: DecisionLine, atMs: number): string {
+  // JSON.stringify leaves out what is undefined.
+  return maskText(
+    `${JSON.stringify({ level: 'info', time: new Date(atMs).toISOString(), part: 'decisions', ...line, msg: 'decision' })}\n`,
+  );
+}
+
+/** A text that is cut is masked before: the part of a secret that is left may no longer look like one. */
+function cut(text: string | undefined, max: number): string | undefined {
+  if (text === undefined || text.length <= max) return text;
+  return maskText(text.slice(0, max + MASKING_ROOM)).slice(0, max);
+}
+
+function resourcesOf(decision: Exclude<Decision, PublicAllow> | undefined): readonly string[] | undefined {
+  const resources = decision?.resources;
+  if (resources === undefined || resources.length === 0) return undefined;
+  return resources.slice(0, MAX_RESOURCES).map(nameOf);
+}
+
+function nameOf({ kind, name }: Resource): string {
+  return `${kind}/${cut(name, MAX_TEXT) ?? ''}`;
 }

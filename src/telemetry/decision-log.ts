@@ -1,83 +1,119 @@
 /**
- * A log of decisions that never delays one: faults of each kind up to a rate and then their number, denials up to a rate, one allow in
- * many. Entries wait in bounded queues, and a timer makes lines of them, a batch at a time. Each outcome has a queue of its own, so a
- * flood of faults takes no room from denials. An entry that finds its queue full is dropped and counted.
+ * A log of decisions that never delays one: every denial, one allow in many, and faults of each kind up to a rate and then their number.
+ * A line is made at once and waits in memory, bounded for each outcome, so a flood of faults takes no room from denials. Batches of lines
+ * go to the sink, one at a time. A line that finds no room, and a batch that the sink cannot deliver, are dropped and counted.
  */
 
-import { BoundedQueue } from './bounded-queue.ts';
 import { type CheckOutcome, type OutcomeKind, outcomeKind } from './check-outcome.ts';
-import { lineOf } from './decision-line.ts';
+import { countedLine, type DecisionLine, lineOf } from './decision-line.ts';
 import { FaultSampler } from './fault-sampler.ts';
 
-export interface DecisionLogParts {
-  /** Takes one line's members. */
-  readonly write: (members: Readonly<Record<string, unknown>>) => void;
-  readonly monotonicMs: () => number;
-  /** One allow in this many is logged; 0 = none. */
-  readonly allowOneIn?: number;
-  readonly denialsPerSecond?: number;
-  /** Faults of one kind; the others of that second are one line with their number. */
-  readonly faultsPerSecond?: number;
-  /** Entries of each outcome held until they are written. */
-  readonly capacity?: number;
-  /** Lines written in one go, ten times a second. */
-  readonly batch?: number;
+/** Where lines go. */
+export interface DecisionSink {
+  /** Returns the text of one line, without secrets. @param atMs when the check began, in milliseconds since the epoch */
+  render(line: DecisionLine, atMs: number): string;
+  /** Prepares the sink. Rejects with a sentence for the operator if it cannot be used. */
+  open?(): Promise<void>;
+  /** Resolves when the lines are out of this process; rejects if they are lost. One call at a time. */
+  deliver(lines: readonly string[]): Promise<void>;
+  /** Most characters of one batch; default: no limit. */
+  readonly maxBatch?: number;
+  /** Called once, after the last batch. */
+  close?(): Promise<void>;
 }
 
-const WRITE_EVERY_MS = 100;
-const SECOND_MS = 1000;
-const DEFAULT_CAPACITY = 512;
-/** Denials first: they are what an operator looks for when the log is full of something else. */
-const OUTCOMES = ['deny', 'fault', 'allow'] as const satisfies readonly OutcomeKind[];
+export interface DecisionLogParts {
+  readonly sink: DecisionSink;
+  readonly monotonicMs: () => number;
+  /** Milliseconds since the epoch; default: this machine's clock. */
+  readonly now?: () => number;
+  /** One allow in this many is logged; 0 = none; default: 1000. */
+  readonly allowOneIn?: number;
+  /** Faults of one kind; the others of that second are one line with their number. Default: 10. */
+  readonly faultsPerSecond?: number;
+  /** Characters of each outcome held until they are delivered; default: 1 Mi. */
+  readonly maxHeld?: number;
+  /** Called for the first batch that is lost after one that was delivered. */
+  readonly onLost?: (error: unknown) => void;
+}
+
+interface Batch {
+  readonly lines: readonly string[];
+  readonly held: Readonly<Record<OutcomeKind, number>>;
+  readonly counts: Readonly<Record<OutcomeKind, number>>;
+}
+
+const DELIVER_EVERY_MS = 100;
+/** More characters than that do not wait for the timer. */
+const EARLY = 262_144;
+const DEFAULT_MAX_HELD = 1_048_576;
+/** How long the end of the process waits for the sink. */
+const CLOSE_TIMEOUT_MS = 2000;
 
 export class DecisionLog {
-  readonly #write: DecisionLogParts['write'];
-  readonly #monotonicMs: () => number;
+  readonly #sink: DecisionSink;
+  readonly #now: () => number;
   readonly #allowOneIn: number;
-  readonly #denialsPerSecond: number;
-  readonly #batch: number;
-  readonly #queues: Readonly<Record<OutcomeKind, BoundedQueue<CheckOutcome>>>;
+  readonly #maxHeld: number;
+  readonly #maxBatch: number;
+  readonly #onLost: (error: unknown) => void;
   readonly #faults: FaultSampler;
   readonly #dropped: Record<OutcomeKind, number> = { allow: 0, deny: 0, fault: 0 };
+  /** Characters by outcome, those of the batch under way included. */
+  readonly #held: Record<OutcomeKind, number> = { allow: 0, deny: 0, fault: 0 };
+  #lines: string[] = [];
+  /** The outcome of each of `#lines`. */
+  #kinds: OutcomeKind[] = [];
+  #waiting = 0;
   #allowsToSkip: number;
-  #denialsLeft: number;
-  #windowStartMs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
+  #early: NodeJS.Immediate | undefined;
+  #delivering: Promise<void> | undefined;
+  #isLosing = false;
 
   constructor(parts: DecisionLogParts) {
-    this.#write = parts.write;
-    this.#monotonicMs = parts.monotonicMs;
+    this.#sink = parts.sink;
+    this.#now = parts.now ?? Date.now;
     this.#allowOneIn = parts.allowOneIn ?? 1000;
-    this.#denialsPerSecond = parts.denialsPerSecond ?? 50;
-    this.#batch = parts.batch ?? 200;
-    const capacity = parts.capacity ?? DEFAULT_CAPACITY;
-    this.#queues = { allow: new BoundedQueue(capacity), deny: new BoundedQueue(capacity), fault: new BoundedQueue(capacity) };
+    this.#maxHeld = parts.maxHeld ?? DEFAULT_MAX_HELD;
+    this.#maxBatch = parts.sink.maxBatch ?? Number.POSITIVE_INFINITY;
+    this.#onLost = parts.onLost ?? (() => undefined);
     this.#faults = new FaultSampler(parts.faultsPerSecond ?? 10, parts.monotonicMs);
     this.#allowsToSkip = this.#allowOneIn - 1;
-    this.#denialsLeft = this.#denialsPerSecond;
   }
 
   /**
-   * Checks that have no line of their own because they were over the rate or found the queue full, by outcome. Allows that were not
-   * sampled are not among them.
+   * Checks that have no line of their own, by outcome: faults over their rate, and lines that found no room or were lost on the way.
+   * Allows that were not sampled are not among them.
    */
   get dropped(): Readonly<Record<OutcomeKind, number>> {
     return this.#dropped;
   }
 
+  /** Prepares the sink. Rejects with a sentence for the operator if it cannot be used. */
+  async open(): Promise<void> {
+    await this.#sink.open?.();
+  }
+
   offer(outcome: CheckOutcome): void {
     const kind = outcomeKind(outcome.code);
     if (!this.#wants(kind, outcome)) return;
-    if (this.#queues[kind].push(outcome)) this.#schedule();
-    else this.#dropped[kind]++;
+    if (this.#held[kind] >= this.#maxHeld) this.#dropped[kind]++;
+    else this.#hold(kind, lineOf(outcome), outcome.startedAtMs);
   }
 
-  /** Writes everything that is held; for the end of the process. */
-  close(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#writeHeld(Number.POSITIVE_INFINITY);
+  /** Delivers everything that is held, as far as the sink takes it within two seconds; for the end of the process. */
+  async close(): Promise<void> {
     this.#writeCounted(this.#faults.takeAll());
+    let timer: NodeJS.Timeout | undefined;
+    const impatience = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
+    });
+    await Promise.race([this.#deliverAll(), impatience]);
+    clearTimeout(timer);
+    clearTimeout(this.#timer);
+    clearImmediate(this.#early);
+    await this.#sink.close?.();
   }
 
   #wants(kind: OutcomeKind, { error }: CheckOutcome): boolean {
@@ -87,7 +123,7 @@ export class DecisionLog {
       case 'allow':
         return this.#isSampled();
       case 'deny':
-        return this.#isWithinRate();
+        return true;
       default:
         return kind satisfies never;
     }
@@ -109,46 +145,75 @@ export class DecisionLog {
     return true;
   }
 
-  #isWithinRate(): boolean {
-    const nowMs = this.#monotonicMs();
-    if (nowMs - this.#windowStartMs >= SECOND_MS) {
-      this.#windowStartMs = nowMs;
-      this.#denialsLeft = this.#denialsPerSecond;
-    }
-    if (this.#denialsLeft === 0) {
-      this.#dropped.deny++;
-      return false;
-    }
-    this.#denialsLeft--;
-    return true;
+  #hold(kind: OutcomeKind, line: DecisionLine, atMs: number): void {
+    const text = this.#sink.render(line, atMs);
+    this.#lines.push(text);
+    this.#kinds.push(kind);
+    this.#held[kind] += text.length;
+    this.#waiting += text.length;
+    this.#schedule();
   }
 
   #schedule(): void {
+    if (this.#waiting >= EARLY && this.#delivering === undefined) this.#early ??= setImmediate(() => this.#deliver());
     if (this.#timer !== undefined) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#writeHeld(this.#batch);
       this.#writeCounted(this.#faults.takeFinished());
-      if (this.#faults.isCounting || OUTCOMES.some((kind) => this.#queues[kind].length > 0)) this.#schedule();
-    }, WRITE_EVERY_MS);
+      this.#deliver();
+      if (this.#faults.isCounting) this.#schedule();
+    }, DELIVER_EVERY_MS);
     this.#timer.unref();
   }
 
-  /** One line of each outcome in turn, so that each outcome has its share of the batch. */
-  #writeHeld(maxLines: number): void {
-    let written = 0;
-    for (let before = -1; written > before; ) {
-      before = written;
-      for (const kind of OUTCOMES) {
-        const outcome = written < maxLines ? this.#queues[kind].shift() : undefined;
-        if (outcome === undefined) continue;
-        this.#write(lineOf(outcome));
-        written++;
-      }
+  #deliver(): void {
+    this.#early = undefined;
+    if (this.#delivering !== undefined || this.#lines.length === 0) return;
+    const batch = this.#take();
+    this.#delivering = this.#sink.deliver(batch.lines).then(
+      () => this.#settle(batch, undefined),
+      (error: unknown) => this.#settle(batch, { error }),
+    );
+  }
+
+  #take(): Batch {
+    const held = { allow: 0, deny: 0, fault: 0 };
+    const counts = { allow: 0, deny: 0, fault: 0 };
+    let taken = 0;
+    let size = 0;
+    for (const line of this.#lines) {
+      if (taken > 0 && size + line.length > this.#maxBatch) break;
+      const kind = this.#kinds[taken] ?? 'fault';
+      held[kind] += line.length;
+      counts[kind]++;
+      size += line.length;
+      taken++;
+    }
+    this.#waiting -= size;
+    const lines = this.#lines.splice(0, taken);
+    this.#kinds.splice(0, taken);
+    return { lines, held, counts };
+  }
+
+  #settle({ held, counts }: Batch, lost: { readonly error: unknown } | undefined): void {
+    this.#delivering = undefined;
+    for (const kind of ['allow', 'deny', 'fault'] as const) {
+      this.#held[kind] -= held[kind];
+      if (lost !== undefined) this.#dropped[kind] += counts[kind];
+    }
+    if (lost !== undefined && !this.#isLosing) this.#onLost(lost.error);
+    this.#isLosing = lost !== undefined;
+    if (this.#lines.length > 0) this.#schedule();
+  }
+
+  async #deliverAll(): Promise<void> {
+    while (this.#delivering !== undefined || this.#lines.length > 0) {
+      this.#deliver();
+      await this.#delivering;
     }
   }
 
   #writeCounted(counted: ReturnType<FaultSampler['takeAll']>): void {
-    for (const { count, error } of counted) this.#write({ outcome: 'fault', code: 'unavailable', not_logged: count, err: error });
+    for (const { count, error } of counted) this.#hold('fault', countedLine(error, count), this.#now());
   }
 }

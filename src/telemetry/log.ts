@@ -1,18 +1,24 @@
 /** Logs: one JSON object per line on standard output. Writing never blocks; what the reader does not take in time is dropped and counted. */
 
 import { type DestinationStream, destination, type Level, type Logger, pino, stdTimeFunctions } from 'pino';
+import { describeError } from './describe-error.ts';
 import { maskLine } from './masking.ts';
 
 export type Log = Logger;
 
 export interface LogOptions {
   readonly level: Level | 'silent';
-  /** Where lines go; standard output unless told. */
+  /** Where lines go; default: standard output. */
   readonly stream?: DestinationStream;
 }
 
 export interface Logging {
   readonly log: Log;
+  /**
+   * Writes finished lines, masked by the caller, among those of the log. Resolves when the reader of standard output has taken them;
+   * rejects if there is no reader.
+   */
+  readonly write: (lines: readonly string[]) => Promise<void>;
   /** Lines that were not written because the reader of standard output was too slow. */
   readonly dropped: () => number;
   /** Writes what is still held back; for the end of the process. */
@@ -20,13 +26,21 @@ export interface Logging {
 }
 
 const MAX_HELD_BYTES = 4 * 1_048_576;
+/**
+ * The processes of one server share standard output. A pipe takes this much as a whole (PIPE_BUF), so that no line of another process
+ * gets between.
+ */
+const MAX_WRITE_BYTES = 4096;
 
 export function startLogging({ level, stream }: LogOptions): Logging {
   if (stream !== undefined) {
-    return { log: makeLog(level, stream), dropped: () => 0, flush: () => undefined };
+    const write = async (lines: readonly string[]): Promise<void> => {
+      for (const line of lines) stream.write(line);
+    };
+    return { log: makeLog(level, stream), write, dropped: () => 0, flush: () => undefined };
   }
   let dropped = 0;
-  const out = destination({ dest: 1, sync: false, maxLength: MAX_HELD_BYTES });
+  const out = destination({ dest: 1, sync: false, maxLength: MAX_HELD_BYTES, maxWrite: MAX_WRITE_BYTES });
   out.on('drop', () => dropped++);
   // A closed pipe is no reason to stop deciding.
   out.on('error', () => dropped++);
@@ -37,7 +51,40 @@ export function startLogging({ level, stream }: LogOptions): Logging {
       dropped++;
     }
   };
-  return { log: makeLog(level, out), dropped: () => dropped, flush };
+  const write = (lines: readonly string[]): Promise<void> => {
+    let taken = true;
+    for (const piece of pieces(lines)) taken = out.write(piece);
+    return taken ? Promise.resolve() : drained(out);
+  };
+  return { log: makeLog(level, out), write, dropped: () => dropped, flush };
+}
+
+/** Joins whole lines up to the size of one write; a longer line is a piece of its own. */
+function* pieces(lines: readonly string[]): Generator<string> {
+  let piece = '';
+  for (const line of lines) {
+    if (piece.length + line.length > MAX_WRITE_BYTES && piece !== '') {
+      yield piece;
+      piece = '';
+    }
+    piece += line;
+  }
+  if (piece !== '') yield piece;
+}
+
+function drained(out: ReturnType<typeof destination>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onDrain = (): void => {
+      out.off('error', onError);
+      resolve();
+    };
+    const onError = (error: Error): void => {
+      out.off('drain', onDrain);
+      reject(error);
+    };
+    out.once('drain', onDrain);
+    out.once('error', onError);
+  });
 }
 
 function makeLog(level: LogOptions['level'], stream: DestinationStream): Log {
@@ -53,16 +100,4 @@ function makeLog(level: LogOptions['level'], stream: DestinationStream): Log {
     },
     stream,
   );
-}
-
-const MAX_CAUSES = 5;
-
-/** What an error says. Its other members stay out: libraries hang requests, connections and bound values on them. */
-function describeError(error: unknown, depth = 0): unknown {
-  if (!(error instanceof Error)) {
-    return typeof error === 'string' ? error : typeof error;
-  }
-  const code = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {};
-  const cause = error.cause === undefined || depth >= MAX_CAUSES ? {} : { cause: describeError(error.cause, depth + 1) };
-  return { type: error.name, message: error.message, ...code, stack: error.stack, ...cause };
 }

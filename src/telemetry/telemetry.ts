@@ -3,10 +3,11 @@
 import { type CacheStats, watchCaches } from './cache-metrics.ts';
 import { type CheckObserver, checkObserver } from './check-observer.ts';
 import { DecisionLog } from './decision-log.ts';
+import { type DecisionTarget, sinkFor } from './decision-sinks.ts';
 import { DecisionTally } from './decision-tally.ts';
 import { type DirectoryReport, directoryReports } from './directory-metrics.ts';
 import { type CallStats, type TlsReload, tlsReloads, watchCalls } from './grpc-metrics.ts';
-import { type Log, type LogOptions, startLogging } from './log.ts';
+import { type Log, type Logging, type LogOptions, startLogging } from './log.ts';
 import { type AccessLogStats, type MeteringStats, watchAccessLog, watchMetering } from './metering-metrics.ts';
 import { type LoginOutcome, Metrics } from './metrics.ts';
 import { RecentDecisions } from './recent-decisions.ts';
@@ -89,23 +90,33 @@ export interface Telemetry {
   readonly clusterMetrics: () => () => Promise<string>;
   /** For a worker process: lets the first one show these metrics together with those of the others. */
   readonly answerCluster: () => void;
-  /** Writes what is still held back; for the end of the process. */
-  readonly flush: () => void;
+  /** For the gate, before it serves: opens the decision log. Rejects with one sentence that names the setting if it cannot be written. */
+  readonly openDecisionLog: () => Promise<void>;
+  /** Writes what is still held back, within seconds; for the end of the process. */
+  readonly flush: () => Promise<void>;
+}
+
+export interface DecisionLogOptions {
+  /** Undefined = no decision is logged. */
+  readonly target: DecisionTarget | undefined;
+  /** One allow in this many is logged; 0 = none. */
+  readonly allowOneIn: number;
 }
 
 export interface TelemetryOptions extends LogOptions {
-  /** Whether metrics may name tenants; false unless told. */
+  /** Whether metrics may name tenants; default: false. */
   readonly namesTenants?: boolean;
+  /** Default: standard output, with one allow in 1000. */
+  readonly decisions?: DecisionLogOptions;
 }
 
-export function createTelemetry({ namesTenants = false, ...options }: TelemetryOptions): Telemetry {
-  const { log, dropped, flush } = startLogging(options);
+const DEFAULT_DECISIONS: DecisionLogOptions = { target: { kind: 'stdout' }, allowOneIn: 1000 };
+
+export function createTelemetry({ namesTenants = false, decisions: options, ...logOptions }: TelemetryOptions): Telemetry {
+  const logging = startLogging(logOptions);
+  const { log, dropped, flush } = logging;
   const metrics = new Metrics();
-  const decisionLines = log.child({ part: 'decisions' });
-  const decisions = new DecisionLog({
-    write: (members) => decisionLines.info(members, 'decision'),
-    monotonicMs: () => performance.now(),
-  });
+  const decisions = decisionLog(options ?? DEFAULT_DECISIONS, logging);
   let now = Date.now;
   const tally = new DecisionTally({ now: () => now() });
   const recent = new RecentDecisions();
@@ -123,10 +134,10 @@ export function createTelemetry({ namesTenants = false, ...options }: TelemetryO
   metrics.counters(
     {
       name: 'postern_decision_log_dropped_total',
-      help: 'Checks without a line of their own in the decision log: over the rate, or the queue was full.',
+      help: 'Checks without a line of their own in the decision log: faults over their rate, no room, or not delivered.',
     },
     ['outcome'],
-    () => Object.entries(decisions.dropped).map(([outcome, value]) => ({ labels: { outcome }, value })),
+    () => Object.entries(decisions?.dropped ?? NONE_DROPPED).map(([outcome, value]) => ({ labels: { outcome }, value })),
   );
   metrics.counter({ name: 'postern_log_dropped_total', help: 'Log lines that standard output did not take in time.' }, dropped);
   return {
@@ -179,11 +190,26 @@ export function createTelemetry({ namesTenants = false, ...options }: TelemetryO
     metrics: () => metrics.exposition(),
     clusterMetrics: () => metrics.cluster(),
     answerCluster: () => metrics.answerCluster(),
-    flush: () => {
-      decisions.close();
+    openDecisionLog: async () => decisions?.open(),
+    flush: async () => {
+      await decisions?.close();
       flush();
     },
   };
+}
+
+const NONE_DROPPED = { allow: 0, deny: 0, fault: 0 };
+
+/** Undefined if no decision is logged. */
+function decisionLog({ target, allowOneIn }: DecisionLogOptions, logging: Logging): DecisionLog | undefined {
+  const sink = target && sinkFor(target, logging);
+  if (sink === undefined) return undefined;
+  return new DecisionLog({
+    sink,
+    allowOneIn,
+    monotonicMs: () => performance.now(),
+    onLost: (err) => logging.log.warn({ part: 'decisions', err }, 'lines of the decision log are lost'),
+  });
 }
 
 function feedReports(log: Log, metrics: Metrics): FeedReports {

@@ -8,6 +8,7 @@ import { createGate } from '../../src/extauthz/gate.ts';
 import { startExtAuthz } from '../../src/extauthz/server.ts';
 import { CheckMeter } from '../../src/telemetry/check-meter.ts';
 import { checkObserver } from '../../src/telemetry/check-observer.ts';
+import { jsonLine } from '../../src/telemetry/decision-line.ts';
 import { DecisionLog } from '../../src/telemetry/decision-log.ts';
 import { DecisionTally } from '../../src/telemetry/decision-tally.ts';
 import { type LittleWorld, littleWorld } from '../extauthz/support/little-world.ts';
@@ -34,7 +35,10 @@ beforeAll(async () => {
   if (routes.kind === 'error') throw new Error(routes.message);
   world = littleWorld({});
   meter = new CheckMeter();
-  decisions = new DecisionLog({ write: (members) => lines.push(members), monotonicMs: () => performance.now() });
+  decisions = new DecisionLog({
+    sink: { render: jsonLine, deliver: async (batch) => void lines.push(...batch.map((line) => JSON.parse(line))) },
+    monotonicMs: () => performance.now(),
+  });
   const gate = createGate({
     routes: routes.table,
     resolver: world.resolver,
@@ -58,8 +62,8 @@ beforeAll(async () => {
 
 afterAll(() => running.disposeAsync());
 
-beforeEach(() => {
-  decisions.close();
+beforeEach(async () => {
+  await decisions.close();
   lines = [];
 });
 
@@ -98,10 +102,10 @@ describe('a body that Envoy did not send, of a route that reads it', () => {
     const answer = await post(edge, PATH);
     expect(codeOf(answer)).toEqual(FAULTY);
     expect(answer.headers['retry-after']).toBe('1');
-    decisions.close();
+    await decisions.close();
     expect(lines).toMatchObject([FAULT]);
-    expect(String(lines[0]?.['err'])).toContain(`POST ${PATH}`);
-    expect(String(lines[0]?.['err'])).toContain('postern envoy config');
+    expect(JSON.stringify(lines[0]?.['err'])).toContain(`POST ${PATH}`);
+    expect(JSON.stringify(lines[0]?.['err'])).toContain('postern envoy config');
     expect(meter.bodiesNotSent()).toEqual([
       { labels: { method: 'POST', route: PATH, setting: 'with_request_body' }, value: before + 1 },
     ]);
@@ -123,7 +127,7 @@ describe('a body that Envoy did not send, of a route that reads it', () => {
 
   it('has few lines in a flood, and a number for the others', async () => {
     await Promise.all(Array.from({ length: 40 }, () => post(edge, PATH)));
-    decisions.close();
+    await decisions.close();
     const counted = lines.reduce((sum, line) => sum + Number(line['not_logged'] ?? 1), 0);
     expect(counted).toBe(40);
     expect(lines.length).toBeLessThan(40);

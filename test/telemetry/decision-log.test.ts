@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { CheckInput } from '../../src/decision/model.ts';
 import { BUILTIN_ROUTES } from '../../src/decision/routes.ts';
 import { Fault } from '../../src/domain/errors.ts';
 import { checkObserver } from '../../src/telemetry/check-observer.ts';
 import type { CheckCode, CheckOutcome } from '../../src/telemetry/check-outcome.ts';
-import { DecisionLog, type DecisionLogParts } from '../../src/telemetry/decision-log.ts';
+import { jsonLine } from '../../src/telemetry/decision-line.ts';
+import { DecisionLog, type DecisionLogParts, type DecisionSink } from '../../src/telemetry/decision-log.ts';
 import { DecisionTally } from '../../src/telemetry/decision-tally.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { RecentDecisions } from '../../src/telemetry/recent-decisions.ts';
@@ -20,12 +22,46 @@ const outcome = (code: CheckCode, extra: Partial<CheckOutcome> = {}): CheckOutco
   ...extra,
 });
 
+const INPUT: CheckInput = {
+  method: 'POST',
+  path: '/v1/nothing',
+  authorization: undefined,
+  tenant: 'acme',
+  upgrade: undefined,
+  contentType: undefined,
+  contentEncoding: undefined,
+  body: Buffer.alloc(0),
+  bodyPartial: false,
+  bodyMissing: false,
+  clientAddress: '203.0.113.7',
+};
+
 const time = { monotonicMs: 0 };
 
 function logOf(parts: Partial<DecisionLogParts> = {}) {
   const lines: Readonly<Record<string, unknown>>[] = [];
-  const log = new DecisionLog({ write: (line) => lines.push(line), monotonicMs: () => time.monotonicMs, ...parts });
+  const sink: DecisionSink = {
+    render: jsonLine,
+    deliver: async (batch) => {
+      for (const line of batch) lines.push(JSON.parse(line));
+    },
+  };
+  const log = new DecisionLog({ sink, monotonicMs: () => time.monotonicMs, now: () => 0, ...parts });
   return { log, lines };
+}
+
+/** A sink that delivers when the test says so. */
+function slowSink() {
+  const batches: { readonly lines: readonly string[]; readonly end: PromiseWithResolvers<void> }[] = [];
+  const sink: DecisionSink = {
+    render: jsonLine,
+    deliver: (lines) => {
+      const end = Promise.withResolvers<void>();
+      batches.push({ lines, end });
+      return end.promise;
+    },
+  };
+  return { sink, batches };
 }
 
 beforeEach(() => {
@@ -37,120 +73,211 @@ afterEach(() => {
 });
 
 describe('the decision log', () => {
-  it('writes nothing while a check is answered, and all of it soon after', () => {
+  it('delivers nothing while a check is answered, and all of it soon after', async () => {
     const { log, lines } = logOf();
     log.offer(outcome('unavailable', { error: new Fault('the store is down'), tookMs: 1.23456 }));
     expect(lines).toEqual([]);
-    vi.advanceTimersByTime(100);
-    expect(lines).toMatchObject([{ outcome: 'fault', code: 'unavailable', request_id: 'req_1', took_ms: 1.235 }]);
-    expect(lines[0]?.['err']).toBeInstanceOf(Fault);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(lines).toMatchObject([
+      {
+        level: 'info',
+        time: '1970-01-01T00:00:00.000Z',
+        part: 'decisions',
+        outcome: 'fault',
+        code: 'unavailable',
+        request_id: 'req_1',
+        took_ms: 1.235,
+        err: { message: 'the store is down' },
+        msg: 'decision',
+      },
+    ]);
   });
 
-  it('writes one allow in so many, and every denial and every fault up to their rates', () => {
-    const { log, lines } = logOf({ allowOneIn: 10, denialsPerSecond: 5, faultsPerSecond: 3 });
+  it('has a line for every denial, for one allow in so many, and for faults of one kind up to their rate', async () => {
+    const { log, lines } = logOf({ allowOneIn: 10, faultsPerSecond: 3 });
     for (let i = 0; i < 30; i++) {
       log.offer(outcome('allow'));
       log.offer(outcome('no_route'));
       log.offer(outcome('unavailable'));
     }
-    log.close();
+    await log.close();
     const count = (kind: string): number => lines.filter((line) => line['outcome'] === kind && !('not_logged' in line)).length;
-    expect([count('allow'), count('deny'), count('fault')]).toEqual([3, 5, 3]);
-    expect(log.dropped).toEqual({ allow: 0, deny: 25, fault: 27 });
-    time.monotonicMs = 1000;
-    log.offer(outcome('no_route'));
-    log.close();
-    expect(count('deny')).toBe(6);
+    expect([count('allow'), count('deny'), count('fault')]).toEqual([3, 30, 3]);
+    expect(log.dropped).toEqual({ allow: 0, deny: 0, fault: 27 });
   });
 
-  it('keeps every denial during a flood of faults and of allows', () => {
-    const { log, lines } = logOf({ allowOneIn: 1, capacity: 8 });
+  it('has no line for an allow when the share of allows is 0, and one for each when it is 1', async () => {
+    for (const [allowOneIn, expected] of [
+      [0, 0],
+      [1, 20],
+    ] as const) {
+      const { log, lines } = logOf({ allowOneIn });
+      for (let i = 0; i < 20; i++) log.offer(outcome('allow'));
+      await log.close();
+      expect([allowOneIn, lines.length]).toEqual([allowOneIn, expected]);
+    }
+  });
+
+  it('keeps every denial during a flood of faults and of allows', async () => {
+    const { log, lines } = logOf({ allowOneIn: 1, maxHeld: 1600 });
     const error = new Fault('the store is down');
     for (let i = 0; i < 5000; i++) {
       log.offer(outcome('unavailable', { error }));
       log.offer(outcome('allow'));
     }
     for (let i = 0; i < 8; i++) log.offer(outcome('no_route', { requestId: `req_${i}` }));
-    vi.advanceTimersByTime(100);
+    await vi.advanceTimersByTimeAsync(100);
     const denied = lines.filter((line) => line['outcome'] === 'deny').map((line) => line['request_id']);
     expect(denied).toEqual(['0', '1', '2', '3', '4', '5', '6', '7'].map((n) => `req_${n}`));
-    expect(log.dropped).toEqual({ allow: 4992, deny: 0, fault: 4992 });
+    const allowed = lines.filter((line) => line['outcome'] === 'allow').length;
+    expect(allowed).toBeGreaterThan(0);
+    expect(log.dropped).toMatchObject({ allow: 5000 - allowed, deny: 0 });
   });
 
-  it('writes the first faults of each kind in a second, and one line with the number of the others', () => {
+  it('has lines for the first faults of each kind in a second, and one line with the number of the others', async () => {
     const { log, lines } = logOf({ faultsPerSecond: 2 });
     const [down, slow] = [new Fault('the store is down'), new Fault('a look-up took too long')];
     for (let i = 0; i < 100; i++) log.offer(outcome('unavailable', { error: down, requestId: `req_${i}` }));
     log.offer(outcome('unavailable', { error: slow, requestId: 'req_slow' }));
-    vi.advanceTimersByTime(500);
+    await vi.advanceTimersByTimeAsync(500);
     expect(lines.map((line) => line['request_id'])).toEqual(['req_0', 'req_1', 'req_slow']);
     time.monotonicMs = 1000;
-    vi.advanceTimersByTime(100);
-    expect(lines.slice(3)).toEqual([{ outcome: 'fault', code: 'unavailable', not_logged: 98, err: down }]);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(lines.slice(3)).toMatchObject([
+      { outcome: 'fault', code: 'unavailable', not_logged: 98, err: { message: 'the store is down' } },
+    ]);
     log.offer(outcome('unavailable', { error: down, requestId: 'req_next' }));
-    vi.advanceTimersByTime(1000);
+    await vi.advanceTimersByTimeAsync(1000);
     expect(lines.slice(4).map((line) => line['request_id'])).toEqual(['req_next']);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('tells the number of faults that were counted when the process ends', () => {
+  it('tells the number of faults that were counted when the process ends', async () => {
     const { log, lines } = logOf({ faultsPerSecond: 1 });
     for (let i = 0; i < 7; i++) log.offer(outcome('unavailable'));
-    log.close();
-    expect(lines.at(-1)).toEqual({ outcome: 'fault', code: 'unavailable', not_logged: 6, err: undefined });
+    await log.close();
+    expect(lines.at(-1)).toMatchObject({ outcome: 'fault', code: 'unavailable', not_logged: 6 });
   });
 
-  it('is bounded in kinds of faults: whatever their messages say, each fault is a line or in the number of one', () => {
+  it('is bounded in kinds of faults: whatever their messages say, each fault is a line or in the number of one', async () => {
     const { log, lines } = logOf({ faultsPerSecond: 1 });
     for (let i = 0; i < 1000; i++) log.offer(outcome('unavailable', { error: new Error(`no ${i}`) }));
-    log.close();
+    await log.close();
     const counted = lines.map((line) => line['not_logged']).filter((count) => typeof count === 'number');
     expect(lines.length).toBeLessThanOrEqual(18);
     expect(lines.length - counted.length + counted.reduce((sum, count) => sum + count, 0)).toBe(1000);
   });
 
-  it('is bounded: an entry that finds the queue of its outcome full is dropped and counted, and a batch at a time is written', () => {
-    const { log, lines } = logOf({ capacity: 8, batch: 3 });
-    for (let i = 0; i < 20; i++) {
-      log.offer(outcome('no_route', { requestId: `req_${i}` }));
+  it('is bounded while its sink is slow: a line that finds no room is dropped and counted, and those before it are delivered', async () => {
+    const { sink, batches } = slowSink();
+    const { log } = logOf({ sink, maxHeld: 2000 });
+    for (let i = 0; i < 5; i++) log.offer(outcome('no_route'));
+    await vi.advanceTimersByTimeAsync(100);
+    for (let i = 0; i < 1000; i++) log.offer(outcome('no_route'));
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(batches.map(({ lines }) => lines.length)).toEqual([5]);
+    batches[0]?.end.resolve();
+    await vi.advanceTimersByTimeAsync(100);
+    const [first = 0, second = 0] = batches.map(({ lines }) => lines.length);
+    expect(log.dropped.deny).toBe(1005 - first - second);
+    expect(batches.flatMap(({ lines }) => lines).join('').length).toBeLessThan(2300);
+    batches[1]?.end.resolve();
+    await vi.advanceTimersByTimeAsync(0);
+    log.offer(outcome('no_route'));
+    await vi.advanceTimersByTimeAsync(100);
+    expect(batches[2]?.lines).toHaveLength(1);
+  });
+
+  it('counts the lines of a batch that its sink loses, reports the loss once, and goes on', async () => {
+    const { sink, batches } = slowSink();
+    const losses: unknown[] = [];
+    const { log } = logOf({ sink, allowOneIn: 1, onLost: (error) => losses.push(error) });
+    const full = new Error('the disk is full');
+    for (let batch = 0; batch < 3; batch++) {
+      for (const code of ['no_route', 'no_route', 'allow', 'unavailable'] as const) log.offer(outcome(code));
+      await vi.advanceTimersByTimeAsync(100);
+      if (batch < 2) batches[batch]?.end.reject(full);
+      else batches[batch]?.end.resolve();
+      await vi.advanceTimersByTimeAsync(0);
     }
-    expect(log.dropped).toEqual({ allow: 0, deny: 12, fault: 0 });
-    vi.advanceTimersByTime(100);
-    expect(lines).toHaveLength(3);
-    log.offer(outcome('no_route', { requestId: 'req_20' }));
-    vi.advanceTimersByTime(300);
-    expect(lines.map((line) => line['request_id'])).toEqual(
-      ['0', '1', '2', '3', '4', '5', '6', '7', '20'].map((n) => `req_${n}`),
-    );
+    expect(log.dropped).toEqual({ allow: 2, deny: 4, fault: 2 });
+    expect(losses).toEqual([full]);
+    expect(batches[2]?.lines).toHaveLength(4);
   });
 
-  it('shares a batch among the outcomes', () => {
-    const { log, lines } = logOf({ allowOneIn: 1, faultsPerSecond: 5, batch: 3 });
-    for (const code of ['allow', 'unavailable', 'no_route'] as const) for (let i = 0; i < 5; i++) log.offer(outcome(code));
-    vi.advanceTimersByTime(100);
-    expect(lines.map((line) => line['outcome'])).toEqual(['deny', 'fault', 'allow']);
+  it('delivers batches of at most the size that its sink takes, one at a time and in order', async () => {
+    const { sink, batches } = slowSink();
+    const { log } = logOf({ sink: { ...sink, maxBatch: 500 } });
+    for (let i = 0; i < 10; i++) log.offer(outcome('no_route', { requestId: `req_${i}` }));
+    const seen: string[] = [];
+    for (let batch = 0; seen.length < 10; batch++) {
+      await vi.advanceTimersByTimeAsync(100);
+      expect(batches).toHaveLength(batch + 1);
+      const { lines = [], end } = batches[batch] ?? {};
+      expect(lines.join('').length).toBeLessThanOrEqual(500);
+      seen.push(...lines.map((line) => String(JSON.parse(line).request_id)));
+      end?.resolve();
+    }
+    expect(seen).toEqual(Array.from({ length: 10 }, (_, i) => `req_${i}`));
   });
 
-  it('says who was denied what and why, cut to a bound', () => {
+  it('waits no longer than two seconds for its sink when the process ends', async () => {
+    const { sink, batches } = slowSink();
+    const { log } = logOf({ sink });
+    log.offer(outcome('no_route'));
+    const closed = log.close();
+    await vi.advanceTimersByTimeAsync(2000);
+    await closed;
+    expect(batches).toHaveLength(1);
+  });
+
+  it('says which principal was denied what and why, and cuts each text to a bound', async () => {
     const { log, lines } = logOf();
     const [route] = BUILTIN_ROUTES;
     const decision = { kind: 'deny', code: 'invalid_credential', detail: 'x'.repeat(1000), reason: 'revoked' } as const;
     log.offer(
       outcome('invalid_credential', {
         decision: route === undefined ? decision : { ...decision, route },
-        startedAtMs: 0,
-        input: undefined,
+        input: { ...INPUT, path: `/v1/${'z'.repeat(1000)}?secret=1` },
         clientRequestId: 'y'.repeat(1000),
       }),
     );
-    log.close();
+    await log.close();
     expect(lines[0]).toMatchObject({
       code: 'invalid_credential',
       reason: 'revoked',
       route: `${route?.method} ${route?.template}`,
+      method: 'POST',
+      client_ip: '203.0.113.7',
+      asked_tenant: 'acme',
     });
-    expect(String(lines[0]?.['detail'])).toHaveLength(256);
-    expect(String(lines[0]?.['client_request_id'])).toHaveLength(256);
+    for (const member of ['detail', 'client_request_id', 'path']) expect(String(lines[0]?.[member])).toHaveLength(256);
+  });
+
+  it('has no secret, wherever the request carries one', async () => {
+    const key = `psk_${'a1B2'.repeat(10)}`;
+    const token = `eyJhbGciOiJFUzI1NiJ9.${'eyJzdWIi'.repeat(20)}.c2ln`;
+    const { log, lines } = logOf();
+    log.offer(
+      outcome('no_route', {
+        input: {
+          ...INPUT,
+          authorization: `Bearer ${key}`,
+          apiKey: key,
+          tenant: key,
+          // The key begins before the bound of the text and ends behind it.
+          path: `/v1/${'p'.repeat(240)}/${key}/${token}?api_key=${key}`,
+          body: Buffer.from(JSON.stringify({ model: key })),
+        },
+        clientRequestId: `https://user:${'pass'.repeat(8)}@host/${token}`,
+        decision: { kind: 'deny', code: 'no_route', detail: `nothing is at ${key}` },
+        error: new Error(`with ${key}`, { cause: new Error(`and ${token}`) }),
+      }),
+    );
+    await log.close();
+    const text = JSON.stringify(lines);
+    for (const part of [key.slice(4, 12), token.slice(0, 40), 'passpass', 'eyJzdWIi']) expect([part, text.includes(part)]).toEqual([part, false]);
+    expect(lines).toHaveLength(1);
   });
 });
 

@@ -120,7 +120,7 @@ describe('telemetry of a server', () => {
     expect(gathered).toBe(2);
   });
 
-  it('logs a fault of a check with its cause, at the latest when the process ends', () => {
+  it('logs a fault of a check with its cause, at the latest when the process ends', async () => {
     const { telemetry, text } = started();
     telemetry.observer.observe({
       code: 'unavailable',
@@ -133,7 +133,7 @@ describe('telemetry of a server', () => {
       tookMs: 0,
     });
     expect(text()).toBe('');
-    telemetry.flush();
+    await telemetry.flush();
     expect(JSON.parse(text())).toMatchObject({
       part: 'decisions',
       outcome: 'fault',

@@ -1,0 +1,70 @@
+/** The telemetry of a server's process, as its configuration says. */
+
+import { hostname } from 'node:os';
+import manifest from '../../package.json' with { type: 'json' };
+import type { Config, Secrets } from '../config/config.ts';
+import type { DecisionTarget } from '../telemetry/decision-sinks.ts';
+import type { OtlpTarget } from '../telemetry/otlp/exporter.ts';
+import { attributesOf } from '../telemetry/otlp/value.ts';
+import { createTelemetry, type Telemetry } from '../telemetry/telemetry.ts';
+import type { Loaded } from './configuration.ts';
+
+export function serverTelemetry({ config, secrets }: Pick<Loaded, 'config' | 'secrets'>): Telemetry {
+  const otlp = otlpTarget(config, secrets);
+  return createTelemetry({
+    level: config.log.level,
+    namesTenants: config.metrics.tenantLabel,
+    decisions: { target: decisionTarget(config, otlp), allowOneIn: config.log.decisions.allowOneIn },
+  });
+}
+
+function decisionTarget({ log }: Pick<Config, 'log'>, otlp: OtlpTarget | undefined): DecisionTarget | undefined {
+  const { to, file } = log.decisions;
+  switch (to) {
+    case 'stdout':
+      return { kind: 'stdout' };
+    case 'file':
+      return file === undefined ? undefined : { kind: 'file', path: file };
+    case 'otlp':
+      return otlp && { kind: 'otlp', target: otlp };
+    case 'off':
+      return undefined;
+    default:
+      return to satisfies never;
+  }
+}
+
+/** Undefined without a collector. */
+function otlpTarget({ otlp }: Pick<Config, 'otlp'>, { otlpHeaders }: Pick<Secrets, 'otlpHeaders'>): OtlpTarget | undefined {
+  if (otlp.endpoint === undefined) return undefined;
+  return {
+    endpoint: otlp.endpoint,
+    headers: headersOf(otlpHeaders ?? ''),
+    resource: attributesOf({
+      'service.name': 'postern',
+      'service.version': manifest.version,
+      'host.name': hostname(),
+      'process.pid': process.pid,
+    }),
+  };
+}
+
+/** Reads `name=value,name=value`, with percent-encoded values. */
+function headersOf(text: string): Readonly<Record<string, string>> {
+  if (text === '') return {};
+  return Object.fromEntries(
+    text.split(',').map((pair) => {
+      const at = pair.indexOf('=');
+      return [pair.slice(0, at).trim(), decoded(pair.slice(at + 1))];
+    }),
+  );
+}
+
+/** A value that is no percent-encoding is taken as it is. */
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return value;
+  }
+}

@@ -1,0 +1,40 @@
+/** Where the decision log goes: nowhere, to standard output, to a file, or to an OpenTelemetry collector. */
+
+import { type DecisionLine, jsonLine } from './decision-line.ts';
+import { DecisionFile } from './decision-file.ts';
+import type { DecisionSink } from './decision-log.ts';
+import type { Log, Logging } from './log.ts';
+import { decisionRecord, logsRequest } from './otlp/decision-record.ts';
+import { OtlpExporter, type OtlpTarget } from './otlp/exporter.ts';
+
+export type DecisionTarget =
+  | { readonly kind: 'stdout' }
+  | { readonly kind: 'file'; readonly path: string }
+  | { readonly kind: 'otlp'; readonly target: OtlpTarget };
+
+/** Collectors accept larger requests, but a batch that fails is lost as a whole. */
+const MAX_OTLP_BATCH = 524_288;
+
+/** Returns the sink; undefined if nothing would be written: standard output, with a log level above `info`. */
+export function sinkFor(target: DecisionTarget, { log, write }: Pick<Logging, 'log' | 'write'>): DecisionSink | undefined {
+  switch (target.kind) {
+    case 'stdout':
+      return log.isLevelEnabled('info') ? { render: jsonLine, deliver: async (lines) => write(lines) } : undefined;
+    case 'file':
+      return new DecisionFile(target.path);
+    case 'otlp':
+      return otlpSink(target.target, log);
+    default:
+      return target satisfies never;
+  }
+}
+
+function otlpSink(target: OtlpTarget, log: Log): DecisionSink {
+  const exporter = new OtlpExporter(target, 'v1/logs', (message) => log.warn({ part: 'decisions' }, message));
+  return {
+    maxBatch: MAX_OTLP_BATCH,
+    render: (line: DecisionLine, atMs: number) => decisionRecord(line, atMs),
+    deliver: (records) => exporter.send(logsRequest(target.resource, records)),
+    close: async () => exporter.close(),
+  };
+}

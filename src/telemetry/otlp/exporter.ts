@@ -1,0 +1,100 @@
+/**
+ * Sends batches to an OpenTelemetry collector: OTLP over HTTP with JSON (OpenTelemetry Protocol 1.5, "OTLP/HTTP"). A batch that the
+ * collector cannot take now is sent again, up to four times within about eight seconds; then it is lost and its sender counts it.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { OtlpAttribute } from './value.ts';
+
+export interface OtlpTarget {
+  /** Base URL, such as `http://127.0.0.1:4318`; the signal's path is appended. */
+  readonly endpoint: string;
+  /** Of each request, such as an `authorization` for the collector. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** What sends: `service.name` and the like. */
+  readonly resource: readonly OtlpAttribute[];
+}
+
+const REQUEST_TIMEOUT_MS = 5_000;
+const RETRY_DELAYS_MS = [500, 1_000, 2_000, 4_000];
+const MAX_RETRY_AFTER_MS = 8_000;
+/** The protocol's table of retryable answers. */
+const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
+type Outcome =
+  | { readonly kind: 'accepted' }
+  | { readonly kind: 'again'; readonly why: string; readonly afterMs: number | undefined }
+  | { readonly kind: 'rejected'; readonly why: string };
+
+export class OtlpExporter {
+  readonly #url: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #warn: (message: string) => void;
+  readonly #closing = new AbortController();
+
+  /**
+   * @param path of the signal, such as `v1/logs`
+   * @param warn called when a collector rejects a part of a batch that it accepts
+   */
+  constructor({ endpoint, headers }: OtlpTarget, path: string, warn: (message: string) => void) {
+    this.#url = `${endpoint.replace(/\/+$/, '')}/${path}`;
+    this.#headers = { ...headers, 'content-type': 'application/json' };
+    this.#warn = warn;
+  }
+
+  /** Resolves when the collector has accepted the request; rejects with the reason if it is lost. */
+  async send(body: string): Promise<void> {
+    for (let attempt = 0; ; attempt++) {
+      const outcome = await this.#post(body);
+      if (outcome.kind === 'accepted') return;
+      const delayMs = RETRY_DELAYS_MS[attempt];
+      if (outcome.kind === 'rejected' || delayMs === undefined || this.#closing.signal.aborted) {
+        throw new Error(`the collector at ${this.#url} did not accept a batch: ${outcome.why}`);
+      }
+      await sleep(outcome.afterMs ?? delayMs, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined);
+    }
+  }
+
+  /** Ends waits and requests under way: what was not accepted is lost. */
+  close(): void {
+    this.#closing.abort();
+  }
+
+  async #post(body: string): Promise<Outcome> {
+    try {
+      const answer = await fetch(this.#url, {
+        method: 'POST',
+        headers: this.#headers,
+        body,
+        redirect: 'error',
+        signal: AbortSignal.any([this.#closing.signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]),
+      });
+      const text = await answer.text();
+      if (answer.ok) {
+        this.#reportPartial(text);
+        return { kind: 'accepted' };
+      }
+      const why = `status ${answer.status}`;
+      if (!RETRYABLE.has(answer.status)) return { kind: 'rejected', why };
+      return { kind: 'again', why, afterMs: retryAfterMs(answer.headers.get('retry-after')) };
+    } catch (error) {
+      return { kind: 'again', why: reasonOf(error), afterMs: undefined };
+    }
+  }
+
+  /** A collector may accept a request and reject some of its records: `partialSuccess` then has their number. */
+  #reportPartial(text: string): void {
+    const [, rejected = '0'] = /"rejected(?:LogRecords|Spans)"\s*:\s*"?(\d{1,15})/.exec(text) ?? [];
+    if (Number(rejected) > 0) this.#warn(`the collector at ${this.#url} rejected ${rejected} records of a batch`);
+  }
+}
+
+function retryAfterMs(header: string | null): number | undefined {
+  return header !== null && /^\d{1,6}$/.test(header) ? Math.min(Number(header) * 1000, MAX_RETRY_AFTER_MS) : undefined;
+}
+
+/** The cause has the address and the system's error; fetch itself says only that it failed. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message || error.cause.name : error.message;
+}
