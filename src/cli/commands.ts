@@ -140,6 +140,14 @@ export const COMMANDS: readonly Command[] = [
     run: async (args) => (await import('./verify-audit.ts')).verifyAuditCommand(args),
   },
   {
+    words: ['audit', 'follow'],
+    database: 'ready',
+    takes: '--cursor FILE [--from start|now] | --after CURSOR',
+    summary: 'Writes each audit row as a line of JSON as soon as it is sealed, and goes on where it ended before.',
+    options: { ...CONFIG, cursor: 'value', from: 'value', after: 'value' },
+    run: async (args) => (await import('./audit-follow.ts')).auditFollowCommand(args),
+  },
+  {
     words: ['ldap', 'test'],
     database: 'none',
     takes: '[--directory NAME] USERNAME',

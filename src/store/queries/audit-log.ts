@@ -111,3 +111,18 @@ export async function listAudit(
   });
   return pageRows(rows, page, (row) => row);
 }
+
+/**
+ * Reads rows by their ids, in the order of `ids`, up to the one with which they take `maxBytes`. A row that no longer exists is left out.
+ * @returns the rows, and whether others were left for the next call
+ */
+export async function auditRows(q: Queryable, ids: readonly number[], maxBytes: number): Promise<PageRows<StoredAudit>> {
+  const page = { after: undefined, take: ids.length + 1, maxBytes };
+  const found = `select ordinal, ${COLUMNS}
+    from unnest(cast(:ids as bigint[])) with ordinality as wanted (id, ordinal) join audit_log using (id)`;
+  const { rows } = await q.raw<{ rows: (StoredAudit & BoundedRow)[] }>(withinBytes(found, 'ordinal'), {
+    ids,
+    ...bytesBinding(page),
+  });
+  return pageRows(rows, page, (row) => row);
+}
