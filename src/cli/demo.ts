@@ -55,7 +55,7 @@ export async function demo(args: Arguments): Promise<number> {
 
 /** A process that the demo's supervisor started runs the same command. */
 async function demoChild(kind: ProcessKind, loaded: Loaded): Promise<number> {
-  const telemetry = serverTelemetry(loaded);
+  const telemetry = await serverTelemetry(loaded);
   reportUnhandled(telemetry);
   const { serveAsChild } = await import('./child.ts');
   return serveAsChild(kind, loaded, telemetry);
@@ -74,7 +74,7 @@ async function run(
   if (search === 'stopped') return search;
   if (search.kind === 'missing') return search.message;
 
-  const telemetry = serverTelemetry(loaded);
+  const telemetry = await serverTelemetry(loaded);
   const opened = await openStore(config, secrets, telemetry);
   running.defer(() => opened.close());
   const store = await prepareStore(opened);

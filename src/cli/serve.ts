@@ -16,7 +16,7 @@ const KINDS: readonly ProcessKind[] = ['gate', 'api'];
 export async function serve(args: Arguments): Promise<number> {
   const only = onlyOption(args);
   const loaded = loadOrRefuse(args);
-  const telemetry = serverTelemetry(loaded);
+  const telemetry = await serverTelemetry(loaded);
   reportUnhandled(telemetry);
   const child = childKind();
   if (child !== undefined) {

@@ -6,16 +6,24 @@ import type { Config, Secrets } from '../config/config.ts';
 import type { DecisionTarget } from '../telemetry/decision-sinks.ts';
 import type { OtlpTarget } from '../telemetry/otlp/exporter.ts';
 import { attributesOf } from '../telemetry/otlp/value.ts';
-import { createTelemetry, type Telemetry } from '../telemetry/telemetry.ts';
+import { createTelemetry, type Telemetry, type TelemetryOptions } from '../telemetry/telemetry.ts';
 import type { Loaded } from './configuration.ts';
 
-export function serverTelemetry({ config, secrets }: Pick<Loaded, 'config' | 'secrets'>): Telemetry {
+export async function serverTelemetry({ config, secrets }: Pick<Loaded, 'config' | 'secrets'>): Promise<Telemetry> {
   const otlp = otlpTarget(config, secrets);
   return createTelemetry({
     level: config.log.level,
     namesTenants: config.metrics.tenantLabel,
     decisions: { target: decisionTarget(config, otlp), allowOneIn: config.log.decisions.allowOneIn },
+    tracing: await tracingOf(config, otlp),
   });
+}
+
+/** Loads the module only if it is used. */
+async function tracingOf({ traces: { sample } }: Pick<Config, 'traces'>, target: OtlpTarget | undefined): Promise<TelemetryOptions['tracing']> {
+  if (sample === 'off' || target === undefined) return undefined;
+  const { createTracing } = await import('../telemetry/tracing.ts');
+  return (reports) => createTracing({ ...reports, sample, target });
 }
 
 function decisionTarget({ log }: Pick<Config, 'log'>, otlp: OtlpTarget | undefined): DecisionTarget | undefined {

@@ -15,6 +15,7 @@ import { matchRoute, type RouteMatch, type RouteTable } from '../decision/routes
 import { Fault } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
 import { readCredential } from '../identity/credential.ts';
+import type { Span, Tracing } from '../telemetry/tracing.ts';
 import { notSentFaults } from './body-not-sent.ts';
 import { DEFAULT_MAX_BODY_BYTES } from './bounds.ts';
 import type { CheckRequest } from './check-input.ts';
@@ -25,6 +26,7 @@ import type { UnaryCall } from './grpc/methods.ts';
 import type { Admission, Limiter, Observer, Outcome, Resolution, Resolver } from './ports.ts';
 import { createRandomPool, type RandomPool } from './random-pool.ts';
 import { createRequestIds } from './request-id.ts';
+import { traceparentOf } from './trace-header.ts';
 import { CANCELLED, within } from './within.ts';
 
 export interface GateParts {
@@ -44,6 +46,8 @@ export interface GateParts {
   /** The clock of `performance.now()`, in milliseconds: for deadlines, and for how long a check takes. */
   readonly monotonicMs?: () => number;
   readonly random?: RandomPool;
+  /** Default: no traces. */
+  readonly tracing?: Tracing | undefined;
   /** How long a check may wait, for its lookups and its limits together, before it is a fault; less if its deadline is nearer. */
   readonly maxWaitMs?: number;
 }
@@ -87,6 +91,8 @@ interface Attempt {
   readonly cameAtMs: number;
   readonly requestId: RequestId;
   request: CheckRequest | undefined;
+  /** Of a sampled request while traces are on. */
+  span: Span | undefined;
 }
 
 export function createGate(parts: GateParts): Gate {
@@ -101,6 +107,7 @@ export function createGate(parts: GateParts): Gate {
     monotonicMs = monotonic,
     random = createRandomPool(),
     maxWaitMs = DEFAULT_MAX_WAIT_MS,
+    tracing,
   } = parts;
   const requestIds = createRequestIds(random);
   const notSent = notSentFaults();
@@ -111,15 +118,25 @@ export function createGate(parts: GateParts): Gate {
     try {
       const cameAtMs = monotonicMs();
       const startedAtMs = now();
-      attempt = { call, startedAtMs, cameAtMs, requestId: requestIds(startedAtMs), request: undefined };
+      attempt = { call, startedAtMs, cameAtMs, requestId: requestIds(startedAtMs), request: undefined, span: undefined };
       if (cameAtMs >= call.deadlineMs) throw new Fault('the time of the check was over when its message was whole');
       const message = readCheckRequest(bytes, trustedHops, maxBodyBytes);
       if (message.kind === 'malformed') return deny(attempt, MALFORMED, undefined);
       attempt.request = message;
-      return route(attempt, message);
+      return tracing === undefined ? route(attempt, message) : traced(tracing, attempt, message, bytes);
     } catch (error) {
       return fault(attempt, error);
     }
+  }
+
+  /** The span of a check ends with its answer. A check that did not wait has none: it takes less time than a span. */
+  function traced(on: Tracing, attempt: Attempt, request: CheckRequest, bytes: Buffer): Buffer | Promise<Buffer> {
+    const span = on.request('check', traceparentOf(bytes));
+    if (span === undefined) return route(attempt, request);
+    attempt.span = span;
+    const answered = on.within(span, () => route(attempt, request));
+    if (answered instanceof Promise) void answered.then(() => span.end());
+    return answered;
   }
 
   function route(attempt: Attempt, request: CheckRequest): Buffer | Promise<Buffer> {
@@ -279,10 +296,12 @@ export function createGate(parts: GateParts): Gate {
   function report(attempt: Attempt | undefined, code: Outcome['code'], decision: Decision | undefined, error: unknown): void {
     if (attempt === undefined) return;
     try {
-      const { requestId, startedAtMs, request } = attempt;
+      const { requestId, startedAtMs, request, span } = attempt;
       const tookMs = monotonicMs() - attempt.cameAtMs;
       const { input, clientRequestId } = request ?? NO_REQUEST;
-      observer.observe({ code, requestId, startedAtMs, input, clientRequestId, decision, error, tookMs });
+      span?.set({ 'postern.code': code, 'postern.request_id': requestId });
+      const traceId = span?.traceId;
+      observer.observe({ code, requestId, startedAtMs, input, clientRequestId, traceId, decision, error, tookMs });
     } catch {
       // An observer's failure is no reason to change an answer, and there is nobody else to tell.
     }

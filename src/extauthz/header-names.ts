@@ -14,7 +14,8 @@ export const FORWARDED_FOR = 7;
 export const REQUEST_ID = 8;
 export const X_API_KEY = 9;
 export const API_KEY = 10;
-export const SLOT_COUNT = 11;
+export const TRACEPARENT = 11;
+export const SLOT_COUNT = 12;
 
 /** Not in use. */
 export const OTHER = -1;
@@ -33,6 +34,7 @@ const NAMES: readonly (readonly [slot: number, name: string])[] = [
   [REQUEST_ID, 'x-request-id'],
   [X_API_KEY, 'x-api-key'],
   [API_KEY, 'api-key'],
+  [TRACEPARENT, 'traceparent'],
 ];
 
 interface Candidate {

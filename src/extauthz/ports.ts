@@ -87,6 +87,8 @@ export interface Outcome {
   readonly input: CheckInput | undefined;
   /** Envoy's `x-request-id`; undefined when the message did not carry one. */
   readonly clientRequestId: string | undefined;
+  /** The trace that the request belongs to; undefined unless traces are on and the request is sampled. */
+  readonly traceId: string | undefined;
   /** Undefined when it did not come to a decision: a malformed message or a fault. */
   readonly decision: Decision | undefined;
   /** The cause of a fault; undefined otherwise. For the log alone. */

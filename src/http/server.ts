@@ -14,6 +14,7 @@ import { authorize } from '../admin/authorize.ts';
 import { type Caller, isPlatformAdmin } from '../admin/caller.ts';
 import { Refusal } from '../domain/errors.ts';
 import { makeId, parseId, type RequestId, type TenantId } from '../domain/ids.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
 import { authenticate, type IncomingRequest, type NamedTenant, type Resolver } from './authenticate.ts';
 import { isSmall, MAX_BODY_BYTES, sizeText } from './body-limits.ts';
 import { sourceOf, type TrustedProxies } from './client-address.ts';
@@ -27,6 +28,7 @@ import type { Answer, Callers, RawAsk, Route } from './route.ts';
 import { forwardedScheme } from './scheme.ts';
 import { sendStream } from './streams.ts';
 import { runOnTerms } from './terms.ts';
+import { traceRequests } from './traces.ts';
 
 export interface HttpParts {
   readonly live: Resolver;
@@ -50,6 +52,8 @@ export interface HttpParts {
   readonly draining?: () => boolean;
   /** Absent: nothing is logged. */
   readonly log?: FastifyBaseLogger;
+  /** Default: no traces. */
+  readonly tracing?: Tracing | undefined;
 }
 
 const MAX_HEADER_BYTES = 32_768;
@@ -102,6 +106,8 @@ export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyI
     },
   );
 
+  // First, so that all other hooks run within the request's span.
+  if (parts.tracing !== undefined) traceRequests(server, parts.tracing);
   server.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
     reply.header('x-content-type-options', 'nosniff');

@@ -106,6 +106,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
       onAbortedUpload: telemetry.abortedUpload,
       draining: () => draining,
       log: telemetry.log.child({ part: 'http' }),
+      tracing: telemetry.tracing,
     },
     [
       ...consoleRoutes({ folder: CONSOLE_FOLDER, random: admin.random }),

@@ -8,6 +8,7 @@ import { directorySettings } from '../config/directories.ts';
 import { openDirectories } from '../directory/directories.ts';
 import type { Directories } from '../directory/model.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
+import { tracedDirectories } from './traced.ts';
 import type { Wiring } from './wiring.ts';
 
 /** Undefined where none is configured. Nothing is connected to before somebody logs in. */
@@ -31,7 +32,8 @@ export function directoryRoom(
   if (directories === undefined) return undefined;
   const names = config.directories.map(({ name }) => name);
   const lookedUp = config.directories.filter(({ bindDn }) => bindDn !== undefined).map(({ name }) => name);
-  return openDirectoryRoom({ directories, names, lookedUp, report: telemetry.directory });
+  return openDirectoryRoom({
+    directories: tracedDirectories(directories, telemetry.tracing), names, lookedUp, report: telemetry.directory });
 }
 
 /** Starts the daily lookups of key owners. @returns how to stop them; undefined where no directory is configured */

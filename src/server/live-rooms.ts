@@ -10,6 +10,7 @@ import { ChangeFeed, type FlushReason } from '../store/feed.ts';
 import { PostgresLiveSource } from '../store/live-source.ts';
 import { installationIssuer } from '../store/meta.ts';
 import { signingKeyStore } from '../store/signing-keys.ts';
+import { tracedSource } from './traced.ts';
 import type { Wiring } from './wiring.ts';
 
 export interface LiveRooms {
@@ -69,7 +70,7 @@ export async function joinLive({ config, store, telemetry }: Wiring, stack: Asyn
   });
   stack.defer(() => feed.stop());
   const live = new Live({
-    source: new PostgresLiveSource(store.db),
+    source: tracedSource(new PostgresLiveSource(store.db), telemetry.tracing),
     verifier: tokens,
     feed,
     maxCredentials: config.cache.credentials,

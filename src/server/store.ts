@@ -69,7 +69,7 @@ async function open(
 ): Promise<Store> {
   const address = given ?? remoteAddress(secrets);
   if (address !== undefined) {
-    const db = openDatabase({ url: address.url, poolMax: config.database.poolSize });
+    const db = openDatabase({ url: address.url, poolMax: config.database.poolSize, tracing: telemetry.tracing });
     return { otherSecretKey: undefined, ...address, db, close: () => db.close() };
   }
   await using opening = new AsyncDisposableStack();
@@ -80,7 +80,7 @@ async function open(
   });
   opening.defer(() => embedded.stop());
   const secretKey = secrets.secretKey ?? (await embeddedSecretKey(config.dataDir, create));
-  const db = openDatabase({ url: embedded.url, poolMax: config.database.poolSize });
+  const db = openDatabase({ url: embedded.url, poolMax: config.database.poolSize, tracing: telemetry.tracing });
   opening.defer(() => db.close());
   const opened = opening.move();
   const otherSecretKey = secrets.secretKeyPrevious;

@@ -2,6 +2,7 @@
 
 import createKnex, { type Knex } from 'knex';
 import pg from 'pg';
+import type { Tracing } from '../telemetry/tracing.ts';
 import { clientOptions, createPool, type Pool, type Row, type Statement } from './pool.ts';
 import { runPreparedBy } from './prepared.ts';
 import { makeTurns, type Turns } from './turns.ts';
@@ -15,6 +16,8 @@ export interface DatabaseOptions {
   readonly acquireTimeoutMs?: number;
   /** The longest wait for the answer to one statement; 2000 unless told. */
   readonly queryTimeoutMs?: number;
+  /** Default: no traces. */
+  readonly tracing?: Tracing | undefined;
 }
 
 export interface Database {
@@ -40,8 +43,8 @@ const MAX_TURN_WAIT_MS = 8000;
 const MAX_WAITING = 1000;
 
 export function openDatabase(options: DatabaseOptions): Database {
-  const { url, poolMax = 10, acquireTimeoutMs = 2000, queryTimeoutMs = 2000 } = options;
-  const pool = createPool({ url, max: poolMax, acquireTimeoutMs, queryTimeoutMs });
+  const { url, poolMax = 10, acquireTimeoutMs = 2000, queryTimeoutMs = 2000, tracing } = options;
+  const pool = createPool({ url, max: poolMax, acquireTimeoutMs, queryTimeoutMs, tracing });
   const knex = createKnex({
     client: 'pg',
     connectionPool: pool,

@@ -7,7 +7,9 @@
 import type { Writable } from 'node:stream';
 import pg from 'pg';
 import { Fault } from '../domain/errors.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
 import { connectionFault, spoilsConnection, statementError } from './faults.ts';
+import { tracedStatement } from './traced-statement.ts';
 
 export interface PoolOptions {
   readonly url: string;
@@ -16,6 +18,8 @@ export interface PoolOptions {
   readonly acquireTimeoutMs: number;
   /** The longest wait for the answer to one statement. */
   readonly queryTimeoutMs: number;
+  /** Default: no traces. */
+  readonly tracing?: Tracing | undefined;
 }
 
 /** A statement; one with a name is prepared once per connection. */
@@ -112,11 +116,11 @@ export function createPool(options: PoolOptions): Pool {
             return;
           }
           // Answered first. Should it fail, what follows may have been done by itself, and nobody may believe it part of anything.
-          send(client, BEGIN, options.queryTimeoutMs, (error) => {
+          send(client, BEGIN, options, (error) => {
             if (error !== null) use.broken = `a transaction could not be begun: ${error.message}`;
           });
         }
-        send<R>(client, statement, options.queryTimeoutMs, (error, result) => {
+        send<R>(client, statement, options, (error, result) => {
           if (error !== null && spoilsConnection(error.cause ?? error)) use.broken ??= error.message;
           if (error === null && use.broken !== undefined) done(new Fault(use.broken));
           else done(error, result);
@@ -210,10 +214,11 @@ export async function endClient(client: pg.Client): Promise<void> {
 function send<R extends pg.QueryResultRow>(
   client: pg.PoolClient,
   statement: string | Statement,
-  timeoutMs: number,
-  done: Done<R>,
+  { queryTimeoutMs: timeoutMs, tracing }: Pick<PoolOptions, 'queryTimeoutMs' | 'tracing'>,
+  untraced: Done<R>,
 ): void {
   const { text, name, values } = typeof statement === 'string' ? { text: statement } : statement;
+  const done = tracing === undefined ? untraced : tracedStatement(tracing, { text, name }, untraced);
   let late = false;
   const timer = setTimeout(() => {
     late = true;

@@ -14,7 +14,7 @@ export interface CheckOutcome {
   readonly input: CheckInput | undefined;
   /** Envoy's `x-request-id`, if any. */
   readonly clientRequestId: string | undefined;
-  /** The trace that the request belongs to; undefined unless traces are on. */
+  /** The trace that the request belongs to; undefined unless traces are on and the request is sampled. */
   readonly traceId?: string | undefined;
   /** Undefined when it did not come to one. */
   readonly decision: Decision | undefined;

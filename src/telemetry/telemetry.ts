@@ -19,6 +19,7 @@ import {
   watchQuotas,
   watchSigningKey,
 } from './state-metrics.ts';
+import type { Tracing, TracingOptions } from './tracing.ts';
 
 /** What the change feed reports. */
 export interface FeedReports {
@@ -90,6 +91,8 @@ export interface Telemetry {
   readonly clusterMetrics: () => () => Promise<string>;
   /** For a worker process: lets the first one show these metrics together with those of the others. */
   readonly answerCluster: () => void;
+  /** Undefined unless traces are configured. */
+  readonly tracing: Tracing | undefined;
   /** For the gate, before it serves: opens the decision log. Rejects with one sentence that names the setting if it cannot be written. */
   readonly openDecisionLog: () => Promise<void>;
   /** Writes what is still held back, within seconds; for the end of the process. */
@@ -108,15 +111,24 @@ export interface TelemetryOptions extends LogOptions {
   readonly namesTenants?: boolean;
   /** Default: standard output, with one allow in 1000. */
   readonly decisions?: DecisionLogOptions;
+  /** Makes the traces' recorder; default: no traces. */
+  readonly tracing?: ((reports: TracingReports) => Tracing) | undefined;
 }
+
+export type TracingReports = Pick<TracingOptions, 'onLost' | 'warn'>;
 
 const DEFAULT_DECISIONS: DecisionLogOptions = { target: { kind: 'stdout' }, allowOneIn: 1000 };
 
-export function createTelemetry({ namesTenants = false, decisions: options, ...logOptions }: TelemetryOptions): Telemetry {
+export function createTelemetry(options: TelemetryOptions): Telemetry {
+  const { namesTenants = false, decisions: decisionOptions, tracing: makeTracing, ...logOptions } = options;
   const logging = startLogging(logOptions);
   const { log, dropped, flush } = logging;
   const metrics = new Metrics();
-  const decisions = decisionLog(options ?? DEFAULT_DECISIONS, logging);
+  const decisions = decisionLog(decisionOptions ?? DEFAULT_DECISIONS, logging);
+  const tracing = makeTracing?.({
+    onLost: (err) => log.warn({ part: 'traces', err }, 'spans are lost'),
+    warn: (message) => log.warn({ part: 'traces' }, message),
+  });
   let now = Date.now;
   const tally = new DecisionTally({ now: () => now() });
   const recent = new RecentDecisions();
@@ -138,6 +150,13 @@ export function createTelemetry({ namesTenants = false, decisions: options, ...l
     },
     ['outcome'],
     () => Object.entries(decisions?.dropped ?? NONE_DROPPED).map(([outcome, value]) => ({ labels: { outcome }, value })),
+  );
+  metrics.counter(
+    {
+      name: 'postern_trace_spans_dropped_total',
+      help: 'Spans that the OpenTelemetry collector did not take, or that found no room.',
+    },
+    () => tracing?.dropped ?? 0,
   );
   metrics.counter({ name: 'postern_log_dropped_total', help: 'Log lines that standard output did not take in time.' }, dropped);
   return {
@@ -190,9 +209,10 @@ export function createTelemetry({ namesTenants = false, decisions: options, ...l
     metrics: () => metrics.exposition(),
     clusterMetrics: () => metrics.cluster(),
     answerCluster: () => metrics.answerCluster(),
+    tracing,
     openDecisionLog: async () => decisions?.open(),
     flush: async () => {
-      await decisions?.close();
+      await Promise.all([decisions?.close(), tracing?.close()]);
       flush();
     },
   };

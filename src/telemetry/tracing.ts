@@ -1,0 +1,236 @@
+/**
+ * Traces in the form of OpenTelemetry: spans of the work that a request waits for. A span belongs to the asynchronous context of its
+ * request, so that the store and the directories need not pass one on.
+ *
+ * This module is loaded only if traces are configured. Every caller holds an optional `Tracing` and does nothing without one.
+ */
+
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomFillSync } from 'node:crypto';
+import { Fault, Refusal } from '../domain/errors.ts';
+import { BoundedQueue } from './bounded-queue.ts';
+import { maskText } from './masking.ts';
+import { OtlpExporter, type OtlpTarget } from './otlp/exporter.ts';
+import { type Attributes, attributesOf, unixNano } from './otlp/value.ts';
+import { readTraceparent } from './traceparent.ts';
+
+/** Numbers of the specification. */
+export const SPAN_KIND = { internal: 1, server: 2, client: 3 } as const;
+export type SpanKind = keyof typeof SPAN_KIND;
+
+export interface Span {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** Adds attributes. They must hold no secret and nothing that a client sent, except what is bounded and masked. */
+  set(attributes: Attributes): void;
+  /** Hands the span to the exporter. Called once; a span without an end is forgotten. @param error why the work failed */
+  end(error?: unknown): void;
+}
+
+export interface Tracing {
+  /**
+   * Begins the span of a request; undefined if the request is not sampled.
+   * @param traceparent the request's header, if it had exactly one
+   */
+  request(name: string, traceparent: string | undefined): Span | undefined;
+  /** Runs work as part of a span: spans that begin in it, and in all that it awaits, are children of this one. */
+  within<T>(span: Span, work: () => T): T;
+  /** Begins a child of the current span; undefined outside of any. */
+  child(name: string, kind: SpanKind, attributes?: Attributes): Span | undefined;
+  /** Runs work as a child of the current span; outside of any, only runs it. The span fails if the work does. */
+  traced<T>(name: string, kind: SpanKind, attributes: Attributes, work: (span: Span | undefined) => Promise<T>): Promise<T>;
+  /** Spans that were not exported: the collector did not take them, or there was no room. */
+  readonly dropped: number;
+  /** Exports what waits, within two seconds; for the end of the process. */
+  close(): Promise<void>;
+}
+
+export interface TracingOptions {
+  readonly target: OtlpTarget;
+  /** `parent`: only requests whose traceparent is sampled. `always`: requests without a traceparent as well. */
+  readonly sample: 'parent' | 'always';
+  /** Called for the first batch that is lost after one that was exported. */
+  readonly onLost: (error: unknown) => void;
+  readonly warn: (message: string) => void;
+}
+
+const MAX_WAITING = 4096;
+const MAX_BATCH = 512;
+const EXPORT_EVERY_MS = 1000;
+const CLOSE_TIMEOUT_MS = 2000;
+const ERROR_STATUS = 2;
+const MAX_MESSAGE = 256;
+const TRACE_ID_BYTES = 16;
+const SPAN_ID_BYTES = 8;
+/** Ids from one call of the random source. */
+const POOL_BYTES = 4096;
+
+export function createTracing({ target, sample, onLost, warn }: TracingOptions): Tracing {
+  const current = new AsyncLocalStorage<ExportedSpan>();
+  const exporter = new OtlpExporter(target, 'v1/traces', warn);
+  const waiting = new BoundedQueue<string>(MAX_WAITING);
+  const ids = randomIds();
+  let dropped = 0;
+  let timer: NodeJS.Timeout | undefined;
+  let sending: Promise<void> | undefined;
+  let isLosing = false;
+
+  function finished(span: string): void {
+    if (!waiting.push(span)) {
+      dropped++;
+      return;
+    }
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      void send();
+    }, EXPORT_EVERY_MS).unref();
+  }
+
+  /** Sends all that waits, a batch at a time. Never rejects. */
+  function send(): Promise<void> {
+    // Outside of any request: what the exporter does is no part of a trace.
+    sending ??= current.exit(async () => {
+      while (waiting.length > 0) await sendBatch();
+      sending = undefined;
+    });
+    return sending;
+  }
+
+  async function sendBatch(): Promise<void> {
+    const batch: string[] = [];
+    for (let span = waiting.shift(); span !== undefined; span = batch.length < MAX_BATCH ? waiting.shift() : undefined) {
+      batch.push(span);
+    }
+    try {
+      await exporter.send(tracesRequest(target, batch));
+      isLosing = false;
+    } catch (error) {
+      dropped += batch.length;
+      if (!isLosing) onLost(error);
+      isLosing = true;
+    }
+  }
+
+  function begin(name: string, kind: SpanKind, traceId: string, parent: string | undefined, attributes: Attributes): ExportedSpan {
+    return new ExportedSpan({ name, kind, traceId, parent, spanId: ids(SPAN_ID_BYTES) }, attributes, finished);
+  }
+
+  function child(name: string, kind: SpanKind, attributes: Attributes = {}): ExportedSpan | undefined {
+    const parent = current.getStore();
+    return parent && begin(name, kind, parent.traceId, parent.spanId, attributes);
+  }
+
+  return {
+    request(name, traceparent) {
+      const parent = readTraceparent(traceparent);
+      if (parent !== undefined) return parent.sampled ? begin(name, 'server', parent.traceId, parent.spanId, {}) : undefined;
+      return sample === 'always' ? begin(name, 'server', ids(TRACE_ID_BYTES), undefined, {}) : undefined;
+    },
+    within: (span, work) => (span instanceof ExportedSpan ? current.run(span, work) : work()),
+    child,
+    async traced(name, kind, attributes, work) {
+      const span = child(name, kind, attributes);
+      if (span === undefined) return work(undefined);
+      try {
+        const result = await current.run(span, () => work(span));
+        span.end();
+        return result;
+      } catch (error) {
+        span.end(error);
+        throw error;
+      }
+    },
+    get dropped() {
+      return dropped;
+    },
+    async close() {
+      clearTimeout(timer);
+      let impatient: NodeJS.Timeout | undefined;
+      const impatience = new Promise<void>((resolve) => {
+        impatient = setTimeout(resolve, CLOSE_TIMEOUT_MS);
+      });
+      await Promise.race([send(), impatience]);
+      clearTimeout(impatient);
+      exporter.close();
+    },
+  };
+}
+
+interface SpanIdentity {
+  readonly name: string;
+  readonly kind: SpanKind;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parent: string | undefined;
+}
+
+class ExportedSpan implements Span {
+  readonly #identity: SpanIdentity;
+  readonly #finished: (span: string) => void;
+  readonly #startedAtMs = performance.timeOrigin + performance.now();
+  #attributes: Attributes;
+
+  constructor(identity: SpanIdentity, attributes: Attributes, finished: (span: string) => void) {
+    this.#identity = identity;
+    this.#attributes = attributes;
+    this.#finished = finished;
+  }
+
+  get traceId(): string {
+    return this.#identity.traceId;
+  }
+
+  get spanId(): string {
+    return this.#identity.spanId;
+  }
+
+  set(attributes: Attributes): void {
+    this.#attributes = { ...this.#attributes, ...attributes };
+  }
+
+  end(error?: unknown): void {
+    const { traceId, spanId, parent, name, kind } = this.#identity;
+    this.#finished(
+      maskText(
+        JSON.stringify({
+          traceId,
+          spanId,
+          parentSpanId: parent,
+          name,
+          kind: SPAN_KIND[kind],
+          startTimeUnixNano: unixNano(this.#startedAtMs),
+          endTimeUnixNano: unixNano(performance.timeOrigin + performance.now()),
+          attributes: attributesOf(this.#attributes),
+          status: error === undefined ? {} : { code: ERROR_STATUS, message: messageOf(error) },
+        }),
+      ),
+    );
+  }
+}
+
+/** The message of this program's own errors; of others, which may quote values, the type alone. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'Error';
+  return maskText(error instanceof Fault || error instanceof Refusal ? error.message : error.name).slice(0, MAX_MESSAGE);
+}
+
+function tracesRequest({ resource }: OtlpTarget, spans: readonly string[]): string {
+  const scope = JSON.stringify({ name: 'postern' });
+  return `{"resourceSpans":[{"resource":{"attributes":${JSON.stringify(resource)}},"scopeSpans":[{"scope":${scope},"spans":[${spans.join(',')}]}]}]}`;
+}
+
+/** Returns a source of ids: hexadecimal digits of so many random bytes, never all zeros. */
+function randomIds(): (bytes: number) => string {
+  const pool = Buffer.alloc(POOL_BYTES);
+  let at = POOL_BYTES;
+  const take = (bytes: number): string => {
+    if (at + bytes > POOL_BYTES) {
+      randomFillSync(pool);
+      at = 0;
+    }
+    at += bytes;
+    const id = pool.toString('hex', at - bytes, at);
+    return /^0+$/.test(id) ? take(bytes) : id;
+  };
+  return take;
+}
