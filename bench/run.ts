@@ -7,6 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { conformance } from './conformance/conformance.ts';
 import { consoleBenchmark } from './console.ts';
+import { decisionLog } from './decision-log.ts';
 import { directory } from './directory.ts';
 import { freshness } from './freshness.ts';
 import { gate } from './gate.ts';
@@ -22,6 +23,7 @@ import { worstDecide } from './worst-decide.ts';
 
 const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   gate,
+  'decision-log': decisionLog,
   limits,
   population,
   freshness,

@@ -36,8 +36,15 @@ export interface ServerUnderTest {
 export interface World extends AsyncDisposable {
   /** Of the database. */
   readonly url: string;
-  /** @param options.settings environment variables beside those that the world needs */
-  start(options?: { readonly notifications?: boolean; readonly settings?: NodeJS.ProcessEnv }): Promise<ServerUnderTest>;
+  /**
+   * @param options.settings environment variables beside those that the world needs
+   * @param options.main of another checkout's server; default: this one's
+   */
+  start(options?: {
+    readonly notifications?: boolean;
+    readonly settings?: NodeJS.ProcessEnv;
+    readonly main?: string;
+  }): Promise<ServerUnderTest>;
   /** Access tokens of the first users, each with a session of its own. */
   tokens(count: number): Promise<string[]>;
   administratorToken(server: ServerUnderTest): Promise<string>;
@@ -63,7 +70,7 @@ export async function openWorld(directory: string, shape: (Population & { readon
   }
   await client.end();
 
-  const start: World['start'] = async ({ notifications = true, settings = {} } = {}): Promise<ServerUnderTest> => {
+  const start: World['start'] = async ({ notifications = true, settings = {}, main = MAIN } = {}): Promise<ServerUnderTest> => {
     const [grpc, http, admin] = [
       `127.0.0.1:${await freePort()}`,
       `127.0.0.1:${await freePort()}`,
@@ -84,7 +91,7 @@ export async function openWorld(directory: string, shape: (Population & { readon
       ...settings,
     };
     const server = await startPinned(
-      MAIN,
+      main,
       ['serve'],
       { ...env, NODE_OPTIONS: [...NODE_FLAGS, env['NODE_OPTIONS'] ?? ''].join(' ') },
       async () => (await fetch(`http://${admin}/readyz`)).status === 200,
