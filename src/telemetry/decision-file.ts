@@ -4,7 +4,7 @@
  */
 
 import { type FileHandle, open, stat } from 'node:fs/promises';
-import { jsonLine } from './decision-line.ts';
+import { jsonLine } from './decision-json.ts';
 import type { DecisionSink } from './decision-log.ts';
 
 /** The owner writes, and the group of a log shipper reads. */

@@ -1,7 +1,7 @@
 /** One decision as the members of a log line. Every text that comes from a request is bounded. */
 
 import { BODY_SETTING } from '../decision/body.ts';
-import { type Decision, type InvalidReason, type Principal, type PublicAllow, REPEATED, type Resource } from '../decision/model.ts';
+import { type Decision, type InvalidReason, type Principal, type PublicAllow, REPEATED, type Resource, type RouteLine } from '../decision/model.ts';
 import { withoutQuery } from '../decision/paths.ts';
 import { type CheckCode, type CheckOutcome, type OutcomeKind, outcomeKind, routeOf, tenantOf } from './check-outcome.ts';
 import { type DescribedError, describeError } from './describe-error.ts';
@@ -56,7 +56,7 @@ export function lineOf(outcome: CheckOutcome): DecisionLine {
     trace_id: outcome.traceId,
     method: cut(input?.method, MAX_METHOD),
     path: input === undefined ? undefined : cut(withoutQuery(input.path), MAX_TEXT),
-    route: route && `${route.method} ${route.template}`,
+    route: route && nameOfRoute(route),
     client_ip: cut(input?.clientAddress, MAX_ADDRESS),
     subject: known?.principal?.id,
     subject_type: known?.principal?.kind,
@@ -104,21 +104,22 @@ const NO_MEMBERS: Omit<DecisionLine, 'outcome' | 'code'> = {
   err: undefined,
 };
 
-/**
- * Returns a line of JSON without secrets, its line end included.
- * @param atMs when the check began, in milliseconds since the epoch
- */
-export function jsonLine(line: DecisionLine, atMs: number): string {
-  // JSON.stringify leaves out what is undefined.
-  return maskText(
-    `${JSON.stringify({ level: 'info', time: new Date(atMs).toISOString(), part: 'decisions', ...line, msg: 'decision' })}\n`,
-  );
-}
-
 /** A text that is cut is masked before: the part of a secret that is left may no longer look like one. */
 function cut(text: string | undefined, max: number): string | undefined {
   if (text === undefined || text.length <= max) return text;
   return maskText(text.slice(0, max + MASKING_ROOM)).slice(0, max);
+}
+
+/** Made once for each route: joining the texts for each line takes longer than all other members of it. */
+const routeNames = new WeakMap<RouteLine, string>();
+
+function nameOfRoute(route: RouteLine): string {
+  let name = routeNames.get(route);
+  if (name === undefined) {
+    name = `${route.method} ${route.template}`;
+    routeNames.set(route, name);
+  }
+  return name;
 }
 
 function resourcesOf(decision: Exclude<Decision, PublicAllow> | undefined): readonly string[] | undefined {

@@ -1,5 +1,6 @@
 /** Logs: one JSON object per line on standard output. Writing never blocks; what the reader does not take in time is dropped and counted. */
 
+import { fstatSync } from 'node:fs';
 import { type DestinationStream, destination, type Level, type Logger, pino, stdTimeFunctions } from 'pino';
 import { describeError } from './describe-error.ts';
 import { maskLine } from './masking.ts';
@@ -26,11 +27,11 @@ export interface Logging {
 }
 
 const MAX_HELD_BYTES = 4 * 1_048_576;
-/**
- * The processes of one server share standard output. A pipe takes this much as a whole (PIPE_BUF), so that no line of another process
- * gets between.
- */
-const MAX_WRITE_BYTES = 4096;
+/** The processes of one server share standard output. A pipe takes this much as a whole (PIPE_BUF): no line of another process gets between. */
+const PIPE_WRITE_BYTES = 4096;
+/** Files and terminals take any write as a whole. */
+const FILE_WRITE_BYTES = 65_536;
+const STANDARD_OUTPUT = 1;
 
 export function startLogging({ level, stream }: LogOptions): Logging {
   if (stream !== undefined) {
@@ -40,7 +41,8 @@ export function startLogging({ level, stream }: LogOptions): Logging {
     return { log: makeLog(level, stream), write, dropped: () => 0, flush: () => undefined };
   }
   let dropped = 0;
-  const out = destination({ dest: 1, sync: false, maxLength: MAX_HELD_BYTES, maxWrite: MAX_WRITE_BYTES });
+  const maxWrite = maxWriteBytes();
+  const out = destination({ dest: STANDARD_OUTPUT, sync: false, maxLength: MAX_HELD_BYTES, maxWrite });
   out.on('drop', () => dropped++);
   // A closed pipe is no reason to stop deciding.
   out.on('error', () => dropped++);
@@ -53,17 +55,27 @@ export function startLogging({ level, stream }: LogOptions): Logging {
   };
   const write = (lines: readonly string[]): Promise<void> => {
     let taken = true;
-    for (const piece of pieces(lines)) taken = out.write(piece);
+    for (const piece of pieces(lines, maxWrite)) taken = out.write(piece);
     return taken ? Promise.resolve() : drained(out);
   };
   return { log: makeLog(level, out), write, dropped: () => dropped, flush };
 }
 
+function maxWriteBytes(): number {
+  try {
+    const output = fstatSync(STANDARD_OUTPUT);
+    return output.isFIFO() || output.isSocket() ? PIPE_WRITE_BYTES : FILE_WRITE_BYTES;
+  } catch {
+    // Standard output is closed.
+    return PIPE_WRITE_BYTES;
+  }
+}
+
 /** Joins whole lines up to the size of one write; a longer line is a piece of its own. */
-function* pieces(lines: readonly string[]): Generator<string> {
+function* pieces(lines: readonly string[], maxBytes: number): Generator<string> {
   let piece = '';
   for (const line of lines) {
-    if (piece.length + line.length > MAX_WRITE_BYTES && piece !== '') {
+    if (piece.length + line.length > maxBytes && piece !== '') {
       yield piece;
       piece = '';
     }

@@ -8,7 +8,7 @@ import { createGate } from '../../src/extauthz/gate.ts';
 import { startExtAuthz } from '../../src/extauthz/server.ts';
 import { CheckMeter } from '../../src/telemetry/check-meter.ts';
 import { checkObserver } from '../../src/telemetry/check-observer.ts';
-import { jsonLine } from '../../src/telemetry/decision-line.ts';
+import { jsonLine } from '../../src/telemetry/decision-json.ts';
 import { DecisionLog } from '../../src/telemetry/decision-log.ts';
 import { DecisionTally } from '../../src/telemetry/decision-tally.ts';
 import { type LittleWorld, littleWorld } from '../extauthz/support/little-world.ts';

@@ -26,6 +26,7 @@ afterAll(() => stand?.close());
 const WORDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   explain: [['--subject', 'usr_00000000000000000000000000', '--method', 'GET', '--path', '/v1/models']],
   'policy disable': [['some-policy']],
+  'audit follow': [['--cursor', 'cursor']],
   apply: [
     ['setup.yaml', '--yes'],
     ['setup.yaml', '--dry-run'],

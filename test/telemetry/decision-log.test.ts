@@ -1,10 +1,11 @@
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { CheckInput } from '../../src/decision/model.ts';
 import { BUILTIN_ROUTES } from '../../src/decision/routes.ts';
 import { Fault } from '../../src/domain/errors.ts';
 import { checkObserver } from '../../src/telemetry/check-observer.ts';
 import type { CheckCode, CheckOutcome } from '../../src/telemetry/check-outcome.ts';
-import { jsonLine } from '../../src/telemetry/decision-line.ts';
+import { jsonLine } from '../../src/telemetry/decision-json.ts';
 import { DecisionLog, type DecisionLogParts, type DecisionSink } from '../../src/telemetry/decision-log.ts';
 import { DecisionTally } from '../../src/telemetry/decision-tally.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
@@ -278,6 +279,49 @@ describe('the decision log', () => {
     const text = JSON.stringify(lines);
     for (const part of [key.slice(4, 12), token.slice(0, 40), 'passpass', 'eyJzdWIi']) expect([part, text.includes(part)]).toEqual([part, false]);
     expect(lines).toHaveLength(1);
+  });
+});
+
+describe('a line of the decision log', () => {
+  const absent = { nil: undefined };
+  const id = fc.option(fc.stringMatching(/^[a-z]{3}_[0-9a-z]{26}$/), absent);
+  const name = fc.option(fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,62}$/), absent);
+  const anything = fc.option(fc.string({ unit: 'binary', maxLength: 40 }), absent);
+
+  it('is what JSON.stringify makes of its members, whatever texts a request has', () => {
+    const lines = fc.record({
+      outcome: fc.constantFrom('allow', 'deny', 'fault'),
+      code: fc.constantFrom('allow', 'no_route', 'unavailable'),
+      request_id: id,
+      client_request_id: anything,
+      trace_id: fc.option(fc.stringMatching(/^[0-9a-f]{32}$/), absent),
+      method: anything,
+      path: anything,
+      route: anything,
+      client_ip: anything,
+      subject: id,
+      subject_type: fc.option(fc.constantFrom('user', 'api_key'), absent),
+      tenant: name,
+      asked_tenant: anything,
+      permission: anything,
+      resources: fc.option(fc.array(fc.string({ unit: 'binary' }), { maxLength: 4 }), absent),
+      model: anything,
+      policy: name,
+      reason: fc.option(fc.constantFrom('revoked', 'malformed'), absent),
+      detail: anything,
+      setting: anything,
+      took_ms: fc.option(fc.nat({ max: 5000 }).map((microseconds) => microseconds / 1000), absent),
+      not_logged: fc.option(fc.nat(), absent),
+      err: fc.option(fc.record({ type: fc.string(), message: fc.string({ unit: 'binary' }), stack: anything }), absent),
+    });
+    fc.assert(
+      fc.property(lines, fc.date({ noInvalidDate: true, min: new Date(0), max: new Date('9999-01-01') }), (line, date) => {
+        const written = jsonLine(line, date.getTime());
+        expect(written).toBe(
+          `${JSON.stringify({ level: 'info', time: date.toISOString(), part: 'decisions', ...line, msg: 'decision' })}\n`,
+        );
+      }),
+    );
   });
 });
 
