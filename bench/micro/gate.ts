@@ -38,12 +38,7 @@ const common = { routes: built.table, resolver: live, trustedHops: 0, forwardCre
 const gate = createGate({ ...common, observer: telemetry.observer });
 const unrecorded = createGate({
   ...common,
-  observer: checkObserver(
-    new CheckMeter(),
-    new DecisionTally({ now: Date.now }),
-    undefined,
-    { offer: () => undefined },
-  ),
+  observer: checkObserver(new CheckMeter(), new DecisionTally({ now: Date.now }), undefined, { offer: () => undefined }),
 });
 
 const body = chatBody('llama-3-8b');

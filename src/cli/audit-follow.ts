@@ -78,7 +78,9 @@ async function follow(q: Queryable, first: AuditCursor, file: string | undefined
     if (backoffMs > 0) say('the database answers again');
     backoffMs = 0;
     if (page.lost > 0) {
-      say(`up to ${page.lost} seals with their rows were older than audit.retention and were removed before they could be delivered`);
+      say(
+        `up to ${page.lost} seals with their rows were older than audit.retention and were removed before they could be delivered`,
+      );
     }
     if (page.rows.length > 0 && !(await delivered(page.rows, stop))) return;
     if (file !== undefined && formatCursor(page.next) !== formatCursor(cursor)) await writeCursorFile(file, page.next);

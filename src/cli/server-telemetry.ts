@@ -20,7 +20,10 @@ export async function serverTelemetry({ config, secrets }: Pick<Loaded, 'config'
 }
 
 /** Loads the module only if it is used. */
-async function tracingOf({ traces: { sample } }: Pick<Config, 'traces'>, target: OtlpTarget | undefined): Promise<TelemetryOptions['tracing']> {
+async function tracingOf(
+  { traces: { sample } }: Pick<Config, 'traces'>,
+  target: OtlpTarget | undefined,
+): Promise<TelemetryOptions['tracing']> {
   if (sample === 'off' || target === undefined) return undefined;
   const { createTracing } = await import('../telemetry/tracing.ts');
   return (reports) => createTracing({ ...reports, sample, target });

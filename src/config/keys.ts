@@ -193,7 +193,10 @@ export const KEYS = {
   ),
   otlpHeaders: secret(
     'otlp.headers',
-    textLike('name=value, separated by commas', /^[!#$%&'*+.^_`|~0-9A-Za-z-]+=[^,\r\n\0]*(?:,[!#$%&'*+.^_`|~0-9A-Za-z-]+=[^,\r\n\0]*)*$/),
+    textLike(
+      'name=value, separated by commas',
+      /^[!#$%&'*+.^_`|~0-9A-Za-z-]+=[^,\r\n\0]*(?:,[!#$%&'*+.^_`|~0-9A-Za-z-]+=[^,\r\n\0]*)*$/,
+    ),
     'Headers of each request to the collector, such as authorization=Bearer%20TOKEN; values are percent-encoded.',
   ),
   tracesSample: setting(

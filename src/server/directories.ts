@@ -33,7 +33,11 @@ export function directoryRoom(
   const names = config.directories.map(({ name }) => name);
   const lookedUp = config.directories.filter(({ bindDn }) => bindDn !== undefined).map(({ name }) => name);
   return openDirectoryRoom({
-    directories: tracedDirectories(directories, telemetry.tracing), names, lookedUp, report: telemetry.directory });
+    directories: tracedDirectories(directories, telemetry.tracing),
+    names,
+    lookedUp,
+    report: telemetry.directory,
+  });
 }
 
 /** Starts the daily lookups of key owners. @returns how to stop them; undefined where no directory is configured */

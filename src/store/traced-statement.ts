@@ -11,7 +11,10 @@ export function tracedStatement<Args extends readonly unknown[]>(
   { text, name }: { readonly text: string; readonly name?: string | undefined },
   done: (error: Error | null, ...rest: Args) => void,
 ): (error: Error | null, ...rest: Args) => void {
-  const span = tracing.child(name ?? summaryOf(text), 'client', { 'db.system.name': 'postgresql', 'db.operation.name': operationOf(text) });
+  const span = tracing.child(name ?? summaryOf(text), 'client', {
+    'db.system.name': 'postgresql',
+    'db.operation.name': operationOf(text),
+  });
   if (span === undefined) return done;
   return (error, ...rest) => {
     span.end(error ?? undefined);

@@ -1,7 +1,15 @@
 /** One decision as the members of a log line. Every text that comes from a request is bounded. */
 
 import { BODY_SETTING } from '../decision/body.ts';
-import { type Decision, type InvalidReason, type Principal, type PublicAllow, REPEATED, type Resource, type RouteLine } from '../decision/model.ts';
+import {
+  type Decision,
+  type InvalidReason,
+  type Principal,
+  type PublicAllow,
+  REPEATED,
+  type Resource,
+  type RouteLine,
+} from '../decision/model.ts';
 import { withoutQuery } from '../decision/paths.ts';
 import { type CheckCode, type CheckOutcome, type OutcomeKind, outcomeKind, routeOf, tenantOf } from './check-outcome.ts';
 import { type DescribedError, describeError } from './describe-error.ts';
@@ -77,7 +85,13 @@ export function lineOf(outcome: CheckOutcome): DecisionLine {
 
 /** Returns the members of the line for faults of one kind that have no line of their own. */
 export function countedLine(error: unknown, count: number): DecisionLine {
-  return { ...NO_MEMBERS, outcome: 'fault', code: 'unavailable', not_logged: count, err: error === undefined ? undefined : describeError(error) };
+  return {
+    ...NO_MEMBERS,
+    outcome: 'fault',
+    code: 'unavailable',
+    not_logged: count,
+    err: error === undefined ? undefined : describeError(error),
+  };
 }
 
 const NO_MEMBERS: Omit<DecisionLine, 'outcome' | 'code'> = {

@@ -1,8 +1,8 @@
 /** Where the decision log goes: nowhere, to standard output, to a file, or to an OpenTelemetry collector. */
 
+import { DecisionFile } from './decision-file.ts';
 import { jsonLine } from './decision-json.ts';
 import type { DecisionLine } from './decision-line.ts';
-import { DecisionFile } from './decision-file.ts';
 import type { DecisionSink } from './decision-log.ts';
 import type { Log, Logging } from './log.ts';
 import { decisionRecord, logsRequest } from './otlp/decision-record.ts';

@@ -111,7 +111,13 @@ export function createTracing({ target, sample, onLost, warn }: TracingOptions):
     }
   }
 
-  function begin(name: string, kind: SpanKind, traceId: string, parent: string | undefined, attributes: Attributes): ExportedSpan {
+  function begin(
+    name: string,
+    kind: SpanKind,
+    traceId: string,
+    parent: string | undefined,
+    attributes: Attributes,
+  ): ExportedSpan {
     return new ExportedSpan({ name, kind, traceId, parent, spanId: ids(SPAN_ID_BYTES) }, attributes, finished);
   }
 

@@ -98,6 +98,7 @@ describe('postern audit follow', () => {
 
   it('goes on when the database was stopped and started again', async () => {
     const running = follow('--cursor', join(stand.folder, 'restarted'), '--from', 'now');
+    await eventually('the cursor is kept', () => readFile(join(stand.folder, 'restarted'), 'utf8'));
     await delivered(running, await change());
     const pid = postgres.pid();
     const watched = postgres.stop();

@@ -12,8 +12,8 @@ import {
   parseCursor,
   UnknownCursorError,
 } from '../../src/admin/audit/follow.ts';
-import { transaction } from '../../src/store/transaction.ts';
 import { insertAudit } from '../../src/store/queries/audit.ts';
+import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { entry, ids, sealerOf, write } from './support.ts';
 
@@ -156,7 +156,16 @@ describe('the text of a cursor', () => {
   });
 
   it('is nothing else', () => {
-    for (const text of ['', '1', '1:2', '1:2:', '0:0:0123456789abcdef', '1:2:0123456789ABCDEF', ' 1:2:0123456789abcdef', '-1:2:0123456789abcdef']) {
+    for (const text of [
+      '',
+      '1',
+      '1:2',
+      '1:2:',
+      '0:0:0123456789abcdef',
+      '1:2:0123456789ABCDEF',
+      ' 1:2:0123456789abcdef',
+      '-1:2:0123456789abcdef',
+    ]) {
       expect([text, parseCursor(text)]).toEqual([text, undefined]);
     }
   });

@@ -58,12 +58,15 @@ describe('the configuration', () => {
       limits: { windowMs: 60_000, tokenEstimate: 1024, reservationTtlMs: 30_000 },
       usage: { source: 'envoy', eventsTenants: [] },
       directories: [],
-      log: { level: 'info' },
+      log: { level: 'info', decisions: { to: 'stdout', file: undefined, allowOneIn: 1000 } },
+      otlp: { endpoint: undefined },
+      traces: { sample: 'off' },
     });
     expect(secrets).toEqual({
       databaseUrl: undefined,
       secretKey: undefined,
       bootstrapPassword: undefined,
+      otlpHeaders: undefined,
       directoryPasswords: {},
       grpcTls: undefined,
     });

@@ -277,7 +277,8 @@ describe('the decision log', () => {
     );
     await log.close();
     const text = JSON.stringify(lines);
-    for (const part of [key.slice(4, 12), token.slice(0, 40), 'passpass', 'eyJzdWIi']) expect([part, text.includes(part)]).toEqual([part, false]);
+    for (const part of [key.slice(4, 12), token.slice(0, 40), 'passpass', 'eyJzdWIi'])
+      expect([part, text.includes(part)]).toEqual([part, false]);
     expect(lines).toHaveLength(1);
   });
 });
@@ -310,7 +311,10 @@ describe('a line of the decision log', () => {
       reason: fc.option(fc.constantFrom('revoked', 'malformed'), absent),
       detail: anything,
       setting: anything,
-      took_ms: fc.option(fc.nat({ max: 5000 }).map((microseconds) => microseconds / 1000), absent),
+      took_ms: fc.option(
+        fc.nat({ max: 5000 }).map((microseconds) => microseconds / 1000),
+        absent,
+      ),
       not_logged: fc.option(fc.nat(), absent),
       err: fc.option(fc.record({ type: fc.string(), message: fc.string({ unit: 'binary' }), stack: anything }), absent),
     });

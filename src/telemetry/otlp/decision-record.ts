@@ -1,7 +1,7 @@
 /** A decision as a record of OpenTelemetry's log signal. */
 
-import type { DecisionLine } from '../decision-line.ts';
 import type { OutcomeKind } from '../check-outcome.ts';
+import type { DecisionLine } from '../decision-line.ts';
 import { maskText } from '../masking.ts';
 import { attributesOf, type OtlpAttribute, unixNano } from './value.ts';
 

@@ -23,12 +23,12 @@ export function attributesOf(values: Attributes): readonly OtlpAttribute[] {
   const attributes: OtlpAttribute[] = [];
   for (const key in values) {
     const value = values[key];
-    if (value !== undefined) attributes.push({ key, value: valueOf(value) });
+    if (value !== undefined) attributes.push({ key, value: otlpValue(value) });
   }
   return attributes;
 }
 
-function valueOf(value: AttributeValue): OtlpValue {
+function otlpValue(value: AttributeValue): OtlpValue {
   switch (typeof value) {
     case 'string':
       return { stringValue: value };

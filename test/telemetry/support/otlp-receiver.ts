@@ -163,17 +163,19 @@ function recordsOf({ resourceLogs }: Type.Static<typeof Logs>): readonly Receive
 function spansOf({ resourceSpans }: Type.Static<typeof Traces>): readonly ReceivedSpan[] {
   return resourceSpans.flatMap(({ scopeSpans }) =>
     scopeSpans.flatMap((scope) =>
-      scope.spans.map(({ traceId, spanId, parentSpanId, name, kind, startTimeUnixNano, endTimeUnixNano, attributes, status }) => ({
-        traceId,
-        spanId,
-        parent: parentSpanId,
-        name,
-        kind,
-        startMs: Number(startTimeUnixNano) / 1e6,
-        endMs: Number(endTimeUnixNano) / 1e6,
-        attributes: valuesOf(attributes),
-        failed: status.code === 2,
-      })),
+      scope.spans.map(
+        ({ traceId, spanId, parentSpanId, name, kind, startTimeUnixNano, endTimeUnixNano, attributes, status }) => ({
+          traceId,
+          spanId,
+          parent: parentSpanId,
+          name,
+          kind,
+          startMs: Number(startTimeUnixNano) / 1e6,
+          endMs: Number(endTimeUnixNano) / 1e6,
+          attributes: valuesOf(attributes),
+          failed: status.code === 2,
+        }),
+      ),
     ),
   );
 }
