@@ -97,9 +97,18 @@ test('one-time tokens past their hour go, the others stay', async () => {
 test('failures of a window that ended go, those that still slow somebody down stay', async () => {
   await login('a wrong guess');
   expect(await tidyUp(stand.db)).toBe(0);
-  expect(await counted('login_failures')).toBe(2);
+  expect(await counted('login_failures')).toBe(3);
   await stand.db.knex.raw(`update login_failures set window_start = window_start - interval '15 minutes 1 second'`);
-  expect(await tidyUp(stand.db)).toBe(2);
+  expect(await tidyUp(stand.db)).toBe(3);
+});
+
+test('an address from which an account has not logged in for 30 days goes, the others stay', async () => {
+  await login();
+  expect(await tidyUp(stand.db)).toBe(0);
+  expect(await counted('login_addresses')).toBe(1);
+  await stand.db.knex.raw(`update login_addresses set last_login_at = now() - interval '30 days 1 second'`);
+  expect(await tidyUp(stand.db)).toBe(1);
+  expect(await counted('login_addresses')).toBe(0);
 });
 
 test('two servers do not tidy up at once', async () => {

@@ -10,7 +10,7 @@ import { checkPassword, type ProvedUser } from './check-password.ts';
 import { directoryLogin, directorySubject } from './directory-login.ts';
 import { type AuthParts, invalidCredential, type LoginParts, type Provenance, type TokenPair, tenantSuspended } from './parts.ts';
 import { shownName } from './shown-name.ts';
-import { type Attempt, attemptAt, attempting, type ClaimBoth, forgive } from './throttle.ts';
+import { type Attempt, attemptAt, attempting, type ClaimAll, forgive } from './throttle.ts';
 
 export interface LoginRequest {
   /** A directory's user name proves nobody while no directory is configured, at the same cost as a wrong password. */
@@ -36,12 +36,13 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
   const attempt = attemptAt(name.subject, from.throttledAs);
   const { knex } = parts.db;
   let found: (Claimed & { readonly user: PasswordUser | undefined }) | undefined;
-  const claimBoth: ClaimBoth = async (of, windows) => {
+  const claimAll: ClaimAll = async (of, windows) => {
     found = await claimLogin(knex, of, windows, name.email);
     return found;
   };
   const find = async (): Promise<PasswordUser | undefined> => {
-    if (found?.account === true && found.address) return found.user;
+    // The address is asked last.
+    if (found?.address === true) return found.user;
     return name.email === undefined ? undefined : passwordUserByEmail(knex, name.email);
   };
   const work = async (): Promise<TokenPair> => {
@@ -58,7 +59,7 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
     });
     throw invalidCredential();
   };
-  return await attempting(parts, attempt, work, claimBoth);
+  return await attempting(parts, attempt, work, claimAll);
 }
 
 /** For the audit log alone: the answer is the same for all. */

@@ -1,6 +1,7 @@
 /**
- * Slows guessing down: so many failures per account and per address in a quarter of an hour, counted for all replicas together and for
- * accounts that do not exist alike, so that being slowed tells nothing about who exists.
+ * Bounds guessing. Within a quarter of an hour, failures are bounded for one account from one address, for one account from all addresses,
+ * and for one address. All replicas share the counts. Accounts that do not exist count alike, so that a refusal does not tell which
+ * accounts exist.
  */
 
 import { hash } from 'node:crypto';
@@ -11,13 +12,14 @@ import {
   type AttemptWindows,
   type Claimed,
   claimAttempt,
-  claimAttempts,
-  clearFailures,
+  claimOne,
+  clearAccount,
+  FAILURE_SCOPES,
   type FailureScope,
-  type FailureWindow,
   forgiveAttempt,
+  MAX_ACCOUNT_FAILURES,
   returnAttempt,
-  returnAttempts,
+  returnOne,
   windowLeftMs,
 } from '../../store/queries/login-failures.ts';
 import type { Queryable } from '../../store/queryable.ts';
@@ -33,15 +35,16 @@ export type ThrottleParts = Pick<LoginParts, 'db' | 'attempts' | 'login'>;
 export const WINDOW_MS = 15 * 60 * 1000;
 
 /**
- * Names what an attempt is counted under. Where nothing is known of its source, the second count is the account's own again: the limit of
- * the account holds, and no client can use up what others have.
+ * Names the subjects that an attempt counts for. If its source is unknown, the account stands for the address: unknown sources of one
+ * account share a count, and no client can use up the count of another.
  * @param account what names the account: kind and name, such as `email:ada@example.com`
  * @param throttledAs addresses, separated by a space; undefined = the source is unknown
  */
 export function attemptAt(account: string, throttledAs: string | undefined): Attempt {
   const networks = (throttledAs ?? '').split(' ').map(network);
   const source = networks.includes('') ? `unknown:${account}` : networks.join(' ');
-  return { account: digest(account), address: digest(source) };
+  // An account may hold any character, a source holds no line end.
+  return { pair: digest(`${source}\n${account}`), account: digest(account), address: digest(source) };
 }
 
 function digest(text: string): Uint8Array {
@@ -55,83 +58,97 @@ function network(address: string): string {
   return parsed.family === 4 ? `4:${parsed.a}` : `6:${parsed.a}:${parsed.b}`;
 }
 
-/** Counts an attempt of both, the account first; where that had none left, the address is not asked. */
-export type ClaimBoth = (attempt: Attempt, windows: AttemptWindows) => Promise<Claimed>;
+/** Counts an attempt of all its subjects, in their order; if one has none left, those after it are not asked. */
+export type ClaimAll = (attempt: Attempt, windows: AttemptWindows) => Promise<Claimed>;
 
 /**
- * Runs one attempt. It is counted as a failure before its password is looked at, so that many at once are no way round the limit, and
- * stays counted unless `work` forgives it.
- * @param claimBoth how both are counted at once, where more is read along
- * @throws Refusal `too_many_attempts` when the account or the address has none left; then nothing is counted and nothing is done
+ * Runs one attempt. It counts as a failure before its password is checked, so that many at once do not pass the limit, and stays
+ * counted unless `work` takes it back.
+ * @param claimAll how all subjects are counted at once, for callers that read more with the same statement
+ * @throws Refusal `too_many_attempts` if a subject has none left; then nothing is counted and nothing is done
  */
 export async function attempting<T>(
   parts: ThrottleParts,
   attempt: Attempt,
   work: () => Promise<T>,
-  claimBoth: ClaimBoth = (of, windows) => claimAttempts(parts.db.knex, of, windows),
+  claimAll: ClaimAll = (of, windows) => claimAttempt(parts.db.knex, of, windows),
 ): Promise<T> {
-  const account = parts.attempts.open(`account:${hex(attempt.account)}`);
-  const address = parts.attempts.open(`address:${hex(attempt.address)}`);
+  const places = FAILURE_SCOPES.map((scope) => ({ scope, place: parts.attempts.open(`${scope}:${hex(attempt[scope])}`) }));
   try {
-    const { knex } = parts.db;
-    // Mostly both have one left. Where one has not, they are asked one after the other, each as often as it takes.
-    const ask = claimBothOrNone(parts, attempt, claimBoth);
-    const entered = await Promise.all([account.enterBy(ask), address.enterBy(ask)]);
-    if (entered.every((each) => each)) return await work();
-    if (!(await account.enter(() => claimAttempt(knex, 'account', attempt.account, window(parts, 'account'))))) {
-      throw await tooMany(knex, 'account', attempt.account);
-    }
-    if (!(await claimAddress(parts, attempt, address))) throw await tooMany(knex, 'address', attempt.address);
+    // Mostly all have one left. If one has not, they are asked one after the other, each as often as it takes.
+    const ask = claimAllOrNone(parts, attempt, claimAll);
+    const entered = await Promise.all(places.map(({ place }) => place.enterBy(ask)));
+    if (!entered.every((each) => each)) await enterInTurn(parts, attempt, places);
     return await work();
   } finally {
-    address.leave();
-    account.leave();
+    for (const { place } of places.toReversed()) place.leave();
   }
 }
 
-async function claimBothOrNone(parts: ThrottleParts, attempt: Attempt, claimBoth: ClaimBoth): Promise<boolean> {
-  const claimed = await claimBoth(attempt, { account: window(parts, 'account'), address: window(parts, 'address') });
-  if (claimed.account && !claimed.address) await returnAttempt(parts.db.knex, 'account', attempt.account);
-  return claimed.account && claimed.address;
+interface ScopePlace {
+  readonly scope: FailureScope;
+  readonly place: GatePlace;
 }
 
-/** When the address is refused, or cannot be asked, the account gets its attempt back. */
-async function claimAddress({ db: { knex }, ...parts }: ThrottleParts, attempt: Attempt, place: GatePlace): Promise<boolean> {
-  let claimed = false;
+async function claimAllOrNone(parts: ThrottleParts, attempt: Attempt, claimAll: ClaimAll): Promise<boolean> {
+  const claimed = await claimAll(attempt, windowsOf(parts));
+  const granted = FAILURE_SCOPES.filter((scope) => claimed[scope]);
+  if (granted.length === FAILURE_SCOPES.length) return true;
+  await returnEach(parts, attempt, granted);
+  return false;
+}
+
+/** If a subject is refused, or cannot be asked, those before it get their attempt back. */
+async function enterInTurn(parts: ThrottleParts, attempt: Attempt, places: readonly ScopePlace[]): Promise<void> {
+  const { knex } = parts.db;
+  const windows = windowsOf(parts);
+  const granted: FailureScope[] = [];
   try {
-    claimed = await place.enter(() => claimAttempt(knex, 'address', attempt.address, window(parts, 'address')));
-  } finally {
-    if (!claimed) await returnAttempt(knex, 'account', attempt.account);
+    for (const { scope, place } of places) {
+      const entered = await place.enter(() => claimOne(knex, scope, attempt, windows[scope]));
+      if (!entered) throw await tooMany(knex, scope, attempt);
+      granted.push(scope);
+    }
+  } catch (error) {
+    await returnEach(parts, attempt, granted);
+    throw error;
   }
-  return claimed;
 }
 
-function window({ login }: Pick<AuthParts, 'login'>, scope: FailureScope): FailureWindow {
-  return { limit: scope === 'account' ? login.failuresPerAccount : login.failuresPerAddress, windowMs: WINDOW_MS };
+async function returnEach({ db }: ThrottleParts, attempt: Attempt, scopes: readonly FailureScope[]): Promise<void> {
+  for (const scope of scopes) await returnOne(db.knex, scope, attempt);
+}
+
+function windowsOf({ login }: Pick<AuthParts, 'login'>): AttemptWindows {
+  return {
+    pair: { limit: login.failuresPerAccount, windowMs: WINDOW_MS },
+    account: { limit: MAX_ACCOUNT_FAILURES, windowMs: WINDOW_MS },
+    address: { limit: login.failuresPerAddress, windowMs: WINDOW_MS },
+  };
 }
 
 function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
 
-async function tooMany(q: Queryable, scope: FailureScope, subject: Uint8Array): Promise<Refusal> {
+async function tooMany(q: Queryable, scope: FailureScope, { [scope]: subject }: Attempt): Promise<Refusal> {
   const leftMs = await windowLeftMs(q, scope, subject, WINDOW_MS);
   return new Refusal('too_many_attempts', 'Too many failed attempts. Wait before trying again.', {
     retryAfter: Math.max(1, Math.ceil(leftMs / 1000)),
   });
 }
 
-/** The attempt succeeded: the account starts afresh, the address gets this one back. */
+/** The attempt succeeded: failures of the account from this address are forgotten, and the attempt no longer counts for either. */
 export async function forgive(trx: Queryable, attempt: Attempt): Promise<void> {
-  await forgiveAttempt(trx, attempt.account, attempt.address);
+  await forgiveAttempt(trx, attempt);
 }
 
-/** The attempt was no failure, or nobody could look at the password; those before it stay counted. */
+/** The attempt was no failure, or its password could not be checked; those before it stay counted. */
 export async function takeBack(q: Queryable, attempt: Attempt): Promise<void> {
-  await returnAttempts(q, attempt);
+  await returnAttempt(q, attempt);
 }
 
-/** A password was set by other proof: failures before it no longer count. */
+/** A password was set by other proof: failures before it no longer count, whatever their address. */
 export async function forgetAccount(trx: Queryable, account: string): Promise<void> {
-  await clearFailures(trx, 'account', digest(account));
+  await clearAccount(trx, digest(account));
 }

@@ -1,6 +1,6 @@
 /**
  * Takes away what requests leave behind: sessions that are over with their refresh tokens, one-time tokens past their time, counted
- * failures of windows that ended, answers kept under an Idempotency-Key, ids of usage events that nobody can send again, counts of
+ * failures of windows that ended, addresses without a login for 30 days, answers kept under an Idempotency-Key, ids of usage events that nobody can send again, counts of
  * decisions and recorded decisions beyond their bounds, digests of secrets that were rotated long ago. None of it decides anything any more; it
  * would only grow.
  */
@@ -10,7 +10,7 @@ import { prunePasswordSetups } from '../../store/queries/credentials.ts';
 import { joinOldMinutes, pruneDecisions } from '../../store/queries/decision-counts.ts';
 import { pruneRotatedDigests } from '../../store/queries/ended-credentials.ts';
 import { pruneAnswers } from '../../store/queries/idempotency.ts';
-import { pruneWindows } from '../../store/queries/login-failures.ts';
+import { pruneKnownAddresses, pruneWindows } from '../../store/queries/login-failures.ts';
 import { pruneExcessRecent, pruneOldRecent, RECENT_BOUNDS } from '../../store/queries/recent-decisions.ts';
 import { pruneSessions } from '../../store/queries/sessions.ts';
 import { databaseTime } from '../../store/queries/time.ts';
@@ -39,6 +39,7 @@ const CHORES: readonly Chore[] = [
   (trx) => pruneSessions(trx, { sessions: SESSIONS, tokens: ROWS }),
   (trx) => prunePasswordSetups(trx, ROWS),
   (trx) => pruneWindows(trx, WINDOW_MS, ROWS),
+  (trx) => pruneKnownAddresses(trx, ROWS),
   (trx) => pruneAnswers(trx, ROWS),
   (trx) => pruneEvents(trx, ROWS),
   (trx) => pruneDecisions(trx, ROWS),

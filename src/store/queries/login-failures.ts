@@ -1,7 +1,10 @@
 /**
- * Failed logins, counted in the database so that all replicas slow an attacker down together. A subject is counted by its SHA-256
- * alone: the table names nobody. An attempt is counted before its password is looked at and given back when it succeeds, so a
- * thousand guesses at once get no further than a thousand in a row.
+ * Failed logins, counted in the database so that all replicas slow an attacker down together. Subjects are counted by their SHA-256
+ * alone: the tables name nobody. An attempt is counted before its password is checked and returned when it succeeds, so a thousand
+ * guesses at once get no further than a thousand in a row.
+ *
+ * Each attempt counts for three subjects: the pair of its account and its address, the account, and the address. Statements lock their
+ * rows in this order, so that no two of them wait for each other.
  */
 
 import type pg from 'pg';
@@ -10,7 +13,16 @@ import { runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
 import { PASSWORD_USER, type PasswordRow, type PasswordUser, toPasswordUser } from './credentials.ts';
 
-export type FailureScope = 'account' | 'address';
+/** In the order in which they are counted. */
+export const FAILURE_SCOPES = ['pair', 'account', 'address'] as const;
+export type FailureScope = (typeof FAILURE_SCOPES)[number];
+
+/** Failures of one account from all addresses together. */
+export const MAX_ACCOUNT_FAILURES = 100;
+/** How long an address stays known after a login of the account from it. */
+const KNOWN_DAYS = 30;
+/** Addresses that are known of one account. While there are as many, no other becomes known. */
+const MAX_KNOWN_ADDRESSES = 100;
 
 /**
  * SQL of what failed logins of a user `u` are counted by: for a user of a directory, the username of the last login. Null if that user never
@@ -19,12 +31,21 @@ export type FailureScope = 'account' | 'address';
 export const ACCOUNT_OF_USER = `case when u.source = 'local' then user_account(u.id, u.email)
   else (select account from user_logins where user_id = u.id) end`;
 
-/** SQL of the ids of all users whose account is locked now. Reads the locked accounts and nothing else. */
-export const LOCKED_USERS = `select o.id from login_failures f join users o on user_account(o.id, o.email) = f.subject and o.source = 'local'
-      where f.scope = 'account' and f.locked_until > statement_timestamp()
-    union all
-    select l.user_id from login_failures f join user_logins l on l.account = f.subject
-      where f.scope = 'account' and f.locked_until > statement_timestamp()`;
+/** SQL of the ids of all users whose account is locked now, for all addresses or for one. Reads the locks and nothing else. */
+export const LOCKED_USERS = ['account', 'pair']
+  .map((scope) => {
+    const account = scope === 'pair' ? 'f.account' : 'f.subject';
+    const inForce = `f.scope = '${scope}' and f.locked_until > statement_timestamp()`;
+    return `select o.id from login_failures f join users o on user_account(o.id, o.email) = ${account} and o.source = 'local' where ${inForce}
+    union all select l.user_id from login_failures f join user_logins l on l.account = ${account} where ${inForce}`;
+  })
+  .join(' union all ');
+
+/** SQL of the end of the lock of a user `u`: the latest, if several are in force; null if none is. */
+export const LOCKED_UNTIL = `select max(f.locked_until) from (select ${ACCOUNT_OF_USER} as account offset 0) a cross join lateral (
+      select locked_until from login_failures where scope = 'account' and subject = a.account
+      union all select locked_until from login_failures where scope = 'pair' and account = a.account
+    ) f where f.locked_until > clock_timestamp()`;
 
 export interface FailureWindow {
   /** How many failures a window may hold. */
@@ -32,18 +53,26 @@ export interface FailureWindow {
   readonly windowMs: number;
 }
 
+/** Places of values in a statement that counts attempts: the subject's is followed by its limit and its window in milliseconds. */
+interface Places {
+  readonly subject: number;
+  readonly account: number;
+  readonly address: number;
+}
+
 /**
- * Counts one attempt and gives a row, if the subject has one left.
- * @param scope SQL of the scope
- * @param first the place of the subject; that of the window's limit and that of its length in milliseconds follow
+ * Returns SQL that counts one attempt and gives a row, if the subject has one left.
  * @param condition SQL that must be true as well
  */
-function claimed(scope: string, first: number, condition = 'true'): string {
-  const limit = `$${first + 1}::integer`;
-  const length = `$${first + 2}::float8 * interval '1 millisecond'`;
+function claimed(scope: FailureScope, places: Places, condition = 'true'): string {
+  const limit = `$${places.subject + 1}::integer`;
+  const length = `$${places.subject + 2}::float8 * interval '1 millisecond'`;
   const over = `f.window_start + ${length} <= excluded.window_start`;
-  return `insert into login_failures as f (scope, subject, window_start, failures, locked_until)
-    select ${scope}, $${first}::bytea, now, 1, case when ${limit} = 1 then now + ${length} end
+  const account = scope === 'pair' ? `$${places.account}::bytea` : 'null';
+  // The limit of an account does not bind its own addresses. The attempt still counts for all others.
+  const exempt = scope === 'account' ? ` or ${isKnown(places)}` : '';
+  return `insert into login_failures as f (scope, subject, account, window_start, failures, locked_until)
+    select '${scope}', $${places.subject}::bytea, ${account}, now, 1, case when ${limit} = 1 then now + ${length} end
     from clock_timestamp() now where ${limit} > 0 and ${condition}
     on conflict (scope, subject) do update set
       failures = case when ${over} then 1 else f.failures + 1 end,
@@ -52,61 +81,65 @@ function claimed(scope: string, first: number, condition = 'true'): string {
         when ${over} then excluded.locked_until
         when f.failures + 1 >= ${limit} then f.window_start + ${length}
       end
-    where f.failures < ${limit} or ${over}
+    where f.failures < ${limit} or ${over}${exempt}
     returning 1`;
 }
 
-const CLAIM = { name: 'claim_attempt', text: claimed('$4::text', 1) };
+function isKnown({ account, address }: Omit<Places, 'subject'>): string {
+  return `exists (select from login_addresses where account = $${account}::bytea and address = $${address}::bytea
+      and last_login_at > statement_timestamp() - interval '${KNOWN_DAYS} days')`;
+}
 
-/**
- * Parts of a `with` that count one attempt of an account and, if it had one left, of an address: `account` and `address` have a row each
- * where there was one left. The account first, as everywhere.
- */
-const BOTH = `account as (${claimed("'account'", 1)}), address as (${claimed("'address'", 4, 'exists (select from account)')})`;
+/** One subject's statement: subject, limit, window, account, address. */
+const ONE = { subject: 1, account: 4, address: 5 };
+const CLAIM = {
+  pair: { name: 'claim_pair', text: claimed('pair', ONE, '$5::bytea is not null') },
+  account: { name: 'claim_account', text: claimed('account', ONE) },
+  address: { name: 'claim_address', text: claimed('address', ONE, '$4::bytea is not null and $5::bytea is not null') },
+} as const;
+
+/** Parts of a `with` that count one attempt of each subject, as long as the ones before had one left: they have a row each if so. */
+const OF_ALL = { account: 4, address: 7 };
+const ALL = `pair as (${claimed('pair', { subject: 1, ...OF_ALL })}),
+  account as (${claimed('account', { subject: 4, ...OF_ALL }, 'exists (select from pair)')}),
+  address as (${claimed('address', { subject: 7, ...OF_ALL }, 'exists (select from account)')})`;
 /** What is counted may be forgotten when PostgreSQL crashes within the second: not to wait for its disk is worth more at each login. */
-const CLAIMED = `exists (select from account) as account, exists (select from address) as address,
+const CLAIMED = `exists (select from pair) as pair, exists (select from account) as account, exists (select from address) as address,
     set_config('synchronous_commit', 'off', true) as commits`;
 
-const CLAIM_BOTH = { name: 'claim_attempts', text: `with ${BOTH} select ${CLAIMED}` };
+const CLAIM_ALL = { name: 'claim_attempt', text: `with ${ALL} select ${CLAIMED}` };
 const CLAIM_LOGIN = {
   name: 'claim_login',
-  text: `with ${BOTH} select ${CLAIMED}, found.*
-    from (select) as once left join lateral (${PASSWORD_USER} where u.email = $7::text and exists (select from address)) found on true`,
+  text: `with ${ALL} select ${CLAIMED}, found.*
+    from (select) as once left join lateral (${PASSWORD_USER} where u.email = $10::text and exists (select from address)) found on true`,
 };
 
-/** Counts one attempt; true when the subject still had one left. The first attempt after its window's end begins a new window. */
-export async function claimAttempt(
-  q: Queryable,
-  scope: FailureScope,
-  subject: Uint8Array,
-  window: FailureWindow,
-): Promise<boolean> {
-  return (await runPrepared(q, CLAIM, [subject, window.limit, window.windowMs, scope])).length === 1;
-}
-
-/** One attempt: what it is counted under. */
-export interface Attempt {
-  readonly account: Uint8Array;
-  readonly address: Uint8Array;
-}
+/** The subjects that one attempt counts for, by their SHA-256. */
+export type Attempt = Readonly<Record<FailureScope, Uint8Array>>;
 
 export type AttemptWindows = Readonly<Record<FailureScope, FailureWindow>>;
 
-/** Whether each had an attempt left. Where the account had none, the address was not asked. */
-export interface Claimed {
-  readonly account: boolean;
-  readonly address: boolean;
+/** Whether each subject had an attempt left. If one had none, those after it were not asked. */
+export type Claimed = Readonly<Record<FailureScope, boolean>>;
+
+const NOT_CLAIMED: Claimed = { pair: false, account: false, address: false };
+
+/**
+ * Counts one attempt of one of its subjects. The first attempt after the window's end begins a new window.
+ * @returns true if the subject still had one left
+ */
+export async function claimOne(q: Queryable, scope: FailureScope, attempt: Attempt, window: FailureWindow): Promise<boolean> {
+  const values = [attempt[scope], window.limit, window.windowMs, attempt.account, attempt.address];
+  return (await runPrepared(q, CLAIM[scope], values)).length === 1;
 }
 
-const NOT_CLAIMED: Claimed = { account: false, address: false };
-
-/** Counts one attempt of an account and of an address. */
-export async function claimAttempts(q: Queryable, attempt: Attempt, windows: AttemptWindows): Promise<Claimed> {
-  const [row] = await runPrepared<Claimed & pg.QueryResultRow>(q, CLAIM_BOTH, valuesOf(attempt, windows));
+/** Counts one attempt of all its subjects. */
+export async function claimAttempt(q: Queryable, attempt: Attempt, windows: AttemptWindows): Promise<Claimed> {
+  const [row] = await runPrepared<Claimed & pg.QueryResultRow>(q, CLAIM_ALL, valuesOf(attempt, windows));
   return row ?? NOT_CLAIMED;
 }
 
-/** Like `claimAttempts`, and looks up whose password it is about when both had one left. @param email undefined: nobody's */
+/** Like `claimAttempt`, and looks up whose password it is about if all had one left. @param email undefined: nobody's */
 export async function claimLogin(
   q: Queryable,
   attempt: Attempt,
@@ -117,16 +150,16 @@ export async function claimLogin(
     ...valuesOf(attempt, windows),
     email ?? null,
   ]);
-  const { account, address } = row ?? NOT_CLAIMED;
-  return { account, address, user: isFound(row) ? toPasswordUser(row) : undefined };
+  const { pair, account, address } = row ?? NOT_CLAIMED;
+  return { pair, account, address, user: isFound(row) ? toPasswordUser(row) : undefined };
 }
 
 function isFound<R extends { readonly id: unknown }>(row: R | undefined): row is R & PasswordRow {
   return typeof row?.id === 'string';
 }
 
-function valuesOf({ account, address }: Attempt, windows: AttemptWindows): readonly unknown[] {
-  return [account, windows.account.limit, windows.account.windowMs, address, windows.address.limit, windows.address.windowMs];
+function valuesOf(attempt: Attempt, windows: AttemptWindows): readonly unknown[] {
+  return FAILURE_SCOPES.flatMap((scope) => [attempt[scope], windows[scope].limit, windows[scope].windowMs]);
 }
 
 /** Milliseconds until the subject's window ends; 0 when it has none. */
@@ -139,75 +172,99 @@ export async function windowLeftMs(q: Queryable, scope: FailureScope, subject: U
   return Math.max(0, result.rows[0]?.left_ms ?? 0);
 }
 
+/** SQL that takes one attempt back. Failures from known addresses may have passed the limit of an account, which then stays locked. */
+const ONE_LESS = `update login_failures set failures = failures - 1,
+      locked_until = case when scope = 'account' and failures > ${MAX_ACCOUNT_FAILURES} then locked_until end`;
+
 /** Takes the attempt of one of its subjects back. */
-export async function returnAttempt(q: Queryable, scope: FailureScope, subject: Uint8Array): Promise<void> {
-  await q.raw(
-    'update login_failures set failures = failures - 1, locked_until = null where scope = :scope and subject = :subject and failures > 0',
-    {
-      scope,
-      subject,
-    },
-  );
+export async function returnOne(q: Queryable, scope: FailureScope, { [scope]: subject }: Attempt): Promise<void> {
+  await q.raw(`${ONE_LESS} where scope = :scope and subject = :subject and failures > 0`, { scope, subject });
 }
 
 /**
- * Parts of a `with` that forget an account's failures and take one attempt of an address back, if `source` has rows.
- * @param first the place of the account's subject; the address's follows
+ * Parts of a `with` that follow a successful attempt, if `source` has rows: they forget the failures of its pair, take the attempt of its
+ * account and its address back, and keep the address as known to the account.
+ * @param first the place of the pair; the account's and the address's follow
  */
 export function forgivenBy(source: string, first: number): string {
-  // The account first, as everywhere: two who lock both in different orders would wait for each other.
   return `cleared as (
-      delete from login_failures where scope = 'account' and subject = $${first}::bytea and exists (select from ${source}) returning 1
-    ), returned as (
-      update login_failures set failures = failures - 1, locked_until = null
-      where scope = 'address' and subject = $${first + 1}::bytea and failures > 0 and exists (select from ${source})
-        and (select count(*) from cleared) >= 0
-    )`;
+      delete from login_failures where scope = 'pair' and subject = $${first}::bytea and exists (select from ${source}) returning 1
+    ), ${oneLess('account', first + 1, source, 'cleared')}, ${oneLess('address', first + 2, source, 'account_returned')}`;
 }
 
 /**
- * Parts of a `with` that take one attempt of an account and of an address back, if `source` has rows.
- * @param first the place of the account's subject; the address's follows
+ * Parts of a `with` that take one attempt back from all its subjects, if `source` has rows.
+ * @param first the place of the pair; the account's and the address's follow
  */
 export function returnedBy(source: string, first: number): string {
-  return `account_returned as (
-      update login_failures set failures = failures - 1, locked_until = null
-      where scope = 'account' and subject = $${first}::bytea and failures > 0 and exists (select from ${source}) returning 1
-    ), address_returned as (
-      update login_failures set failures = failures - 1, locked_until = null
-      where scope = 'address' and subject = $${first + 1}::bytea and failures > 0 and exists (select from ${source})
-        and (select count(*) from account_returned) >= 0
+  return `${oneLess('pair', first, source)}, ${oneLess('account', first + 1, source, 'pair_returned')},
+    ${oneLess('address', first + 2, source, 'account_returned')}`;
+}
+
+/** @param after the part before, which then runs first */
+function oneLess(scope: FailureScope, place: number, source: string, after?: string): string {
+  const inOrder = after === undefined ? '' : ` and (select count(*) from ${after}) >= 0`;
+  return `${scope}_returned as (${ONE_LESS}
+      where scope = '${scope}' and subject = $${place}::bytea and failures > 0 and exists (select from ${source})${inOrder} returning 1)`;
+}
+
+/**
+ * A part of a `with` that keeps the address of a login as known to its account, if `source` has rows.
+ * @param first the place of the account; the address's follows
+ */
+export function knownBy(source: string, first: number): string {
+  const [account, address] = [`$${first}::bytea`, `$${first + 1}::bytea`];
+  return `known as (
+      insert into login_addresses as k (account, address, last_login_at)
+      select ${account}, ${address}, clock_timestamp() from ${source}
+      where exists (select from login_addresses where account = ${account} and address = ${address})
+        or (select count(*) from (select from login_addresses where account = ${account} limit ${MAX_KNOWN_ADDRESSES}) n) < ${MAX_KNOWN_ADDRESSES}
+      on conflict (account, address) do update set last_login_at = greatest(k.last_login_at, excluded.last_login_at)
     )`;
 }
 
-const RETURN = { name: 'return_attempts', text: `with ${returnedBy('(select) as once', 1)} select` };
+const RETURN = { name: 'return_attempt', text: `with ${returnedBy('(select) as once', 1)} select` };
 
 /**
- * Takes one attempt of the account and one of the address back: it was no failure after all. One statement, because all who come from one
- * address share its row, and hold it until they are done.
+ * Takes one attempt back from all its subjects: it was no failure. One statement, because all clients at one address share its row, and
+ * hold it until they are done.
  */
-export async function returnAttempts(q: Queryable, { account, address }: Attempt): Promise<void> {
-  await runPrepared(q, RETURN, [account, address]);
+export async function returnAttempt(q: Queryable, { pair, account, address }: Attempt): Promise<void> {
+  await runPrepared(q, RETURN, [pair, account, address]);
 }
 
 const FORGIVE = { name: 'forgive_attempt', text: `with ${forgivenBy('(select) as once', 1)} select` };
 
-/** Forgets the account's failures and takes one attempt of the address back. */
-export async function forgiveAttempt(q: Queryable, account: Uint8Array, address: Uint8Array): Promise<void> {
-  await runPrepared(q, FORGIVE, [account, address]);
+/** Forgets the failures of the attempt's pair, and takes the attempt back from its account and its address. */
+export async function forgiveAttempt(q: Queryable, { pair, account, address }: Attempt): Promise<void> {
+  await runPrepared(q, FORGIVE, [pair, account, address]);
 }
 
-/** Forgets the subject's failures. */
-export async function clearFailures(q: Queryable, scope: FailureScope, subject: Uint8Array): Promise<void> {
-  await q.raw('delete from login_failures where scope = :scope and subject = :subject', { scope, subject });
+/** SQL that forgets the failures of an account, from all addresses. @param account SQL of its subject */
+function cleared(account: string): string {
+  return `with pairs as (delete from login_failures where scope = 'pair' and account = ${account} returning 1)
+    delete from login_failures where scope = 'account' and subject = ${account} and (select count(*) from pairs) >= 0`;
 }
 
-/** Forgets the failures of a user's account, whatever their number. */
+/** Forgets the failures of an account, from all addresses. */
+export async function clearAccount(q: Queryable, account: Uint8Array): Promise<void> {
+  await q.raw(cleared(':account'), { account });
+}
+
+/** Forgets the failures of a user's account, from all addresses. */
 export async function unlockUser(q: Queryable, id: UserId): Promise<void> {
-  await q.raw(
-    `delete from login_failures where scope = 'account' and subject = (select ${ACCOUNT_OF_USER} from users u where u.id = :id)`,
-    { id },
+  await q.raw(cleared(`(select ${ACCOUNT_OF_USER} from users u where u.id = :id)`), { id });
+}
+
+/** Removes a batch of addresses from which an account has not logged in for 30 days, and returns their number. */
+export async function pruneKnownAddresses(q: Queryable, batch: number): Promise<number> {
+  const { rowCount } = await q.raw<{ rowCount: number }>(
+    `delete from login_addresses where (account, address) in (
+       select account, address from login_addresses where last_login_at < statement_timestamp() - interval '${KNOWN_DAYS} days'
+       order by last_login_at limit :batch for update skip locked)`,
+    { batch },
   );
+  return rowCount;
 }
 
 /** Takes away a batch of windows that ended and answers how many; rows that an attempt holds are left to it. */

@@ -9,7 +9,7 @@ import type { Queryable } from '../queryable.ts';
 import { type AuditRow, auditedBy, auditValues } from './audit.ts';
 import { PASSWORD_VERSION } from './credentials.ts';
 import type { DirectoryIdentity } from './directory-users.ts';
-import { type Attempt, forgivenBy, returnedBy } from './login-failures.ts';
+import { type Attempt, forgivenBy, knownBy, returnedBy } from './login-failures.ts';
 import { storedSession, storedTenant, storedUser } from './rows.ts';
 
 export interface NewSession {
@@ -33,9 +33,9 @@ export interface NewRefreshToken {
 export interface Beginning {
   readonly session: NewSession;
   readonly token: Pick<NewRefreshToken, 'digest' | 'nonce'>;
-  /** The attempt that this is: account and address get it back. */
+  /** The attempt that this is: account and address get it back, and the address is known to the account for 30 days. */
   readonly attempt: Attempt;
-  /** Also forgets the account's failures before it. */
+  /** Also forgets the failures of the account from the address before it. */
   readonly forgives: boolean;
   /** Without actor and target: both are whose session it is. */
   readonly audit: AuditRow;
@@ -47,10 +47,10 @@ export const MAX_SESSIONS = 1000;
 export const MAX_REFRESHES = 50_000;
 
 /**
- * @param held a statement that gives the user's id, and holds its row; its values begin with `$21`
+ * @param held a statement that gives the user's id, and holds its row; its values begin with `$22`
  * @param account SQL of what failed logins of a user of a directory are counted by, or null
  */
-const begins = (name: string, held: string, attemptReturned: typeof forgivenBy, account: 'null' | '$8::bytea') => ({
+const begins = (name: string, held: string, attemptReturned: typeof forgivenBy, account: 'null' | '$9::bytea') => ({
   name,
   text: `with held as (${held}), begun as (
       insert into sessions (id, user_id, expires_at, cookie, address, user_agent)
@@ -68,29 +68,29 @@ const begins = (name: string, held: string, attemptReturned: typeof forgivenBy, 
       insert into user_logins (user_id, last_login_at, account) select user_id, clock_timestamp(), ${account} from begun
       on conflict (user_id) do update set
         last_login_at = greatest(user_logins.last_login_at, excluded.last_login_at), account = excluded.account
-    ), ${attemptReturned('begun', 8)}, ${auditedBy('begun', 10, 'begun.user_id')}
+    ), ${attemptReturned('begun', 8)}, ${knownBy('begun', 9)}, ${auditedBy('begun', 11, 'begun.user_id')}
     select user_id from begun`,
 });
 
-const PROVED = `select id from users where id = $21::text and status = 'active' and ${PASSWORD_VERSION} = $22::text for share`;
+const PROVED = `select id from users where id = $22::text and status = 'active' and ${PASSWORD_VERSION} = $23::text for share`;
 const SETTLED = `select u.id from users u join tenants t on t.id = u.tenant_id
-  where u.directory = $21::text and u.directory_id = $22::text and u.tenant_id = $23::text
+  where u.directory = $22::text and u.directory_id = $23::text and u.tenant_id = $24::text
     and u.status = 'active' and t.status = 'active' and t.deleted_at is null
     and u.directory_suspension is null and u.directory_checked_at > statement_timestamp() - interval '12 hours'
-    and (u.email is not distinct from $24::text and u.email_conflict is null
-      or u.email_conflict = $24::text and exists (select from users o where o.email = $24::text))
-    and u.name = $25::text
-    and array(select role_name from user_roles where user_id = u.id and source = 'directory' order by role_name collate "C") = $26::text[]
+    and (u.email is not distinct from $25::text and u.email_conflict is null
+      or u.email_conflict = $25::text and exists (select from users o where o.email = $25::text))
+    and u.name = $26::text
+    and array(select role_name from user_roles where user_id = u.id and source = 'directory' order by role_name collate "C") = $27::text[]
   for share of u`;
 const BEGIN_FORGIVING = begins('begin_session', PROVED, forgivenBy, 'null');
-const BEGIN = begins('begin_session_returning', PROVED, returnedBy, '$8::bytea');
-const BEGIN_SETTLED = begins('begin_settled_session', SETTLED, returnedBy, '$8::bytea');
+const BEGIN = begins('begin_session_returning', PROVED, returnedBy, '$9::bytea');
+const BEGIN_SETTLED = begins('begin_settled_session', SETTLED, returnedBy, '$9::bytea');
 
 function valuesOf({ session, token, attempt, audit }: Beginning): readonly unknown[] {
   const { id, lifetimeMs, cookie, address = null, userAgent = null } = session;
   return [
     ...[id, lifetimeMs, cookie, address, userAgent],
-    ...[token.digest, token.nonce, attempt.account, attempt.address],
+    ...[token.digest, token.nonce, attempt.pair, attempt.account, attempt.address],
     ...auditValues(audit),
   ];
 }

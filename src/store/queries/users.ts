@@ -6,7 +6,7 @@ import { ASKED, readsPairs } from '../batched.ts';
 import { type Prepared, runPrepared } from '../prepared.ts';
 import type { Queryable } from '../queryable.ts';
 import { makerColumns, PASSWORD_SETUP_MS, type TokenMaker } from './credentials.ts';
-import { ACCOUNT_OF_USER } from './login-failures.ts';
+import { LOCKED_UNTIL } from './login-failures.ts';
 import { scopeBinding, scopeCondition, storedRole, storedTenant, storedUser, type TenantScope } from './rows.ts';
 import type { DatabaseTime } from './time.ts';
 
@@ -62,8 +62,7 @@ const COLUMNS = `u.id, u.tenant_id, u.email, u.name, u.department, u.metadata, u
       else ${rolesBy('manual')} end as roles,
     case when u.source = 'local' then '{}' else ${rolesBy('directory')} end as directory_roles,
     (select last_login_at from user_logins where user_id = u.id) as last_login_at,
-    (select locked_until from login_failures
-      where scope = 'account' and subject = ${ACCOUNT_OF_USER} and locked_until > clock_timestamp()) as locked_until`;
+    (${LOCKED_UNTIL}) as locked_until`;
 
 function rolesBy(source: 'manual' | 'directory'): string {
   return `array(select role_name from user_roles where user_id = u.id and source = '${source}' order by role_name collate "C")`;
