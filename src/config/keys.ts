@@ -130,7 +130,7 @@ export const KEYS = {
     'login.failures-per-account',
     integer(1, 1_000_000),
     '10',
-    'Failed logins per account in 15 minutes.',
+    'Failed logins of one account from one address in 15 minutes. From all addresses together: 100.',
   ),
   loginFailuresPerAddress: setting(
     'login.failures-per-address',

@@ -100,7 +100,8 @@ test('a database that is ahead by additive migrations, and lacks another, is new
 /** The last one that was written before migrations declared what they do to older servers. */
 const LAST_UNDECLARED = '0027-recent-decisions.sql';
 /** Statements after which a server that does not know them could no longer read or write. A check that goes rejects nothing that it wrote. */
-const NOT_ADDITIVE = /\b(?:drop(?!\s+constraint\s+\w+_check\b)|rename|truncate|delete\s+from|set\s+not\s+null|alter\s+column\s+\S+\s+(?:set\s+data\s+)?type)\b/i;
+const NOT_ADDITIVE =
+  /\b(?:drop(?!\s+constraint\s+\w+_check\b)|rename|truncate|delete\s+from|set\s+not\s+null|alter\s+column\s+\S+\s+(?:set\s+data\s+)?type)\b/i;
 
 test('each new migration declares whether older servers may go on, and none that says so takes anything from them', async () => {
   const declared = migrationNames().filter((name) => name > LAST_UNDECLARED);
