@@ -1,8 +1,8 @@
-/** docs/threat-model.md and SECURITY.md name what holds their promises: each name leads somewhere. */
+/** The threat model names what holds its promises, and every page links to what exists. */
 
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -35,16 +35,27 @@ it('each test that the threat model names exists', async () => {
   for (const name of names) await expect(access(join(ROOT, name)), name).resolves.toBeUndefined();
 });
 
-it.each([
-  { what: 'each link of docs/threat-model.md', folder: 'docs', file: 'threat-model.md', which: /./ },
-  { what: 'each link of SECURITY.md', folder: '.', file: 'SECURITY.md', which: /./ },
-  { what: 'each link of docs/operations.md', folder: 'docs', file: 'operations.md', which: /./ },
-])('$what leads to a file and a heading that exist', ({ folder, file, which }) => {
-  const text = readFileSync(join(ROOT, folder, file), 'utf8');
+/** Every page that users read. */
+const PAGES = [
+  'README.md',
+  'CHANGELOG.md',
+  'SECURITY.md',
+  'client/README.md',
+  'helm/postern/README.md',
+  ...['docs', 'docs/decisions'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `${folder}/${name}`),
+  ),
+];
+
+it.each(PAGES)('each link of %s leads to a file and a heading that exist', (page) => {
+  const text = readFileSync(join(ROOT, page), 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '');
   for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
-    if (!which.test(target) || /^https?:/.test(target)) continue;
+    if (/^(?:https?|mailto):/.test(target)) continue;
     const [path = '', anchor] = target.split('#');
-    const linked = path === '' ? text : readFileSync(join(ROOT, folder, path), 'utf8');
-    if (anchor !== undefined) expect([...anchorsIn(linked)], target).toContain(anchor);
+    const linked = path === '' ? join(ROOT, page) : join(ROOT, dirname(page), path);
+    expect(existsSync(linked), target).toBe(true);
+    if (anchor !== undefined) expect([...anchorsIn(readFileSync(linked, 'utf8'))], target).toContain(anchor);
   }
 });
