@@ -54,9 +54,10 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['envoy', 'config'],
     database: 'none',
-    takes: '--profile demo|production|sidecar [--listen A] [--grpc A] [--http A] [--upstream A]',
+    takes:
+      '--profile demo|production|sidecar|istio|envoy-gateway [--listen A] [--grpc A] [--http A] [--upstream A] [--gateway NAMESPACE/NAME]',
     summary: "Prints Envoy's configuration that agrees with Postern's: which bodies are inspected, and how large they may be.",
-    options: { ...CONFIG, profile: 'value', listen: 'value', grpc: 'value', http: 'value', upstream: 'value' },
+    options: { ...CONFIG, profile: 'value', listen: 'value', grpc: 'value', http: 'value', upstream: 'value', gateway: 'value' },
     run: async (args) => (await import('./print-envoy.ts')).printEnvoyConfig(args),
   },
   {

@@ -6,15 +6,15 @@ import { type Arguments, UsageError } from './arguments.ts';
 import { loadOrRefuse } from './configuration.ts';
 import { agreeing } from './envoy-agreement.ts';
 import { placeAddresses } from './envoy-config.ts';
+import { envoyGatewayPatches, istioPatches } from './envoy-mesh.ts';
 
-const PROFILES = ['demo', 'production', 'sidecar'] as const;
+const PROFILES = ['demo', 'production', 'sidecar', 'istio', 'envoy-gateway'] as const;
 type Profile = (typeof PROFILES)[number];
 
-/** The file of a profile. A sidecar is production's, without what a proxy beside the gate does not have. */
-const FILES: Readonly<Record<Profile, URL>> = {
+/** All others are made of production's: a sidecar has no TLS, and what a mesh has already is left out. */
+const FILES = {
   demo: new URL('../../envoy/demo.yaml', import.meta.url),
   production: new URL('../../envoy/production.yaml', import.meta.url),
-  sidecar: new URL('../../envoy/production.yaml', import.meta.url),
 };
 
 /** What an option places: a listener or a cluster. */
@@ -22,13 +22,34 @@ const PLACES = { listen: 'edge', grpc: 'postern-grpc', http: 'postern-http', ups
 const SIDECAR_PLACES = { edge: '0.0.0.0:10000', 'postern-grpc': 'unix:/run/postern/gate.sock' } as const;
 const ADMIN = '127.0.0.1:9901';
 
+/** The Gateway of the guides, and its listener. */
+const GATEWAY = 'ai/ai/http';
+/** The object that is printed, and the SecurityPolicy that it changes. */
+const NAME = 'postern';
+
 export async function printEnvoyConfig(args: Arguments): Promise<number> {
   const profile = profileOf(args);
+  refuseOthers(args, profile);
   const { config } = loadOrRefuse(args);
-  const text = agreeing(await readFile(FILES[profile], 'utf8'), config);
-  const places = placesOf(args, profile);
-  process.stdout.write(Object.keys(places).length === 0 ? text : placed(text, profile, places));
+  const text = agreeing(await readFile(FILES[profile === 'demo' ? 'demo' : 'production'], 'utf8'), config);
+  process.stdout.write(printed(text, profile, args));
   return 0;
+}
+
+function printed(text: string, profile: Profile, args: Arguments): string {
+  switch (profile) {
+    case 'istio':
+    case 'envoy-gateway':
+      return yaml(meshObject(text, profile, args));
+    case 'demo':
+    case 'production':
+    case 'sidecar': {
+      const places = placesOf(args, profile);
+      return Object.keys(places).length === 0 ? text : placed(text, profile, places);
+    }
+    default:
+      return profile satisfies never;
+  }
 }
 
 function profileOf(args: Arguments): Profile {
@@ -38,6 +59,31 @@ function profileOf(args: Arguments): Profile {
   throw new UsageError(
     `Name a profile with --profile: ${PROFILES.join(', ')}.${given === undefined ? '' : ` You named ${given}.`}`,
   );
+}
+
+/** The options of each kind of profile. One that changes nothing is a mistake. */
+function refuseOthers(args: Arguments, profile: Profile): void {
+  const others = { istio: ['listen', 'grpc', 'http'], 'envoy-gateway': ['listen', 'grpc', 'http', 'upstream'] };
+  const unused = profile === 'istio' || profile === 'envoy-gateway' ? others[profile] : ['gateway'];
+  const given = unused.find((name) => args.value(name) !== undefined);
+  if (given !== undefined) throw new UsageError(`The profile ${profile} has no --${given}.`);
+}
+
+/** The object that brings the settings of production's configuration to a Gateway of the mesh. */
+function meshObject(text: string, profile: 'istio' | 'envoy-gateway', args: Arguments): object {
+  const given = args.value('gateway') ?? GATEWAY;
+  const [, namespace, gateway, listener = 'http'] = /^([a-z0-9-]+)\/([a-z0-9.-]+)(?:\/([a-z0-9.-]+))?$/.exec(given) ?? [];
+  if (namespace === undefined || gateway === undefined)
+    throw new UsageError(`${given} is no Gateway of the form namespace/name or namespace/name/listener.`);
+  const metadata = { name: NAME, namespace };
+  const target = { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: gateway };
+  if (profile === 'envoy-gateway') {
+    const jsonPatches = envoyGatewayPatches(text, { namespace, gateway, listener, policy: NAME });
+    const spec = { targetRef: target, type: 'JSONPatch', jsonPatches };
+    return { apiVersion: 'gateway.envoyproxy.io/v1alpha1', kind: 'EnvoyPatchPolicy', metadata, spec };
+  }
+  const spec = { targetRefs: [target], configPatches: addressed(() => istioPatches(text, args.value('upstream'))) };
+  return { apiVersion: 'networking.istio.io/v1alpha3', kind: 'EnvoyFilter', metadata, spec };
 }
 
 function placesOf(args: Arguments, profile: Profile): Readonly<Record<string, string>> {
@@ -52,12 +98,21 @@ function placesOf(args: Arguments, profile: Profile): Readonly<Record<string, st
 function placed(text: string, profile: Profile, places: Readonly<Record<string, string>>): string {
   const config: unknown = parse(text, { merge: true });
   const plain = profile === 'sidecar' ? stringify(withoutTls(config), { aliasDuplicateObjects: false }) : text;
+  const adminOf = profile === 'sidecar' ? { admin: ADMIN } : {};
+  return yaml(addressed(() => placeAddresses(plain, { ...adminOf, places })));
+}
+
+/** @throws UsageError for an address that is none */
+function addressed<T>(work: () => T): T {
   try {
-    const adminOf = profile === 'sidecar' ? { admin: ADMIN } : {};
-    return stringify(placeAddresses(plain, { ...adminOf, places }), { aliasDuplicateObjects: false, lineWidth: 0 });
+    return work();
   } catch (error) {
     throw error instanceof Error ? new UsageError(error.message) : error;
   }
+}
+
+function yaml(value: object): string {
+  return stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
 }
 
 /** The gate is in the same pod, and the mesh or the load balancer in front has the certificates. */

@@ -1,0 +1,214 @@
+/**
+ * The full profile in a mesh: what Istio's or Envoy Gateway's own resources cannot say of Envoy, as patches of what they make. The settings are those of
+ * envoy/production.yaml, in agreement with Postern's own configuration.
+ *
+ * The check itself comes from the mesh's own policy, which the patches only change: if they are not applied, the plain profile remains.
+ */
+
+import { parse } from 'yaml';
+import { type Address, splitAddress } from './envoy-config.ts';
+
+const HCM = 'envoy.filters.network.http_connection_manager';
+const EXT_AUTHZ = 'envoy.filters.http.ext_authz';
+const ROUTER = 'envoy.filters.http.router';
+const LUA = 'envoy.filters.http.lua';
+const USAGE = 'postern.usage';
+const TYPES = 'type.googleapis.com/envoy.extensions.filters';
+const LISTENER = 'envoy.config.listener.v3.Listener';
+const ROUTES = 'envoy.config.route.v3.RouteConfiguration';
+
+/** What the listener has beside its filters and routes. The mesh has its own way to tell who the client is. */
+const MANAGER_MEMBERS = [
+  'access_log_options',
+  'local_reply_config',
+  'normalize_path',
+  'merge_slashes',
+  'path_with_escaped_slashes_action',
+  'max_request_headers_kb',
+  'request_headers_timeout',
+  'common_http_protocol_options',
+  'stream_idle_timeout',
+  'http2_protocol_options',
+] as const;
+
+/** What the mesh's own policy does not say of the check, or says otherwise. It says which server is asked, and how long that may take. */
+const CHECK_MEMBERS = [
+  'failure_mode_allow',
+  'status_on_error',
+  'validate_mutations',
+  'encode_raw_headers',
+  'with_request_body',
+  'allowed_headers',
+  'decoder_header_mutation_rules',
+  'enable_dynamic_metadata_ingestion',
+  'max_denied_response_body_bytes',
+  'enforce_response_header_limits',
+] as const;
+
+type Mapping = Readonly<Record<string, unknown>>;
+
+/** What the patches are made of. */
+interface Parts {
+  readonly bufferBytes: number;
+  readonly manager: Mapping;
+  readonly check: Mapping;
+  readonly retryPolicy: unknown;
+  readonly headersFilter: Mapping;
+  readonly usageFilter: Mapping;
+  readonly routes: readonly Mapping[];
+}
+
+/** @param text envoy/production.yaml in agreement with Postern's configuration */
+function partsOf(text: string): Parts {
+  const listener = itemNamed(parse(text, { merge: true }), 'edge', 'static_resources', 'listeners');
+  const manager = mapping(itemNamed(listener, HCM, 'filter_chains', 0, 'filters')['typed_config']);
+  const configOf = (filter: string): Mapping => mapping(itemNamed(manager, filter, 'http_filters')['typed_config']);
+  const check = configOf(EXT_AUTHZ);
+  return {
+    bufferBytes: Number(listener['per_connection_buffer_limit_bytes']),
+    manager: chosen(manager, MANAGER_MEMBERS),
+    check: chosen(check, CHECK_MEMBERS),
+    retryPolicy: at(check, 'grpc_service', 'retry_policy'),
+    headersFilter: { name: 'postern.headers', typed_config: withoutAppending(configOf('envoy.filters.http.header_mutation')) },
+    usageFilter: { name: USAGE, typed_config: configOf(LUA) },
+    routes: listAt(manager, 'route_config', 'virtual_hosts', 0, 'routes'),
+  };
+}
+
+/** A mesh appends the client's address to `X-Forwarded-For` itself. */
+function withoutAppending(config: Mapping): Mapping {
+  const removing = listAt(config, 'mutations', 'request_mutations').filter((mutation) => 'remove_on_match' in mutation);
+  return { ...config, mutations: { request_mutations: removing } };
+}
+
+/**
+ * Returns the `configPatches` of an EnvoyFilter.
+ * @param text envoy/production.yaml in agreement with Postern's configuration
+ * @param upstream `host:port` of the platform's Service. With it, the check gets only the bodies that the decision reads, and their time is
+ *   limited; without it, it gets every body
+ */
+export function istioPatches(text: string, upstream?: Address): readonly Mapping[] {
+  const parts = partsOf(text);
+  const routes = upstream === undefined ? [] : istioRoutes(parts.routes, upstream);
+  return [
+    istioPatch('LISTENER', {}, 'MERGE', { per_connection_buffer_limit_bytes: parts.bufferBytes }),
+    istioPatch('VIRTUAL_HOST', {}, 'MERGE', { request_body_buffer_limit: parts.bufferBytes }),
+    istioPatch('NETWORK_FILTER', { listener: { filterChain: { filter: { name: HCM } } } }, 'MERGE', {
+      name: HCM,
+      typed_config: { '@type': `${TYPES}.network.http_connection_manager.v3.HttpConnectionManager`, ...parts.manager },
+    }),
+    istioPatch('HTTP_FILTER', atFilter(EXT_AUTHZ), 'INSERT_BEFORE', parts.headersFilter),
+    istioPatch('HTTP_FILTER', atFilter(EXT_AUTHZ), 'MERGE', {
+      name: EXT_AUTHZ,
+      typed_config: {
+        '@type': `${TYPES}.http.ext_authz.v3.ExtAuthz`,
+        grpc_service: { retry_policy: parts.retryPolicy },
+        ...(routes.length === 0 ? {} : { clear_route_cache: true }),
+        ...parts.check,
+      },
+    }),
+    istioPatch('HTTP_FILTER', atFilter(ROUTER), 'INSERT_BEFORE', {
+      ...parts.usageFilter,
+      ...(routes.length === 0 ? {} : { disabled: true }),
+    }),
+    ...routes,
+  ];
+}
+
+/** The routes whose body is sent, before those of the mesh, to which no body is sent from then on. */
+function istioRoutes(routes: readonly Mapping[], upstream: Address): readonly Mapping[] {
+  const { host, port } = splitAddress(upstream);
+  const inspected = routes
+    .filter((route) => 'request_body_buffer_limit' in route)
+    .map(({ route, typed_per_filter_config: filters, ...others }) => {
+      const { [LUA]: usage, ...perFilter } = mapping(filters);
+      return {
+        ...others,
+        route: { ...mapping(route), cluster: `outbound|${port}||${host}` },
+        typed_per_filter_config: usage === undefined ? perFilter : { ...perFilter, [USAGE]: usage },
+      };
+    });
+  return [
+    istioPatch('VIRTUAL_HOST', {}, 'MERGE', { typed_per_filter_config: routes.at(-1)?.['typed_per_filter_config'] }),
+    // Each is inserted before those inserted so far.
+    ...inspected.toReversed().map((route) => istioPatch('HTTP_ROUTE', {}, 'INSERT_FIRST', route)),
+  ];
+}
+
+function istioPatch(applyTo: string, match: Mapping, operation: string, value: Mapping): Mapping {
+  return { applyTo, match: { context: 'GATEWAY', ...match }, patch: { operation, value } };
+}
+
+function atFilter(name: string): Mapping {
+  return { listener: { filterChain: { filter: { name: HCM, subFilter: { name } } } } };
+}
+
+/** The Gateway that is guarded, and the SecurityPolicy of the same namespace that guards it. */
+export interface GuardedGateway {
+  readonly namespace: string;
+  readonly gateway: string;
+  readonly listener: string;
+  readonly policy: string;
+}
+
+/**
+ * Returns the `jsonPatches` of an EnvoyPatchPolicy. Envoy Gateway goes on with the next patch where one cannot be applied. So none adds a
+ * route: without its check, the route would be open.
+ * @param text envoy/production.yaml in agreement with Postern's configuration
+ */
+export function envoyGatewayPatches(text: string, guarded: GuardedGateway): readonly Mapping[] {
+  const { namespace, gateway, listener, policy } = guarded;
+  const parts = partsOf(text);
+  const filter = `..http_filters[?(@.name=='${EXT_AUTHZ}/securitypolicy/${namespace}/${policy}')]`;
+  const add = (type: string, place: Mapping, value: unknown): Mapping => ({
+    type: `type.googleapis.com/${type}`,
+    name: `${namespace}/${gateway}/${listener}`,
+    operation: { op: 'add', ...place, value },
+  });
+  const members = (jsonPath: string, values: Mapping): readonly Mapping[] =>
+    Object.entries(values).map(([member, value]) => add(LISTENER, { jsonPath, path: `/${member}` }, value));
+  return [
+    add(LISTENER, { path: '/per_connection_buffer_limit_bytes' }, parts.bufferBytes),
+    add(ROUTES, { jsonPath: '$.virtual_hosts[*]', path: '/request_body_buffer_limit' }, parts.bufferBytes),
+    ...members(`..filters[?(@.name=='${HCM}')].typed_config`, parts.manager),
+    ...members(`${filter}.typed_config`, parts.check),
+    add(LISTENER, { jsonPath: `${filter}.typed_config`, path: '/grpc_service/retry_policy' }, parts.retryPolicy),
+    // Added at the place of another filter, so before it.
+    add(LISTENER, { jsonPath: filter }, parts.headersFilter),
+    add(LISTENER, { jsonPath: `..http_filters[?(@.name=='${ROUTER}')]` }, parts.usageFilter),
+  ];
+}
+
+function chosen(from: Mapping, names: readonly string[]): Mapping {
+  return Object.fromEntries(
+    names.map((name) => {
+      if (!(name in from)) throw new Error(`envoy/production.yaml does not say ${name}.`);
+      return [name, from[name]];
+    }),
+  );
+}
+
+function isMapping(value: unknown): value is Mapping {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function mapping(value: unknown): Mapping {
+  if (!isMapping(value)) throw new Error('envoy/production.yaml has no mapping where one belongs.');
+  return value;
+}
+
+function at(value: unknown, ...steps: readonly (string | number)[]): unknown {
+  return steps.reduce<unknown>((inner, step) => {
+    if (typeof step === 'number') return Array.isArray(inner) ? inner[step] : undefined;
+    return isMapping(inner) ? inner[step] : undefined;
+  }, value);
+}
+
+function listAt(value: unknown, ...steps: readonly (string | number)[]): readonly Mapping[] {
+  const list = at(value, ...steps);
+  return Array.isArray(list) ? list.filter(isMapping) : [];
+}
+
+function itemNamed(value: unknown, name: string, ...steps: readonly (string | number)[]): Mapping {
+  return mapping(listAt(value, ...steps).find((item) => item['name'] === name));
+}
