@@ -40,6 +40,12 @@ export interface EnvoyOptions {
   readonly readyTimeoutMs?: number;
 }
 
+/** Whatever ends this process, Envoy does not outlive it. */
+const runningChildren = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of runningChildren) child.kill('SIGKILL');
+});
+
 /** Starts Envoy and waits until it serves. Rejects with an EnvoyError when it ends before or takes too long. */
 export async function startEnvoy(options: EnvoyOptions): Promise<RunningEnvoy> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-envoy-'));
@@ -68,10 +74,9 @@ export async function startEnvoy(options: EnvoyOptions): Promise<RunningEnvoy> {
       end();
     });
   }).then(() => rm(folder, { recursive: true, force: true }));
-  // Whatever ends this process, Envoy does not outlive it.
   const killNow = (): void => void child.kill('SIGKILL');
-  process.once('exit', killNow);
-  void exited.then(() => process.off('exit', killNow));
+  runningChildren.add(child);
+  void exited.then(() => runningChildren.delete(child));
 
   const stop = async (): Promise<void> => {
     if (!ended) {

@@ -4,17 +4,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CaseStand, startCaseStand } from '../support/case-stand.ts';
 import type { Edge } from '../support/envoy.ts';
 import { type DecisionCase, loadCases } from '../support/world.ts';
-import { outcomeOf, PROFILES, type Profile, startProfile } from './support/profiles.ts';
+import { outcomeOf, PATCHED, type Patched, PROFILES, type Profile, startPatched, startProfile } from './support/profiles.ts';
 import { tableOf } from './support/tables.ts';
 
 const { cases } = loadCases();
-const edges = new Map<Profile, Edge>();
+const edges = new Map<Profile | Patched, Edge>();
 let stand: CaseStand;
 
 beforeAll(async () => {
   stand = await startCaseStand();
   const started = await Promise.all(PROFILES.map(async (profile) => [profile, await startProfile(profile, stand)] as const));
   for (const [profile, edge] of started) edges.set(profile, edge);
+  for (const profile of PATCHED) edges.set(profile, await startPatched(profile, stand));
 });
 
 afterAll(async () => {
@@ -25,7 +26,7 @@ afterAll(async () => {
 /** The rows of the page: what differs from the decision demanded, by the case's name and the profile. */
 const stated = new Map(tableOf('profiles', 'Decision cases').map((row) => [row['case'], row]));
 
-async function outcome(profile: Profile, one: DecisionCase): Promise<string> {
+async function outcome(profile: Profile | Patched, one: DecisionCase): Promise<string> {
   const edge = edges.get(profile) ?? expect.fail(`${profile} does not run`);
   return outcomeOf(await stand.send(edge.url, one));
 }
@@ -39,5 +40,12 @@ describe.each(PROFILES)('%s', (profile) => {
   test.each(cases.map((one) => [one.name, one] as const))('%s', async (name, one) => {
     const demanded = `${one.expect.status} ${one.expect.code}`;
     expect(await outcome(profile, one)).toBe(stated.get(name)?.[profile] ?? demanded);
+  });
+});
+
+describe.each(PATCHED)('the full profile: %s', (profile) => {
+  test.each(cases.map((one) => [one.name, one] as const))('%s', async (name, one) => {
+    const demanded = `${one.expect.status} ${one.expect.code}`;
+    expect(await outcome(profile, one)).toBe(stated.get(name)?.['full'] ?? demanded);
   });
 });

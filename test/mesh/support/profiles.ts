@@ -1,14 +1,24 @@
 /** The profiles that the cases run through: a real Envoy each, with what a mesh makes of its guide. */
 
-import { type Edge, replacing, startConfig, startEdge } from '../../support/envoy.ts';
-import type { Parts } from './bootstrap.ts';
+import { readFile } from 'node:fs/promises';
+import { envoyGatewayPatches, istioPatches } from '../../../src/cli/envoy-mesh.ts';
+import { type Edge, PRODUCTION_CONFIG, replacing, startConfig, startEdge } from '../../support/envoy.ts';
+import { cluster, type Parts } from './bootstrap.ts';
 import { type EnvoyGatewayManifests, envoyGatewayBootstrap, externalAuthBootstrap } from './envoy-gateway.ts';
-import { at, documentsOf, isMapping, listAt, manifest } from './guides.ts';
+import { at, documentsOf, isMapping, listAt, type Mapping, manifest } from './guides.ts';
 import { type IstioManifests, istioBootstrap } from './istio.ts';
+import { withEnvoyFilter, withPatchPolicy } from './patched.ts';
 
 /** `full` is `envoy/demo.yaml`, for comparison, with the guides' origin of browsers. */
 export const PROFILES = ['full', 'Istio', 'Envoy Gateway', 'ExternalAuth'] as const;
 export type Profile = (typeof PROFILES)[number];
+
+/** The full profile in a mesh: the plain one with the patches of `postern envoy config`, without and with `--upstream`. */
+export const PATCHED = ['Istio, patched', 'Istio, patched with routes', 'Envoy Gateway, patched'] as const;
+export type Patched = (typeof PATCHED)[number];
+
+const PLATFORM = 'platform.ai.svc.cluster.local:8081';
+const PATCHED_BY_ISTIO = 'outbound|8081||platform.ai.svc.cluster.local';
 
 export function istioManifests(): IstioManifests {
   const values = documentsOf('istio').find((document) => 'meshConfig' in document);
@@ -36,6 +46,39 @@ export function withProvider(manifests: IstioManifests, changes: object): IstioM
   });
   const { meshConfig } = manifests;
   return { ...manifests, meshConfig: { ...(isMapping(meshConfig) ? meshConfig : {}), extensionProviders: providers } };
+}
+
+/** The bootstrap of the plain profile with its listener changed. */
+function patched(plain: object, change: (listener: Mapping) => Mapping, clusters: readonly object[] = []): object {
+  const [listener] = listAt(plain, 'static_resources', 'listeners');
+  if (!isMapping(listener)) throw new Error('no listener');
+  return {
+    ...plain,
+    static_resources: {
+      listeners: [change(listener)],
+      clusters: [...listAt(plain, 'static_resources', 'clusters'), ...clusters],
+    },
+  };
+}
+
+export async function startPatched(profile: Patched, parts: Parts): Promise<Edge> {
+  const text = await readFile(PRODUCTION_CONFIG, 'utf8');
+  switch (profile) {
+    case 'Istio, patched':
+    case 'Istio, patched with routes': {
+      const configPatches = istioPatches(text, profile === 'Istio, patched' ? undefined : PLATFORM);
+      const change = (listener: Mapping): Mapping => withEnvoyFilter(listener, { spec: { configPatches } });
+      const platform = cluster(PATCHED_BY_ISTIO, parts.upstream);
+      return startConfig(patched(istioBootstrap(istioManifests(), parts), change, [platform]));
+    }
+    case 'Envoy Gateway, patched': {
+      const jsonPatches = envoyGatewayPatches(text, { namespace: 'ai', gateway: 'ai', listener: 'http', policy: 'postern' });
+      const change = (listener: Mapping): Mapping => withPatchPolicy(listener, 'ai/ai/http', { spec: { jsonPatches } });
+      return startConfig(patched(envoyGatewayBootstrap(envoyGatewayManifests(), parts), change));
+    }
+    default:
+      return profile satisfies never;
+  }
 }
 
 export function startProfile(profile: Profile, parts: Parts): Promise<Edge> {
