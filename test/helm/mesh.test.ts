@@ -7,8 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { parse } from 'yaml';
 import { type Manifest, manifestsOf } from '../../scripts/lib/tools/manifests.ts';
-import { envoyBinary } from '../support/envoy.ts';
+import { withEnvoyFilter, withPatchPolicy } from '../mesh/support/patched.ts';
+import { validateConfig } from '../support/envoy.ts';
 import { at, listAt, only, textAt } from './objects.ts';
 import { NAMESPACE, ROOT, render } from './support.ts';
 
@@ -68,98 +70,16 @@ function listener(checkName: string): Json {
   };
 }
 
-async function validated(one: Json): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'postern-mesh-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  const file = join(folder, 'envoy.json');
+async function validated(one: object): Promise<string> {
   const clusters = [{ name: 'postern', type: 'STATIC', load_assignment: { cluster_name: 'postern' } }];
-  await writeFile(file, JSON.stringify({ static_resources: { listeners: [one], clusters } }));
-  const { stdout, stderr } = await promisify(execFile)(await envoyBinary(), ['--mode', 'validate', '-c', file]);
-  return stdout + stderr;
-}
-
-/** As EnvoyFilter's MERGE does by Protobuf: maps merge, lists append, the rest is replaced. */
-function merge(target: unknown, patch: unknown): unknown {
-  if (Array.isArray(target) && Array.isArray(patch)) return [...target, ...patch];
-  if (!isMap(target) || !isMap(patch)) return patch;
-  const merged: Json = { ...target };
-  for (const [name, value] of Object.entries(patch)) merged[name] = name in target ? merge(target[name], value) : value;
-  return merged;
-}
-
-function isMap(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  const { ok, output } = await validateConfig({ static_resources: { listeners: [one], clusters } });
+  return ok ? 'OK' : output;
 }
 
 function httpFilters(one: Json): unknown[] {
   const filters = at(one, 'filter_chains', 0, 'filters', 0, 'typed_config', 'http_filters');
   if (!Array.isArray(filters)) throw new Error('no filters');
   return filters;
-}
-
-function put(target: unknown, steps: readonly (string | number)[], value: unknown): void {
-  const [last, ...before] = steps.toReversed();
-  const parent = at(target, ...before.toReversed());
-  if (typeof parent !== 'object' || parent === null || last === undefined) throw new Error(`nothing at ${steps.join('.')}`);
-  Object.assign(parent, { [last]: value });
-}
-
-function applyEnvoyFilter(filter: Manifest): Json {
-  let one: unknown = listener(EXT_AUTHZ);
-  for (const patch of listAt(filter, 'spec', 'configPatches')) {
-    const value = at(patch, 'patch', 'value');
-    const current = one;
-    if (!isMap(current)) throw new Error('no listener');
-    switch (`${textAt(patch, 'applyTo')} ${textAt(patch, 'patch', 'operation')}`) {
-      case 'LISTENER MERGE':
-        one = merge(current, value);
-        break;
-      case 'NETWORK_FILTER MERGE':
-        put(current, ['filter_chains', 0, 'filters', 0], merge(at(current, 'filter_chains', 0, 'filters', 0), value));
-        break;
-      case 'HTTP_FILTER MERGE': {
-        const name = textAt(patch, 'match', 'listener', 'filterChain', 'filter', 'subFilter', 'name');
-        const index = httpFilters(current).findIndex((http) => at(http, 'name') === name);
-        put(httpFilters(current), [index], merge(httpFilters(current)[index], value));
-        break;
-      }
-      case 'HTTP_FILTER INSERT_BEFORE':
-        httpFilters(current).splice(-1, 0, value);
-        break;
-      default:
-        throw new Error('an operation that this test does not know');
-    }
-  }
-  if (!isMap(one)) throw new Error('no listener');
-  return one;
-}
-
-/** The paths that the chart uses, and no others. */
-function applyPatchPolicy(policy: Manifest, checkName: string): Json {
-  const one = listener(checkName);
-  for (const patch of listAt(policy, 'spec', 'jsonPatches')) {
-    expect([textAt(patch, 'type'), textAt(patch, 'name'), textAt(patch, 'operation', 'op')]).toEqual([
-      'type.googleapis.com/envoy.config.listener.v3.Listener',
-      'ai/ai/http',
-      'add',
-    ]);
-    const value = at(patch, 'operation', 'value');
-    const member = textAt(patch, 'operation', 'path').slice(1);
-    switch (textAt(patch, 'operation', 'jsonPath')) {
-      case `..http_filters[?(@.name=='${checkName}')].typed_config`:
-        put(httpFilters(one)[0], ['typed_config', member], value);
-        break;
-      case `..filters[?(@.name=='${HCM}')].typed_config`:
-        put(one, ['filter_chains', 0, 'filters', 0, 'typed_config', member], value);
-        break;
-      case "..http_filters[?(@.name=='envoy.filters.http.router')]":
-        httpFilters(one).splice(-1, 0, value);
-        break;
-      default:
-        throw new Error('a path that this test does not know');
-    }
-  }
-  return one;
 }
 
 const RAW = {
@@ -169,34 +89,58 @@ const RAW = {
   validate_mutations: true,
 };
 
+/** What `postern envoy config` prints for a configuration. */
+async function printed(profile: string, config: object, ...more: readonly string[]): Promise<unknown> {
+  const folder = await mkdtemp(join(tmpdir(), 'postern-printed-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await writeFile(join(folder, 'postern.yaml'), JSON.stringify(config));
+  const args = [join(ROOT, 'src/main.ts'), 'envoy', 'config', '--profile', profile, '--config', 'postern.yaml', ...more];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder, env: {} });
+  return parse(stdout);
+}
+
 describe('the full profiles', () => {
-  it('Envoy takes a listener with the EnvoyFilter, and the check on it is raw', async () => {
-    const made = applyEnvoyFilter(only(of('istio-full'), 'EnvoyFilter'));
+  it('the EnvoyFilter is what postern envoy config prints, and Envoy takes a listener with it', async () => {
+    const filter = only(of('istio-full'), 'EnvoyFilter');
+    expect(at(filter, 'spec')).toEqual(at(await printed('istio', {}), 'spec'));
+    const made = withEnvoyFilter(listener(EXT_AUTHZ), filter);
     expect(await validated(made)).toContain('OK');
-    expect(at(httpFilters(made)[0], 'typed_config')).toMatchObject({
+    expect(at(httpFilters(made)[1], 'typed_config')).toMatchObject({
       ...RAW,
       with_request_body: { max_request_bytes: 1_048_576, allow_partial_message: true, pack_as_bytes: true },
     });
-    expect(httpFilters(made).map((filter) => at(filter, 'name'))).toEqual([
+    expect(httpFilters(made).map((one) => at(one, 'name'))).toEqual([
+      'postern.headers',
       EXT_AUTHZ,
       'postern.usage',
       'envoy.filters.http.router',
     ]);
-    expect(at(made, 'per_connection_buffer_limit_bytes')).toBe(2 * 1_048_576);
   });
 
-  it('Envoy takes a listener with the EnvoyPatchPolicy, and the check on it is raw', async () => {
-    const made = applyPatchPolicy(only(of('envoy-gateway-full'), 'EnvoyPatchPolicy'), `${EXT_AUTHZ}/securitypolicy/ai/postern`);
+  it('the EnvoyPatchPolicy is what postern envoy config prints for the same size of bodies, and Envoy takes a listener with it', async () => {
+    const policy = only(of('envoy-gateway-full'), 'EnvoyPatchPolicy');
+    expect(at(policy, 'spec')).toEqual(at(await printed('envoy-gateway', { inspect: { 'max-body': '16 MiB' } }), 'spec'));
+    const check = `${EXT_AUTHZ}/securitypolicy/ai/postern`;
+    const made = withPatchPolicy(listener(check), 'ai/ai/http', policy);
     expect(await validated(made)).toContain('OK');
-    expect(at(httpFilters(made)[0], 'typed_config')).toMatchObject({
+    expect(at(httpFilters(made)[1], 'typed_config')).toMatchObject({
       ...RAW,
       with_request_body: { max_request_bytes: 16_777_216, allow_partial_message: true, pack_as_bytes: true },
     });
-    expect(
-      httpFilters(made)
-        .map((filter) => at(filter, 'name'))
-        .slice(1),
-    ).toEqual(['postern.usage', 'envoy.filters.http.router']);
+    expect(httpFilters(made).map((one) => at(one, 'name'))).toEqual([
+      'postern.headers',
+      check,
+      'postern.usage',
+      'envoy.filters.http.router',
+    ]);
+  });
+
+  it('name the Gateway of the values', async () => {
+    const sets = ['mesh.envoyGateway.namespace=edge', 'mesh.envoyGateway.gateway=web', 'mesh.envoyGateway.listener=tls'];
+    const manifests = manifestsOf(await render('envoy-gateway-full', ...sets.flatMap((set) => ['--set', set])));
+    const patches = at(only(manifests, 'EnvoyPatchPolicy'), 'spec', 'jsonPatches');
+    const config = { inspect: { 'max-body': '16 MiB' } };
+    expect(patches).toEqual(at(await printed('envoy-gateway', config, '--gateway', 'edge/web/tls'), 'spec', 'jsonPatches'));
   });
 
   it('names in its patches the SecurityPolicy that the chart makes', () => {
@@ -204,20 +148,22 @@ describe('the full profiles', () => {
     expect([policy.metadata.namespace, policy.metadata.name]).toEqual(['ai', 'postern']);
   });
 
-  it('Envoy takes the configuration of the sidecar, and finds the gate on the socket of the shared volume', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'postern-sidecar-'));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  it('the configuration of the sidecar is what postern envoy config prints, and Envoy takes it', async () => {
     const text = textAt(only(of('sidecar'), 'ConfigMap', 'postern-envoy'), 'data', 'envoy.yaml');
+    const addresses = ['--http', 'postern-http:8080', '--upstream', 'platform.ai.svc:8081'];
+    expect(parse(text)).toEqual(await printed('sidecar', {}, ...addresses));
     expect(text).toContain('/run/postern/gate.sock');
     expect(textAt(only(of('sidecar'), 'ConfigMap', 'postern'), 'data', 'gate.yaml')).toContain('unix:/run/postern/gate.sock');
-    await writeFile(join(folder, 'envoy.yaml'), text);
-    const { stdout, stderr } = await promisify(execFile)(await envoyBinary(), [
-      '--mode',
-      'validate',
-      '-c',
-      join(folder, 'envoy.yaml'),
-    ]);
-    expect(stdout + stderr).toContain('OK');
+    const { ok, output } = await validateConfig(parse(text));
+    expect(ok, output).toBe(true);
+  });
+
+  it('the sidecar listens on the port of the values, and asks the API of the release', async () => {
+    const sets = ['fullnameOverride=gatekeeper', 'service.http.port=80', 'envoy.port=10080'];
+    const manifests = manifestsOf(await render('sidecar', ...sets.flatMap((set) => ['--set', set])));
+    const text = textAt(only(manifests, 'ConfigMap', 'gatekeeper-envoy'), 'data', 'envoy.yaml');
+    const addresses = ['--http', 'gatekeeper-http:80', '--upstream', 'platform.ai.svc:8081', '--listen', '0.0.0.0:10080'];
+    expect(parse(text)).toEqual(await printed('sidecar', {}, ...addresses));
   });
 });
 

@@ -155,8 +155,9 @@ const VALUES: Schema = object({
   envoy: object({
     image: object({ repository: { type: 'string', minLength: 1 }, tag: TEXT, digest: DIGEST }),
     replicaCount: number(0, 1000),
-    existingConfigMap: NAME,
+    upstream: { type: 'string', pattern: '^([A-Za-z0-9.-]+:[0-9]{1,5})?$' },
     config: TEXT,
+    existingConfigMap: NAME,
     port: PORT,
     readyPath: TEXT,
     adminPort: PORT,
