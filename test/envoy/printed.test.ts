@@ -13,6 +13,7 @@ import { buildRouteTable, parseRoute, type RouteSpec } from '../../src/decision/
 import { createGate } from '../../src/extauthz/gate.ts';
 import { startExtAuthz } from '../../src/extauthz/server.ts';
 import { type LittleWorld, littleWorld } from '../extauthz/support/little-world.ts';
+import { withEnvoyFilter } from '../mesh/support/patched.ts';
 import { DEMO_CONFIG, type Edge, PRODUCTION_CONFIG, startEdge, validateConfig } from '../support/envoy.ts';
 import { type Answer, send, startNamedServer } from '../support/http.ts';
 
@@ -97,9 +98,41 @@ describe('postern envoy config', () => {
     expect(listeners[0].address).toEqual({ socket_address: { address: '0.0.0.0', port_value: 10000 } });
   });
 
+  it('prints for Istio the routes whose body the decision reads, before the others, and sends no other body', async () => {
+    const args = ['--profile', 'istio', '--gateway', 'edge/web', '--upstream', 'models.ai.svc.cluster.local:80'];
+    const { stdout } = await print([...args, '--config', 'postern.yaml']);
+    const { metadata, spec } = parse(stdout);
+    expect([metadata.namespace, spec.targetRefs[0].name]).toEqual(['edge', 'web']);
+    const bare = { name: 'edge', address: address('127.0.0.1', 10_080), filter_chains: [{ filters: [managerAt('http.80')] }] };
+    const listener = withEnvoyFilter(bare, parse(stdout));
+    const { ok, output } = await validateConfig({
+      ...ISTIO_RUNTIME,
+      static_resources: {
+        listeners: [listener],
+        clusters: [cluster('postern'), cluster('outbound|80||models.ai.svc.cluster.local')],
+      },
+    });
+    expect(ok, output).toBe(true);
+    const { routes, typed_per_filter_config: others } = valueAt(listener, 'route_config', 'virtual_hosts', 0);
+    expect(routes.at(-1).match).toEqual({ prefix: '/' });
+    // Two for each of the built-in groups, and for each of the four configured routes that read their body.
+    expect(routes.length - 1).toBe(2 * (2 + 4));
+    expect(others['envoy.filters.http.ext_authz'].check_settings.disable_request_body_buffering).toBe(true);
+    for (const { request_body_buffer_limit, typed_per_filter_config: own } of routes.slice(0, -1)) {
+      expect(request_body_buffer_limit).toBe(16 * MIB + 65_536);
+      expect(own['envoy.filters.http.ext_authz'].check_settings.with_request_body.max_request_bytes).toBe(16 * MIB);
+    }
+    expect(valueAt(listener, 'http_filters', 2)).toMatchObject({ name: 'postern.usage', disabled: true });
+  });
+
   it.each([
-    [['--profile', 'other'], 'demo, production, sidecar. You named other.'],
-    [[], 'demo, production, sidecar.'],
+    [['--profile', 'other'], 'demo, production, sidecar, istio, envoy-gateway. You named other.'],
+    [[], 'demo, production, sidecar, istio, envoy-gateway.'],
+    [['--profile', 'istio', '--gateway', 'ai'], 'ai is no Gateway of the form namespace/name or namespace/name/listener.'],
+    [['--profile', 'istio', '--upstream', 'platform'], 'platform is not an address of the form host:port.'],
+    [['--profile', 'istio', '--grpc', 'a:1'], 'The profile istio has no --grpc.'],
+    [['--profile', 'envoy-gateway', '--upstream', 'a:1'], 'The profile envoy-gateway has no --upstream.'],
+    [['--profile', 'production', '--gateway', 'ai/ai'], 'The profile production has no --gateway.'],
     [['--profile', 'demo', '--grpc', 'nowhere'], 'nowhere is not an address of the form host:port.'],
   ])('exits 2 and says what it takes: %j', async (args, says) => {
     const { code, stdout, stderr } = await print(args);
@@ -107,6 +140,47 @@ describe('postern envoy config', () => {
     expect(stderr).toContain(says);
   });
 });
+
+const address = (host: string, port: number): object => ({ socket_address: { address: host, port_value: port } });
+const cluster = (name: string): object => ({ name, type: 'STATIC', load_assignment: { cluster_name: name } });
+
+/** Istio's own bootstrap lets regular expressions be this long, `pkg/bootstrap/config.go` of `istio.io/istio`. */
+const ISTIO_RUNTIME = {
+  layered_runtime: { layers: [{ name: 'global', static_layer: { 're2.max_program_size.error_level': 32_768 } }] },
+};
+
+/** A connection manager as Istio makes one: the check, the router, and one route. */
+function managerAt(routes: string): object {
+  const types = 'type.googleapis.com/envoy.extensions.filters';
+  return {
+    name: 'envoy.filters.network.http_connection_manager',
+    typed_config: {
+      '@type': `${types}.network.http_connection_manager.v3.HttpConnectionManager`,
+      stat_prefix: 'edge',
+      route_config: {
+        name: routes,
+        virtual_hosts: [{ name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, direct_response: { status: 200 } }] }],
+      },
+      http_filters: [
+        {
+          name: 'envoy.filters.http.ext_authz',
+          typed_config: {
+            '@type': `${types}.http.ext_authz.v3.ExtAuthz`,
+            transport_api_version: 'V3',
+            grpc_service: { envoy_grpc: { cluster_name: 'postern' }, timeout: '0.5s' },
+          },
+        },
+        { name: 'envoy.filters.http.router', typed_config: { '@type': `${types}.http.router.v3.Router` } },
+      ],
+    },
+  };
+}
+
+/** A part of the listener's connection manager, for expectations. */
+function valueAt(listener: object, ...steps: readonly (string | number)[]) {
+  const manager = ['filter_chains', 0, 'filters', 0, 'typed_config'];
+  return [...manager, ...steps].reduce((inner, step) => inner[step], JSON.parse(JSON.stringify(listener)));
+}
 
 describe('Envoy with the printed configuration', () => {
   let edge: Edge;
