@@ -102,7 +102,7 @@ export function ratio(subject: Subject, floor: Subject, figure: Figure): number 
 }
 
 /** Calls that failed, or whose answer was not an allow. */
-export function refusedOf({ throughput, alone }: Subject): number {
+export function refusedOf({ throughput, alone }: Pick<Subject, 'throughput' | 'alone'>): number {
   return [...throughput, ...alone].reduce(
     (sum, { codes, failed }) =>
       sum + failed + Object.entries(codes).reduce((others, [code, count]) => (code === '0' ? others : others + count), 0),

@@ -5,6 +5,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { bodySize } from './body-size.ts';
 import { conformance } from './conformance/conformance.ts';
 import { consoleBenchmark } from './console.ts';
 import { decisionLog } from './decision-log.ts';
@@ -24,6 +25,7 @@ import { worstDecide } from './worst-decide.ts';
 const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   gate,
   'decision-log': decisionLog,
+  'body-size': bodySize,
   limits,
   population,
   freshness,

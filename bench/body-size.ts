@@ -1,0 +1,104 @@
+/**
+ * What a larger body costs a check: chat requests of 1 KB, and with an image of 100 KB, 1 MiB and 10 MiB, or with as much text, by one server whose
+ * `inspect.max-body` is 16 MiB. Beside it an empty method on the same transport, which reads the bytes and no more.
+ */
+
+import { join } from 'node:path';
+import { chatBody, encodeFrame, writeFrames } from './frames.ts';
+import { refusedOf, startFloor } from './gate-subjects.ts';
+import { keyText } from './population.ts';
+import { openWorld } from './server-under-test.ts';
+import {
+  buildLoad,
+  type LoadResult,
+  median,
+  memory,
+  printTable,
+  processorMs,
+  type Row,
+  runLoad,
+  scratch,
+  writeResult,
+} from './stack.ts';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 5);
+/** As many bytes in each round, so that rounds take about as long. */
+const BYTES_PER_ROUND = 400 * MIB;
+const MOST_CALLS = Number(process.env['BENCH_CALLS'] ?? 20_000);
+const KEYS = 8;
+const ANSWER_BYTES = 400;
+
+/** A base64 image in a content part, as the OpenAI SDKs send it. */
+function withImage(bytes: number): string {
+  return chatOf([{ type: 'image_url', image_url: { url: `data:image/png;base64,${'iVBORw0KGgo'.repeat(bytes / 11)}` } }]);
+}
+
+/** Lines, so that there is an escape in each. */
+function withText(bytes: number): string {
+  const line = 'The quick brown fox jumps over the lazy dog, and rests by the river.\n';
+  return chatOf(line.repeat(bytes / (line.length + 1)));
+}
+
+function chatOf(content: unknown): string {
+  return JSON.stringify({ model: 'llama-3-8b', max_tokens: 256, messages: [{ role: 'user', content }] });
+}
+
+const BODIES: readonly (readonly [name: string, body: string])[] = [
+  ['1 KB', chatBody('llama-3-8b')],
+  ['100 KB, an image', withImage(100 * KIB)],
+  ['1 MiB, an image', withImage(MIB)],
+  ['10 MiB, an image', withImage(10 * MIB)],
+  ['100 KB, text', withText(100 * KIB)],
+  ['1 MiB, text', withText(MIB)],
+];
+
+export async function bodySize(): Promise<void> {
+  const directory = scratch();
+  const load = buildLoad(directory);
+  await using world = await openWorld(directory, { tenants: KEYS, keys: KEYS, usable: KEYS, sessions: 1 });
+  await using stack = new AsyncDisposableStack();
+  const postern = await world.start({ settings: { POSTERN_INSPECT_MAX_BODY: '16 MiB' } });
+  stack.defer(() => postern.stop());
+  const floor = await startFloor('built-in', ANSWER_BYTES, directory);
+  stack.defer(() => floor.stop());
+  const rows: Row[] = [];
+  for (const [name, body] of BODIES) {
+    const file = join(directory, 'frames.bin');
+    const frames = Array.from({ length: KEYS }, (_, i) =>
+      encodeFrame({ method: 'POST', path: '/v1/chat/completions', authorization: `Bearer ${keyText(i)}`, body }),
+    );
+    writeFrames(file, frames);
+    const calls = Math.max(20, Math.min(MOST_CALLS, Math.floor(BYTES_PER_ROUND / body.length)));
+    const warm = Math.ceil(calls / 10);
+    const measured = { postern: [] as number[], floor: [] as number[] };
+    const throughput: LoadResult[] = [];
+    const run = (pid: number, address: string): readonly [microseconds: number, result: LoadResult] => {
+      const usedMs = processorMs(pid);
+      const result = runLoad(load, address, file, { calls, warm, streams: 4 });
+      return [((processorMs(pid) - usedMs) * 1000) / (calls + warm), result];
+    };
+    run(postern.pid, postern.grpc);
+    for (let round = 0; round < ROUNDS; round++) {
+      const [us, result] = run(postern.pid, postern.grpc);
+      measured.postern.push(us);
+      throughput.push(result);
+      const [floorUs, { failed }] = run(floor.pid, floor.address);
+      if (failed > 0) throw new Error(`${failed} calls of the empty method failed`);
+      measured.floor.push(floorUs);
+    }
+    rows.push({
+      'chat body': name,
+      bytes: body.length,
+      'processor us per check': median(measured.postern).toFixed(0),
+      'of that the transport (empty method)': median(measured.floor).toFixed(0),
+      'checks/s': Math.round(median(throughput.map(({ per_s }) => per_s))),
+      'p99 ms, 8 at once': (median(throughput.map(({ p99_us }) => p99_us)) / 1000).toFixed(1),
+      'peak MB': memory(postern.pid).peak,
+      refused: refusedOf({ throughput, alone: [] }),
+    });
+  }
+  printTable(`The size of the body: medians of ${ROUNDS} rounds; peak memory since the start`, rows);
+  writeResult('body-size', { rows, rounds: ROUNDS });
+}
