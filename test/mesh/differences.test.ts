@@ -164,6 +164,17 @@ describe.each([...PROFILES, ...PATCHED])('%s', (profile) => {
   });
 });
 
+test.each(['full', ...PATCHED] as const)('%s lets an upload of 3 MB pass, whose decision needs no body', async (profile) => {
+  const upload = {
+    as: 'the same role still writes',
+    method: 'POST',
+    path: '/v1/rag/collections/hr/documents',
+    headers: { 'content-type': 'application/octet-stream' },
+    body: 'a'.repeat(3_000_000),
+  };
+  expect(await ask(edges.get(profile), upload)).toBe('200 allow');
+});
+
 test('the page states exactly these requests', () => {
   expect(new Set(stated.keys())).toEqual(new Set([...Object.keys(REQUESTS), 'any request while Postern does not answer']));
 });

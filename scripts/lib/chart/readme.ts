@@ -5,7 +5,7 @@ import type { DocumentedValue } from './values-docs.ts';
 const BEGINNING = `# The chart \`postern\`
 
 Installs Postern on Kubernetes 1.30 or later. [docs/kubernetes.md](../../docs/kubernetes.md) is the guide; this page lists every value.
-\`npm run chart\` writes this page and \`values.schema.json\` from \`values.yaml\`.
+\`npm run chart\` writes this page and \`values.schema.json\` from \`values.yaml\`, and Envoy's configuration in \`files/\` as \`postern envoy config\` prints it.
 
 \`values.schema.json\` refuses values that do not exist and values of another type. Values that cannot work together are refused by a sentence
 that says what to set. The chart brings no PostgreSQL.
