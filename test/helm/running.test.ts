@@ -3,12 +3,15 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { type Manifest, manifestsOf } from '../../scripts/lib/tools/manifests.ts';
+import { placeAddresses } from '../../src/cli/envoy-config.ts';
 import { SECRET_KEY } from '../server/support/client.ts';
 import { eventually } from '../server/support/eventually.ts';
 import { isReady, openStand, type Running, type Stand } from '../server/support/postern.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { startConfig } from '../support/envoy.ts';
+import { send } from '../support/http.ts';
 import { freeAddress } from '../support/ports.ts';
 import { at, containersOf, listAt, only, podSpecOf, textAt } from './objects.ts';
 import { render } from './support.ts';
@@ -101,7 +104,7 @@ it('the central server starts with the rendered configuration, passes helm test,
   expect((await helmTest(manifests, free)).code).not.toBe(0);
 });
 
-it('the API and the gate of the mode sidecar start with the rendered configuration, the gate on its socket', async () => {
+it('the API and the gate of the mode sidecar start with the rendered configuration, the gate on its socket and Envoy in front of both', async () => {
   const manifests = manifestsOf(await render('sidecar'));
   const [apiAt, gateAt] = [await addresses(), await addresses()];
   const api = await startContainer(manifests, podSpecOf(only(manifests, 'Deployment', 'postern')), 'postern', apiAt);
@@ -109,7 +112,15 @@ it('the API and the gate of the mode sidecar start with the rendered configurati
   await eventually('both are ready', async () => (await isReady(apiAt.admin)) && (await isReady(gateAt.admin)), START_LIMIT_MS);
   expect(await readdir(stand.folder)).toContain('gate.sock');
   expect((await helmTest(manifests, apiAt)).code).toBe(0);
+  const config = textAt(only(manifests, 'ConfigMap', 'postern-envoy'), 'data', 'envoy.yaml');
+  const places = { edge: '127.0.0.1:0', 'postern-grpc': `unix:${stand.folder}/gate.sock`, 'postern-http': apiAt.http };
+  const edge = await startConfig(placeAddresses(config, { admin: '127.0.0.1:0', places }));
+  onTestFinished(() => edge.stop());
+  const statusOf = async (path: string): Promise<number> => (await send(edge.url, { path })).status;
+  await eventually('Envoy finds the gate healthy', async () => (await statusOf('/v1/models')) === 401, START_LIMIT_MS);
+  expect(await statusOf('/openapi.json')).toBe(200);
   expect((await gate.stop()).code).toBe(0);
+  expect(await statusOf('/v1/models')).toBe(503);
   expect((await api.stop()).code).toBe(0);
 });
 
