@@ -10,7 +10,7 @@ import { type Edge, startConfig } from '../support/envoy.ts';
 import { send } from '../support/http.ts';
 import { envoyGatewayBootstrap } from './support/envoy-gateway.ts';
 import { istioBootstrap } from './support/istio.ts';
-import { envoyGatewayManifests, istioManifests } from './support/profiles.ts';
+import { envoyGatewayManifests, istioManifests, PATCHED, startPatched } from './support/profiles.ts';
 
 /** Stands for Envoy AI Gateway's ext_proc, which runs after the check: writes the usage of the answer, which a header of the test tells. */
 const AI_GATEWAY = {
@@ -68,6 +68,7 @@ beforeAll(async () => {
   edges.set('Istio', await startConfig(istioBootstrap(istioManifests(), parts)));
   edges.set('Envoy Gateway', await startConfig(gateway));
   edges.set('Envoy AI Gateway', await startConfig(withUsage));
+  for (const profile of PATCHED) edges.set(profile, await startPatched(profile, parts));
 });
 
 afterAll(async () => {
@@ -78,8 +79,8 @@ afterAll(async () => {
 
 let models = 0;
 
-/** Sends one chat and returns what its access-log entry reports. */
-async function finished(profile: string): Promise<FinishedRequest> {
+/** Sends one chat and returns what its access-log entry reports, with the answer. */
+async function finished(profile: string): Promise<FinishedRequest & { readonly answer: string }> {
   const model = `model-${models++}`;
   const answer = await send(edges.get(profile)?.url ?? '', {
     method: 'POST',
@@ -89,13 +90,20 @@ async function finished(profile: string): Promise<FinishedRequest> {
   });
   expect(answer.status).toBe(200);
   await expect.poll(() => told.some((one) => one.model === model), { timeout: 10_000 }).toBe(true);
-  return told.find((one) => one.model === model) ?? expect.fail('not reported');
+  return { ...(told.find((one) => one.model === model) ?? expect.fail('not reported')), answer: answer.body };
 }
 
 describe('the access log', () => {
   test.each(['Istio', 'Envoy Gateway'])('of %s reports the end of a request, whose usage is then estimated', async (profile) => {
     expect(await finished(profile)).toMatchObject({ tenant: 'acme', status: 200, usage: undefined, upstream: 'answered' });
     expect((await finished(profile)).responseBytes).toBeGreaterThan(0);
+  });
+
+  test.each(PATCHED)('of %s reports the usage that the answer says', async (profile) => {
+    const { answer, usage } = await finished(profile);
+    const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = JSON.parse(answer).usage;
+    expect(total).toBeGreaterThan(0);
+    expect(usage).toMatchObject({ prompt, completion, total });
   });
 
   test('of Envoy AI Gateway reports the usage of llmRequestCosts', async () => {
