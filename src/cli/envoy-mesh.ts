@@ -129,7 +129,8 @@ function istioRoutes(routes: readonly Mapping[], upstream: Address): readonly Ma
       };
     });
   return [
-    istioPatch('VIRTUAL_HOST', {}, 'MERGE', { typed_per_filter_config: routes.at(-1)?.['typed_per_filter_config'] }),
+    // Istio merges into its own routes before it inserts any.
+    istioPatch('HTTP_ROUTE', {}, 'MERGE', { typed_per_filter_config: routes.at(-1)?.['typed_per_filter_config'] }),
     // Each is inserted before those inserted so far.
     ...inspected.toReversed().map((route) => istioPatch('HTTP_ROUTE', {}, 'INSERT_FIRST', route)),
   ];

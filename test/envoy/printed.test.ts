@@ -113,7 +113,8 @@ describe('postern envoy config', () => {
       },
     });
     expect(ok, output).toBe(true);
-    const { routes, typed_per_filter_config: others } = valueAt(listener, 'route_config', 'virtual_hosts', 0);
+    const { routes } = valueAt(listener, 'route_config', 'virtual_hosts', 0);
+    const others = routes.at(-1).typed_per_filter_config;
     expect(routes.at(-1).match).toEqual({ prefix: '/' });
     // Two for each of the built-in groups, and for each of the four configured routes that read their body.
     expect(routes.length - 1).toBe(2 * (2 + 4));

@@ -175,6 +175,12 @@ test.each(['full', ...PATCHED] as const)('%s lets an upload of 3 MB pass, whose 
   expect(await ask(edges.get(profile), upload)).toBe('200 allow');
 });
 
+test.each(['full', ...PATCHED] as const)('%s sends a body of unknown length, also an empty one', async (profile) => {
+  const chunked = { 'transfer-encoding': 'chunked' };
+  expect(await ask(edges.get(profile), chat('', chunked))).toBe('400 malformed_body');
+  expect(await ask(edges.get(profile), chat('{"model":"llama-3-70b"}', chunked))).toBe('200 allow');
+});
+
 test('the page states exactly these requests', () => {
   expect(new Set(stated.keys())).toEqual(new Set([...Object.keys(REQUESTS), 'any request while Postern does not answer']));
 });

@@ -44,7 +44,7 @@ test.each(commandsOf('istio'))('istio.md: %s prints a valid EnvoyFilter for the 
   const gateway = manifest('istio', 'Gateway');
   expect(at(filter, 'metadata', 'namespace')).toBe(at(gateway, 'metadata', 'namespace'));
   expect(at(filter, 'spec', 'targetRefs')).toEqual(at(manifest('istio', 'AuthorizationPolicy'), 'spec', 'targetRefs'));
-  const inserted = listAt(filter, 'spec', 'configPatches').filter((patch) => at(patch, 'applyTo') === 'HTTP_ROUTE');
+  const inserted = listAt(filter, 'spec', 'configPatches').filter((patch) => at(patch, 'patch', 'operation') === 'INSERT_FIRST');
   const platform = listAt(manifest('istio', 'HTTPRoute'), 'spec', 'rules').at(-1);
   const [name, port] = [at(platform, 'backendRefs', 0, 'name'), at(platform, 'backendRefs', 0, 'port')];
   const clusters = new Set(inserted.map((patch) => at(patch, 'patch', 'value', 'route', 'cluster')));

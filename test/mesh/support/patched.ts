@@ -70,6 +70,10 @@ export function withEnvoyFilter(listener: Listener, envoyFilter: unknown): Liste
         return mapping(changed(current, FILTERS, inserted(positionOf(current, filter), value)));
       case 'VIRTUAL_HOST MERGE':
         return mapping(changed(current, HOSTS, (hosts) => (Array.isArray(hosts) ? hosts.map(merged) : hosts)));
+      case 'HTTP_ROUTE MERGE':
+        return mapping(
+          changed(current, [...HOSTS, 0, 'routes'], (routes) => (Array.isArray(routes) ? routes.map(merged) : routes)),
+        );
       case 'HTTP_ROUTE INSERT_FIRST':
         return mapping(changed(current, [...HOSTS, 0, 'routes'], inserted(0, value)));
       default:
