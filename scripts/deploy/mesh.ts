@@ -59,7 +59,7 @@ async function compareSchemas(): Promise<CheckOutcome> {
 
 export const checks: readonly Check[] = [
   {
-    name: 'the guides for meshes are valid, and every decision case passes through a real Envoy in each plain profile',
+    name: 'the guides for meshes are valid, and every decision case passes through a real Envoy in each plain and each full profile',
     tool: { name: 'envoy', version: ENVOY_VERSION },
     run: runTests,
   },
