@@ -54,12 +54,15 @@ async function findAndBind(c: Connection, directory: Directory, user: TypedName,
     await bindNobody(c, settings);
     return found.kind !== 'several' ? refused(directory, 'unknown_user', true) : refused(directory, 'ambiguous_user', false);
   }
-  const outcome = told(bindOutcome(await c.bind(found.entry.dn, password)), found.entry);
+  const outcome = outcomeFor(found.entry, bindOutcome(await c.bind(found.entry.dn, password)));
   return concluded(c, directory, traits, { outcome, user, found });
 }
 
-/** OpenLDAP answers for a locked or expired account as for a wrong password, unless it is told to say more; the entry shows it. */
-function told(outcome: BindOutcome, entry: Entry): BindOutcome {
+/**
+ * Returns the outcome of a bind as the bound entry explains it: by default, OpenLDAP answers for a locked or expired account as for a wrong
+ * password, and only the entry shows the reason.
+ */
+export function outcomeFor(entry: Entry, outcome: BindOutcome): BindOutcome {
   const isSilent = outcome.kind === 'refused' && outcome.reason === 'wrong_password';
   const state = isSilent ? stateUntold(entry, Date.now()) : undefined;
   return state === undefined ? outcome : { kind: 'refused', reason: state };

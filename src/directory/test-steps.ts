@@ -2,7 +2,7 @@
 
 import { accountState } from './account-state.ts';
 import { adviceFor } from './advice.ts';
-import { bindOutcome } from './bind-outcome.ts';
+import { type BindOutcome, bindOutcome } from './bind-outcome.ts';
 import type { Connection } from './connection.ts';
 import type { Deadline } from './deadline.ts';
 import { bindService, type Directory, personOf } from './directory.ts';
@@ -10,7 +10,7 @@ import type { Entry } from './entry.ts';
 import { reasonOf } from './faults.ts';
 import { type BoundFound, boundUser, type Found, searchUser } from './find-user.ts';
 import { identify } from './identity.ts';
-import { readBound } from './login.ts';
+import { outcomeFor, readBound } from './login.ts';
 import type { TestQuestion, TestStep } from './model.ts';
 import { profileOf } from './person.ts';
 import { TlsFault } from './socket.ts';
@@ -133,7 +133,9 @@ async function findThenBind(c: Connection, directory: Directory, { user, passwor
     return { entry: theOne(await searchUser(c, directory.settings, traits, user), user, protocol), traits };
   });
   protocol.done('find_user', `found ${known.entry.dn}`, { dn: known.entry.dn, type: known.traits.type });
-  if (password !== undefined) await bindUser(c, known.entry.dn, password, protocol);
+  if (password !== undefined) {
+    await bindUser(c, { name: known.entry.dn, password, explain: (outcome) => outcomeFor(known.entry, outcome) }, protocol);
+  }
   return known;
 }
 
@@ -151,7 +153,7 @@ async function byPattern(
       'Give the name alone, or set ldap.domain to the part that people add to it.',
     );
   }
-  if (password !== undefined) await bindUser(c, name, password, protocol);
+  if (password !== undefined) await bindUser(c, { name, password, explain: (outcome) => outcome }, protocol);
   const known = await protocol.try('find_user', async () => {
     if (password !== undefined) {
       const { found, traits } = await readBound(c, directory, { name, password, outcome: 'proved' });
@@ -176,10 +178,17 @@ function theOne(found: Found | BoundFound, user: TypedName, protocol: Protocol):
   );
 }
 
-async function bindUser(c: Connection, name: string, password: string, protocol: Protocol): Promise<void> {
+interface Binding {
+  readonly name: string;
+  readonly password: string;
+  /** Returns the outcome with what else is known of the account. */
+  readonly explain: (outcome: BindOutcome) => BindOutcome;
+}
+
+async function bindUser(c: Connection, { name, password, explain }: Binding, protocol: Protocol): Promise<void> {
   if (password === '') protocol.stop('user_bind', 'an empty password is never sent', 'Give the password of the person.');
   const result = await protocol.try('user_bind', () => c.bind(name, password));
-  const outcome = bindOutcome(result);
+  const outcome = explain(bindOutcome(result));
   const said = result.code === 0 ? '' : ` (code ${result.code}${result.text === '' ? '' : `: ${result.text}`})`;
   switch (outcome.kind) {
     case 'proved':

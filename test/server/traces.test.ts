@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startUpstream, type Upstream } from '../../src/demo/upstream.ts';
 import { readTraceparent } from '../../src/telemetry/traceparent.ts';
+import { findParts } from '../directory/servers/packages.ts';
 import { PASSWORD, PEOPLE, WRONG_PASSWORD } from '../directory/servers/people.ts';
 import type { DirectoryServer } from '../directory/servers/server.ts';
 import { startSlapd } from '../directory/servers/slapd.ts';
@@ -17,6 +18,9 @@ import { ADMIN, decider, login, makeKey, SECRET_KEY } from './support/client.ts'
 import { eventually } from './support/eventually.ts';
 import { logLines, metric, openStand, type Server, type Stand } from './support/postern.ts';
 
+const missing = (await findParts(['openldap'])).get('openldap');
+if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
+
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const SOURCE = join(import.meta.dirname, '../../src');
@@ -25,7 +29,7 @@ const HEADERS = 'authorization=Bearer%20the-collectors-own-token';
 let stand: Stand;
 let database: FreshDatabase;
 let collector: OtlpReceiver;
-let slapd: DirectoryServer;
+let slapd: DirectoryServer | undefined;
 let upstream: Upstream;
 let server: Server;
 let edge: Edge;
@@ -36,7 +40,7 @@ beforeAll(async () => {
     openStand(),
     freshDatabase(),
     startOtlpReceiver(),
-    startSlapd({ small: true }),
+    missing === undefined ? startSlapd({ small: true }) : undefined,
     startUpstream('127.0.0.1', 0),
   ]);
   server = await stand.serve(settings('parent'));
@@ -62,12 +66,18 @@ function settings(sample: 'parent' | 'always', endpoint = collector.endpoint): N
     POSTERN_OTLP_ENDPOINT: endpoint,
     POSTERN_OTLP_HEADERS: HEADERS,
     POSTERN_TRACES_SAMPLE: sample,
+    ...(slapd === undefined ? {} : ldapOf(slapd)),
+  };
+}
+
+function ldapOf({ secureUrl, caFile, suffix, service }: DirectoryServer): NodeJS.ProcessEnv {
+  return {
     POSTERN_LDAP_ENABLED: 'true',
-    POSTERN_LDAP_URL: slapd.secureUrl,
-    POSTERN_LDAP_CA_FILE: slapd.caFile,
-    POSTERN_LDAP_BASE_DN: slapd.suffix,
-    POSTERN_LDAP_BIND_DN: slapd.service.dn,
-    POSTERN_LDAP_BIND_PASSWORD: slapd.service.password,
+    POSTERN_LDAP_URL: secureUrl,
+    POSTERN_LDAP_CA_FILE: caFile,
+    POSTERN_LDAP_BASE_DN: suffix,
+    POSTERN_LDAP_BIND_DN: service.dn,
+    POSTERN_LDAP_BIND_PASSWORD: service.password,
   };
 }
 
@@ -178,19 +188,22 @@ describe('a login whose traceparent is sampled', () => {
     expect(statements.every((span) => pathOf(span, spans)[0] === 'POST /v1/auth/login')).toBe(true);
   });
 
-  it('at a directory has a span for the directory with what it answered', async () => {
-    for (const [password, status, outcome] of [
-      [PASSWORD, 200, 'proved'],
-      [WRONG_PASSWORD, 401, 'refused'],
-    ] as const) {
-      const { header, traceId } = traceparent('01');
-      expect(await logIn({ auth_type: 'ldap', username: PEOPLE.alice.login, password }, header)).toBe(status);
-      const spans = await exported(traceId, 'POST /v1/auth/login');
-      const [ldap] = spans.filter(({ name }) => name === 'ldap login');
-      expect(ldap).toMatchObject({ kind: 3, attributes: { 'postern.outcome': outcome, 'postern.directory': 'ldap' } });
-      expect(ldap && pathOf(ldap, spans)).toEqual(['POST /v1/auth/login', 'ldap login']);
-    }
-  });
+  it.skipIf(missing !== undefined)(
+    `at a directory has a span for the directory with what it answered${missing === undefined ? '' : `: ${missing}`}`,
+    async () => {
+      for (const [password, status, outcome] of [
+        [PASSWORD, 200, 'proved'],
+        [WRONG_PASSWORD, 401, 'refused'],
+      ] as const) {
+        const { header, traceId } = traceparent('01');
+        expect(await logIn({ auth_type: 'ldap', username: PEOPLE.alice.login, password }, header)).toBe(status);
+        const spans = await exported(traceId, 'POST /v1/auth/login');
+        const [ldap] = spans.filter(({ name }) => name === 'ldap login');
+        expect(ldap).toMatchObject({ kind: 3, attributes: { 'postern.outcome': outcome, 'postern.directory': 'ldap' } });
+        expect(ldap && pathOf(ldap, spans)).toEqual(['POST /v1/auth/login', 'ldap login']);
+      }
+    },
+  );
 });
 
 it('what a collector receives holds no password, key, token, query or name that a person typed, and comes with the configured headers', async () => {

@@ -1,8 +1,29 @@
 /** Small files that several starting processes may want to make at once, and none may read half-written. */
 
 import { randomBytes } from 'node:crypto';
-import { chmod, link, readFile, rename, unlink, writeFile } from 'node:fs/promises';
+import { chmod, link, mkdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { systemCode } from './error.ts';
+
+/**
+ * Makes a folder and those above it, as far as they are absent, with the given mode. Node's `mkdir` with `recursive` never returns in file
+ * systems such as `/proc`, which report that an existing parent does not exist.
+ */
+export async function makeFolders(path: string, mode: number): Promise<void> {
+  const absolute = resolve(path);
+  const found = await stat(absolute).catch((error: unknown) => {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (found?.isDirectory() === true) return;
+  if (found === undefined && dirname(absolute) !== absolute) await makeFolders(dirname(absolute), mode);
+  try {
+    await mkdir(absolute, { mode });
+  } catch (error) {
+    // Another start has made it in between.
+    if (systemCode(error) !== 'EEXIST' || !(await stat(absolute)).isDirectory()) throw error;
+  }
+}
 
 /** Makes the file unless it is there, and gives what it then holds: the same for everyone who asks. */
 export async function readOrMake(path: string, make: () => string): Promise<string> {

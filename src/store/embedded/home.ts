@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import { access, chmod, constants, lchown, lstat, mkdir, mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { EmbeddedError, NoEmbeddedDatabaseError, reason, systemCode } from './error.ts';
-import { readIfThere, readOrMake, replaceFile } from './files.ts';
+import { makeFolders, readIfThere, readOrMake, replaceFile } from './files.ts';
 import { giveTree } from './ownership.ts';
 import { readPidFile, whoIs } from './processes.ts';
 import { type ServerUser, serverCan, serverUser, sharedOwner } from './server-user.ts';
@@ -73,7 +73,7 @@ async function requireCluster(given: string): Promise<void> {
 
 async function openDataDir(given: string): Promise<string> {
   try {
-    await mkdir(given, { recursive: true, mode: 0o711 });
+    await makeFolders(given, 0o711);
     const dataDir = await realpath(given);
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
     return dataDir;
@@ -115,7 +115,7 @@ async function followNote(dataDir: string, directory: string): Promise<string> {
 async function makeHomeElsewhere(dataDir: string): Promise<string> {
   for (const base of BASES) {
     try {
-      await mkdir(base, { recursive: true, mode: 0o755 });
+      await makeFolders(base, 0o755);
       const { uid, mode } = await lstat(base);
       // A folder that another user could have put there is no place for the database.
       if (uid === 0 && (mode & 0o022) === 0) {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EmbeddedError, reason } from './error.ts';
-import { readOrMake } from './files.ts';
+import { makeFolders, readOrMake } from './files.ts';
 
 const MIN_CHARACTERS = 32;
 
@@ -14,7 +14,7 @@ export async function embeddedSecretKey(dataDir: string, create = true): Promise
   const path = join(dataDir, 'secret-key');
   let key: string;
   try {
-    if (create) await mkdir(dataDir, { recursive: true, mode: 0o711 });
+    if (create) await makeFolders(dataDir, 0o711);
     const made = () => `${randomBytes(48).toString('base64url')}\n`;
     key = (await (create ? readOrMake(path, made) : readFile(path, 'utf8'))).trim();
   } catch (error) {

@@ -33,6 +33,8 @@ export interface SlapdOptions {
   readonly certificates?: ServerFiles;
   /** Refuses StartTLS, and listens for nothing but ldap://. */
   readonly withoutTls?: boolean;
+  /** Answers for a locked account as for a wrong password, which is the default of OpenLDAP. */
+  readonly silentLocks?: boolean;
   /** Leave out the 3,000 and the groups. */
   readonly small?: boolean;
   /**
@@ -157,7 +159,7 @@ memberof-dangling ignore
 
 overlay ppolicy
 ppolicy_default "cn=default,${POLICIES}"
-ppolicy_use_lockout
+${options.silentLocks === true ? '' : 'ppolicy_use_lockout'}
 `;
 }
 
