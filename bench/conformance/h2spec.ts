@@ -1,10 +1,11 @@
 /** h2spec, the conformance suite of HTTP/2 (github.com/summerwind/h2spec), against the gRPC listener's transports. */
 
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { GrpcTransport } from '../../src/extauthz/grpc/server.ts';
 import { freePort, isListening, startPinned } from '../stack.ts';
+import { installGo } from './go-tools.ts';
 
 const MODULE = 'github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible';
 const TIMEOUT_SECONDS = 2;
@@ -29,12 +30,7 @@ export interface Conformance {
 
 /** Builds h2spec. Throws a sentence when Go or the module is missing. */
 export function buildH2spec(directory: string): string {
-  try {
-    execFileSync('go', ['install', MODULE], { env: { ...process.env, GOBIN: directory }, stdio: ['ignore', 'ignore', 'ignore'] });
-  } catch {
-    throw new Error('h2spec could not be built: install Go (https://go.dev/dl), and let it reach its module proxy.');
-  }
-  return join(directory, 'h2spec');
+  return installGo(directory, MODULE);
 }
 
 export async function runH2spec(binary: string, directory: string, transport: GrpcTransport): Promise<Conformance> {
