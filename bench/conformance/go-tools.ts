@@ -13,7 +13,10 @@ export function installGo(directory: string, program: string): string {
   const [path = ''] = program.split('@');
   const name = path.slice(path.lastIndexOf('/') + 1);
   try {
-    execFileSync('go', ['install', program], { env: { ...process.env, GOBIN: directory }, stdio: ['ignore', 'ignore', 'ignore'] });
+    execFileSync('go', ['install', program], {
+      env: { ...process.env, GOBIN: directory },
+      stdio: ['ignore', 'ignore', 'ignore'],
+    });
   } catch {
     throw new Error(`${name} could not be built: install Go (https://go.dev/dl), and let it reach its module proxy.`);
   }

@@ -27,7 +27,7 @@ export interface ClientCase {
   readonly status: number;
 }
 
-/** The first byte of an answer's expected meaning; see `verdict`. */
+/** The meaning that an answer must have. */
 type Answer = 'allow' | 'deny' | 'serving';
 
 const plain = { deadlineMs: 0, isCancelled: false, status: status.OK };
@@ -51,7 +51,14 @@ export const CASES: readonly (ClientCase & { readonly answer?: Answer })[] = [
     deadlineMs: DEADLINE_MS,
     status: status.DEADLINE_EXCEEDED,
   },
-  { ...plain, name: 'a cancelled call is CANCELLED', method: CHECK, message: 'held', isCancelled: true, status: status.CANCELLED },
+  {
+    ...plain,
+    name: 'a cancelled call is CANCELLED',
+    method: CHECK,
+    message: 'held',
+    isCancelled: true,
+    status: status.CANCELLED,
+  },
   {
     ...plain,
     name: 'an unknown method is UNIMPLEMENTED',

@@ -40,7 +40,8 @@ export async function runClients(directory: string): Promise<readonly ClientRun[
     for (const security of ['plaintext', 'TLS'] as const) {
       await using stage = await startClientStage(join(directory, `${transport}-${security}`), transport, security);
       writeFileSync(join(stage.messages, 'cases.json'), JSON.stringify(CASES));
-      for (const client of clients) runs.push({ client: client.name, transport, security, verdicts: await runOne(client, stage) });
+      for (const client of clients)
+        runs.push({ client: client.name, transport, security, verdicts: await runOne(client, stage) });
     }
   }
   return runs;

@@ -14,10 +14,14 @@ const LIMIT_MS = 30_000;
 export async function runGrpcJs(stage: ClientStage, whenHeld: () => Promise<void>): Promise<readonly Ended[]> {
   const { address, ca, messages } = stage;
   const channel = ca === undefined ? credentials.createInsecure() : credentials.createSsl(readFileSync(ca));
-  const client = new Client(address, channel, { 'grpc.ssl_target_name_override': 'localhost', 'grpc.max_send_message_length': -1 });
+  const client = new Client(address, channel, {
+    'grpc.ssl_target_name_override': 'localhost',
+    'grpc.max_send_message_length': -1,
+  });
   const ended: Ended[] = [];
   try {
-    for (const each of CASES) ended.push(await runCase(client, each, readFileSync(join(messages, `${each.message}.bin`)), whenHeld));
+    for (const each of CASES)
+      ended.push(await runCase(client, each, readFileSync(join(messages, `${each.message}.bin`)), whenHeld));
   } finally {
     client.close();
   }

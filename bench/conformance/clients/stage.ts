@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createGate, type Gate } from '../../../src/extauthz/gate.ts';
 import type { GrpcTransport } from '../../../src/extauthz/grpc/server.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../../src/extauthz/server.ts';
+import type { TlsFiles } from '../../../src/extauthz/tls.ts';
 import { builtinRoutes, littleWorld } from '../../../test/extauthz/support/little-world.ts';
 import { checkRequest } from '../../../test/extauthz/support/requests.ts';
 import { makeAuthority } from '../../../test/support/certificates.ts';
@@ -81,11 +82,11 @@ function messagesOf(authorization: string): Readonly<Record<string, Buffer>> {
   };
 }
 
-function writeCertificates(directory: string): { readonly cert: string; readonly key: string } {
+function writeCertificates(directory: string): TlsFiles {
   const authority = makeAuthority();
   const { certPem, keyPem } = authority.issue('localhost');
   writeFileSync(join(directory, 'ca.pem'), authority.certPem);
   writeFileSync(join(directory, 'cert.pem'), certPem);
   writeFileSync(join(directory, 'key.pem'), keyPem, { mode: 0o600 });
-  return { cert: join(directory, 'cert.pem'), key: join(directory, 'key.pem') };
+  return { certFile: join(directory, 'cert.pem'), keyFile: join(directory, 'key.pem') };
 }
