@@ -66,6 +66,9 @@ function resourcesOf(match: Matched, body: BodyFacts | undefined, tenant: Tenant
   const takesUnknown = line.model === 'unknown' || line.collection === 'unknown';
   const takesFromBody = body !== undefined && (line.model === 'body' || line.collection === 'body');
   if (!takesUnknown && !takesFromBody) return fromPath;
+  // Most bodies name one model. An array that grows would get room for 17 elements.
+  if (body?.model !== undefined && line.model === 'body' && line.collection !== 'body' && !takesUnknown && fromPath.length === 0)
+    return [{ kind: 'models', name: body.model }];
   const resources: Resource[] = fromPath.length === 0 ? [] : [...fromPath];
   // The tenant's default model does not count here: the body may name another.
   if (line.model === 'unknown') resources.push({ kind: 'models', name: undefined });

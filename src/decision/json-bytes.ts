@@ -108,6 +108,7 @@ function notPlain(x: number): number {
 export function skipPlain({ bytes, words, end }: JsonText, start: number): number {
   const last = end - 4;
   let at = start;
+  while (at <= last - 4 && (notPlain(words.getInt32(at, true)) | notPlain(words.getInt32(at + 4, true))) === 0) at += 8;
   while (at <= last && notPlain(words.getInt32(at, true)) === 0) at += 4;
   if (at <= last) {
     const found = notPlain(words.getInt32(at, true));

@@ -6,20 +6,28 @@ import type { RandomPool } from './random-pool.ts';
 const RANDOM_BYTES = 10;
 /** `req_` and 48 bits of time. */
 const PREFIX_LENGTH = 14;
+/** Ids whose random bytes are drawn together. */
+const IDS_PER_DRAW = 64;
 const NO_RANDOM = new Uint8Array(RANDOM_BYTES);
 const DIGITS = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz');
 
 export function createRequestIds(pool: RandomPool): (nowMs: number) => RequestId {
   let prefixMs = Number.NaN;
   const id = Buffer.from(makeId('req', 0, NO_RANDOM));
+  let random: Uint8Array = NO_RANDOM;
+  let used = random.length;
   return (nowMs) => {
     if (nowMs !== prefixMs) {
       id.write(makeId('req', nowMs, NO_RANDOM));
       prefixMs = nowMs;
     }
-    const random = pool.take(RANDOM_BYTES);
-    putFiveBytes(id, PREFIX_LENGTH, random, 0);
-    putFiveBytes(id, PREFIX_LENGTH + 8, random, 5);
+    if (used === random.length) {
+      random = pool.take(IDS_PER_DRAW * RANDOM_BYTES);
+      used = 0;
+    }
+    putFiveBytes(id, PREFIX_LENGTH, random, used);
+    putFiveBytes(id, PREFIX_LENGTH + 8, random, used + 5);
+    used += RANDOM_BYTES;
     return id.toString('latin1') as RequestId;
   };
 }
