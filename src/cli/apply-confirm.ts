@@ -6,7 +6,7 @@ export async function isAgreed(input: NodeJS.ReadableStream, output: NodeJS.Writ
   const terminal = createInterface({ input, output });
   const gone = once(terminal, 'close').then(() => 'no');
   try {
-    const answer = await Promise.race([terminal.question('Do this? Only yes is taken for it: ').catch(() => 'no'), gone]);
+    const answer = await Promise.race([terminal.question('Apply this plan? Type yes to continue: ').catch(() => 'no'), gone]);
     return answer.trim() === 'yes';
   } finally {
     terminal.close();

@@ -39,9 +39,9 @@ export async function readSetupFile(file: string): Promise<SetupFile> {
     bytes = await readBounded(file);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    return fail(code === 'ENOENT' ? 'there is no such file' : `the file cannot be read (${code})`);
+    return fail(code === 'ENOENT' ? 'the file does not exist' : `the file cannot be read (${code})`);
   }
-  return bytes === undefined ? fail(`expected at most ${MAX_BYTES / 1_048_576} MiB`) : readSetupText(name, bytes);
+  return bytes === undefined ? fail(`expected a file of at most ${MAX_BYTES / 1_048_576} MiB`) : readSetupText(name, bytes);
 }
 
 /** @param name of the file, as problems show it */
@@ -52,7 +52,7 @@ export function readSetupText(name: string, bytes: Uint8Array): SetupFile {
   } catch {
     return {
       kind: 'problems',
-      problems: [{ where: { kind: 'file', file: name, line: undefined }, path: '', message: 'expected UTF-8' }],
+      problems: [{ where: { kind: 'file', file: name, line: undefined }, path: '', message: 'expected UTF-8 text' }],
     };
   }
   return readYaml(name, text, bytes.length <= SHORT_BYTES);
@@ -88,7 +88,7 @@ function readYaml(file: string, text: string, short: boolean): SetupFile {
     ({ code, pos }): Problem => ({
       where: at(lineAt(pos[0])),
       path: '',
-      message: code === 'DUPLICATE_KEY' ? 'the same key twice in one map' : `not valid YAML here (${code})`,
+      message: code === 'DUPLICATE_KEY' ? 'this key appears twice in the same map' : `not valid YAML here (${code})`,
     }),
   );
   // What is broken once is taken for more of it further on.
@@ -103,7 +103,7 @@ function readYaml(file: string, text: string, short: boolean): SetupFile {
   if (value === undefined) {
     return {
       kind: 'problems',
-      problems: [{ where: at(undefined), path: '', message: 'an alias without its anchor, or too many' }],
+      problems: [{ where: at(undefined), path: '', message: 'an alias has no anchor, or there are too many aliases' }],
     };
   }
   return readValue(value.value, short, problemsOf);
@@ -112,7 +112,7 @@ function readYaml(file: string, text: string, short: boolean): SetupFile {
 function readValue(value: unknown, short: boolean, problemsOf: (errors: readonly SetupError[]) => readonly Problem[]): SetupFile {
   if (value === null)
     return { kind: 'problems', problems: problemsOf([{ path: '', message: 'expected a map, with version: 1' }]) };
-  const bad = unstorable(value).map((path) => ({ path, message: 'Texts hold neither NUL nor lone surrogates.' }));
+  const bad = unstorable(value).map((path) => ({ path, message: 'Text must not contain NUL characters or lone surrogates.' }));
   if (bad.length > 0) return { kind: 'problems', problems: problemsOf(bad) };
   const checked = checkForm(value, short);
   if (checked.kind === 'invalid') return { kind: 'problems', problems: problemsOf(checked.errors) };

@@ -8,7 +8,7 @@ const MARKS: Readonly<Record<Step['verb'], string>> = { create: '+', change: '~'
 
 /** One step a paragraph, and a line that sums up. */
 export function planText(steps: readonly Step[]): string {
-  if (steps.length === 0) return 'Nothing to do: everything is as the file says.\n';
+  if (steps.length === 0) return 'Nothing to do: the database already matches the file.\n';
   const { create, change, delete: gone } = counts(steps);
   return `${steps.map(stepText).join('')}\nPlan: ${create} to create, ${change} to change, ${gone} to delete.\n`;
 }

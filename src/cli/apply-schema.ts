@@ -108,7 +108,7 @@ export function checkForm(value: unknown, short: boolean): Validated<SetupDocume
   return checked.kind === 'valid' ? checked : { kind: 'invalid', errors: checked.errors.map(withAdvice) };
 }
 
-const UNKNOWN = 'There is no such member.';
+const UNKNOWN = 'This member is unknown.';
 const SECRET = /password|secret|token|hash|digest|(^|_)keys?$/i;
 
 /** Tells who wrote an unknown member what may have been meant. */

@@ -39,7 +39,7 @@ interface ApplyOptions {
 
 export async function applyCommand(args: Arguments): Promise<number> {
   const [file, ...rest] = args.words;
-  if (file === undefined || rest.length > 0) throw new UsageError('Give one file, or - for standard input.');
+  if (file === undefined || rest.length > 0) throw new UsageError('Give exactly one file, or - to read standard input.');
   const options = optionsOf(args, file);
   const read = await readSetupFile(file);
   if (read.kind === 'problems') return refuse(read.problems);
@@ -58,7 +58,7 @@ export async function applyCommand(args: Arguments): Promise<number> {
 
 function optionsOf(args: Arguments, file: string): ApplyOptions {
   const dryRun = args.flag('dry-run');
-  if (args.flag('exit-code') && !dryRun) throw new UsageError('--exit-code goes with --dry-run.');
+  if (args.flag('exit-code') && !dryRun) throw new UsageError('--exit-code requires --dry-run.');
   return {
     setup: {
       prune: args.flag('prune'),
@@ -81,7 +81,7 @@ async function planAndApply(parts: SetupParts, { setup, problemsOf }: Readable, 
     const plan = await previewSetup(parts, setup, options.setup);
     if (plan.kind === 'errors') return refuse(problemsOf(plan.errors));
     if (attempt === 1) process.stdout.write(listed(problemsOf(unboundNotices(setup, plan.steps)), 'notice: '));
-    if (attempt > 1) process.stdout.write('\nSomebody else changed something meanwhile. The plan is now:\n\n');
+    if (attempt > 1) process.stdout.write('\nAnother change was made after the plan was shown. The new plan is:\n\n');
     process.stdout.write(planText(plan.steps));
     if (plan.steps.length === 0) return DONE;
     if (options.dryRun) return options.exitCode ? PENDING : DONE;
@@ -95,7 +95,7 @@ async function planAndApply(parts: SetupParts, { setup, problemsOf }: Readable, 
       return DONE;
     }
   }
-  throw new Error('Others kept changing the set-up while it was planned. Nothing was changed; run it again.');
+  throw new Error('Other changes kept interfering with the plan. Nothing was changed. Run the command again.');
 }
 
 function tellDone(steps: readonly Step[], tokens: readonly SetupToken[], wanted: boolean): void {
@@ -103,11 +103,11 @@ function tellDone(steps: readonly Step[], tokens: readonly SetupToken[], wanted:
   const made = steps.some((step) => step.thing === 'user' && step.verb === 'create');
   if (made && !wanted) {
     process.stdout.write(
-      'New users have no password yet: an administrator lets them set one (password-reset), and\n`postern reset-admin` makes one for the first administrator.\n',
+      'New users have no password yet. An administrator can issue a password-reset token for each user, and\n`postern reset-admin` sets the password of the first administrator.\n',
     );
   }
   if (tokens.length > 0) {
-    process.stdout.write('\nOne-time tokens for POST /v1/auth/password/reset. They are not shown again.\n');
+    process.stdout.write('\nOne-time tokens for POST /v1/auth/password/reset. Save them now, because they are not shown again.\n');
     for (const { email, token, expiresAt } of tokens)
       process.stdout.write(`${email} ${token} until ${expiresAt.toISOString()}\n`);
   }

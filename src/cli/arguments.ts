@@ -28,7 +28,7 @@ export function parseArguments(argv: readonly string[], names: OptionNames, read
   }
   const { values, positionals } = parsed;
   // They are not repeated: one of them may be a password.
-  if (positionals.length > 0 && !readsWords) throw new UsageError('It takes options, and no words beside them.');
+  if (positionals.length > 0 && !readsWords) throw new UsageError('This command accepts only options. Remove the other arguments.');
   return {
     value: (name) => {
       const value = values[name];

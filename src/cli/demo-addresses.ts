@@ -20,9 +20,9 @@ export async function busyAddresses(addresses: readonly DemoAddress[]): Promise<
       if (code === undefined) return [];
       const where = `${bracketed(host)}:${port}`;
       if (code === 'EADDRINUSE') {
-        return [`${where} is in use, and ${what} belongs there: stop what listens there, or set ${setting} to another address.`];
+        return [`${where} is in use, but ${what} needs it. Stop the program that listens there, or set ${setting} to another address.`];
       }
-      return [`${where} cannot be had for ${what} (${code}): set ${setting} to another address.`];
+      return [`${what} cannot listen on ${where} (${code}). Set ${setting} to another address.`];
     }),
   );
   return sentences.flat();

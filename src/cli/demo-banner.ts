@@ -29,18 +29,18 @@ export function banner(parts: BannerParts): string {
     '',
     '  Postern is running.',
     '',
-    row('Envoy', base, 'the edge: every request to the platform goes through it'),
-    row('Console', `${base}/console/?tenant=acme`, 'in a browser; sign in as the administrator below'),
-    row('HTTP API', `http://${http}`, 'logins and management; /v1/auth and /v1/iam at the edge too'),
+    row('Envoy', base, 'the proxy in front of the platform; send every request here'),
+    row('Console', `${base}/console/?tenant=acme`, 'open it in a browser and sign in as the administrator below'),
+    row('HTTP API', `http://${http}`, 'logins and management; Envoy serves /v1/auth and /v1/iam too'),
     ...(admin === undefined ? [] : [row('Metrics', `http://${admin}/metrics`, 'and /readyz, /healthz')]),
     row('Upstream ledger', `http://${upstream}/ledger`, 'the usage that the stand-in AI platform reported'),
     '',
     ...administratorRows(parts),
-    row('API key', key, `new with this start; of ${owner}, a developer in the tenant acme`),
+    row('API key', key, `created at this start; belongs to ${owner}, a developer in the tenant acme`),
     row(
       'Trial key',
       trialKey,
-      `new too; the tenant trial has ${requestsPerMinute} requests a minute, ${monthlyTokens} tokens a month`,
+      `created at this start; the tenant trial may send ${requestsPerMinute} requests a minute and use ${monthlyTokens} tokens a month`,
     ),
     '',
     '  Allowed (200)',
@@ -55,7 +55,7 @@ export function banner(parts: BannerParts): string {
     `  Limited (429 rate_limit_exceeded after ${requestsPerMinute}): the trial tenant in a loop`,
     `    for i in $(seq 12); do ${chat(base, trialKey, 'llama-3', "-s -o /dev/null -w '%{http_code} '")}; done`,
     '',
-    '  Ctrl-C stops everything; the data stays.',
+    '  Press Ctrl-C to stop everything. The data is kept.',
     '',
   ];
   return `${lines.join('\n')}\n`;
@@ -67,7 +67,7 @@ function administratorRows({ administrator, administratorEmail }: BannerParts): 
       row(
         'Administrator',
         administratorEmail,
-        'password as shown at the first start; "npm run postern -- reset-admin" makes a new one',
+        'the first start showed the password; "npm run postern -- reset-admin" sets a new one',
       ),
     ];
   }
@@ -76,7 +76,7 @@ function administratorRows({ administrator, administratorEmail }: BannerParts): 
     row('Administrator', email),
     madePassword === undefined
       ? row('Password', 'as set in bootstrap.password')
-      : row('Password', madePassword, 'shown this once'),
+      : row('Password', madePassword, 'shown only once'),
   ];
 }
 

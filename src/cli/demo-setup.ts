@@ -32,12 +32,12 @@ export async function ensureSetup({ db, random, now }: AdminParts): Promise<void
     const [problem] = file.problemsOf(plan.errors);
     throw new Refusal(
       'already_exists',
-      `The demo's tenants cannot be made: ${problem?.path}: ${problem?.message}. Start the demo on another data-dir.`,
+      `The demo's tenants cannot be created: ${problem?.path}: ${problem?.message}. Start the demo with another data-dir.`,
     );
   }
   const applied = await applySetup({ db, random }, file.setup, options, plan.steps);
   if (applied.kind === 'changed')
-    throw new Refusal('already_exists', 'Another process seeds this database: start the demo again.');
+    throw new Refusal('already_exists', 'Another process is filling this database. Start the demo again.');
 }
 
 /** A name written in the code of the demo; a wrong one shows at the first start. */

@@ -111,7 +111,7 @@ async function run(
   const edge = reachable(envoy.listeners.get('edge') ?? listen);
   if (!(await serves(edge, stop))) {
     const reasons = server.unready();
-    return `Requests do not come through Envoy: ${reasons.length > 0 ? `Postern is not ready (${reasons.join('; ')})` : 'its check is not answered'}.`;
+    return `Requests do not come through Envoy: ${reasons.length > 0 ? `Postern is not ready (${reasons.join('; ')})` : 'its readiness check does not answer'}.`;
   }
   await sendFirstRequests(edge, made);
   process.stdout.write(
@@ -125,7 +125,7 @@ async function run(
       ...access,
     }),
   );
-  const lost = envoy.exited.then(() => `Envoy ended by itself: ${envoy.output().trim().split('\n').at(-1) ?? ''}`);
+  const lost = envoy.exited.then(() => `Envoy exited unexpectedly: ${envoy.output().trim().split('\n').at(-1) ?? ''}`);
   return Promise.race([stopped, lost]);
 }
 
@@ -144,7 +144,7 @@ function loadDemo(args: Arguments, listen: string): Loaded {
 function demoAddresses({ config }: Loaded, listen: string): readonly DemoAddress[] {
   if (config.grpc.tls !== undefined) {
     throw new ConfigProblems(
-      'grpc.tls: the demo\'s Envoy asks Postern without TLS; leave it out, or use "postern serve" with envoy/production.yaml.',
+      'grpc.tls: the Envoy of the demo connects to Postern without TLS. Remove this setting, or use "postern serve" with envoy/production.yaml.',
     );
   }
   const edge = listenAddress(listen);

@@ -4,8 +4,8 @@ import { Document, Scalar, visit } from 'yaml';
 import { SETUP_VERSION } from '../admin/setup/document.ts';
 import type { ExportPart } from '../admin/setup/export.ts';
 
-const HEAD = `# A set-up of Postern, as \`postern export\` writes it and \`postern apply\` takes it.
-# It holds tenants, roles, policies and local users. It holds no secret: passwords, API keys, sessions and one-time tokens stay where they are.
+const HEAD = `# A setup of Postern. \`postern export\` writes this file and \`postern apply\` reads it.
+# It contains tenants, roles, policies and local users. It contains no secrets: passwords, API keys, sessions and one-time tokens stay in the database.
 version: ${SETUP_VERSION}
 `;
 
@@ -40,7 +40,7 @@ export function setupWriter(): (part: ExportPart) => string {
 }
 
 function othersText(others: number): string {
-  return others === 0 ? '' : `    # Not here: ${others} of the directory, or without an e-mail address.\n`;
+  return others === 0 ? '' : `    # Not included: ${others} from a directory or without an email address.\n`;
 }
 
 /**

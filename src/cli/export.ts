@@ -11,7 +11,7 @@ const STATEMENT_TIMEOUT_MS = 60_000;
 
 /** Nothing is written before everything is read: half an export looks like a whole one, and pruning by it would delete the other half. */
 export async function exportCommand(args: Arguments): Promise<number> {
-  if (args.words.length > 0) throw new UsageError('export takes no file: it writes to standard output.');
+  if (args.words.length > 0) throw new UsageError('export accepts no file name. It writes to standard output.');
   const options = { tenant: tenantOption(args), users: !args.flag('without-users') };
   const parts = await withStore(args, async ({ db }) => {
     const patient = db.reopen({ queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 1 });

@@ -38,7 +38,7 @@ async function run(argv: readonly string[]): Promise<number> {
     const begunSo = COMMANDS.filter(({ words }) => words[0] === first);
     if (begunSo.length > 0 && argv.some(asksForHelp)) return shown(usage(begunSo));
     return refused(
-      `There is no command ${argv.slice(0, begunSo.length > 0 ? 2 : 1).join(' ')}.`,
+      `Unknown command: ${argv.slice(0, begunSo.length > 0 ? 2 : 1).join(' ')}.`,
       begunSo.length > 0 ? begunSo : COMMANDS,
     );
   }

@@ -111,7 +111,7 @@ export class ProcessPool {
     };
     worker.on('exit', end);
     worker.on('error', (err) => {
-      this.#options.telemetry.log.error({ err, process: kind }, 'a process could not be started or reached');
+      this.#options.telemetry.log.error({ err, process: kind }, 'a process could not be started, or does not respond');
       // One that never ran has no exit.
       if (worker.process.pid === undefined) end(null, null);
     });
@@ -220,7 +220,7 @@ export class ProcessPool {
       if (stopping.aborted) return;
       const { kind } = child;
       this.#restarts.set(kind, (this.#restarts.get(kind) ?? 0) + 1);
-      this.#options.telemetry.log.error({ process: kind, code, signal }, 'a process ended by itself and is replaced');
+      this.#options.telemetry.log.error({ process: kind, code, signal }, 'a process exited unexpectedly; starting a replacement');
       await sleep(RESTART_AFTER_MS, undefined, { signal: stopping }).catch(() => undefined);
       if (stopping.aborted) return;
     }
@@ -230,7 +230,7 @@ export class ProcessPool {
     for (const { kind, worker, ...child } of this.#silent()) {
       this.#options.telemetry.log.error(
         { process: kind, pid: worker.process.pid, seconds: child.silentTicks },
-        'a process does not report and is killed',
+        'a process stopped reporting; killing it',
       );
       worker.process.kill('SIGKILL');
     }

@@ -18,7 +18,7 @@ export async function resetAdminCommand(args: Arguments): Promise<number> {
       },
     );
   });
-  const password = madePassword ?? 'that of bootstrap.password (or POSTERN_BOOTSTRAP_PASSWORD)';
+  const password = madePassword ?? 'as set in bootstrap.password (or POSTERN_BOOTSTRAP_PASSWORD)';
   process.stdout.write(
     `Administrator: ${email}\nTenant:        ${tenantId}\nPassword:      ${password}\nIts sessions have ended.${madePassword === undefined ? '' : ' This password is not shown again.'}\n`,
   );

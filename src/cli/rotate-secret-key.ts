@@ -24,8 +24,8 @@ export async function rotateSecretKeyCommand(args: Arguments): Promise<number> {
 function linesOf({ changed, signingKeys, auditHead }: SecretKeyRotation): string {
   const left = signingKeys > 0 || auditHead;
   const lines = [
-    changed ? 'The database belongs to the new secret-key.' : 'The database belonged to the new secret-key already.',
-    `Sealed anew: ${signingKeys} signing keys${auditHead ? ', the head of the audit log' : ''}.`,
+    changed ? 'The database now uses the new secret-key.' : 'The database already used the new secret-key.',
+    `Re-sealed: ${signingKeys} signing keys${auditHead ? ', the head of the audit log' : ''}.`,
     nextStep(changed, left),
   ];
   return `${lines.join('\n')}\n`;
@@ -34,6 +34,6 @@ function linesOf({ changed, signingKeys, auditHead }: SecretKeyRotation): string
 function nextStep(changed: boolean, left: boolean): string {
   if (changed) return 'Restart every server, one after another, then run this command again.';
   return left
-    ? 'A server wrote under the former key since the last run. When every server has restarted since the first run, run this command again.'
-    : 'Nothing was left under the former key. If every server has restarted since the first run, remove secret-key-previous everywhere and restart the servers.';
+    ? 'A server has written with the former key since the last run. After every server has restarted, run this command again.'
+    : 'Nothing is sealed with the former key any longer. If every server has restarted since the first run, remove secret-key-previous from every server and restart the servers.';
 }

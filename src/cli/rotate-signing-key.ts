@@ -22,13 +22,13 @@ export async function rotateSigningKeyCommand(args: Arguments): Promise<number> 
 }
 
 function timetable({ made, current, next }: Rotation): string {
-  if (next === undefined) return `The first signing key is made: ${current} signs from now on.\n`;
+  if (next === undefined) return `Created the first signing key: ${current}. It signs all new tokens.\n`;
   const [takeover, gone] = [next.signsFromMs, next.currentGoneMs].map((ms) => new Date(ms).toISOString());
   const lines = [
-    made ? `Published:  ${next.kid}` : `Published already, nothing changed:  ${next.kid}`,
-    `Signs from: ${takeover}. Until then ${current} does.`,
-    `Then ${current} stays published for the tokens that it signed, and is removed after ${gone}.`,
-    'No token is refused meanwhile. There is nothing else to do.',
+    made ? `Published:  ${next.kid}` : `Already published, nothing changed:  ${next.kid}`,
+    `Signs from: ${takeover}. Until that time, ${current} signs.`,
+    `After that, ${current} stays published for the tokens that it signed. It is removed after ${gone}.`,
+    'All tokens stay valid during the rotation. You do not have to do anything else.',
   ];
   return `${lines.join('\n')}\n`;
 }

@@ -38,7 +38,7 @@ export async function serve(args: Arguments): Promise<number> {
 
 /** A failure that no caller awaited belongs to one request, and must not end all others. */
 export function reportUnhandled(telemetry: Telemetry): void {
-  process.on('unhandledRejection', (error) => telemetry.log.error({ err: error }, 'a failure was left unhandled'));
+  process.on('unhandledRejection', (error) => telemetry.log.error({ err: error }, 'an error was not handled'));
 }
 
 /** What the supervisor started this process as; undefined = it is no child of one. */
@@ -50,7 +50,7 @@ function onlyOption(args: Arguments): ProcessKind | undefined {
   const text = args.value('only');
   if (text === undefined) return undefined;
   const kind = KINDS.find((known) => known === text);
-  if (kind === undefined) throw new UsageError(`--only takes ${KINDS.join(' or ')}, not ${text}.`);
+  if (kind === undefined) throw new UsageError(`--only must be ${KINDS.join(' or ')}, not ${text}.`);
   return kind;
 }
 

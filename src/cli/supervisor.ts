@@ -120,15 +120,15 @@ async function begin(children: readonly ChildProcess[], stop: Promise<void>): Pr
 /** The process has reported the reason itself, unless something else ended it. */
 function exitCode({ code, signal }: Ended): number {
   if (code !== null && code > 0) return code;
-  throw new Error(`A process ended (${signal ?? `with status ${code}`}) before it could serve.`);
+  throw new Error(`A process exited (${signal ?? `with status ${code}`}) before it was ready. The log has the cause.`);
 }
 
 /** The server can decide when one gate can; the API has to have begun once, because a start is over only then. */
 function reasons(pool: ProcessPool, workers: number, begun: boolean): readonly string[] {
   if (pool.stopping) return ['draining: the process is stopping'];
   const gates = pool.state('gate');
-  if (gates.ready > 0) return begun ? [] : ['processes: not all have started'];
-  return gates.running < workers ? ['workers: not all have started'] : gates.reasons;
+  if (gates.ready > 0) return begun ? [] : ['processes: some have not started'];
+  return gates.running < workers ? ['workers: some have not started'] : gates.reasons;
 }
 
 /** A server without its API still decides, so its absence is a warning. */
@@ -136,6 +136,6 @@ function warnings(pool: ProcessPool, kinds: readonly ProcessKind[], begun: boole
   const all = kinds.flatMap((kind) => pool.state(kind).warnings);
   if (!begun || !kinds.includes('api')) return all;
   const { running, ready, reasons } = pool.state('api');
-  if (running === 0) return ['api: it ended and is being started again', ...all];
+  if (running === 0) return ['api: the process exited and is being restarted', ...all];
   return ready === 0 ? [...reasons.map((reason) => `api: ${reason}`), ...all] : all;
 }

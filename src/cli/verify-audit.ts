@@ -25,7 +25,7 @@ function anchorOf(text: string | undefined): Anchor | undefined {
   if (text === undefined) return undefined;
   const [, seq, hash] = /^([1-9]\d{0,14}):([0-9a-f]{64})$/.exec(text) ?? [];
   if (seq === undefined || hash === undefined) {
-    throw new UsageError(`--anchor ${text} is no seal: give its number, a colon and its 64 hexadecimal digits.`);
+    throw new UsageError(`--anchor ${text} is not a seal. Give the number of the seal, a colon and its 64 hexadecimal digits.`);
   }
   return { seq: Number(seq), hash };
 }
@@ -35,14 +35,14 @@ function linesOf({ broken, damaged, rows, seals, removed, unsealed, late, newest
   return [
     `Rows checked: ${rows + damaged}, in ${seals} seals.`,
     `Not sealed yet: ${unsealed}.`,
-    ...(removed === 0 ? [] : [`Removed because of their age (audit.retention): ${removed} rows, as the chain itself says.`]),
+    ...(removed === 0 ? [] : [`Removed because of their age (audit.retention): ${removed} rows. The chain records the removal.`]),
     ...(late.rows === 0
       ? []
       : [
-          `Sealed more than an hour after they were written: ${late.rows} rows, the first of them row ${late.first}. Did no server run then?`,
+          `Sealed more than an hour after they were written: ${late.rows} rows, starting with row ${late.first}. Check that a server was running at that time.`,
         ]),
     ...(newest === undefined ? [] : [`Newest seal checked: ${newest.seq}:${newest.hash}`]),
-    ...(damaged === 0 ? [] : [`Rows that are not as they were sealed: ${damaged}.`]),
-    broken === undefined ? 'The chain is whole.' : `The chain is broken${where}: ${broken.what}.`,
+    ...(damaged === 0 ? [] : [`Rows that were changed or removed after they were sealed: ${damaged}.`]),
+    broken === undefined ? 'The chain is intact.' : `The chain is broken${where}: ${broken.what}.`,
   ];
 }

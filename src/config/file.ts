@@ -56,7 +56,7 @@ export function readConfigFile(file: string): FileContent {
       : readYaml(file, readFileSync(file, 'utf8'));
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    return fail(code === 'ENOENT' ? 'there is no such file' : `the file cannot be read (${code})`);
+    return fail(code === 'ENOENT' ? 'the file does not exist' : `the file cannot be read (${code})`);
   }
 }
 
@@ -68,7 +68,7 @@ function readYaml(file: string, text: string): FileContent {
   const problems: Problem[] = doc.errors.map((error) => ({
     where: { kind: 'file', file, line: lineAt(error.pos[0]) },
     path: '',
-    message: error.code === 'DUPLICATE_KEY' ? 'the same key twice in one map' : `not valid YAML here (${error.code})`,
+    message: error.code === 'DUPLICATE_KEY' ? 'this key appears twice in the same map' : `not valid YAML here (${error.code})`,
   }));
   if (doc.errors.some((error) => error.code !== 'DUPLICATE_KEY')) {
     return { entries: new Map(), problems };

@@ -60,7 +60,7 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
   expect((await old.stop()).code).toBe(0);
 
   const rotated = await stand.run(['rotate-secret-key'], withBoth());
-  expect(rotated.stdout).toContain('The database belongs to the new secret-key.');
+  expect(rotated.stdout).toContain('The database now uses the new secret-key.');
   expect(rotated.stdout).toContain('Sealed anew: 1 signing keys, the head of the audit log.');
 
   // A server that was started before the command writes on under the former key; one started after it, under the new.
@@ -74,7 +74,7 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
   await makeKey(after.http, fresh.access);
   await sealed();
   expect(logLines(after.stdout()).filter(({ msg }) => String(msg).includes('chain of the audit log is broken'))).toEqual([]);
-  expect((await stand.run(['verify-audit'], withBoth())).stdout).toContain('The chain is whole.');
+  expect((await stand.run(['verify-audit'], withBoth())).stdout).toContain('The chain is intact.');
 
   const again = await stand.run(['rotate-secret-key'], withBoth());
   expect(again.stdout).toContain('remove secret-key-previous everywhere');
@@ -87,7 +87,7 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
   expect((await call(last.http, 'POST', '/v1/auth/login', { body: { ...ADMIN } })).status).toBe(200);
   await sealed();
   const verified = await stand.run(['verify-audit'], withNew());
-  expect(verified.stdout).toContain('The chain is whole.');
+  expect(verified.stdout).toContain('The chain is intact.');
 
   const refused = await stand.run(['serve'], withFormer());
   expect(refused.code).toBe(1);

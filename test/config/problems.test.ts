@@ -49,7 +49,7 @@ describe('a wrong value is named with file, line, path and what was expected', (
     ['something-else: 1', 'postern.yaml:1: something-else: unknown key'],
     ['"a secret as a key": 1', 'postern.yaml:1: (not a name): unknown key'],
     ['issuer: *nowhere', 'postern.yaml:1: issuer: an alias without its anchor'],
-    ['issuer: a\nissuer: b', 'postern.yaml:2: the same key twice in one map'],
+    ['issuer: a\nissuer: b', 'postern.yaml:2: this key appears twice in the same map'],
     ['http: {listen: "a:1"}\nhttp.listen: a:2', 'postern.yaml:2: http.listen: given twice: also in line 1'],
     ['- a\n- b', 'postern.yaml:1: expected a map of settings'],
     ['just words', 'postern.yaml:1: expected a map of settings'],

@@ -55,7 +55,7 @@ function gateAt(grpc: string): Decider {
 /** The newest seal that `postern verify-audit` has found whole. */
 async function anchorOf(env: NodeJS.ProcessEnv): Promise<string> {
   const { code, stdout } = await stand.run(['verify-audit'], env);
-  expect([code, stdout]).toEqual([0, expect.stringContaining('The chain is whole.')]);
+  expect([code, stdout]).toEqual([0, expect.stringContaining('The chain is intact.')]);
   return /^Newest seal checked: (\S+)$/m.exec(stdout)?.[1] ?? expect.fail(stdout);
 }
 

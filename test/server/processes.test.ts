@@ -100,7 +100,7 @@ describe('the gate', () => {
         (await call(server.http, 'GET', '/v1/auth/me')).status === 401
       );
     });
-    expect(logLines(server.stdout()).map(({ msg }) => msg)).toContain('a process does not report and is killed');
+    expect(logLines(server.stdout()).map(({ msg }) => msg)).toContain('a process stopped reporting; killing it');
   });
 });
 

@@ -97,7 +97,7 @@ describe('apply', () => {
 
     const second = await postern(fresh.url, ['apply', path, '--prune', '--dry-run', '--exit-code']);
     expect([second.code, second.stderr]).toEqual([0, '']);
-    expect(second.stdout).toBe('Nothing to do: everything is as the file says.\n');
+    expect(second.stdout).toBe('Nothing to do: the database already matches the file.\n');
     expect(await audit(fresh)).toHaveLength(7);
   });
 
@@ -255,7 +255,7 @@ describe('apply', () => {
       [0, ''],
     ]);
     expect((await audit(fresh)).filter((row) => row.startsWith('system setup.apply'))).toHaveLength(1);
-    expect(both.filter(({ stdout }) => stdout.endsWith('Nothing to do: everything is as the file says.\n'))).toHaveLength(1);
+    expect(both.filter(({ stdout }) => stdout.endsWith('Nothing to do: the database already matches the file.\n'))).toHaveLength(1);
   });
 
   it('refuses options that do not go together, and files that are not there', async () => {

@@ -23,7 +23,7 @@ describe('every problem is told with its place', () => {
     ['another version', 'version: 2', ['f.yaml:1: version: Must be one of: 1.']],
     ['a misspelt member', 'version: 1\ntenats: []', ['f.yaml:2: tenats: There is no such member; did you mean tenants?']],
     ['an empty list', 'version: 1\ntenants:', ['f.yaml:2: tenants: Value must be array.']],
-    ['a key twice', 'version: 1\nversion: 1', ['f.yaml:2: the same key twice in one map']],
+    ['a key twice', 'version: 1\nversion: 1', ['f.yaml:2: this key appears twice in the same map']],
     ['two documents', 'version: 1\n---\nversion: 1', ['f.yaml:2: not valid YAML here (MULTIPLE_DOCS)']],
     ['broken YAML', 'version: 1\ntenants: [}', ['f.yaml:2: not valid YAML here (BAD_INDENT)']],
     ['a key that is no text', 'version: 1\n? { a: b }\n: x', ['f.yaml:2: not valid YAML here (NON_STRING_KEY)']],
@@ -33,7 +33,7 @@ describe('every problem is told with its place', () => {
       'version: 1\nhunter2 opens: it',
       ['f.yaml:2: (not a name): There is no such member.'],
     ],
-    ['an alias of nothing', 'version: *x', ['f.yaml: an alias without its anchor, or too many']],
+    ['an alias of nothing', 'version: *x', ['f.yaml: an alias has no anchor, or there are too many aliases']],
     [
       'a number for a name',
       'version: 1\ntenants:\n  - id: acme\n    name: 12',
@@ -42,7 +42,7 @@ describe('every problem is told with its place', () => {
     [
       'NUL',
       'version: 1\ntenants:\n  - id: acme\n    name: "a\\0"',
-      ['f.yaml:4: tenants[0].name: Texts hold neither NUL nor lone surrogates.'],
+      ['f.yaml:4: tenants[0].name: Text must not contain NUL characters or lone surrogates.'],
     ],
     [
       'the same tenant twice, behind an alias',
@@ -71,7 +71,7 @@ describe('every problem is told with its place', () => {
           .fill(`*a${i - 1}`)
           .join(', ')}]`,
       );
-    expect(problems(lines.join('\n'))).toEqual(['f.yaml: an alias without its anchor, or too many']);
+    expect(problems(lines.join('\n'))).toEqual(['f.yaml: an alias has no anchor, or there are too many aliases']);
   });
 });
 
