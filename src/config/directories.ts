@@ -27,7 +27,7 @@ export function loadDirectories({ single, list, isGiven }: LdapGiven, report: Re
   const paths = Object.values(LDAP).map(({ path }) => path);
   const inMap = paths.filter(isGiven);
   if (isGiven('ldap')) {
-    for (const path of inMap) report(path, 'ldap is a list: give this in one of its maps');
+    for (const path of inMap) report(path, 'ldap is a list: set this in one of its entries');
   }
   const items = isGiven('ldap')
     ? (list ?? []).map((item, index) => ({
@@ -48,7 +48,7 @@ export function loadDirectories({ single, list, isGiven }: LdapGiven, report: Re
     const directory = directoryOf(item.values, item.given, item.report);
     if (directory === undefined) continue;
     if (directories.some(({ name }) => name === directory.name))
-      item.report('name', 'expected a name of its own for each directory');
+      item.report('name', 'expected a unique name for each directory');
     directories.push(directory);
     reports.push({ directory, report: item.report });
     if (item.values.ldapBindPassword !== undefined) passwords[directory.name] = item.values.ldapBindPassword;
@@ -72,7 +72,7 @@ function checkTogether(all: readonly Told[]): void {
     }
     for (const domain of domains) {
       const owner = owners.get(domain);
-      if (owner !== undefined) report('domain', `expected domains of its own, and ${domain} is also that of ${owner}`);
+      if (owner !== undefined) report('domain', `expected domains that no other directory has, but ${domain} also belongs to ${owner}`);
       owners.set(domain, name);
     }
   }
@@ -81,7 +81,7 @@ function checkTogether(all: readonly Told[]): void {
     if (directory.userDnPattern === undefined) continue;
     report(
       'names-without-domain',
-      'expected false with ldap.user-dn-pattern, except in the last directory: a bind by a pattern sends the password before the name is known',
+      'expected false with ldap.user-dn-pattern, except in the last directory: with a pattern, the bind sends the password before the directory is known to have the user',
     );
   }
 }
@@ -101,10 +101,10 @@ function directoryOf(
     if (!given.has(member)) report(member, 'required with ldap.enabled');
   }
   if (values.ldapType === 'openldap' && values.ldapMemberOf !== 'trusted' && values.ldapAttributeMapping.groups !== undefined) {
-    report('attribute-mapping', 'groups of the entry are read only with ldap.member-of: trusted');
+    report('attribute-mapping', 'the groups attribute is read only with ldap.member-of: trusted');
   }
   if (values.ldapStartTls && values.ldapUrl?.some(({ secure }) => secure) === true) {
-    report('start-tls', 'expected false with an ldaps:// URL, which is TLS from the beginning');
+    report('start-tls', 'expected false with an ldaps:// URL, which already uses TLS');
   }
   return {
     name: values.ldapName,

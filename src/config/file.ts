@@ -111,7 +111,7 @@ class Walk {
       const path = prefix + nameOf(key);
       const node = this.#resolve(value);
       if (isAlias(value) && node === undefined) {
-        this.report(key, path, 'an alias without its anchor');
+        this.report(key, path, 'this alias has no anchor');
       } else {
         this.#pair(key, path, node);
       }
@@ -135,7 +135,7 @@ class Walk {
     } else if (!PATHS.has(path)) {
       this.report(key, path, `unknown key${didYouMean(path, [...PATHS, ...SECTIONS])}`);
     } else if (this.entries.has(path)) {
-      this.report(key, path, `given twice: also in line ${this.entries.get(path)?.lineOf([])}`);
+      this.report(key, path, `set twice: also in line ${this.entries.get(path)?.lineOf([])}`);
     } else if (node !== undefined && !isEmpty(node)) {
       this.#entry(key, path, node);
     }

@@ -17,7 +17,7 @@ export interface Key<T> {
 export function setting<T>(path: string, parse: Parser<T>, defaultText: string, help: string): Key<T> {
   const parsed = parse({ kind: 'text', text: defaultText });
   if (parsed.kind === 'flaws') {
-    throw new Error(`the default of ${path} is not one of its values`);
+    throw new Error(`the default of ${path} is not an allowed value`);
   }
   return { path, parse, defaultText, fallback: parsed.value, secret: false, help };
 }

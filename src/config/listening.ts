@@ -10,7 +10,7 @@ export async function listening<T>(setting: string, address: TcpAddress | string
   } catch (cause) {
     const where = typeof address === 'string' ? address : hostAndPort(address);
     const text = cause instanceof Error ? cause.message : String(cause);
-    const advice = /EADDRINUSE/.test(text) ? 'Something else listens there: stop it' : `${text}: correct it`;
+    const advice = /EADDRINUSE/.test(text) ? 'Another program listens there: stop it' : `${text}: correct it`;
     throw new Error(
       `${setting}: cannot listen on ${where}. ${advice}, or set ${setting} (${envName(setting)}) to another address.`,
       {

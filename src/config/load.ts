@@ -146,10 +146,10 @@ function checkTogether(
   report: (path: string, message: string) => void,
 ): void {
   if (secrets.databaseUrl !== undefined && !isGiven(KEYS.secretKey.path)) {
-    report(KEYS.secretKey.path, 'required with database.url: at least 32 characters, the same on every server of this database');
+    report(KEYS.secretKey.path, 'required with database.url: at least 32 characters, and the same value on every server of this database');
   }
   if (secrets.secretKeyPrevious !== undefined && !isGiven(KEYS.secretKey.path)) {
-    report(KEYS.secretKeyPrevious.path, 'needs secret-key beside it: the key that the installation changes to');
+    report(KEYS.secretKeyPrevious.path, 'requires secret-key, the key that the installation changes to');
   }
   if (config.log.decisions.to === 'file' && !isGiven(KEYS.logDecisionsFile.path)) {
     report(KEYS.logDecisionsFile.path, 'required with log.decisions.to: file');
@@ -175,7 +175,7 @@ function checkTogether(
   for (const [index, [path, address]] of listeners.entries()) {
     const same = listeners.slice(0, index).find(([, other]) => isSameAddress(address, other));
     if (same !== undefined) {
-      report(path, `expected an address of its own, got that of ${same[0]}`);
+      report(path, `expected an address that no other listener uses, got the address of ${same[0]}`);
     }
   }
 }

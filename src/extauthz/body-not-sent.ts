@@ -11,7 +11,7 @@ export function notSentFaults(): (route: RouteLine) => Fault {
     const known = faults.get(route);
     if (known !== undefined) return known;
     const fault = new Fault(
-      `Envoy did not send the body of ${route.method} ${route.template}, which the decision reads: set ${BODY_SETTING} for this route, or take the configuration that postern envoy config prints`,
+      `Envoy did not send the body of ${route.method} ${route.template}, which the decision reads. Set ${BODY_SETTING} for this route, or use the configuration that postern envoy config prints`,
     );
     faults.set(route, fault);
     return fault;

@@ -72,11 +72,11 @@ const ENDLESS: UnaryCall = Object.freeze({
 });
 const MALFORMED: Denial = Object.freeze({
   code: 'malformed_request',
-  detail: 'The check could not be read, or describes no HTTP request.',
+  detail: 'The server could not read the check, or the check does not describe an HTTP request. Check the ext_authz configuration of Envoy.',
 });
 const UNAVAILABLE: Denial = Object.freeze({
   code: 'unavailable',
-  detail: 'The request could not be decided now. Try again shortly.',
+  detail: 'The server cannot decide the request at the moment. Try again in a few seconds.',
 });
 const NO_REQUEST = Object.freeze({ input: undefined, clientRequestId: undefined });
 /** For when not even an answer can be written. */
@@ -119,7 +119,7 @@ export function createGate(parts: GateParts): Gate {
       const cameAtMs = monotonicMs();
       const startedAtMs = now();
       attempt = { call, startedAtMs, cameAtMs, requestId: requestIds(startedAtMs), request: undefined, span: undefined };
-      if (cameAtMs >= call.deadlineMs) throw new Fault('the time of the check was over when its message was whole');
+      if (cameAtMs >= call.deadlineMs) throw new Fault('the deadline of the check had passed when its message was complete');
       const message = readCheckRequest(bytes, trustedHops, maxBodyBytes);
       if (message.kind === 'malformed') return deny(attempt, MALFORMED, undefined);
       attempt.request = message;
@@ -185,10 +185,10 @@ export function createGate(parts: GateParts): Gate {
     nowMs: number,
   ): Buffer | Promise<Buffer> {
     const { identity, snapshot } = resolution;
-    if (identity.kind === 'proved' && snapshot === undefined) throw new Fault('an identity came without its world');
+    if (identity.kind === 'proved' && snapshot === undefined) throw new Fault('an identity has no snapshot');
     const decision = decide(match, request.input, identity, snapshot, nowMs);
     if (decision.kind === 'public' || (decision.kind === 'allow' && identity.kind !== 'proved')) {
-      throw new Fault('a decision allows without an identity');
+      throw new Fault('a decision allows a request without an identity');
     }
     if (decision.kind !== 'allow') return answer(attempt, request, decision);
     const admission = limiter.admit(decision, nowMs);

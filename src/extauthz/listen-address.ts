@@ -15,7 +15,7 @@ export function socketPath(listen: string): string | undefined {
 /** Removes the socket file that a killed server left behind. Refuses when somebody still listens there or it is no socket. */
 export async function removeStaleSocket(path: string): Promise<void> {
   try {
-    if (!(await lstat(path)).isSocket()) throw new Error(`${path} exists and is no socket`);
+    if (!(await lstat(path)).isSocket()) throw new Error(`${path} exists and is not a socket`);
   } catch (error) {
     if (isCode(error, 'ENOENT')) return;
     throw error;

@@ -90,7 +90,7 @@ export function prepareRemovals(forwardCredential: boolean): Removals {
   return (userId, roles, maxTokens, defaultModel, metered) => {
     const bits = (userId ? 1 : 0) | (roles ? 2 : 0) | (maxTokens ? 4 : 0) | (defaultModel ? 8 : 0) | (metered ? 16 : 0);
     const list = lists[bits];
-    if (list === undefined) throw new Fault('no list of headers to remove');
+    if (list === undefined) throw new Fault('the list of headers to remove is missing');
     return list;
   };
 }

@@ -102,7 +102,7 @@ function certificateIn(pem: Buffer, file: string): X509Certificate {
   try {
     return new X509Certificate(pem);
   } catch (cause) {
-    throw new Error(`${file} is no PEM certificate`, { cause });
+    throw new Error(`${file} is not a PEM certificate`, { cause });
   }
 }
 

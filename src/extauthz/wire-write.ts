@@ -22,7 +22,7 @@ export function beginWriting(maxBytes: number): Writer {
 
 /** The message, as a buffer of its own. */
 export function finishWriting(writer: Writer): Buffer {
-  if (writer.at < 0) throw new Fault('an answer grew beyond its bound');
+  if (writer.at < 0) throw new Fault('an answer exceeded its size limit');
   return Buffer.from(writer.bytes.subarray(writer.at));
 }
 

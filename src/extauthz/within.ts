@@ -11,7 +11,7 @@ export function within<T>(pending: Promise<T>, maxMs: number, call: UnaryCall): 
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       call.onCancel(undefined);
-      reject(new Fault(`a check waited for ${Math.round(maxMs)} ms in vain`));
+      reject(new Fault(`a check was not answered within ${Math.round(maxMs)} ms`));
     }, maxMs);
     call.onCancel(() => {
       clearTimeout(timer);

@@ -44,10 +44,10 @@ export function passwordProblems(password: string, owner: PasswordOwner = {}): r
   // NFKC here alone: wide and styled letters are the same guess.
   const folded = password.normalize('NFKC').toLowerCase();
   if (isCommon(folded) || isRepetition(folded) || isRuns(folded)) {
-    return ['The password is too common: it is among the first that would be guessed.'];
+    return ['The password is too common and easy to guess. Choose another one.'];
   }
   if (isMadeOf(folded, owner)) {
-    return ['The password must not consist of the e-mail address or the name.'];
+    return ['The password must not be made from the email address or the name of the user.'];
   }
   return [];
 }

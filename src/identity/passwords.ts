@@ -74,7 +74,7 @@ export class Passwords {
   #enqueue<T>(task: () => Promise<T>): Promise<T> {
     const result = this.#queue.run(task);
     if (result === undefined) {
-      throw new Refusal('unavailable', 'Too many passwords are being checked at once. Try again shortly.', {
+      throw new Refusal('unavailable', 'The server is checking too many passwords at once. Try again in a few seconds.', {
         retryAfter: RETRY_AFTER_SECONDS,
       });
     }

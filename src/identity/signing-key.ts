@@ -19,7 +19,7 @@ export function makeSigningKey(sealKey: Uint8Array, signsFromMs: number): Stored
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { x, y } = publicKey.export({ format: 'jwk' });
   if (x === undefined || y === undefined) {
-    throw new Fault('a P-256 key without coordinates was made');
+    throw new Fault('a new P-256 key has no coordinates');
   }
   const publicJwk: PublicJwk = { kty: 'EC', crv: 'P-256', x, y };
   const kid = thumbprint(publicJwk);
@@ -37,7 +37,7 @@ export function openSigningKey(sealKey: Uint8Array, stored: StoredSigningKey, ot
     (otherSealKey === undefined ? undefined : open(otherSealKey, stored.privateSealed, stored.kid));
   if (pkcs8 === undefined) {
     throw new Fault(
-      `the signing key ${stored.kid} in the database does not open with this secret-key: was the secret-key changed?`,
+      `the signing key ${stored.kid} in the database cannot be decrypted with this secret-key. Restore the secret-key with which the database was set up`,
     );
   }
   const privateKey = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
@@ -62,7 +62,7 @@ export function resealed(
 ): Buffer | undefined {
   if (open(to, stored.privateSealed, stored.kid) !== undefined) return undefined;
   const pkcs8 = open(from, stored.privateSealed, stored.kid);
-  if (pkcs8 === undefined) throw new Fault(`the signing key ${stored.kid} opens with neither secret-key nor secret-key-previous`);
+  if (pkcs8 === undefined) throw new Fault(`the signing key ${stored.kid} cannot be decrypted with secret-key or secret-key-previous`);
   return seal(to, pkcs8, stored.kid);
 }
 

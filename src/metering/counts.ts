@@ -4,7 +4,7 @@ export interface MeteringCounts {
   /** Requests that a rate limit let through, and that one refused. */
   rateAllowed: number;
   rateRefused: number;
-  /** Checks that waited for a lease of a rate. */
+  /** Checks that waited for a rate lease. */
   rateWaited: number;
   /** Requests that the store granted ahead of need; and of these, what was left of windows that ended. */
   rateLeased: number;

@@ -79,7 +79,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
     onRefreshReuse: telemetry.refreshReuse,
   };
   const onUpkeepFault = (error: unknown): void => {
-    telemetry.log.warn({ part: 'upkeep', err: error }, 'rows that are no longer needed could not be removed');
+    telemetry.log.warn({ part: 'upkeep', err: error }, 'expired rows could not be removed');
   };
   starting.defer(startUpkeep(store.db, onUpkeepFault));
   starting.defer(startUpkeep(store.db, onUpkeepFault, RECENT_DECISIONS_UPKEEP));

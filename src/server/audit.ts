@@ -29,7 +29,7 @@ export function auditSealer({ config, store, telemetry }: Wiring): AuditSealer {
       onTurn: sealing.onTurn,
       onBroken: (what) => {
         sealing.onBroken();
-        log.error({ what }, 'the chain of the audit log is broken: run postern verify-audit');
+        log.error({ what }, 'the chain of the audit log is broken. Run postern verify-audit');
       },
       onAnchor: (anchor) => log.info({ anchor }, 'the newest seal of the audit log'),
       onRemoved: (rows) => log.info({ rows }, 'audit rows older than audit.retention were removed'),

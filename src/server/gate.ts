@@ -61,7 +61,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
     db: store.db,
     tally: telemetry.tally,
     onError: (error) => {
-      telemetry.log.warn({ part: 'decision counts', err: error }, 'what was decided could not be counted in the database');
+      telemetry.log.warn({ part: 'decision counts', err: error }, 'decisions could not be counted in the database');
     },
   });
   starting.defer(() => counts.stop());

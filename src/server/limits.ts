@@ -11,7 +11,7 @@ import type { LiveRooms } from './live-rooms.ts';
 import type { Wiring } from './wiring.ts';
 
 const UNREPORTED =
-  'no proxy reports the ends of the requests that this process admits: usage is not booked, and reservations expire. Configure the access log of the proxy, see docs/envoy.md';
+  'no proxy reports the end of the requests that this process allows, so usage is not booked and reservations expire. Configure the access log of the proxy as docs/envoy.md describes';
 
 /** Returns what an operator should know of the limits, for /readyz. */
 export function limitWarnings(limits: Pick<Limits, 'unreported'>): readonly string[] {
@@ -38,10 +38,10 @@ export async function startLimits(
     monotonicMs: () => performance.now(),
     metersItself: metersItself(config),
     onUnreported: (requests) => {
-      if (requests === 0) log.info('the ends of requests are reported again');
+      if (requests === 0) log.info('proxies report the end of requests again');
       else log.warn({ requests }, UNREPORTED);
     },
-    onFault: (err) => log.warn({ err }, 'what limits and usage asked of the database failed'),
+    onFault: (err) => log.warn({ err }, 'a database statement of limits or usage failed'),
   });
   onStoreReplaced(() => limits.storeReplaced());
   stack.defer(() => limits.stop());

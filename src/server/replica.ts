@@ -21,7 +21,7 @@ export async function startReplica(
     maxStalenessMs: config.cache.maxStalenessMs,
     ...(config.database.notifications ? {} : { heartbeatMs: POLLED_HEARTBEAT_MS }),
     onError: (err) =>
-      telemetry.log.warn({ part: 'replicas', err }, 'this process could not report how far it has applied changes'),
+      telemetry.log.warn({ part: 'replicas', err }, 'this process could not report its position in the change feed'),
   });
   stack.defer(() => replica.stop());
   await replica.start();

@@ -100,15 +100,15 @@ async function requireSchema(db: Database, dataDir: string | undefined): Promise
       return;
     case 'missing':
       throw new DatabaseNotReadyError(
-        `${where} has no schema of Postern. If it is the right database, run postern migrate; this command makes and migrates none.`,
+        `${where} has no Postern schema. If it is the right database, run postern migrate. This command never creates or migrates a database.`,
       );
     case 'older':
       throw new DatabaseNotReadyError(
-        `${where} is older than this program: it lacks ${listed(difference.lacks)}. Run postern migrate first; this command migrates nothing.`,
+        `${where} is older than this program: it lacks ${listed(difference.lacks)}. Run postern migrate first. This command never migrates a database.`,
       );
     case 'newer':
       throw new DatabaseNotReadyError(
-        `${where} is newer than this program: it has ${listed(difference.unknown)}, unknown here. Run the version that made it, or a newer one.`,
+        `${where} is newer than this program: it has ${listed(difference.unknown)}, which this version does not know. Run the version that migrated the database, or a newer one.`,
       );
     default:
       difference satisfies never;

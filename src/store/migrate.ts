@@ -132,7 +132,7 @@ async function holdingLock<T>(db: Database, work: () => Promise<T>): Promise<T> 
 
 function newerError(unknown: readonly string[]): MigrationError {
   return new MigrationError(
-    `The database is newer than this program: it has ${unknown.join(', ')}, unknown here. Run the version that made it, or a newer one.`,
+    `The database is newer than this program: it has ${unknown.join(', ')}, which this version does not know. Run the version that migrated the database, or a newer one.`,
   );
 }
 

@@ -54,11 +54,11 @@ export function watchCaches(metrics: Metrics, stats: () => CacheStats): void {
     ]),
   );
   metrics.counters(
-    { name: 'postern_cache_refused_landings_total', help: 'Loads that a change had overtaken, and that were thrown away.' },
+    { name: 'postern_cache_refused_landings_total', help: 'Loads that were discarded because the data changed while they ran.' },
     ['cache'],
     () => each((cache, { refusedLandings }) => [{ labels: { cache }, value: refusedLandings }]),
   );
-  metrics.gauges({ name: 'postern_cache_in_flight', help: 'What the live cache is busy with.' }, ['kind'], () => {
+  metrics.gauges({ name: 'postern_cache_in_flight', help: 'Work that the live cache has in progress.' }, ['kind'], () => {
     const { fillsInFlight, verificationsInFlight, waiting } = stats();
     return [
       { labels: { kind: 'fill' }, value: fillsInFlight },
@@ -74,7 +74,7 @@ function watchLoads(metrics: Metrics, stats: () => CacheStats): void {
     Object.entries(stats().loads).flatMap(([name, loads]) => read(name, loads));
 
   metrics.gauges(
-    { name: 'postern_cache_loads', help: 'Loads of the credential cache that run, or wait for their turn.' },
+    { name: 'postern_cache_loads', help: 'Loads of the credential cache that are running or waiting.' },
     ['class', 'state'],
     () =>
       each((name, { inFlight, waiting }) => [
@@ -83,7 +83,7 @@ function watchLoads(metrics: Metrics, stats: () => CacheStats): void {
       ]),
   );
   metrics.counters(
-    { name: 'postern_cache_rejected_loads_total', help: 'Loads of the credential cache that were not begun.' },
+    { name: 'postern_cache_rejected_loads_total', help: 'Loads of the credential cache that were rejected before they started.' },
     ['class', 'reason'],
     () =>
       each((name, { rejected, abandoned }) => [
@@ -94,7 +94,7 @@ function watchLoads(metrics: Metrics, stats: () => CacheStats): void {
   metrics.counters(
     {
       name: 'postern_cache_rejected_resolutions_total',
-      help: 'Requests that got a fault because too many waited for the cache.',
+      help: 'Requests answered with a fault because too many requests waited for the cache.',
     },
     ['class'],
     () => {

@@ -11,13 +11,13 @@ export interface DirectoryReport {
 }
 
 const NAMES = {
-  login: { name: 'postern_directory_logins_total', help: 'Logins by a directory, by directory and outcome.' },
-  refresh: { name: 'postern_directory_refreshes_total', help: 'Refreshes that asked a directory, by directory and outcome.' },
+  login: { name: 'postern_directory_logins_total', help: 'Logins with a directory, by directory and outcome.' },
+  refresh: { name: 'postern_directory_refreshes_total', help: 'Token refreshes that queried a directory, by directory and outcome.' },
   lookup: {
     name: 'postern_directory_lookups_total',
     help: 'Daily lookups of key owners in a directory, by directory and outcome.',
   },
-  test: { name: 'postern_directory_tests_total', help: 'Tries of a directory, by directory and outcome.' },
+  test: { name: 'postern_directory_tests_total', help: 'Attempts to reach a directory, by directory and outcome.' },
 } as const;
 
 const DOWN = 'unavailable';
@@ -30,7 +30,7 @@ export function directoryReports(metrics: Metrics): (report: DirectoryReport) =>
   const counts = { login: none(), refresh: none(), lookup: none(), test: none() };
   const down = new Map<string, boolean>();
   metrics.gauges(
-    { name: 'postern_directory_down', help: '1 after a directory did not answer, until it answers again.', together: 'max' },
+    { name: 'postern_directory_down', help: '1 while a directory does not answer.', together: 'max' },
     ['directory'],
     () => [...down].map(([directory, isDown]) => ({ labels: { directory }, value: isDown ? 1 : 0 })),
   );

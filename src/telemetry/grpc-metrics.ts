@@ -21,7 +21,7 @@ export type TlsReload =
   | { readonly kind: 'refused'; readonly problem: string };
 
 export function watchCalls(metrics: Metrics, stats: () => CallStats): void {
-  metrics.gauges({ name: 'postern_grpc_calls', help: 'Calls of one message that are open.' }, ['kind'], () => {
+  metrics.gauges({ name: 'postern_grpc_calls', help: 'Open calls with one message.' }, ['kind'], () => {
     const { open, unfinished } = stats();
     return [
       { labels: { kind: 'open' }, value: open },
@@ -29,7 +29,7 @@ export function watchCalls(metrics: Metrics, stats: () => CallStats): void {
     ];
   });
   metrics.gauge(
-    { name: 'postern_grpc_unfinished_bytes', help: 'Memory of messages of which a part has come.' },
+    { name: 'postern_grpc_unfinished_bytes', help: 'Memory of partly received messages.' },
     () => stats().unfinishedBytes,
   );
   metrics.counters(
@@ -46,7 +46,7 @@ export function watchCalls(metrics: Metrics, stats: () => CallStats): void {
     },
   );
   metrics.counters(
-    { name: 'postern_grpc_connections_ended_total', help: 'Connections to the gRPC listener that the server ended.' },
+    { name: 'postern_grpc_connections_ended_total', help: 'Connections to the gRPC listener that the server closed.' },
     ['reason'],
     () => {
       const { endedConnections, faults } = stats();
@@ -62,7 +62,7 @@ export function watchCalls(metrics: Metrics, stats: () => CallStats): void {
 export function tlsReloads(log: Log, metrics: Metrics): (reload: TlsReload) => void {
   const counts = { taken: 0, refused: 0 };
   metrics.counters(
-    { name: 'postern_grpc_tls_reloads_total', help: 'TLS files that changed on disk, by what became of them.' },
+    { name: 'postern_grpc_tls_reloads_total', help: 'TLS files that changed on disk, by outcome.' },
     ['outcome'],
     () => Object.entries(counts).map(([outcome, value]) => ({ labels: { outcome }, value })),
   );
@@ -70,10 +70,10 @@ export function tlsReloads(log: Log, metrics: Metrics): (reload: TlsReload) => v
     counts[reload.kind] += 1;
     switch (reload.kind) {
       case 'taken':
-        log.info({ notAfter: reload.notAfter }, 'the changed TLS files are in use for new connections');
+        log.info({ notAfter: reload.notAfter }, 'new connections use the changed TLS files');
         break;
       case 'refused':
-        log.error({ problem: reload.problem }, 'the changed TLS files cannot be used: those before stay in use. Put them right');
+        log.error({ problem: reload.problem }, 'the changed TLS files cannot be used, so the previous ones stay in use. Correct the files');
         break;
       default:
         reload satisfies never;

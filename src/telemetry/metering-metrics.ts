@@ -70,43 +70,43 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
     );
   const counter = (name: string, help: string, read: () => number): void => metrics.counter({ name, help }, read);
 
-  outcomes('postern_rate_limited_checks_total', 'Checks with a rate limit, by what it said.', () => {
+  outcomes('postern_rate_limited_checks_total', 'Checks with a rate limit, by outcome.', () => {
     const { rateAllowed: allowed, rateRefused: refused } = stats();
     return { allowed, refused };
   });
-  counter('postern_rate_waited_total', 'Checks that waited for a lease of a rate.', () => stats().rateWaited);
-  counter('postern_rate_leased_total', 'Requests leased ahead of need.', () => stats().rateLeased);
-  counter('postern_rate_stranded_total', 'Of these, left when their window ended.', () => stats().rateStranded);
-  outcomes('postern_quota_limited_checks_total', 'Checks with a token quota, by what it said.', () => {
+  counter('postern_rate_waited_total', 'Checks that waited for a rate lease.', () => stats().rateWaited);
+  counter('postern_rate_leased_total', 'Requests leased in advance.', () => stats().rateLeased);
+  counter('postern_rate_stranded_total', 'Requests leased in advance and unused when their window ended.', () => stats().rateStranded);
+  outcomes('postern_quota_limited_checks_total', 'Checks with a token quota, by outcome.', () => {
     const { quotaAllowed: allowed, quotaRefused: refused } = stats();
     return { allowed, refused };
   });
-  outcomes('postern_quota_tokens_total', 'Tokens leased, and of reservations: made, settled, expired, released.', () => {
+  outcomes('postern_quota_tokens_total', 'Tokens leased, and tokens of reservations that were made, settled, expired or released.', () => {
     const { tokensLeased: leased, tokensReserved: reserved, tokensSettled: settled, tokensExpired: expired } = stats();
     return { leased, reserved, settled, expired, released: stats().tokensReleased };
   });
-  counter('postern_reservations_expired_total', 'Reservations that nobody settled.', () => stats().reservationsExpired);
+  counter('postern_reservations_expired_total', 'Reservations that expired without a settlement.', () => stats().reservationsExpired);
   counter('postern_reservations_renewed_total', 'Renewals of token reservations.', () => stats().reservationsRenewed);
   counter('postern_reservations_released_total', 'Reservations of cancelled checks.', () => stats().reservationsReleased);
   counter(
     'postern_reservation_changes_dropped_total',
-    'Renewals and releases that did not reach the database.',
+    'Renewals and releases that were not written to the database.',
     () => stats().changesDropped,
   );
-  outcomes('postern_collection_checks_total', 'Creations of collections under a limit, by what it said.', () => {
+  outcomes('postern_collection_checks_total', 'Creations of collections under a limit, by outcome.', () => {
     const { collectionsAllowed: allowed, collectionsRefused: refused } = stats();
     return { allowed, refused };
   });
-  outcomes('postern_settlements_total', 'Ends of requests, by what became of them.', () => {
+  outcomes('postern_settlements_total', 'Finished requests, by what happened to their usage.', () => {
     const { settled: booked, duplicates: duplicate, unknown, late, dropped } = stats();
     return { booked, duplicate, unknown, late, dropped };
   });
-  counter('postern_settlements_estimated_total', 'Ends of requests whose usage nobody measured.', () => stats().estimated);
+  counter('postern_settlements_estimated_total', 'Finished requests without measured usage.', () => stats().estimated);
   metrics.gauge(
-    { name: 'postern_settlement_lag_seconds', help: 'From the end of a request to its booking, last.', together: 'max' },
+    { name: 'postern_settlement_lag_seconds', help: 'Time from the end of the last booked request to its booking.', together: 'max' },
     () => stats().settlementLagMs / 1000,
   );
-  metrics.gauges({ name: 'postern_metering_waiting', help: 'What waits for the database.' }, ['kind'], () => {
+  metrics.gauges({ name: 'postern_metering_waiting', help: 'Items that wait to be written to the database.' }, ['kind'], () => {
     const { rates, budgets, settlementsWaiting, changesWaiting } = stats();
     return [
       { labels: { kind: 'rate' }, value: rates.waiting },
@@ -115,7 +115,7 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
       { labels: { kind: 'reservation' }, value: changesWaiting },
     ];
   });
-  metrics.gauges({ name: 'postern_metering_held', help: 'What this process holds of limits.' }, ['kind'], () => {
+  metrics.gauges({ name: 'postern_metering_held', help: 'Entries of limits that this process holds.' }, ['kind'], () => {
     const { rates, budgets } = stats();
     return [
       { labels: { kind: 'rate_subjects' }, value: rates.subjects },
@@ -126,28 +126,28 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
       { labels: { kind: 'reservations' }, value: budgets.outstanding },
     ];
   });
-  metrics.gauge({ name: 'postern_metering_alone', help: '1 while limits go on without the database.', together: 'max' }, () =>
+  metrics.gauge({ name: 'postern_metering_alone', help: '1 while limits are enforced without the database.', together: 'max' }, () =>
     stats().rates.alone || stats().budgets.alone ? 1 : 0,
   );
   metrics.gauge(
     {
       name: 'postern_metering_unreported',
-      help: 'Admitted requests whose ends no proxy reports, for longer than a reservation lives; 0 while ends are reported.',
+      help: 'Allowed requests without a report of their end for longer than a reservation lasts; 0 while proxies report ends.',
     },
     () => stats().unreported,
   );
-  counter('postern_metering_statements_total', 'Statements that limits sent to the database.', () => stats().statements);
-  counter('postern_metering_faults_total', 'Times that the database went away from limits.', () => stats().faults);
+  counter('postern_metering_statements_total', 'Database statements sent for limits.', () => stats().statements);
+  counter('postern_metering_faults_total', 'Number of times that the database became unreachable for limits.', () => stats().faults);
 }
 
 export function watchAccessLog(metrics: Metrics, stats: () => AccessLogStats): void {
   metrics.gauge({ name: 'postern_access_log_streams', help: 'Open streams of access logs.' }, () => stats().streams);
   metrics.counter(
-    { name: 'postern_access_log_entries_total', help: 'Finished requests told of by access logs.' },
+    { name: 'postern_access_log_entries_total', help: 'Finished requests reported by access logs.' },
     () => stats().entries,
   );
   metrics.counter(
-    { name: 'postern_access_log_running_total', help: 'Reports of access logs that a request was still running.' },
+    { name: 'postern_access_log_running_total', help: 'Access log reports of a request that was still running.' },
     () => stats().running,
   );
   metrics.counters(

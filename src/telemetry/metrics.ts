@@ -38,31 +38,31 @@ export class Metrics {
       registers: [this.#registry],
     });
     this.counter(
-      { name: 'postern_http_aborted_uploads_total', help: 'API requests whose client went away before they were complete.' },
+      { name: 'postern_http_aborted_uploads_total', help: 'API requests whose client disconnected before they were complete.' },
       () => this.#abortedUploads,
     );
     this.counter(
-      { name: 'postern_refresh_reuse_total', help: 'Refresh tokens that were used by two; the session of each has ended.' },
+      { name: 'postern_refresh_reuse_total', help: 'Refresh tokens that were used twice. The server ended the session of each.' },
       () => this.#refreshReuses,
     );
     this.counters({ name: 'postern_checks_total', help: 'Checks by outcome and code.' }, ['outcome', 'code'], () =>
       this.checks.byCode(),
     );
     this.counters(
-      { name: 'postern_route_checks_total', help: 'Checks of each route that came to a decision, by outcome.' },
+      { name: 'postern_route_checks_total', help: 'Decided checks by route and outcome.' },
       ['method', 'route', 'outcome'],
       () => this.checks.byRoute(),
     );
     this.counters(
       {
         name: 'postern_bodies_not_sent_total',
-        help: "Checks of a route that reads the body, of which Envoy sent none: the setting is missing for the route in Envoy's configuration.",
+        help: "Checks of a route that reads the body, for which Envoy sent no body because Envoy's configuration lacks the setting for the route.",
       },
       ['method', 'route', 'setting'],
       () => this.checks.bodiesNotSent(),
     );
     this.#exposeHistogram(
-      { name: 'postern_check_duration_seconds', help: 'Time from a check to its answer.' },
+      { name: 'postern_check_duration_seconds', help: 'Time to answer a check.' },
       this.checks.durations,
     );
   }

@@ -25,7 +25,7 @@ export function sealingReports(metrics: Metrics, monotonicMs: () => number): Sea
   metrics.counter(
     {
       name: 'postern_audit_chain_breaks_total',
-      help: 'Times that the chain of the audit log did not continue as it was sealed.',
+      help: 'Number of times that the chain of the audit log did not continue from its newest seal.',
     },
     () => broken,
   );
@@ -42,7 +42,7 @@ export function sealingReports(metrics: Metrics, monotonicMs: () => number): Sea
 /** @param ageMs of the key that signs now; undefined before there is one */
 export function watchSigningKey(metrics: Metrics, ageMs: () => number | undefined): void {
   metrics.gauges(
-    { name: 'postern_signing_key_age_seconds', help: 'How long the current signing key has signed.', together: 'max' },
+    { name: 'postern_signing_key_age_seconds', help: 'Time since the current signing key started to sign.', together: 'max' },
     [],
     () => {
       const age = ageMs();
@@ -57,7 +57,7 @@ export function certificateEnd(metrics: Metrics): (endMs: number) => void {
   metrics.gauges(
     {
       name: 'postern_grpc_certificate_expiry_timestamp_seconds',
-      help: 'When the certificate of the gRPC listener ends, in seconds since the epoch.',
+      help: 'Expiry of the certificate of the gRPC listener, in seconds since the epoch.',
       together: 'min',
     },
     [],
@@ -81,7 +81,7 @@ const MAX_TENANTS = 100;
 export function watchQuotas(metrics: Metrics, namesTenants: boolean, quotas: () => Iterable<QuotaUse>): void {
   const described = {
     name: 'postern_quota_used_ratio',
-    help: 'Share of the monthly tokens that is spent or held, of the tenant nearest to its end.',
+    help: 'Fraction of the monthly tokens that is spent or held, for the tenant with the smallest fraction left.',
     together: 'max',
   } as const;
   const sorted = (): readonly QuotaUse[] => [...quotas()].sort((a, b) => b.ratio - a.ratio);

@@ -133,20 +133,20 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
   const tally = new DecisionTally({ now: () => now() });
   const recent = new RecentDecisions();
   metrics.counter(
-    { name: 'postern_decision_counts_dropped_total', help: 'Decisions that /v1/iam/decisions does not show: no room.' },
+    { name: 'postern_decision_counts_dropped_total', help: 'Decisions that /v1/iam/decisions does not show because the buffer was full.' },
     () => tally.dropped,
   );
   metrics.counter(
     {
       name: 'postern_recent_denials_dropped_total',
-      help: 'Denials that /v1/iam/decisions/recent does not show: over the rate of their tenant, or not written.',
+      help: 'Denials that /v1/iam/decisions/recent does not show because they exceeded their tenant's rate or could not be written.',
     },
     () => recent.dropped,
   );
   metrics.counters(
     {
       name: 'postern_decision_log_dropped_total',
-      help: 'Checks without a line of their own in the decision log: faults over their rate, no room, or not delivered.',
+      help: 'Checks without their own line in the decision log: faults over their rate, a full buffer, or a lost batch.',
     },
     ['outcome'],
     () => Object.entries(decisions?.dropped ?? NONE_DROPPED).map(([outcome, value]) => ({ labels: { outcome }, value })),
@@ -154,11 +154,11 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
   metrics.counter(
     {
       name: 'postern_trace_spans_dropped_total',
-      help: 'Spans that the OpenTelemetry collector did not take, or that found no room.',
+      help: 'Spans that were lost because the OpenTelemetry collector did not accept them or the buffer was full.',
     },
     () => tracing?.dropped ?? 0,
   );
-  metrics.counter({ name: 'postern_log_dropped_total', help: 'Log lines that standard output did not take in time.' }, dropped);
+  metrics.counter({ name: 'postern_log_dropped_total', help: 'Log lines that were dropped because standard output was too slow.' }, dropped);
   return {
     log,
     observer: checkObserver(metrics.checks, tally, decisions, recent),
@@ -182,11 +182,11 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
       watchAccessLog(metrics, accessLog);
     },
     watchProcesses: (ready, restarts) => {
-      metrics.gauges({ name: 'postern_processes_ready', help: 'Processes of this server that can serve.' }, ['process'], () =>
+      metrics.gauges({ name: 'postern_processes_ready', help: 'Processes of this server that are ready.' }, ['process'], () =>
         ready().map(({ kind, ready: value }) => ({ labels: { process: kind }, value })),
       );
       metrics.counters(
-        { name: 'postern_process_restarts_total', help: 'Processes that ended by themselves and were replaced.' },
+        { name: 'postern_process_restarts_total', help: 'Processes that exited unexpectedly and were replaced.' },
         ['process'],
         () => restarts().map(({ kind, count: value }) => ({ labels: { process: kind }, value })),
       );
@@ -195,7 +195,7 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
       metrics.counter(
         {
           name: 'postern_local_apply_timeouts_total',
-          help: 'Writes answered before every gate worker of this server had applied them.',
+          help: 'Writes that were answered before every gate worker of this server applied them.',
         },
         timeouts,
       );
@@ -233,23 +233,23 @@ function decisionLog({ target, allowOneIn }: DecisionLogOptions, logging: Loggin
 }
 
 function feedReports(log: Log, metrics: Metrics): FeedReports {
-  const lag = metrics.histogram('postern_feed_lag_seconds', 'How old the oldest change of a batch was when it was applied.');
+  const lag = metrics.histogram('postern_feed_lag_seconds', 'Age of the oldest change of a batch when the batch was applied.');
   const counts = { polls: 0, errors: 0, flushes: 0, unknown: 0 };
   let isDown = false;
   metrics.gauge(
-    { name: 'postern_database_down', help: '1 after the database did not answer, until it answers again.', together: 'max' },
+    { name: 'postern_database_down', help: '1 while the database does not answer.', together: 'max' },
     () => (isDown ? 1 : 0),
   );
-  metrics.counter({ name: 'postern_feed_polls_total', help: 'Readings of the change feed that succeeded.' }, () => counts.polls);
-  metrics.counter({ name: 'postern_feed_errors_total', help: 'Readings of the change feed that failed.' }, () => counts.errors);
+  metrics.counter({ name: 'postern_feed_polls_total', help: 'Successful reads of the change feed.' }, () => counts.polls);
+  metrics.counter({ name: 'postern_feed_errors_total', help: 'Failed reads of the change feed.' }, () => counts.errors);
   metrics.counter(
-    { name: 'postern_feed_flushes_total', help: 'Times that everything cached was forgotten.' },
+    { name: 'postern_feed_flushes_total', help: 'Number of times that all caches were flushed.' },
     () => counts.flushes,
   );
   metrics.counter(
     {
       name: 'postern_feed_unknown_flushes_total',
-      help: 'Flushes because a newer replica wrote a kind of change that this version does not know.',
+      help: 'Cache flushes because a newer replica wrote a kind of change that this version does not know.',
     },
     () => counts.unknown,
   );
@@ -273,7 +273,7 @@ function feedReports(log: Log, metrics: Metrics): FeedReports {
         counts.unknown++;
         return;
       }
-      log.warn({ reason }, 'the change feed lost its place: everything cached is forgotten');
+      log.warn({ reason }, 'the change feed lost its position; all caches are flushed');
     },
     onUnknownKind: (kind) => {
       log.warn(

@@ -177,7 +177,7 @@ describe('a wrong one is named with file, line and what was expected', () => {
     ['enabled: true', 'ldap.url: required with ldap.enabled'],
     [
       `${ON}start-tls: true`,
-      'postern.yaml:5: ldap.start-tls: expected false with an ldaps:// URL, which is TLS from the beginning',
+      'postern.yaml:5: ldap.start-tls: expected false with an ldaps:// URL, which already uses TLS',
     ],
     ['ca-file: /nowhere', 'postern.yaml:2: ldap.ca-file: expected a readable file, got /nowhere'],
   ])('%j', (yaml, problem) => {
@@ -218,9 +218,9 @@ ldap:
     ]);
     const twice =
       'ldap: [{enabled: true, url: ldaps://a, base-dn: dc=x, domain: a}, {enabled: true, url: ldaps://b, base-dn: dc=x, domain: b}]';
-    expect(problemsOf(load(twice))).toEqual(['postern.yaml:1: ldap[1].name: expected a name of its own for each directory']);
+    expect(problemsOf(load(twice))).toEqual(['postern.yaml:1: ldap[1].name: expected a unique name for each directory']);
     expect(problemsOf(load('ldap: []', { POSTERN_LDAP_URL: 'ldap://a' }))).toEqual([
-      'POSTERN_LDAP_URL: ldap is a list: give this in one of its maps',
+      'POSTERN_LDAP_URL: ldap is a list: set this in one of its entries',
     ]);
     expect(problemsOf(loadConfig({ env: { POSTERN_LDAP: '{}' } }))).toEqual([
       'POSTERN_LDAP: expected a list of maps of ldap settings as JSON',
@@ -258,7 +258,7 @@ describe('of several directories', () => {
 it('an attribute for groups is refused at OpenLDAP, where it is not read, and taken where it is', () => {
   const yaml = 'ldap: {enabled: true, url: ldaps://a, base-dn: dc=x, type: openldap, attribute-mapping: {groups: isMemberOf}}';
   expect(problemsOf(load(yaml))).toEqual([
-    'postern.yaml:1: ldap.attribute-mapping: groups of the entry are read only with ldap.member-of: trusted',
+    'postern.yaml:1: ldap.attribute-mapping: the groups attribute is read only with ldap.member-of: trusted',
   ]);
   expect(settings(yaml.replace(/}$/, ', member-of: trusted}'))).toHaveLength(1);
   expect(settings(yaml.replace('openldap', '389ds'))).toHaveLength(1);

@@ -50,7 +50,7 @@ describe('a wrong value is named with file, line, path and what was expected', (
     ['"a secret as a key": 1', 'postern.yaml:1: (not a name): unknown key'],
     ['issuer: *nowhere', 'postern.yaml:1: issuer: an alias without its anchor'],
     ['issuer: a\nissuer: b', 'postern.yaml:2: this key appears twice in the same map'],
-    ['http: {listen: "a:1"}\nhttp.listen: a:2', 'postern.yaml:2: http.listen: given twice: also in line 1'],
+    ['http: {listen: "a:1"}\nhttp.listen: a:2', 'postern.yaml:2: http.listen: set twice: also in line 1'],
     ['- a\n- b', 'postern.yaml:1: expected a map of settings'],
     ['just words', 'postern.yaml:1: expected a map of settings'],
     ['a: [', 'postern.yaml:1: not valid YAML here (BAD_INDENT)'],
@@ -128,7 +128,7 @@ describe('secrets', () => {
 
   it('are required where sessions must survive: secret-key with a remote database', () => {
     expect(problemsOf(load('database.url: postgresql://db/x'))).toEqual([
-      'secret-key: required with database.url: at least 32 characters, the same on every server of this database',
+      'secret-key: required with database.url: at least 32 characters, and the same value on every server of this database',
     ]);
   });
 

@@ -36,7 +36,7 @@ test('a database newer than the program is refused with the reason', async () =>
   try {
     await fresh.db.knex('postern_migrations').insert({ name: '9999-future.sql', batch: 9 });
     const newer = new MigrationError(
-      'The database is newer than this program: it has 9999-future.sql, unknown here. Run the version that made it, or a newer one.',
+      'The database is newer than this program: it has 9999-future.sql, which this version does not know. Run the version that migrated the database, or a newer one.',
     );
     await expect(migrate(fresh.db)).rejects.toEqual(newer);
     expect(await schemaDifference(fresh.db)).toEqual({ kind: 'newer', unknown: ['9999-future.sql'] });

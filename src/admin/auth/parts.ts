@@ -34,7 +34,7 @@ export interface AccessTokenParts {
 }
 
 export interface LoginSettings {
-  /** How long a refresh token may lie unused. */
+  /** Lifetime of an unused refresh token. */
   readonly refreshIdleMs: number;
   /** How long a session may last, however much it is used. */
   readonly refreshMs: number;

@@ -66,7 +66,7 @@ export const startGrpcOnNode: StartGrpc = async (methods, at, tls, options = {})
       return { ...calls.stats, refusedStreams: 0, endedConnections: 0, faults: 0 };
     },
     setTls(next) {
-      if (secured === undefined) throw new Error('a server without TLS takes no certificate');
+      if (secured === undefined) throw new Error('a server without TLS accepts no certificate');
       const options = secure(next);
       // Throws before the server has forgotten anything.
       createSecureContext(options);

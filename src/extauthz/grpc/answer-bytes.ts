@@ -26,7 +26,7 @@ export function failureHead({ status, message }: GrpcFailure): Buffer {
 }
 
 /** The content of an answer to a request that is no gRPC. */
-export const NOT_GRPC_TEXT: Buffer = Buffer.from('This server speaks gRPC only.\n');
+export const NOT_GRPC_TEXT: Buffer = Buffer.from('This listener accepts only gRPC.\n');
 
 /** The head of an answer to a request that is no gRPC: an HTTP status, as the protocol asks. */
 export function httpHead(status: number): Buffer {

@@ -49,9 +49,9 @@ export interface CallBounds {
   readonly nowMs?: () => number;
 }
 
-export const NOT_WHOLE = failure('internal', 'the call ended before its message was whole');
-export const EXPIRED = failure('deadlineExceeded', 'the time of this call is over');
-export const TOO_SLOW = failure('deadlineExceeded', 'a message took too long to become whole');
+export const NOT_WHOLE = failure('internal', 'the call ended before its message was complete');
+export const EXPIRED = failure('deadlineExceeded', 'the deadline of this call has passed');
+export const TOO_SLOW = failure('deadlineExceeded', 'a message took too long to arrive');
 export const TOO_MUCH_UNFINISHED = failure('resourceExhausted', 'too many bytes of unfinished messages');
 export const INTERNAL = failure('internal', 'the call could not be answered');
-export const UNKNOWN_METHOD = failure('unimplemented', 'this server has no such method');
+export const UNKNOWN_METHOD = failure('unimplemented', 'this server does not implement this method');

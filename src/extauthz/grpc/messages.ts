@@ -28,7 +28,7 @@ export function readMessage(bytes: Buffer, maxBytes = MAX_MESSAGE_BYTES): Read {
   if (bytes.length < PREFIX_BYTES) return MORE;
   if (bytes[0] !== 0) return COMPRESSED;
   const length = bytes.readUInt32BE(1);
-  if (length > maxBytes) return failure('resourceExhausted', `a message has at most ${maxBytes} bytes`);
+  if (length > maxBytes) return failure('resourceExhausted', `a message must have at most ${maxBytes} bytes`);
   const end = PREFIX_BYTES + length;
   return bytes.length < end ? MORE : { kind: 'message', message: bytes.subarray(PREFIX_BYTES, end) };
 }

@@ -52,7 +52,7 @@ function buildTree(): Node[] {
       for (let bit = length - 1; bit >= 0; bit--) {
         const side = Math.floor(code / 2 ** bit) % 2 === 0 ? 0 : 1;
         const node = nodes[at];
-        if (node === undefined) throw new Error('the Huffman code is no tree');
+        if (node === undefined) throw new Error('the Huffman code is not a tree');
         if (bit === 0) node[side] = -1 - symbol;
         else {
           let next = node[side];

@@ -92,7 +92,7 @@ export class Http2Listener {
    * certificate and key are none or do not match.
    */
   setTls(tls: TlsMaterial): void {
-    if (this.#secured === undefined) throw new Error('a server without TLS takes no certificate');
+    if (this.#secured === undefined) throw new Error('a server without TLS accepts no certificate');
     const options = secure(tls);
     // Throws before the server has forgotten anything.
     createSecureContext(options);
