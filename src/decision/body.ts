@@ -72,21 +72,21 @@ const NOT_SENT: BodyNotSent = { kind: 'not_sent' };
 const TOO_LARGE: BodyProblem = {
   kind: 'problem',
   code: 'body_too_large',
-  detail: 'The body is larger than what can be inspected on this route.',
+  detail: 'The body is larger than the limit for inspected bodies on this route. Send a smaller body.',
 };
 const WRONG_TYPE = problem(
-  'This route takes one JSON body: send one Content-Type of application/json, in UTF-8.',
+  'This route requires a JSON body. Send exactly one Content-Type header, application/json, with UTF-8 text.',
   'content-type',
 );
-const ENCODED = problem('This route takes a body without Content-Encoding.', 'content-encoding');
-const EMPTY = problem('This route takes a JSON object as its body; the body is empty.');
-const NOT_OBJECT = problem('The body must be one JSON object.');
-const REPEATED_MEMBER = problem('A member of the body comes more than once; each may come once.');
-const TOO_MANY_MEMBERS = problem(`The body may have at most ${MAX_MEMBERS} members.`);
-const LONG_MEMBER = problem(`The name of a member may take at most ${MAX_RESOURCE_NAME} bytes.`);
-const AFTER_END = problem('There is more after the JSON object of the body.');
+const ENCODED = problem('This route requires a body without Content-Encoding. Send the body uncompressed.', 'content-encoding');
+const EMPTY = problem('This route requires a JSON object as its body, but the body is empty.');
+const NOT_OBJECT = problem('The body must be a single JSON object.');
+const REPEATED_MEMBER = problem('A member of the body appears more than once. Send each member once.');
+const TOO_MANY_MEMBERS = problem(`The body must have at most ${MAX_MEMBERS} members.`);
+const LONG_MEMBER = problem(`The name of a member must have at most ${MAX_RESOURCE_NAME} bytes.`);
+const AFTER_END = problem('The body has more data after the JSON object. Send only the object.');
 const UNCERTAIN_MEMBER = problem(
-  'The proxy sends bodies as text, in which an exclamation mark may replace a byte that is not UTF-8. Write "!" in the name of a member as "\\u0021".',
+  'The proxy sends bodies as text, in which an exclamation mark can replace a byte that is not UTF-8. Write "!" in the name of a member as "\\u0021".',
 );
 
 /** @param at negative, as the reader gave it */
@@ -134,15 +134,15 @@ function isUncertain({ asText }: Reading, { bytes }: JsonText, start: number, en
 /** The name between the quotes of a valid string, or what is wrong with it. */
 function readText(text: JsonText, start: number, end: number, member: ReadMember, into: Reading): string | BodyProblem {
   if (isUncertain(into, text, start, end)) {
-    const detail = `The proxy sends bodies as text, in which an exclamation mark may replace a byte that is not UTF-8. Write "!" in "${member}" as "\\u0021".`;
+    const detail = `The proxy sends bodies as text, in which an exclamation mark can replace a byte that is not UTF-8. Write "!" in "${member}" as "\\u0021".`;
     return problem(detail, member);
   }
-  if (start === end) return problem(`"${member}" must not hold an empty name.`, member);
+  if (start === end) return problem(`"${member}" must not contain an empty name.`, member);
   const bytes = end - start;
   const name = bytes <= MAX_ESCAPE_BYTES * MAX_RESOURCE_NAME ? nameAt(text, start, end, isName) : undefined;
   if (bytes > MAX_RESOURCE_NAME && (name === undefined || Buffer.byteLength(name) > MAX_RESOURCE_NAME))
-    return problem(`"${member}" must hold names of at most ${MAX_RESOURCE_NAME} bytes of plain Unicode text.`, member);
-  return name ?? problem(`"${member}" must hold names of plain Unicode text.`, member);
+    return problem(`Each name in "${member}" must be plain Unicode text of at most ${MAX_RESOURCE_NAME} bytes.`, member);
+  return name ?? problem(`Each name in "${member}" must be plain Unicode text.`, member);
 }
 
 /** One string that names something. @returns the position after it; a problem is in `into` */
@@ -159,9 +159,9 @@ function readName(text: JsonText, at: number, member: 'model' | 'collection', in
   return after;
 }
 
-const TOO_MANY_COLLECTIONS = `A request may name at most ${MAX_COLLECTIONS} collections.`;
+const TOO_MANY_COLLECTIONS = `A request must name at most ${MAX_COLLECTIONS} collections.`;
 
-const TOO_MANY_PROMPTS = `A request may have at most ${MAX_PROMPTS} prompts.`;
+const TOO_MANY_PROMPTS = `A request must have at most ${MAX_PROMPTS} prompts.`;
 const WRONG_PROMPT = '"prompt" must be a string, a list of strings, a list of token ids, or a list of such lists.';
 
 function readNames(text: JsonText, start: number, into: Reading): number {
@@ -209,9 +209,9 @@ function readInteger(text: JsonText, at: number, member: ReadMember, into: Readi
   const value = after < 0 ? undefined : integer(text, at, after);
   if (value === undefined) {
     into.problem =
-      after < 0 ? undefined : problem(`"${member}" must be a whole number of at least 0, written in digits alone.`, member);
+      after < 0 ? undefined : problem(`"${member}" must be a whole number of at least 0, written only in digits.`, member);
   } else if (member === 'n' || member === 'best_of') {
-    if (value > MAX_CHOICES) into.problem = problem(`"${member}" may be at most ${MAX_CHOICES}.`, member);
+    if (value > MAX_CHOICES) into.problem = problem(`"${member}" must be at most ${MAX_CHOICES}.`, member);
     into.choices = Math.max(into.choices, value);
   } else {
     into.largestLimit = Math.max(into.largestLimit ?? 0, value);
@@ -311,7 +311,7 @@ function readObject(text: JsonText, start: number, readsPrompts: boolean, into: 
     if (name === 'too long') into.problem = LONG_MEMBER;
     else if (name === undefined) into.problem = REPEATED_MEMBER;
     else if (name.kind === 'variant')
-      into.problem = problem(`A member of the body is "${name.name}" but for case; write it so.`, name.name);
+      into.problem = problem(`A member of the body differs from "${name.name}" only in case. Write it exactly as "${name.name}".`, name.name);
     else at = name.kind === 'other' ? skipValue(text, at, 1) : readMember(text, at, name.name, into);
     if (at < 0 || into.problem !== undefined) return at;
     at = skipSpace(text, at);

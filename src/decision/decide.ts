@@ -35,7 +35,7 @@ const MISSING: Deny = {
 const EXPIRED: Deny = {
   kind: 'deny',
   code: 'token_expired',
-  detail: 'The access token has expired; get a new one with the refresh token.',
+  detail: 'The access token has expired. Use the refresh token to get a new one, or log in again.',
 };
 /** One answer for every credential that proves nobody. */
 export const INVALID_CREDENTIAL = 'The credential is not valid.';
@@ -118,7 +118,7 @@ export function permissionDeny(asked: Question): Deny {
 }
 
 const TOO_MUCH =
-  'The request names more resources than can be held against all the rules that apply to them; name fewer in one request.';
+  'The request names more resources than the server can check against all rules that apply to them. Name fewer resources in one request.';
 
 /** Steps 12 to 14, deny policies to resources; undefined = permitted. */
 function refused(asked: Question, route: RouteLine, trace: Trace | undefined): Deny | undefined {
@@ -132,7 +132,7 @@ function refused(asked: Question, route: RouteLine, trace: Trace | undefined): D
     case 'no_permission':
       return { ...permissionDeny(asked), route };
     case 'no_resources': {
-      const detail = `${asked.permissions[0]?.text ?? ''} is given, but not for ${spelt(asked.resources)}.`;
+      const detail = `${asked.permissions[0]?.text ?? ''} is granted, but not for ${spelt(asked.resources)}.`;
       return deny('resource_not_permitted', detail, route, asked.principal);
     }
     default:
@@ -153,7 +153,7 @@ function conclude(match: Matched, asked: Question, body: BodyFacts | undefined, 
   const metered = line.tokens ? body : undefined;
   const largest = metered?.largestLimit;
   if (largest !== undefined && tenantLimit !== undefined && largest > tenantLimit) {
-    const detail = `The request asks for ${largest} tokens; the tenant allows ${tenantLimit} a request.`;
+    const detail = `The request asks for ${largest} tokens, but the tenant allows at most ${tenantLimit} per request. Lower the token limit of the request.`;
     return { ...deny('max_tokens_exceeded', detail, line, principal), param: 'max_tokens', askedTokens: largest };
   }
   const smallest = metered?.smallestLimit;

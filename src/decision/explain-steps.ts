@@ -53,13 +53,13 @@ interface Line {
 }
 
 const LINES: readonly Line[] = [
-  { line: 1, name: 'request', codes: [], passed: 'The request could be read.' },
+  { line: 1, name: 'request', codes: [], passed: 'The request is well-formed.' },
   { line: 2, name: 'path', codes: ['malformed_path'], passed: 'The path is in normal form.' },
   { line: 3, name: 'public', codes: [], passed: 'The path is not public.' },
   { line: 4, name: 'route', codes: ['no_route'], passed: 'A route matches.' },
-  { line: 5, name: 'credential', codes: ['missing_credential'], passed: 'A credential was sent.' },
-  { line: 6, name: 'credential_form', codes: [], passed: 'It is one credential of a known form.' },
-  { line: 7, name: 'token_lifetime', codes: ['token_expired'], passed: 'It is not an expired token.' },
+  { line: 5, name: 'credential', codes: ['missing_credential'], passed: 'The request has a credential.' },
+  { line: 6, name: 'credential_form', codes: [], passed: 'The request has exactly one credential, in a known form.' },
+  { line: 7, name: 'token_lifetime', codes: ['token_expired'], passed: 'The credential is not an expired access token.' },
   { line: 8, name: 'identity', codes: ['invalid_credential'], passed: 'The credential proves a principal.' },
   { line: 9, name: 'tenant', codes: ['invalid_tenant', 'tenant_mismatch'], passed: 'The principal may act in the tenant.' },
   { line: 10, name: 'tenant_status', codes: ['tenant_suspended'], passed: 'The tenant is active.' },
@@ -67,14 +67,14 @@ const LINES: readonly Line[] = [
     line: 11,
     name: 'body',
     codes: ['malformed_body', 'body_too_large'],
-    passed: 'The body is as the route requires, or the route does not read it.',
+    passed: 'The body has the form that the route requires, or the route does not read the body.',
   },
-  { line: 12, name: 'deny_policies', codes: ['denied_by_policy'], passed: 'No policy in force denies.' },
-  { line: 13, name: 'permission', codes: ['insufficient_permission'], passed: 'The permission is given.' },
-  { line: 14, name: 'resources', codes: ['resource_not_permitted'], passed: 'All resources of the request are covered.' },
-  { line: 15, name: 'token_limit', codes: ['max_tokens_exceeded'], passed: "The request keeps to the tenant's token limit." },
-  { line: 16, name: 'rate_limit', codes: ['rate_limit_exceeded'], passed: 'No rate limit that applies is used up.' },
-  { line: 17, name: 'quota', codes: ['insufficient_quota'], passed: 'Every quota that applies has room for the request.' },
+  { line: 12, name: 'deny_policies', codes: ['denied_by_policy'], passed: 'No deny policy matches.' },
+  { line: 13, name: 'permission', codes: ['insufficient_permission'], passed: 'The principal has the permission.' },
+  { line: 14, name: 'resources', codes: ['resource_not_permitted'], passed: 'The principal may use all resources of the request.' },
+  { line: 15, name: 'token_limit', codes: ['max_tokens_exceeded'], passed: "The request stays within the tenant's token limit." },
+  { line: 16, name: 'rate_limit', codes: ['rate_limit_exceeded'], passed: 'The request stays within every rate limit that applies.' },
+  { line: 17, name: 'quota', codes: ['insufficient_quota'], passed: 'The request stays within every quota that applies.' },
 ];
 
 /** How a decision ended, limits included. */
@@ -92,7 +92,7 @@ const ALLOW = { outcome: 'allowed', code: 'allow', status: 200 } as const;
 export function endingOf(decision: Decision, limits: readonly ExplainedLimit[]): Ending {
   switch (decision.kind) {
     case 'public':
-      return { ...ALLOW, line: 3, detail: 'Postern answers this path by itself.' };
+      return { ...ALLOW, line: 3, detail: 'This path is public: Postern serves it without a credential.' };
     case 'deny': {
       const { code, detail } = decision;
       const line =
@@ -103,10 +103,10 @@ export function endingOf(decision: Decision, limits: readonly ExplainedLimit[]):
     }
     case 'fault':
       // An explanation reads the body that it was given.
-      throw new Fault('an explanation has no body to read');
+      throw new Fault('an explanation needs a body that is not available');
     case 'allow': {
       const exceeded = limits.find((limit) => limit.exceeded);
-      return exceeded === undefined ? { ...ALLOW, line: 18, detail: 'No step denies.' } : refusedBy(exceeded);
+      return exceeded === undefined ? { ...ALLOW, line: 18, detail: 'Every step passed.' } : refusedBy(exceeded);
     }
     default:
       return decision satisfies never;
@@ -119,16 +119,16 @@ function refusedBy(limit: ExplainedLimit): Ending {
 }
 
 function exceededText({ name, of, limit, needed, resets_at: resetsAt }: ExplainedLimit): string {
-  const until = resetsAt === null ? '' : ` It begins anew at ${resetsAt}.`;
+  const until = resetsAt === null ? '' : ` The limit resets at ${resetsAt}.`;
   switch (name) {
     case 'rate_limit_rpm':
-      return `The ${of === 'tenant' ? "tenant's" : "key's"} ${limit} requests a minute are used up.${until}`;
+      return `The ${of === 'tenant' ? "tenant's" : "key's"} ${limit} requests per minute are used up.${until}`;
     case 'monthly_tokens':
-      return `This request may spend ${needed} tokens, and the tenant's monthly quota has fewer left.${until}`;
+      return `This request needs up to ${needed} tokens, but the tenant's monthly quota has fewer left.${until}`;
     case 'max_collections':
-      return `The tenant may have ${limit} collections and has as many.`;
+      return `The tenant already has ${limit} collections, which is its limit. Delete a collection first.`;
     case 'max_tokens_per_request':
-      return `The request asks for ${needed} tokens; the tenant allows ${limit} a request.`;
+      return `The request asks for ${needed} tokens, but the tenant allows at most ${limit} per request. Lower the token limit of the request.`;
     default:
       return name satisfies never;
   }
@@ -159,15 +159,15 @@ function unprovedText({ reason, key_id: key, user_id: user, time }: Unproved): s
     case 'expired':
       return `The key ${key} expired${since}.`;
     case 'rotated':
-      return `It is an old secret of the key ${key}, which a rotation ended${since}.`;
+      return `The credential is an old secret of the key ${key}, which a rotation ended${since}. Use the new secret.`;
     case 'checksum':
-      return 'The checksum of the API key is wrong: it was mistyped, cut off or made up.';
+      return 'The checksum of the API key is wrong. The key is mistyped, truncated or invented.';
     case 'owner_deactivated':
       return `The user ${user} is deactivated, or suspended by its directory${since === '' ? '' : `, since${since.slice(3)}`}.`;
     case 'session_ended':
       return `The session of the user ${user} ended${since}.`;
     case 'unknown':
-      return 'No key or session that you may manage is known by it.';
+      return 'The credential matches no key or session that you may manage.';
     default:
       return reason satisfies never;
   }

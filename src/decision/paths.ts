@@ -13,12 +13,12 @@ function malformed(detail: string): PathResult {
 }
 
 const NO_SLASH = malformed('The path must start with one slash.');
-const DOUBLE_SLASH = malformed('The path must not hold an empty segment ("//").');
-const DOT_SEGMENT = malformed('The path must not hold "." or ".." segments.');
-const CHARACTER = malformed('The path must not hold ";", "#", a backslash, or a control or non-ASCII character.');
+const DOUBLE_SLASH = malformed('The path must not contain an empty segment ("//").');
+const DOT_SEGMENT = malformed('The path must not contain "." or ".." segments.');
+const CHARACTER = malformed('The path must not contain ";", "#", a backslash, or a control or non-ASCII character.');
 const PERCENT = malformed('A "%" in the path must be followed by two hexadecimal digits.');
 const NEEDLESS = malformed('The path must not percent-encode letters, digits, "-", ".", "_" or "~".');
-const HIDDEN = malformed('The path must not hold an encoded slash, backslash or NUL.');
+const HIDDEN = malformed('The path must not contain an encoded slash, backslash or NUL.');
 const NOT_TEXT = malformed('A segment of the path does not decode to UTF-8 text without control characters.');
 const TWICE = malformed(
   'A segment of the path must not become ".", "..", or text with "/", a backslash, ";" or a control character, decoded twice.',

@@ -104,7 +104,7 @@ export function buildRouteTable(extra: readonly RouteLine[]): RouteTableResult {
     const there = insert(treeOf(trees, line.method), { line, parts });
     if (there !== undefined) {
       const [first, second] = [there.line, line].map((one) => `${one.method} ${one.template}`);
-      return { kind: 'error', message: `${first} and ${second} are equally specific: the same path would match both` };
+      return { kind: 'error', message: `${first} and ${second} are equally specific, so one path could match both. Change one of them` };
     }
     if (parts.every((part) => part.kind === 'literal') && !isPublic(parts.map((part) => part.text))) {
       const ofMethod = exact.get(line.method) ?? new Map<string, Matched>();
@@ -168,19 +168,19 @@ const PUBLIC: RouteMatch = { kind: 'public' };
 const NO_ROUTE: RouteMatch = {
   kind: 'denied',
   code: 'no_route',
-  detail: 'No route of this platform has this method and path; what is not listed is denied.',
+  detail: 'No route has this method and path, and Postern denies every request without a route. Check the method and the path, or ask the operator to add a route.',
 };
 const NO_PREFLIGHT: RouteMatch = {
   kind: 'denied',
   code: 'no_route',
-  detail: 'OPTIONS is no route here; a CORS preflight is answered by the gateway before it asks.',
+  detail: 'OPTIONS matches no route. Configure the gateway to answer CORS preflight requests itself.',
 };
-const NO_UPGRADE: RouteMatch = { kind: 'denied', code: 'no_route', detail: 'This route does not let a connection be upgraded.' };
+const NO_UPGRADE: RouteMatch = { kind: 'denied', code: 'no_route', detail: 'This route does not allow an upgraded connection. Send the request without an Upgrade header.' };
 
 const LONG_NAME: RouteMatch = {
   kind: 'denied',
   code: 'malformed_path',
-  detail: `A name in the path takes more than ${MAX_RESOURCE_NAME} bytes.`,
+  detail: `A name in the path has more than ${MAX_RESOURCE_NAME} bytes. Use a shorter name.`,
 };
 
 /** As in a body: no rule can name more, and a longer name would cost more to hold against each of them. */

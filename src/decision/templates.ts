@@ -32,16 +32,16 @@ export function parseTemplate(text: string): TemplateResult {
   let wide = 0;
   for (const [index, piece] of pieces.entries()) {
     const part = parsePart(piece);
-    if (part === undefined) return error(`segment ${JSON.stringify(piece)} is neither a literal, {name}, {name+} nor **`);
-    if (part.kind === 'rest' && index < pieces.length - 1) return error('** may only be the last segment');
+    if (part === undefined) return error(`segment ${JSON.stringify(piece)} must be a literal, {name}, {name+} or **`);
+    if (part.kind === 'rest' && index < pieces.length - 1) return error('** must be the last segment');
     if (part.kind === 'rest' || part.kind === 'more') wide++;
     if (part.kind === 'one' || part.kind === 'more') {
-      if (names.has(part.name)) return error(`{${part.name}} comes twice`);
+      if (names.has(part.name)) return error(`{${part.name}} appears twice`);
       names.add(part.name);
     }
     parts.push(part);
   }
-  return wide > 1 ? error('only one of {name+} and ** may be in a path') : { kind: 'template', text: path, parts };
+  return wide > 1 ? error('a path must not contain both {name+} and **, or either of them twice') : { kind: 'template', text: path, parts };
 }
 
 /** The text that a template's variable has in a path which matches it; undefined when the template has no such variable. */

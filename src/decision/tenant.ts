@@ -10,15 +10,15 @@ export type EffectiveTenant =
 const REPEATED_HEADER: EffectiveTenant = {
   kind: 'deny',
   code: 'invalid_tenant',
-  detail: 'X-Tenant-ID was sent more than once; send it once or leave it out.',
+  detail: 'X-Tenant-ID was sent more than once. Send it once or omit it.',
 };
 const MALFORMED: EffectiveTenant = {
   kind: 'deny',
   code: 'invalid_tenant',
-  detail: 'X-Tenant-ID must be 1 to 63 lower-case letters, digits or hyphens, starting with a letter or digit.',
+  detail: 'X-Tenant-ID must be 1 to 63 lowercase letters, digits or hyphens, and must start with a letter or digit.',
 };
 
-export const OTHER_TENANT = 'This credential may not act in the tenant that X-Tenant-ID names.';
+export const OTHER_TENANT = 'This credential may not act in the tenant that X-Tenant-ID names. Omit the header, or use a credential of that tenant.';
 const MISMATCH: EffectiveTenant = { kind: 'deny', code: 'tenant_mismatch', detail: OTHER_TENANT };
 
 export function isPlatformAdmin(principal: Principal): boolean {

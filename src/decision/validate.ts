@@ -80,7 +80,7 @@ export function isResourcePattern(text: string): boolean {
 /** `permissions` of a role, `scopes` of a key, `actions` of a policy. */
 export function validatePatterns(value: unknown, path: string): readonly FieldError[] {
   const errors: FieldError[] = [];
-  strings(value, path, errors, isPermissionPattern, 'must be * or <resource>:<action>; a * stands for a whole part');
+  strings(value, path, errors, isPermissionPattern, 'must be * or <resource>:<action>, in which * replaces a whole part');
   return errors;
 }
 
@@ -113,7 +113,7 @@ export function parseConstraints(value: unknown, path = '/resource_constraints')
     const kind = RESOURCE_KINDS.find((known) => known === key);
     if (kind === undefined) errors.push({ path: member(path, key), message: `must be one of ${RESOURCE_KINDS.join(', ')}` });
     else if (names !== null && names !== undefined) {
-      const expectation = `must be a name or a glob, not empty, ${GLOB_BOUNDS}`;
+      const expectation = `must be a non-empty name or glob ${GLOB_BOUNDS}`;
       constraints[kind] = strings(names, member(path, key), errors, isName, expectation, MAX_CONSTRAINT_NAMES);
     }
   }
@@ -154,10 +154,10 @@ function nonEmpty(
 
 function timeSpan(value: unknown, path: string, errors: FieldError[]): readonly [string, string] {
   const isTime = (text: string, index: number) => (index === 0 ? parseTimeOfDay(text) : parseEndOfSpan(text)) !== undefined;
-  const read = strings(value, path, errors, isTime, 'must be HH:MM, 00:00 to 23:59; an end may be 24:00');
+  const read = strings(value, path, errors, isTime, 'must be HH:MM from 00:00 to 23:59 (an end may be 24:00)');
   const [start, end] = read;
   const well = Array.isArray(value) && read.length === value.length;
-  if (well && (read.length !== 2 || start === end)) errors.push({ path, message: 'must be a start and an end that differ' });
+  if (well && (read.length !== 2 || start === end)) errors.push({ path, message: 'must have a start and an end that differ' });
   return [start ?? '', end ?? ''];
 }
 
@@ -166,7 +166,7 @@ function isDay(text: string): text is DayName {
 }
 
 const WINDOW =
-  'must be days and a window, such as Mon-Fri 08:00-18:00 or Sat 22:00-02:00; its end may be 24:00 and differs from its start';
+  'must be days and a window, such as Mon-Fri 08:00-18:00 or Sat 22:00-02:00. The end may be 24:00 and must differ from the start';
 
 function isWeeklyWindow(text: string): boolean {
   return parseWeeklyWindow(text) !== undefined;
@@ -226,7 +226,7 @@ export function validateConstraints(value: unknown, path?: string): readonly Fie
 export function validateKeyConstraints(value: unknown, path = '/resource_constraints'): readonly FieldError[] {
   const bytes = value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
   if (bytes <= MAX_CONSTRAINTS_BYTES) return validateConstraints(value, path);
-  return [{ path, message: `must take at most ${MAX_CONSTRAINTS_BYTES / 1024} KiB as JSON` }];
+  return [{ path, message: `must be at most ${MAX_CONSTRAINTS_BYTES / 1024} KiB as JSON` }];
 }
 
 export function validateConditions(value: unknown, path?: string): readonly FieldError[] {

@@ -312,7 +312,7 @@ export class Limits {
 
   #refuseRate(who: string, rate: RateState): RateRefusal {
     this.#counts.rateRefused += 1;
-    const detail = `${who} may make ${rate.limit} requests a minute. Try again in ${rate.resetSeconds} s.`;
+    const detail = `${who} may send ${rate.limit} requests per minute. Try again in ${rate.resetSeconds} s.`;
     return { kind: 'refused', code: 'rate_limit_exceeded', detail, rate };
   }
 
@@ -359,7 +359,7 @@ export class Limits {
     }
     this.#counts.quotaRefused += 1;
     const resetsAt = new Date(moment.periodEndsMs).toISOString();
-    const detail = `This request may spend ${amount} tokens, and the tenant's monthly quota has fewer left. It begins anew at ${resetsAt}.`;
+    const detail = `This request needs up to ${amount} tokens, but the tenant's monthly quota has fewer left. The quota resets at ${resetsAt}.`;
     return { kind: 'refused', code: 'insufficient_quota', detail, resetsAt, rate };
   }
 
@@ -382,7 +382,7 @@ export class Limits {
       return { kind: 'admitted', reservation: id, rate };
     }
     this.#counts.collectionsRefused += 1;
-    const detail = `The tenant may have ${maxCollections} collections and has as many. Delete one first.`;
+    const detail = `The tenant already has ${maxCollections} collections, which is its limit. Delete a collection first.`;
     return { kind: 'refused', code: 'insufficient_quota', detail, resetsAt: undefined, rate };
   }
 
