@@ -24,7 +24,7 @@ export function admittedTenant(
   if (choice.kind === 'deny') throw new Refusal(choice.code, choice.detail);
   if (snapshot.own === undefined) throw invalidCredential();
   if (snapshot.effective === undefined) {
-    throw new Refusal('tenant_mismatch', 'There is no such tenant.');
+    throw new Refusal('tenant_mismatch', 'The tenant does not exist, or this credential may not act in it.');
   }
   const platformAdmin = principal.kind === 'user' && principal.platformAdmin;
   if (snapshot.own.status === 'suspended' || (snapshot.effective.status === 'suspended' && !platformAdmin)) {
@@ -40,6 +40,6 @@ export function admittedTenant(
  */
 export function refuseRotated(principal: Principal): void {
   if (principal.kind === 'api_key' && principal.rotated === true) {
-    throw new Refusal('invalid_credential', 'This secret of the key was rotated. Use the new secret to change anything.');
+    throw new Refusal('invalid_credential', 'This secret of the API key was rotated. Use the new secret for changes.');
   }
 }

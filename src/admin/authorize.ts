@@ -45,7 +45,7 @@ export function authorize(caller: Caller, permission: ManagementPermission, opti
     throw new Refusal(decision.code, decision.detail, extras);
   }
   if (permission === 'admin:tenants' && !isPlatformAdmin(caller)) {
-    throw new Refusal('insufficient_permission', 'admin:tenants works for platform administrators alone.', { scope: permission });
+    throw new Refusal('insufficient_permission', 'Only platform administrators may use admin:tenants.', { scope: permission });
   }
 }
 

@@ -109,11 +109,11 @@ async function existingAdministrator(trx: Queryable, wanted: string, isNamed: bo
   const listed = emails.toSorted().slice(0, MAX_LISTED).join(', ');
   const others =
     emails.length === 0
-      ? 'There is no other.'
+      ? 'No administrator can log in with a password.'
       : `The administrators are ${listed}${emails.length > MAX_LISTED ? ', and more' : ''}.`;
   throw new Refusal(
     'not_found',
-    `No administrator has the email address ${wanted}. ${others} Name one with --email, or make one with --create.`,
+    `No administrator has the email address ${wanted}. ${others} Name an administrator with --email, or create one with --create.`,
     { param: 'bootstrap.email' },
   );
 }
@@ -180,12 +180,12 @@ async function raise(
 
 /** The tenant `default` is never suspended, so a new user of it can always log in. */
 const WAY_IN =
-  'Nothing has changed. Choose an email address that no user has, with --create --email: it becomes a new administrator of the tenant default, who can put this right.';
+  'Nothing has changed. Run the command with --create --email and an email address that no user has. It creates an administrator of the tenant default, who can correct this user.';
 
 /** Why a user could not log in with a password; undefined = it could. */
 function obstacleOf({ source, status, tenantId, tenantActive }: UserToRaise): string | undefined {
-  if (source === 'ldap') return 'is a user of a directory, which keeps its password.';
-  if (status !== 'active') return `is deactivated (tenant ${tenantId}): an administrator can activate it.`;
-  if (!tenantActive) return `is a user of the tenant ${tenantId}, which is suspended: an administrator can activate it.`;
+  if (source === 'ldap') return 'belongs to a user of a directory, which manages the password.';
+  if (status !== 'active') return `belongs to a deactivated user of the tenant ${tenantId}. An administrator can activate the user.`;
+  if (!tenantActive) return `belongs to a user of the tenant ${tenantId}, which is suspended. An administrator can activate the tenant.`;
   return undefined;
 }

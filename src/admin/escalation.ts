@@ -37,25 +37,25 @@ interface Grantable {
 
 /** Making a role, or a key with these scopes. */
 export function mayGive(caller: HeldCaller, given: Grantable): void {
-  refuseLacking(caller, powerOfGrant(given.permissions, given.constraints), 'You cannot give');
+  refuseLacking(caller, powerOfGrant(given.permissions, given.constraints), 'You cannot grant permissions that you do not have:');
 }
 
 /** Changing a role or a key: what it adds counts. */
 export function mayWiden(caller: HeldCaller, before: Grantable, after: Grantable): void {
   const power = added(powerOfGrant(after.permissions, after.constraints), powerOfGrant(before.permissions, before.constraints));
-  refuseLacking(caller, power, 'You cannot give');
+  refuseLacking(caller, power, 'You cannot grant permissions that you do not have:');
 }
 
 /** Making or changing a policy, or attaching it: what an allow adds counts. */
 export function mayWritePolicy(caller: HeldCaller, before: NewPolicy | undefined, after: NewPolicy): void {
-  refuseLacking(caller, addedByPolicy(before && recordOf(before), recordOf(after)), 'You cannot allow');
+  refuseLacking(caller, addedByPolicy(before && recordOf(before), recordOf(after)), 'You cannot allow permissions that you do not have:');
 }
 
 /** Giving roles of the caller's effective tenant; their attached allow policies count. */
 export async function mayGiveRoles(trx: Transaction, caller: HeldCaller, roles: readonly RoleName[]): Promise<void> {
   if (roles.length === 0) return;
   const { own, global } = await worldOf(trx, caller.tenant, roles);
-  for (const role of roles) refuseLacking(caller, powerOfRole(role, own, global), `The role ${role} gives what you lack:`);
+  for (const role of roles) refuseLacking(caller, powerOfRole(role, own, global), `The role ${role} grants permissions that you do not have:`);
 }
 
 /**
@@ -71,7 +71,7 @@ export async function mayActOnUser(
   if (user.id === selfId(caller)) return;
   const roles = [...user.roles, ...user.directoryRoles];
   const { own, global } = await worldOf(trx, user.tenantId, roles, allowPolicies);
-  refuseLacking(caller, powerOfUser(roles, own, global), 'The user is stronger than you: you lack');
+  refuseLacking(caller, powerOfUser(roles, own, global), 'The user has permissions that you do not have:');
 }
 
 /** Revoking a key. Its owner always may, and a key itself. @param allowPolicies as for `mayActOnUser` */
@@ -86,7 +86,7 @@ export async function mayActOnKey(
   const roles = owner && [...owner.roles, ...owner.directoryRoles];
   const { own, global } = await worldOf(trx, key.tenantId, roles ?? [], allowPolicies);
   const power = powerOfKey(compileGrant(key.scopes, key.constraints), roles, own, global);
-  refuseLacking(caller, power, 'The key is stronger than you: you lack');
+  refuseLacking(caller, power, 'The key has permissions that you do not have:');
 }
 
 /** Updating or rotating a key, which acts on its owner too. */

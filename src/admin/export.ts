@@ -100,7 +100,7 @@ async function admittedAgain(parts: Pick<AdminParts, 'feed'>, caller: Caller, ag
   await parts.feed.catchUp();
   const now = await again();
   if (now.tenant !== caller.tenant || now.everyTenant !== caller.everyTenant) {
-    throw new Refusal('tenant_mismatch', 'The credential belongs to another tenant now.');
+    throw new Refusal('tenant_mismatch', 'The credential now belongs to another tenant.');
   }
   return now;
 }
@@ -109,10 +109,10 @@ class TimeLimit extends Error {}
 
 function stopOf(cause: unknown, cursor: string): ExportStop {
   if (cause instanceof TimeLimit) {
-    return { reason: 'time_limit', detail: `An export takes at most ${MAX_EXPORT_MS / 60_000} minutes.`, cursor };
+    return { reason: 'time_limit', detail: `The export exceeded its limit of ${MAX_EXPORT_MS / 60_000} minutes. Continue from next_cursor.`, cursor };
   }
   if (cause instanceof Refusal) return { reason: cause.code, detail: cause.message, cursor };
-  return { reason: 'unavailable', detail: 'The rest cannot be read now.', cursor };
+  return { reason: 'unavailable', detail: 'The server cannot read the remaining rows at the moment. Continue from next_cursor later.', cursor };
 }
 
 /** The last line of an NDJSON export that stopped early. A row has no member `object`. */

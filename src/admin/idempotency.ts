@@ -44,7 +44,7 @@ export function fingerprintOf(key: string, content: unknown): Buffer {
 export async function claim(trx: Transaction, caller: Caller): Promise<void> {
   const request = caller.idempotency;
   if (request === undefined || (await claimAnswer(trx, idOf(caller, request)))) return;
-  throw new Refusal('idempotency_in_progress', 'A request with this Idempotency-Key is being worked on.');
+  throw new Refusal('idempotency_in_progress', 'A request with this Idempotency-Key is still in progress. Wait for its response, then repeat the request.');
 }
 
 /**
@@ -77,7 +77,7 @@ function idOf(caller: Caller, request: IdempotentRequest): AnswerId {
 async function earlier<T>(trx: Transaction, request: IdempotentRequest, kept: KeptAnswer, work: () => Promise<T>): Promise<T> {
   await rehearse(trx, work);
   if (!kept.fingerprint.equals(request.fingerprint)) {
-    throw new Refusal('idempotency_mismatch', 'This Idempotency-Key was used for another request. Take a new one.', {
+    throw new Refusal('idempotency_mismatch', 'This Idempotency-Key was used for a different request. Use a new one.', {
       param: 'Idempotency-Key',
     });
   }

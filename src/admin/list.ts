@@ -164,7 +164,7 @@ function checkOf(binding: string, text: string): Buffer {
 }
 
 function badCursor(): Refusal {
-  return new Refusal('invalid_parameter', 'The cursor does not belong to this list. Take next_cursor of the page before.', {
+  return new Refusal('invalid_parameter', 'The cursor does not belong to this list. Use next_cursor of the previous page.', {
     param: 'cursor',
   });
 }

@@ -7,18 +7,18 @@ import { brokenConstraint } from '../store/faults.ts';
 
 /** The same words for what never was, what is gone and what belongs to another tenant. */
 export function notFound(what: string): Refusal {
-  return new Refusal('not_found', `There is no such ${what}.`);
+  return new Refusal('not_found', `The ${what} does not exist, or it belongs to another tenant.`);
 }
 
 /** The effective tenant was there when the caller was let in, and is deleted since: told as it would be from now on. */
 export function tenantGone(): Refusal {
-  return new Refusal('tenant_mismatch', 'There is no such tenant.');
+  return new Refusal('tenant_mismatch', 'The tenant does not exist, or this credential may not act in it.');
 }
 
 /** The error itself, but for what the store refuses of any change: then the refusal that says so. */
 export function refusedByStore(error: unknown): unknown {
   if (brokenConstraint(error) !== 'rules_size') return error;
-  return new Refusal('quota_exceeded', 'The roles and policies of a tenant may take 1 MiB together, and would take more.');
+  return new Refusal('quota_exceeded', 'The roles and policies of a tenant may use 1 MiB in total, and this change would exceed it. Delete or shorten some first.');
 }
 
 /** Errors that one answer shows. */
@@ -58,6 +58,6 @@ export function throwIfInvalid(errors: readonly FieldError[]): void {
 export function lastAdminRefusal(): Refusal {
   return new Refusal(
     'last_admin',
-    'No other active local administrator of an active tenant could log in. Make another one first, and let it set its password.',
+    'This change would leave no active local administrator who can log in. Create another administrator first, and let that user set a password.',
   );
 }

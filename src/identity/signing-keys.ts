@@ -80,7 +80,7 @@ export class SigningKeys {
   current(): SigningKey {
     const key = currentKey([...this.#ring.values()], this.#parts.clock());
     if (key === undefined) {
-      throw new Fault('there is no signing key yet');
+      throw new Fault('no signing key exists yet');
     }
     return key;
   }

@@ -115,7 +115,7 @@ export class Entry<Value> {
    * @throws Fault when the map has let go of the entry
    */
   get value(): Value {
-    if (this.#value === undefined) throw new Fault('an entry of the live cache was used after its end');
+    if (this.#value === undefined) throw new Fault('an entry of the live cache was used after its expiry');
     return this.#value;
   }
 

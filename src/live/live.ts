@@ -182,7 +182,7 @@ export class Live implements ChangeListener {
         const resolution = await this.#round(subject, tenant, nowMs, patience);
         if (resolution !== undefined) return resolution;
       }
-      throw new Fault('what was loaded for a request kept changing meanwhile');
+      throw new Fault('the data of a request kept changing while it was loaded');
     } finally {
       leave();
     }

@@ -60,7 +60,7 @@ export class LoadLimiter {
     if (this.#queue.size >= this.#parts.maxWaiting) {
       this.#rejected++;
       const dropped = this.#queue.dropFor(patience.client);
-      const full = new Fault('too many loads of the live cache wait for their turn');
+      const full = new Fault('too many loads of the live cache are waiting');
       if (dropped === undefined) return Promise.reject(full);
       dropped.permit.reject(full);
     }
@@ -78,7 +78,7 @@ export class LoadLimiter {
         return;
       }
       this.#abandoned++;
-      next.permit.reject(new Fault('no request waited for a load of the live cache any longer'));
+      next.permit.reject(new Fault('no request waits for this load of the live cache any longer'));
     }
     this.#inFlight--;
   }

@@ -41,7 +41,7 @@ export class Waiting {
   #enterKnown(): () => void {
     if (this.#known >= MAX_WAITING_KNOWN) {
       this.#rejectedKnown++;
-      throw new Fault('too many requests wait for the live cache');
+      throw new Fault('too many requests are waiting for the live cache');
     }
     this.#known++;
     return () => {
@@ -53,7 +53,7 @@ export class Waiting {
     const ofClient = this.#ofClient.get(client) ?? 0;
     if (this.#unseen >= MAX_WAITING_UNSEEN || ofClient >= MAX_WAITING_OF_CLIENT) {
       this.#rejectedUnseen++;
-      throw new Fault('too many requests with credentials that were never seen wait for the live cache');
+      throw new Fault('too many requests with unknown credentials are waiting for the live cache');
     }
     this.#unseen++;
     this.#ofClient.set(client, ofClient + 1);

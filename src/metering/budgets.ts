@@ -194,7 +194,7 @@ export class Budgets {
     if (used !== undefined && quota - budget.spent < amount) return false;
     const within = used !== undefined && quota - used + spare >= amount;
     if (spare < amount || !within || this.#silentTooLong(now))
-      throw new Fault('the store is away and what is held of this token budget is used up');
+      throw new Fault('the database is unreachable and the tokens that this process holds are used up');
     this.#reserve(budget, amount, counter, now);
     return true;
   }

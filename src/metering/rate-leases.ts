@@ -110,7 +110,7 @@ export class RateLeases {
     this.#recent.note(subject, now);
     const taken = this.#try(subject, limit, now);
     if (taken !== undefined) return taken;
-    if (this.#waiting.length >= MAX_WAITING) throw new Fault(`${MAX_WAITING} requests wait for their share of a rate already`);
+    if (this.#waiting.length >= MAX_WAITING) throw new Fault(`${MAX_WAITING} requests are already waiting for a rate lease`);
     this.#parts.counts.rateWaited += 1;
     return new Promise((resolve) => {
       this.#waiting.push({ subject, limit, attempts: 0, asked: false, resolve });

@@ -31,7 +31,7 @@ export class TokenWaiters {
 
   /** True: reserved; false: there is too little. Rejects with a Fault, and throws one when too many wait already. */
   add(budget: Budget, amount: number, counter: number): Promise<boolean> {
-    if (this.#waiting.length >= MAX_WAITING) throw new Fault(`${MAX_WAITING} requests wait for their tokens already`);
+    if (this.#waiting.length >= MAX_WAITING) throw new Fault(`${MAX_WAITING} requests are already waiting for tokens`);
     return new Promise((resolve, reject) => {
       budget.waiting += 1;
       budget.waitingTokens += amount;

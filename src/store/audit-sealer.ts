@@ -139,10 +139,10 @@ export class AuditSealer {
   }
 
   #notice(head: SealedTo | undefined, restarted: boolean): void {
-    if (restarted) this.#events.onBroken?.('the newest seal is not signed with secret-key; the chain begins anew');
+    if (restarted) this.#events.onBroken?.('the newest seal is not signed with secret-key; starting a new chain');
     if (head === undefined) return;
     if (this.#newest !== undefined && head.seq < this.#newest.seq) {
-      this.#events.onBroken?.(`the newest seal is ${head.seq}, and was ${this.#newest.seq} before`);
+      this.#events.onBroken?.(`the newest seal is ${head.seq}, but it was ${this.#newest.seq} before`);
     }
     this.#newest = head;
   }

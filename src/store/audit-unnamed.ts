@@ -48,7 +48,7 @@ async function unnamedIn(trx: Queryable, start: number, from: number, before: nu
   for await (const ids of idPages(trx, 'audit_unsealed', from, before)) ids.forEach(add);
   for await (const ids of idPages(trx, 'audit_log', from, before)) {
     const row = ids.find((id) => !has(id));
-    if (row !== undefined) return { row, what: 'no seal names it and it does not wait for one: it was written by another hand' };
+    if (row !== undefined) return { row, what: 'no seal names it and it does not wait for one, so Postern did not write it' };
   }
   return undefined;
 }

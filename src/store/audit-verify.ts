@@ -165,7 +165,7 @@ class Walk {
     if (!this.#isSealed(removal)) {
       return {
         row: undefined,
-        what: `seal ${removal.seq}, which says what was removed, was changed or was made without secret-key`,
+        what: `seal ${removal.seq}, which records a removal, was changed or was created without secret-key`,
       };
     }
     this.#start = removal.through;
@@ -202,14 +202,14 @@ class Walk {
     const expected = this.#seq + 1;
     if (seal.seq !== expected) return { row, what: `before ${name} ${missing(expected, seal.seq - 1)}` };
     if (!this.#isSealed(seal)) {
-      return { row, what: `${name} was changed or was made without secret-key` };
+      return { row, what: `${name} was changed or was created without secret-key` };
     }
     if (!sameBytes(seal.previousHash, this.#hash)) {
       return { row, what: `${name} does not follow seal ${this.#seq}: the chain was cut there` };
     }
     const retired = this.#former.retired.find(({ through }) => through === seal.seq);
     if (retired !== undefined && !sameBytes(retired.hash, seal.hash)) {
-      return { row, what: `${name} is not the newest seal of the time before secret-key was changed` };
+      return { row, what: `${name} is not the newest seal before secret-key was changed` };
     }
     return undefined;
   }
@@ -249,13 +249,13 @@ class Walk {
       return this.#seq === 0 ? undefined : { row: undefined, what: 'the record of the newest seal was removed' };
     }
     if (![this.#mac, this.#former.other].some((mac) => mac && sameBytes(head.mac, headMac(mac, head.seq, head.hash)))) {
-      return { row: undefined, what: 'the record of the newest seal was changed or was made without secret-key' };
+      return { row: undefined, what: 'the record of the newest seal was changed or was created without secret-key' };
     }
     if (head.seq > this.#seq) return { row: undefined, what: `${missing(this.#seq + 1, head.seq)} at the end of the chain` };
     if (head.seq < this.#seq || !sameBytes(head.hash, this.#hash)) {
       return {
         row: undefined,
-        what: `the record of the newest seal says ${head.seq}, and the chain ends with seal ${this.#seq}`,
+        what: `the record of the newest seal names seal ${head.seq}, but the chain ends with seal ${this.#seq}`,
       };
     }
     return undefined;

@@ -55,7 +55,7 @@ export class BatchQueue<Item, Answer> {
   /** Rejects with a Fault when too many items wait. */
   ask(item: Item): Promise<Answer> {
     if (this.#waiting.length >= MAX_WAITING)
-      return Promise.reject(new Fault(`${MAX_WAITING} readers wait for their rows already`));
+      return Promise.reject(new Fault(`${MAX_WAITING} lookups are already waiting for rows`));
     return new Promise<Answer>((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
       if (this.#waiting.length === 1) queueMicrotask(() => this.#serve());
@@ -77,7 +77,7 @@ export class BatchQueue<Item, Answer> {
   async #settle(batch: readonly Waiting<Item, Answer>[]): Promise<void> {
     try {
       const answers = await this.#answer(batch.map(({ item }) => item));
-      if (answers.length !== batch.length) throw new Fault('a batch of look-ups was not answered in full');
+      if (answers.length !== batch.length) throw new Fault('the database did not answer all lookups of a batch');
       for (const [i, answer] of answers.entries()) batch[i]?.resolve(answer);
     } catch (error) {
       for (const { reject } of batch) reject(error);

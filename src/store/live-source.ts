@@ -144,14 +144,14 @@ export class PostgresLiveSource implements LiveSource {
   async #query(statement: (typeof STATEMENTS)[keyof typeof STATEMENTS], values: readonly unknown[]): Promise<readonly Row[]> {
     return this.#db.query({ ...statement, values }).catch((error: unknown) => {
       // These statements take any value, so even an answer of the server is a failure of ours.
-      throw error instanceof Fault ? error : new Fault('the store refused a look-up', { cause: error });
+      throw error instanceof Fault ? error : new Fault('the database rejected a lookup', { cause: error });
     });
   }
 }
 
 function first(rows: readonly (Row | undefined)[]): Row {
   const [row] = rows;
-  if (row === undefined) throw new Fault('the store gave no row for a look-up');
+  if (row === undefined) throw new Fault('the database returned no row for a lookup');
   return row;
 }
 
@@ -166,7 +166,7 @@ function piecesOf(rows: readonly Row[], list: 'roles' | 'policies'): readonly st
 function position(row: Row): number {
   const asOf = row['as_of'];
   if (typeof asOf !== 'number') {
-    throw new Fault('the store does not tell the position of its change feed');
+    throw new Fault('the database did not return the position of the change feed');
   }
   return asOf;
 }

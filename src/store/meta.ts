@@ -35,7 +35,7 @@ export async function checkSecretKey(db: Database, secretKey: string, remembers 
   const kept = remembers ? await metaValue(db, 'secret_key_check', () => ours) : ((await read(db, 'secret_key_check')) ?? ours);
   if (!isSame(kept, ours)) {
     throw new SecretKeyError(
-      'secret-key is not the one that this database was set up with. Give every server the same secret-key; with the embedded database it is the file secret-key in data-dir.',
+      'secret-key is not the key with which this database was set up. Give every server the same secret-key. With the embedded database, the key is the file secret-key in data-dir.',
     );
   }
 }

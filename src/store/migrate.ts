@@ -31,7 +31,7 @@ function sourceIn(folder: string): Knex.MigrationSource<string> {
         await trx.raw(readFileSync(join(folder, name), 'utf8').replaceAll('?', '\\?'));
       },
       async down() {
-        throw new MigrationError('Migrations are only ever added: there is no way back but a backup.');
+        throw new MigrationError('Migrations cannot be undone. Restore a backup instead.');
       },
     }),
   };
@@ -120,7 +120,7 @@ async function holdingLock<T>(db: Database, work: () => Promise<T>): Promise<T> 
     await client.query('select pg_advisory_xact_lock($1)', [LOCK]).catch((error: unknown) => {
       throw sqlState(error) === '55P03'
         ? new MigrationError(
-            `Another server has been migrating this database for over ${LOCK_TIMEOUT_MS / 1000} s. Wait for it, or stop it, and start again.`,
+            `Another server has been migrating this database for more than ${LOCK_TIMEOUT_MS / 1000} s. Wait until it finishes or stop it, then start again.`,
           )
         : statementError(error);
     });

@@ -117,7 +117,7 @@ export function createPool(options: PoolOptions): Pool {
           }
           // Answered first. Should it fail, what follows may have been done by itself, and nobody may believe it part of anything.
           send(client, BEGIN, options, (error) => {
-            if (error !== null) use.broken = `a transaction could not be begun: ${error.message}`;
+            if (error !== null) use.broken = `a transaction could not be started: ${error.message}`;
           });
         }
         send<R>(client, statement, options, (error, result) => {

@@ -250,5 +250,5 @@ function must<T>(value: T | undefined, name: string): T {
 }
 
 function damaged(name: string): Fault {
-  return new Fault(`a stored row is not what the schema says: ${name}`);
+  return new Fault(`a stored row does not match the schema: ${name}`);
 }

@@ -72,7 +72,7 @@ async function attempts<T>(db: Database, work: (trx: Transaction) => Promise<T>)
         throw error;
       }
       if (attempt === ATTEMPTS) {
-        throw new Fault('the transaction collided with others every time', { cause: statementError(error) });
+        throw new Fault('the transaction conflicted with other transactions in every attempt', { cause: statementError(error) });
       }
       await sleep(attempt * 10);
     }

@@ -25,12 +25,12 @@ export function makeTurns({ places, maxWaiting, maxWaitMs }: TurnsOptions): Turn
       taken++;
       return;
     }
-    if (waiting.size >= maxWaiting) throw new Fault(`${maxWaiting} others wait for their turn at the database already`);
+    if (waiting.size >= maxWaiting) throw new Fault(`${maxWaiting} statements are already waiting for a database connection`);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     waiting.add(resolve);
     const late = setTimeout(() => {
       waiting.delete(resolve);
-      reject(new Fault(`the turn at the database did not come within ${maxWaitMs} ms`));
+      reject(new Fault(`no database connection was free within ${maxWaitMs} ms`));
     }, maxWaitMs);
     await promise.finally(() => clearTimeout(late));
   }

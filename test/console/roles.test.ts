@@ -158,7 +158,7 @@ describe('a role', () => {
     await page.getByRole('button', { name: 'Remove *:read' }).waitFor();
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('developer');
     await page.getByRole('button', { name: 'Create role' }).click();
-    await page.getByText('A role of this name exists already.').waitFor();
+    await page.getByText('A role with this name already exists. Choose another name.').waitFor();
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('analyst-copy');
     await page.getByRole('button', { name: 'Create role' }).click();
     await page.getByRole('heading', { level: 1, name: 'analyst-copy' }).waitFor();

@@ -232,7 +232,7 @@ describe('suspending and deleting', () => {
     const dialog = page.getByRole('alertdialog', { name: 'Delete Name of zenith?' });
     await dialog.getByRole('textbox').fill('zenith');
     await dialog.getByRole('button', { name: 'Delete' }).click();
-    await dialog.getByText('The tenant still has users or active keys.').waitFor();
+    await dialog.getByText('The tenant still has users or active keys. Delete the users and revoke the keys first.').waitFor();
     expect(await dialog.getByRole('link', { name: 'Its active keys' }).getAttribute('href')).toBe(
       '/console/keys?tenant=zenith&status=active',
     );

@@ -47,7 +47,7 @@ test('the last one is neither deactivated, deleted nor stripped; those of a dire
 test('the refusal says what the administrator has to do first', async () => {
   const { json } = await h.api('DELETE', `${USERS}/${h.root.id}`, { as: h.root.token });
   expect(json['detail']).toBe(
-    'No other active local administrator of an active tenant could log in. Make another one first, and let it set its password.',
+    'This change would leave no active local administrator who can log in. Create another administrator first, and let that user set a password.',
   );
 });
 

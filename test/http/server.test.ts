@@ -22,10 +22,10 @@ describe('errors', () => {
       type: 'https://postern.dev/errors/not_found',
       title: 'Not found',
       status: 404,
-      detail: 'There is no such user.',
+      detail: 'The user does not exist, or it belongs to another tenant.',
       code: 'not_found',
       request_id: reply.headers['x-request-id'],
-      error: { message: 'There is no such user.', type: 'invalid_request_error', param: null, code: 'not_found' },
+      error: { message: 'The user does not exist, or it belongs to another tenant.', type: 'invalid_request_error', param: null, code: 'not_found' },
     });
   });
 

@@ -202,7 +202,7 @@ describe('apply', () => {
     );
     const ghost = await postern(fresh.url, ['apply', '-'], ACME.replace('Ada, roles: [small-models]', 'Ada, roles: [ghost]'));
     expect([ghost.code, ghost.stdout]).toEqual([2, '']);
-    expect(ghost.stderr).toBe('<stdin>:25: tenants[0].users[0].roles: There is no such role in the tenant: ghost.\n');
+    expect(ghost.stderr).toBe('<stdin>:25: tenants[0].users[0].roles: This role does not exist in the tenant: ghost.\n');
     expect(await exported(fresh.db)).not.toContain('acme');
   });
 

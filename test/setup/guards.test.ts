@@ -188,7 +188,7 @@ describe('pruning', () => {
     expect(await planLines(fresh.db, acme(), { pruneTenants: true })).toEqual(['delete tenant globex']);
     await apply(fresh.db, acme(), { pruneTenants: true });
     expect(await errorsOf(only)).toEqual([
-      '/tenants/0/id This was the id of a tenant that is deleted. Ids are never used again.',
+      '/tenants/0/id This id belonged to a deleted tenant and cannot be reused. Choose another id.',
     ]);
   });
 });
@@ -261,7 +261,7 @@ describe('names and addresses that others have', () => {
     expect(await errorsOf(global)).toEqual(['/global_policies/0/name A policy of the tenant acme has this name already.']);
     await apply(fresh.db, { ...acme({ policies: [] }), ...global }, { prune: true });
     expect(await errorsOf(acme({ policies: [policy] }))).toEqual([
-      '/tenants/0/policies/0/name A global policy has this name already.',
+      '/tenants/0/policies/0/name A global policy already has this name. Choose another name.',
     ]);
   });
 
@@ -280,7 +280,7 @@ describe('names and addresses that others have', () => {
     await apply(fresh.db, acme({ users: [{ ...ada, roles: [] }] }));
     await fresh.db.knex.raw(`update users set source = 'ldap'`);
     expect(await errorsOf(acme({ users: [ada] }))).toContain(
-      '/tenants/0/users/0/email This is a user of the directory, which alone says who it is.',
+      '/tenants/0/users/0/email This user belongs to a directory, which manages the user. Remove the user from the file.',
     );
   });
 
@@ -288,10 +288,10 @@ describe('names and addresses that others have', () => {
     await apply(fresh.db, acme({ roles: [editor] }));
     await apply(fresh.db, acme({ users: [{ ...ada, roles: ['editor', 'analyst'] }] }));
     expect(await errorsOf(acme({ users: [{ ...ada, roles: ['ghost'] }] }))).toEqual([
-      '/tenants/0/users/0/roles There is no such role in the tenant: ghost.',
+      '/tenants/0/users/0/roles This role does not exist in the tenant: ghost.',
     ]);
     expect(await errorsOf(acme({ roles: [], users: [ada] }), { prune: true })).toEqual([
-      '/tenants/0/users/0/roles There is no such role in the tenant: editor.',
+      '/tenants/0/users/0/roles This role does not exist in the tenant: editor.',
     ]);
   });
 });

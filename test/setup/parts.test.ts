@@ -124,11 +124,11 @@ describe('a file that names a part of what there is', () => {
     const tenant = { id: 'acme', roles: [{ name: 'r' }], policies: [{ name: 'p' }], users: [{ email: 'new@acme.test' }] };
     expect(await plan(fresh.db, of(tenant))).toEqual({
       errors: expect.arrayContaining([
-        { path: '/tenants/0/roles/0/permissions', message: 'A new role needs this member.' },
-        { path: '/tenants/0/policies/0/effect', message: 'A new policy needs this member.' },
-        { path: '/tenants/0/policies/0/actions', message: 'A new policy needs this member.' },
-        { path: '/tenants/0/policies/0/resources', message: 'A new policy needs this member.' },
-        { path: '/tenants/0/users/0/name', message: 'A new user needs this member.' },
+        { path: '/tenants/0/roles/0/permissions', message: 'This member is required for a new role.' },
+        { path: '/tenants/0/policies/0/effect', message: 'This member is required for a new policy.' },
+        { path: '/tenants/0/policies/0/actions', message: 'This member is required for a new policy.' },
+        { path: '/tenants/0/policies/0/resources', message: 'This member is required for a new policy.' },
+        { path: '/tenants/0/users/0/name', message: 'This member is required for a new user.' },
       ]),
     });
   });

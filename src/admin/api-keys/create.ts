@@ -95,5 +95,5 @@ async function mayOwn(trx: Transaction, caller: HeldCaller, owner: UserId | unde
 }
 
 function unknownOwner() {
-  return invalidField('/user_id', 'There is no such user in the tenant.');
+  return invalidField('/user_id', 'This user does not exist in the tenant.');
 }

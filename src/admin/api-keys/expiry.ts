@@ -29,8 +29,8 @@ export function requestedExpiry(request: ExpiryRequest, nowMs: number): Date | n
 
 function within(expiry: Date, nowMs: number, path: string): Date {
   const ms = expiry.getTime();
-  if (!(ms > nowMs)) throw invalidField(path, 'The expiry must lie in the future.');
-  if (ms > tenYearsAfter(nowMs)) throw invalidField(path, 'The expiry may be at most ten years away.');
+  if (!(ms > nowMs)) throw invalidField(path, 'The expiry must be in the future.');
+  if (ms > tenYearsAfter(nowMs)) throw invalidField(path, 'The expiry must be at most ten years in the future.');
   return expiry;
 }
 
@@ -45,7 +45,7 @@ function tenYearsAfter(nowMs: number): number {
 export function permittedExpiry(tenant: StoredTenant, expiry: Date | null | undefined): Date | null {
   if (expiry === undefined || expiry === null) {
     if (tenant.settings.allow_keys_without_expiry === true) return null;
-    throw invalidField('/expires_at', 'The tenant asks for an expiry: give expires_at or expires_in_days.');
+    throw invalidField('/expires_at', 'The tenant requires an expiry. Give expires_at or expires_in_days.');
   }
   return expiry;
 }
@@ -56,5 +56,5 @@ export async function refuseOutliving(trx: Transaction, caller: HeldCaller, expi
   const maker = await findKey(trx, caller.principal.tenantId, caller.principal.id);
   const limit = maker?.expiresAt;
   if (limit === null || (limit !== undefined && expiry !== null && expiry <= limit)) return;
-  throw escalation('A key gives no other key a life longer than its own.');
+  throw escalation('An API key cannot give another key a later expiry than its own.');
 }

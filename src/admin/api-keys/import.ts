@@ -110,7 +110,7 @@ export async function importKeys(parts: AdminParts, caller: Caller, requests: re
 /** A digest gives rights to an unknown holder of a text, so tenants do not import by themselves. @throws Refusal `insufficient_permission` */
 function refuseOthers(caller: Caller): void {
   if (isPlatformAdmin(caller)) return;
-  throw new Refusal('insufficient_permission', 'Only platform administrators import keys.', { scope: 'admin:keys' });
+  throw new Refusal('insufficient_permission', 'Only platform administrators may import keys.', { scope: 'admin:keys' });
 }
 
 /** A row that is valid by itself. */
@@ -202,9 +202,9 @@ async function orRefusal<T>(read: () => T | Promise<T>): Promise<T | Refusal> {
 }
 
 function alreadyExists(): Refusal {
-  return new Refusal('already_exists', 'Another key with this digest exists.');
+  return new Refusal('already_exists', 'A key with this digest already exists.');
 }
 
 function unknownOwner(): Refusal {
-  return invalidField('/user_id', 'There is no such user in the tenant.');
+  return invalidField('/user_id', 'This user does not exist in the tenant.');
 }

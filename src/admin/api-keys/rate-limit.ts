@@ -19,7 +19,7 @@ export async function refuseFaster(
   if (caller.principal.kind !== 'api_key' || !exceeds(after, before)) return;
   const own = await findKey(trx, caller.principal.tenantId, caller.principal.id);
   if (own !== undefined && !exceeds(after, own.rateLimitRpm)) return;
-  throw escalation('A key gives no key, itself included, a higher rate limit than its own.');
+  throw escalation('An API key cannot set a rate limit higher than its own, for itself or for another key.');
 }
 
 function exceeds(limit: number | null, other: number | null | undefined): boolean {

@@ -40,7 +40,7 @@ export interface PasswordChange {
 export async function changePassword(parts: LoginParts, caller: Caller, change: PasswordChange, from: Provenance): Promise<void> {
   const { userId, sessionId } = ownSession(caller);
   const found = await passwordUserById(parts.db.knex, userId);
-  if (found?.ofDirectory === true) throw invalidField('', 'Your password is kept by the directory: change it there.');
+  if (found?.ofDirectory === true) throw invalidField('', 'The directory manages your password. Change it there.');
   refuseWeak(parts, change.newPassword, found);
   const attempt = attemptAt(subjectOf(userId, found), from.throttledAs);
   await attempting(parts, attempt, async () => {
@@ -160,7 +160,7 @@ function subjectOf(id: UserId, user: PasswordUser | undefined): string {
 }
 
 function wrongPassword(): Refusal {
-  return new Refusal('invalid_credential', 'The old password is not right.', { param: 'old_password' });
+  return new Refusal('invalid_credential', 'The old password is wrong.', { param: 'old_password' });
 }
 
 /** @throws Refusal `invalid_field` that says everything that is wrong with the new password */

@@ -214,7 +214,7 @@ async function enterChanged(parts: LoginParts, login: Entering, person: Director
       const session = beginning(parts, login, person, from);
       const { id } = admission.user;
       const begun = await beginSession(trx, { id, passwordVersion: '' }, session.beginning);
-      if (!begun) throw new Fault('a user who is held may not begin a session');
+      if (!begun) throw new Fault('a user whose row is locked may not start a session');
       return { kind: 'begun', id, session, changed: admission.changed };
     });
   } catch (error) {

@@ -84,7 +84,7 @@ export async function asking<T>(
     throw error;
   }
   room.report({ operation, directory, outcome: 'too_many_at_once' });
-  throw new Refusal('unavailable', 'Too many questions to the directory are under way at once. Try again shortly.', {
+  throw new Refusal('unavailable', 'Too many requests to the directory are in progress. Try again in a few seconds.', {
     retryAfter: RETRY_AFTER_SECONDS,
   });
 }

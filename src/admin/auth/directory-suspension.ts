@@ -109,6 +109,6 @@ export async function suspend(
 
 function tooMany(directory: string): RemovalsFault {
   return new RemovalsFault(
-    `more than ${MAX_REMOVALS} persons, and more than ${MAX_REMOVED_SHARE * 100} % of those checked within a day, are gone from the directory ${directory}: no further removal is believed. Check user-search-base, user-search-filter, group-tenant-mapping and the permissions of the service account.`,
+    `more than ${MAX_REMOVALS} users, and more than ${MAX_REMOVED_SHARE * 100} % of the users checked within a day, are missing from the directory ${directory}. The server ignores further removals. Check user-search-base, user-search-filter, group-tenant-mapping and the permissions of the service account.`,
   );
 }

@@ -210,7 +210,7 @@ function sameRoles(one: readonly RoleName[], other: readonly RoleName[]): boolea
 /** Reads a user whose row is held. @throws Fault when there is no such user */
 export async function resource(trx: Queryable, tenant: TenantId, id: UserId): Promise<UserResource> {
   const user = await findUser(trx, tenant, id);
-  if (user === undefined) throw new Fault('a user that is held is not there');
+  if (user === undefined) throw new Fault('a user whose row is locked does not exist');
   return userResource(user);
 }
 

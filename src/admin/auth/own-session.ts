@@ -15,7 +15,7 @@ export interface OwnSession {
 /** @throws Refusal `insufficient_permission` for API keys */
 export function ownSession({ principal }: Caller): OwnSession {
   if (principal.kind !== 'user' || principal.sessionId === undefined) {
-    throw new Refusal('insufficient_permission', 'This needs an access token: an API key has neither sessions nor a password.');
+    throw new Refusal('insufficient_permission', 'This request requires an access token, because an API key has no sessions and no password. Log in and send the access token.');
   }
   return { userId: principal.id, tenantId: principal.tenantId, sessionId: principal.sessionId };
 }

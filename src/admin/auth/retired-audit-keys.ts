@@ -37,7 +37,7 @@ export async function readRetired(q: Queryable, secretKeys: readonly string[]): 
     const plain = open(deriveKey(secretKey, PURPOSE), sealed, NAME);
     if (plain !== undefined) return JSON.parse(plain.toString());
   }
-  throw new Fault('the former audit keys in the database were changed, or sealed under another secret-key');
+  throw new Fault('the former audit keys in the database were changed, or sealed with another secret-key');
 }
 
 export async function putRetired(trx: Queryable, secretKey: string, keys: readonly RetiredAuditKey[]): Promise<void> {

@@ -39,7 +39,7 @@ export async function rotateSecretKey(parts: SecretKeyParts): Promise<SecretKeyR
   const { db, from, to } = parts;
   const changed = await isSecretKeyOf(db, from);
   if (!changed && !(await isSecretKeyOf(db, to))) {
-    throw new SecretKeyError('The database belongs neither to secret-key nor to secret-key-previous. Nothing was changed.');
+    throw new SecretKeyError('The database uses neither secret-key nor secret-key-previous. Nothing was changed. Set secret-key-previous to the key that the servers use.');
   }
   return changeAsSystem(parts, OPERATOR, { action: 'secret_key.rotate' }, async (trx, audit) => {
     const [fromSeal, toSeal] = [deriveKey(from, 'signing-keys'), deriveKey(to, 'signing-keys')];
@@ -64,7 +64,7 @@ async function handOverChain(trx: Queryable, from: string, to: string): Promise<
     return false;
   }
   if (isLeft && !sameBytes(head.mac, headMac(fromMac, head.seq, head.hash))) {
-    throw new Fault('the newest seal of the audit log is signed under neither key: run postern verify-audit first');
+    throw new Fault('the newest seal of the audit log is signed with neither key. Run postern verify-audit first');
   }
   // Moved to the head each time: seals of both keys may alternate before it, as servers change one after another.
   await putRetired(trx, to, [...retired.filter((each) => each.key !== key), { key, through: head.seq, hash: hex(head.hash) }]);

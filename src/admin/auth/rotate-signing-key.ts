@@ -37,7 +37,7 @@ export async function rotateSigningKey(parts: RotateParts): Promise<Rotation> {
     const store: Parameters<typeof rotateSigningKeys>[0] = { change: (plan) => changeSigningKeys(trx, plan) };
     const { keys, made } = await rotateSigningKeys(store, { ...parts, nowMs });
     const current = currentKey(keys, nowMs);
-    if (current === undefined) throw new Error('a rotation left no signing key');
+    if (current === undefined) throw new Error('the rotation left no signing key');
     const next = keys.find((key) => key.signsFromMs > nowMs);
     audit.target = { type: 'signing_key', id: next?.kid ?? current.kid };
     audit.after = { made, signs_from: new Date(next?.signsFromMs ?? current.signsFromMs).toISOString() };

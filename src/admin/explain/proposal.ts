@@ -59,7 +59,7 @@ function readPolicy(request: NewPolicyRequest, place: ProposalPlace, proposed: r
   const global = isGlobal(name, request.global, place);
   const attachable = [...BUILTIN, ...(global ? [] : [...place.tenant.roles.keys(), ...proposed.map((role) => role.name)])];
   const attachedRoles = audience.roles.map((role) => attachable.find((one) => one === role));
-  const message = global ? 'Global policies are attached to built-in roles alone.' : 'There is no such role in the tenant.';
+  const message = global ? 'Only built-in roles may be attached to a global policy.' : 'This role does not exist in the tenant.';
   throwIfInvalid(attachedRoles.flatMap((role, i) => (role === undefined ? [{ path: `/attached_roles/${i}`, message }] : [])));
   const record: PolicyRecord = {
     name,
@@ -81,7 +81,7 @@ function isGlobal(name: PolicyName, asked: boolean | undefined, { taken, mayWrit
   if (global || owner === 'global') mayWriteOwner(undefined);
   else mayWriteOwner(tenant.id);
   if (owner !== undefined && global !== (owner === 'global')) {
-    throw invalidField('/global', 'A policy of this name exists, and cannot become global or stop being so.');
+    throw invalidField('/global', 'A policy with this name exists, and a policy cannot change between global and tenant scope.');
   }
   return global;
 }
@@ -89,7 +89,7 @@ function isGlobal(name: PolicyName, asked: boolean | undefined, { taken, mayWrit
 function refuseRepeats(path: string, named: readonly { readonly name: string }[]): void {
   const names = named.map(({ name }) => name);
   const repeated: FieldError[] = names.flatMap((name, i) =>
-    names.indexOf(name) === i ? [] : [{ path: `${path}/${i}/name`, message: 'This name is proposed twice.' }],
+    names.indexOf(name) === i ? [] : [{ path: `${path}/${i}/name`, message: 'This name appears twice in the proposal.' }],
   );
   throwIfInvalid(repeated);
 }

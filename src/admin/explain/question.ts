@@ -76,7 +76,7 @@ export async function resolveQuestion(parts: ExplainParts, asker: Asker, request
     throw invalidField('/credential', 'Give a subject or a credential, not both.');
   }
   const nowMs = request.time === undefined ? askedAt(asker) : Date.parse(request.time);
-  if (Number.isNaN(nowMs)) throw invalidField('/time', 'There is no such instant.');
+  if (Number.isNaN(nowMs)) throw invalidField('/time', 'Must be a valid RFC 3339 time, such as 2026-11-30T12:00:00Z.');
   const {
     resolution: { identity, snapshot },
     subject,

@@ -41,7 +41,7 @@ export async function simulateRequest(parts: ExplainParts, caller: Caller, reque
 function refuseLargeProposal({ policies, roles }: ProposalRequest): void {
   const size = (proposed: unknown): number => (proposed === undefined ? 0 : Buffer.byteLength(JSON.stringify(proposed)));
   if (size(policies) + size(roles) <= MAX_PROPOSAL_BYTES) return;
-  const message = `Proposed policies and roles take at most ${MAX_PROPOSAL_BYTES / 1024} KiB together.`;
+  const message = `Proposed policies and roles must be at most ${MAX_PROPOSAL_BYTES / 1024} KiB in total.`;
   throw invalidField(policies === undefined ? '/roles' : '/policies', message);
 }
 

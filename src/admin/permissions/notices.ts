@@ -35,8 +35,8 @@ export function patternNotices({ routes }: CatalogParts, patterns: readonly stri
   const unneeded = patterns.flatMap((pattern, index) => (isNeeded(catalog, pattern) ? [] : [{ pattern, index }]));
   return unneeded.slice(0, MAX_NOTICES).map(({ pattern, index }) => {
     const nearest = catalog.nearest(pattern) ?? null;
-    const advice = nearest === null ? '' : ` The nearest that exists is ${nearest}.`;
-    const message = `No route and no endpoint needs a permission that ${pattern} covers.${advice}`;
+    const advice = nearest === null ? '' : ` The nearest existing permission is ${nearest}.`;
+    const message = `${pattern} covers no permission that a route or an endpoint needs.${advice}`;
     return { kind: 'unneeded_pattern', path: `${path}/${index}`, pattern, nearest, message };
   });
 }
@@ -82,7 +82,7 @@ export const BINDS_NO_ONE: Notice = {
   path: '/attached_roles',
   pattern: null,
   nearest: null,
-  message: 'The policy applies to roles, and no role is attached: it binds no one.',
+  message: 'The policy applies to roles, but no role is attached, so it applies to no principal. Attach a role.',
 };
 
 function noticed(notices: readonly Notice[]): Noticed {

@@ -101,13 +101,13 @@ export function readNewPolicy(request: NewPolicyRequest): ReadPolicy {
 function newPolicyName(text: string): PolicyName {
   const name = parsePolicyName(text);
   if (name === undefined)
-    throw invalidField('/name', 'A name is 1 to 63 lower-case letters, digits, _ or -, and begins with a letter.');
+    throw invalidField('/name', 'A name must be 1 to 63 lowercase letters, digits, _ or -, and must start with a letter.');
   return name;
 }
 
 function taken(global: boolean): Refusal {
   const detail = global
-    ? 'A policy of this name exists already, global or of some tenant.'
-    : 'A policy of this name exists already.';
+    ? 'A global policy or a policy of a tenant already has this name. Choose another name.'
+    : 'A policy with this name already exists. Choose another name.';
   return new Refusal('already_exists', detail, { param: 'name' });
 }

@@ -32,7 +32,7 @@ export async function disablePolicy(
       const tenants = owners.slice(0, 10).join(', ');
       throw new Refusal(
         'invalid_parameter',
-        `${owners.length} tenants have a policy ${name} (${tenants}). Say whose with --tenant.`,
+        `${owners.length} tenants have a policy ${name} (${tenants}). Name one of them with --tenant.`,
       );
     }
     const owner = owners[0];

@@ -16,7 +16,7 @@ import { recordOf } from './record.ts';
 /** @throws Refusal `escalation` when a global policy is written by anybody but a platform administrator */
 export function mayWriteOwner(caller: Caller, tenantId: TenantId | undefined): void {
   if (tenantId === undefined && !isPlatformAdmin(caller)) {
-    throw escalation('Global policies are written by platform administrators alone.');
+    throw escalation('Only platform administrators may create, update or delete global policies.');
   }
 }
 
@@ -34,7 +34,7 @@ export async function attachableRoles(
     names.flatMap((name, i) =>
       isBuiltinRole(name)
         ? []
-        : [{ path: `/attached_roles/${i}`, message: 'Global policies are attached to built-in roles alone.' }],
+        : [{ path: `/attached_roles/${i}`, message: 'Only built-in roles may be attached to a global policy.' }],
     ),
   );
   return [...new Set(names)].filter((name): name is RoleName => isBuiltinRole(name));
@@ -57,7 +57,7 @@ export function audienceAfter(
 ): Audience {
   if (appliesTo === 'everyone') {
     if (roles !== undefined && roles.length > 0) {
-      throw invalidField('/attached_roles', 'A policy that applies to everyone has no attached roles.');
+      throw invalidField('/attached_roles', 'A policy that applies to everyone must not have attached roles.');
     }
     return { appliesTo: 'everyone', roles: [] };
   }
@@ -90,7 +90,7 @@ export function refuseLockOut(caller: HeldCaller, policy: NewPolicy, force: bool
   if (decision.kind === 'deny' && decision.code === 'denied_by_policy') {
     throw new Refusal(
       'would_lock_out',
-      'This policy would now deny you admin:policies. With force=true it is written all the same.',
+      'This policy would deny you admin:policies. Use force=true to write it anyway.',
       {
         policy: policy.name,
       },

@@ -115,6 +115,6 @@ async function policyAfter(trx: Transaction, policy: StoredPolicy, changes: Poli
 
 function refuseOwnerChange(caller: HeldCaller, policy: StoredPolicy, global: boolean | undefined): void {
   if (global === undefined || global === (policy.tenantId === undefined)) return;
-  if (!isPlatformAdmin(caller)) throw escalation('Global policies are written by platform administrators alone.');
-  throw invalidField('/global', 'A policy cannot become global or stop being so. Make another one.');
+  if (!isPlatformAdmin(caller)) throw escalation('Only platform administrators may create, update or delete global policies.');
+  throw invalidField('/global', 'A policy cannot change between global and tenant scope. Create another policy.');
 }

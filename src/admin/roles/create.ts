@@ -55,7 +55,7 @@ export function readNewRole(request: NewRoleRequest): Pick<NewRole, 'name' | 'co
 function newRoleName(text: string): RoleName {
   const name = parseRoleName(text);
   if (name === undefined)
-    throw invalidField('/name', 'A name is 1 to 63 lower-case letters, digits, _ or -, and begins with a letter.');
+    throw invalidField('/name', 'A name must be 1 to 63 lowercase letters, digits, _ or -, and must start with a letter.');
   if (isBuiltinRole(name)) throw taken();
   return name;
 }
@@ -69,5 +69,5 @@ async function insertUnlessTaken(trx: Transaction, role: NewRole, at: DatabaseTi
 }
 
 function taken(): Refusal {
-  return new Refusal('already_exists', 'A role of this name exists already.', { param: 'name' });
+  return new Refusal('already_exists', 'A role with this name already exists. Choose another name.', { param: 'name' });
 }

@@ -73,7 +73,7 @@ export async function deleteRole(parts: AdminParts, caller: Caller, text: string
       if (used && !force) {
         throw new Refusal(
           'in_use',
-          'The role is given to users or has policies attached. With force=true it is taken from them.',
+          'Users have this role, or policies are attached to it. Use force=true to remove it from them.',
         );
       }
       held(roleResource(role));

@@ -70,7 +70,7 @@ async function refuseRolesInUse(trx: Transaction, { wanted, policiesBefore, role
     const having = [...users, ...attached.map((policy) => `the policy ${policy.name}`)];
     if (having.length > 0) {
       const some = having.slice(0, 3).join(', ') + (having.length > 3 ? ` and ${having.length - 3} more` : '');
-      throw new Refusal('in_use', `The role ${name} of the tenant ${wanted.id} cannot be deleted: ${some} would still have it.`);
+      throw new Refusal('in_use', `The role ${name} of the tenant ${wanted.id} cannot be deleted, because ${some} would still have it. Remove it there first.`);
     }
   }
 }
@@ -84,7 +84,7 @@ async function refuseTooManyUsers(trx: Transaction, { wanted, stored, users }: T
   const now = stored === undefined ? 0 : await countActiveUsers(trx, wanted.id);
   const after = deltas.reduce((sum, delta) => sum + delta, now);
   if (after > limit) {
-    throw new Refusal('quota_exceeded', `The tenant ${wanted.id} may have ${limit} active users, and would have ${after}.`);
+    throw new Refusal('quota_exceeded', `The tenant ${wanted.id} may have ${limit} active users, but the file would give it ${after}. Raise max_users or deactivate users.`);
   }
 }
 
@@ -139,7 +139,7 @@ function refuseLockOut(global: readonly PolicyStep[]): void {
     if (decision.kind === 'deny') {
       throw new Refusal(
         'would_lock_out',
-        `The global policy ${policy.name} would deny every administrator admin:policies. With --force it is written all the same.`,
+        `The global policy ${policy.name} would deny admin:policies to every administrator. Use --force to write it anyway.`,
         { policy: policy.name },
       );
     }
@@ -155,7 +155,7 @@ function isUnconditionalDeny(policy: NewPolicy): boolean {
 async function refuseTenantsInUse(trx: Transaction, tenants: readonly StoredTenant[], now: Date): Promise<void> {
   for (const { id } of tenants) {
     if ((await hasUsers(trx, id)) || (await hasActiveKeys(trx, id, now))) {
-      throw new Refusal('in_use', `The tenant ${id} cannot be deleted: it still has users or active keys.`);
+      throw new Refusal('in_use', `The tenant ${id} cannot be deleted, because it still has users or active keys. Delete the users and revoke the keys first.`);
     }
   }
 }

@@ -101,9 +101,9 @@ function placedUsers(
   for (const user of world.users) {
     const place = places.get(user.email);
     if (place !== undefined && user.source !== 'local') {
-      errors.push({ path: `${place.at}/email`, message: 'This is a user of the directory, which alone says who it is.' });
+      errors.push({ path: `${place.at}/email`, message: 'This user belongs to a directory, which manages the user. Remove the user from the file.' });
     } else if (place !== undefined && place.tenant !== user.tenantId && !going.has(user.tenantId)) {
-      const message = `This e-mail address is a user's of the tenant ${user.tenantId}. Users do not move: it has to be deleted there.`;
+      const message = `A user of the tenant ${user.tenantId} has this email address, and users cannot move between tenants. Delete that user first.`;
       errors.push({ path: `${place.at}/email`, message });
     } else {
       placed.get(user.tenantId)?.push(user);
@@ -117,7 +117,7 @@ function checkTenantPolicyNames({ wanted, policies }: TenantPlan, global: readon
   const names = new Set<string>(global.map((policy) => policy.name));
   for (const { verb, name } of policies) {
     if (verb === 'create' && names.has(name)) {
-      errors.push({ path: `${placeOf(wanted.policies, name)}/name`, message: 'A global policy has this name already.' });
+      errors.push({ path: `${placeOf(wanted.policies, name)}/name`, message: 'A global policy already has this name. Choose another name.' });
     }
   }
 }
@@ -141,7 +141,7 @@ async function checkGlobalPolicyNames(
     const owner = owners.find((tenant) => tenant !== undefined && !going.has(`${tenant} ${step.name}`));
     if (owner !== undefined) {
       const path = `${placeOf(setup.globalPolicies, step.name)}/name`;
-      errors.push({ path, message: `A policy of the tenant ${owner} has this name already.` });
+      errors.push({ path, message: `A policy of the tenant ${owner} already has this name. Choose another name.` });
     }
   }
 }

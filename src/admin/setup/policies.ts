@@ -63,7 +63,7 @@ function writing(
   const resources = wanted.resources ?? before?.resources;
   if (effect === undefined || actions === undefined || resources === undefined) {
     for (const [member, value] of Object.entries({ effect, actions, resources }))
-      if (value === undefined) errors.push({ path: `${wanted.at}/${member}`, message: 'A new policy needs this member.' });
+      if (value === undefined) errors.push({ path: `${wanted.at}/${member}`, message: 'This member is required for a new policy.' });
     return [];
   }
   const policy: NewPolicy = {
@@ -127,7 +127,7 @@ async function change(to: Writing, before: StoredPolicy, policy: NewPolicy): Pro
 
 async function written({ trx }: Writing, { tenantId, name }: NewPolicy): Promise<StoredPolicy> {
   const policy = await findPolicyOf(trx, tenantId, name);
-  if (policy === undefined) throw new Fault('a policy is gone that was just written');
+  if (policy === undefined) throw new Fault('a policy that was just written no longer exists');
   return policy;
 }
 

@@ -21,10 +21,10 @@ export type ReadSetup =
   | { readonly kind: 'setup'; readonly setup: Setup }
   | { readonly kind: 'errors'; readonly errors: readonly SetupError[] };
 
-export const NO_SUCH_ROLE = 'There is no such role in the tenant.';
+export const NO_SUCH_ROLE = 'This role does not exist in the tenant.';
 
-const NAME_FORM = 'A name is 1 to 63 lower-case letters, digits, _ or -, and begins with a letter.';
-const TENANT_FORM = 'A tenant id is 1 to 63 lower-case letters, digits or -, and begins with a letter or digit.';
+const NAME_FORM = 'A name must be 1 to 63 lowercase letters, digits, _ or -, and must start with a letter.';
+const TENANT_FORM = 'A tenant id must be 1 to 63 lowercase letters, digits or hyphens, and must start with a letter or digit.';
 
 export function readSetup(document: SetupDocument): ReadSetup {
   const reader = new Reader();
@@ -105,7 +105,7 @@ class Reader {
       return [];
     }
     if (isBuiltinRole(name))
-      this.#report(`${at}/name`, 'Built-in roles are the same everywhere: they cannot be made or changed.');
+      this.#report(`${at}/name`, 'Built-in roles cannot be created or changed. Remove this role from the file.');
     this.#once(`role ${tenant} ${name}`, `${at}/name`, 'This role');
     this.#take('', validatePatterns(document.permissions ?? [], `${at}/permissions`));
     const { resource_constraints: constraints } = document;
@@ -123,7 +123,7 @@ class Reader {
 
   #user(document: UserDocument, at: string): WantedUser {
     const email = canonicalEmail(document.email);
-    this.#once(`user ${email}`, `${at}/email`, 'A user with this e-mail address');
+    this.#once(`user ${email}`, `${at}/email`, 'A user with this email address');
     return {
       at,
       email,
@@ -159,7 +159,7 @@ class Reader {
       const name = parseRoleName(text);
       if (name === undefined) this.#report(`${at}/${i}`, NO_SUCH_ROLE);
       else if (builtinOnly && !isBuiltinRole(name)) {
-        this.#report(`${at}/${i}`, 'Global policies are attached to built-in roles alone.');
+        this.#report(`${at}/${i}`, 'Only built-in roles may be attached to a global policy.');
       }
       return name === undefined ? [] : [name];
     });
@@ -170,16 +170,16 @@ class Reader {
   #policyOnce(name: string, at: string, tenant: TenantId | undefined): void {
     const global = this.#named.get(`policy ${name}`);
     if (tenant !== undefined && global !== undefined) {
-      this.errors.push({ path: at, message: 'A global policy has this name already.', also: global });
+      this.errors.push({ path: at, message: 'A global policy already has this name. Choose another name.', also: global });
       return;
     }
-    this.#once(tenant === undefined ? `policy ${name}` : `policy of ${tenant} ${name}`, at, 'A policy of this name');
+    this.#once(tenant === undefined ? `policy ${name}` : `policy of ${tenant} ${name}`, at, 'A policy with this name');
   }
 
   #once(key: string, at: string, what: string): void {
     const before = this.#named.get(key);
     if (before === undefined) this.#named.set(key, at);
-    else this.errors.push({ path: at, message: `${what} is here twice.`, also: before });
+    else this.errors.push({ path: at, message: `${what} appears twice.`, also: before });
   }
 
   #report(path: string, message: string): void {

@@ -46,7 +46,7 @@ function writing(
   const { name } = wanted;
   const permissions = wanted.permissions ?? before?.permissions;
   if (permissions === undefined) {
-    errors.push({ path: `${wanted.at}/permissions`, message: 'A new role needs this member.' });
+    errors.push({ path: `${wanted.at}/permissions`, message: 'This member is required for a new role.' });
     return [];
   }
   const description = wanted.description ?? before?.description ?? '';
@@ -86,7 +86,7 @@ async function change(to: Writing, before: StoredRole, after: Parts): Promise<vo
 
 async function written({ trx }: Writing, tenant: TenantId, name: RoleName): Promise<StoredRole> {
   const role = await findRole(trx, tenant, name);
-  if (role === undefined) throw new Fault('a role is gone that was just written');
+  if (role === undefined) throw new Fault('a role that was just written no longer exists');
   return role;
 }
 

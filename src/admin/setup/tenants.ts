@@ -21,7 +21,7 @@ export function tenantSteps(
   errors: SetupError[],
 ): readonly PlannedStep[] {
   if (deleted) {
-    errors.push({ path: `${wanted.at}/id`, message: 'This was the id of a tenant that is deleted. Ids are never used again.' });
+    errors.push({ path: `${wanted.at}/id`, message: 'This id belonged to a deleted tenant and cannot be reused. Choose another id.' });
     return [];
   }
   const { id } = wanted;
@@ -71,7 +71,7 @@ async function remove(writing: Writing, tenant: StoredTenant): Promise<void> {
 
 async function written({ trx }: Writing, { id }: Parts): Promise<StoredTenant> {
   const tenant = await findTenant(trx, id);
-  if (tenant === undefined) throw new Fault('a tenant is gone that was just written');
+  if (tenant === undefined) throw new Fault('a tenant that was just written no longer exists');
   return tenant;
 }
 

@@ -51,7 +51,7 @@ function writing(
   const { email } = wanted;
   const name = wanted.name ?? before?.name;
   if (name === undefined) {
-    errors.push({ path: `${wanted.at}/name`, message: 'A new user needs this member.' });
+    errors.push({ path: `${wanted.at}/name`, message: 'This member is required for a new user.' });
     return [];
   }
   const after = {
@@ -124,7 +124,7 @@ async function remove(to: Writing, user: StoredUser): Promise<void> {
 
 async function written({ trx }: Writing, tenant: TenantId, id: UserId): Promise<StoredUser> {
   const user = await findUser(trx, tenant, id);
-  if (user === undefined) throw new Fault('a user is gone that was just written');
+  if (user === undefined) throw new Fault('a user that was just written no longer exists');
   return user;
 }
 

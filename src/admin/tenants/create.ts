@@ -43,7 +43,7 @@ export async function createTenant(parts: AdminParts, caller: Caller, request: N
 function newTenantId(text: string): TenantId {
   const id = parseTenantId(text);
   if (id === undefined)
-    throw invalidField('/id', 'An id is 1 to 63 lower-case letters, digits or hyphens, and begins with no hyphen.');
+    throw invalidField('/id', 'An id must be 1 to 63 lowercase letters, digits or hyphens, and must not start with a hyphen.');
   return id;
 }
 
@@ -55,6 +55,6 @@ async function insertUnlessTaken(
     await insertTenant(trx, tenant);
   } catch (error) {
     if (brokenConstraint(error) !== 'tenants_pkey') throw error;
-    throw new Refusal('already_exists', "This id is or was a tenant's. Ids are never used again.", { param: 'id' });
+    throw new Refusal('already_exists', "This id belongs to an existing or deleted tenant. Choose another id.", { param: 'id' });
   }
 }

@@ -75,7 +75,7 @@ export async function suspendTenant(parts: AdminParts, caller: Caller, text: str
         administrators.filter((administrator) => administrator.tenantId !== tenant.id),
       );
       if (tenant.id === caller.principal.tenantId && !force) {
-        throw new Refusal('would_lock_out', 'Suspending your own tenant locks you out. With force=true it is done all the same.');
+        throw new Refusal('would_lock_out', 'Suspending your own tenant locks you out. Use force=true to suspend it anyway.');
       }
       held(tenantResource(tenant));
       return written(trx, audit, tenant, { ...tenant, status: 'suspended' });
@@ -107,7 +107,7 @@ export async function deleteTenant(parts: AdminParts, caller: Caller, text: stri
       const tenant = await holdTenant(trx, text, audit);
       refuseDefault(tenant, 'deleted');
       if ((await hasUsers(trx, tenant.id)) || (await hasActiveKeys(trx, tenant.id, new Date(caller.nowMs)))) {
-        throw new Refusal('in_use', 'The tenant still has users or active keys.');
+        throw new Refusal('in_use', 'The tenant still has users or active keys. Delete the users and revoke the keys first.');
       }
       held(tenantResource(tenant));
       await removeTenant(trx, tenant.id);

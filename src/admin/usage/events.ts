@@ -49,7 +49,7 @@ export async function recordEvents(
 ): Promise<UsageEventsResource> {
   const { tenant } = caller;
   if (!parts.metering.metersItself(tenant)) {
-    throw new Refusal('in_use', "What Envoy reports is in use as the source of this tenant's usage: see usage.source.");
+    throw new Refusal('in_use', "The usage of this tenant comes from Envoy's reports, so the server accepts no usage events for it. The setting usage.source selects the source.");
   }
   throwIfInvalid(requests.flatMap((request, i) => errorsOf(request, `/events/${i}`, caller.nowMs)));
   const timezone = caller.snapshot.effective?.settings.timezone;
@@ -69,12 +69,12 @@ function errorsOf(request: UsageEventRequest, at: string, nowMs: number): readon
   const errors: FieldError[] = [];
   const timeMs = Date.parse(request.time);
   if (!(timeMs > nowMs - MAX_EVENT_AGE_DAYS * DAY_MS && timeMs < nowMs + MAX_AHEAD_MS)) {
-    errors.push({ path: `${at}/time`, message: `Must be an instant of the last ${MAX_EVENT_AGE_DAYS} days.` });
+    errors.push({ path: `${at}/time`, message: `Must be a time within the last ${MAX_EVENT_AGE_DAYS} days.` });
   }
   if (cached > prompt)
-    errors.push({ path: `${at}/cached_tokens`, message: 'These are some of the prompt, so no more than that.' });
+    errors.push({ path: `${at}/cached_tokens`, message: 'Must not exceed the prompt tokens, because it is a part of them.' });
   if (request.total_tokens !== undefined && request.total_tokens < prompt + completion) {
-    errors.push({ path: `${at}/total_tokens`, message: 'Prompt and completion together are more.' });
+    errors.push({ path: `${at}/total_tokens`, message: 'Must be at least the sum of the prompt and completion tokens.' });
   }
   return errors;
 }

@@ -29,7 +29,7 @@ export async function resetPassword(parts: AdminParts, caller: Caller, id: strin
     async ({ trx, caller, audit, held }) => {
       const { user, allowPolicies } = await holdUser(trx, caller, id);
       await mayActOnUser(trx, caller, user, allowPolicies);
-      if (user.source !== 'local') throw invalidField('', 'The password of this user is kept by the directory.');
+      if (user.source !== 'local') throw invalidField('', 'The directory manages the password of this user. Change it there.');
       held(userResource(user));
       const expires = new Date(await putPasswordSetup(trx, user.id, setup.digest, makerOf(caller)));
       const after = { expires_at: expires.toISOString() };

@@ -14,7 +14,7 @@ export async function withUniqueEmail<T>(statement: Promise<T>): Promise<T> {
     return await statement;
   } catch (error) {
     if (brokenConstraint(error) === 'users_email_key') {
-      throw new Refusal('already_exists', 'A user with this e-mail address exists already.', { param: 'email' });
+      throw new Refusal('already_exists', 'A user with this email address already exists.', { param: 'email' });
     }
     throw error;
   }

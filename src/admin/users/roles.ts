@@ -29,7 +29,7 @@ export async function knownRoles(
   const known = parsed.map((name) => (name !== undefined && (isBuiltinRole(name) || found.has(name)) ? name : undefined));
   throwIfInvalid(
     known.flatMap((name, i) =>
-      name === undefined ? [{ path: `${path}/${i}`, message: 'There is no such role in the tenant.' }] : [],
+      name === undefined ? [{ path: `${path}/${i}`, message: 'This role does not exist in the tenant.' }] : [],
     ),
   );
   return [...new Set(known.filter((name) => name !== undefined))];

@@ -139,7 +139,7 @@ export async function putChainHead(q: Queryable, { seq, hash, mac }: ChainHead):
 export async function sealingTime(q: Queryable): Promise<string> {
   const [row] = await runPrepared<{ now: string }>(q, STATEMENTS.time, []);
   const now = row?.now;
-  if (now === undefined) throw new Fault('the database did not tell the time');
+  if (now === undefined) throw new Fault('the database did not return the time');
   return now;
 }
 

@@ -195,7 +195,7 @@ function recordsOf(
 ): HeldRows {
   const nowMs = own?.['now_ms'];
   if (own === undefined || effective === undefined || global === undefined || typeof nowMs !== 'number') {
-    throw new Fault('the store did not say what a caller may do');
+    throw new Fault('the database did not return the permissions of a caller');
   }
   return {
     nowMs,

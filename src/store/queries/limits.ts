@@ -49,7 +49,7 @@ export async function readLimits(
     { tenant, subject: `tenant:${tenant}`, keySubject: `key:${key ?? ''}`, period, windowMs },
   );
   const [state] = rows;
-  if (state === undefined) throw new Fault('the database answered nothing about limits');
+  if (state === undefined) throw new Fault('the database returned no answer about limits');
   return state;
 }
 

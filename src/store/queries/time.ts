@@ -15,6 +15,6 @@ const NOW: Prepared = { name: 'database_time', text: 'select t::text as text, t 
 /** As it is now, not when the transaction began: of two who hold a row one after the other, the second has the later time. */
 export async function databaseTime(q: Queryable): Promise<DatabaseTime> {
   const [now] = await runPrepared<{ text: string; date: Date }>(q, NOW, []);
-  if (now === undefined) throw new Fault('the database did not tell the time');
+  if (now === undefined) throw new Fault('the database did not return the time');
   return { text: now.text, date: now.date };
 }

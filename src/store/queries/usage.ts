@@ -50,7 +50,7 @@ export async function sumUsage(q: Queryable, scope: TenantScope, month: UsageMon
     bindingsOf(scope, month),
   );
   const [sums] = rows;
-  if (sums === undefined) throw new Fault('the database answered a sum with nothing');
+  if (sums === undefined) throw new Fault('the database returned no row for a sum');
   return sums;
 }
 

@@ -112,7 +112,7 @@ async function lookAt(
     bindings,
   });
   const [first] = rows;
-  if (first === undefined) throw new Fault('a search saw nothing at all');
+  if (first === undefined) throw new Fault('a search read no rows');
   const { found, start, enough } = first;
   return { looks, found, start, marks: toMarks(first), users: enough ? rows.filter(isUser).map(toUser) : undefined };
 }

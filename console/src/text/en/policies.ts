@@ -94,7 +94,7 @@ export const policies = {
   states: { all: 'On and off', enabled: 'On', disabled: 'Off' },
   name: 'Name',
   nameHint: 'Lower-case letters, digits, _ and -, beginning with a letter. It cannot change later.',
-  nameFault: 'A name is 1 to 63 lower-case letters, digits, _ or -, and begins with a letter.',
+  nameFault: 'A name must be 1 to 63 lowercase letters, digits, _ or -, and must start with a letter.',
   nameTaken: 'A policy of this name exists already, in this tenant or for all tenants.',
   appliesTo: 'Applies to',
   everyone: 'everyone',
