@@ -109,7 +109,7 @@ async function existingAdministrator(trx: Queryable, wanted: string, isNamed: bo
   const listed = emails.toSorted().slice(0, MAX_LISTED).join(', ');
   const others =
     emails.length === 0
-      ? 'No administrator can log in with a password.'
+      ? 'There is no other administrator.'
       : `The administrators are ${listed}${emails.length > MAX_LISTED ? ', and more' : ''}.`;
   throw new Refusal(
     'not_found',
@@ -185,7 +185,9 @@ const WAY_IN =
 /** Why a user could not log in with a password; undefined = it could. */
 function obstacleOf({ source, status, tenantId, tenantActive }: UserToRaise): string | undefined {
   if (source === 'ldap') return 'belongs to a user of a directory, which manages the password.';
-  if (status !== 'active') return `belongs to a deactivated user of the tenant ${tenantId}. An administrator can activate the user.`;
-  if (!tenantActive) return `belongs to a user of the tenant ${tenantId}, which is suspended. An administrator can activate the tenant.`;
+  if (status !== 'active')
+    return `belongs to a deactivated user of the tenant ${tenantId}. An administrator can activate the user.`;
+  if (!tenantActive)
+    return `belongs to a user of the tenant ${tenantId}, which is suspended. An administrator can activate the tenant.`;
   return undefined;
 }

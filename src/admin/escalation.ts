@@ -48,14 +48,19 @@ export function mayWiden(caller: HeldCaller, before: Grantable, after: Grantable
 
 /** Making or changing a policy, or attaching it: what an allow adds counts. */
 export function mayWritePolicy(caller: HeldCaller, before: NewPolicy | undefined, after: NewPolicy): void {
-  refuseLacking(caller, addedByPolicy(before && recordOf(before), recordOf(after)), 'You cannot allow permissions that you do not have:');
+  refuseLacking(
+    caller,
+    addedByPolicy(before && recordOf(before), recordOf(after)),
+    'You cannot allow permissions that you do not have:',
+  );
 }
 
 /** Giving roles of the caller's effective tenant; their attached allow policies count. */
 export async function mayGiveRoles(trx: Transaction, caller: HeldCaller, roles: readonly RoleName[]): Promise<void> {
   if (roles.length === 0) return;
   const { own, global } = await worldOf(trx, caller.tenant, roles);
-  for (const role of roles) refuseLacking(caller, powerOfRole(role, own, global), `The role ${role} grants permissions that you do not have:`);
+  for (const role of roles)
+    refuseLacking(caller, powerOfRole(role, own, global), `The role ${role} grants permissions that you do not have:`);
 }
 
 /**

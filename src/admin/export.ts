@@ -109,10 +109,18 @@ class TimeLimit extends Error {}
 
 function stopOf(cause: unknown, cursor: string): ExportStop {
   if (cause instanceof TimeLimit) {
-    return { reason: 'time_limit', detail: `The export exceeded its limit of ${MAX_EXPORT_MS / 60_000} minutes. Continue from next_cursor.`, cursor };
+    return {
+      reason: 'time_limit',
+      detail: `The export exceeded its limit of ${MAX_EXPORT_MS / 60_000} minutes. Continue from next_cursor.`,
+      cursor,
+    };
   }
   if (cause instanceof Refusal) return { reason: cause.code, detail: cause.message, cursor };
-  return { reason: 'unavailable', detail: 'The server cannot read the remaining rows at the moment. Continue from next_cursor later.', cursor };
+  return {
+    reason: 'unavailable',
+    detail: 'The server cannot read the remaining rows at the moment. Continue from next_cursor later.',
+    cursor,
+  };
 }
 
 /** The last line of an NDJSON export that stopped early. A row has no member `object`. */

@@ -44,7 +44,10 @@ export function fingerprintOf(key: string, content: unknown): Buffer {
 export async function claim(trx: Transaction, caller: Caller): Promise<void> {
   const request = caller.idempotency;
   if (request === undefined || (await claimAnswer(trx, idOf(caller, request)))) return;
-  throw new Refusal('idempotency_in_progress', 'A request with this Idempotency-Key is still in progress. Wait for its response, then repeat the request.');
+  throw new Refusal(
+    'idempotency_in_progress',
+    'A request with this Idempotency-Key is still in progress. Wait for its response, then repeat the request.',
+  );
 }
 
 /**

@@ -55,9 +55,13 @@ export function requireMet(conditions: Preconditions, tag: string): void {
   const { ifMatch, ifNoneMatch } = conditions;
   const sameState = (sent: EntityTag, now: string) => stateOf(sent.value) === stateOf(now);
   if (ifMatch !== undefined && !listed(ifMatch, tag, (sent, now) => !sent.weak && sameState(sent, now))) {
-    throw new Refusal('precondition_failed', 'The resource has changed, so its ETag does not match If-Match. Get the resource again and repeat the change.', {
-      param: 'If-Match',
-    });
+    throw new Refusal(
+      'precondition_failed',
+      'The resource has changed, so its ETag does not match If-Match. Get the resource again and repeat the change.',
+      {
+        param: 'If-Match',
+      },
+    );
   }
   // A weak tag counts here (RFC 9110, section 13.1.2).
   if (ifNoneMatch !== undefined && listed(ifNoneMatch, tag, sameState)) {

@@ -18,7 +18,10 @@ export function tenantGone(): Refusal {
 /** The error itself, but for what the store refuses of any change: then the refusal that says so. */
 export function refusedByStore(error: unknown): unknown {
   if (brokenConstraint(error) !== 'rules_size') return error;
-  return new Refusal('quota_exceeded', 'The roles and policies of a tenant may use 1 MiB in total, and this change would exceed it. Delete or shorten some first.');
+  return new Refusal(
+    'quota_exceeded',
+    'The roles and policies of a tenant may use 1 MiB in total, and this change would exceed it. Delete or shorten some first.',
+  );
 }
 
 /** Errors that one answer shows. */

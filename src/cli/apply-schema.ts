@@ -108,17 +108,17 @@ export function checkForm(value: unknown, short: boolean): Validated<SetupDocume
   return checked.kind === 'valid' ? checked : { kind: 'invalid', errors: checked.errors.map(withAdvice) };
 }
 
-const UNKNOWN = 'This member is unknown.';
 const SECRET = /password|secret|token|hash|digest|(^|_)keys?$/i;
 
-/** Tells who wrote an unknown member what may have been meant. */
+/** Replaces the message of an unknown member with advice about the member that was probably meant. */
 function withAdvice(error: FieldError): FieldError {
-  if (error.message !== UNKNOWN) return error;
   const steps = error.path.split('/').slice(1);
   const name = steps.at(-1) ?? '';
-  if (SECRET.test(name)) return { ...error, message: `${UNKNOWN.slice(0, -1)}, and secrets have no place in this file.` };
-  const meant = didYouMean(name, membersAt(SETUP_SCHEMA, steps.slice(0, -1)));
-  return { ...error, message: UNKNOWN.slice(0, -1) + (meant === '' ? '.' : meant) };
+  const members = membersAt(SETUP_SCHEMA, steps.slice(0, -1));
+  if (members.length === 0 || members.includes(name)) return error;
+  if (SECRET.test(name)) return { ...error, message: 'This member is unknown, and this file must not contain secrets.' };
+  const meant = didYouMean(name, members);
+  return { ...error, message: meant === '' ? 'This member is unknown.' : `This member is unknown${meant}` };
 }
 
 function membersAt(schema: TSchema, steps: readonly string[]): readonly string[] {

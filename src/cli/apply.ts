@@ -107,7 +107,9 @@ function tellDone(steps: readonly Step[], tokens: readonly SetupToken[], wanted:
     );
   }
   if (tokens.length > 0) {
-    process.stdout.write('\nOne-time tokens for POST /v1/auth/password/reset. Save them now, because they are not shown again.\n');
+    process.stdout.write(
+      '\nOne-time tokens for POST /v1/auth/password/reset. Save them now, because they are not shown again.\n',
+    );
     for (const { email, token, expiresAt } of tokens)
       process.stdout.write(`${email} ${token} until ${expiresAt.toISOString()}\n`);
   }

@@ -28,7 +28,8 @@ export function parseArguments(argv: readonly string[], names: OptionNames, read
   }
   const { values, positionals } = parsed;
   // They are not repeated: one of them may be a password.
-  if (positionals.length > 0 && !readsWords) throw new UsageError('This command accepts only options. Remove the other arguments.');
+  if (positionals.length > 0 && !readsWords)
+    throw new UsageError('This command accepts only options. Remove the other arguments.');
   return {
     value: (name) => {
       const value = values[name];

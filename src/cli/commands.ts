@@ -100,7 +100,8 @@ export const COMMANDS: readonly Command[] = [
     words: ['reset-admin'],
     database: 'ready',
     takes: '[--email E] [--create]',
-    summary: 'Sets a new password for an administrator, prints it once and ends all of its sessions. --create creates the administrator.',
+    summary:
+      'Sets a new password for an administrator, prints it once and ends all of its sessions. --create creates the administrator.',
     options: { ...CONFIG, email: 'value', create: 'flag' },
     run: async (args) => (await import('./reset-admin.ts')).resetAdminCommand(args),
   },

@@ -20,7 +20,9 @@ export async function busyAddresses(addresses: readonly DemoAddress[]): Promise<
       if (code === undefined) return [];
       const where = `${bracketed(host)}:${port}`;
       if (code === 'EADDRINUSE') {
-        return [`${where} is in use, but ${what} needs it. Stop the program that listens there, or set ${setting} to another address.`];
+        return [
+          `${where} is in use, but ${what} needs it. Stop the program that listens there, or set ${setting} to another address.`,
+        ];
       }
       return [`${what} cannot listen on ${where} (${code}). Set ${setting} to another address.`];
     }),

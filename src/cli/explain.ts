@@ -27,7 +27,8 @@ function requestOf(args: Arguments): ExplainRequest {
   const path = args.value('path');
   if (method === undefined || path === undefined) throw new UsageError('Give both --method and --path.');
   const time = args.value('time');
-  if (time !== undefined && Number.isNaN(Date.parse(time))) throw new UsageError(`--time ${time} is not an RFC 3339 time. Write it like 2026-11-30T12:00:00Z.`);
+  if (time !== undefined && Number.isNaN(Date.parse(time)))
+    throw new UsageError(`--time ${time} is not an RFC 3339 time. Write it like 2026-11-30T12:00:00Z.`);
   const subject = args.value('subject');
   // In the environment a credential does not show in the list of processes.
   const credential = args.value('credential') ?? (subject === undefined ? process.env['POSTERN_CREDENTIAL'] : undefined);

@@ -6,6 +6,7 @@ export function tenantOption(args: Arguments): TenantId | undefined {
   const text = args.value('tenant');
   if (text === undefined) return undefined;
   const tenant = parseTenantId(text);
-  if (tenant === undefined) throw new UsageError(`--tenant ${text} is not a tenant id. A tenant id has lowercase letters, digits and hyphens.`);
+  if (tenant === undefined)
+    throw new UsageError(`--tenant ${text} is not a tenant id. A tenant id has lowercase letters, digits and hyphens.`);
   return tenant;
 }

@@ -47,8 +47,7 @@ export function loadDirectories({ single, list, isGiven }: LdapGiven, report: Re
   for (const item of items) {
     const directory = directoryOf(item.values, item.given, item.report);
     if (directory === undefined) continue;
-    if (directories.some(({ name }) => name === directory.name))
-      item.report('name', 'expected a unique name for each directory');
+    if (directories.some(({ name }) => name === directory.name)) item.report('name', 'expected a unique name for each directory');
     directories.push(directory);
     reports.push({ directory, report: item.report });
     if (item.values.ldapBindPassword !== undefined) passwords[directory.name] = item.values.ldapBindPassword;
@@ -72,7 +71,8 @@ function checkTogether(all: readonly Told[]): void {
     }
     for (const domain of domains) {
       const owner = owners.get(domain);
-      if (owner !== undefined) report('domain', `expected domains that no other directory has, but ${domain} also belongs to ${owner}`);
+      if (owner !== undefined)
+        report('domain', `expected domains that no other directory has, but ${domain} also belongs to ${owner}`);
       owners.set(domain, name);
     }
   }

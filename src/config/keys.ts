@@ -37,7 +37,12 @@ const MIN_INSPECTED_BYTES = 1024;
 const MAX_INSPECTED_BYTES = 16 * 1024 * 1024;
 
 export const KEYS = {
-  httpListen: setting('http.listen', tcpAddress, '127.0.0.1:8080', 'Address of the HTTP listener, which serves logins and management.'),
+  httpListen: setting(
+    'http.listen',
+    tcpAddress,
+    '127.0.0.1:8080',
+    'Address of the HTTP listener, which serves logins and management.',
+  ),
   httpTrustedProxies: setting(
     'http.trusted-proxies',
     listOf('a list of addresses and CIDR blocks', network),
@@ -56,17 +61,27 @@ export const KEYS = {
     '768',
     'Maximum JavaScript heap of the API process, in MiB. A process that exceeds it is replaced.',
   ),
-  grpcListen: setting('grpc.listen', listenAddress, '127.0.0.1:9191', 'Address of the gRPC listener for Envoy: host:port or unix:/path.'),
+  grpcListen: setting(
+    'grpc.listen',
+    listenAddress,
+    '127.0.0.1:9191',
+    'Address of the gRPC listener for Envoy: host:port or unix:/path.',
+  ),
   grpcTransport: setting(
     'grpc.transport',
     oneOf('built-in', 'http2'),
     'built-in',
-    "HTTP/2 implementation of the gRPC listener: built-in, or http2 for the one of Node.js as a fallback.",
+    'HTTP/2 implementation of the gRPC listener: built-in, or http2 for the one of Node.js as a fallback.',
   ),
   grpcTlsCert: optional('grpc.tls.cert-file', FILE_PATH, 'Certificate chain of the gRPC listener, PEM.'),
   grpcTlsKey: optional('grpc.tls.key-file', FILE_PATH, 'Private key of that certificate, PEM.'),
-  grpcTlsClientCa: optional('grpc.tls.client-ca-file', FILE_PATH, 'CA that must have issued the clients' certificates, PEM.'),
-  adminListen: setting('admin.listen', tcpAddress, '127.0.0.1:9090', 'Address of the admin listener, which serves health and metrics.'),
+  grpcTlsClientCa: optional('grpc.tls.client-ca-file', FILE_PATH, "CA that must have issued the clients' certificates, PEM."),
+  adminListen: setting(
+    'admin.listen',
+    tcpAddress,
+    '127.0.0.1:9090',
+    'Address of the admin listener, which serves health and metrics.',
+  ),
   databaseUrl: secret(
     'database.url',
     textLike('postgresql://user:password@host:port/database', /^postgres(ql)?:\/\/[^\s\0]+$/),
@@ -79,7 +94,12 @@ export const KEYS = {
     'false if a connection pooler cannot LISTEN; the server then polls for changes.',
   ),
   databasePoolSize: setting('database.pool-size', integer(2, 1000), '10', 'Maximum number of database connections.'),
-  dataDir: setting('data-dir', textLike('a directory', /^[^\0]+$/), './data', 'Directory in which the embedded PostgreSQL keeps its data.'),
+  dataDir: setting(
+    'data-dir',
+    textLike('a directory', /^[^\0]+$/),
+    './data',
+    'Directory in which the embedded PostgreSQL keeps its data.',
+  ),
   issuer: optional('issuer', IDENTIFIER, '`iss` of access tokens; absent = generated at the first start.'),
   audience: setting('audience', IDENTIFIER, 'platform', '`aud` of access tokens.'),
   tokenAccessTtl: setting('token.access-ttl', wholeSeconds, '3600s', 'Lifetime of an access token.'),
@@ -95,15 +115,29 @@ export const KEYS = {
     textLike('at least 32 characters', /^[^\0]{32,1024}$/su),
     'The former secret-key, also accepted while servers change to the new one.',
   ),
-  bootstrapEmail: setting('bootstrap.email', EMAIL, 'admin@localhost', 'Email address of the first administrator, who is created if there is none.'),
-  bootstrapPassword: secret('bootstrap.password', PASSWORD, 'Password of the first administrator; absent = generated and shown once.'),
+  bootstrapEmail: setting(
+    'bootstrap.email',
+    EMAIL,
+    'admin@localhost',
+    'Email address of the first administrator, who is created if there is none.',
+  ),
+  bootstrapPassword: secret(
+    'bootstrap.password',
+    PASSWORD,
+    'Password of the first administrator; absent = generated and shown once.',
+  ),
   clientIpTrustedHops: setting(
     'client-ip.trusted-hops',
     integer(0, 32),
     '0',
     'Number of proxies in front of Envoy that append to X-Forwarded-For.',
   ),
-  forwardCredential: setting('forward-credential', flag, 'false', 'Whether the credential headers are forwarded to the service behind Envoy.'),
+  forwardCredential: setting(
+    'forward-credential',
+    flag,
+    'false',
+    'Whether the credential headers are forwarded to the service behind Envoy.',
+  ),
   routes: setting('routes', routeLines, '[]', 'Routes in addition to the built-in ones.'),
   inspectMaxBody: setting(
     'inspect.max-body',
@@ -111,8 +145,18 @@ export const KEYS = {
     '1 MiB',
     'Maximum size of a body that a decision reads. Envoy must send as much (see postern envoy config).',
   ),
-  workers: setting('workers', integer(1, 64), '1', 'Number of gate workers: processes that answer checks, in addition to the API process.'),
-  cacheCredentials: setting('cache.credentials', integer(1, 10_000_000), '200000', 'Maximum number of credentials kept in memory.'),
+  workers: setting(
+    'workers',
+    integer(1, 64),
+    '1',
+    'Number of gate workers: processes that answer checks, in addition to the API process.',
+  ),
+  cacheCredentials: setting(
+    'cache.credentials',
+    integer(1, 10_000_000),
+    '200000',
+    'Maximum number of credentials kept in memory.',
+  ),
   cacheMaxStaleness: setting(
     'cache.max-staleness',
     duration,

@@ -146,7 +146,10 @@ function checkTogether(
   report: (path: string, message: string) => void,
 ): void {
   if (secrets.databaseUrl !== undefined && !isGiven(KEYS.secretKey.path)) {
-    report(KEYS.secretKey.path, 'required with database.url: at least 32 characters, and the same value on every server of this database');
+    report(
+      KEYS.secretKey.path,
+      'required with database.url: at least 32 characters, and the same value on every server of this database',
+    );
   }
   if (secrets.secretKeyPrevious !== undefined && !isGiven(KEYS.secretKey.path)) {
     report(KEYS.secretKeyPrevious.path, 'requires secret-key, the key that the installation changes to');

@@ -311,7 +311,10 @@ function readObject(text: JsonText, start: number, readsPrompts: boolean, into: 
     if (name === 'too long') into.problem = LONG_MEMBER;
     else if (name === undefined) into.problem = REPEATED_MEMBER;
     else if (name.kind === 'variant')
-      into.problem = problem(`A member of the body differs from "${name.name}" only in case. Write it exactly as "${name.name}".`, name.name);
+      into.problem = problem(
+        `A member of the body differs from "${name.name}" only in case. Write it exactly as "${name.name}".`,
+        name.name,
+      );
     else at = name.kind === 'other' ? skipValue(text, at, 1) : readMember(text, at, name.name, into);
     if (at < 0 || into.problem !== undefined) return at;
     at = skipSpace(text, at);

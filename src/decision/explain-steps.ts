@@ -71,9 +71,19 @@ const LINES: readonly Line[] = [
   },
   { line: 12, name: 'deny_policies', codes: ['denied_by_policy'], passed: 'No deny policy matches.' },
   { line: 13, name: 'permission', codes: ['insufficient_permission'], passed: 'The principal has the permission.' },
-  { line: 14, name: 'resources', codes: ['resource_not_permitted'], passed: 'The principal may use all resources of the request.' },
+  {
+    line: 14,
+    name: 'resources',
+    codes: ['resource_not_permitted'],
+    passed: 'The principal may use all resources of the request.',
+  },
   { line: 15, name: 'token_limit', codes: ['max_tokens_exceeded'], passed: "The request stays within the tenant's token limit." },
-  { line: 16, name: 'rate_limit', codes: ['rate_limit_exceeded'], passed: 'The request stays within every rate limit that applies.' },
+  {
+    line: 16,
+    name: 'rate_limit',
+    codes: ['rate_limit_exceeded'],
+    passed: 'The request stays within every rate limit that applies.',
+  },
   { line: 17, name: 'quota', codes: ['insufficient_quota'], passed: 'The request stays within every quota that applies.' },
 ];
 

@@ -104,7 +104,10 @@ export function buildRouteTable(extra: readonly RouteLine[]): RouteTableResult {
     const there = insert(treeOf(trees, line.method), { line, parts });
     if (there !== undefined) {
       const [first, second] = [there.line, line].map((one) => `${one.method} ${one.template}`);
-      return { kind: 'error', message: `${first} and ${second} are equally specific, so one path could match both. Change one of them` };
+      return {
+        kind: 'error',
+        message: `${first} and ${second} are equally specific, so one path could match both. Change one of them`,
+      };
     }
     if (parts.every((part) => part.kind === 'literal') && !isPublic(parts.map((part) => part.text))) {
       const ofMethod = exact.get(line.method) ?? new Map<string, Matched>();
@@ -168,14 +171,19 @@ const PUBLIC: RouteMatch = { kind: 'public' };
 const NO_ROUTE: RouteMatch = {
   kind: 'denied',
   code: 'no_route',
-  detail: 'No route has this method and path, and Postern denies every request without a route. Check the method and the path, or ask the operator to add a route.',
+  detail:
+    'No route has this method and path, and Postern denies every request without a route. Check the method and the path, or ask the operator to add a route.',
 };
 const NO_PREFLIGHT: RouteMatch = {
   kind: 'denied',
   code: 'no_route',
   detail: 'OPTIONS matches no route. Configure the gateway to answer CORS preflight requests itself.',
 };
-const NO_UPGRADE: RouteMatch = { kind: 'denied', code: 'no_route', detail: 'This route does not allow an upgraded connection. Send the request without an Upgrade header.' };
+const NO_UPGRADE: RouteMatch = {
+  kind: 'denied',
+  code: 'no_route',
+  detail: 'This route does not allow an upgraded connection. Send the request without an Upgrade header.',
+};
 
 const LONG_NAME: RouteMatch = {
   kind: 'denied',

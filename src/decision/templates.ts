@@ -41,7 +41,9 @@ export function parseTemplate(text: string): TemplateResult {
     }
     parts.push(part);
   }
-  return wide > 1 ? error('a path must not contain both {name+} and **, or either of them twice') : { kind: 'template', text: path, parts };
+  return wide > 1
+    ? error('a path must not contain both {name+} and **, or either of them twice')
+    : { kind: 'template', text: path, parts };
 }
 
 /** The text that a template's variable has in a path which matches it; undefined when the template has no such variable. */

@@ -18,7 +18,8 @@ const MALFORMED: EffectiveTenant = {
   detail: 'X-Tenant-ID must be 1 to 63 lowercase letters, digits or hyphens, and must start with a letter or digit.',
 };
 
-export const OTHER_TENANT = 'This credential may not act in the tenant that X-Tenant-ID names. Omit the header, or use a credential of that tenant.';
+export const OTHER_TENANT =
+  'This credential may not act in the tenant that X-Tenant-ID names. Omit the header, or use a credential of that tenant.';
 const MISMATCH: EffectiveTenant = { kind: 'deny', code: 'tenant_mismatch', detail: OTHER_TENANT };
 
 export function isPlatformAdmin(principal: Principal): boolean {

@@ -72,7 +72,8 @@ const ENDLESS: UnaryCall = Object.freeze({
 });
 const MALFORMED: Denial = Object.freeze({
   code: 'malformed_request',
-  detail: 'The server could not read the check, or the check does not describe an HTTP request. Check the ext_authz configuration of Envoy.',
+  detail:
+    'The server could not read the check, or the check does not describe an HTTP request. Check the ext_authz configuration of Envoy.',
 });
 const UNAVAILABLE: Denial = Object.freeze({
   code: 'unavailable',

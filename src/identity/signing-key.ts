@@ -62,7 +62,8 @@ export function resealed(
 ): Buffer | undefined {
   if (open(to, stored.privateSealed, stored.kid) !== undefined) return undefined;
   const pkcs8 = open(from, stored.privateSealed, stored.kid);
-  if (pkcs8 === undefined) throw new Fault(`the signing key ${stored.kid} cannot be decrypted with secret-key or secret-key-previous`);
+  if (pkcs8 === undefined)
+    throw new Fault(`the signing key ${stored.kid} cannot be decrypted with secret-key or secret-key-previous`);
   return seal(to, pkcs8, stored.kid);
 }
 

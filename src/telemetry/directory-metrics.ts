@@ -12,7 +12,10 @@ export interface DirectoryReport {
 
 const NAMES = {
   login: { name: 'postern_directory_logins_total', help: 'Logins with a directory, by directory and outcome.' },
-  refresh: { name: 'postern_directory_refreshes_total', help: 'Token refreshes that queried a directory, by directory and outcome.' },
+  refresh: {
+    name: 'postern_directory_refreshes_total',
+    help: 'Token refreshes that queried a directory, by directory and outcome.',
+  },
   lookup: {
     name: 'postern_directory_lookups_total',
     help: 'Daily lookups of key owners in a directory, by directory and outcome.',

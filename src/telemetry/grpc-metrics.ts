@@ -73,7 +73,10 @@ export function tlsReloads(log: Log, metrics: Metrics): (reload: TlsReload) => v
         log.info({ notAfter: reload.notAfter }, 'new connections use the changed TLS files');
         break;
       case 'refused':
-        log.error({ problem: reload.problem }, 'the changed TLS files cannot be used, so the previous ones stay in use. Correct the files');
+        log.error(
+          { problem: reload.problem },
+          'the changed TLS files cannot be used, so the previous ones stay in use. Correct the files',
+        );
         break;
       default:
         reload satisfies never;

@@ -76,16 +76,28 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
   });
   counter('postern_rate_waited_total', 'Checks that waited for a rate lease.', () => stats().rateWaited);
   counter('postern_rate_leased_total', 'Requests leased in advance.', () => stats().rateLeased);
-  counter('postern_rate_stranded_total', 'Requests leased in advance and unused when their window ended.', () => stats().rateStranded);
+  counter(
+    'postern_rate_stranded_total',
+    'Requests leased in advance and unused when their window ended.',
+    () => stats().rateStranded,
+  );
   outcomes('postern_quota_limited_checks_total', 'Checks with a token quota, by outcome.', () => {
     const { quotaAllowed: allowed, quotaRefused: refused } = stats();
     return { allowed, refused };
   });
-  outcomes('postern_quota_tokens_total', 'Tokens leased, and tokens of reservations that were made, settled, expired or released.', () => {
-    const { tokensLeased: leased, tokensReserved: reserved, tokensSettled: settled, tokensExpired: expired } = stats();
-    return { leased, reserved, settled, expired, released: stats().tokensReleased };
-  });
-  counter('postern_reservations_expired_total', 'Reservations that expired without a settlement.', () => stats().reservationsExpired);
+  outcomes(
+    'postern_quota_tokens_total',
+    'Tokens leased, and tokens of reservations that were made, settled, expired or released.',
+    () => {
+      const { tokensLeased: leased, tokensReserved: reserved, tokensSettled: settled, tokensExpired: expired } = stats();
+      return { leased, reserved, settled, expired, released: stats().tokensReleased };
+    },
+  );
+  counter(
+    'postern_reservations_expired_total',
+    'Reservations that expired without a settlement.',
+    () => stats().reservationsExpired,
+  );
   counter('postern_reservations_renewed_total', 'Renewals of token reservations.', () => stats().reservationsRenewed);
   counter('postern_reservations_released_total', 'Reservations of cancelled checks.', () => stats().reservationsReleased);
   counter(
@@ -103,7 +115,11 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
   });
   counter('postern_settlements_estimated_total', 'Finished requests without measured usage.', () => stats().estimated);
   metrics.gauge(
-    { name: 'postern_settlement_lag_seconds', help: 'Time from the end of the last booked request to its booking.', together: 'max' },
+    {
+      name: 'postern_settlement_lag_seconds',
+      help: 'Time from the end of the last booked request to its booking.',
+      together: 'max',
+    },
     () => stats().settlementLagMs / 1000,
   );
   metrics.gauges({ name: 'postern_metering_waiting', help: 'Items that wait to be written to the database.' }, ['kind'], () => {
@@ -126,8 +142,9 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
       { labels: { kind: 'reservations' }, value: budgets.outstanding },
     ];
   });
-  metrics.gauge({ name: 'postern_metering_alone', help: '1 while limits are enforced without the database.', together: 'max' }, () =>
-    stats().rates.alone || stats().budgets.alone ? 1 : 0,
+  metrics.gauge(
+    { name: 'postern_metering_alone', help: '1 while limits are enforced without the database.', together: 'max' },
+    () => (stats().rates.alone || stats().budgets.alone ? 1 : 0),
   );
   metrics.gauge(
     {
@@ -137,7 +154,11 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
     () => stats().unreported,
   );
   counter('postern_metering_statements_total', 'Database statements sent for limits.', () => stats().statements);
-  counter('postern_metering_faults_total', 'Number of times that the database became unreachable for limits.', () => stats().faults);
+  counter(
+    'postern_metering_faults_total',
+    'Number of times that the database became unreachable for limits.',
+    () => stats().faults,
+  );
 }
 
 export function watchAccessLog(metrics: Metrics, stats: () => AccessLogStats): void {

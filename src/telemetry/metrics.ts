@@ -61,10 +61,7 @@ export class Metrics {
       ['method', 'route', 'setting'],
       () => this.checks.bodiesNotSent(),
     );
-    this.#exposeHistogram(
-      { name: 'postern_check_duration_seconds', help: 'Time to answer a check.' },
-      this.checks.durations,
-    );
+    this.#exposeHistogram({ name: 'postern_check_duration_seconds', help: 'Time to answer a check.' }, this.checks.durations);
   }
 
   login(outcome: LoginOutcome): void {

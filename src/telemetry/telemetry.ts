@@ -133,13 +133,16 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
   const tally = new DecisionTally({ now: () => now() });
   const recent = new RecentDecisions();
   metrics.counter(
-    { name: 'postern_decision_counts_dropped_total', help: 'Decisions that /v1/iam/decisions does not show because the buffer was full.' },
+    {
+      name: 'postern_decision_counts_dropped_total',
+      help: 'Decisions that /v1/iam/decisions does not show because the buffer was full.',
+    },
     () => tally.dropped,
   );
   metrics.counter(
     {
       name: 'postern_recent_denials_dropped_total',
-      help: 'Denials that /v1/iam/decisions/recent does not show because they exceeded their tenant's rate or could not be written.',
+      help: "Denials that /v1/iam/decisions/recent does not show because they exceeded their tenant's rate or could not be written.",
     },
     () => recent.dropped,
   );
@@ -158,7 +161,10 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
     },
     () => tracing?.dropped ?? 0,
   );
-  metrics.counter({ name: 'postern_log_dropped_total', help: 'Log lines that were dropped because standard output was too slow.' }, dropped);
+  metrics.counter(
+    { name: 'postern_log_dropped_total', help: 'Log lines that were dropped because standard output was too slow.' },
+    dropped,
+  );
   return {
     log,
     observer: checkObserver(metrics.checks, tally, decisions, recent),
@@ -236,9 +242,8 @@ function feedReports(log: Log, metrics: Metrics): FeedReports {
   const lag = metrics.histogram('postern_feed_lag_seconds', 'Age of the oldest change of a batch when the batch was applied.');
   const counts = { polls: 0, errors: 0, flushes: 0, unknown: 0 };
   let isDown = false;
-  metrics.gauge(
-    { name: 'postern_database_down', help: '1 while the database does not answer.', together: 'max' },
-    () => (isDown ? 1 : 0),
+  metrics.gauge({ name: 'postern_database_down', help: '1 while the database does not answer.', together: 'max' }, () =>
+    isDown ? 1 : 0,
   );
   metrics.counter({ name: 'postern_feed_polls_total', help: 'Successful reads of the change feed.' }, () => counts.polls);
   metrics.counter({ name: 'postern_feed_errors_total', help: 'Failed reads of the change feed.' }, () => counts.errors);

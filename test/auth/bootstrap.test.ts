@@ -119,7 +119,9 @@ describe('resetting the administrator', () => {
     await addPerson(database.db, { email: 'admin@localhost', roles: ['developer'] });
     const before = await everythingStored(database.db);
     const message = await resetAdmin(parts, { ...RESET, isNamed }).catch((error: unknown) => String(error));
-    expect(message).toContain(`The administrators are ${emails.join(', ')}. Name an administrator with --email, or create one with --create.`);
+    expect(message).toContain(
+      `The administrators are ${emails.join(', ')}. Name an administrator with --email, or create one with --create.`,
+    );
     expect(await everythingStored(database.db)).toBe(before);
   });
 

@@ -175,10 +175,7 @@ describe('a wrong one is named with file, line and what was expected', () => {
     ['bind-password: hunter22', 'ldap.bind-dn: required with ldap.bind-password'],
     ['bind-dn: cn=x', 'ldap.bind-password: required with ldap.bind-dn'],
     ['enabled: true', 'ldap.url: required with ldap.enabled'],
-    [
-      `${ON}start-tls: true`,
-      'postern.yaml:5: ldap.start-tls: expected false with an ldaps:// URL, which already uses TLS',
-    ],
+    [`${ON}start-tls: true`, 'postern.yaml:5: ldap.start-tls: expected false with an ldaps:// URL, which already uses TLS'],
     ['ca-file: /nowhere', 'postern.yaml:2: ldap.ca-file: expected a readable file, got /nowhere'],
   ])('%j', (yaml, problem) => {
     const problems = problemsOf(load(`ldap:\n  ${yaml}\n`));

@@ -25,7 +25,12 @@ describe('errors', () => {
       detail: 'The user does not exist, or it belongs to another tenant.',
       code: 'not_found',
       request_id: reply.headers['x-request-id'],
-      error: { message: 'The user does not exist, or it belongs to another tenant.', type: 'invalid_request_error', param: null, code: 'not_found' },
+      error: {
+        message: 'The user does not exist, or it belongs to another tenant.',
+        type: 'invalid_request_error',
+        param: null,
+        code: 'not_found',
+      },
     });
   });
 

@@ -34,11 +34,11 @@ function expectOneSentence({ stderr }: Finished, form: RegExp): void {
 
 describe('usage', () => {
   it.each([
-    { args: ['sreve'], says: /^There is no command sreve\.$/m },
-    { args: ['policy'], says: /^There is no command policy\.$/m },
+    { args: ['sreve'], says: /^Unknown command: sreve\.$/m },
+    { args: ['policy'], says: /^Unknown command: policy\.$/m },
     { args: ['serve', '--prot', '80'], says: /^Unknown option '--prot'\.$/m },
     { args: ['serve', 'a-password'], says: /^It takes options, and no words beside them\.$/m },
-    { args: ['policy', 'enable', 'x'], says: /^There is no command policy enable\.$/m },
+    { args: ['policy', 'enable', 'x'], says: /^Unknown command: policy enable\.$/m },
     { args: ['policy', 'disable'], says: /^Give the name of one policy\.$/m },
     { args: ['explain', '--method', 'GET'], says: /^--method and --path are needed\.$/m },
   ])('$args is refused with what there is, and nothing is started', async ({ args, says }) => {
@@ -163,7 +163,7 @@ describe('a configuration that is wrong', () => {
   it('is not there at all', async () => {
     const finished = await stand.run(['serve', '--config', 'nowhere.yaml']);
     expect(finished.code).toBe(2);
-    expectOneSentence(finished, /^nowhere\.yaml: there is no such file\n$/);
+    expectOneSentence(finished, /^nowhere\.yaml: the file does not exist\n$/);
   });
 });
 

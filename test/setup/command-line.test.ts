@@ -195,8 +195,8 @@ describe('apply', () => {
     expect([wrong.code, wrong.stdout]).toEqual([2, '']);
     expect(wrong.stderr).toBe(
       [
-        `${path}:12: tenants[0].quotas.max_user: There is no such member; did you mean max_users?`,
-        `${path}:26: tenants[0].users[1].password: There is no such member, and secrets have no place in this file.`,
+        `${path}:12: tenants[0].quotas.max_user: This member is unknown; did you mean max_users?`,
+        `${path}:26: tenants[0].users[1].password: This member is unknown, and this file must not contain secrets.`,
         '',
       ].join('\n'),
     );
@@ -255,7 +255,9 @@ describe('apply', () => {
       [0, ''],
     ]);
     expect((await audit(fresh)).filter((row) => row.startsWith('system setup.apply'))).toHaveLength(1);
-    expect(both.filter(({ stdout }) => stdout.endsWith('Nothing to do: the database already matches the file.\n'))).toHaveLength(1);
+    expect(both.filter(({ stdout }) => stdout.endsWith('Nothing to do: the database already matches the file.\n'))).toHaveLength(
+      1,
+    );
   });
 
   it('refuses options that do not go together, and files that are not there', async () => {
@@ -331,6 +333,10 @@ describe('export', () => {
     expect(one.stdout).toContain('id: acme');
     expect(one.stdout).not.toMatch(/globex|global_policies|^ +users:/m);
     const none = await postern(fresh.url, ['export', '--tenant', 'nobody']);
-    expect([none.code, none.stdout, none.stderr]).toEqual([1, '', 'There is no such tenant.\n']);
+    expect([none.code, none.stdout, none.stderr]).toEqual([
+      1,
+      '',
+      'The tenant does not exist, or this credential may not act in it.\n',
+    ]);
   });
 });

@@ -21,7 +21,7 @@ describe('every problem is told with its place', () => {
     ['no map', '- a', ['f.yaml:1: Value must be object.']],
     ['no version', 'tenants: []', ['f.yaml:1: version: This member is required.']],
     ['another version', 'version: 2', ['f.yaml:1: version: Must be one of: 1.']],
-    ['a misspelt member', 'version: 1\ntenats: []', ['f.yaml:2: tenats: There is no such member; did you mean tenants?']],
+    ['a misspelt member', 'version: 1\ntenats: []', ['f.yaml:2: tenats: This member is unknown; did you mean tenants?']],
     ['an empty list', 'version: 1\ntenants:', ['f.yaml:2: tenants: Value must be array.']],
     ['a key twice', 'version: 1\nversion: 1', ['f.yaml:2: this key appears twice in the same map']],
     ['two documents', 'version: 1\n---\nversion: 1', ['f.yaml:2: not valid YAML here (MULTIPLE_DOCS)']],
@@ -31,7 +31,7 @@ describe('every problem is told with its place', () => {
     [
       'what may be a secret that lost its place',
       'version: 1\nhunter2 opens: it',
-      ['f.yaml:2: (not a name): There is no such member.'],
+      ['f.yaml:2: (not a name): This member is unknown.'],
     ],
     ['an alias of nothing', 'version: *x', ['f.yaml: an alias has no anchor, or there are too many aliases']],
     [
@@ -79,7 +79,7 @@ describe('secrets have no place in it, and what looks like one is not repeated',
   it.each(['password', 'password_hash', 'api_keys', 'key', 'token', 'secret'])('%s', (member) => {
     const text = `version: 1\ntenants:\n  - id: acme\n    name: Acme\n    users:\n      - { email: a@b.c, name: A, ${member}: sesame-open }`;
     expect(problems(text)).toEqual([
-      `f.yaml:6: tenants[0].users[0].${member}: There is no such member, and secrets have no place in this file.`,
+      `f.yaml:6: tenants[0].users[0].${member}: This member is unknown, and this file must not contain secrets.`,
     ]);
   });
 });

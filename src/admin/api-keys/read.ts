@@ -58,7 +58,9 @@ export function keyFilterOf(caller: Caller, query: KeyFilterQuery): KeyFilter | 
   if (named !== undefined && userId === undefined) return undefined;
   const expiresBefore = query.expires_before === undefined ? undefined : new Date(query.expires_before);
   if (expiresBefore !== undefined && Number.isNaN(expiresBefore.getTime())) {
-    throw new Refusal('invalid_parameter', 'expires_before must be an RFC 3339 time, such as 2026-11-30T12:00:00Z.', { param: 'expires_before' });
+    throw new Refusal('invalid_parameter', 'expires_before must be an RFC 3339 time, such as 2026-11-30T12:00:00Z.', {
+      param: 'expires_before',
+    });
   }
   return {
     ...(status === undefined ? {} : { status }),

@@ -63,7 +63,10 @@ export async function revokeSeveralKeys(
   const entry = { action: 'api_key.revoke', keys: dryRun ? [] : ids };
   return change(parts, caller, entry, async ({ trx, caller, audit }) => {
     if ((await keysSize(trx, caller.tenant, ids)) > MAX_BYTES) {
-      throw invalidField('ids' in request ? '/ids' : '/filter', 'The keys are too large to revoke in one request. Name fewer keys.');
+      throw invalidField(
+        'ids' in request ? '/ids' : '/filter',
+        'The keys are too large to revoke in one request. Name fewer keys.',
+      );
     }
     // As they are under the locks: since the filter was asked, a key may have changed.
     const found = await findKeys(trx, caller.tenant, ids, filter ?? {}, new Date(caller.nowMs));

@@ -124,7 +124,8 @@ export async function revokeKey(parts: AdminParts, caller: Caller, text: string)
 
 async function holdUsableKey(trx: Transaction, caller: HeldCaller, text: string): Promise<StoredKey> {
   const key = await holdKey(trx, caller, text);
-  if (key.revokedAt !== null) throw new Refusal('revoked', 'The key is revoked, and a revoked key cannot be changed. Create another key.');
+  if (key.revokedAt !== null)
+    throw new Refusal('revoked', 'The key is revoked, and a revoked key cannot be changed. Create another key.');
   return key;
 }
 

@@ -15,7 +15,10 @@ export interface OwnSession {
 /** @throws Refusal `insufficient_permission` for API keys */
 export function ownSession({ principal }: Caller): OwnSession {
   if (principal.kind !== 'user' || principal.sessionId === undefined) {
-    throw new Refusal('insufficient_permission', 'This request requires an access token, because an API key has no sessions and no password. Log in and send the access token.');
+    throw new Refusal(
+      'insufficient_permission',
+      'This request requires an access token, because an API key has no sessions and no password. Log in and send the access token.',
+    );
   }
   return { userId: principal.id, tenantId: principal.tenantId, sessionId: principal.sessionId };
 }

@@ -39,7 +39,9 @@ export async function rotateSecretKey(parts: SecretKeyParts): Promise<SecretKeyR
   const { db, from, to } = parts;
   const changed = await isSecretKeyOf(db, from);
   if (!changed && !(await isSecretKeyOf(db, to))) {
-    throw new SecretKeyError('The database uses neither secret-key nor secret-key-previous. Nothing was changed. Set secret-key-previous to the key that the servers use.');
+    throw new SecretKeyError(
+      'The database uses neither secret-key nor secret-key-previous. Nothing was changed. Set secret-key-previous to the key that the servers use.',
+    );
   }
   return changeAsSystem(parts, OPERATOR, { action: 'secret_key.rotate' }, async (trx, audit) => {
     const [fromSeal, toSeal] = [deriveKey(from, 'signing-keys'), deriveKey(to, 'signing-keys')];

@@ -162,10 +162,12 @@ function inputOf(row: StoredDecision, method: string, path: string, body: string
   };
 }
 
-const NOTE = 'This explanation decides the recorded request again, at its original time, with the current rules. The rules may have changed since.';
+const NOTE =
+  'This explanation decides the recorded request again, at its original time, with the current rules. The rules may have changed since.';
 const LIMITS_NOTE =
   'The limit is the recorded one. The steps before it are decided again with the current rules, which may have changed since.';
-const OTHER_NOTE = 'The current decision differs from the recorded one, because the rules, the principal or its credential have changed since.';
+const OTHER_NOTE =
+  'The current decision differs from the recorded one, because the rules, the principal or its credential have changed since.';
 
 /** The limits that ended a decision; their state of then is not kept. */
 const LIMIT_STEPS = { rate_limit_exceeded: 16, insufficient_quota: 17 } as const;

@@ -70,7 +70,10 @@ async function refuseRolesInUse(trx: Transaction, { wanted, policiesBefore, role
     const having = [...users, ...attached.map((policy) => `the policy ${policy.name}`)];
     if (having.length > 0) {
       const some = having.slice(0, 3).join(', ') + (having.length > 3 ? ` and ${having.length - 3} more` : '');
-      throw new Refusal('in_use', `The role ${name} of the tenant ${wanted.id} cannot be deleted, because ${some} would still have it. Remove it there first.`);
+      throw new Refusal(
+        'in_use',
+        `The role ${name} of the tenant ${wanted.id} cannot be deleted, because ${some} would still have it. Remove it there first.`,
+      );
     }
   }
 }
@@ -84,7 +87,10 @@ async function refuseTooManyUsers(trx: Transaction, { wanted, stored, users }: T
   const now = stored === undefined ? 0 : await countActiveUsers(trx, wanted.id);
   const after = deltas.reduce((sum, delta) => sum + delta, now);
   if (after > limit) {
-    throw new Refusal('quota_exceeded', `The tenant ${wanted.id} may have ${limit} active users, but the file would give it ${after}. Raise max_users or deactivate users.`);
+    throw new Refusal(
+      'quota_exceeded',
+      `The tenant ${wanted.id} may have ${limit} active users, but the file would give it ${after}. Raise max_users or deactivate users.`,
+    );
   }
 }
 
@@ -155,7 +161,10 @@ function isUnconditionalDeny(policy: NewPolicy): boolean {
 async function refuseTenantsInUse(trx: Transaction, tenants: readonly StoredTenant[], now: Date): Promise<void> {
   for (const { id } of tenants) {
     if ((await hasUsers(trx, id)) || (await hasActiveKeys(trx, id, now))) {
-      throw new Refusal('in_use', `The tenant ${id} cannot be deleted, because it still has users or active keys. Delete the users and revoke the keys first.`);
+      throw new Refusal(
+        'in_use',
+        `The tenant ${id} cannot be deleted, because it still has users or active keys. Delete the users and revoke the keys first.`,
+      );
     }
   }
 }

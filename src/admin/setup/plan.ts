@@ -101,7 +101,10 @@ function placedUsers(
   for (const user of world.users) {
     const place = places.get(user.email);
     if (place !== undefined && user.source !== 'local') {
-      errors.push({ path: `${place.at}/email`, message: 'This user belongs to a directory, which manages the user. Remove the user from the file.' });
+      errors.push({
+        path: `${place.at}/email`,
+        message: 'This user belongs to a directory, which manages the user. Remove the user from the file.',
+      });
     } else if (place !== undefined && place.tenant !== user.tenantId && !going.has(user.tenantId)) {
       const message = `A user of the tenant ${user.tenantId} has this email address, and users cannot move between tenants. Delete that user first.`;
       errors.push({ path: `${place.at}/email`, message });
@@ -117,7 +120,10 @@ function checkTenantPolicyNames({ wanted, policies }: TenantPlan, global: readon
   const names = new Set<string>(global.map((policy) => policy.name));
   for (const { verb, name } of policies) {
     if (verb === 'create' && names.has(name)) {
-      errors.push({ path: `${placeOf(wanted.policies, name)}/name`, message: 'A global policy already has this name. Choose another name.' });
+      errors.push({
+        path: `${placeOf(wanted.policies, name)}/name`,
+        message: 'A global policy already has this name. Choose another name.',
+      });
     }
   }
 }

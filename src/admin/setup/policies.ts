@@ -63,7 +63,8 @@ function writing(
   const resources = wanted.resources ?? before?.resources;
   if (effect === undefined || actions === undefined || resources === undefined) {
     for (const [member, value] of Object.entries({ effect, actions, resources }))
-      if (value === undefined) errors.push({ path: `${wanted.at}/${member}`, message: 'This member is required for a new policy.' });
+      if (value === undefined)
+        errors.push({ path: `${wanted.at}/${member}`, message: 'This member is required for a new policy.' });
     return [];
   }
   const policy: NewPolicy = {

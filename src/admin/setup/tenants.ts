@@ -21,7 +21,10 @@ export function tenantSteps(
   errors: SetupError[],
 ): readonly PlannedStep[] {
   if (deleted) {
-    errors.push({ path: `${wanted.at}/id`, message: 'This id belonged to a deleted tenant and cannot be reused. Choose another id.' });
+    errors.push({
+      path: `${wanted.at}/id`,
+      message: 'This id belonged to a deleted tenant and cannot be reused. Choose another id.',
+    });
     return [];
   }
   const { id } = wanted;

@@ -55,6 +55,6 @@ async function insertUnlessTaken(
     await insertTenant(trx, tenant);
   } catch (error) {
     if (brokenConstraint(error) !== 'tenants_pkey') throw error;
-    throw new Refusal('already_exists', "This id belongs to an existing or deleted tenant. Choose another id.", { param: 'id' });
+    throw new Refusal('already_exists', 'This id belongs to an existing or deleted tenant. Choose another id.', { param: 'id' });
   }
 }

@@ -49,7 +49,10 @@ export async function recordEvents(
 ): Promise<UsageEventsResource> {
   const { tenant } = caller;
   if (!parts.metering.metersItself(tenant)) {
-    throw new Refusal('in_use', "The usage of this tenant comes from Envoy's reports, so the server accepts no usage events for it. The setting usage.source selects the source.");
+    throw new Refusal(
+      'in_use',
+      "The usage of this tenant comes from Envoy's reports, so the server accepts no usage events for it. The setting usage.source selects the source.",
+    );
   }
   throwIfInvalid(requests.flatMap((request, i) => errorsOf(request, `/events/${i}`, caller.nowMs)));
   const timezone = caller.snapshot.effective?.settings.timezone;

@@ -19,5 +19,8 @@ export async function takePlace(trx: Transaction, tenant: TenantId): Promise<voi
   if (limit === undefined) return;
   await lockPlaces(trx, tenant);
   if ((await countActiveUsers(trx, tenant)) < limit) return;
-  throw new Refusal('quota_exceeded', `The tenant already has ${limit} active users, which is its limit. Deactivate or delete a user first.`);
+  throw new Refusal(
+    'quota_exceeded',
+    `The tenant already has ${limit} active users, which is its limit. Deactivate or delete a user first.`,
+  );
 }
