@@ -201,7 +201,7 @@ describe('the seals', () => {
   test('cannot be talked away by a removal that never was', async () => {
     const forged = `update audit_seals s set kind = 'removal', row_ids = '{}', row_digests = '', removed_through = c.seq,
       removed_hash = c.hash, removed_rows = 12 from audit_chain c where s.seq = 2`;
-    expect(await found(forged)).toMatch(/seal 2, which says what was removed, was changed/);
+    expect(await found(forged)).toMatch(/seal 2, which records a removal, was changed/);
   });
 
   test('cannot be joined by one before the first', async () => {
@@ -282,7 +282,7 @@ describe('while the sealer works on', () => {
     await write(own.db, {});
     const sealer = sealerOf(own.db, { mac: (content) => mac(`${content} `) });
     await sealer.seal();
-    expect(await verdict(own.db)).toMatch(/^13: seal 5, which names it, was changed or was made without secret-key/);
+    expect(await verdict(own.db)).toMatch(/^13: seal 5, which names it, was changed or was created without secret-key/);
     await sealer.stop();
     await own.close();
   });

@@ -40,7 +40,7 @@ test('says how much it checked and exits 0 while the server goes on sealing; the
   const whole = await verify();
   expect([whole.code, whole.stderr]).toEqual([0, '']);
   expect(whole.stdout).toMatch(
-    /^Rows checked: [4-9], in \d+ seals\.\nNot sealed yet: 0\.\nNewest seal checked: \d+:[0-9a-f]{64}\nThe chain is whole\.\n$/,
+    /^Rows checked: [4-9], in \d+ seals\.\nNot sealed yet: 0\.\nNewest seal checked: \d+:[0-9a-f]{64}\nThe chain is intact\.\n$/,
   );
 
   const anchor = /checked: (\d+:\S+)/.exec(whole.stdout)?.[1] ?? '';

@@ -152,7 +152,7 @@ describe('resetting the administrator', () => {
     const before = await everythingStored(database.db);
     const message = await resetAdmin(parts, RESET).catch((error: unknown) => String(error));
     expect(message).toMatch(reason);
-    expect(message).toContain('Choose an email address that no user has, with --create --email');
+    expect(message).toContain('Run the command with --create --email and an email address that no user has');
     expect(await everythingStored(database.db)).toBe(before);
     const { madePassword = '', tenantId } = await resetAdmin(parts, { ...RESET, create: true, email: 'way-in@localhost' });
     expect(tenantId).toBe('default');

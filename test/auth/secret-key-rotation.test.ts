@@ -91,7 +91,7 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
 
   const refused = await stand.run(['serve'], withFormer());
   expect(refused.code).toBe(1);
-  expect(refused.stderr).toContain('secret-key is not the one that this database was set up with');
+  expect(refused.stderr).toContain('secret-key is not the key with which this database was set up');
 
   // What the former key alone could still forge: a seal of its time.
   await last.stop();
@@ -106,6 +106,6 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
 it('the command refuses a database of neither key, and changes nothing without secret-key-previous', async () => {
   const other = { ...common, POSTERN_SECRET_KEY: `${NEW} other`, POSTERN_SECRET_KEY_PREVIOUS: FORMER };
   const refused = await stand.run(['rotate-secret-key'], other);
-  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('belongs neither to secret-key nor to')]);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('uses neither secret-key nor secret-key-previous')]);
   expect((await stand.run(['rotate-secret-key'], withNew())).code).toBe(2);
 });

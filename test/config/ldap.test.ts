@@ -237,7 +237,7 @@ describe('of several directories', () => {
     expect(settings(without.replace(/}$/, ', domain: b}'))).toHaveLength(2);
     expect(settings(`ldap:\n  - {name: a, ${ON}}\n  - {name: b, url: ldaps://a, base-dn: dc=x}`)).toHaveLength(1);
     expect(problemsOf(load(`ldap:\n  - {name: a, ${ON}, domain: [A, x]}\n  - {name: b, ${ON}, domain: a}`))).toEqual([
-      'postern.yaml:3: ldap[1].domain: expected domains of its own, and a is also that of a',
+      'postern.yaml:3: ldap[1].domain: expected domains that no other directory has, but a also belongs to a',
     ]);
   });
 

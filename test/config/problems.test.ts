@@ -48,14 +48,17 @@ describe('a wrong value is named with file, line, path and what was expected', (
     ['http:\n  listne: x', 'postern.yaml:2: http.listne: unknown key; did you mean http.listen?'],
     ['something-else: 1', 'postern.yaml:1: something-else: unknown key'],
     ['"a secret as a key": 1', 'postern.yaml:1: (not a name): unknown key'],
-    ['issuer: *nowhere', 'postern.yaml:1: issuer: an alias without its anchor'],
+    ['issuer: *nowhere', 'postern.yaml:1: issuer: this alias has no anchor'],
     ['issuer: a\nissuer: b', 'postern.yaml:2: this key appears twice in the same map'],
     ['http: {listen: "a:1"}\nhttp.listen: a:2', 'postern.yaml:2: http.listen: set twice: also in line 1'],
     ['- a\n- b', 'postern.yaml:1: expected a map of settings'],
     ['just words', 'postern.yaml:1: expected a map of settings'],
     ['a: [', 'postern.yaml:1: not valid YAML here (BAD_INDENT)'],
     ['a: 1\n---\nb: 2', 'postern.yaml:2: not valid YAML here (MULTIPLE_DOCS)'],
-    ['grpc.listen: 127.0.0.1:8080', 'postern.yaml:1: grpc.listen: expected an address of its own, got that of http.listen'],
+    [
+      'grpc.listen: 127.0.0.1:8080',
+      'postern.yaml:1: grpc.listen: expected an address that no other listener uses, got the address of http.listen',
+    ],
   ])('%j', (yaml, problem) => {
     expect(problemsOf(load(yaml))).toContain(problem);
   });
@@ -79,7 +82,7 @@ describe('a wrong value is named with file, line, path and what was expected', (
   it('in one sentence when the file itself is the problem', () => {
     withDirectory((directory) => {
       const file = join(directory, 'postern.yaml');
-      expect(problemsOf(loadConfig({ file, env: {} }))).toEqual(['postern.yaml: there is no such file']);
+      expect(problemsOf(loadConfig({ file, env: {} }))).toEqual(['postern.yaml: the file does not exist']);
       mkdirSync(file);
       expect(problemsOf(loadConfig({ file, env: {} }))).toEqual(['postern.yaml: the file cannot be read (EISDIR)']);
     });

@@ -215,7 +215,7 @@ describe('the editor of a policy', () => {
     const name = page.getByRole('textbox', { name: 'Name', exact: true });
     await name.fill('original');
     await page.getByRole('button', { name: 'Create policy' }).click();
-    await page.getByText('A policy of this name exists already').waitFor();
+    await page.getByText('A policy with this name already exists').waitFor();
     await name.fill('duplicate');
     await page.getByRole('button', { name: 'Create policy' }).click();
     await page.getByRole('heading', { level: 1, name: 'duplicate' }).waitFor();

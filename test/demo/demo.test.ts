@@ -234,7 +234,7 @@ describe('what cannot be started is told in a sentence', () => {
     const failed = await failedStart({ POSTERN_DEMO_LISTEN: `127.0.0.1:${port}` });
     expect(failed).toMatchObject({ code: 1, output: '' });
     expect(failed.errors.trim()).toBe(
-      `127.0.0.1:${port} is in use, and Envoy's listener belongs there: stop what listens there, or set POSTERN_DEMO_LISTEN to another address.`,
+      `127.0.0.1:${port} is in use, but Envoy's listener needs it. Stop the program that listens there, or set POSTERN_DEMO_LISTEN to another address.`,
     );
     taken.close();
   });

@@ -140,7 +140,7 @@ describe('the seed of the demo', () => {
     await fresh.db.query({ text: `update tenants set deleted_at = now() where id = 'acme'` });
     await expect(seedDemo(partsAt(NOON))).rejects.toMatchObject({
       code: 'already_exists',
-      message: expect.stringMatching(/^The demo's tenants cannot be created: .*Start the demo on another data-dir\.$/),
+      message: expect.stringMatching(/^The demo's tenants cannot be created: .*Start the demo with another data-dir\.$/),
     });
   });
 

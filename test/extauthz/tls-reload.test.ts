@@ -157,9 +157,9 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
 
     test.each<[string, Readonly<Record<string, string>>, RegExp]>([
       ['a key of another certificate', { 'cert.pem': after.certPem }, /key values mismatch/i],
-      ['a certificate that is none', { 'cert.pem': 'garbage' }, /cert\.pem is no PEM certificate/],
+      ['a certificate that is none', { 'cert.pem': 'garbage' }, /cert\.pem is not a PEM certificate/],
       ['a key that is none', { 'key.pem': 'garbage' }, /./],
-      ['an empty file', { 'cert.pem': '' }, /cert\.pem is no PEM certificate/],
+      ['an empty file', { 'cert.pem': '' }, /cert\.pem is not a PEM certificate/],
     ])(
       'and are bad (%s) are reported once, and those before stay in use until better ones come',
       async (_name, files, problem) => {

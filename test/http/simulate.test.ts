@@ -219,7 +219,7 @@ describe('a proposal', () => {
     const reply = await simulate({ ...CHAT, policies: [policyOf(40_000)], roles: [roleOf(40_000)] });
     expect([outcome(reply), reply.json['errors']]).toEqual([
       '422 invalid_field',
-      [{ path: '/policies', message: 'Proposed policies and roles take at most 64 KiB together.' }],
+      [{ path: '/policies', message: 'Proposed policies and roles must be at most 64 KiB in total.' }],
     ]);
     const ofRoles = await simulate({ ...CHAT, roles: [roleOf(40_000), { ...roleOf(40_000), name: 'another' }] });
     expect([outcome(ofRoles), ofRoles.json['errors']]).toMatchObject(['422 invalid_field', [{ path: '/roles' }]]);

@@ -73,7 +73,7 @@ describe('a lost secret-key', () => {
     const env = envOf(database, OTHER_SECRET_KEY);
     const refused = await stand.run(['serve'], env);
     expect(refused.code).toBeGreaterThan(0);
-    expect(refused.stdout + refused.stderr).toContain('secret-key is not the one that this database was set up with');
+    expect(refused.stdout + refused.stderr).toContain('secret-key is not the key with which this database was set up');
     await database.db.knex.raw(await statementOfGuide('A lost `secret-key`'));
 
     const server = await stand.serve(env);
@@ -86,7 +86,7 @@ describe('a lost secret-key', () => {
     await becomes('the break is logged', true, async () => logs(server, 'the chain of the audit log is broken'));
     await server.stop();
     const verified = await stand.run(['verify-audit'], env);
-    expect([verified.code, verified.stdout]).toEqual([1, expect.stringContaining('or was made without secret-key')]);
+    expect([verified.code, verified.stdout]).toEqual([1, expect.stringContaining('or was created without secret-key')]);
   });
 });
 
@@ -166,7 +166,7 @@ describe('a lost data-dir', () => {
     await rm(secretKey);
     const refused = await stand.run(['serve'], env);
     expect(refused.code).toBeGreaterThan(0);
-    expect(refused.stdout + refused.stderr).toContain('with the embedded database it is the file secret-key in data-dir');
+    expect(refused.stdout + refused.stderr).toContain('With the embedded database, the key is the file secret-key in data-dir');
     await run('cp', ['-a', join(copy, 'secret-key'), secretKey]);
     const restored = await stand.serve(env);
     expect(await gateAt(restored.grpc).decide(key)).toBe('allow');

@@ -37,10 +37,10 @@ describe('usage', () => {
     { args: ['sreve'], says: /^Unknown command: sreve\.$/m },
     { args: ['policy'], says: /^Unknown command: policy\.$/m },
     { args: ['serve', '--prot', '80'], says: /^Unknown option '--prot'\.$/m },
-    { args: ['serve', 'a-password'], says: /^It takes options, and no words beside them\.$/m },
+    { args: ['serve', 'a-password'], says: /^This command accepts only options\. Remove the other arguments\.$/m },
     { args: ['policy', 'enable', 'x'], says: /^Unknown command: policy enable\.$/m },
-    { args: ['policy', 'disable'], says: /^Give the name of one policy\.$/m },
-    { args: ['explain', '--method', 'GET'], says: /^--method and --path are needed\.$/m },
+    { args: ['policy', 'disable'], says: /^Give the name of exactly one policy\.$/m },
+    { args: ['explain', '--method', 'GET'], says: /^Give both --method and --path\.$/m },
   ])('$args is refused with what there is, and nothing is started', async ({ args, says }) => {
     const { code, stdout, stderr } = await stand.run(args);
     expect(code).toBe(2);
@@ -301,7 +301,7 @@ describe('beside a server that runs', () => {
     expect((await call(server.http, 'GET', '/v1/auth/me', { token: admin })).status).toBe(200);
 
     const again = await stand.run(['rotate-signing-key'], env);
-    expect([again.code, again.stdout]).toEqual([0, stdout.replace(/^Published: +/, 'Published already, nothing changed:  ')]);
+    expect([again.code, again.stdout]).toEqual([0, stdout.replace(/^Published: +/, 'Already published, nothing changed:  ')]);
     const stranger = await stand.run(['rotate-signing-key'], {
       ...env,
       POSTERN_SECRET_KEY: 'another secret key, as long as it has to be',

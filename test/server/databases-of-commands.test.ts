@@ -86,7 +86,7 @@ describe.each([
   {
     state: 'without a schema',
     make: () => freshDatabase(''),
-    says: /^The database test_\w+ at \/\S+ \(database\.url\) has no schema of Postern\. .*run postern migrate; .*\.\n$/,
+    says: /^The database test_\w+ at \/\S+ \(database\.url\) has no Postern schema\. .*run postern migrate\. .*\.\n$/,
   },
   {
     state: 'with an older schema',
@@ -98,7 +98,7 @@ describe.each([
         .delete();
       return database;
     },
-    says: /^The database test_\w+ at \/\S+ \(database\.url\) is older than this program: it lacks \d{4}-\S+\.sql\. Run postern migrate first; .*\.\n$/,
+    says: /^The database test_\w+ at \/\S+ \(database\.url\) is older than this program: it lacks \d{4}-\S+\.sql\. Run postern migrate first\. .*\.\n$/,
   },
   {
     state: 'with a newer schema',

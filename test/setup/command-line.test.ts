@@ -168,7 +168,7 @@ describe('apply', () => {
     expect([applied.code, applied.stderr]).toEqual([0, '']);
     expect(applied.stdout).toMatch(/^Plan: 6 to create.*\nDone\.$/m);
     expect(applied.stdout.split('\n').slice(0, 3)).toEqual([
-      `notice: ${path}:15: tenants[0].roles[0].permissions[0]: No route and no endpoint needs a permission that chat:wirte covers. The nearest that exists is chat:write.`,
+      `notice: ${path}:15: tenants[0].roles[0].permissions[0]: chat:wirte covers no permission that a route or an endpoint needs. The nearest existing permission is chat:write.`,
       expect.stringMatching(/^notice: .*:18: tenants\[0\]\.policies\[0\].*binds no one\.$/),
       '+ create global policy no-banned-nets',
     ]);
@@ -267,7 +267,7 @@ describe('apply', () => {
     ];
     const finished = await Promise.all(runs.map((args) => postern('postgresql://nobody@127.0.0.1:1/none', args)));
     expect(finished.map(({ code, stdout }) => [code, stdout])).toEqual(runs.map(() => [2, '']));
-    expect(finished[0]?.stderr).toMatch(/^--exit-code goes with --dry-run\.$/m);
+    expect(finished[0]?.stderr).toMatch(/^--exit-code requires --dry-run\.$/m);
     expect(finished[1]?.stderr).toBe('nowhere.yaml: there is no such file\n');
   });
 });
@@ -321,7 +321,7 @@ describe('export', () => {
     for (const secret of [...secrets, 'pst_', 'psk_', 'described-in-a-test', 'dir@acme.test', ada.id]) {
       expect(stdout).not.toContain(secret);
     }
-    expect(stdout).toContain('# Not here: 1 of the directory, or without an e-mail address.');
+    expect(stdout).toContain('# Not included: 1 from a directory or without an email address.');
   });
 
   it('of one tenant holds that tenant alone, and says so when there is none', async () => {

@@ -269,7 +269,7 @@ describe('names and addresses that others have', () => {
     await apply(fresh.db, acme({ users: [{ ...ada, roles: [] }] }));
     const here: TenantDocument = { id: 'globex', name: 'Globex', users: [{ ...ada, email: 'ADA@acme.test', roles: [] }] };
     expect(await errorsOf({ version: 1, tenants: [here] }, { prune: true })).toEqual([
-      "/tenants/0/users/0/email This e-mail address is a user's of the tenant acme. Users do not move: it has to be deleted there.",
+      '/tenants/0/users/0/email A user of the tenant acme has this email address, and users cannot move between tenants. Delete that user first.',
     ]);
     const both: SetupDocument = { version: 1, tenants: [here, { id: 'acme', name: 'Acme', users: [] }] };
     await apply(fresh.db, both, { prune: true });

@@ -133,7 +133,7 @@ export const explain = {
     revoked: 'The key was revoked.',
     expired: 'The key has expired.',
     rotated: 'It is an old secret of the key, and its time of grace after the rotation is over.',
-    checksum: 'The checksum of the key is wrong: it was mistyped, cut off or made up.',
+    checksum: 'The checksum of the key is wrong. The key is mistyped, truncated or invented.',
     unknown: 'It matches no key and no session that you may manage.',
     owner_deactivated: 'The user is deactivated, or suspended by the directory.',
     session_ended: 'The session of the user has ended.',

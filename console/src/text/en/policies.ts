@@ -95,7 +95,7 @@ export const policies = {
   name: 'Name',
   nameHint: 'Lower-case letters, digits, _ and -, beginning with a letter. It cannot change later.',
   nameFault: 'A name must be 1 to 63 lowercase letters, digits, _ or -, and must start with a letter.',
-  nameTaken: 'A policy of this name exists already, in this tenant or for all tenants.',
+  nameTaken: 'A policy with this name already exists, in this tenant or for all tenants.',
   appliesTo: 'Applies to',
   everyone: 'everyone',
   nobody: 'nobody',
