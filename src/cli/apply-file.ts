@@ -4,7 +4,8 @@ import { open } from 'node:fs/promises';
 import { type Document, isAlias, isCollection, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { readSetup, type SetupError } from '../admin/setup/read.ts';
 import type { Setup } from '../admin/setup/setup.ts';
-import { joinPath, type Problem } from '../config/problems.ts';
+import { positionIn } from '../config/file.ts';
+import { joinPath, type Position, type Problem } from '../config/problems.ts';
 import { unstorable } from '../http/storable.ts';
 import { checkForm } from './apply-schema.ts';
 
@@ -32,7 +33,7 @@ export async function readSetupFile(file: string): Promise<SetupFile> {
   const name = file === STDIN ? '<stdin>' : file;
   const fail = (message: string): SetupFile => ({
     kind: 'problems',
-    problems: [{ where: { kind: 'file', file: name, line: undefined }, path: '', message }],
+    problems: [{ where: { kind: 'file', file: name, at: undefined }, path: '', message }],
   });
   let bytes: Buffer | undefined;
   try {
@@ -52,7 +53,7 @@ export function readSetupText(name: string, bytes: Uint8Array): SetupFile {
   } catch {
     return {
       kind: 'problems',
-      problems: [{ where: { kind: 'file', file: name, line: undefined }, path: '', message: 'expected UTF-8 text' }],
+      problems: [{ where: { kind: 'file', file: name, at: undefined }, path: '', message: 'expected UTF-8 text' }],
     };
   }
   return readYaml(name, text, bytes.length <= SHORT_BYTES);
@@ -74,7 +75,7 @@ async function readBounded(file: string): Promise<Buffer | undefined> {
 
 function readYaml(file: string, text: string, short: boolean): SetupFile {
   const lines = new LineCounter();
-  const at = (line: number | undefined) => ({ kind: 'file', file, line }) as const;
+  const at = (position: Position | undefined) => ({ kind: 'file', file, at: position }) as const;
   let doc: Document;
   try {
     doc = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true });
@@ -82,11 +83,11 @@ function readYaml(file: string, text: string, short: boolean): SetupFile {
     if (!(error instanceof RangeError)) throw error;
     return { kind: 'problems', problems: [{ where: at(undefined), path: '', message: 'nested too deeply' }] };
   }
-  const lineAt = (offset: number | undefined): number => lines.linePos(offset ?? 0).line;
+  const positionAt = (offset: number | undefined): Position => positionIn(lines, offset ?? 0);
   // The parser's own messages quote the file, and what they quote may be a secret.
   const broken = [...doc.errors, ...doc.warnings].map(
     ({ code, pos }): Problem => ({
-      where: at(lineAt(pos[0])),
+      where: at(positionAt(pos[0])),
       path: '',
       message: code === 'DUPLICATE_KEY' ? 'this key appears twice in the same map' : `not valid YAML here (${code})`,
     }),
@@ -95,9 +96,9 @@ function readYaml(file: string, text: string, short: boolean): SetupFile {
   if (broken.length > 0) return { kind: 'problems', problems: broken.slice(0, MAX_BROKEN) };
   const problemsOf = (errors: readonly SetupError[]): readonly Problem[] =>
     errors.map(({ path, message, also }) => ({
-      where: at(lineAt(offsetOf(doc, stepsOf(path)))),
+      where: at(positionAt(offsetOf(doc, stepsOf(path)))),
       path: pathOf(stepsOf(path)),
-      message: also === undefined ? message : `${message} Also in line ${lineAt(offsetOf(doc, stepsOf(also)))}.`,
+      message: also === undefined ? message : `${message} Also in line ${positionAt(offsetOf(doc, stepsOf(also))).line}.`,
     }));
   const value = plain(doc);
   if (value === undefined) {

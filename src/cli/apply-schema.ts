@@ -113,7 +113,8 @@ const SECRET = /password|secret|token|hash|digest|(^|_)keys?$/i;
 /** Replaces the message of an unknown member with advice about the member that was probably meant. */
 function withAdvice(error: FieldError): FieldError {
   const steps = error.path.split('/').slice(1);
-  const name = steps.at(-1) ?? '';
+  const name = steps.at(-1);
+  if (name === undefined) return error;
   const members = membersAt(SETUP_SCHEMA, steps.slice(0, -1));
   if (members.length === 0 || members.includes(name)) return error;
   if (SECRET.test(name)) return { ...error, message: 'This member is unknown, and this file must not contain secrets.' };

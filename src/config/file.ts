@@ -16,18 +16,20 @@ import {
 import { ALL_KEYS } from './keys.ts';
 import { didYouMean } from './nearest.ts';
 import type { Raw } from './parsers.ts';
-import type { Problem, Steps } from './problems.ts';
+import type { Position, Problem, Steps } from './problems.ts';
 import { readSecret, SECRET_FILE_EXPECTED } from './secret-file.ts';
 
 export interface FileEntry {
   readonly raw: Raw;
-  /** The line of what the steps lead to, or of the nearest thing above it. */
-  readonly lineOf: (steps: Steps) => number;
+  /** The position of the value that the steps lead to, or of the nearest value above it. */
+  readonly positionOf: (steps: Steps) => Position;
 }
 
 export interface FileContent {
   readonly entries: ReadonlyMap<string, FileEntry>;
   readonly problems: readonly Problem[];
+  /** False if the file could not be read or is not YAML, so that it has no entries. */
+  readonly isWhole: boolean;
 }
 
 const MAX_BYTES = 1_048_576;
@@ -47,7 +49,8 @@ const SECTIONS: ReadonlySet<string> = new Set(
 export function readConfigFile(file: string): FileContent {
   const fail = (message: string): FileContent => ({
     entries: new Map(),
-    problems: [{ where: { kind: 'file', file, line: undefined }, path: '', message }],
+    problems: [{ where: { kind: 'file', file, at: undefined }, path: '', message }],
+    isWhole: false,
   });
   try {
     const { size } = statSync(file);
@@ -63,23 +66,29 @@ export function readConfigFile(file: string): FileContent {
 function readYaml(file: string, text: string): FileContent {
   const lines = new LineCounter();
   const doc = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const lineAt = (offset: number | undefined): number => lines.linePos(offset ?? 0).line;
+  const positionAt = (offset: number | undefined): Position => positionIn(lines, offset ?? 0);
   // The parser's own messages quote the file, and what they quote may be a secret.
   const problems: Problem[] = doc.errors.map((error) => ({
-    where: { kind: 'file', file, line: lineAt(error.pos[0]) },
+    where: { kind: 'file', file, at: positionAt(error.pos[0]) },
     path: '',
     message: error.code === 'DUPLICATE_KEY' ? 'this key appears twice in the same map' : `not valid YAML here (${error.code})`,
   }));
   if (doc.errors.some((error) => error.code !== 'DUPLICATE_KEY')) {
-    return { entries: new Map(), problems };
+    return { entries: new Map(), problems, isWhole: false };
   }
-  const walk = new Walk(file, doc, lineAt);
+  const walk = new Walk(file, doc, positionAt);
   if (isMap(doc.contents)) {
     walk.map(doc.contents, '');
   } else if (!isEmpty(doc.contents)) {
     walk.report(doc.contents, '', 'expected a map of settings');
   }
-  return { entries: walk.entries, problems: [...problems, ...walk.problems] };
+  return { entries: walk.entries, problems: [...problems, ...walk.problems], isWhole: true };
+}
+
+/** Returns the line and column of an offset in the text. */
+export function positionIn(lines: LineCounter, offset: number): Position {
+  const { line, col } = lines.linePos(offset);
+  return { line, column: col };
 }
 
 /** A key as problems may quote it: what does not look like a setting's name may be a secret that lost its place. */
@@ -98,16 +107,21 @@ class Walk {
   readonly problems: Problem[] = [];
   readonly #file: string;
   readonly #doc: Document;
-  readonly #lineAt: (offset: number | undefined) => number;
+  readonly #positionAt: (offset: number | undefined) => Position;
 
-  constructor(file: string, doc: Document, lineAt: (offset: number | undefined) => number) {
+  constructor(file: string, doc: Document, positionAt: (offset: number | undefined) => Position) {
     this.#file = file;
     this.#doc = doc;
-    this.#lineAt = lineAt;
+    this.#positionAt = positionAt;
   }
 
   map(map: YAMLMap, prefix: string): void {
+    const seen = new Set<string>();
     for (const { key, value } of map.items) {
+      // The parser has reported a key that appears twice in one map.
+      const name = isScalar(key) ? String(key.value) : undefined;
+      if (name !== undefined && seen.has(name)) continue;
+      if (name !== undefined) seen.add(name);
       const path = prefix + nameOf(key);
       const node = this.#resolve(value);
       if (isAlias(value) && node === undefined) {
@@ -119,7 +133,7 @@ class Walk {
   }
 
   report(node: unknown, path: string, message: string): void {
-    this.problems.push({ where: { kind: 'file', file: this.#file, line: this.#lineOf(node) }, path, message });
+    this.problems.push({ where: { kind: 'file', file: this.#file, at: this.#positionOf(node) }, path, message });
   }
 
   #pair(key: unknown, path: string, node: Node | undefined): void {
@@ -135,7 +149,7 @@ class Walk {
     } else if (!PATHS.has(path)) {
       this.report(key, path, `unknown key${didYouMean(path, [...PATHS, ...SECTIONS])}`);
     } else if (this.entries.has(path)) {
-      this.report(key, path, `set twice: also in line ${this.entries.get(path)?.lineOf([])}`);
+      this.report(key, path, `set twice: also in line ${this.entries.get(path)?.positionOf([]).line}`);
     } else if (node !== undefined && !isEmpty(node)) {
       this.#entry(key, path, node);
     }
@@ -150,7 +164,7 @@ class Walk {
     } else if (content === undefined) {
       this.report(key, path, SECRET_FILE_EXPECTED);
     } else {
-      this.entries.set(own, { raw: { kind: 'text', text: content }, lineOf: () => this.#lineOf(key) });
+      this.entries.set(own, { raw: { kind: 'text', text: content }, positionOf: () => this.#positionOf(key) });
     }
   }
 
@@ -160,16 +174,16 @@ class Walk {
       this.report(key, path, 'too many aliases');
       return;
     }
-    const lineOf = (steps: Steps): number => {
-      let line = this.#lineOf(key);
+    const positionOf = (steps: Steps): Position => {
+      let position = this.#positionOf(key);
       let inner: unknown = node;
       for (const step of steps) {
         inner = isCollection(inner) ? this.#resolve(inner.get(step, true)) : undefined;
-        line = inner === undefined ? line : this.#lineOf(inner);
+        position = inner === undefined ? position : this.#positionOf(inner);
       }
-      return line;
+      return position;
     };
-    this.entries.set(path, { raw, lineOf });
+    this.entries.set(path, { raw, positionOf });
   }
 
   /** A scalar as it was written: a number keeps its digits. Undefined when aliases would grow it beyond measure. */
@@ -189,7 +203,7 @@ class Walk {
     return isScalar(target) || isCollection(target) ? target : undefined;
   }
 
-  #lineOf(node: unknown): number {
-    return this.#lineAt(isScalar(node) || isCollection(node) ? node.range?.[0] : 0);
+  #positionOf(node: unknown): Position {
+    return this.#positionAt(isScalar(node) || isCollection(node) ? node.range?.[0] : 0);
   }
 }

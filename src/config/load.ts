@@ -39,7 +39,7 @@ export function loadConfig(options: { readonly file?: string | undefined; readon
       return { raw: env.raw, locate: () => ({ kind: 'env', name: env.name }) };
     }
     const entry = fromFile?.entries.get(path);
-    return entry && { raw: entry.raw, locate: ({ at }) => ({ kind: 'file', file: file ?? '', line: entry.lineOf(at) }) };
+    return entry && { raw: entry.raw, locate: ({ at }) => ({ kind: 'file', file: file ?? '', at: entry.positionOf(at) }) };
   };
   const take: Take = (key) => {
     const found = find(key.path);
@@ -51,6 +51,8 @@ export function loadConfig(options: { readonly file?: string | undefined; readon
     return parsed?.kind === 'value' ? parsed.value : key.fallback;
   };
   const report = (path: string, message: string, at: Steps = []): void => {
+    // A file that cannot be read may have what seems to be missing.
+    if (fromFile?.isWhole === false) return;
     problems.push({ where: find(path)?.locate({ at, expected: '' }), path: joinPath(path, at), message });
   };
   const isGiven = (path: string): boolean => find(path) !== undefined;

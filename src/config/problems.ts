@@ -1,9 +1,15 @@
 /** What is wrong with a configuration, and where. No problem ever quotes a secret. */
 
+/** A place in a file. Both numbers start at 1. */
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
 export interface Problem {
-  /** The file and line, or the environment variable; undefined when the fault is that something is nowhere. */
+  /** The file and position, or the environment variable; undefined when the fault is that something is nowhere. */
   readonly where:
-    | { readonly kind: 'file'; readonly file: string; readonly line: number | undefined }
+    | { readonly kind: 'file'; readonly file: string; readonly at: Position | undefined }
     | { readonly kind: 'env'; readonly name: string }
     | undefined;
   /** As `grpc.listen` or `routes[2].path`; empty when the whole file is meant. */
@@ -12,7 +18,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** One line, such as `postern.yaml:12: grpc.listen: expected host:port or unix:/path, got 99999`. */
+/** One line, such as `postern.yaml:12:11: grpc.listen: expected host:port or unix:/path, got 99999`. */
 export function formatProblem({ where, path, message }: Problem): string {
   const at = path === '' ? message : `${path}: ${message}`;
   switch (where?.kind) {
@@ -21,7 +27,7 @@ export function formatProblem({ where, path, message }: Problem): string {
     case 'env':
       return `${where.name}: ${message}`;
     case 'file':
-      return where.line === undefined ? `${where.file}: ${at}` : `${where.file}:${where.line}: ${at}`;
+      return where.at === undefined ? `${where.file}: ${at}` : `${where.file}:${where.at.line}:${where.at.column}: ${at}`;
     default:
       return where satisfies never;
   }

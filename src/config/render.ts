@@ -38,7 +38,7 @@ function origin({ key, where }: Setting): string {
     case 'env':
       return where.name;
     case 'file':
-      return `${where.file}:${where.line}`;
+      return where.at === undefined ? where.file : `${where.file}:${where.at.line}`;
     default:
       return where satisfies never;
   }

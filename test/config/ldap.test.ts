@@ -140,43 +140,43 @@ describe('a wrong one is named with file, line and what was expected', () => {
   const ON = 'enabled: true\n  url: ldaps://a\n  base-dn: dc=x\n  ';
 
   it.each([
-    ['url: http://a', 'postern.yaml:2: ldap.url: expected ldap://host:port or ldaps://host:port, got http://a'],
-    ['url: ldap://a/dc=x', 'postern.yaml:2: ldap.url: expected ldap://host:port or ldaps://host:port, got ldap://a/dc=x'],
-    ['url: [ldap://a, 7]', 'postern.yaml:2: ldap.url[1]: expected ldap://host:port or ldaps://host:port, got 7'],
-    ['base-dn: example.com', 'postern.yaml:2: ldap.base-dn: expected a DN, such as dc=example,dc=com, got example.com'],
-    ['timeout: 5m', 'postern.yaml:2: ldap.timeout: expected a duration from 100ms to 60s, got 5m'],
+    ['url: http://a', 'postern.yaml:2:3: ldap.url: expected ldap://host:port or ldaps://host:port, got http://a'],
+    ['url: ldap://a/dc=x', 'postern.yaml:2:3: ldap.url: expected ldap://host:port or ldaps://host:port, got ldap://a/dc=x'],
+    ['url: [ldap://a, 7]', 'postern.yaml:2:19: ldap.url[1]: expected ldap://host:port or ldaps://host:port, got 7'],
+    ['base-dn: example.com', 'postern.yaml:2:3: ldap.base-dn: expected a DN, such as dc=example,dc=com, got example.com'],
+    ['timeout: 5m', 'postern.yaml:2:3: ldap.timeout: expected a duration from 100ms to 60s, got 5m'],
     [
       'type: edirectory',
-      'postern.yaml:2: ldap.type: expected one of auto, active-directory, openldap, freeipa, 389ds, got edirectory',
+      'postern.yaml:2:3: ldap.type: expected one of auto, active-directory, openldap, freeipa, 389ds, got edirectory',
     ],
-    ['domian: x', 'postern.yaml:2: ldap.domian: unknown key; did you mean ldap.domain?'],
-    ['attribute-mapping: {mail: mail}', 'postern.yaml:2: ldap.attribute-mapping.mail: unknown key; did you mean email?'],
+    ['domian: x', 'postern.yaml:2:3: ldap.domian: unknown key; did you mean ldap.domain?'],
+    ['attribute-mapping: {mail: mail}', 'postern.yaml:2:29: ldap.attribute-mapping.mail: unknown key; did you mean email?'],
     [
       'attribute-mapping:\n    email: dn',
-      'postern.yaml:3: ldap.attribute-mapping.email: expected the name of an attribute, got dn',
+      'postern.yaml:3:12: ldap.attribute-mapping.email: expected the name of an attribute, got dn',
     ],
     [
       'group-role-mapping:\n    cn=a,dc=x: admin\n    staff: admin',
-      'postern.yaml:4: ldap.group-role-mapping.staff: expected the DN of a group as the key, got staff',
+      'postern.yaml:4:12: ldap.group-role-mapping.staff: expected the DN of a group as the key, got staff',
     ],
     ['group-role-mapping:\n    cn=a,dc=x: admin\n    CN=A, DC=x: admin', undefined],
     [
       'group-role-mapping:\n    "cn=a,dc=x": admin\n    "CN=A, DC=x": admin',
-      'postern.yaml:4: ldap.group-role-mapping.CN=A, DC=x: the same group twice',
+      'postern.yaml:4:19: ldap.group-role-mapping.CN=A, DC=x: the same group twice',
     ],
     [
       'group-role-mapping:\n    "cn=a,dc=x": [admin, "no role"]',
-      'postern.yaml:3: ldap.group-role-mapping.cn=a,dc=x[1]: expected the name of a role, got "no role"',
+      'postern.yaml:3:26: ldap.group-role-mapping.cn=a,dc=x[1]: expected the name of a role, got "no role"',
     ],
     [
       'group-tenant-mapping: {"cn=a,dc=x": "No Tenant"}',
-      'postern.yaml:2: ldap.group-tenant-mapping.cn=a,dc=x: expected the id of a tenant, got "No Tenant"',
+      'postern.yaml:2:39: ldap.group-tenant-mapping.cn=a,dc=x: expected the id of a tenant, got "No Tenant"',
     ],
     ['bind-password: hunter22', 'ldap.bind-dn: required with ldap.bind-password'],
     ['bind-dn: cn=x', 'ldap.bind-password: required with ldap.bind-dn'],
     ['enabled: true', 'ldap.url: required with ldap.enabled'],
-    [`${ON}start-tls: true`, 'postern.yaml:5: ldap.start-tls: expected false with an ldaps:// URL, which already uses TLS'],
-    ['ca-file: /nowhere', 'postern.yaml:2: ldap.ca-file: expected a readable file, got /nowhere'],
+    [`${ON}start-tls: true`, 'postern.yaml:5:3: ldap.start-tls: expected false with an ldaps:// URL, which already uses TLS'],
+    ['ca-file: /nowhere', 'postern.yaml:2:3: ldap.ca-file: expected a readable file, got /nowhere'],
   ])('%j', (yaml, problem) => {
     const problems = problemsOf(load(`ldap:\n  ${yaml}\n`));
     if (problem === undefined) expect(problems.length).toBeGreaterThan(0);
@@ -207,11 +207,11 @@ ldap:
     hunter22: 1
 `;
     expect(problemsOf(load(yaml))).toEqual([
-      'postern.yaml:7: ldap[1].hunter22: unknown key',
-      'postern.yaml:5: ldap[1].url: expected ldap://host:port or ldaps://host:port',
+      'postern.yaml:7:15: ldap[1].hunter22: unknown key',
+      'postern.yaml:5:10: ldap[1].url: expected ldap://host:port or ldaps://host:port',
     ]);
     expect(problemsOf(load(yaml.split('\n').slice(0, 3).join('\n')))).toEqual([
-      'postern.yaml:3: ldap[0].bind-dn: required with ldap.bind-password',
+      'postern.yaml:3:5: ldap[0].bind-dn: required with ldap.bind-password',
     ]);
     const twice =
       'ldap: [{enabled: true, url: ldaps://a, base-dn: dc=x, domain: a}, {enabled: true, url: ldaps://b, base-dn: dc=x, domain: b}]';
@@ -231,13 +231,13 @@ describe('of several directories', () => {
   it('each has a domain of its own, or takes names without one by its configuration', () => {
     const without = `ldap:\n  - {name: a, ${ON}, domain: a}\n  - {name: b, ${ON}}`;
     expect(problemsOf(load(without))).toEqual([
-      'postern.yaml:3: ldap[1].domain: required with several directories, or ldap.names-without-domain: true for one of them',
+      'postern.yaml:3:5: ldap[1].domain: required with several directories, or ldap.names-without-domain: true for one of them',
     ]);
     expect(settings(without.replace(/}$/, ', names-without-domain: true}'))).toHaveLength(2);
     expect(settings(without.replace(/}$/, ', domain: b}'))).toHaveLength(2);
     expect(settings(`ldap:\n  - {name: a, ${ON}}\n  - {name: b, url: ldaps://a, base-dn: dc=x}`)).toHaveLength(1);
     expect(problemsOf(load(`ldap:\n  - {name: a, ${ON}, domain: [A, x]}\n  - {name: b, ${ON}, domain: a}`))).toEqual([
-      'postern.yaml:3: ldap[1].domain: expected domains that no other directory has, but a also belongs to a',
+      'postern.yaml:3:69: ldap[1].domain: expected domains that no other directory has, but a also belongs to a',
     ]);
   });
 
@@ -245,7 +245,7 @@ describe('of several directories', () => {
     const pattern = 'names-without-domain: true, user-dn-pattern: "uid={0},dc=x"';
     const both = (one: string, other: string): string => `ldap:\n  - {name: a, ${ON}, ${one}}\n  - {name: b, ${ON}, ${other}}`;
     expect(problemsOf(load(both(pattern, 'names-without-domain: true')))).toEqual([
-      expect.stringMatching(/^postern\.yaml:2: ldap\[0\]\.names-without-domain: expected false with ldap\.user-dn-pattern/),
+      expect.stringMatching(/^postern\.yaml:2:\d+: ldap\[0\]\.names-without-domain: expected false with ldap\.user-dn-pattern/),
     ]);
     expect(settings(both('names-without-domain: true', pattern))).toHaveLength(2);
     expect(settings(both(pattern, 'domain: b'))).toHaveLength(2);
@@ -255,7 +255,7 @@ describe('of several directories', () => {
 it('an attribute for groups is refused at OpenLDAP, where it is not read, and taken where it is', () => {
   const yaml = 'ldap: {enabled: true, url: ldaps://a, base-dn: dc=x, type: openldap, attribute-mapping: {groups: isMemberOf}}';
   expect(problemsOf(load(yaml))).toEqual([
-    'postern.yaml:1: ldap.attribute-mapping: the groups attribute is read only with ldap.member-of: trusted',
+    'postern.yaml:1:70: ldap.attribute-mapping: the groups attribute is read only with ldap.member-of: trusted',
   ]);
   expect(settings(yaml.replace(/}$/, ', member-of: trusted}'))).toHaveLength(1);
   expect(settings(yaml.replace('openldap', '389ds'))).toHaveLength(1);

@@ -8,56 +8,56 @@ import { load, problemsOf, withDirectory } from './support/load.ts';
 
 describe('a wrong value is named with file, line, path and what was expected', () => {
   it.each([
-    ['\n\ngrpc:\n  listen: 99999', 'postern.yaml:4: grpc.listen: expected host:port or unix:/path, got 99999'],
-    ['http.listen: unix:/x', 'postern.yaml:1: http.listen: expected host:port, got unix:/x'],
-    ['http.listen: 127.0.0.1:65536', 'postern.yaml:1: http.listen: expected host:port, got 127.0.0.1:65536'],
-    ['http.listen: "[1:2]:80"', 'postern.yaml:1: http.listen: expected host:port, got [1:2]:80'],
-    ['http:\n  listen:\n    port: 1', 'postern.yaml:2: http.listen: expected host:port, got a map'],
-    ['http: 80', 'postern.yaml:1: http: expected a map of settings'],
+    ['\n\ngrpc:\n  listen: 99999', 'postern.yaml:4:3: grpc.listen: expected host:port or unix:/path, got 99999'],
+    ['http.listen: unix:/x', 'postern.yaml:1:1: http.listen: expected host:port, got unix:/x'],
+    ['http.listen: 127.0.0.1:65536', 'postern.yaml:1:1: http.listen: expected host:port, got 127.0.0.1:65536'],
+    ['http.listen: "[1:2]:80"', 'postern.yaml:1:1: http.listen: expected host:port, got [1:2]:80'],
+    ['http:\n  listen:\n    port: 1', 'postern.yaml:2:3: http.listen: expected host:port, got a map'],
+    ['http: 80', 'postern.yaml:1:1: http: expected a map of settings'],
     ...['0', '1023', '17 MiB', '16777217', '1 GiB', '1.5 MiB', '1mib', '-1'].map((size): [string, string] => [
       `inspect.max-body: ${size}`,
-      `postern.yaml:1: inspect.max-body: expected a size from 1 KiB to 16 MiB, such as 1 MiB, got ${size.includes(' ') ? JSON.stringify(size) : size}`,
+      `postern.yaml:1:1: inspect.max-body: expected a size from 1 KiB to 16 MiB, such as 1 MiB, got ${size.includes(' ') ? JSON.stringify(size) : size}`,
     ]),
-    ['workers: 0', 'postern.yaml:1: workers: expected a whole number from 1 to 64, got 0'],
-    ['workers: 1.5', 'postern.yaml:1: workers: expected a whole number from 1 to 64, got 1.5'],
-    ['workers: [1]', 'postern.yaml:1: workers: expected a whole number from 1 to 64, got a list'],
-    ['forward-credential: yes', 'postern.yaml:1: forward-credential: expected true or false, got yes'],
+    ['workers: 0', 'postern.yaml:1:1: workers: expected a whole number from 1 to 64, got 0'],
+    ['workers: 1.5', 'postern.yaml:1:1: workers: expected a whole number from 1 to 64, got 1.5'],
+    ['workers: [1]', 'postern.yaml:1:1: workers: expected a whole number from 1 to 64, got a list'],
+    ['forward-credential: yes', 'postern.yaml:1:1: forward-credential: expected true or false, got yes'],
     [
       'token: {access-ttl: 3600}',
-      'postern.yaml:1: token.access-ttl: expected a duration in whole seconds, such as 3600s or 1h, got 3600',
+      'postern.yaml:1:9: token.access-ttl: expected a duration in whole seconds, such as 3600s or 1h, got 3600',
     ],
     [
       'token.refresh-ttl: -1d',
-      'postern.yaml:1: token.refresh-ttl: expected a duration of at least 1s, such as 500s, 5m, 1h or 7d, got -1d',
+      'postern.yaml:1:1: token.refresh-ttl: expected a duration of at least 1s, such as 500s, 5m, 1h or 7d, got -1d',
     ],
-    ['log.level: loud', 'postern.yaml:1: log.level: expected one of fatal, error, warn, info, debug, trace, silent, got loud'],
+    ['log.level: loud', 'postern.yaml:1:1: log.level: expected one of fatal, error, warn, info, debug, trace, silent, got loud'],
     [
       'http:\n  trusted-proxies:\n    - 10.0.0.0/8\n    - 10.0.0.1/8',
-      'postern.yaml:4: http.trusted-proxies[1]: expected an IP address or a CIDR block without host bits, got 10.0.0.1/8',
+      'postern.yaml:4:7: http.trusted-proxies[1]: expected an IP address or a CIDR block without host bits, got 10.0.0.1/8',
     ],
     [
       'http.origins: [https://x.example/]',
-      'postern.yaml:1: http.origins[0]: expected an origin, such as https://console.example.com, got https://x.example/',
+      'postern.yaml:1:16: http.origins[0]: expected an origin, such as https://console.example.com, got https://x.example/',
     ],
     [
       'http.origins: https://x.example',
-      'postern.yaml:1: http.origins: expected a list of origins as JSON, got https://x.example',
+      'postern.yaml:1:1: http.origins: expected a list of origins as JSON, got https://x.example',
     ],
-    ['bootstrap.email: nobody', 'postern.yaml:1: bootstrap.email: expected an e-mail address, got nobody'],
-    ['\nhtpp:\n  listen: x', 'postern.yaml:2: htpp: unknown key; did you mean http?'],
-    ['http:\n  listne: x', 'postern.yaml:2: http.listne: unknown key; did you mean http.listen?'],
-    ['something-else: 1', 'postern.yaml:1: something-else: unknown key'],
-    ['"a secret as a key": 1', 'postern.yaml:1: (not a name): unknown key'],
-    ['issuer: *nowhere', 'postern.yaml:1: issuer: this alias has no anchor'],
-    ['issuer: a\nissuer: b', 'postern.yaml:2: this key appears twice in the same map'],
-    ['http: {listen: "a:1"}\nhttp.listen: a:2', 'postern.yaml:2: http.listen: set twice: also in line 1'],
-    ['- a\n- b', 'postern.yaml:1: expected a map of settings'],
-    ['just words', 'postern.yaml:1: expected a map of settings'],
-    ['a: [', 'postern.yaml:1: not valid YAML here (BAD_INDENT)'],
-    ['a: 1\n---\nb: 2', 'postern.yaml:2: not valid YAML here (MULTIPLE_DOCS)'],
+    ['bootstrap.email: nobody', 'postern.yaml:1:1: bootstrap.email: expected an e-mail address, got nobody'],
+    ['\nhtpp:\n  listen: x', 'postern.yaml:2:1: htpp: unknown key; did you mean http?'],
+    ['http:\n  listne: x', 'postern.yaml:2:3: http.listne: unknown key; did you mean http.listen?'],
+    ['something-else: 1', 'postern.yaml:1:1: something-else: unknown key'],
+    ['"a secret as a key": 1', 'postern.yaml:1:1: (not a name): unknown key'],
+    ['issuer: *nowhere', 'postern.yaml:1:1: issuer: this alias has no anchor'],
+    ['issuer: a\nissuer: b', 'postern.yaml:2:1: this key appears twice in the same map'],
+    ['http: {listen: "a:1"}\nhttp.listen: a:2', 'postern.yaml:2:1: http.listen: set twice: also in line 1'],
+    ['- a\n- b', 'postern.yaml:1:1: expected a map of settings'],
+    ['just words', 'postern.yaml:1:1: expected a map of settings'],
+    ['a: [', 'postern.yaml:1:5: not valid YAML here (BAD_INDENT)'],
+    ['a: 1\n---\nb: 2', 'postern.yaml:2:1: not valid YAML here (MULTIPLE_DOCS)'],
     [
       'grpc.listen: 127.0.0.1:8080',
-      'postern.yaml:1: grpc.listen: expected an address that no other listener uses, got the address of http.listen',
+      'postern.yaml:1:1: grpc.listen: expected an address that no other listener uses, got the address of http.listen',
     ],
   ])('%j', (yaml, problem) => {
     expect(problemsOf(load(yaml))).toContain(problem);
@@ -97,17 +97,17 @@ describe('a wrong route is named with its line', () => {
     problemsOf(load(`routes:\n  - {method: GET, path: /v1/a, permission: a:read}\n  - ${line}\n`));
 
   it.each([
-    ['{method: GET, path: /v1/b}', 'postern.yaml:3: routes[1]: permission is missing'],
+    ['{method: GET, path: /v1/b}', 'postern.yaml:3:5: routes[1]: permission is missing'],
     [
       '{method: GET, path: /v1/b, permission: b:read, public: true}',
-      'postern.yaml:3: routes[1].public: unknown member of a route',
+      'postern.yaml:3:60: routes[1].public: unknown member of a route',
     ],
     [
       '{method: GET, path: /v1/b, permission: b:read, model: query}',
-      'postern.yaml:3: routes[1].model: expected path, body or unknown',
+      'postern.yaml:3:59: routes[1].model: expected path, body or unknown',
     ],
-    ['{method: GET, path: /v1/b, permission: b:read, tokens: 1}', 'postern.yaml:3: routes[1].tokens: expected true or false'],
-    ['[GET, /v1/b]', 'postern.yaml:3: routes[1]: expected a map with method, path and permission, got a list'],
+    ['{method: GET, path: /v1/b, permission: b:read, tokens: 1}', 'postern.yaml:3:60: routes[1].tokens: expected true or false'],
+    ['[GET, /v1/b]', 'postern.yaml:3:5: routes[1]: expected a map with method, path and permission, got a list'],
   ])('%s', (line, problem) => {
     expect(routes(line)).toEqual([problem]);
   });
@@ -121,7 +121,7 @@ describe('a wrong route is named with its line', () => {
     '{method: POST, path: "/v1/rag/collections/{other}/query", permission: b:read}',
   ])('also where only the route table can tell: %s', (line) => {
     const [problem, ...more] = routes(line);
-    expect(problem).toMatch(/^postern\.yaml:3: routes\[1\]: ./);
+    expect(problem).toMatch(/^postern\.yaml:3:5: routes\[1\]: ./);
     expect(more).toEqual([]);
   });
 });

@@ -273,7 +273,7 @@ describe('a body is read', () => {
     const members = Array.from({ length: 100_000 }, (_, i) => `"m${i}":0`);
     members.splice(MAX_MEMBERS, 0, '"\u0001"');
     const body = read(`{${members.join(',')}}`);
-    expect(body).toEqual({ kind: 'problem', code: 'malformed_body', detail: 'The body may have at most 256 members.' });
+    expect(body).toEqual({ kind: 'problem', code: 'malformed_body', detail: 'The body must have at most 256 members.' });
   });
 
   test('64 collections are read and 65 are not, however many of them "collection" names', () => {

@@ -307,7 +307,7 @@ describe('a denial', () => {
       enabled: true,
     });
     const policies = (effect: 'allow' | 'deny') => Array.from({ length: 30 }, (_, i) => policy(`p${i}`, effect));
-    const TOO_MUCH = { kind: 'deny', code: 'resource_not_permitted', detail: expect.stringContaining('name fewer') };
+    const TOO_MUCH = { kind: 'deny', code: 'resource_not_permitted', detail: expect.stringContaining('Name fewer') };
 
     test('is a denial, be it denies that remain, or grants or allow policies', () => {
       expect(ask(asked, keyWith(['*']))).toMatchObject({ kind: 'allow' });
@@ -333,7 +333,7 @@ describe('a denial', () => {
       expect(ask(asked, identity)).toMatchObject({ kind: 'allow' });
       expect(ask(asked, keyWith(['*'], { collections: globs('') }))).toMatchObject({
         code: 'resource_not_permitted',
-        detail: expect.not.stringContaining('name fewer'),
+        detail: expect.not.stringContaining('Name fewer'),
       });
     });
   });

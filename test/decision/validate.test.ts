@@ -81,7 +81,7 @@ describe('constraints', () => {
     expect(fitting).toBeLessThan(256);
     expect(validateKeyConstraints(constraints(fitting))).toEqual([]);
     expect(validateKeyConstraints(constraints(fitting + 1))).toEqual([
-      { path: '/resource_constraints', message: 'must take at most 64 KiB as JSON' },
+      { path: '/resource_constraints', message: 'must be at most 64 KiB as JSON' },
     ]);
     expect(validateConstraints(constraints(fitting + 1))).toEqual([]);
     expect(validateKeyConstraints(undefined)).toEqual([]);

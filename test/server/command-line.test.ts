@@ -272,7 +272,7 @@ describe('beside a server that runs', () => {
     expectOneSentence(missing, /policy/);
     const { code, stdout, stderr } = await stand.run(['policy', 'disable', 'nobody-manages', '--tenant', 'locked'], env);
     expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toBe('Disabled: nobody-manages, of the tenant locked.\n');
+    expect(stdout).toBe('Disabled: nobody-manages, a policy of the tenant locked.\n');
     await becomes('the author is let in', 200, async () => (await call(server.http, 'GET', path, { token })).status, 10_000);
   });
 
@@ -337,7 +337,7 @@ describe('beside a server that runs', () => {
     expect([refused.code, refused.stdout]).toEqual([1, '']);
     expectOneSentence(
       refused,
-      /^closed@example\.test is a user of the tenant closed, which is suspended: .* with --create --email/,
+      /^closed@example\.test belongs to a user of the tenant closed, which is suspended\. .* with --create --email/,
     );
     const other = await stand.run(['reset-admin', '--create', '--email', 'way-in@example.test'], env);
     const password = /^Password: +(\S+)$/m.exec(other.stdout)?.[1] ?? '';

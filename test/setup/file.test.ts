@@ -17,49 +17,49 @@ function problems(text: string | Uint8Array): readonly string[] {
 
 describe('every problem is told with its place', () => {
   it.each([
-    ['nothing', '', ['f.yaml:1: expected a map, with version: 1']],
-    ['no map', '- a', ['f.yaml:1: Value must be object.']],
-    ['no version', 'tenants: []', ['f.yaml:1: version: This member is required.']],
-    ['another version', 'version: 2', ['f.yaml:1: version: Must be one of: 1.']],
-    ['a misspelt member', 'version: 1\ntenats: []', ['f.yaml:2: tenats: This member is unknown; did you mean tenants?']],
-    ['an empty list', 'version: 1\ntenants:', ['f.yaml:2: tenants: Value must be array.']],
-    ['a key twice', 'version: 1\nversion: 1', ['f.yaml:2: this key appears twice in the same map']],
-    ['two documents', 'version: 1\n---\nversion: 1', ['f.yaml:2: not valid YAML here (MULTIPLE_DOCS)']],
-    ['broken YAML', 'version: 1\ntenants: [}', ['f.yaml:2: not valid YAML here (BAD_INDENT)']],
-    ['a key that is no text', 'version: 1\n? { a: b }\n: x', ['f.yaml:2: not valid YAML here (NON_STRING_KEY)']],
-    ['a tag', 'version: !secret 1', ['f.yaml:1: not valid YAML here (TAG_RESOLVE_FAILED)']],
+    ['nothing', '', ['f.yaml:1:1: expected a map, with version: 1']],
+    ['no map', '- a', ['f.yaml:1:1: Value must be object.']],
+    ['no version', 'tenants: []', ['f.yaml:1:1: version: This member is required.']],
+    ['another version', 'version: 2', ['f.yaml:1:1: version: Must be one of: 1.']],
+    ['a misspelt member', 'version: 1\ntenats: []', ['f.yaml:2:1: tenats: This member is unknown; did you mean tenants?']],
+    ['an empty list', 'version: 1\ntenants:', ['f.yaml:2:1: tenants: Value must be array.']],
+    ['a key twice', 'version: 1\nversion: 1', ['f.yaml:2:1: this key appears twice in the same map']],
+    ['two documents', 'version: 1\n---\nversion: 1', ['f.yaml:2:1: not valid YAML here (MULTIPLE_DOCS)']],
+    ['broken YAML', 'version: 1\ntenants: [}', ['f.yaml:2:11: not valid YAML here (BAD_INDENT)']],
+    ['a key that is no text', 'version: 1\n? { a: b }\n: x', ['f.yaml:2:3: not valid YAML here (NON_STRING_KEY)']],
+    ['a tag', 'version: !secret 1', ['f.yaml:1:10: not valid YAML here (TAG_RESOLVE_FAILED)']],
     [
       'what may be a secret that lost its place',
       'version: 1\nhunter2 opens: it',
-      ['f.yaml:2: (not a name): This member is unknown.'],
+      ['f.yaml:2:1: (not a name): This member is unknown.'],
     ],
     ['an alias of nothing', 'version: *x', ['f.yaml: an alias has no anchor, or there are too many aliases']],
     [
       'a number for a name',
       'version: 1\ntenants:\n  - id: acme\n    name: 12',
-      ['f.yaml:4: tenants[0].name: Value must be string.'],
+      ['f.yaml:4:5: tenants[0].name: Value must be string.'],
     ],
     [
       'NUL',
       'version: 1\ntenants:\n  - id: acme\n    name: "a\\0"',
-      ['f.yaml:4: tenants[0].name: Text must not contain NUL characters or lone surrogates.'],
+      ['f.yaml:4:5: tenants[0].name: Text must not contain NUL characters or lone surrogates.'],
     ],
     [
       'the same tenant twice, behind an alias',
       'version: 1\ntenants:\n  - &a\n    id: acme\n    name: Acme\n  - *a',
-      ['f.yaml:4: tenants[1].id: This tenant is here twice. Also in line 4.'],
+      ['f.yaml:4:5: tenants[1].id: This tenant appears twice. Also in line 4.'],
     ],
     [
       'the first tenant suspended',
       'version: 1\ntenants:\n  - id: default\n    name: P\n    status: suspended',
-      ['f.yaml:5: tenants[0].status: The first tenant cannot be suspended.'],
+      ['f.yaml:5:5: tenants[0].status: The first tenant cannot be suspended.'],
     ],
   ])('%s', (_, text, expected) => {
     expect(problems(text)).toEqual(expected);
   });
 
   it('what is not UTF-8, and what is nested without end', () => {
-    expect(problems(Uint8Array.from([0xff]))).toEqual(['f.yaml: expected UTF-8']);
+    expect(problems(Uint8Array.from([0xff]))).toEqual(['f.yaml: expected UTF-8 text']);
     expect(problems('['.repeat(100_000))).not.toEqual([]);
   });
 
@@ -79,7 +79,7 @@ describe('secrets have no place in it, and what looks like one is not repeated',
   it.each(['password', 'password_hash', 'api_keys', 'key', 'token', 'secret'])('%s', (member) => {
     const text = `version: 1\ntenants:\n  - id: acme\n    name: Acme\n    users:\n      - { email: a@b.c, name: A, ${member}: sesame-open }`;
     expect(problems(text)).toEqual([
-      `f.yaml:6: tenants[0].users[0].${member}: This member is unknown, and this file must not contain secrets.`,
+      `f.yaml:6:37: tenants[0].users[0].${member}: This member is unknown, and this file must not contain secrets.`,
     ]);
   });
 });
@@ -222,6 +222,6 @@ describe('the API and a file take and refuse the same', () => {
     expect([409, 422]).toContain(answer.status);
     const told = problems(fileWith(list, thing));
     expect(told).toHaveLength(1);
-    expect(told[0]).toMatch(new RegExp(`^f\\.yaml:\\d+: tenants\\[0\\](\\.${list}\\[0\\])?\\.${member}`));
+    expect(told[0]).toMatch(new RegExp(`^f\\.yaml:\\d+:\\d+: tenants\\[0\\](\\.${list}\\[0\\])?\\.${member}`));
   });
 });
