@@ -216,7 +216,12 @@ export const KEYS = {
     'false',
     'Whether metrics name tenants: at most 100, those with the least quota left.',
   ),
-  logLevel: setting('log.level', oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), 'info', 'Minimum level of log lines.'),
+  logLevel: setting(
+    'log.level',
+    oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    'info',
+    'Minimum level of log lines.',
+  ),
   logDecisionsTo: setting(
     'log.decisions.to',
     oneOf('stdout', 'file', 'otlp', 'off'),

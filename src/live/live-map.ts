@@ -41,7 +41,7 @@ import type { StepRunner } from './slices.ts';
 import { Tombstones } from './tombstones.ts';
 
 /** What a look-up finds where the store has nothing. A look-up that finds `undefined` has to load first. */
-export const ABSENT: unique symbol = Symbol('there is no such thing');
+export const ABSENT: unique symbol = Symbol('the resource does not exist');
 
 export const MAX_ENTRY_AGE_MS = 3_600_000;
 export const MAX_ABSENT = 10_000;

@@ -55,7 +55,9 @@ describe('the key ring', () => {
     await server().start();
     const stored = store.keys().map((key) => Buffer.from(key.privateSealed).toString('latin1'));
     expect(stored.join()).not.toContain('\x2a\x86\x48\xce\x3d\x02\x01');
-    await expect(server('another secret key of 32 characters or more').start()).rejects.toThrow(/cannot be decrypted with this secret-key/);
+    await expect(server('another secret key of 32 characters or more').start()).rejects.toThrow(
+      /cannot be decrypted with this secret-key/,
+    );
   });
 
   it('verifies nothing with a key that was just taken away, not even while the ring is still being read', async () => {

@@ -124,26 +124,26 @@ describe('a configuration that is wrong', () => {
     {
       what: 'a wrong value',
       yaml: 'audience: platform\ndatabase:\n  pool-size: many\n',
-      says: [/^\S*wrong\.yaml:3: database\.pool-size: expected a whole number from 2 to 1000, got many$/m],
+      says: [/^\S*wrong\.yaml:3:14: database\.pool-size: expected a whole number from 2 to 1000, got many$/m],
     },
     {
       what: 'an unknown key',
       yaml: '# a comment\n\ntoken:\n  acess-ttl: 1h\n',
-      says: [/^\S*wrong\.yaml:4: token\.acess-ttl: unknown key; did you mean token\.access-ttl\?$/m],
+      says: [/^\S*wrong\.yaml:4:3: token\.acess-ttl: unknown key; did you mean token\.access-ttl\?$/m],
     },
     {
       what: 'an unknown variable',
       env: { POSTERN_WORKRES: '2' },
       says: [/^POSTERN_WORKRES: unknown variable; did you mean POSTERN_WORKERS\?$/m],
     },
-    { what: 'no YAML', yaml: 'audience: platform\nroutes: [}\n', says: [/^\S*wrong\.yaml:2: not valid YAML here/m] },
+    { what: 'no YAML', yaml: 'audience: platform\nroutes: [}\n', says: [/^\S*wrong\.yaml:2:\d+: not valid YAML here/m] },
     {
       what: 'everything at once',
       yaml: 'workers: 0\nlog:\n  level: loud\n',
       env: { POSTERN_AUDIENCE: 'two words', POSTERN_DATABASE_URL: 'postgresql://user:hidden-in-a-url@localhost/x' },
       says: [
-        /wrong\.yaml:1: workers: /,
-        /wrong\.yaml:3: log\.level: /,
+        /wrong\.yaml:1:\d+: workers: /,
+        /wrong\.yaml:3:\d+: log\.level: /,
         /^POSTERN_AUDIENCE: /m,
         /^secret-key: required with database/m,
       ],

@@ -210,7 +210,9 @@ describe('apply', () => {
     const fresh = await database();
     const refused = await postern(fresh.url, ['apply', '-', '--dry-run'], ACME.replace('max_users: 5', 'max_users: 1'));
     expect([refused.code, refused.stdout]).toEqual([1, '']);
-    expect(refused.stderr).toBe('The tenant acme may have 1 active users, but the file would give it 2. Raise max_users or deactivate users.\n');
+    expect(refused.stderr).toBe(
+      'The tenant acme may have 1 active users, but the file would give it 2. Raise max_users or deactivate users.\n',
+    );
   });
 
   it('gives new users one-time tokens only when asked, keeps their digests alone, and shows them nowhere else', async () => {
