@@ -7,6 +7,7 @@ import { brokenConstraint } from '../store/faults.ts';
 
 /** The same words for what never was, what is gone and what belongs to another tenant. */
 export function notFound(what: string): Refusal {
+  if (what === 'tenant') return new Refusal('not_found', 'The tenant does not exist, or you may not act in it.');
   return new Refusal('not_found', `The ${what} does not exist, or it belongs to another tenant.`);
 }
 

@@ -215,7 +215,7 @@ ldap:
     ]);
     const twice =
       'ldap: [{enabled: true, url: ldaps://a, base-dn: dc=x, domain: a}, {enabled: true, url: ldaps://b, base-dn: dc=x, domain: b}]';
-    expect(problemsOf(load(twice))).toEqual(['postern.yaml:1: ldap[1].name: expected a unique name for each directory']);
+    expect(problemsOf(load(twice))).toEqual(['postern.yaml:1:67: ldap[1].name: expected a unique name for each directory']);
     expect(problemsOf(load('ldap: []', { POSTERN_LDAP_URL: 'ldap://a' }))).toEqual([
       'POSTERN_LDAP_URL: ldap is a list: set this in one of its entries',
     ]);

@@ -293,9 +293,9 @@ describe('beside a server that runs', () => {
     const { code, stdout, stderr } = await stand.run(['rotate-signing-key'], env);
     expect([code, stderr]).toEqual([0, '']);
     const next = /^Published: +(\S+)$/m.exec(stdout)?.[1];
-    const takeover = Date.parse(/^Signs from: (\S+)\. Until then/m.exec(stdout)?.[1] ?? '');
+    const takeover = Date.parse(/^Signs from: (\S+)\. Until that time/m.exec(stdout)?.[1] ?? '');
     expect(takeover - Date.now()).toBeGreaterThan(23 * 3_600_000);
-    expect(stdout).toContain(`Until then ${String(current)} does.`);
+    expect(stdout).toContain(`Until that time, ${String(current)} signs.`);
     await becomes('the next key is published', 2, async () => (await kids()).length, 10_000);
     expect(await kids()).toEqual([current, next]);
     expect((await call(server.http, 'GET', '/v1/auth/me', { token: admin })).status).toBe(200);
@@ -307,7 +307,7 @@ describe('beside a server that runs', () => {
       POSTERN_SECRET_KEY: 'another secret key, as long as it has to be',
     });
     expect(stranger.code).toBe(1);
-    expectOneSentence(stranger, /secret-key is not the one/);
+    expectOneSentence(stranger, /secret-key is not the key with which/);
   });
 
   it('reset-admin prints a password that logs in, ends the old sessions and the old password', async () => {

@@ -79,7 +79,7 @@ describe('secrets have no place in it, and what looks like one is not repeated',
   it.each(['password', 'password_hash', 'api_keys', 'key', 'token', 'secret'])('%s', (member) => {
     const text = `version: 1\ntenants:\n  - id: acme\n    name: Acme\n    users:\n      - { email: a@b.c, name: A, ${member}: sesame-open }`;
     expect(problems(text)).toEqual([
-      `f.yaml:6:37: tenants[0].users[0].${member}: This member is unknown, and this file must not contain secrets.`,
+      `f.yaml:6:34: tenants[0].users[0].${member}: This member is unknown, and this file must not contain secrets.`,
     ]);
   });
 });

@@ -258,7 +258,9 @@ describe('names and addresses that others have', () => {
   it("a tenant's policy takes no global one's name, nor a global one a tenant's; a policy can become global in one run", async () => {
     await apply(fresh.db, acme({ policies: [policy] }));
     const global: SetupDocument = { version: 1, global_policies: [policy] };
-    expect(await errorsOf(global)).toEqual(['/global_policies/0/name A policy of the tenant acme has this name already.']);
+    expect(await errorsOf(global)).toEqual([
+      '/global_policies/0/name A policy of the tenant acme already has this name. Choose another name.',
+    ]);
     await apply(fresh.db, { ...acme({ policies: [] }), ...global }, { prune: true });
     expect(await errorsOf(acme({ policies: [policy] }))).toEqual([
       '/tenants/0/policies/0/name A global policy already has this name. Choose another name.',
