@@ -7,6 +7,7 @@ import type { Setup } from '../admin/setup/setup.ts';
 import { positionIn } from '../config/file.ts';
 import { joinPath, type Position, type Problem } from '../config/problems.ts';
 import { unstorable } from '../http/storable.ts';
+import { meaningErrors } from './apply-meaning.ts';
 import { checkForm } from './apply-schema.ts';
 
 export type SetupFile =
@@ -114,12 +115,22 @@ function readValue(value: unknown, short: boolean, problemsOf: (errors: readonly
   if (value === null)
     return { kind: 'problems', problems: problemsOf([{ path: '', message: 'expected a map, with version: 1' }]) };
   const bad = unstorable(value).map((path) => ({ path, message: 'Text must not contain NUL characters or lone surrogates.' }));
-  if (bad.length > 0) return { kind: 'problems', problems: problemsOf(bad) };
   const checked = checkForm(value, short);
-  if (checked.kind === 'invalid') return { kind: 'problems', problems: problemsOf(checked.errors) };
+  if (checked.kind === 'invalid' || bad.length > 0) {
+    const paths = new Set(bad.map(({ path }) => path));
+    const form = [...bad, ...(checked.kind === 'invalid' ? checked.errors.filter(({ path }) => !paths.has(path)) : [])];
+    return { kind: 'problems', problems: inOrder(problemsOf(short ? [...form, ...meaningErrors(value, form)] : form)) };
+  }
   const read = readSetup(checked.value);
   if (read.kind === 'errors') return { kind: 'problems', problems: problemsOf(read.errors) };
   return { kind: 'setup', setup: read.setup, problemsOf };
+}
+
+/** Sorts problems by their position in the file. */
+function inOrder(problems: readonly Problem[]): readonly Problem[] {
+  const rank = ({ where }: Problem): number =>
+    where?.kind === 'file' && where.at !== undefined ? where.at.line * MAX_BYTES + where.at.column : 0;
+  return problems.toSorted((a, b) => rank(a) - rank(b));
 }
 
 /** Undefined when aliases lead nowhere, or would grow it beyond measure. */

@@ -63,6 +63,12 @@ describe('a wrong value is named with file, line, path and what was expected', (
     expect(problemsOf(load(yaml))).toContain(problem);
   });
 
+  it('each once, and nothing seems to be missing from a file that is not YAML', () => {
+    expect(problemsOf(load('issuer: a\nissuer: b'))).toEqual(['postern.yaml:2:1: this key appears twice in the same map']);
+    const broken = problemsOf(load('secret-key: a\na: [', { POSTERN_DATABASE_URL: 'postgresql://a@b/c' }));
+    expect(broken).toEqual([expect.stringMatching(/^postern\.yaml:2:\d+: not valid YAML here \(/)]);
+  });
+
   it('all at once, not one after the other', () => {
     const problems = problemsOf(load('workers: x\nissuer: ""\nunknown: 1\ngrpc.listen: y', { POSTERN_CACHE_CREDENTIALS: 'z' }));
     expect(problems).toHaveLength(5);

@@ -58,6 +58,41 @@ describe('every problem is told with its place', () => {
     expect(problems(text)).toEqual(expected);
   });
 
+  it('errors of form and of meaning in one run, each once, in the order of the file', () => {
+    const lines = [
+      'version: 1',
+      'global_policies:',
+      '  - { name: nights, effect: Deny, actions: ["chat"], resources: ["*"] }',
+      '  - { name: days, applies_to: sometimes, attached_roles: [developer], actions: ["*"], resources: ["models"] }',
+      'tenants:',
+      '  - id: acme',
+      '    roles:',
+      '      - 7',
+      '      - { name: editor, permissions: ["chat", 5, "chat:re*"] }',
+      '    users:',
+      '      - { name: Ada }',
+      '      - { email: ben@acme.test, roles: [No Role], status: asleep }',
+      '  - id: default',
+      '    status: suspended',
+      '    nickname: "a\\0"',
+    ];
+    expect(problems(lines.join('\n')).map((problem) => problem.split(': ').slice(0, 2).join(' '))).toEqual([
+      'f.yaml:3:21 global_policies[0].effect',
+      'f.yaml:3:45 global_policies[0].actions[0]',
+      'f.yaml:4:19 global_policies[1].applies_to',
+      'f.yaml:4:99 global_policies[1].resources[0]',
+      'f.yaml:8:9 tenants[0].roles[0]',
+      'f.yaml:9:39 tenants[0].roles[1].permissions[0]',
+      'f.yaml:9:47 tenants[0].roles[1].permissions[1]',
+      'f.yaml:9:50 tenants[0].roles[1].permissions[2]',
+      'f.yaml:11:9 tenants[0].users[0].email',
+      'f.yaml:12:41 tenants[0].users[1].roles[0]',
+      'f.yaml:12:51 tenants[0].users[1].status',
+      'f.yaml:14:5 tenants[1].status',
+      'f.yaml:15:5 tenants[1].nickname',
+    ]);
+  });
+
   it('what is not UTF-8, and what is nested without end', () => {
     expect(problems(Uint8Array.from([0xff]))).toEqual(['f.yaml: expected UTF-8 text']);
     expect(problems('['.repeat(100_000))).not.toEqual([]);
