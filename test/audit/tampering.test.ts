@@ -299,7 +299,7 @@ describe('while the sealer works on', () => {
     await db.query({ text: 'truncate audit_seals, audit_chain' });
     await db.query({ text: 'insert into audit_unsealed select id from audit_log' });
     await sealer.seal();
-    expect(broken).toEqual(['the newest seal is 1, and was 5 before']);
+    expect(broken).toEqual(['the newest seal is 1, but it was 5 before']);
     expect(await verdict(db)).toBe('whole');
     expect(noted?.seq).toBe(SEALS);
     expect((await verify(db, noted)).broken?.what).toBe('the chain does not pass through the seal 4 that was given');

@@ -55,7 +55,7 @@ describe('a pattern that no route and no endpoint needs', () => {
     expect(outcome(made)).toBe('201');
     for (const reply of [made, await call('GET', path), await call('PUT', path, { description: 'd' })]) {
       expect(noticesOf(reply)).toMatchObject(expected);
-      expect(reply.json['notice']).toMatch(/binds no one.*embeddings:\*/);
+      expect(reply.json['notice']).toMatch(/applies to no principal.*embeddings:\*/);
     }
     expect(noticesOf({ json: await listed('/v1/iam/policies', 'name', 'mistyped') })).toMatchObject(expected);
     await call('PUT', '/v1/iam/roles/developer/policies/mistyped');

@@ -83,7 +83,7 @@ describe('to whom a policy applies', () => {
   });
 
   test('a policy that binds no one says so', async () => {
-    expect((await create({ attached_roles: [] })).json['notice']).toMatch(/binds no one/);
+    expect((await create({ attached_roles: [] })).json['notice']).toMatch(/applies to no principal/);
     expect((await put({ attached_roles: ['developer'] })).json['notice']).toBeUndefined();
   });
 
