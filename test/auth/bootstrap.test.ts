@@ -143,9 +143,9 @@ describe('resetting the administrator', () => {
   });
 
   test.each([
-    ['a deactivated user', /is deactivated \(tenant acme\)/, `update users set status = 'deactivated'`],
+    ['a deactivated user', /belongs to a deactivated user of the tenant acme/, `update users set status = 'deactivated'`],
     ['a user of a suspended tenant', /tenant acme, which is suspended/, `update tenants set status = 'suspended'`],
-    ['a user of a directory', /is a user of a directory/, `update users set source = 'ldap', password_hash = null`],
+    ['a user of a directory', /belongs to a user of a directory/, `update users set source = 'ldap', password_hash = null`],
   ])('refuses %s, which could not log in, and says how an operator gets in', async (_who, reason, state) => {
     await addPerson(database.db, { email: 'admin@localhost', tenant: 'acme', roles: ['admin'] });
     await database.db.knex.raw(state);

@@ -77,7 +77,7 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
   expect((await stand.run(['verify-audit'], withBoth())).stdout).toContain('The chain is intact.');
 
   const again = await stand.run(['rotate-secret-key'], withBoth());
-  expect(again.stdout).toContain('remove secret-key-previous everywhere');
+  expect(again.stdout).toContain('remove secret-key-previous from every server');
   expect((await after.stop()).code).toBe(0);
 
   const last = await stand.serve(withNew());

@@ -115,7 +115,7 @@ describe('a role', () => {
   it('made in the console lets its holder do what it gives, at the models that it names', async () => {
     const { page, problems } = await stand.signIn({ path: '/console/new-role' });
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Phi Users');
-    await page.getByText('A name is 1 to 63').waitFor();
+    await page.getByText('A name must be 1 to 63').waitFor();
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('phi-users');
     await page.getByRole('searchbox', { name: 'Search: Permissions' }).fill('see models');
     await page.getByRole('option', { name: 'models:read' }).click();

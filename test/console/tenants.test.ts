@@ -100,7 +100,7 @@ describe('the drawer of a tenant', () => {
     await drawer.getByRole('combobox', { name: 'Time zone' }).fill('berl');
     await page.getByRole('option', { name: 'Europe/Berlin' }).click();
     await drawer.getByRole('button', { name: 'Create tenant' }).click();
-    await drawer.getByText('An id is 1 to 63 lower-case letters').waitFor();
+    await drawer.getByText('An id must be 1 to 63 lowercase letters').waitFor();
     await drawer.getByRole('textbox', { name: 'Id' }).fill('kestrel');
     await drawer.getByRole('button', { name: 'Create tenant' }).click();
     await expect.poll(() => new URL(page.url()).searchParams.get('open')).toBe('kestrel');

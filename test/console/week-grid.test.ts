@@ -43,7 +43,7 @@ describe('a policy drawn in the week grid', () => {
     await expect.poll(() => ask(stand, key)).toBe('200');
     const { page, problems } = await stand.signIn({ path: '/console/new-policy' });
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Drawn Hours');
-    await page.getByText('A name is 1 to 63').first().waitFor();
+    await page.getByText('A name must be 1 to 63').first().waitFor();
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('drawn-hours');
     await chooseAction(page, 'chat:*');
     await page.getByRole('radio', { name: 'Holders of roles' }).click();

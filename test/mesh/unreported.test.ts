@@ -58,7 +58,7 @@ test('a server tells by log, metric and /readyz that no proxy reports ends, stay
   );
   expect((await readiness(server.admin)).status).toBe(200);
   expect(await metric(server.admin, 'postern_metering_unreported')).toBeGreaterThanOrEqual(10);
-  const line = logLines(server.stdout()).find(({ msg }) => String(msg).startsWith('no proxy reports the ends'));
+  const line = logLines(server.stdout()).find(({ msg }) => String(msg).startsWith('no proxy reports the end of'));
   expect(line).toMatchObject({ level: expect.anything(), part: 'limits', requests: expect.any(Number) });
 
   expect(await chat(reporting)).toBe(200);
