@@ -43,16 +43,19 @@ const step = fc.record({ connection: fc.nat({ max: 2 }), call: fc.nat({ max: 5 }
 /** What each call of a connection holds, by a naive count: beyond a bound the largest goes, the first of equals. */
 class Naive {
   readonly held = new Map<Call, number>();
+  /** Connections that hold something, in the order in which they began to. */
+  readonly #connections = new Set<number>();
 
   set(call: Call, bytes: number): void {
     const grows = bytes > (this.held.get(call) ?? 0);
     // In the order of their beginnings.
     this.held.set(call, bytes);
-    if (bytes === 0) this.held.delete(call);
+    this.#connections.add(call.connection);
+    if (bytes === 0) this.#remove(call);
     if (!grows) return;
     while (this.sum(call.connection) > BOUNDS.connectionBytes) this.#refuse(call.connection);
     while (this.sum() > BOUNDS.processBytes) {
-      const connections = [...new Set([...this.held.keys()].map(({ connection }) => connection))];
+      const connections = [...this.#connections];
       const most = Math.max(...connections.map((connection) => this.sum(connection)));
       this.#refuse(connections.find((connection) => this.sum(connection) === most) ?? 0);
     }
@@ -69,7 +72,12 @@ class Naive {
     const calls = [...this.held].filter(([call]) => call.connection === connection);
     const most = Math.max(...calls.map(([, bytes]) => bytes));
     const [largest] = calls.find(([, bytes]) => bytes === most) ?? [];
-    if (largest !== undefined) this.held.delete(largest);
+    if (largest !== undefined) this.#remove(largest);
+  }
+
+  #remove(call: Call): void {
+    this.held.delete(call);
+    if (this.sum(call.connection) === 0) this.#connections.delete(call.connection);
   }
 }
 
