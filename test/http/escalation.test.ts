@@ -40,7 +40,10 @@ const keyBody = (scopes: string[], rest: object = {}) => ({ description: name, s
 
 test('the refusal says what is lacking and leaves an audit row of its own', async () => {
   const reply = await as(clerk, 'POST', '/v1/iam/roles', { name, permissions: ['chat:read', 'rag:read'] });
-  expect([outcome(reply), reply.json['detail']]).toEqual(['403 escalation', 'You cannot grant permissions that you do not have: chat:read.']);
+  expect([outcome(reply), reply.json['detail']]).toEqual([
+    '403 escalation',
+    'You cannot grant permissions that you do not have: chat:read.',
+  ]);
   expect(await h.audit('role.create')).toContainEqual(
     expect.objectContaining({
       result: 'refused',
