@@ -194,7 +194,7 @@ describe('the seals', () => {
   ])('cannot be changed in %s', async (column, value) => {
     for (let seq = 1; seq <= SEALS; seq++) {
       const seen = await found(`update audit_seals set ${column} = ${value} where seq = ${seq}`);
-      expect(seen).toMatch(/seal \d+, which (names it|says what was removed), was changed|seals? .* missing/);
+      expect(seen).toMatch(/seal \d+, which (names it|records a removal), was changed|seals? .* missing/);
     }
   });
 

@@ -124,7 +124,7 @@ describe('a configuration that is wrong', () => {
     {
       what: 'a wrong value',
       yaml: 'audience: platform\ndatabase:\n  pool-size: many\n',
-      says: [/^\S*wrong\.yaml:3:14: database\.pool-size: expected a whole number from 2 to 1000, got many$/m],
+      says: [/^\S*wrong\.yaml:3:3: database\.pool-size: expected a whole number from 2 to 1000, got many$/m],
     },
     {
       what: 'an unknown key',
