@@ -25,6 +25,7 @@ const COMMANDS = {
   'test:deploy': (node) => run(node, ['scripts/test-deploy.ts', ...args]),
   check: (node) => runCheck(node),
   format: (node) => runFormat(node),
+  docs: (node) => run(node, ['scripts/docs.ts']),
   chart: (node) => run(node, ['scripts/chart.ts']),
   'console:build': (node) => buildConsole(node),
   'console:size': (node) => run(node, ['scripts/console-size.ts', ...args]),

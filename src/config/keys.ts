@@ -174,7 +174,7 @@ export const KEYS = {
     'login.failures-per-account',
     integer(1, 1_000_000),
     '10',
-    'Maximum failed logins of one account from one address in 15 minutes. From all addresses together: 100.',
+    'Maximum failed logins of one account from one address in 15 minutes. From all addresses together: 100, or this number if it is larger.',
   ),
   loginFailuresPerAddress: setting(
     'login.failures-per-address',

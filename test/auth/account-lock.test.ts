@@ -111,6 +111,13 @@ test('an address is no longer the own one of an account after 30 days without a 
   expect(await right('198.51.100.8')).toBe(200);
 });
 
+test('a limit per account and address above 100 is the limit of the account as well', async () => {
+  const wide = await startStand(database.url, { ...options, login: { failuresPerAccount: 110, failuresPerAddress: 1000 } });
+  for (let i = 0; i < 110; i++) expect(await logIn('203.0.113.1', 'a wrong guess', wide)).toBe(401);
+  expect(await logIn('203.0.113.2', 'a wrong guess', wide)).toBe(429);
+  await wide.close();
+});
+
 test('an account knows at most 100 addresses, and keeps those that it knows', async () => {
   for (let i = 0; i < 101; i++) expect(await right(`192.0.2.${i}`)).toBe(200);
   const known = async () => Number((await stand.db.knex('login_addresses').count())[0]?.['count']);

@@ -15,7 +15,7 @@ that says what to set. The chart brings no PostgreSQL.
 `;
 
 const CONFIG = `
-Members of \`config\` are [Postern's settings](../../docs/operations.md#configuration), except these, which the chart makes: \`http.listen\`,
+Members of \`config\` are [Postern's settings](../../docs/configuration.md), except these, which the chart makes: \`http.listen\`,
 \`grpc.listen\`, \`grpc.tls.*\`, \`admin.listen\`, \`data-dir\` and every secret (\`database\`, \`secretKey\`, \`bootstrap\` and \`secretFiles\` hold
 those). Values that Helm hands to subcharts (\`global\`) have no effect.
 `;

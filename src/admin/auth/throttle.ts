@@ -122,7 +122,7 @@ async function returnEach({ db }: ThrottleParts, attempt: Attempt, scopes: reado
 function windowsOf({ login }: Pick<AuthParts, 'login'>): AttemptWindows {
   return {
     pair: { limit: login.failuresPerAccount, windowMs: WINDOW_MS },
-    account: { limit: MAX_ACCOUNT_FAILURES, windowMs: WINDOW_MS },
+    account: { limit: Math.max(MAX_ACCOUNT_FAILURES, login.failuresPerAccount), windowMs: WINDOW_MS },
     address: { limit: login.failuresPerAddress, windowMs: WINDOW_MS },
   };
 }

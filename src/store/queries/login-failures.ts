@@ -17,7 +17,7 @@ import { PASSWORD_USER, type PasswordRow, type PasswordUser, toPasswordUser } fr
 export const FAILURE_SCOPES = ['pair', 'account', 'address'] as const;
 export type FailureScope = (typeof FAILURE_SCOPES)[number];
 
-/** Failures of one account from all addresses together. */
+/** Failures of one account from all addresses together, unless the limit for one address is larger. */
 export const MAX_ACCOUNT_FAILURES = 100;
 /** How long an address stays known after a login of the account from it. */
 const KNOWN_DAYS = 30;

@@ -1,0 +1,75 @@
+/** docs/cli.md: every command, from the table that the command line runs by. */
+
+import { COMMANDS, type Command } from '../../../src/cli/commands.ts';
+
+/** By the command's words. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  serve: 'postern serve --config /etc/postern/postern.yaml',
+  demo: 'postern demo',
+  migrate: 'postern migrate --config /etc/postern/postern.yaml',
+  'check-config': 'postern check-config --config /etc/postern/postern.yaml',
+  'envoy config': 'postern envoy config --profile production --upstream models.example.com:8000 > envoy.yaml',
+  health: 'postern health',
+  explain: 'postern explain --subject usr_01k0m5s6yq5q3v6w2v1y0c8r9t --method POST --path /v1/chat/completions --tenant acme',
+  'policy disable': 'postern policy disable office-hours --tenant acme',
+  'reset-admin': 'postern reset-admin --email admin@example.com',
+  apply: 'postern apply setup.yaml --dry-run',
+  export: 'postern export --tenant acme > acme.yaml',
+  'verify-audit': 'postern verify-audit',
+  'audit follow': 'postern audit follow --cursor /var/lib/postern/siem.cursor',
+  'ldap test': 'postern ldap test ada',
+  'rotate-secret-key': 'postern rotate-secret-key',
+  'rotate-signing-key': 'postern rotate-signing-key',
+};
+
+/** Pages that say more. */
+const GUIDES: Readonly<Record<string, string>> = {
+  'envoy config': 'envoy.md#printing-the-configuration',
+  explain: 'policies.md',
+  apply: 'declarative.md',
+  export: 'declarative.md',
+  'verify-audit': 'operations.md#the-audit-log',
+  'audit follow': 'decision-log.md#the-audit-log-in-a-siem',
+  'ldap test': 'ldap.md#troubleshooting',
+  'rotate-secret-key': 'operations.md#changing-secret-key',
+  'reset-admin': 'operations.md#disasters',
+};
+
+const DATABASE: Readonly<Record<Command['database'], string>> = {
+  makes: 'It creates the embedded database if there is none, and migrates the schema.',
+  ready: 'It needs an existing database with the current schema, and never creates one.',
+  none: 'It uses no database.',
+};
+
+export function commandsPage(): string {
+  return `# Command line
+
+<!-- Written by npm run docs. -->
+
+\`npm run postern -- COMMAND\` runs a command from a checkout. In the container image and after \`npm install --global\` of the package,
+\`postern COMMAND\` does. \`npm link\` in a checkout puts \`postern\` on the PATH as well.
+
+Every command that reads the configuration takes \`--config FILE\` (default: \`POSTERN_CONFIG\`); [environment variables](configuration.md)
+override the file. Exit codes: 0 for success, 1 for a failure, 2 for wrong options or a wrong configuration.
+
+${COMMANDS.map(section).join('\n')}`;
+}
+
+function section({ words, takes, summary, database }: Command): string {
+  const name = words.join(' ');
+  const example = EXAMPLES[name];
+  if (example === undefined) throw new Error(`${name} needs an example in scripts/lib/reference/commands.ts`);
+  const guide = GUIDES[name];
+  return `## ${name}
+
+${summary} ${DATABASE[database]}${guide === undefined ? '' : ` [More](${guide})`}
+
+\`\`\`
+postern ${[...words, takes].join(' ').trimEnd()}
+\`\`\`
+
+\`\`\`sh
+${example}
+\`\`\`
+`;
+}
