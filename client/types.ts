@@ -1,24 +1,37 @@
 /** The types of the API. Made by `npm run client:types` from its description; not edited by hand. */
 
 export type ApiKey = {
+  /** The id. */
   readonly id: string;
+  /** The id of the tenant. */
   readonly tenant_id: string;
   /** null for a key of its tenant. */
   readonly user_id: string | null;
+  /** A name for people; null if the key has none. */
   readonly name: string | null;
+  /** A text for people. */
   readonly description: string;
   readonly metadata: Metadata;
+  /** Permission patterns that the key is limited to. */
   readonly scopes: readonly string[];
   readonly resource_constraints: ResourceConstraints;
+  /** Requests in a minute; null for no limit. */
   readonly rate_limit_rpm: number | null;
+  /** The first characters of the key, for people. */
   readonly prefix: string;
+  /** The last four characters of the key. */
   readonly last_four: string;
   /** The secret is another system's, imported as a digest. A rotation gives the key a secret of Postern's own. */
   readonly imported: boolean;
+  /** `active`, `expired` or `revoked`. */
   readonly status: 'active' | 'expired' | 'revoked';
+  /** When the key expires; null if it does not. */
   readonly expires_at: string | null;
+  /** When the resource was created. */
   readonly created_at: string;
+  /** When the resource was last updated. */
   readonly updated_at: string;
+  /** When the key last authenticated a request, to the minute; null if it never did. */
   readonly last_used_at: string | null;
   /** What the resource says without any effect; absent without notices. Read-only. */
   readonly notices?: readonly Notice[];
@@ -27,24 +40,35 @@ export type ApiKey = {
 };
 
 export type ApiKeyChanges = {
+  /** The name. */
   readonly name?: string | null;
+  /** A text for people. */
   readonly description?: string;
   /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
   readonly metadata?: Readonly<Record<string, string>> | null;
+  /** Permission patterns that the key is limited to. */
   readonly scopes?: readonly string[];
+  /** When the key expires; null if it does not. */
   readonly expires_at?: string | null;
+  /** Days until the key expires, in place of `expires_at`. */
   readonly expires_in_days?: number;
+  /** The resources that are permitted, by kind; an absent kind is not constrained. */
   readonly resource_constraints?: {
+    /** Globs of model names; `*` matches any characters. */
     readonly models?: readonly string[] | null;
+    /** Globs of collection names; `*` matches any characters. */
     readonly collections?: readonly string[] | null;
+    /** Globs of agent names; `*` matches any characters. */
     readonly agents?: readonly string[] | null;
   } | null;
+  /** Requests in a minute; null for no limit. */
   readonly rate_limit_rpm?: number | null;
 };
 
 export type ApiKeyImport = {
   /** Keys that are new. */
   readonly imported: number;
+  /** One result for each key, in the order of the request. */
   readonly data: readonly {
     /** Of the row in the request. */
     readonly index: number;
@@ -52,18 +76,26 @@ export type ApiKeyImport = {
     readonly outcome: 'imported' | 'exists' | 'rejected';
     /** null for `rejected`. */
     readonly id: string | null;
+    /** The error code, for programs. */
     readonly code?: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+    /** A sentence for people. */
     readonly detail?: string;
+    /** Every problem of the body, with its member. */
     readonly errors?: readonly {
+      /** A JSON Pointer to the member (RFC 6901). */
       readonly path: string;
+      /** What is wrong, and what is allowed. */
       readonly message: string;
     }[];
   }[];
 };
 
 export type ApiKeyList = {
+  /** Always `list`. */
   readonly object: 'list';
+  /** The rows of the page. */
   readonly data: readonly ApiKey[];
+  /** Whether another page follows. */
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
@@ -74,34 +106,52 @@ export type ApiKeyList = {
 };
 
 export type ApiKeyRevocations = {
+  /** Whether nothing was changed. */
   readonly dry_run: boolean;
   /** Keys that were revoked; in a dry run, that would be. */
   readonly revoked: number;
   /** The filter matched more keys than one request takes. Send it again for the rest. */
   readonly has_more: boolean;
+  /** One result for each key. */
   readonly data: readonly {
+    /** The id. */
     readonly id: string;
+    /** What became of it. */
     readonly outcome: 'revoked' | 'would_revoke' | 'already_revoked' | 'not_found' | 'rejected';
+    /** The error code, for programs. */
     readonly code?: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+    /** A sentence for people. */
     readonly detail?: string;
+    /** The API key as it was before. */
     readonly key?: {
+      /** A name for people; null if the key has none. */
       readonly name: string | null;
+      /** A text for people. */
       readonly description: string;
+      /** The id of the user that owns the key; null if the tenant owns it. */
       readonly user_id: string | null;
+      /** The first characters of the key, for people. */
       readonly prefix: string;
+      /** The last four characters of the key. */
       readonly last_four: string;
+      /** When the key expires; null if it does not. */
       readonly expires_at: string | null;
+      /** When the key last authenticated a request, to the minute; null if it never did. */
       readonly last_used_at: string | null;
     };
   }[];
 };
 
 export type ApiKeysToRevoke = {
+  /** The ids of the keys. */
   readonly ids?: readonly string[];
   /** Keys that match all members; `status` defaults to `active`. */
   readonly filter?: {
+    /** The state of the resource. */
     readonly status?: 'active' | 'expired';
+    /** The id of the user that owns the key; null if the tenant owns it. */
     readonly user_id?: string;
+    /** Only keys that expire before this time. */
     readonly expires_before?: string;
     /** The beginning of the shown `prefix`. Never send more of a key: addresses are logged on their way. */
     readonly prefix?: string;
@@ -113,44 +163,62 @@ export type ApiKeysToRevoke = {
 export type AuditChain = {
   /** Rows of the audit log that seals name. */
   readonly rows: number;
+  /** The number of seals. */
   readonly seals: number;
   /** Rows that wait for a seal, at most 100000. */
   readonly unsealed: number;
   /** null while there is none. */
   readonly newest_seal: {
+    /** The number of the seal. */
     readonly number: number;
+    /** The hash of the newest seal, hexadecimal. */
     readonly hash: string;
+    /** When it happened. */
     readonly time: string;
   } | null;
 };
 
 export type AuditRow = {
+  /** The id. */
   readonly id: string;
+  /** When it happened. */
   readonly time: string;
+  /** The principal that made the change. */
   readonly actor: {
+    /** `user`, `api_key` or `system`. */
     readonly type: 'user' | 'api_key' | 'system' | 'anonymous';
     /** null for the system, and for whoever proved nothing. */
     readonly id: string | null;
   };
   /** null for what belongs to no tenant. */
   readonly tenant_id: string | null;
+  /** The client's address; null if it is not known. */
   readonly address: string | null;
+  /** What was done, such as `role.update`. */
   readonly action: string;
+  /** The object of the change. */
   readonly target: {
+    /** The kind of the object. */
     readonly type: string | null;
+    /** The id or name of the object. */
     readonly id: string | null;
   };
+  /** `success`, `failure` or `refused`. */
   readonly result: 'success' | 'failure' | 'refused';
   /** What there was, without secrets; null where nothing is recorded. */
   readonly before: unknown;
   /** What there is now, or what else is worth knowing; without secrets. */
   readonly after: unknown;
+  /** The id of the request, as in the header `x-request-id`. */
   readonly request_id: string | null;
 };
 
 export type AuditRowList = {
+  /** Always `list`. */
   readonly object: 'list';
+  /** The rows of the page. */
   readonly data: readonly AuditRow[];
+  /** Whether another page follows. */
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
@@ -161,17 +229,22 @@ export type AuditRowList = {
 };
 
 export type CreatedUser = {
+  /** The id. */
   readonly id: string;
   /** null for users of a directory that have none. */
   readonly email: string | null;
+  /** The user's name. */
   readonly name: string;
+  /** The user's department. */
   readonly department: string | null;
   readonly metadata: Metadata;
   /** Given by hand. */
   readonly roles: readonly string[];
   /** Given by the directory; read-only. */
   readonly directory_roles: readonly string[];
+  /** The id of the tenant. */
   readonly tenant_id: string;
+  /** The state of the resource. */
   readonly status: 'active' | 'deactivated';
   /** `ldap`: a user of a directory, which keeps its e-mail, name and password. */
   readonly source: 'local' | 'ldap';
@@ -183,7 +256,9 @@ export type CreatedUser = {
   readonly last_login_at: string | null;
   /** Until then, failed logins lock the account; null if they do not. Read-only. */
   readonly locked_until: string | null;
+  /** When the resource was created. */
   readonly created_at: string;
+  /** When the resource was last updated. */
   readonly updated_at: string;
   /** Sets a first password, once, within the hour. Shown here and never again. */
   readonly password_setup_token?: string;
@@ -192,21 +267,27 @@ export type CreatedUser = {
 };
 
 export type DecisionTotals = {
+  /** The number of allowed requests. */
   readonly allow: number;
+  /** The number of denied requests. */
   readonly deny: number;
   /** Answered 503, because it could not be decided. */
   readonly fault: number;
 };
 
 export type Decisions = {
+  /** The beginning of the period. */
   readonly from: string;
+  /** The end of the period. */
   readonly to: string;
   /** `*` for all tenants together, and for requests of whom nobody was known. */
   readonly tenant_id: string;
+  /** The length of each period. */
   readonly interval: 'minute' | 'hour' | 'day';
   readonly total: DecisionTotals;
   /** One row for each minute, hour or day with its code and route, its code, or its outcome, the oldest first. */
   readonly data: readonly DecisionsOfMinute[];
+  /** Whether another page follows. */
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
@@ -215,18 +296,22 @@ export type Decisions = {
 export type DecisionsOfMinute = {
   /** The start of the minute, hour or day. */
   readonly minute: string;
+  /** `allow` or `deny`. */
   readonly outcome: 'allow' | 'deny' | 'fault';
   /** `allow`, `public`, or the code of the error; null in groups by outcome. */
   readonly code: string | null;
   /** A line of the route table; null if no route was matched or needed, and in groups by code or outcome. */
   readonly route: string | null;
+  /** The number of requests. */
   readonly count: number;
 };
 
 export type DirectoryTest = {
   /** In order, up to the first that failed. */
   readonly steps: readonly {
+    /** The name of the step. */
     readonly step: 'connect' | 'tls' | 'service_bind' | 'find_user' | 'user_bind' | 'attributes' | 'groups' | 'roles' | 'tenant';
+    /** Whether the step succeeded. */
     readonly ok: boolean;
     /** What happened. */
     readonly detail: string;
@@ -253,7 +338,9 @@ export type ExplainRequest = {
   readonly credential?: string;
   /** Stands for X-Tenant-ID. */
   readonly tenant_id?: string;
+  /** The HTTP method of the request. */
   readonly method: string;
+  /** The path of the request. */
   readonly path: string;
   /** Absent: yours; null: missing. */
   readonly client_ip?: string | null;
@@ -268,16 +355,21 @@ export type ExplainRequest = {
 export type ExplainedDecision = {
   /** The request_id of the denial, and its header x-request-id. */
   readonly request_id: string;
+  /** When it happened. */
   readonly time: string;
   /** null if no tenant was known. */
   readonly tenant_id: string | null;
+  /** `allow` or `deny`. */
   readonly outcome: 'allow' | 'deny';
   /** `allow`, or the code of the denial. */
   readonly code: string;
   /** The detail of the denial; empty for an allow. */
   readonly detail: string;
+  /** The principal that sent the request. */
   readonly principal: {
+    /** `user` or `api_key`. */
     readonly type: 'user' | 'api_key';
+    /** The id of the user or key. */
     readonly id: string;
   } | null;
   /** null if the check could not be read. */
@@ -286,9 +378,11 @@ export type ExplainedDecision = {
   readonly path: string | null;
   /** A line of the route table. */
   readonly route: string | null;
+  /** The permission that the request requires. */
   readonly permission: string | null;
   /** `<kind>/<name>`, at most 16. */
   readonly resources: readonly string[];
+  /** The client's address. */
   readonly client_ip: string | null;
   /** The policy that denied. */
   readonly policy: string | null;
@@ -296,27 +390,44 @@ export type ExplainedDecision = {
   readonly sampled: boolean;
   /** The request as explain and simulate take it; null if the record is not exact. */
   readonly request: {
+    /** The id of the user or key. */
     readonly subject?: string;
+    /** The id of the tenant. */
     readonly tenant_id?: string;
+    /** The HTTP method of the request. */
     readonly method: string;
+    /** The path of the request. */
     readonly path: string;
+    /** The client's address. */
     readonly client_ip: string | null;
+    /** When the request was sent. */
     readonly time: string;
     /** Not the body, but one that names the same resources. */
     readonly body?: string;
+    /** The content type of the request. */
     readonly content_type?: string;
   } | null;
+  /** The steps of the decision. */
   readonly explanation: {
+    /** `allow`, `deny` or `public`. */
     readonly decision: 'allow' | 'deny';
+    /** The HTTP status that the request would get. */
     readonly status: number;
+    /** The error code, for programs. */
     readonly code: 'allow' | 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+    /** A sentence for people. */
     readonly detail: string;
+    /** The name of the policy that denies. */
     readonly policy: string | null;
+    /** The steps, in order. The last one ended the decision. */
     readonly steps: readonly {
+      /** The number of the step, 1 to 18. */
       readonly line: number;
+      /** The name of the step. */
       readonly name: string;
       /** `not_evaluated`: an earlier step ended the decision. */
       readonly outcome: 'passed' | 'denied' | 'allowed' | 'not_evaluated';
+      /** A sentence for people. */
       readonly detail: string;
       /** Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user. */
       readonly reason?: 'revoked' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
@@ -327,39 +438,63 @@ export type ExplainedDecision = {
       /** Of step 8, if it denies: since when. */
       readonly time?: string | null;
     }[];
+    /** The route of the request: method and path template. */
     readonly route: string | null;
+    /** The permission that the request requires. */
     readonly permission: string | null;
+    /** Globs of resources, `<kind>/<name>`. */
     readonly resources: readonly string[];
+    /** The principal's roles and, for a key, its scopes, each with what it contributes. */
     readonly grants: readonly {
+      /** `role` or `scopes`. */
       readonly kind: 'role' | 'owner_role' | 'scopes';
+      /** The name of the role. */
       readonly name: string | null;
+      /** Its permission patterns. */
       readonly permissions: readonly string[];
       readonly resource_constraints: ResourceConstraints;
+      /** Whether it permits the request. */
       readonly outcome: 'covers' | 'no_permission' | 'no_resources';
     }[];
+    /** The policies that were evaluated. */
     readonly policies: readonly {
+      /** The name. */
       readonly name: string;
+      /** `allow` or `deny`. */
       readonly effect: 'allow' | 'deny';
+      /** Whether the policy belongs to the installation and applies to all tenants. */
       readonly global: boolean;
+      /** Whether it matches the request. */
       readonly matched: boolean;
+      /** Whether the policy is in force for the principal. */
       readonly applies: boolean;
+      /** Permission patterns, `<resource>:<action>`, each part a name or `*`. */
       readonly actions: boolean;
+      /** Globs of resources, `<kind>/<name>`. */
       readonly resources: boolean;
+      /** The conditions of the policy, each with its result. */
       readonly conditions: readonly {
+        /** The name of the condition. */
         readonly kind: string;
+        /** How the value is compared. */
         readonly operator: string | null;
+        /** What the value is compared with. */
         readonly operand: readonly string[];
         /** What it was compared with; null when that is missing. */
         readonly value: string | null;
         /** Whose clock shows the value. */
         readonly timezone: string | null;
+        /** Whether it matches the request. */
         readonly matched: boolean;
+        /** Whether the request lacks the value that the condition compares. */
         readonly missing: boolean;
       }[];
     }[];
     /** The limits of steps 15 to 17; empty if an earlier step ended the decision. Nothing is counted. */
     readonly limits: readonly {
+      /** The name of the limit. */
       readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | 'monthly_tokens' | 'max_collections';
+      /** The limit itself. */
       readonly of: 'tenant' | 'api_key';
       /** The step that checks it: 15, 16 or 17. */
       readonly line: number;
@@ -373,9 +508,11 @@ export type ExplainedDecision = {
       readonly reserved: number | null;
       /** limit less used. */
       readonly remaining: number | null;
+      /** When the limit begins again. */
       readonly resets_at: string | null;
       /** What this request takes: one request, the tokens that it may spend, one collection; of step 15 the largest limit that it names. */
       readonly needed: number | null;
+      /** Whether the limit rejects the request. */
       readonly exceeded: boolean;
     }[];
     /** The current rules decide the request as it was decided. */
@@ -388,16 +525,25 @@ export type ExplainedDecision = {
 };
 
 export type Explanation = {
+  /** `allow`, `deny` or `public`. */
   readonly decision: 'allow' | 'deny';
+  /** The HTTP status that the request would get. */
   readonly status: number;
+  /** The error code, for programs. */
   readonly code: 'allow' | 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+  /** A sentence for people. */
   readonly detail: string;
+  /** The name of the policy that denies. */
   readonly policy: string | null;
+  /** The steps, in order. The last one ended the decision. */
   readonly steps: readonly {
+    /** The number of the step, 1 to 18. */
     readonly line: number;
+    /** The name of the step. */
     readonly name: string;
     /** `not_evaluated`: an earlier step ended the decision. */
     readonly outcome: 'passed' | 'denied' | 'allowed' | 'not_evaluated';
+    /** A sentence for people. */
     readonly detail: string;
     /** Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user. */
     readonly reason?: 'revoked' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
@@ -408,39 +554,63 @@ export type Explanation = {
     /** Of step 8, if it denies: since when. */
     readonly time?: string | null;
   }[];
+  /** The route of the request: method and path template. */
   readonly route: string | null;
+  /** The permission that the request requires. */
   readonly permission: string | null;
+  /** The resources that the request names. */
   readonly resources: readonly string[];
+  /** The principal's roles and, for a key, its scopes, each with what it contributes. */
   readonly grants: readonly {
+    /** `role` or `scopes`. */
     readonly kind: 'role' | 'owner_role' | 'scopes';
+    /** The name of the role. */
     readonly name: string | null;
+    /** Its permission patterns. */
     readonly permissions: readonly string[];
     readonly resource_constraints: ResourceConstraints;
+    /** Whether it permits the request. */
     readonly outcome: 'covers' | 'no_permission' | 'no_resources';
   }[];
+  /** The policies that were evaluated. */
   readonly policies: readonly {
+    /** The name. */
     readonly name: string;
+    /** `allow` or `deny`. */
     readonly effect: 'allow' | 'deny';
+    /** Whether the policy belongs to the installation and applies to all tenants. */
     readonly global: boolean;
+    /** Whether it matches the request. */
     readonly matched: boolean;
+    /** Whether the policy is in force for the principal. */
     readonly applies: boolean;
+    /** Permission patterns, `<resource>:<action>`, each part a name or `*`. */
     readonly actions: boolean;
+    /** Globs of resources, `<kind>/<name>`. */
     readonly resources: boolean;
+    /** The conditions of the policy, each with its result. */
     readonly conditions: readonly {
+      /** The name of the condition. */
       readonly kind: string;
+      /** How the value is compared. */
       readonly operator: string | null;
+      /** What the value is compared with. */
       readonly operand: readonly string[];
       /** What it was compared with; null when that is missing. */
       readonly value: string | null;
       /** Whose clock shows the value. */
       readonly timezone: string | null;
+      /** Whether it matches the request. */
       readonly matched: boolean;
+      /** Whether the request lacks the value that the condition compares. */
       readonly missing: boolean;
     }[];
   }[];
   /** The limits of steps 15 to 17; empty if an earlier step ended the decision. Nothing is counted. */
   readonly limits: readonly {
+    /** The name of the limit. */
     readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | 'monthly_tokens' | 'max_collections';
+    /** The limit itself. */
     readonly of: 'tenant' | 'api_key';
     /** The step that checks it: 15, 16 or 17. */
     readonly line: number;
@@ -454,57 +624,84 @@ export type Explanation = {
     readonly reserved: number | null;
     /** limit less used. */
     readonly remaining: number | null;
+    /** When the limit begins again. */
     readonly resets_at: string | null;
     /** What this request takes: one request, the tokens that it may spend, one collection; of step 15 the largest limit that it names. */
     readonly needed: number | null;
+    /** Whether the limit rejects the request. */
     readonly exceeded: boolean;
   }[];
 };
 
 export type ImportedApiKeys = {
+  /** The keys to import. */
   readonly keys: readonly {
     /** SHA-256 of the key in hexadecimal. The key itself is never sent. */
     readonly digest: string;
     /** What lists show. */
     readonly prefix: string;
+    /** The last four characters of the key. */
     readonly last_four: string;
+    /** The name. */
     readonly name?: string | null;
+    /** A text for people. */
     readonly description: string;
     /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
     readonly metadata?: Readonly<Record<string, string>> | null;
+    /** Permission patterns that the key is limited to. */
     readonly scopes: readonly string[];
+    /** When the key expires; null if it does not. */
     readonly expires_at?: string | null;
+    /** Days until the key expires, in place of `expires_at`. */
     readonly expires_in_days?: number;
     /** The owner; default: the tenant itself. */
     readonly user_id?: string | null;
+    /** The resources that are permitted, by kind; an absent kind is not constrained. */
     readonly resource_constraints?: {
+      /** Globs of model names; `*` matches any characters. */
       readonly models?: readonly string[] | null;
+      /** Globs of collection names; `*` matches any characters. */
       readonly collections?: readonly string[] | null;
+      /** Globs of agent names; `*` matches any characters. */
       readonly agents?: readonly string[] | null;
     } | null;
+    /** Requests in a minute; null for no limit. */
     readonly rate_limit_rpm?: number | null;
   }[];
 };
 
 export type IssuedApiKey = {
+  /** The id. */
   readonly id: string;
+  /** The id of the tenant. */
   readonly tenant_id: string;
   /** null for a key of its tenant. */
   readonly user_id: string | null;
+  /** The name. */
   readonly name: string | null;
+  /** A text for people. */
   readonly description: string;
   readonly metadata: Metadata;
+  /** Permission patterns that the key is limited to. */
   readonly scopes: readonly string[];
   readonly resource_constraints: ResourceConstraints;
+  /** Requests in a minute; null for no limit. */
   readonly rate_limit_rpm: number | null;
+  /** The first characters of the key, for people. */
   readonly prefix: string;
+  /** The last four characters of the key. */
   readonly last_four: string;
   /** The secret is another system's, imported as a digest. A rotation gives the key a secret of Postern's own. */
   readonly imported: boolean;
+  /** `active`, `expired` or `revoked`. */
   readonly status: 'active' | 'expired' | 'revoked';
+  /** When the key expires; null if it does not. */
   readonly expires_at: string | null;
+  /** When the resource was created. */
   readonly created_at: string;
+  /** When the resource was last updated. */
   readonly updated_at: string;
+  /** When the key last authenticated a request, to the minute; null if it never did. */
   readonly last_used_at: string | null;
   /** What the resource says without any effect; absent without notices. Read-only. */
   readonly notices?: readonly Notice[];
@@ -517,10 +714,15 @@ export type IssuedApiKey = {
 };
 
 export type KeySet = {
+  /** Public keys that verify access tokens (RFC 7517). */
   readonly keys: readonly {
+    /** The type of the key, `EC`. */
     readonly kty: string;
+    /** The id of the key. */
     readonly kid: string;
+    /** Always `sig`. */
     readonly use: string;
+    /** The algorithm, `ES256`. */
     readonly alg: string;
   }[];
 };
@@ -530,6 +732,7 @@ export type Limit = {
   readonly limit: number | null;
   /** null: nobody counts. */
   readonly used: number | null;
+  /** How much is left. */
   readonly remaining: number | null;
   /** null: not by itself. */
   readonly resets_at: string | null;
@@ -544,9 +747,13 @@ export type Limits = {
 };
 
 export type Login = {
+  /** The email address to log in with. */
   readonly email?: string;
+  /** The username at the directory. */
   readonly username?: string;
+  /** `ldap` for a login at a directory; absent for a login with email address and password. */
   readonly auth_type?: 'ldap';
+  /** The user's password. */
   readonly password: string;
   /** The refresh token comes as an HttpOnly cookie. */
   readonly session?: 'cookie';
@@ -559,16 +766,23 @@ export type Logout = {
 };
 
 export type Me = {
+  /** The id. */
   readonly id: string;
+  /** `user` or `api_key`. */
   readonly type: 'user' | 'api_key';
+  /** The user's email address. */
   readonly email: string | null;
+  /** The name of the user or key. */
   readonly name: string;
+  /** The id of the tenant. */
   readonly tenant_id: string;
   /** Who keeps the password: `local` is Postern, `ldap` a directory; null for API keys. */
   readonly source: 'local' | 'ldap' | null;
+  /** The names of the roles. */
   readonly roles: readonly string[];
   /** The patterns that roles or scopes give. Policies and constraints may still narrow or widen them. */
   readonly permissions: readonly string[];
+  /** Whether the principal administers the whole installation. */
   readonly platform_admin: boolean;
 };
 
@@ -576,86 +790,137 @@ export type Me = {
 export type Metadata = Readonly<Record<string, string>>;
 
 export type NewApiKey = {
+  /** The name. */
   readonly name?: string | null;
+  /** A text for people. */
   readonly description: string;
   /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
   readonly metadata?: Readonly<Record<string, string>> | null;
+  /** Permission patterns that the key is limited to. */
   readonly scopes: readonly string[];
+  /** When the key expires; null if it does not. */
   readonly expires_at?: string | null;
+  /** Days until the key expires, in place of `expires_at`. */
   readonly expires_in_days?: number;
+  /** The id of the user that owns the key; null if the tenant owns it. */
   readonly user_id?: string | null;
+  /** The resources that are permitted, by kind; an absent kind is not constrained. */
   readonly resource_constraints?: {
+    /** Globs of model names; `*` matches any characters. */
     readonly models?: readonly string[] | null;
+    /** Globs of collection names; `*` matches any characters. */
     readonly collections?: readonly string[] | null;
+    /** Globs of agent names; `*` matches any characters. */
     readonly agents?: readonly string[] | null;
   } | null;
+  /** Requests in a minute; null for no limit. */
   readonly rate_limit_rpm?: number | null;
 };
 
 export type NewPassword = {
   /** A `password_setup_token`. */
   readonly token: string;
+  /** The new password: 15 to 256 characters, and not a common one. */
   readonly new_password: string;
 };
 
 export type NewPolicy = {
+  /** The name. */
   readonly name: string;
+  /** `allow` or `deny`. */
   readonly effect: 'allow' | 'deny';
+  /** Permission patterns, `<resource>:<action>`, each part a name or `*`. */
   readonly actions: readonly string[];
+  /** Globs of resources, `<kind>/<name>`. */
   readonly resources: readonly string[];
+  /** A text for people. */
   readonly description?: string;
   /** ip_address, time, day_of_week, weekly_hours and timezone; all must hold. Absent or empty = always. */
   readonly conditions?: {
+    /** Addresses and CIDR blocks that the client's address is compared with. */
     readonly ip_address?: {
+      /** The value must be one of these. */
       readonly in?: readonly string[];
+      /** The value must be none of these. */
       readonly not_in?: readonly string[];
     };
+    /** Times of the day, in the time zone of the tenant. */
     readonly time?: {
+      /** A start and an end, `HH:MM`, in the time zone of the tenant. The value must be between them. */
       readonly between?: readonly string[];
+      /** A start and an end, `HH:MM`. The value must not be between them. */
       readonly not_between?: readonly string[];
     };
+    /** Days of the week, in the time zone of the tenant. */
     readonly day_of_week?: {
+      /** The value must be one of these. */
       readonly in?: readonly ('Mon' | 'Tue' | 'Wed' | 'Thu' | 'Fri' | 'Sat' | 'Sun')[];
+      /** The value must be none of these. */
       readonly not_in?: readonly ('Mon' | 'Tue' | 'Wed' | 'Thu' | 'Fri' | 'Sat' | 'Sun')[];
     };
+    /** Windows of the week, such as `Mon-Fri 08:00-18:00`, in the time zone of the tenant. */
     readonly weekly_hours?: {
+      /** The value must be one of these. */
       readonly in?: readonly string[];
+      /** The value must be none of these. */
       readonly not_in?: readonly string[];
     };
     /** A name of the IANA time zone database. */
     readonly timezone?: string;
   } | null;
+  /** The principals that the policy is in force for: everybody, or the holders of `attached_roles`. */
   readonly applies_to?: 'everyone' | 'roles';
+  /** The roles whose holders the policy is in force for. */
   readonly attached_roles?: readonly string[];
+  /** Whether the policy belongs to the installation and applies to all tenants. */
   readonly global?: boolean;
+  /** Whether the policy is in force. */
   readonly enabled?: boolean;
 };
 
 export type NewRole = {
+  /** The name. */
   readonly name: string;
+  /** A text for people. */
   readonly description?: string;
+  /** Permission patterns, `<resource>:<action>`, each part a name or `*`. */
   readonly permissions: readonly string[];
+  /** The resources that are permitted, by kind; an absent kind is not constrained. */
   readonly resource_constraints?: {
+    /** Globs of model names; `*` matches any characters. */
     readonly models?: readonly string[] | null;
+    /** Globs of collection names; `*` matches any characters. */
     readonly collections?: readonly string[] | null;
+    /** Globs of agent names; `*` matches any characters. */
     readonly agents?: readonly string[] | null;
   } | null;
 };
 
 export type NewTenant = {
+  /** The id of the new tenant. It never changes. */
   readonly id: string;
+  /** The name. */
   readonly name: string;
+  /** The settings of the tenant. */
   readonly settings?: {
+    /** The model of requests that name none. */
     readonly default_model?: string | null;
+    /** The maximum number of tokens that one request may ask for. */
     readonly max_tokens_per_request?: number | null;
+    /** Requests in a minute; null for no limit. */
     readonly rate_limit_rpm?: number | null;
     /** A name of the IANA time zone database. */
     readonly timezone?: string | null;
+    /** Whether API keys may be created without an expiry. */
     readonly allow_keys_without_expiry?: boolean | null;
   };
+  /** The quotas of the tenant; an absent quota does not limit. */
   readonly quotas?: {
+    /** The tokens that the tenant may spend in a month. */
     readonly monthly_tokens?: number | null;
+    /** The maximum number of users of the tenant. */
     readonly max_users?: number | null;
+    /** The maximum number of collections of the tenant. */
     readonly max_collections?: number | null;
   };
   /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
@@ -663,18 +928,24 @@ export type NewTenant = {
 };
 
 export type NewUser = {
+  /** The user's email address. */
   readonly email: string;
+  /** The user's name. */
   readonly name: string;
+  /** The user's department. */
   readonly department?: string | null;
   /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
   readonly metadata?: Readonly<Record<string, string>> | null;
+  /** The names of the roles. */
   readonly roles?: readonly string[];
   /** Means the same as X-Tenant-ID. */
   readonly tenant_id?: string;
+  /** The user's password. */
   readonly password?: string;
 };
 
 export type Notice = {
+  /** The reason for the notice, for programs. */
   readonly kind: 'unneeded_pattern' | 'binds_no_one';
   /** JSON pointer to the member. */
   readonly path: string;
@@ -682,11 +953,14 @@ export type Notice = {
   readonly pattern: string | null;
   /** The nearest pattern that covers a permission. */
   readonly nearest: string | null;
+  /** A sentence for people. */
   readonly message: string;
 };
 
 export type PasswordChange = {
+  /** The current password. */
   readonly old_password: string;
+  /** The new password: 15 to 256 characters, and not a common one. */
   readonly new_password: string;
 };
 
@@ -695,15 +969,18 @@ export type PasswordReset = {
   readonly password_setup_token?: string;
   /** In place of the secret where an answer is given again. */
   readonly secret_available?: false;
+  /** When the key expires; null if it does not. */
   readonly expires_at: string;
 };
 
 export type Permission = {
+  /** The permission that the request requires. */
   readonly permission: string;
   /** `platform`: routes of the platform need it; `management`: endpoints of /v1/iam only. */
   readonly kind: 'platform' | 'management';
   /** The routes and endpoints that need it, or of which it is one of the permissions that suffice. */
   readonly routes: readonly {
+    /** The HTTP method of the request. */
     readonly method: string;
     /** A template. */
     readonly path: string;
@@ -713,8 +990,11 @@ export type Permission = {
 };
 
 export type PermissionList = {
+  /** Always `list`. */
   readonly object: 'list';
+  /** The rows of the page. */
   readonly data: readonly Permission[];
+  /** Whether another page follows. */
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
@@ -725,19 +1005,30 @@ export type PermissionList = {
 };
 
 export type Policy = {
+  /** The name. */
   readonly name: string;
+  /** A text for people. */
   readonly description: string;
+  /** `allow` or `deny`. */
   readonly effect: 'allow' | 'deny';
+  /** Permission patterns, `<resource>:<action>`, each part a name or `*`. */
   readonly actions: readonly string[];
+  /** Globs of resources, `<kind>/<name>`. */
   readonly resources: readonly string[];
   readonly conditions: PolicyConditions;
+  /** The principals that the policy is in force for: everybody, or the holders of `attached_roles`. */
   readonly applies_to: 'everyone' | 'roles';
+  /** The roles whose holders the policy is in force for. */
   readonly attached_roles: readonly string[];
+  /** Whether the policy belongs to the installation and applies to all tenants. */
   readonly global: boolean;
+  /** Whether the policy is in force. */
   readonly enabled: boolean;
   /** null for global policies. */
   readonly tenant_id: string | null;
+  /** When the resource was created. */
   readonly created_at: string;
+  /** When the resource was last updated. */
   readonly updated_at: string;
   /** What the resource says without any effect; absent without notices. Read-only. */
   readonly notices?: readonly Notice[];
@@ -746,61 +1037,97 @@ export type Policy = {
 };
 
 export type PolicyChanges = {
+  /** `allow` or `deny`. */
   readonly effect?: 'allow' | 'deny';
+  /** Permission patterns, `<resource>:<action>`, each part a name or `*`. */
   readonly actions?: readonly string[];
+  /** Globs of resources, `<kind>/<name>`. */
   readonly resources?: readonly string[];
+  /** A text for people. */
   readonly description?: string;
   /** ip_address, time, day_of_week, weekly_hours and timezone; all must hold. Absent or empty = always. */
   readonly conditions?: {
+    /** Addresses and CIDR blocks that the client's address is compared with. */
     readonly ip_address?: {
+      /** The value must be one of these. */
       readonly in?: readonly string[];
+      /** The value must be none of these. */
       readonly not_in?: readonly string[];
     };
+    /** Times of the day, in the time zone of the tenant. */
     readonly time?: {
+      /** A start and an end, `HH:MM`, in the time zone of the tenant. The value must be between them. */
       readonly between?: readonly string[];
+      /** A start and an end, `HH:MM`. The value must not be between them. */
       readonly not_between?: readonly string[];
     };
+    /** Days of the week, in the time zone of the tenant. */
     readonly day_of_week?: {
+      /** The value must be one of these. */
       readonly in?: readonly ('Mon' | 'Tue' | 'Wed' | 'Thu' | 'Fri' | 'Sat' | 'Sun')[];
+      /** The value must be none of these. */
       readonly not_in?: readonly ('Mon' | 'Tue' | 'Wed' | 'Thu' | 'Fri' | 'Sat' | 'Sun')[];
     };
+    /** Windows of the week, such as `Mon-Fri 08:00-18:00`, in the time zone of the tenant. */
     readonly weekly_hours?: {
+      /** The value must be one of these. */
       readonly in?: readonly string[];
+      /** The value must be none of these. */
       readonly not_in?: readonly string[];
     };
     /** A name of the IANA time zone database. */
     readonly timezone?: string;
   } | null;
+  /** The principals that the policy is in force for: everybody, or the holders of `attached_roles`. */
   readonly applies_to?: 'everyone' | 'roles';
+  /** The roles whose holders the policy is in force for. */
   readonly attached_roles?: readonly string[];
+  /** Whether the policy belongs to the installation and applies to all tenants. */
   readonly global?: boolean;
+  /** Whether the policy is in force. */
   readonly enabled?: boolean;
 };
 
 /** All must hold; empty = always. */
 export type PolicyConditions = {
+  /** Addresses and CIDR blocks that the client's address is compared with. */
   readonly ip_address?: {
+    /** The value must be one of these. */
     readonly in?: readonly string[];
+    /** The value must be none of these. */
     readonly not_in?: readonly string[];
   };
+  /** Times of the day, in the time zone of the tenant. */
   readonly time?: {
+    /** A start and an end, `HH:MM`, in the time zone of the tenant. The value must be between them. */
     readonly between?: readonly string[];
+    /** A start and an end, `HH:MM`. The value must not be between them. */
     readonly not_between?: readonly string[];
   };
+  /** Days of the week, in the time zone of the tenant. */
   readonly day_of_week?: {
+    /** The value must be one of these. */
     readonly in?: readonly ('Mon' | 'Tue' | 'Wed' | 'Thu' | 'Fri' | 'Sat' | 'Sun')[];
+    /** The value must be none of these. */
     readonly not_in?: readonly ('Mon' | 'Tue' | 'Wed' | 'Thu' | 'Fri' | 'Sat' | 'Sun')[];
   };
+  /** Windows of the week, such as `Mon-Fri 08:00-18:00`, in the time zone of the tenant. */
   readonly weekly_hours?: {
+    /** The value must be one of these. */
     readonly in?: readonly string[];
+    /** The value must be none of these. */
     readonly not_in?: readonly string[];
   };
+  /** The time zone of the tenant, such as `Europe/Berlin`. */
   readonly timezone?: string;
 };
 
 export type PolicyList = {
+  /** Always `list`. */
   readonly object: 'list';
+  /** The rows of the page. */
   readonly data: readonly Policy[];
+  /** Whether another page follows. */
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
@@ -812,27 +1139,38 @@ export type PolicyList = {
 
 /** Every refusal: problem details of RFC 9457 that also carry the `error` member of the OpenAI API. */
 export type Problem = {
+  /** A URI that names the error code. */
   readonly type: string;
+  /** The title of the error code. */
   readonly title: string;
+  /** The HTTP status. */
   readonly status: number;
   /** For people; may change at any time. */
   readonly detail: string;
   /** For programs; stays. */
   readonly code: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+  /** The id of the request, as in the header `x-request-id`. */
   readonly request_id: string;
   /** The policy that denies. */
   readonly policy?: string;
+  /** When the limit begins again. */
   readonly resets_at?: string;
   /** What is wrong with the body, by member. */
   readonly errors?: readonly {
     /** A JSON pointer (RFC 6901). */
     readonly path: string;
+    /** What is wrong, and what is allowed. */
     readonly message: string;
   }[];
+  /** The same error, in the format of the OpenAI API. */
   readonly error: {
+    /** A sentence for people. */
     readonly message: string;
+    /** The type of the error, as the SDKs of OpenAI know it. */
     readonly type: 'invalid_request_error' | 'authentication_error' | 'permission_error' | 'rate_limit_error' | 'insufficient_quota' | 'server_error';
+    /** The member or parameter that is wrong; null if there is none. */
     readonly param: string | null;
+    /** The error code, for programs. */
     readonly code: string;
   };
 };
@@ -840,16 +1178,21 @@ export type Problem = {
 export type RecentDecision = {
   /** The request_id of the denial, and its header x-request-id. */
   readonly request_id: string;
+  /** When it happened. */
   readonly time: string;
   /** null if no tenant was known. */
   readonly tenant_id: string | null;
+  /** `allow` or `deny`. */
   readonly outcome: 'allow' | 'deny';
   /** `allow`, or the code of the denial. */
   readonly code: string;
   /** The detail of the denial; empty for an allow. */
   readonly detail: string;
+  /** The principal that sent the request. */
   readonly principal: {
+    /** `user` or `api_key`. */
     readonly type: 'user' | 'api_key';
+    /** The id of the user or key. */
     readonly id: string;
   } | null;
   /** null if the check could not be read. */
@@ -858,9 +1201,11 @@ export type RecentDecision = {
   readonly path: string | null;
   /** A line of the route table. */
   readonly route: string | null;
+  /** The permission that the request requires. */
   readonly permission: string | null;
   /** `<kind>/<name>`, at most 16. */
   readonly resources: readonly string[];
+  /** The client's address. */
   readonly client_ip: string | null;
   /** The policy that denied. */
   readonly policy: string | null;
@@ -869,8 +1214,11 @@ export type RecentDecision = {
 };
 
 export type RecentDecisions = {
+  /** Always `list`. */
   readonly object: 'list';
+  /** The rows of the page. */
   readonly data: readonly RecentDecision[];
+  /** Whether another page follows. */
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
@@ -893,6 +1241,7 @@ export type ReservableLimit = {
   readonly limit: number | null;
   /** null: nobody counts. */
   readonly used: number | null;
+  /** How much is left. */
   readonly remaining: number | null;
   /** null: not by itself. */
   readonly resets_at: string | null;
@@ -902,20 +1251,29 @@ export type ReservableLimit = {
 
 /** Names or globs by kind. An absent kind is unconstrained, an empty list permits none. */
 export type ResourceConstraints = {
+  /** Globs of model names; `*` matches any characters. */
   readonly models?: readonly string[];
+  /** Globs of collection names; `*` matches any characters. */
   readonly collections?: readonly string[];
+  /** Globs of agent names; `*` matches any characters. */
   readonly agents?: readonly string[];
 };
 
 export type Role = {
+  /** The name. */
   readonly name: string;
+  /** A text for people. */
   readonly description: string;
+  /** Permission patterns, `<resource>:<action>`, each part a name or `*`. */
   readonly permissions: readonly string[];
   readonly resource_constraints: ResourceConstraints;
+  /** Whether the role is built in and cannot be changed. */
   readonly builtin: boolean;
   /** null for built-in roles, which are the same in every tenant. */
   readonly tenant_id: string | null;
+  /** When the resource was created. */
   readonly created_at: string | null;
+  /** When the resource was last updated. */
   readonly updated_at: string | null;
   /** What the resource says without any effect; absent without notices. Read-only. */
   readonly notices?: readonly Notice[];
@@ -924,18 +1282,27 @@ export type Role = {
 };
 
 export type RoleChanges = {
+  /** A text for people. */
   readonly description?: string;
+  /** Permission patterns, `<resource>:<action>`, each part a name or `*`. */
   readonly permissions?: readonly string[];
+  /** The resources that are permitted, by kind; an absent kind is not constrained. */
   readonly resource_constraints?: {
+    /** Globs of model names; `*` matches any characters. */
     readonly models?: readonly string[] | null;
+    /** Globs of collection names; `*` matches any characters. */
     readonly collections?: readonly string[] | null;
+    /** Globs of agent names; `*` matches any characters. */
     readonly agents?: readonly string[] | null;
   } | null;
 };
 
 export type RoleList = {
+  /** Always `list`. */
   readonly object: 'list';
+  /** The rows of the page. */
   readonly data: readonly Role[];
+  /** Whether another page follows. */
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
@@ -951,7 +1318,9 @@ export type Rotation = {
 };
 
 export type Session = {
+  /** The id. */
   readonly id: string;
+  /** When the user logged in. */
   readonly created_at: string;
   /** When it was begun or last refreshed. */
   readonly last_used_at: string;
@@ -959,6 +1328,7 @@ export type Session = {
   readonly expires_at: string;
   /** From where it was begun. */
   readonly address: string | null;
+  /** The user agent that logged in. */
   readonly user_agent: string | null;
   /** Its refresh token lives in a browser's cookie. */
   readonly cookie: boolean;
@@ -967,8 +1337,11 @@ export type Session = {
 };
 
 export type SessionList = {
+  /** Always `list`. */
   readonly object: 'list';
+  /** The rows of the page. */
   readonly data: readonly Session[];
+  /** Whether another page follows. */
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
@@ -985,7 +1358,9 @@ export type SimulateRequest = {
   readonly credential?: string;
   /** Stands for X-Tenant-ID. */
   readonly tenant_id?: string;
+  /** The HTTP method of the request. */
   readonly method: string;
+  /** The path of the request. */
   readonly path: string;
   /** Absent: yours; null: missing. */
   readonly client_ip?: string | null;
@@ -1002,16 +1377,25 @@ export type SimulateRequest = {
 };
 
 export type Simulation = {
+  /** `allow`, `deny` or `public`. */
   readonly decision: 'allow' | 'deny';
+  /** The HTTP status that the request would get. */
   readonly status: number;
+  /** The error code, for programs. */
   readonly code: 'allow' | 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+  /** A sentence for people. */
   readonly detail: string;
+  /** The name of the policy that denies. */
   readonly policy: string | null;
+  /** The steps, in order. The last one ended the decision. */
   readonly steps: readonly {
+    /** The number of the step, 1 to 18. */
     readonly line: number;
+    /** The name of the step. */
     readonly name: string;
     /** `not_evaluated`: an earlier step ended the decision. */
     readonly outcome: 'passed' | 'denied' | 'allowed' | 'not_evaluated';
+    /** A sentence for people. */
     readonly detail: string;
     /** Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user. */
     readonly reason?: 'revoked' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
@@ -1022,39 +1406,63 @@ export type Simulation = {
     /** Of step 8, if it denies: since when. */
     readonly time?: string | null;
   }[];
+  /** The route of the request: method and path template. */
   readonly route: string | null;
+  /** The permission that the request requires. */
   readonly permission: string | null;
+  /** Globs of resources, `<kind>/<name>`. */
   readonly resources: readonly string[];
+  /** The principal's roles and, for a key, its scopes, each with what it contributes. */
   readonly grants: readonly {
+    /** `role` or `scopes`. */
     readonly kind: 'role' | 'owner_role' | 'scopes';
+    /** The name of the role. */
     readonly name: string | null;
+    /** Its permission patterns. */
     readonly permissions: readonly string[];
     readonly resource_constraints: ResourceConstraints;
+    /** Whether it permits the request. */
     readonly outcome: 'covers' | 'no_permission' | 'no_resources';
   }[];
+  /** The policies that were evaluated. */
   readonly policies: readonly {
+    /** The name. */
     readonly name: string;
+    /** `allow` or `deny`. */
     readonly effect: 'allow' | 'deny';
+    /** Whether the policy belongs to the installation and applies to all tenants. */
     readonly global: boolean;
+    /** Whether it matches the request. */
     readonly matched: boolean;
+    /** Whether the policy is in force for the principal. */
     readonly applies: boolean;
+    /** Permission patterns, `<resource>:<action>`, each part a name or `*`. */
     readonly actions: boolean;
+    /** Globs of resources, `<kind>/<name>`. */
     readonly resources: boolean;
+    /** The conditions of the policy, each with its result. */
     readonly conditions: readonly {
+      /** The name of the condition. */
       readonly kind: string;
+      /** How the value is compared. */
       readonly operator: string | null;
+      /** What the value is compared with. */
       readonly operand: readonly string[];
       /** What it was compared with; null when that is missing. */
       readonly value: string | null;
       /** Whose clock shows the value. */
       readonly timezone: string | null;
+      /** Whether it matches the request. */
       readonly matched: boolean;
+      /** Whether the request lacks the value that the condition compares. */
       readonly missing: boolean;
     }[];
   }[];
   /** The limits of steps 15 to 17; empty if an earlier step ended the decision. Nothing is counted. */
   readonly limits: readonly {
+    /** The name of the limit. */
     readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | 'monthly_tokens' | 'max_collections';
+    /** The limit itself. */
     readonly of: 'tenant' | 'api_key';
     /** The step that checks it: 15, 16 or 17. */
     readonly line: number;
@@ -1068,45 +1476,67 @@ export type Simulation = {
     readonly reserved: number | null;
     /** limit less used. */
     readonly remaining: number | null;
+    /** When the limit begins again. */
     readonly resets_at: string | null;
     /** What this request takes: one request, the tokens that it may spend, one collection; of step 15 the largest limit that it names. */
     readonly needed: number | null;
+    /** Whether the limit rejects the request. */
     readonly exceeded: boolean;
   }[];
   /** What is decided as things are, without the proposal. */
   readonly current: {
+    /** `allow`, `deny` or `public`. */
     readonly decision: 'allow' | 'deny';
+    /** The HTTP status that the request gets without the proposals. */
     readonly status: number;
+    /** The error code, for programs. */
     readonly code: 'allow' | 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+    /** A sentence for people. */
     readonly detail: string;
+    /** The name of the policy that denies. */
     readonly policy: string | null;
   };
 };
 
 export type Tenant = {
+  /** The id of the tenant, which never changes. */
   readonly id: string;
+  /** The name. */
   readonly name: string;
+  /** `active` or `suspended`. */
   readonly status: 'active' | 'suspended';
   readonly settings: TenantSettings;
   readonly quotas: TenantQuotas;
   readonly metadata: Metadata;
+  /** When the resource was created. */
   readonly created_at: string;
+  /** When the resource was last updated. */
   readonly updated_at: string;
 };
 
 export type TenantChanges = {
+  /** The name. */
   readonly name?: string;
+  /** The settings of the tenant. */
   readonly settings?: {
+    /** The model of requests that name none. */
     readonly default_model?: string | null;
+    /** The maximum number of tokens that one request may ask for. */
     readonly max_tokens_per_request?: number | null;
+    /** Requests in a minute; null for no limit. */
     readonly rate_limit_rpm?: number | null;
     /** A name of the IANA time zone database. */
     readonly timezone?: string | null;
+    /** Whether API keys may be created without an expiry. */
     readonly allow_keys_without_expiry?: boolean | null;
   };
+  /** The quotas of the tenant; an absent quota does not limit. */
   readonly quotas?: {
+    /** The tokens that the tenant may spend in a month. */
     readonly monthly_tokens?: number | null;
+    /** The maximum number of users of the tenant. */
     readonly max_users?: number | null;
+    /** The maximum number of collections of the tenant. */
     readonly max_collections?: number | null;
   };
   /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
@@ -1114,8 +1544,11 @@ export type TenantChanges = {
 };
 
 export type TenantList = {
+  /** Always `list`. */
   readonly object: 'list';
+  /** The rows of the page. */
   readonly data: readonly Tenant[];
+  /** Whether another page follows. */
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
@@ -1127,23 +1560,32 @@ export type TenantList = {
 
 /** An absent limit is none, 0 lets nothing through. */
 export type TenantQuotas = {
+  /** The tokens that the tenant may spend in a month. */
   readonly monthly_tokens?: number;
+  /** The maximum number of users of the tenant. */
   readonly max_users?: number;
+  /** The maximum number of collections of the tenant. */
   readonly max_collections?: number;
 };
 
 /** An absent limit is none, 0 lets nothing through. */
 export type TenantSettings = {
+  /** The model of requests that name none. */
   readonly default_model?: string;
+  /** The maximum number of tokens that one request may ask for. */
   readonly max_tokens_per_request?: number;
+  /** Requests in a minute; null for no limit. */
   readonly rate_limit_rpm?: number;
+  /** The time zone of the tenant, such as `Europe/Berlin`. */
   readonly timezone?: string;
+  /** Whether API keys may be created without an expiry. */
   readonly allow_keys_without_expiry?: boolean;
 };
 
 export type TokenPair = {
   /** A JWT. */
   readonly access_token: string;
+  /** Always `Bearer`. */
   readonly token_type: 'Bearer';
   /** Seconds. */
   readonly expires_in: number;
@@ -1152,12 +1594,14 @@ export type TokenPair = {
 };
 
 export type Usage = {
+  /** The month, `YYYY-MM`. */
   readonly period: string;
   /** `*` for all tenants together. */
   readonly tenant_id: string;
   readonly total: UsageSums;
   /** One row for each model, key, user or day with usage, in their order; empty without group_by. */
   readonly data: readonly UsageRow[];
+  /** Whether another page follows. */
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
@@ -1173,12 +1617,17 @@ export type UsageCorrection = {
 export type UsageEvent = {
   /** Yours. An event of an id that was sent before counts no second time. */
   readonly id: string;
+  /** The model. */
   readonly model: string;
+  /** The id of the API key. */
   readonly key_id?: string | null;
+  /** The id of the user that owns the key; null if the tenant owns it. */
   readonly user_id?: string | null;
   /** When it happened, within the last 35 days. */
   readonly time: string;
+  /** Tokens of the requests. */
   readonly prompt_tokens: number;
+  /** Tokens of the responses. */
   readonly completion_tokens: number;
   /** Of the prompt's. */
   readonly cached_tokens?: number;
@@ -1189,11 +1638,14 @@ export type UsageEvent = {
 };
 
 export type UsageEvents = {
+  /** The id of the tenant. */
   readonly tenant_id?: string;
+  /** Usage events, each counted once by its id. */
   readonly events: readonly UsageEvent[];
 };
 
 export type UsageEventsResult = {
+  /** The number of events that were accepted. */
   readonly accepted: number;
   /** Events that were heard of before, in this batch or another. */
   readonly duplicates: number;
@@ -1208,39 +1660,52 @@ export type UsageRow = {
   readonly user?: string | null;
   /** Grouped by day, in the tenant's time zone. */
   readonly day?: string;
+  /** The number of requests. */
   readonly requests: number;
+  /** Tokens of the requests. */
   readonly prompt_tokens: number;
+  /** Tokens of the responses. */
   readonly completion_tokens: number;
   /** Of the prompt's. */
   readonly cached_tokens: number;
+  /** Tokens of requests and responses. */
   readonly total_tokens: number;
   /** Of the total: not measured but reckoned by rule. */
   readonly estimated_tokens: number;
 };
 
 export type UsageSums = {
+  /** The number of requests. */
   readonly requests: number;
+  /** Tokens of the requests. */
   readonly prompt_tokens: number;
+  /** Tokens of the responses. */
   readonly completion_tokens: number;
   /** Of the prompt's. */
   readonly cached_tokens: number;
+  /** Tokens of requests and responses. */
   readonly total_tokens: number;
   /** Of the total: not measured but reckoned by rule. */
   readonly estimated_tokens: number;
 };
 
 export type User = {
+  /** The id. */
   readonly id: string;
   /** null for users of a directory that have none. */
   readonly email: string | null;
+  /** The user's name. */
   readonly name: string;
+  /** The user's department. */
   readonly department: string | null;
   readonly metadata: Metadata;
   /** Given by hand. */
   readonly roles: readonly string[];
   /** Given by the directory; read-only. */
   readonly directory_roles: readonly string[];
+  /** The id of the tenant. */
   readonly tenant_id: string;
+  /** `active` or `deactivated`. */
   readonly status: 'active' | 'deactivated';
   /** `ldap`: a user of a directory, which keeps its e-mail, name and password. */
   readonly source: 'local' | 'ldap';
@@ -1252,22 +1717,31 @@ export type User = {
   readonly last_login_at: string | null;
   /** Until then, failed logins lock the account; null if they do not. Read-only. */
   readonly locked_until: string | null;
+  /** When the resource was created. */
   readonly created_at: string;
+  /** When the resource was last updated. */
   readonly updated_at: string;
 };
 
 export type UserChanges = {
+  /** The user's email address. */
   readonly email?: string;
+  /** The user's name. */
   readonly name?: string;
+  /** The user's department. */
   readonly department?: string | null;
   /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
   readonly metadata?: Readonly<Record<string, string>> | null;
+  /** The names of the roles. */
   readonly roles?: readonly string[];
 };
 
 export type UserList = {
+  /** Always `list`. */
   readonly object: 'list';
+  /** The rows of the page. */
   readonly data: readonly User[];
+  /** Whether another page follows. */
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
@@ -1278,21 +1752,35 @@ export type UserList = {
 };
 
 export type WhoCan = {
+  /** The permission that the request requires. */
   readonly permission: string;
+  /** The resource of the permission. */
   readonly resource: string | null;
+  /** The id of the tenant. */
   readonly tenant_id: string;
+  /** The users. */
   readonly users: readonly {
+    /** `user` or `api_key`. */
     readonly type: 'user';
+    /** The id. */
     readonly id: string;
+    /** The user's email address. */
     readonly email: string | null;
+    /** The name. */
     readonly name: string;
+    /** The id of the tenant. */
     readonly tenant_id: string;
+    /** Whether the principal administers the whole installation. */
     readonly platform_admin: boolean;
+    /** The names of the roles. */
     readonly roles: readonly string[];
     /** conditional: it hangs on the conditions of the policies named in `conditions`. */
     readonly verdict: 'allow' | 'conditional';
+    /** What gives the permission. */
     readonly why: readonly {
+      /** `role`, `scopes` or `policy`. */
       readonly kind: 'role' | 'owner_role' | 'scopes' | 'policy';
+      /** The name of the role or policy. */
       readonly name: string | null;
       /** It reaches some resources only. */
       readonly constrained: boolean;
@@ -1302,17 +1790,25 @@ export type WhoCan = {
     /** Names of policies; they are in `policies`. */
     readonly conditions: readonly string[];
   }[];
+  /** The API keys. */
   readonly keys: readonly {
+    /** `user` or `api_key`. */
     readonly type: 'api_key';
+    /** The id. */
     readonly id: string;
+    /** A text for people. */
     readonly description: string;
     /** null for a key of its tenant. */
     readonly user_id: string | null;
+    /** When the key expires; null if it does not. */
     readonly expires_at: string | null;
     /** conditional: it hangs on the conditions of the policies named in `conditions`. */
     readonly verdict: 'allow' | 'conditional';
+    /** What gives the permission. */
     readonly why: readonly {
+      /** `role`, `scopes` or `policy`. */
       readonly kind: 'role' | 'owner_role' | 'scopes' | 'policy';
+      /** The name of the role or policy. */
       readonly name: string | null;
       /** It reaches some resources only. */
       readonly constrained: boolean;
@@ -1324,12 +1820,17 @@ export type WhoCan = {
   }[];
   /** The policies that users and keys of this page name. */
   readonly policies: readonly {
+    /** The name. */
     readonly name: string;
+    /** `allow` or `deny`. */
     readonly effect: 'allow' | 'deny';
+    /** Whether the policy belongs to the installation and applies to all tenants. */
     readonly global: boolean;
     readonly conditions: PolicyConditions;
   }[];
+  /** Whether platform administrators have the permission as well. */
   readonly platform_administrators: 'allow' | 'conditional' | 'deny';
+  /** Whether another page follows. */
   readonly has_more: boolean;
   /** The `cursor` of the next page, which may be empty; null on the last. */
   readonly next_cursor: string | null;
@@ -1340,6 +1841,7 @@ export type WhoCanRequest = {
   readonly permission: string;
   /** <kind>/<name>; <kind>/ alone for one that the request does not name. Absent: a request without resources. */
   readonly resource?: string;
+  /** The id of the tenant. */
   readonly tenant_id?: string;
 };
 
@@ -1435,6 +1937,7 @@ export interface Paths {
     /** Get one of one's own active sessions. */
     readonly GET: {
       readonly path: {
+        /** The id of the session. */
         readonly id: string;
       };
       readonly answers: {
@@ -1445,6 +1948,7 @@ export interface Paths {
     /** End one of one's own sessions: its tokens prove nothing from now on. */
     readonly DELETE: {
       readonly path: {
+        /** The id of the session. */
         readonly id: string;
       };
       readonly answers: {
@@ -1465,13 +1969,17 @@ export interface Paths {
         readonly count?: boolean | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
+        /** Only users with this role. */
         readonly role?: string | undefined;
+        /** Only resources in this state. */
         readonly status?: 'active' | 'deactivated' | undefined;
+        /** Only the user with this email address. */
         readonly email?: string | undefined;
         /** Any part of name, e-mail or department. */
         readonly q?: string | undefined;
         /** `true`: users whose account is locked by failed logins now. */
         readonly locked?: true | undefined;
+        /** Only users with this state at their directory. */
         readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed' | 'several_names' | 'several_ids' | undefined;
         /** `true`: users of a directory whose address another user has. */
         readonly email_conflict?: true | undefined;
@@ -1494,6 +2002,7 @@ export interface Paths {
     /** Get a user. */
     readonly GET: {
       readonly path: {
+        /** The id of the user. */
         readonly id: string;
       };
       readonly answers: {
@@ -1504,6 +2013,7 @@ export interface Paths {
     /** Change a user: the members that are present. */
     readonly PUT: {
       readonly path: {
+        /** The id of the user. */
         readonly id: string;
       };
       readonly body?: UserChanges | undefined;
@@ -1515,6 +2025,7 @@ export interface Paths {
     /** Change a user: the members that are present. */
     readonly PATCH: {
       readonly path: {
+        /** The id of the user. */
         readonly id: string;
       };
       readonly body?: UserChanges | undefined;
@@ -1526,6 +2037,7 @@ export interface Paths {
     /** Delete a user: its keys are revoked, its e-mail address is free again. */
     readonly DELETE: {
       readonly path: {
+        /** The id of the user. */
         readonly id: string;
       };
       readonly answers: {
@@ -1538,6 +2050,7 @@ export interface Paths {
     /** Deactivate a user: its sessions end, its keys sleep. */
     readonly POST: {
       readonly path: {
+        /** The id of the user. */
         readonly id: string;
       };
       readonly answers: {
@@ -1550,6 +2063,7 @@ export interface Paths {
     /** Activate a user again: its keys wake. */
     readonly POST: {
       readonly path: {
+        /** The id of the user. */
         readonly id: string;
       };
       readonly answers: {
@@ -1562,6 +2076,7 @@ export interface Paths {
     /** Unlock a user: the failed logins of the account no longer count. */
     readonly POST: {
       readonly path: {
+        /** The id of the user. */
         readonly id: string;
       };
       readonly answers: {
@@ -1574,6 +2089,7 @@ export interface Paths {
     /** Make a one-time token with which the user sets a new password. */
     readonly POST: {
       readonly path: {
+        /** The id of the user. */
         readonly id: string;
       };
       readonly answers: {
@@ -1586,6 +2102,7 @@ export interface Paths {
     /** List the active sessions of a user, the newest first. */
     readonly GET: {
       readonly path: {
+        /** The id of the user. */
         readonly id: string;
       };
       readonly query?: {
@@ -1604,6 +2121,7 @@ export interface Paths {
     /** End all sessions of a user. */
     readonly DELETE: {
       readonly path: {
+        /** The id of the user. */
         readonly id: string;
       };
       readonly answers: {
@@ -1616,7 +2134,9 @@ export interface Paths {
     /** Get one active session of a user. */
     readonly GET: {
       readonly path: {
+        /** The id of the user. */
         readonly id: string;
+        /** The id of the session. */
         readonly session: string;
       };
       readonly answers: {
@@ -1627,7 +2147,9 @@ export interface Paths {
     /** End one session of a user: its tokens prove nothing from now on. */
     readonly DELETE: {
       readonly path: {
+        /** The id of the user. */
         readonly id: string;
+        /** The id of the session. */
         readonly session: string;
       };
       readonly answers: {
@@ -1675,6 +2197,7 @@ export interface Paths {
     /** Get a role. */
     readonly GET: {
       readonly path: {
+        /** The name of the role. */
         readonly name: string;
       };
       readonly answers: {
@@ -1685,6 +2208,7 @@ export interface Paths {
     /** Change a role: the members that are present. */
     readonly PUT: {
       readonly path: {
+        /** The name of the role. */
         readonly name: string;
       };
       readonly query?: {
@@ -1700,6 +2224,7 @@ export interface Paths {
     /** Change a role: the members that are present. */
     readonly PATCH: {
       readonly path: {
+        /** The name of the role. */
         readonly name: string;
       };
       readonly query?: {
@@ -1715,9 +2240,11 @@ export interface Paths {
     /** Delete a role; with force=true also from the users and policies that have it. */
     readonly DELETE: {
       readonly path: {
+        /** The name of the role. */
         readonly name: string;
       };
       readonly query?: {
+        /** `true` makes the change even if it locks out its author. */
         readonly force?: boolean | undefined;
       } | undefined;
       readonly answers: {
@@ -1730,6 +2257,7 @@ export interface Paths {
     /** List the policies attached to a role. */
     readonly GET: {
       readonly path: {
+        /** The name of the role. */
         readonly name: string;
       };
       readonly query?: {
@@ -1750,10 +2278,13 @@ export interface Paths {
     /** Attach a policy to a role. */
     readonly PUT: {
       readonly path: {
+        /** The name of the role. */
         readonly name: string;
+        /** The name of the policy. */
         readonly policy: string;
       };
       readonly query?: {
+        /** `true` makes the change even if it locks out its author. */
         readonly force?: boolean | undefined;
       } | undefined;
       readonly answers: {
@@ -1764,7 +2295,9 @@ export interface Paths {
     /** Detach a policy from a role. */
     readonly DELETE: {
       readonly path: {
+        /** The name of the role. */
         readonly name: string;
+        /** The name of the policy. */
         readonly policy: string;
       };
       readonly answers: {
@@ -1787,8 +2320,11 @@ export interface Paths {
         readonly tenant_id?: string | undefined;
         /** Any part of name or description. */
         readonly q?: string | undefined;
+        /** Only policies with this effect. */
         readonly effect?: 'allow' | 'deny' | undefined;
+        /** Only policies that are, or are not, in force. */
         readonly enabled?: boolean | undefined;
+        /** Only policies with this `applies_to`. */
         readonly applies_to?: 'everyone' | 'roles' | undefined;
         /** A role that the policy is attached to. */
         readonly role?: string | undefined;
@@ -1803,6 +2339,7 @@ export interface Paths {
     /** Make a policy. */
     readonly POST: {
       readonly query?: {
+        /** `true` makes the change even if it locks out its author. */
         readonly force?: boolean | undefined;
         /** Refuses patterns that no route and no endpoint needs (422); default: false. */
         readonly strict?: boolean | undefined;
@@ -1818,6 +2355,7 @@ export interface Paths {
     /** Get a policy. */
     readonly GET: {
       readonly path: {
+        /** The name of the policy. */
         readonly name: string;
       };
       readonly answers: {
@@ -1828,9 +2366,11 @@ export interface Paths {
     /** Change a policy: the members that are present. */
     readonly PUT: {
       readonly path: {
+        /** The name of the policy. */
         readonly name: string;
       };
       readonly query?: {
+        /** `true` makes the change even if it locks out its author. */
         readonly force?: boolean | undefined;
         /** Refuses patterns that no route and no endpoint needs (422); default: false. */
         readonly strict?: boolean | undefined;
@@ -1844,9 +2384,11 @@ export interface Paths {
     /** Change a policy: the members that are present. */
     readonly PATCH: {
       readonly path: {
+        /** The name of the policy. */
         readonly name: string;
       };
       readonly query?: {
+        /** `true` makes the change even if it locks out its author. */
         readonly force?: boolean | undefined;
         /** Refuses patterns that no route and no endpoint needs (422); default: false. */
         readonly strict?: boolean | undefined;
@@ -1860,6 +2402,7 @@ export interface Paths {
     /** Delete a policy. */
     readonly DELETE: {
       readonly path: {
+        /** The name of the policy. */
         readonly name: string;
       };
       readonly answers: {
@@ -1880,6 +2423,7 @@ export interface Paths {
         readonly count?: boolean | undefined;
         /** Any part of name or id, in any case. */
         readonly q?: string | undefined;
+        /** Only resources in this state. */
         readonly status?: 'active' | 'suspended' | undefined;
       } | undefined;
       readonly answers: {
@@ -1900,6 +2444,7 @@ export interface Paths {
     /** Get a tenant: platform administrators any, others their own. */
     readonly GET: {
       readonly path: {
+        /** The id of the tenant. */
         readonly id: string;
       };
       readonly answers: {
@@ -1910,6 +2455,7 @@ export interface Paths {
     /** Change a tenant; settings and quotas merge, null removes. */
     readonly PUT: {
       readonly path: {
+        /** The id of the tenant. */
         readonly id: string;
       };
       readonly body?: TenantChanges | undefined;
@@ -1921,6 +2467,7 @@ export interface Paths {
     /** Change a tenant; settings and quotas merge, null removes. */
     readonly PATCH: {
       readonly path: {
+        /** The id of the tenant. */
         readonly id: string;
       };
       readonly body?: TenantChanges | undefined;
@@ -1932,6 +2479,7 @@ export interface Paths {
     /** Delete a tenant that has neither users nor active keys. Its id is never used again. */
     readonly DELETE: {
       readonly path: {
+        /** The id of the tenant. */
         readonly id: string;
       };
       readonly answers: {
@@ -1944,9 +2492,11 @@ export interface Paths {
     /** Suspend a tenant: its requests are refused until it is activated. */
     readonly POST: {
       readonly path: {
+        /** The id of the tenant. */
         readonly id: string;
       };
       readonly query?: {
+        /** `true` makes the change even if it locks out its author. */
         readonly force?: boolean | undefined;
       } | undefined;
       readonly answers: {
@@ -1959,6 +2509,7 @@ export interface Paths {
     /** Activate a tenant again. */
     readonly POST: {
       readonly path: {
+        /** The id of the tenant. */
         readonly id: string;
       };
       readonly answers: {
@@ -1979,8 +2530,11 @@ export interface Paths {
         readonly count?: boolean | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
+        /** Only resources in this state. */
         readonly status?: 'active' | 'expired' | 'revoked' | undefined;
+        /** Only keys of this user. */
         readonly user_id?: string | undefined;
+        /** Only keys that expire before this time. */
         readonly expires_before?: string | undefined;
         /** The beginning of the shown `prefix`. Never send more of a key: addresses are logged on their way. */
         readonly prefix?: string | undefined;
@@ -2009,6 +2563,7 @@ export interface Paths {
     /** Get an API key. */
     readonly GET: {
       readonly path: {
+        /** The id of the API key. */
         readonly id: string;
       };
       readonly answers: {
@@ -2019,6 +2574,7 @@ export interface Paths {
     /** Change an API key: the members that are present. */
     readonly PUT: {
       readonly path: {
+        /** The id of the API key. */
         readonly id: string;
       };
       readonly query?: {
@@ -2034,6 +2590,7 @@ export interface Paths {
     /** Change an API key: the members that are present. */
     readonly PATCH: {
       readonly path: {
+        /** The id of the API key. */
         readonly id: string;
       };
       readonly query?: {
@@ -2049,6 +2606,7 @@ export interface Paths {
     /** Revoke an API key for good. */
     readonly DELETE: {
       readonly path: {
+        /** The id of the API key. */
         readonly id: string;
       };
       readonly answers: {
@@ -2061,6 +2619,7 @@ export interface Paths {
     /** Give an API key a new secret. Through the grace the old one works for platform requests and for reads, and changes nothing. */
     readonly POST: {
       readonly path: {
+        /** The id of the API key. */
         readonly id: string;
       };
       readonly body?: Rotation | undefined;
@@ -2112,11 +2671,13 @@ export interface Paths {
         readonly action?: string | undefined;
         /** An id or a name, or with its type before it: role/auditor. */
         readonly target?: string | undefined;
+        /** Only rows with this result. */
         readonly result?: 'success' | 'failure' | 'refused' | undefined;
         /** From then on. */
         readonly from?: string | undefined;
         /** Up to then, that instant left out. */
         readonly to?: string | undefined;
+        /** Only rows of the request with this id. */
         readonly request_id?: string | undefined;
       } | undefined;
       readonly answers: {
@@ -2146,6 +2707,7 @@ export interface Paths {
         readonly tenant_id?: string | undefined;
         /** A calendar month of the tenant's time zone; the current one unless told. */
         readonly period?: string | undefined;
+        /** Groups the rows by this member. */
         readonly group_by?: 'model' | 'key' | 'user' | 'day' | undefined;
       } | undefined;
       readonly answers: {
@@ -2168,6 +2730,7 @@ export interface Paths {
     /** Show the limits of a tenant and what is left of them: platform administrators of any, others of their own. */
     readonly GET: {
       readonly path: {
+        /** The id of the tenant. */
         readonly id: string;
       };
       readonly answers: {
@@ -2180,6 +2743,7 @@ export interface Paths {
     /** Set what a tenant has used, as whoever counted it found it. */
     readonly PUT: {
       readonly path: {
+        /** The id of the tenant. */
         readonly id: string;
       };
       readonly body?: UsageCorrection | undefined;
@@ -2191,6 +2755,7 @@ export interface Paths {
     /** Set what a tenant has used, as whoever counted it found it. */
     readonly PATCH: {
       readonly path: {
+        /** The id of the tenant. */
         readonly id: string;
       };
       readonly body?: UsageCorrection | undefined;
@@ -2237,6 +2802,7 @@ export interface Paths {
         readonly count?: boolean | undefined;
         /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
         readonly tenant_id?: string | undefined;
+        /** Only decisions with this outcome. */
         readonly outcome?: 'allow' | 'deny' | undefined;
         /** `allow`, or the code of the denial. */
         readonly code?: string | undefined;
@@ -2259,6 +2825,7 @@ export interface Paths {
     /** Get the recorded decision of a request, with its explanation. */
     readonly GET: {
       readonly path: {
+        /** The id of the request. */
         readonly request_id: string;
       };
       readonly query?: {

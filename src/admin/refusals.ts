@@ -2,7 +2,7 @@
 
 import type { Parsed } from '../decision/validate.ts';
 import { Refusal } from '../domain/errors.ts';
-import type { FieldError } from '../domain/problem.ts';
+import { type FieldError, fieldSentence } from '../domain/problem.ts';
 import { brokenConstraint } from '../store/faults.ts';
 
 /** The same words for what never was, what is gone and what belongs to another tenant. */
@@ -31,7 +31,7 @@ const MAX_SHOWN = 50;
 /** @param errors at least one; the first 50 are shown */
 export function invalidFields(errors: readonly FieldError[]): Refusal {
   const [first] = errors;
-  const detail = first === undefined ? 'The body is not valid.' : `The body is not valid at ${first.path}: ${first.message}`;
+  const detail = first === undefined ? 'The body is not valid.' : `The body is not valid: ${fieldSentence(first)}`;
   return new Refusal('invalid_field', detail, {
     errors: errors.slice(0, MAX_SHOWN),
     ...(first === undefined ? {} : { param: first.path.slice(1) }),

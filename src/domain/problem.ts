@@ -50,3 +50,11 @@ export function problem(code: ErrorCode, detail: string, requestId: string, extr
     error: { message: detail, type: entry.type, param: param ?? null, code },
   };
 }
+
+/** Returns the message about a member or parameter as a sentence that names it. */
+export function fieldSentence({ path, message }: FieldError): string {
+  const name = path === '' ? 'it' : `\`${path}\``;
+  if (message.startsWith('Must ')) return `${name} must ${message.slice('Must '.length)}`;
+  if (message.startsWith('This member ')) return `${name} ${message.slice('This member '.length)}`;
+  return `${name}: ${message}`;
+}

@@ -6,6 +6,7 @@ import type { Caller } from '../admin/caller.ts';
 import type { HeaderValue } from '../decision/model.ts';
 import { type ErrorCode, Refusal } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
+import { fieldSentence } from '../domain/problem.ts';
 import type { Answers } from './answers.ts';
 import { defaultBodyBytes } from './body-limits.ts';
 import type { ForwardedScheme } from './scheme.ts';
@@ -157,7 +158,7 @@ export function publicRoute<B extends TSchema, Q extends TSchema>(route: PublicR
   };
 }
 
-/** A route for who proves itself. */
+/** An endpoint that requires an authenticated caller. */
 export function callerRoute<B extends TSchema, Q extends TSchema>(route: CallerRoute<B, Q>): Route {
   const read = reader(route);
   return {
@@ -208,15 +209,14 @@ function reader<B extends TSchema, Q extends TSchema>(
 }
 
 function refuseUnstorable(body: unknown): void {
-  const errors = unstorable(body).map((path) => ({ path, message: 'Texts hold neither NUL nor lone surrogates.' }));
-  if (errors.length > 0) throw new Refusal('invalid_field', 'The body holds text that cannot be kept.', { errors });
+  const errors = unstorable(body).map((path) => ({ path, message: 'Must not contain NUL or an unpaired surrogate.' }));
+  if (errors.length > 0) throw new Refusal('invalid_field', 'The body contains text that cannot be stored.', { errors });
 }
 
 function admittedBody<T>(result: Validated<T>): T {
   if (result.kind === 'valid') return result.value;
   const [first] = result.errors;
-  const detail =
-    first === undefined ? 'The body is not valid.' : `The body is not valid at ${first.path || '/'}: ${first.message}`;
+  const detail = first === undefined ? 'The body is not valid.' : `The body is not valid: ${fieldSentence(first)}`;
   throw new Refusal('invalid_field', detail, {
     errors: result.errors,
     ...(first === undefined ? {} : { param: first.path.slice(1) }),
@@ -227,7 +227,8 @@ function admittedQuery<T>(result: Validated<T>): T {
   if (result.kind === 'valid') return result.value;
   const [first] = result.errors;
   const name = first?.path.split('/')[1] ?? '';
-  throw new Refusal('invalid_parameter', `The query parameter ${name} is unknown or malformed.`, { param: name });
+  const detail = first === undefined ? 'The query is not valid.' : fieldSentence({ ...first, path: name });
+  throw new Refusal('invalid_parameter', detail, { param: name });
 }
 
 function properties(schema: TSchema): Readonly<Record<string, unknown>> {

@@ -4,12 +4,15 @@ import { Ajv, type AnySchemaObject, type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import { type Static, type TSchema, Type } from 'typebox';
 import type { FieldError } from '../domain/problem.ts';
+import { fieldMessage } from './field-messages.ts';
 import { escapePointer } from './storable.ts';
 
 const MAX_ERRORS = 50;
 
-const thorough = new Ajv({ strict: true, allErrors: true, allowUnionTypes: true, ownProperties: true });
-const frugal = new Ajv({ strict: true, allErrors: false, allowUnionTypes: true, ownProperties: true });
+/** Verbose: an error has the value and the schema that it is about, for the message. */
+const OPTIONS = { strict: true, allowUnionTypes: true, ownProperties: true, verbose: true };
+const thorough = new Ajv({ ...OPTIONS, allErrors: true });
+const frugal = new Ajv({ ...OPTIONS, allErrors: false });
 for (const ajv of [thorough, frugal]) {
   addFormats.default(ajv, ['date-time', 'email']);
   ajv.addVocabulary(['asksAlso']);
@@ -46,18 +49,20 @@ function fieldErrors(errors: readonly ErrorObject[]): readonly FieldError[] {
 }
 
 function fieldError(error: ErrorObject): FieldError {
-  const at = error.instancePath;
-  const params: Readonly<Record<string, unknown>> = error.params;
-  switch (error.keyword) {
-    case 'additionalProperties':
-      return { path: `${at}/${escapePointer(String(params['additionalProperty']))}`, message: 'There is no such member.' };
-    case 'required':
-      return { path: `${at}/${escapePointer(String(params['missingProperty']))}`, message: 'This member is required.' };
-    case 'enum':
-      return { path: at, message: `Must be one of: ${String(params['allowedValues'])}.` };
-    default:
-      return { path: at, message: `Value ${error.message ?? 'is not valid'}.` };
-  }
+  const path = `${error.instancePath}${memberOf(error)}`;
+  return { path, message: fieldMessage(error, path) };
+}
+
+/** An error of an object that is about one of its members. */
+function memberOf({ keyword, params }: ErrorObject): string {
+  const named: Readonly<Record<string, unknown>> = params;
+  const member =
+    keyword === 'additionalProperties'
+      ? named['additionalProperty']
+      : keyword === 'required'
+        ? named['missingProperty']
+        : undefined;
+  return member === undefined ? '' : `/${escapePointer(String(member))}`;
 }
 
 /**

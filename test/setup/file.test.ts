@@ -18,11 +18,11 @@ function problems(text: string | Uint8Array): readonly string[] {
 describe('every problem is told with its place', () => {
   it.each([
     ['nothing', '', ['f.yaml:1:1: expected a map, with version: 1']],
-    ['no map', '- a', ['f.yaml:1:1: Value must be object.']],
+    ['no map', '- a', ['f.yaml:1:1: Must be an object; you sent a list.']],
     ['no version', 'tenants: []', ['f.yaml:1:1: version: This member is required.']],
-    ['another version', 'version: 2', ['f.yaml:1:1: version: Must be one of: 1.']],
+    ['another version', 'version: 2', ['f.yaml:1:1: version: Must be 1; you sent 2.']],
     ['a misspelt member', 'version: 1\ntenats: []', ['f.yaml:2:1: tenats: This member is unknown; did you mean tenants?']],
-    ['an empty list', 'version: 1\ntenants:', ['f.yaml:2:1: tenants: Value must be array.']],
+    ['an empty list', 'version: 1\ntenants:', ['f.yaml:2:1: tenants: Must be a list; you sent null.']],
     ['a key twice', 'version: 1\nversion: 1', ['f.yaml:2:1: this key appears twice in the same map']],
     ['two documents', 'version: 1\n---\nversion: 1', ['f.yaml:2:1: not valid YAML here (MULTIPLE_DOCS)']],
     ['broken YAML', 'version: 1\ntenants: [}', ['f.yaml:2:11: not valid YAML here (BAD_INDENT)']],
@@ -37,7 +37,7 @@ describe('every problem is told with its place', () => {
     [
       'a number for a name',
       'version: 1\ntenants:\n  - id: acme\n    name: 12',
-      ['f.yaml:4:5: tenants[0].name: Value must be string.'],
+      ['f.yaml:4:5: tenants[0].name: Must be a string; you sent 12.'],
     ],
     [
       'NUL',

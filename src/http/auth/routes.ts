@@ -10,6 +10,7 @@ import { type AuthParts, invalidCredential, type LoginParts, type Provenance, ty
 import { type PresentedToken, type RefreshParts, refresh } from '../../admin/auth/refresh.ts';
 import { REPEATED } from '../../decision/model.ts';
 import { Refusal } from '../../domain/errors.ts';
+import { fieldSentence } from '../../domain/problem.ts';
 import { joinApiKeys, readCredential } from '../../identity/credential.ts';
 import { type Answers, component, DONE, shows } from '../answers.ts';
 import { aPassword } from '../iam/grammar.ts';
@@ -227,7 +228,7 @@ function accountOf(body: Static<typeof LoginBody>): LoginRequest['account'] {
 
 function badMember(member: string, message: string): Refusal {
   const path = `/${member}`;
-  return new Refusal('invalid_field', `The body is not valid at ${path}: ${message}`, {
+  return new Refusal('invalid_field', `The body is not valid: ${fieldSentence({ path, message })}`, {
     param: member,
     errors: [{ path, message }],
   });

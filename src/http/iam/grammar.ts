@@ -65,7 +65,7 @@ const span = {
   maxItems: 2,
   uniqueItems: true,
   // Only the end may be 24:00.
-  not: { type: 'array', prefixItems: [{ const: '24:00' }, true], minItems: 2, maxItems: 2 },
+  not: { type: 'array', prefixItems: [{ const: '24:00' }, {}], items: {}, minItems: 2, maxItems: 2 },
   examples: [['22:00', '06:00']],
 };
 const days = { type: 'array', items: { type: 'string', enum: DAY_NAMES }, minItems: 1, maxItems: MAX_ENTRIES };

@@ -8,6 +8,7 @@ import type { Route } from '../route.ts';
 import { Components } from './components.ts';
 import { describeHeaders } from './headers.ts';
 import { isObject, type Json, plain } from './json.ts';
+import { withMemberDescriptions } from './members.ts';
 import { describeParameters } from './parameters.ts';
 import { codesOf, describeRefusals, showsVersion } from './refusals.ts';
 
@@ -66,6 +67,7 @@ export function describeApi(routes: readonly Route[]): Json {
       version: '1',
       summary: 'Access control for AI platforms.',
       description: DESCRIPTION,
+      contact: { name: 'Postern', url: 'https://postern.dev' },
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -79,7 +81,7 @@ export function describeApi(routes: readonly Route[]): Json {
         Object.fromEntries(group.map((route) => [route.method.toLowerCase(), describeRoute(components, route)])),
       ]),
     ),
-    components: { ...components.all(), securitySchemes: SECURITY },
+    components: { ...withMemberDescriptions(components.all()), securitySchemes: SECURITY },
   };
 }
 
@@ -105,7 +107,7 @@ function describeRoute(components: Components, route: Route): Json {
     operationId: route.operationId,
     tags: [tagOf(route).name],
     summary: route.summary,
-    ...(route.needs === undefined ? {} : { description: `Needs ${route.needs}.` }),
+    description: accessOf(route),
     security: route.access === 'public' ? (route.takesCredential ? [{ bearer: [] }, {}] : []) : [{ bearer: [] }, { apiKey: [] }],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBody(components, route),
@@ -119,6 +121,11 @@ function describeRoute(components: Components, route: Route): Json {
       ...describeRefusals(components, codes),
     },
   };
+}
+
+function accessOf({ needs, access }: Route): string {
+  if (needs !== undefined) return `Requires ${needs}.`;
+  return access === 'public' ? 'Requires no credential.' : 'Requires a credential, and no permission.';
 }
 
 /** A route without members of a body takes none, or an empty object. */

@@ -4,6 +4,7 @@ import { takesIdempotencyKey } from '../idempotency.ts';
 import type { Route } from '../route.ts';
 import type { Components } from './components.ts';
 import { isObject, type Json, plain } from './json.ts';
+import { parameterDescription } from './members.ts';
 import { showsVersion, takesConditions } from './refusals.ts';
 
 /** RFC 9110, section 8.8.3. */
@@ -59,7 +60,7 @@ function queryParameters(components: Components, route: Route): readonly Json[] 
   const { properties, required } = plain(route.querySchema);
   const needed: readonly unknown[] = Array.isArray(required) ? required : [];
   return Object.entries(isObject(properties) ? properties : {}).map(([name, value]) => {
-    const { description, ...schema } = isObject(value) ? value : {};
+    const { description = parameterDescription(name), ...schema } = isObject(value) ? value : {};
     return {
       name,
       in: 'query',
@@ -74,17 +75,18 @@ const NAME = '^[a-z][a-z0-9_-]{0,62}$';
 
 /** What the names in paths look like, by the collection that they stand below. */
 const NAMED: Readonly<Record<string, Json>> = {
-  users: id('usr'),
-  'api-keys': id('key'),
-  sessions: id('ses'),
-  recent: id('req'),
-  tenants: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$', examples: ['acme'] },
-  roles: { type: 'string', pattern: NAME, examples: ['developer'] },
-  policies: { type: 'string', pattern: NAME, examples: ['office-hours'] },
+  users: id('usr', 'The id of the user.'),
+  'api-keys': id('key', 'The id of the API key.'),
+  sessions: id('ses', 'The id of the session.'),
+  recent: id('req', 'The id of the request.'),
+  tenants: { description: 'The id of the tenant.', type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$', examples: ['acme'] },
+  roles: { description: 'The name of the role.', type: 'string', pattern: NAME, examples: ['developer'] },
+  policies: { description: 'The name of the policy.', type: 'string', pattern: NAME, examples: ['office-hours'] },
 };
 
-function id(prefix: string): Json {
+function id(prefix: string, description: string): Json {
   return {
+    description,
     type: 'string',
     pattern: `^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`,
     examples: [`${prefix}_01jd5k3v8m2x7q9w4r6t0y1z3b`],
@@ -95,8 +97,9 @@ function pathParameters(components: Components, route: Route): readonly Json[] {
   const segments = route.path.split('/');
   return segments.flatMap((segment, i) => {
     if (!segment.startsWith(':')) return [];
-    const schema = NAMED[segments[i - 1] ?? ''];
-    if (schema === undefined) throw new Error(`nothing is known about ${segment} of ${route.path}`);
-    return [{ name: segment.slice(1), in: 'path', required: true, schema: components.schema(schema) }];
+    const known = NAMED[segments[i - 1] ?? ''];
+    if (known === undefined) throw new Error(`nothing is known about ${segment} of ${route.path}`);
+    const { description, ...schema } = known;
+    return [{ name: segment.slice(1), in: 'path', required: true, description, schema: components.schema(schema) }];
   });
 }
