@@ -111,9 +111,12 @@ export function policyDeny(policy: Policy, asked: Question): Deny {
   };
 }
 
+const PRINCIPALS = { user: 'user', api_key: 'API key' } as const;
+
 export function permissionDeny(asked: Question): Deny {
   const permission = asked.permissions[0]?.text ?? '';
-  const detail = `The permission ${permission} is needed; neither a role, a scope nor a policy gives it.`;
+  const { kind, id } = asked.principal;
+  const detail = `The ${PRINCIPALS[kind]} ${id} does not have the permission ${permission}: neither a role, a scope nor a policy gives it. An administrator can look the request id up in the recent decisions, or run postern explain --subject ${id}.`;
   return { kind: 'deny', code: 'insufficient_permission', detail, permission, principal: asked.principal };
 }
 

@@ -112,6 +112,12 @@ export class Budgets {
     return known ?? this.#wait(budget, amount, counter);
   }
 
+  /** Returns what a request of this process could reserve, as the store said last; undefined if it has not said it yet. */
+  left(wish: TokenWish, now = this.#parts.monotonicMs()): number | undefined {
+    const { used, spare } = this.#budgets.find(wish, now);
+    return used === undefined ? undefined : Math.max(0, wish.quota - used + Math.max(0, spare));
+  }
+
   /** A request of this process is over, and what it spent is booked. */
   settled(counter: number, spent: number): void {
     this.#outstanding.settled(counter, spent);

@@ -7,7 +7,7 @@
 
 import { StoreClock } from '../domain/store-clock.ts';
 import { type Admission, type AdmitAsk, mayspend, type RateRefusal, type Reserved } from './admission.ts';
-import { Budgets } from './budgets.ts';
+import { Budgets, type TokenWish } from './budgets.ts';
 import { Calendar, type Moment } from './calendar.ts';
 import { collectionDigest } from './collection-digest.ts';
 import { newCounts } from './counts.ts';
@@ -340,15 +340,15 @@ export class Limits {
     const { period, periodEndsMs } = moment;
     const wish = { tenant: ask.tenantId, period, periodEndsMs, quota: monthlyTokens, amount, counter };
     const outcome = this.#budgets.reserve(wish, now);
-    if (outcome instanceof Promise) return outcome.then((granted) => this.#spent(granted, ask, id, amount, moment, rate));
-    return this.#spent(outcome, ask, id, amount, moment, rate);
+    if (outcome instanceof Promise) return outcome.then((granted) => this.#spent(granted, ask, id, wish, moment, rate));
+    return this.#spent(outcome, ask, id, wish, moment, rate);
   }
 
   #spent(
     granted: boolean,
     { tenantId }: AdmitAsk,
     id: string,
-    amount: number,
+    wish: TokenWish,
     moment: Moment,
     rate: RateState | undefined,
   ): Admission {
@@ -359,7 +359,9 @@ export class Limits {
     }
     this.#counts.quotaRefused += 1;
     const resetsAt = new Date(moment.periodEndsMs).toISOString();
-    const detail = `This request needs up to ${amount} tokens, but the tenant's monthly quota has fewer left. The quota resets at ${resetsAt}.`;
+    const left = this.#budgets.left(wish);
+    const rest = left === undefined ? 'has fewer' : `has ${left}`;
+    const detail = `This request needs up to ${wish.amount} tokens, but the tenant's monthly quota of ${wish.quota} ${rest} left. The quota resets at ${resetsAt}.`;
     return { kind: 'refused', code: 'insufficient_quota', detail, resetsAt, rate };
   }
 

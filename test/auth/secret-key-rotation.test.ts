@@ -61,7 +61,7 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
 
   const rotated = await stand.run(['rotate-secret-key'], withBoth());
   expect(rotated.stdout).toContain('The database now uses the new secret-key.');
-  expect(rotated.stdout).toContain('Sealed anew: 1 signing keys, the head of the audit log.');
+  expect(rotated.stdout).toContain('Re-sealed: 1 signing keys, the head of the audit log.');
 
   // A server that was started before the command writes on under the former key; one started after it, under the new.
   const after = await stand.serve(withBoth());

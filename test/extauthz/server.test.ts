@@ -132,7 +132,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
       await expect(serve({ listen: `unix:${path}` })).rejects.toThrow('another server listens');
       const file = join(directory(), 'notes.txt');
       writeFileSync(file, 'keep me');
-      await expect(serve({ listen: `unix:${file}` })).rejects.toThrow('is no socket');
+      await expect(serve({ listen: `unix:${file}` })).rejects.toThrow('is not a socket');
       expect(statSync(file).size).toBe(7);
     });
   });

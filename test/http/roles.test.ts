@@ -103,7 +103,11 @@ describe('a role in use', () => {
     expect(outcome(await h.api('DELETE', `${ROLES}/${name}?force=true`, { as: boss.token }))).toBe('204');
     expect((await h.api('GET', `/v1/iam/users/${someone.id}`, { as: boss.token })).json['roles']).toEqual([]);
     const policy = await h.api('GET', `/v1/iam/policies/for-${name}`, { as: boss.token });
-    expect(policy.json).toMatchObject({ applies_to: 'roles', attached_roles: [], notice: expect.stringContaining('no one') });
+    expect(policy.json).toMatchObject({
+      applies_to: 'roles',
+      attached_roles: [],
+      notice: expect.stringContaining('no principal'),
+    });
     expect(outcome(await h.api('GET', `${ROLES}/${name}`, { as: boss.token }))).toBe('404 not_found');
   });
 });

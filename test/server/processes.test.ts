@@ -153,7 +153,7 @@ describe('postern serve --only', () => {
   it('refuses any other kind with the kinds that there are', async () => {
     const { code, stderr } = await stand.run(['serve', '--only', 'console'], env);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/^--only takes gate or api, not console\.$/m);
+    expect(stderr).toMatch(/^--only must be gate or api, not console\.$/m);
   });
 });
 

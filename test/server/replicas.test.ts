@@ -197,7 +197,7 @@ describe('an installation', () => {
       await stand.serve({ ...env, POSTERN_SECRET_KEY: SECRET_KEY });
       const refused = await stand.run(['serve'], { ...env, POSTERN_SECRET_KEY: SECRET_KEY.toUpperCase() });
       expect(refused.code).toBe(1);
-      expect(refused.stderr).toMatch(/^secret-key is not the one .*\n$/);
+      expect(refused.stderr).toMatch(/^secret-key is not the key with which .*\n$/);
       expect(refused.stdout).not.toContain('"ready"');
     } finally {
       await stand.close();

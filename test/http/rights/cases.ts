@@ -92,6 +92,7 @@ const PASSED_OVER = new Set([
   ...['changes', 'feed_state', 'meta', 'replicas', 'signing_keys', 'decision_counts', 'recent_decisions'],
   // Attempts of passwords are counted before the password is looked at.
   'login_failures',
+  'login_addresses',
   ...['audit_unsealed', 'audit_seals', 'audit_chain', 'audit_totals', 'postern_migrations', 'postern_migrations_lock'],
   // Of the gate.
   ...['metering_holders', 'rate_windows', 'settlements', 'settlement_news', 'reservation_renewals'],
