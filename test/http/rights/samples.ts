@@ -75,7 +75,7 @@ export interface Operation {
   readonly method: string;
   /** With `{name}` for its parameters. */
   readonly path: string;
-  /** As the description says it. */
+  /** As the description says it; empty if a credential is enough. */
   readonly needs: string;
   readonly onlyReads: boolean;
 }
@@ -95,7 +95,8 @@ function operationsOf(document: object): readonly Operation[] {
       )
       .map(([method, operation]) => {
         const id = String(member(operation, 'operationId'));
-        const needs = String(member(operation, 'description') ?? '');
+        const description = String(member(operation, 'description') ?? '');
+        const needs = description.endsWith('no permission.') ? '' : description;
         return { id, method: method.toUpperCase(), path, needs, onlyReads: ONLY_READ.has(id) };
       }),
   );
