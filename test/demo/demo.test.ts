@@ -1,6 +1,6 @@
 /** `postern demo` as a newcomer meets it: the whole program, its own PostgreSQL and Envoy, and the lines that it prints. */
 
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -11,11 +11,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { becomes } from '../server/support/eventually.ts';
 import { postmasterOf } from '../server/support/postgres.ts';
 import { childrenOf, isRunning } from '../server/support/processes.ts';
-import { envoyBinary } from '../support/envoy.ts';
+import { type Demo, demoEnvironment, MAIN, startDemo as startDemoWith } from '../support/demo.ts';
 import { send } from '../support/http.ts';
-import { freeAddress } from '../support/ports.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const RUN = fileURLToPath(new URL('../../scripts/run.mjs', import.meta.url));
 let folder: string;
 
@@ -27,59 +25,10 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Free ports for everything, so that it runs beside whatever runs. */
-async function environment(more: NodeJS.ProcessEnv = {}): Promise<NodeJS.ProcessEnv> {
-  const listen = '127.0.0.1:0';
-  return {
-    PATH: process.env['PATH'],
-    POSTERN_ENVOY: await envoyBinary(),
-    POSTERN_DATA_DIR: join(folder, 'data'),
-    // A fixed port: only then the demo knows its own origin before Envoy starts.
-    POSTERN_DEMO_LISTEN: await freeAddress(),
-    POSTERN_HTTP_LISTEN: listen,
-    POSTERN_GRPC_LISTEN: listen,
-    POSTERN_ADMIN_LISTEN: listen,
-    ...more,
-  };
-}
+const environment = (more: NodeJS.ProcessEnv = {}): Promise<NodeJS.ProcessEnv> => demoEnvironment(folder, more);
 
-interface Demo {
-  readonly child: ChildProcess;
-  /** What it has printed when it was ready. */
-  readonly text: string;
-  readonly curls: readonly string[];
-  value(label: string): string | undefined;
-  stop(): Promise<number | null>;
-}
-
-/** @param words the program that runs the demo, and its arguments */
-async function startDemo(words: readonly string[] = [process.execPath, MAIN, 'demo']): Promise<Demo> {
-  const [program = '', ...args] = words;
-  const child = spawn(program, args, { env: await environment(), stdio: ['ignore', 'pipe', 'pipe'] });
-  let text = '';
-  let errors = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    errors += chunk.toString();
-  });
-  await new Promise<void>((resolve, reject) => {
-    child.stdout.on('data', (chunk: Buffer) => {
-      text += chunk.toString();
-      if (text.includes('Ctrl-C')) resolve();
-    });
-    child.once('exit', (code) => reject(new Error(`the demo ended with ${code}: ${errors}`)));
-  });
-  return {
-    child,
-    text,
-    curls: [...text.matchAll(/^ +(curl .+)$/gm)].map((match) => match[1] ?? ''),
-    value: (label) => new RegExp(`^ +${label} +(\\S+)`, 'm').exec(text)?.[1],
-    async stop() {
-      const exited = once(child, 'exit');
-      child.kill('SIGINT');
-      const [code] = await exited;
-      return code;
-    },
-  };
+async function startDemo(words?: readonly string[]): Promise<Demo> {
+  return startDemoWith(await environment(), words);
 }
 
 /** The line as pasted into a shell: status line and body. */

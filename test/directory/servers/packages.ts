@@ -1,4 +1,4 @@
-/** The real directory servers and the browser of the tests come from Debian's packages: what is missing is installed by root, and named otherwise. */
+/** The real directory servers, the browser and the shell commands of the tests come from Debian's packages: what is missing is installed by root, and named otherwise. */
 
 import { execFile } from 'node:child_process';
 import { access, chmod, rm, writeFile } from 'node:fs/promises';
@@ -49,10 +49,15 @@ const PARTS = {
     programs: ['/usr/bin/chromium'],
     packages: ['chromium'],
   },
+  shell: {
+    what: 'The commands of the guides (curl, jq)',
+    programs: ['/usr/bin/curl', '/usr/bin/jq'],
+    packages: ['curl', 'jq'],
+  },
 } satisfies Readonly<Record<string, Part>>;
 
 export type PartName = keyof typeof PARTS;
-export const PART_NAMES: readonly PartName[] = ['openldap', '389ds', 'samba', 'chromium'];
+export const PART_NAMES: readonly PartName[] = ['openldap', '389ds', 'samba', 'chromium', 'shell'];
 
 /** One sentence for each part that is missing: what it is and how to get it. Installs what it can. */
 export async function findParts(names: readonly PartName[] = PART_NAMES): Promise<ReadonlyMap<PartName, string>> {

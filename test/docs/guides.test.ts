@@ -1,0 +1,202 @@
+/** The shell commands of the README and the guides, run as a reader would, against `postern demo` with a real Envoy and PostgreSQL. */
+
+import { execFile } from 'node:child_process';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { findParts } from '../directory/servers/packages.ts';
+import { freshDatabase } from '../support/database.ts';
+import { type Demo, demoEnvironment, MAIN, startDemo } from '../support/demo.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const ROOT = join(import.meta.dirname, '../..');
+const missing = (await findParts(['shell'])).get('shell');
+if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
+
+/** Returns the fenced blocks of a page in one language, in the page's order. */
+function blocks(page: string, language: string): readonly string[] {
+  const text = readFileSync(join(ROOT, page), 'utf8');
+  return [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].filter(([, of]) => of === language).map(([, , block = '']) => block);
+}
+
+/** Commands that need a cluster, a container engine, a package index, a company's directory or a second secret key, and commands that do not end. */
+const NOT_RUN =
+  /\b(kubectl|helm|docker|pip|ldapsearch)\b|GATEWAY\b|https:\/\/ai\.example\.com|localhost:8080|postern ldap test|postern audit follow --cursor|postern rotate-secret-key|postern -- serve|postern (serve|demo|health)\b/;
+
+let folder: string;
+let demo: Demo;
+let environment: NodeJS.ProcessEnv;
+/** The administrator's password, for the placeholder of the guides. */
+let password: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'postern-guides-'));
+  chmodSync(folder, 0o711);
+  environment = await demoEnvironment(folder, { POSTERN_USAGE_EVENTS_TENANTS: '["globex"]' });
+  demo = await startDemo(environment);
+  password = demo.value('Password') ?? '';
+});
+
+afterAll(async () => {
+  await demo?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Runs a script in bash, in `cwd`. Rejects with what the script wrote to standard error if a command fails. */
+async function bash(script: string, cwd: string): Promise<string> {
+  const env = { ...environment, NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/test-compile-cache') };
+  const limits = { timeout: 100_000, maxBuffer: 1 << 26 };
+  // Without --norc, bash reads its start files if standard input is a socket.
+  const { stdout } = await promisify(execFile)('bash', ['--norc', '-euc', script], { cwd, env, ...limits });
+  return stdout;
+}
+
+/** Replaces the addresses, the password and the paths that a reader would replace. */
+function asHere(block: string): string {
+  return block
+    .replaceAll('http://127.0.0.1:10000', demo.value('Envoy') ?? '')
+    .replaceAll(/"password":"[^"]*"/g, `"password":"${password}"`)
+    .replaceAll('/etc/postern/', `${folder}/`)
+    .replaceAll('/var/lib/postern/', `${folder}/`);
+}
+
+describe.skipIf(missing !== undefined)(`the README${missing === undefined ? '' : `: ${missing}`}`, () => {
+  const commands = blocks('README.md', 'sh');
+  const anonymous = blocks('README.md', '');
+
+  it('shows lines that npm start prints', () => {
+    const plain = (text: string) => text.replaceAll(/127\.0\.0\.1:\d+/g, 'ADDRESS').replaceAll(/psk_\S+/g, 'psk_…');
+    const printed = new Set(plain(demo.text).split('\n'));
+    const [shown = ''] = anonymous.filter((block) => block.includes('Administrator'));
+    const lines = plain(shown).trimEnd().split('\n');
+    expect(lines.filter((line) => line !== '').length).toBeGreaterThanOrEqual(8);
+    for (const line of lines) {
+      if (/^ +Password /.test(line)) expect(password).toMatch(/^[a-z0-9]{6}(-[a-z0-9]{6}){3}$/);
+      else expect(printed).toContain(line);
+    }
+  });
+
+  it('leads with five commands from npm start to an allowed request, then to the denial and the explanation that it shows', async () => {
+    const [start, ...others] = commands;
+    expect([start, others.length]).toEqual(['npm start\n', 6]);
+    const output = await bash(others.map(asHere).join("printf '\\n=====\\n'\n"), ROOT);
+    const [, , , allowed, denied = '', explained] = output.split('=====\n');
+    expect(allowed).toMatch(/^HTTP\/1\.1 200 OK[\s\S]*"x-postern-tenant":"mine"[\s\S]*"x-postern-roles":"writer"/);
+    const [shown = ''] = blocks('README.md', 'json');
+    expect(JSON.parse(denied)).toEqual({ ...JSON.parse(shown), request_id: expect.stringMatching(/^req_[0-9a-z]{26}$/) });
+    expect(explained).toBe(anonymous.find((block) => block.includes('resource_not_permitted')));
+  });
+});
+
+describe.skipIf(missing !== undefined)(`the commands of a guide succeed${missing === undefined ? '' : `: ${missing}`}`, () => {
+  /** Variables that a page expects, from pages that it names. */
+  const login = (): string => blocks('docs/api.md', 'sh')[0] ?? '';
+  const developer = (): string =>
+    `SUBJECT=$(curl -s "$POSTERN/v1/iam/users?tenant_id=acme&email=developer@acme.example" -H "authorization: Bearer $TOKEN" | jq -r '.data[0].id')\n`;
+  const meteringKey = (): string =>
+    `KEY=$(curl -s $POSTERN/v1/iam/api-keys -H "authorization: Bearer $TOKEN" -H 'x-tenant-id: globex' -H 'content-type: application/json' \\
+      -d '{"description":"metering","scopes":["usage:write"],"expires_in_days":1}' | jq -r .key)\n`;
+  const setupFile = (): string => `cat > setup.yaml <<'END_OF_SETUP'\n${blocks('docs/declarative.md', 'yaml')[0]}END_OF_SETUP\n`;
+  /** A refused request ends the script, and every spelling of the command runs this checkout. */
+  const functions = (): string => `
+    curl() { command curl --fail-with-body --show-error "$@"; }
+    postern() { "${process.execPath}" "${MAIN}" "$@"; }
+    # The exit code 1 is a denial.
+    explain() { postern "$@" || [ $? = 1 ]; }
+    npm() { while [ "$1" != -- ]; do shift; done; shift; "$([ "$1" = explain ] && echo explain || echo postern)" "$@"; }
+    # The failed login is audited, so that the command has a next line to write and notices that its reader has ended.
+    siem-forwarder() {
+      head -n 1
+      command curl -so/dev/null ${demo.value('Envoy')}/v1/auth/login -H 'content-type: application/json' -d '{"email":"nobody@acme.example","password":"-"}'
+    }
+  `;
+  const own = (page: string): readonly string[] =>
+    blocks(page, 'sh')
+      .map((block) =>
+        block
+          .split(/(?<!\\)\n/)
+          .filter((command) => !command.startsWith('kubectl'))
+          .join('\n'),
+      )
+      .filter((block) => !NOT_RUN.test(block));
+
+  const run = (script: string): Promise<string> => {
+    const cwd = mkdtempSync(join(folder, 'cwd-'));
+    writeFileSync(join(cwd, 'postern.yaml'), '{}\n');
+    return bash(`set -o pipefail\n${functions()}${asHere(script)}`, cwd);
+  };
+
+  it('docs/api.md', async () => {
+    const [first = '', ...others] = own('docs/api.md');
+    const output = await run([first, ...others.slice(0, 1), meteringKey(), ...others.slice(1)].join('\n'));
+    expect(output).toContain('{"accepted":1,"duplicates":0}');
+  });
+
+  it('docs/policies.md', async () => {
+    const output = await run([login(), developer(), ...own('docs/policies.md')].join('\n'));
+    expect(output).toContain('"code":"denied_by_policy"');
+  });
+
+  it('docs/declarative.md, on databases of its own', async () => {
+    const databases = await Promise.all([freshDatabase(), freshDatabase()]);
+    try {
+      const [from, to] = databases;
+      const [first = '', moving = ''] = own('docs/declarative.md');
+      const files = [
+        setupFile(),
+        `echo '{ database: { url: "${from.url}" }, secret-key: "${'o'.repeat(32)}" }' > old.yaml\n`,
+        `echo '{ database: { url: "${to.url}" }, secret-key: "${'n'.repeat(32)}" }' > new.yaml\n`,
+        'export POSTERN_CONFIG=old.yaml; unset POSTERN_DATA_DIR\n',
+      ];
+      const output = await run(files.join('') + first + moving);
+      expect(output.match(/^\+ create user acme\/ada@acme\.example$/gm)).toHaveLength(3);
+    } finally {
+      await Promise.all(databases.map((database) => database.close()));
+    }
+  });
+
+  it('docs/decision-log.md', async () => {
+    writeFileSync(join(folder, 'postern.yaml'), '{}\n');
+    // The command fails when its reader ends.
+    const commands = own('docs/decision-log.md').join('\n').replace('siem-forwarder', '$& || true');
+    expect(JSON.parse(await run(commands))).toHaveProperty('cursor');
+  });
+
+  it.each(['docs/envoy.md', 'docs/istio.md', 'docs/envoy-gateway.md', 'docs/kubernetes.md'])('%s', async (page) => {
+    const commands = own(page);
+    expect(commands).not.toHaveLength(0);
+    await run(commands.join('\n'));
+  });
+
+  it('docs/cli.md', async () => {
+    writeFileSync(join(folder, 'postern.yaml'), '{}\n');
+    const commands = own('docs/cli.md')
+      .join('\n')
+      .replace(/usr_\w{26}/, '$$SUBJECT')
+      .replace('admin@example.com', 'admin@localhost')
+      .replace('postern explain', 'explain explain');
+    await run([login(), developer(), setupFile(), commands].join('\n'));
+  });
+
+  it('every page with commands is run here, or has only commands that cannot be', () => {
+    const pages = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'));
+    const run = [
+      'api',
+      'policies',
+      'declarative',
+      'decision-log',
+      'envoy',
+      'istio',
+      'envoy-gateway',
+      'kubernetes',
+      'cli',
+      'errors',
+    ];
+    for (const page of pages) {
+      if (!run.includes(page.replace('.md', ''))) expect([page, own(`docs/${page}`)]).toEqual([page, []]);
+    }
+  });
+});
