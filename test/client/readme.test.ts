@@ -10,7 +10,7 @@ import { ADMIN, startTestServer } from './support/server.ts';
 
 const CLIENT = new URL('../../client/', import.meta.url);
 
-it('does what it says', async () => {
+it('the example of the README runs, and changes what it says', async () => {
   const server = await startTestServer();
   onTestFinished(() => server.close());
   const folder = await mkdtemp(join(tmpdir(), 'postern-readme-'));
@@ -18,7 +18,7 @@ it('does what it says', async () => {
 
   const [, code = ''] = /```ts\n([\s\S]*?)```/.exec(await readFile(new URL('README.md', CLIENT), 'utf8')) ?? [];
   const program = code
-    .replace('./client/index.ts', new URL('index.ts', CLIENT).href)
+    .replace('postern-client', new URL('index.ts', CLIENT).href)
     .replace('https://ai.example.com', server.url)
     .replace("'…'", `'${ADMIN.password}'`);
   const file = join(folder, 'program.ts');

@@ -1,8 +1,10 @@
 /** What a release hands out beside the image: the client's package and the bill of materials. */
 
+import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { type Bill, billOfMaterials } from '../../scripts/lib/release/bill.ts';
 import { packPackage, rootManifest } from '../../scripts/lib/release/packages.ts';
@@ -33,6 +35,13 @@ const namesIn = ({ components }: Bill): string[] => components.map(({ name }) =>
 it('the packed client is JavaScript that a strict TypeScript project and plain Node take', async () => {
   const tarball = await packPackage('client', await emptyFolder());
   expect(tarball).toContain(`postern-client-${(await rootManifest()).version}.tgz`);
+  const { stdout } = await promisify(execFile)('tar', ['-tzf', tarball]);
+  const files = stdout
+    .trim()
+    .split('\n')
+    .map((path) => path.replace('package/', ''));
+  expect(files).toEqual(expect.arrayContaining(['package.json', 'LICENSE', 'README.md', 'dist/index.js', 'dist/index.d.ts']));
+  expect(files.filter((path) => !/^(dist\/\w+\.(js|d\.ts)|package\.json|LICENSE|README\.md)$/.test(path))).toEqual([]);
   await tryClientPackage(tarball);
 });
 

@@ -1,6 +1,6 @@
 /**
- * The npm packages of server and client. Node does not strip types below node_modules, so the packages hold the program as JavaScript. Each
- * file is at the place of its TypeScript.
+ * The npm packages of the server and the client. Node does not strip types below node_modules, so the packages hold JavaScript. The client's
+ * manifest is client/package.json. The server's is written here, because the checkout's own lists what development needs.
  */
 
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -47,43 +47,29 @@ async function writeServerPackage(folder: string): Promise<void> {
   });
 }
 
-/** Writes the client's package into an empty folder: JavaScript with declarations. */
-async function writeClientPackage(folder: string): Promise<void> {
-  await tool(join(BIN, 'tsc'), ['--project', 'client/tsconfig.package.json', '--outDir', folder], ROOT);
-  await cp(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
-  const readme = await readFile(join(ROOT, 'client/README.md'), 'utf8');
-  await writeFile(join(folder, 'README.md'), readme.replaceAll("'./client/index.ts'", "'postern-client'"));
-  const { version, license } = await rootManifest();
-  await writeManifest(folder, {
-    name: 'postern-client',
-    version,
-    description: "The typed client of Postern's API, for Node and browsers, without dependencies.",
-    license,
-    type: 'module',
-    sideEffects: false,
-    engines: { node: '>=24' },
-    exports: { '.': { types: './index.d.ts', default: './index.js' } },
-  });
-}
-
 function writeManifest(folder: string, manifest: object): Promise<void> {
   return writeFile(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
 }
 
 /**
- * Makes the package in a temporary folder and packs it with `npm pack`.
+ * Packs a package with `npm pack`: the server's in a temporary folder, the client's where it is.
  * @returns the tarball in `target`
  */
 export async function packPackage(which: 'server' | 'client', target: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), `postern-${which}-`));
+  if (which === 'client') return pack(join(ROOT, 'client'), target);
+  const folder = await mkdtemp(join(tmpdir(), 'postern-server-'));
   try {
-    await (which === 'server' ? writeServerPackage : writeClientPackage)(folder);
-    const before = new Set(await readdir(target));
-    await tool('npm', ['pack', '--silent', '--pack-destination', target], folder);
-    const made = (await readdir(target)).find((name) => name.endsWith('.tgz') && !before.has(name));
-    if (made === undefined) throw new Error(`npm pack made no tarball of the ${which}`);
-    return join(target, made);
+    await writeServerPackage(folder);
+    return await pack(folder, target);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+async function pack(folder: string, target: string): Promise<string> {
+  const before = new Set(await readdir(target));
+  await tool('npm', ['pack', '--silent', '--pack-destination', target], folder);
+  const made = (await readdir(target)).find((name) => name.endsWith('.tgz') && !before.has(name));
+  if (made === undefined) throw new Error(`npm pack made no tarball of ${folder}`);
+  return join(target, made);
 }
