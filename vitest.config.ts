@@ -5,8 +5,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    // More than there are cores: who drives a browser mostly waits for it.
-    maxWorkers: 3,
+    // More than there are cores, because a test that drives a browser or several servers mostly waits for them.
+    maxWorkers: 4,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // As long as a slow machine may need: who polls waits for an event, and no longer.
