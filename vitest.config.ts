@@ -7,8 +7,8 @@ export default defineConfig({
     pool: 'forks',
     // More than there are cores, because a test that drives a browser or several servers mostly waits for them.
     maxWorkers: 4,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     // As long as a slow machine may need: who polls waits for an event, and no longer.
     expect: { poll: { timeout: 20_000 } },
   },

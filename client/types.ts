@@ -5,11 +5,11 @@ export type ApiKey = {
   readonly id: string;
   /** The id of the tenant. */
   readonly tenant_id: string;
-  /** null for a key of its tenant. */
+  /** Null if the tenant owns the key. */
   readonly user_id: string | null;
   /** A name for people; null if the key has none. */
   readonly name: string | null;
-  /** A text for people. */
+  /** A message for people. */
   readonly description: string;
   readonly metadata: Metadata;
   /** Permission patterns that the key is limited to. */
@@ -21,7 +21,7 @@ export type ApiKey = {
   readonly prefix: string;
   /** The last four characters of the key. */
   readonly last_four: string;
-  /** The secret is another system's, imported as a digest. A rotation gives the key a secret of Postern's own. */
+  /** The secret was issued by another system and imported as a digest. A rotation gives the key a secret of Postern. */
   readonly imported: boolean;
   /** `active`, `expired` or `revoked`. */
   readonly status: 'active' | 'expired' | 'revoked';
@@ -33,7 +33,7 @@ export type ApiKey = {
   readonly updated_at: string;
   /** When the key last authenticated a request, to the minute; null if it never did. */
   readonly last_used_at: string | null;
-  /** What the resource says without any effect; absent without notices. Read-only. */
+  /** The parts of the resource that have no effect. Absent if there are none. Read-only. */
   readonly notices?: readonly Notice[];
   /** The messages of `notices` as one text; absent without notices. */
   readonly notice?: string;
@@ -42,9 +42,9 @@ export type ApiKey = {
 export type ApiKeyChanges = {
   /** The name. */
   readonly name?: string | null;
-  /** A text for people. */
+  /** A message for people. */
   readonly description?: string;
-  /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
+  /** Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them. */
   readonly metadata?: Readonly<Record<string, string>> | null;
   /** Permission patterns that the key is limited to. */
   readonly scopes?: readonly string[];
@@ -66,15 +66,15 @@ export type ApiKeyChanges = {
 };
 
 export type ApiKeyImport = {
-  /** Keys that are new. */
+  /** The number of created keys. */
   readonly imported: number;
   /** One result for each key, in the order of the request. */
   readonly data: readonly {
-    /** Of the row in the request. */
+    /** The index of the row in the request. */
     readonly index: number;
-    /** `exists`: the tenant has a key with this digest, which stays as it is. */
+    /** `exists`: the tenant already has a key with this digest, and the key is unchanged. */
     readonly outcome: 'imported' | 'exists' | 'rejected';
-    /** null for `rejected`. */
+    /** Null for `rejected`. */
     readonly id: string | null;
     /** The error code, for programs. */
     readonly code?: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
@@ -99,16 +99,16 @@ export type ApiKeyList = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
-  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  /** The number of rows of the whole list. Present with `count=true`, for up to 10,000 rows. */
   readonly total?: number;
-  /** In place of `total` if the list has more rows than that. */
+  /** Present instead of `total` if the list has more rows than this. */
   readonly total_exceeds?: 10000;
 };
 
 export type ApiKeyRevocations = {
   /** Whether nothing was changed. */
   readonly dry_run: boolean;
-  /** Keys that were revoked; in a dry run, that would be. */
+  /** The number of keys that were revoked, or that would be revoked in a dry run. */
   readonly revoked: number;
   /** The filter matched more keys than one request takes. Send it again for the rest. */
   readonly has_more: boolean;
@@ -126,7 +126,7 @@ export type ApiKeyRevocations = {
     readonly key?: {
       /** A name for people; null if the key has none. */
       readonly name: string | null;
-      /** A text for people. */
+      /** A message for people. */
       readonly description: string;
       /** The id of the user that owns the key; null if the tenant owns it. */
       readonly user_id: string | null;
@@ -145,7 +145,7 @@ export type ApiKeyRevocations = {
 export type ApiKeysToRevoke = {
   /** The ids of the keys. */
   readonly ids?: readonly string[];
-  /** Keys that match all members; `status` defaults to `active`. */
+  /** Keys that match all members. `status` defaults to `active`. */
   readonly filter?: {
     /** The state of the resource. */
     readonly status?: 'active' | 'expired';
@@ -155,19 +155,19 @@ export type ApiKeysToRevoke = {
     readonly expires_before?: string;
     /** The beginning of the shown `prefix`. Never send more of a key: addresses are logged on their way. */
     readonly prefix?: string;
-    /** Any part of name, description or metadata, in any case. */
+    /** Any part of the name, description or metadata, in any case. */
     readonly q?: string;
   };
 };
 
 export type AuditChain = {
-  /** Rows of the audit log that seals name. */
+  /** The number of audit rows that are sealed. */
   readonly rows: number;
   /** The number of seals. */
   readonly seals: number;
   /** Rows that wait for a seal, at most 100000. */
   readonly unsealed: number;
-  /** null while there is none. */
+  /** Null if there is none yet. */
   readonly newest_seal: {
     /** The number of the seal. */
     readonly number: number;
@@ -187,10 +187,10 @@ export type AuditRow = {
   readonly actor: {
     /** `user`, `api_key` or `system`. */
     readonly type: 'user' | 'api_key' | 'system' | 'anonymous';
-    /** null for the system, and for whoever proved nothing. */
+    /** Null for the system and for requests without a known principal. */
     readonly id: string | null;
   };
-  /** null for what belongs to no tenant. */
+  /** Null if the event belongs to no tenant. */
   readonly tenant_id: string | null;
   /** The client's address; null if it is not known. */
   readonly address: string | null;
@@ -205,9 +205,9 @@ export type AuditRow = {
   };
   /** `success`, `failure` or `refused`. */
   readonly result: 'success' | 'failure' | 'refused';
-  /** What there was, without secrets; null where nothing is recorded. */
+  /** The state before the change, without secrets. Null if nothing is recorded. */
   readonly before: unknown;
-  /** What there is now, or what else is worth knowing; without secrets. */
+  /** The state after the change, or details of the event, without secrets. */
   readonly after: unknown;
   /** The id of the request, as in the header `x-request-id`. */
   readonly request_id: string | null;
@@ -222,47 +222,47 @@ export type AuditRowList = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
-  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  /** The number of rows of the whole list. Present with `count=true`, for up to 10,000 rows. */
   readonly total?: number;
-  /** In place of `total` if the list has more rows than that. */
+  /** Present instead of `total` if the list has more rows than this. */
   readonly total_exceeds?: 10000;
 };
 
 export type CreatedUser = {
   /** The id. */
   readonly id: string;
-  /** null for users of a directory that have none. */
+  /** Null for users whose directory has no email address for them. */
   readonly email: string | null;
   /** The user's name. */
   readonly name: string;
   /** The user's department. */
   readonly department: string | null;
   readonly metadata: Metadata;
-  /** Given by hand. */
+  /** Assigned through the API. */
   readonly roles: readonly string[];
-  /** Given by the directory; read-only. */
+  /** Assigned by the directory. Read-only. */
   readonly directory_roles: readonly string[];
   /** The id of the tenant. */
   readonly tenant_id: string;
   /** The state of the resource. */
   readonly status: 'active' | 'deactivated';
-  /** `ldap`: a user of a directory, which keeps its e-mail, name and password. */
+  /** `ldap`: a user of a directory, which provides its email address, name and password. */
   readonly source: 'local' | 'ldap';
   /** Only of users of a directory: what it said last of the user, whose keys and sessions are rejected unless it is `active`. Read-only. */
   readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed' | 'several_names' | 'several_ids';
   /** Only of users of a directory: the address that it shows, if another user has it. `email` is null then. Read-only. */
   readonly email_conflict?: string | null;
-  /** When a login last began a session; null if none did. Read-only. */
+  /** The time of the last login that created a session. Null if there was none. Read-only. */
   readonly last_login_at: string | null;
-  /** Until then, failed logins lock the account; null if they do not. Read-only. */
+  /** The time until which failed logins lock the account. Null if the account is not locked. Read-only. */
   readonly locked_until: string | null;
   /** When the resource was created. */
   readonly created_at: string;
   /** When the resource was last updated. */
   readonly updated_at: string;
-  /** Sets a first password, once, within the hour. Shown here and never again. */
+  /** A token that sets the first password, once and within one hour. Only this response contains it. */
   readonly password_setup_token?: string;
-  /** In place of the secret where an answer is given again. */
+  /** Present instead of the secret if the server repeats a response. */
   readonly secret_available?: false;
 };
 
@@ -271,7 +271,7 @@ export type DecisionTotals = {
   readonly allow: number;
   /** The number of denied requests. */
   readonly deny: number;
-  /** Answered 503, because it could not be decided. */
+  /** Requests that the server answered with 503 because it could not decide them. */
   readonly fault: number;
 };
 
@@ -280,12 +280,12 @@ export type Decisions = {
   readonly from: string;
   /** The end of the period. */
   readonly to: string;
-  /** `*` for all tenants together, and for requests of whom nobody was known. */
+  /** `*` for all tenants together, and for requests without a known principal. */
   readonly tenant_id: string;
   /** The length of each period. */
   readonly interval: 'minute' | 'hour' | 'day';
   readonly total: DecisionTotals;
-  /** One row for each minute, hour or day with its code and route, its code, or its outcome, the oldest first. */
+  /** One row for each minute, hour or day and each code and route, code, or outcome. Oldest first. */
   readonly data: readonly DecisionsOfMinute[];
   /** Whether another page follows. */
   readonly has_more: boolean;
@@ -300,34 +300,34 @@ export type DecisionsOfMinute = {
   readonly outcome: 'allow' | 'deny' | 'fault';
   /** `allow`, `public`, or the code of the error; null in groups by outcome. */
   readonly code: string | null;
-  /** A line of the route table; null if no route was matched or needed, and in groups by code or outcome. */
+  /** An entry of the route table. Null if no route matched or was needed, and in groups by code or outcome. */
   readonly route: string | null;
   /** The number of requests. */
   readonly count: number;
 };
 
 export type DirectoryTest = {
-  /** In order, up to the first that failed. */
+  /** The steps in order, up to the first that failed. */
   readonly steps: readonly {
     /** The name of the step. */
     readonly step: 'connect' | 'tls' | 'service_bind' | 'find_user' | 'user_bind' | 'attributes' | 'groups' | 'roles' | 'tenant';
     /** Whether the step succeeded. */
     readonly ok: boolean;
-    /** What happened. */
+    /** The outcome. */
     readonly detail: string;
-    /** What to change. */
+    /** How to correct the problem. */
     readonly advice?: string;
-    /** What was found, without secrets. */
+    /** The values that the step found, without secrets. */
     readonly data?: Readonly<Record<string, unknown>>;
   }[];
 };
 
 export type DirectoryTestRequest = {
-  /** As a login would send it. */
+  /** The username as in a login. */
   readonly username: string;
-  /** Absent: everything but the person's own bind is tried. */
+  /** If absent, the test runs all steps except the bind as the user. */
   readonly password?: string;
-  /** `ldap.name`. Absent: the directory that a login with this name would ask first. */
+  /** `ldap.name`. Default: the directory that a login with this name would use first. */
   readonly directory?: string;
 };
 
@@ -336,19 +336,19 @@ export type ExplainRequest = {
   readonly subject?: string;
   /** An API key or an access token. */
   readonly credential?: string;
-  /** Stands for X-Tenant-ID. */
+  /** The value of X-Tenant-ID. */
   readonly tenant_id?: string;
   /** The HTTP method of the request. */
   readonly method: string;
   /** The path of the request. */
   readonly path: string;
-  /** Absent: yours; null: missing. */
+  /** Default: the caller's address. Null is an unknown address. */
   readonly client_ip?: string | null;
-  /** Absent: now. */
+  /** Default: now. */
   readonly time?: string;
-  /** Of the request, as text. */
+  /** The body of the request as text. */
   readonly body?: string;
-  /** Absent: application/json. */
+  /** Default: application/json. */
   readonly content_type?: string;
 };
 
@@ -357,7 +357,7 @@ export type ExplainedDecision = {
   readonly request_id: string;
   /** When it happened. */
   readonly time: string;
-  /** null if no tenant was known. */
+  /** Null if no tenant was known. */
   readonly tenant_id: string | null;
   /** `allow` or `deny`. */
   readonly outcome: 'allow' | 'deny';
@@ -372,11 +372,11 @@ export type ExplainedDecision = {
     /** The id of the user or key. */
     readonly id: string;
   } | null;
-  /** null if the check could not be read. */
+  /** Null if the server could not read the check. */
   readonly method: string | null;
-  /** Without the query, at most 1,024 characters; secrets are masked. */
+  /** The path without the query, at most 1,024 characters. Secrets are masked. */
   readonly path: string | null;
-  /** A line of the route table. */
+  /** An entry of the route table. */
   readonly route: string | null;
   /** The permission that the request requires. */
   readonly permission: string | null;
@@ -386,7 +386,7 @@ export type ExplainedDecision = {
   readonly client_ip: string | null;
   /** The policy that denied. */
   readonly policy: string | null;
-  /** true: other decisions of the tenant and outcome were not recorded at that time. */
+  /** `true`: the server did not record other decisions of the tenant with this outcome at that time. */
   readonly sampled: boolean;
   /** The request as explain and simulate take it; null if the record is not exact. */
   readonly request: {
@@ -402,7 +402,7 @@ export type ExplainedDecision = {
     readonly client_ip: string | null;
     /** When the request was sent. */
     readonly time: string;
-    /** Not the body, but one that names the same resources. */
+    /** A body that names the same resources. The original body is not recorded. */
     readonly body?: string;
     /** The content type of the request. */
     readonly content_type?: string;
@@ -431,11 +431,11 @@ export type ExplainedDecision = {
       readonly detail: string;
       /** Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user. */
       readonly reason?: 'revoked' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
-      /** Of step 8, if it denies: the key of the credential. */
+      /** If step 8 denies: the id of the key. */
       readonly key_id?: string | null;
-      /** Of step 8, if it denies: the key's owner, or the user that the token names. */
+      /** If step 8 denies: the key's owner, or the user of the token. */
       readonly user_id?: string | null;
-      /** Of step 8, if it denies: since when. */
+      /** If step 8 denies: the time since when the reason holds. */
       readonly time?: string | null;
     }[];
     /** The route of the request: method and path template. */
@@ -480,9 +480,9 @@ export type ExplainedDecision = {
         readonly operator: string | null;
         /** What the value is compared with. */
         readonly operand: readonly string[];
-        /** What it was compared with; null when that is missing. */
+        /** The value that the condition was compared with. Null if it is missing. */
         readonly value: string | null;
-        /** Whose clock shows the value. */
+        /** The time zone of the value. */
         readonly timezone: string | null;
         /** Whether it matches the request. */
         readonly matched: boolean;
@@ -498,15 +498,15 @@ export type ExplainedDecision = {
       readonly of: 'tenant' | 'api_key';
       /** The step that checks it: 15, 16 or 17. */
       readonly line: number;
-      /** false: this request does not count toward it. */
+      /** `false`: the request does not count toward the limit. */
       readonly applies: boolean;
-      /** null = none. */
+      /** Null: no limit. */
       readonly limit: number | null;
-      /** As the database knows it now; of a rate, what was handed out to all gates. */
+      /** The usage in the database. For a rate limit, the amount leased to all gates. */
       readonly used: number | null;
-      /** Of tokens and collections: the part of `remaining` that is set aside. */
+      /** For tokens and collections: the part of `remaining` that is set aside. */
       readonly reserved: number | null;
-      /** limit less used. */
+      /** `limit` minus `used`. */
       readonly remaining: number | null;
       /** When the limit begins again. */
       readonly resets_at: string | null;
@@ -515,7 +515,7 @@ export type ExplainedDecision = {
       /** Whether the limit rejects the request. */
       readonly exceeded: boolean;
     }[];
-    /** The current rules decide the request as it was decided. */
+    /** Whether the current rules lead to the recorded decision. */
     readonly same: boolean;
     /** How the explanation relates to the recorded decision. */
     readonly note: string;
@@ -547,11 +547,11 @@ export type Explanation = {
     readonly detail: string;
     /** Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user. */
     readonly reason?: 'revoked' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
-    /** Of step 8, if it denies: the key of the credential. */
+    /** If step 8 denies: the id of the key. */
     readonly key_id?: string | null;
-    /** Of step 8, if it denies: the key's owner, or the user that the token names. */
+    /** If step 8 denies: the key's owner, or the user of the token. */
     readonly user_id?: string | null;
-    /** Of step 8, if it denies: since when. */
+    /** If step 8 denies: the time since when the reason holds. */
     readonly time?: string | null;
   }[];
   /** The route of the request: method and path template. */
@@ -596,9 +596,9 @@ export type Explanation = {
       readonly operator: string | null;
       /** What the value is compared with. */
       readonly operand: readonly string[];
-      /** What it was compared with; null when that is missing. */
+      /** The value that the condition was compared with. Null if it is missing. */
       readonly value: string | null;
-      /** Whose clock shows the value. */
+      /** The time zone of the value. */
       readonly timezone: string | null;
       /** Whether it matches the request. */
       readonly matched: boolean;
@@ -614,15 +614,15 @@ export type Explanation = {
     readonly of: 'tenant' | 'api_key';
     /** The step that checks it: 15, 16 or 17. */
     readonly line: number;
-    /** false: this request does not count toward it. */
+    /** `false`: the request does not count toward the limit. */
     readonly applies: boolean;
-    /** null = none. */
+    /** Null: no limit. */
     readonly limit: number | null;
-    /** As the database knows it now; of a rate, what was handed out to all gates. */
+    /** The usage in the database. For a rate limit, the amount leased to all gates. */
     readonly used: number | null;
-    /** Of tokens and collections: the part of `remaining` that is set aside. */
+    /** For tokens and collections: the part of `remaining` that is set aside. */
     readonly reserved: number | null;
-    /** limit less used. */
+    /** `limit` minus `used`. */
     readonly remaining: number | null;
     /** When the limit begins again. */
     readonly resets_at: string | null;
@@ -638,15 +638,15 @@ export type ImportedApiKeys = {
   readonly keys: readonly {
     /** SHA-256 of the key in hexadecimal. The key itself is never sent. */
     readonly digest: string;
-    /** What lists show. */
+    /** The beginning of the key, shown in lists. */
     readonly prefix: string;
     /** The last four characters of the key. */
     readonly last_four: string;
     /** The name. */
     readonly name?: string | null;
-    /** A text for people. */
+    /** A message for people. */
     readonly description: string;
-    /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
+    /** Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them. */
     readonly metadata?: Readonly<Record<string, string>> | null;
     /** Permission patterns that the key is limited to. */
     readonly scopes: readonly string[];
@@ -675,11 +675,11 @@ export type IssuedApiKey = {
   readonly id: string;
   /** The id of the tenant. */
   readonly tenant_id: string;
-  /** null for a key of its tenant. */
+  /** Null if the tenant owns the key. */
   readonly user_id: string | null;
   /** The name. */
   readonly name: string | null;
-  /** A text for people. */
+  /** A message for people. */
   readonly description: string;
   readonly metadata: Metadata;
   /** Permission patterns that the key is limited to. */
@@ -691,7 +691,7 @@ export type IssuedApiKey = {
   readonly prefix: string;
   /** The last four characters of the key. */
   readonly last_four: string;
-  /** The secret is another system's, imported as a digest. A rotation gives the key a secret of Postern's own. */
+  /** The secret was issued by another system and imported as a digest. A rotation gives the key a secret of Postern. */
   readonly imported: boolean;
   /** `active`, `expired` or `revoked`. */
   readonly status: 'active' | 'expired' | 'revoked';
@@ -703,13 +703,13 @@ export type IssuedApiKey = {
   readonly updated_at: string;
   /** When the key last authenticated a request, to the minute; null if it never did. */
   readonly last_used_at: string | null;
-  /** What the resource says without any effect; absent without notices. Read-only. */
+  /** The parts of the resource that have no effect. Absent if there are none. Read-only. */
   readonly notices?: readonly Notice[];
   /** The messages of `notices` as one text; absent without notices. */
   readonly notice?: string;
-  /** The key itself, shown here and never again. */
+  /** The text of the key. Only this response contains it. */
   readonly key?: string;
-  /** In place of the secret where an answer is given again. */
+  /** Present instead of the secret if the server repeats a response. */
   readonly secret_available?: false;
 };
 
@@ -728,13 +728,13 @@ export type KeySet = {
 };
 
 export type Limit = {
-  /** null: there is none. */
+  /** Null: there is no limit. */
   readonly limit: number | null;
-  /** null: nobody counts. */
+  /** Null: the usage is not counted. */
   readonly used: number | null;
   /** How much is left. */
   readonly remaining: number | null;
-  /** null: not by itself. */
+  /** Null: it does not reset by itself. */
   readonly resets_at: string | null;
 };
 
@@ -759,9 +759,9 @@ export type Login = {
   readonly session?: 'cookie';
 };
 
-/** Empty where the access token, or the cookie, tells the session. */
+/** Empty if the access token or the cookie identifies the session. */
 export type Logout = {
-  /** Absent where it travels in a cookie. */
+  /** Absent if the refresh token is sent as a cookie. */
   readonly refresh_token?: string;
 };
 
@@ -776,11 +776,11 @@ export type Me = {
   readonly name: string;
   /** The id of the tenant. */
   readonly tenant_id: string;
-  /** Who keeps the password: `local` is Postern, `ldap` a directory; null for API keys. */
+  /** Where the password is kept: `local` is Postern, `ldap` a directory. Null for API keys. */
   readonly source: 'local' | 'ldap' | null;
   /** The names of the roles. */
   readonly roles: readonly string[];
-  /** The patterns that roles or scopes give. Policies and constraints may still narrow or widen them. */
+  /** The permission patterns of the roles or scopes. Policies and constraints may narrow or widen them. */
   readonly permissions: readonly string[];
   /** Whether the principal administers the whole installation. */
   readonly platform_admin: boolean;
@@ -792,9 +792,9 @@ export type Metadata = Readonly<Record<string, string>>;
 export type NewApiKey = {
   /** The name. */
   readonly name?: string | null;
-  /** A text for people. */
+  /** A message for people. */
   readonly description: string;
-  /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
+  /** Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them. */
   readonly metadata?: Readonly<Record<string, string>> | null;
   /** Permission patterns that the key is limited to. */
   readonly scopes: readonly string[];
@@ -833,9 +833,9 @@ export type NewPolicy = {
   readonly actions: readonly string[];
   /** Globs of resources, `<kind>/<name>`. */
   readonly resources: readonly string[];
-  /** A text for people. */
+  /** A message for people. */
   readonly description?: string;
-  /** ip_address, time, day_of_week, weekly_hours and timezone; all must hold. Absent or empty = always. */
+  /** `ip_address`, `time`, `day_of_week`, `weekly_hours` and `timezone`. All must hold. Absent or empty: the policy always applies. */
   readonly conditions?: {
     /** Addresses and CIDR blocks that the client's address is compared with. */
     readonly ip_address?: {
@@ -881,7 +881,7 @@ export type NewPolicy = {
 export type NewRole = {
   /** The name. */
   readonly name: string;
-  /** A text for people. */
+  /** A message for people. */
   readonly description?: string;
   /** Permission patterns, `<resource>:<action>`, each part a name or `*`. */
   readonly permissions: readonly string[];
@@ -923,7 +923,7 @@ export type NewTenant = {
     /** The maximum number of collections of the tenant. */
     readonly max_collections?: number | null;
   };
-  /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
+  /** Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them. */
   readonly metadata?: Readonly<Record<string, string>> | null;
 };
 
@@ -934,11 +934,11 @@ export type NewUser = {
   readonly name: string;
   /** The user's department. */
   readonly department?: string | null;
-  /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
+  /** Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them. */
   readonly metadata?: Readonly<Record<string, string>> | null;
   /** The names of the roles. */
   readonly roles?: readonly string[];
-  /** Means the same as X-Tenant-ID. */
+  /** The same as X-Tenant-ID. */
   readonly tenant_id?: string;
   /** The user's password. */
   readonly password?: string;
@@ -965,9 +965,9 @@ export type PasswordChange = {
 };
 
 export type PasswordReset = {
-  /** Shown here and never again. */
+  /** Only this response contains it. */
   readonly password_setup_token?: string;
-  /** In place of the secret where an answer is given again. */
+  /** Present instead of the secret if the server repeats a response. */
   readonly secret_available?: false;
   /** When the key expires; null if it does not. */
   readonly expires_at: string;
@@ -976,13 +976,13 @@ export type PasswordReset = {
 export type Permission = {
   /** The permission that the request requires. */
   readonly permission: string;
-  /** `platform`: routes of the platform need it; `management`: endpoints of /v1/iam only. */
+  /** `platform`: routes of the platform require it. `management`: only endpoints under /v1/iam require it. */
   readonly kind: 'platform' | 'management';
-  /** The routes and endpoints that need it, or of which it is one of the permissions that suffice. */
+  /** The routes and endpoints that require the permission, or for which it is one of two sufficient permissions. */
   readonly routes: readonly {
     /** The HTTP method of the request. */
     readonly method: string;
-    /** A template. */
+    /** A path template. */
     readonly path: string;
   }[];
   /** All of them; `routes` shows 100 at most. */
@@ -998,16 +998,16 @@ export type PermissionList = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
-  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  /** The number of rows of the whole list. Present with `count=true`, for up to 10,000 rows. */
   readonly total?: number;
-  /** In place of `total` if the list has more rows than that. */
+  /** Present instead of `total` if the list has more rows than this. */
   readonly total_exceeds?: 10000;
 };
 
 export type Policy = {
   /** The name. */
   readonly name: string;
-  /** A text for people. */
+  /** A message for people. */
   readonly description: string;
   /** `allow` or `deny`. */
   readonly effect: 'allow' | 'deny';
@@ -1024,13 +1024,13 @@ export type Policy = {
   readonly global: boolean;
   /** Whether the policy is in force. */
   readonly enabled: boolean;
-  /** null for global policies. */
+  /** Null for global policies. */
   readonly tenant_id: string | null;
   /** When the resource was created. */
   readonly created_at: string;
   /** When the resource was last updated. */
   readonly updated_at: string;
-  /** What the resource says without any effect; absent without notices. Read-only. */
+  /** The parts of the resource that have no effect. Absent if there are none. Read-only. */
   readonly notices?: readonly Notice[];
   /** The messages of `notices` as one text; absent without notices. */
   readonly notice?: string;
@@ -1043,9 +1043,9 @@ export type PolicyChanges = {
   readonly actions?: readonly string[];
   /** Globs of resources, `<kind>/<name>`. */
   readonly resources?: readonly string[];
-  /** A text for people. */
+  /** A message for people. */
   readonly description?: string;
-  /** ip_address, time, day_of_week, weekly_hours and timezone; all must hold. Absent or empty = always. */
+  /** `ip_address`, `time`, `day_of_week`, `weekly_hours` and `timezone`. All must hold. Absent or empty: the policy always applies. */
   readonly conditions?: {
     /** Addresses and CIDR blocks that the client's address is compared with. */
     readonly ip_address?: {
@@ -1088,7 +1088,7 @@ export type PolicyChanges = {
   readonly enabled?: boolean;
 };
 
-/** All must hold; empty = always. */
+/** All must hold. Empty: the policy always applies. */
 export type PolicyConditions = {
   /** Addresses and CIDR blocks that the client's address is compared with. */
   readonly ip_address?: {
@@ -1131,13 +1131,13 @@ export type PolicyList = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
-  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  /** The number of rows of the whole list. Present with `count=true`, for up to 10,000 rows. */
   readonly total?: number;
-  /** In place of `total` if the list has more rows than that. */
+  /** Present instead of `total` if the list has more rows than this. */
   readonly total_exceeds?: 10000;
 };
 
-/** Every refusal: problem details of RFC 9457 that also carry the `error` member of the OpenAI API. */
+/** Every error: problem details (RFC 9457) that also have the `error` member of the OpenAI API. */
 export type Problem = {
   /** A URI that names the error code. */
   readonly type: string;
@@ -1145,9 +1145,9 @@ export type Problem = {
   readonly title: string;
   /** The HTTP status. */
   readonly status: number;
-  /** For people; may change at any time. */
+  /** A message for people. It may change at any time. */
   readonly detail: string;
-  /** For programs; stays. */
+  /** A code for programs. It does not change. */
   readonly code: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
   /** The id of the request, as in the header `x-request-id`. */
   readonly request_id: string;
@@ -1155,7 +1155,7 @@ export type Problem = {
   readonly policy?: string;
   /** When the limit begins again. */
   readonly resets_at?: string;
-  /** What is wrong with the body, by member. */
+  /** The problems of the body, by member. */
   readonly errors?: readonly {
     /** A JSON pointer (RFC 6901). */
     readonly path: string;
@@ -1180,7 +1180,7 @@ export type RecentDecision = {
   readonly request_id: string;
   /** When it happened. */
   readonly time: string;
-  /** null if no tenant was known. */
+  /** Null if no tenant was known. */
   readonly tenant_id: string | null;
   /** `allow` or `deny`. */
   readonly outcome: 'allow' | 'deny';
@@ -1195,11 +1195,11 @@ export type RecentDecision = {
     /** The id of the user or key. */
     readonly id: string;
   } | null;
-  /** null if the check could not be read. */
+  /** Null if the server could not read the check. */
   readonly method: string | null;
-  /** Without the query, at most 1,024 characters; secrets are masked. */
+  /** The path without the query, at most 1,024 characters. Secrets are masked. */
   readonly path: string | null;
-  /** A line of the route table. */
+  /** An entry of the route table. */
   readonly route: string | null;
   /** The permission that the request requires. */
   readonly permission: string | null;
@@ -1209,7 +1209,7 @@ export type RecentDecision = {
   readonly client_ip: string | null;
   /** The policy that denied. */
   readonly policy: string | null;
-  /** true: other decisions of the tenant and outcome were not recorded at that time. */
+  /** `true`: the server did not record other decisions of the tenant with this outcome at that time. */
   readonly sampled: boolean;
 };
 
@@ -1222,30 +1222,30 @@ export type RecentDecisions = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
-  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  /** The number of rows of the whole list. Present with `count=true`, for up to 10,000 rows. */
   readonly total?: number;
-  /** In place of `total` if the list has more rows than that. */
+  /** Present instead of `total` if the list has more rows than this. */
   readonly total_exceeds?: 10000;
-  /** true: a decision of this page is sampled. */
+  /** `true`: at least one decision on this page is a sample. */
   readonly sampled: boolean;
 };
 
-/** A browser whose refresh token travels in a cookie sends an empty object, or no body. */
+/** A browser that keeps the refresh token in a cookie sends an empty object or no body. */
 export type RefreshToken = {
-  /** Absent where it travels in a cookie. */
+  /** Absent if the refresh token is sent as a cookie. */
   readonly refresh_token?: string;
 };
 
 export type ReservableLimit = {
-  /** null: there is none. */
+  /** Null: there is no limit. */
   readonly limit: number | null;
-  /** null: nobody counts. */
+  /** Null: the usage is not counted. */
   readonly used: number | null;
   /** How much is left. */
   readonly remaining: number | null;
-  /** null: not by itself. */
+  /** Null: it does not reset by itself. */
   readonly resets_at: string | null;
-  /** Of what remains: set aside for requests under way, and a little ahead of need. */
+  /** The part of `remaining` that is set aside for requests in progress and fetched ahead of need. */
   readonly reserved: number;
 };
 
@@ -1262,27 +1262,27 @@ export type ResourceConstraints = {
 export type Role = {
   /** The name. */
   readonly name: string;
-  /** A text for people. */
+  /** A message for people. */
   readonly description: string;
   /** Permission patterns, `<resource>:<action>`, each part a name or `*`. */
   readonly permissions: readonly string[];
   readonly resource_constraints: ResourceConstraints;
   /** Whether the role is built in and cannot be changed. */
   readonly builtin: boolean;
-  /** null for built-in roles, which are the same in every tenant. */
+  /** Null for built-in roles, which are the same in every tenant. */
   readonly tenant_id: string | null;
   /** When the resource was created. */
   readonly created_at: string | null;
   /** When the resource was last updated. */
   readonly updated_at: string | null;
-  /** What the resource says without any effect; absent without notices. Read-only. */
+  /** The parts of the resource that have no effect. Absent if there are none. Read-only. */
   readonly notices?: readonly Notice[];
   /** The messages of `notices` as one text; absent without notices. */
   readonly notice?: string;
 };
 
 export type RoleChanges = {
-  /** A text for people. */
+  /** A message for people. */
   readonly description?: string;
   /** Permission patterns, `<resource>:<action>`, each part a name or `*`. */
   readonly permissions?: readonly string[];
@@ -1306,14 +1306,14 @@ export type RoleList = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
-  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  /** The number of rows of the whole list. Present with `count=true`, for up to 10,000 rows. */
   readonly total?: number;
-  /** In place of `total` if the list has more rows than that. */
+  /** Present instead of `total` if the list has more rows than this. */
   readonly total_exceeds?: 10000;
 };
 
 export type Rotation = {
-  /** Seconds for which the old secret works beside the new one, except to change anything. 0: not at all. */
+  /** The seconds during which the old secret also works, for platform requests and reads only. 0: the old secret stops working at once. */
   readonly grace_seconds?: number;
 };
 
@@ -1322,17 +1322,17 @@ export type Session = {
   readonly id: string;
   /** When the user logged in. */
   readonly created_at: string;
-  /** When it was begun or last refreshed. */
+  /** The time at which the session began or was last refreshed. */
   readonly last_used_at: string;
-  /** When it ends however much it is used. */
+  /** The time at which the session ends even if it is used. */
   readonly expires_at: string;
-  /** From where it was begun. */
+  /** The client address at login. */
   readonly address: string | null;
   /** The user agent that logged in. */
   readonly user_agent: string | null;
-  /** Its refresh token lives in a browser's cookie. */
+  /** The refresh token is kept in a browser's cookie. */
   readonly cookie: boolean;
-  /** The session of the access token that asks. */
+  /** Whether this is the session of the request's access token. */
   readonly current: boolean;
 };
 
@@ -1345,9 +1345,9 @@ export type SessionList = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
-  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  /** The number of rows of the whole list. Present with `count=true`, for up to 10,000 rows. */
   readonly total?: number;
-  /** In place of `total` if the list has more rows than that. */
+  /** Present instead of `total` if the list has more rows than this. */
   readonly total_exceeds?: 10000;
 };
 
@@ -1356,23 +1356,23 @@ export type SimulateRequest = {
   readonly subject?: string;
   /** An API key or an access token. */
   readonly credential?: string;
-  /** Stands for X-Tenant-ID. */
+  /** The value of X-Tenant-ID. */
   readonly tenant_id?: string;
   /** The HTTP method of the request. */
   readonly method: string;
   /** The path of the request. */
   readonly path: string;
-  /** Absent: yours; null: missing. */
+  /** Default: the caller's address. Null is an unknown address. */
   readonly client_ip?: string | null;
-  /** Absent: now. */
+  /** Default: now. */
   readonly time?: string;
-  /** Of the request, as text. */
+  /** The body of the request as text. */
   readonly body?: string;
-  /** Absent: application/json. */
+  /** Default: application/json. */
   readonly content_type?: string;
-  /** Each whole, as to make it. Policies and roles take at most 64 KiB together, as JSON without spaces. */
+  /** Each in full, as to create it. Policies and roles take at most 64 KiB together, as JSON without spaces. */
   readonly policies?: readonly NewPolicy[];
-  /** Each whole, as to make it. Policies and roles take at most 64 KiB together, as JSON without spaces. */
+  /** Each in full, as to create it. Policies and roles take at most 64 KiB together, as JSON without spaces. */
   readonly roles?: readonly NewRole[];
 };
 
@@ -1399,11 +1399,11 @@ export type Simulation = {
     readonly detail: string;
     /** Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user. */
     readonly reason?: 'revoked' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
-    /** Of step 8, if it denies: the key of the credential. */
+    /** If step 8 denies: the id of the key. */
     readonly key_id?: string | null;
-    /** Of step 8, if it denies: the key's owner, or the user that the token names. */
+    /** If step 8 denies: the key's owner, or the user of the token. */
     readonly user_id?: string | null;
-    /** Of step 8, if it denies: since when. */
+    /** If step 8 denies: the time since when the reason holds. */
     readonly time?: string | null;
   }[];
   /** The route of the request: method and path template. */
@@ -1448,9 +1448,9 @@ export type Simulation = {
       readonly operator: string | null;
       /** What the value is compared with. */
       readonly operand: readonly string[];
-      /** What it was compared with; null when that is missing. */
+      /** The value that the condition was compared with. Null if it is missing. */
       readonly value: string | null;
-      /** Whose clock shows the value. */
+      /** The time zone of the value. */
       readonly timezone: string | null;
       /** Whether it matches the request. */
       readonly matched: boolean;
@@ -1466,15 +1466,15 @@ export type Simulation = {
     readonly of: 'tenant' | 'api_key';
     /** The step that checks it: 15, 16 or 17. */
     readonly line: number;
-    /** false: this request does not count toward it. */
+    /** `false`: the request does not count toward the limit. */
     readonly applies: boolean;
-    /** null = none. */
+    /** Null: no limit. */
     readonly limit: number | null;
-    /** As the database knows it now; of a rate, what was handed out to all gates. */
+    /** The usage in the database. For a rate limit, the amount leased to all gates. */
     readonly used: number | null;
-    /** Of tokens and collections: the part of `remaining` that is set aside. */
+    /** For tokens and collections: the part of `remaining` that is set aside. */
     readonly reserved: number | null;
-    /** limit less used. */
+    /** `limit` minus `used`. */
     readonly remaining: number | null;
     /** When the limit begins again. */
     readonly resets_at: string | null;
@@ -1483,7 +1483,7 @@ export type Simulation = {
     /** Whether the limit rejects the request. */
     readonly exceeded: boolean;
   }[];
-  /** What is decided as things are, without the proposal. */
+  /** The decision without the proposal. */
   readonly current: {
     /** `allow`, `deny` or `public`. */
     readonly decision: 'allow' | 'deny';
@@ -1539,7 +1539,7 @@ export type TenantChanges = {
     /** The maximum number of collections of the tenant. */
     readonly max_collections?: number | null;
   };
-  /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
+  /** Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them. */
   readonly metadata?: Readonly<Record<string, string>> | null;
 };
 
@@ -1552,13 +1552,13 @@ export type TenantList = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
-  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  /** The number of rows of the whole list. Present with `count=true`, for up to 10,000 rows. */
   readonly total?: number;
-  /** In place of `total` if the list has more rows than that. */
+  /** Present instead of `total` if the list has more rows than this. */
   readonly total_exceeds?: 10000;
 };
 
-/** An absent limit is none, 0 lets nothing through. */
+/** If a limit is absent, there is none. 0 allows nothing. */
 export type TenantQuotas = {
   /** The tokens that the tenant may spend in a month. */
   readonly monthly_tokens?: number;
@@ -1568,7 +1568,7 @@ export type TenantQuotas = {
   readonly max_collections?: number;
 };
 
-/** An absent limit is none, 0 lets nothing through. */
+/** If a limit is absent, there is none. 0 allows nothing. */
 export type TenantSettings = {
   /** The model of requests that name none. */
   readonly default_model?: string;
@@ -1589,7 +1589,7 @@ export type TokenPair = {
   readonly token_type: 'Bearer';
   /** Seconds. */
   readonly expires_in: number;
-  /** Absent where it travels in a cookie. */
+  /** Absent if the refresh token is sent as a cookie. */
   readonly refresh_token?: string;
 };
 
@@ -1599,7 +1599,7 @@ export type Usage = {
   /** `*` for all tenants together. */
   readonly tenant_id: string;
   readonly total: UsageSums;
-  /** One row for each model, key, user or day with usage, in their order; empty without group_by. */
+  /** One row for each model, key, user or day with usage, in order. Empty without `group_by`. */
   readonly data: readonly UsageRow[];
   /** Whether another page follows. */
   readonly has_more: boolean;
@@ -1608,14 +1608,14 @@ export type Usage = {
 };
 
 export type UsageCorrection = {
-  /** How many there are. */
+  /** The number of items. */
   readonly collections?: number;
   /** Tokens spent in the current period. */
   readonly monthly_tokens_used?: number;
 };
 
 export type UsageEvent = {
-  /** Yours. An event of an id that was sent before counts no second time. */
+  /** An id that the client chooses. An event with the id of an earlier event is not counted again. */
   readonly id: string;
   /** The model. */
   readonly model: string;
@@ -1623,17 +1623,17 @@ export type UsageEvent = {
   readonly key_id?: string | null;
   /** The id of the user that owns the key; null if the tenant owns it. */
   readonly user_id?: string | null;
-  /** When it happened, within the last 35 days. */
+  /** The time of the usage, within the last 35 days. */
   readonly time: string;
   /** Tokens of the requests. */
   readonly prompt_tokens: number;
   /** Tokens of the responses. */
   readonly completion_tokens: number;
-  /** Of the prompt's. */
+  /** The part of the prompt tokens that the upstream read from its cache. */
   readonly cached_tokens?: number;
-  /** Prompt and completion together unless told. */
+  /** Default: the sum of prompt and completion tokens. */
   readonly total_tokens?: number;
-  /** It stands for so many; 1 unless told. */
+  /** The number of requests that the event stands for. Default: 1. */
   readonly requests?: number;
 };
 
@@ -1647,7 +1647,7 @@ export type UsageEvents = {
 export type UsageEventsResult = {
   /** The number of events that were accepted. */
   readonly accepted: number;
-  /** Events that were heard of before, in this batch or another. */
+  /** Events that an earlier event of this or another batch already reported. */
   readonly duplicates: number;
 };
 
@@ -1658,7 +1658,7 @@ export type UsageRow = {
   readonly key?: string | null;
   /** Grouped by user: its id, of a key its owner. null: a key of its tenant. */
   readonly user?: string | null;
-  /** Grouped by day, in the tenant's time zone. */
+  /** The day, in the tenant's time zone. */
   readonly day?: string;
   /** The number of requests. */
   readonly requests: number;
@@ -1666,11 +1666,11 @@ export type UsageRow = {
   readonly prompt_tokens: number;
   /** Tokens of the responses. */
   readonly completion_tokens: number;
-  /** Of the prompt's. */
+  /** The part of the prompt tokens that the upstream read from its cache. */
   readonly cached_tokens: number;
   /** Tokens of requests and responses. */
   readonly total_tokens: number;
-  /** Of the total: not measured but reckoned by rule. */
+  /** The part of the total that was estimated and not reported by the upstream. */
   readonly estimated_tokens: number;
 };
 
@@ -1681,41 +1681,41 @@ export type UsageSums = {
   readonly prompt_tokens: number;
   /** Tokens of the responses. */
   readonly completion_tokens: number;
-  /** Of the prompt's. */
+  /** The part of the prompt tokens that the upstream read from its cache. */
   readonly cached_tokens: number;
   /** Tokens of requests and responses. */
   readonly total_tokens: number;
-  /** Of the total: not measured but reckoned by rule. */
+  /** The part of the total that was estimated and not reported by the upstream. */
   readonly estimated_tokens: number;
 };
 
 export type User = {
   /** The id. */
   readonly id: string;
-  /** null for users of a directory that have none. */
+  /** Null for users whose directory has no email address for them. */
   readonly email: string | null;
   /** The user's name. */
   readonly name: string;
   /** The user's department. */
   readonly department: string | null;
   readonly metadata: Metadata;
-  /** Given by hand. */
+  /** Assigned through the API. */
   readonly roles: readonly string[];
-  /** Given by the directory; read-only. */
+  /** Assigned by the directory. Read-only. */
   readonly directory_roles: readonly string[];
   /** The id of the tenant. */
   readonly tenant_id: string;
   /** `active` or `deactivated`. */
   readonly status: 'active' | 'deactivated';
-  /** `ldap`: a user of a directory, which keeps its e-mail, name and password. */
+  /** `ldap`: a user of a directory, which provides its email address, name and password. */
   readonly source: 'local' | 'ldap';
   /** Only of users of a directory: what it said last of the user, whose keys and sessions are rejected unless it is `active`. Read-only. */
   readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed' | 'several_names' | 'several_ids';
   /** Only of users of a directory: the address that it shows, if another user has it. `email` is null then. Read-only. */
   readonly email_conflict?: string | null;
-  /** When a login last began a session; null if none did. Read-only. */
+  /** The time of the last login that created a session. Null if there was none. Read-only. */
   readonly last_login_at: string | null;
-  /** Until then, failed logins lock the account; null if they do not. Read-only. */
+  /** The time until which failed logins lock the account. Null if the account is not locked. Read-only. */
   readonly locked_until: string | null;
   /** When the resource was created. */
   readonly created_at: string;
@@ -1730,7 +1730,7 @@ export type UserChanges = {
   readonly name?: string;
   /** The user's department. */
   readonly department?: string | null;
-  /** Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all. */
+  /** Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them. */
   readonly metadata?: Readonly<Record<string, string>> | null;
   /** The names of the roles. */
   readonly roles?: readonly string[];
@@ -1745,9 +1745,9 @@ export type UserList = {
   readonly has_more: boolean;
   /** The `cursor` of the next page; null on the last. */
   readonly next_cursor: string | null;
-  /** Rows of the whole list. With `count=true`, up to 10,000 rows. */
+  /** The number of rows of the whole list. Present with `count=true`, for up to 10,000 rows. */
   readonly total?: number;
-  /** In place of `total` if the list has more rows than that. */
+  /** Present instead of `total` if the list has more rows than this. */
   readonly total_exceeds?: 10000;
 };
 
@@ -1774,7 +1774,7 @@ export type WhoCan = {
     readonly platform_admin: boolean;
     /** The names of the roles. */
     readonly roles: readonly string[];
-    /** conditional: it hangs on the conditions of the policies named in `conditions`. */
+    /** `conditional`: the result depends on the conditions of the policies in `conditions`. */
     readonly verdict: 'allow' | 'conditional';
     /** What gives the permission. */
     readonly why: readonly {
@@ -1782,12 +1782,12 @@ export type WhoCan = {
       readonly kind: 'role' | 'owner_role' | 'scopes' | 'policy';
       /** The name of the role or policy. */
       readonly name: string | null;
-      /** It reaches some resources only. */
+      /** The grant covers only some resources. */
       readonly constrained: boolean;
       /** A policy that allows under conditions. */
       readonly conditional: boolean;
     }[];
-    /** Names of policies; they are in `policies`. */
+    /** Names of policies. `policies` has the policies. */
     readonly conditions: readonly string[];
   }[];
   /** The API keys. */
@@ -1796,13 +1796,13 @@ export type WhoCan = {
     readonly type: 'api_key';
     /** The id. */
     readonly id: string;
-    /** A text for people. */
+    /** A message for people. */
     readonly description: string;
-    /** null for a key of its tenant. */
+    /** Null if the tenant owns the key. */
     readonly user_id: string | null;
     /** When the key expires; null if it does not. */
     readonly expires_at: string | null;
-    /** conditional: it hangs on the conditions of the policies named in `conditions`. */
+    /** `conditional`: the result depends on the conditions of the policies in `conditions`. */
     readonly verdict: 'allow' | 'conditional';
     /** What gives the permission. */
     readonly why: readonly {
@@ -1810,15 +1810,15 @@ export type WhoCan = {
       readonly kind: 'role' | 'owner_role' | 'scopes' | 'policy';
       /** The name of the role or policy. */
       readonly name: string | null;
-      /** It reaches some resources only. */
+      /** The grant covers only some resources. */
       readonly constrained: boolean;
       /** A policy that allows under conditions. */
       readonly conditional: boolean;
     }[];
-    /** Names of policies; they are in `policies`. */
+    /** Names of policies. `policies` has the policies. */
     readonly conditions: readonly string[];
   }[];
-  /** The policies that users and keys of this page name. */
+  /** The policies that users and keys on this page name. */
   readonly policies: readonly {
     /** The name. */
     readonly name: string;
@@ -1847,7 +1847,7 @@ export type WhoCanRequest = {
 
 export interface Paths {
   readonly '/v1/auth/login': {
-    /** Log in with e-mail and password, or with a directory user name, for an access token and a refresh token. */
+    /** Log in with email and password, or with a directory username. Returns an access token and a refresh token. */
     readonly POST: {
       readonly body: Login;
       readonly answers: {
@@ -1857,7 +1857,7 @@ export interface Paths {
     };
   };
   readonly '/v1/auth/refresh': {
-    /** Exchange a refresh token, from the body or the cookie, for the next pair of tokens. */
+    /** Exchange a refresh token, from the body or the cookie, for a new pair of tokens. */
     readonly POST: {
       readonly body?: RefreshToken | undefined;
       readonly answers: {
@@ -1867,7 +1867,7 @@ export interface Paths {
     };
   };
   readonly '/v1/auth/logout': {
-    /** End the session of a refresh token, or of the access token that the request carries. */
+    /** End the session of a refresh token, or of the request's access token. */
     readonly POST: {
       readonly body?: Logout | undefined;
       readonly answers: {
@@ -1877,7 +1877,7 @@ export interface Paths {
     };
   };
   readonly '/v1/auth/me': {
-    /** Who the credential of this request proves. */
+    /** Get the principal of the request's credential. */
     readonly GET: {
       readonly answers: {
         /** The principal. */
@@ -1886,32 +1886,32 @@ export interface Paths {
     };
   };
   readonly '/v1/auth/password': {
-    /** Change one's own password by the old one; all other sessions end. */
+    /** Change your own password. The caller's other sessions end. */
     readonly POST: {
       readonly body: PasswordChange;
       readonly answers: {
-        /** Done. There is nothing to show. */
+        /** Done. The response has no body. */
         readonly '204': undefined;
       };
     };
   };
   readonly '/v1/auth/password/reset': {
-    /** Set a password with a one-time token; all sessions end. */
+    /** Set a password with a one-time token. All sessions of the user end. */
     readonly POST: {
       readonly body: NewPassword;
       readonly answers: {
-        /** Done. There is nothing to show. */
+        /** Done. The response has no body. */
         readonly '204': undefined;
       };
     };
   };
   readonly '/v1/auth/sessions': {
-    /** List one's own active sessions, the newest first. */
+    /** List your own active sessions, newest first. */
     readonly GET: {
       readonly query?: {
-        /** Rows of one page; 50 unless told. */
+        /** The number of rows of a page. Default: 50. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before, or of the export that stopped. */
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
         readonly count?: boolean | undefined;
@@ -1921,20 +1921,20 @@ export interface Paths {
         readonly '200': SessionList;
       };
     };
-    /** End all one's own sessions but the one that asks; with `current=true` that one too. */
+    /** End all of your own sessions except the current one. With `current=true`, end the current one as well. */
     readonly DELETE: {
       readonly query?: {
-        /** true: the session of this request ends as well. */
+        /** `true`: the current session ends as well. */
         readonly current?: boolean | undefined;
       } | undefined;
       readonly answers: {
-        /** Done. There is nothing to show. */
+        /** Done. The response has no body. */
         readonly '204': undefined;
       };
     };
   };
   readonly '/v1/auth/sessions/{id}': {
-    /** Get one of one's own active sessions. */
+    /** Get one of your own active sessions. */
     readonly GET: {
       readonly path: {
         /** The id of the session. */
@@ -1945,14 +1945,14 @@ export interface Paths {
         readonly '200': Session;
       };
     };
-    /** End one of one's own sessions: its tokens prove nothing from now on. */
+    /** End one of your own sessions. Its tokens are no longer valid. */
     readonly DELETE: {
       readonly path: {
         /** The id of the session. */
         readonly id: string;
       };
       readonly answers: {
-        /** Done. There is nothing to show. */
+        /** Done. The response has no body. */
         readonly '204': undefined;
       };
     };
@@ -1961,13 +1961,13 @@ export interface Paths {
     /** List users. */
     readonly GET: {
       readonly query?: {
-        /** Rows of one page; 50 unless told. */
+        /** The number of rows of a page. Default: 50. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before, or of the export that stopped. */
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
         readonly count?: boolean | undefined;
-        /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
+        /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
         readonly tenant_id?: string | undefined;
         /** Only users with this role. */
         readonly role?: string | undefined;
@@ -1975,7 +1975,7 @@ export interface Paths {
         readonly status?: 'active' | 'deactivated' | undefined;
         /** Only the user with this email address. */
         readonly email?: string | undefined;
-        /** Any part of name, e-mail or department. */
+        /** Any part of the name, email address or department, in any case. */
         readonly q?: string | undefined;
         /** `true`: users whose account is locked by failed logins now. */
         readonly locked?: true | undefined;
@@ -1989,7 +1989,7 @@ export interface Paths {
         readonly '200': UserList;
       };
     };
-    /** Make a user. */
+    /** Create a user. */
     readonly POST: {
       readonly body: NewUser;
       readonly answers: {
@@ -2010,7 +2010,7 @@ export interface Paths {
         readonly '200': User;
       };
     };
-    /** Change a user: the members that are present. */
+    /** Update a user: the members that are present. */
     readonly PUT: {
       readonly path: {
         /** The id of the user. */
@@ -2018,11 +2018,11 @@ export interface Paths {
       };
       readonly body?: UserChanges | undefined;
       readonly answers: {
-        /** The user as it is now. */
+        /** The updated user. */
         readonly '200': User;
       };
     };
-    /** Change a user: the members that are present. */
+    /** Update a user: the members that are present. */
     readonly PATCH: {
       readonly path: {
         /** The id of the user. */
@@ -2030,63 +2030,63 @@ export interface Paths {
       };
       readonly body?: UserChanges | undefined;
       readonly answers: {
-        /** The user as it is now. */
+        /** The updated user. */
         readonly '200': User;
       };
     };
-    /** Delete a user: its keys are revoked, its e-mail address is free again. */
+    /** Delete a user. Its keys are revoked, and its email address can be used again. */
     readonly DELETE: {
       readonly path: {
         /** The id of the user. */
         readonly id: string;
       };
       readonly answers: {
-        /** Done. There is nothing to show. */
+        /** Done. The response has no body. */
         readonly '204': undefined;
       };
     };
   };
   readonly '/v1/iam/users/{id}/deactivate': {
-    /** Deactivate a user: its sessions end, its keys sleep. */
+    /** Deactivate a user. Its sessions end, and its keys stop working until it is activated. */
     readonly POST: {
       readonly path: {
         /** The id of the user. */
         readonly id: string;
       };
       readonly answers: {
-        /** The user as it is now. */
+        /** The updated user. */
         readonly '200': User;
       };
     };
   };
   readonly '/v1/iam/users/{id}/activate': {
-    /** Activate a user again: its keys wake. */
+    /** Activate a user. Its keys work again. */
     readonly POST: {
       readonly path: {
         /** The id of the user. */
         readonly id: string;
       };
       readonly answers: {
-        /** The user as it is now. */
+        /** The updated user. */
         readonly '200': User;
       };
     };
   };
   readonly '/v1/iam/users/{id}/unlock': {
-    /** Unlock a user: the failed logins of the account no longer count. */
+    /** Unlock a user. The failed logins of the account no longer count. */
     readonly POST: {
       readonly path: {
         /** The id of the user. */
         readonly id: string;
       };
       readonly answers: {
-        /** The user as it is now. */
+        /** The updated user. */
         readonly '200': User;
       };
     };
   };
   readonly '/v1/iam/users/{id}/password-reset': {
-    /** Make a one-time token with which the user sets a new password. */
+    /** Create a one-time token that sets a new password for the user. */
     readonly POST: {
       readonly path: {
         /** The id of the user. */
@@ -2099,16 +2099,16 @@ export interface Paths {
     };
   };
   readonly '/v1/iam/users/{id}/sessions': {
-    /** List the active sessions of a user, the newest first. */
+    /** List the active sessions of a user, newest first. */
     readonly GET: {
       readonly path: {
         /** The id of the user. */
         readonly id: string;
       };
       readonly query?: {
-        /** Rows of one page; 50 unless told. */
+        /** The number of rows of a page. Default: 50. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before, or of the export that stopped. */
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
         readonly count?: boolean | undefined;
@@ -2144,7 +2144,7 @@ export interface Paths {
         readonly '200': Session;
       };
     };
-    /** End one session of a user: its tokens prove nothing from now on. */
+    /** End one session of a user. Its tokens are no longer valid. */
     readonly DELETE: {
       readonly path: {
         /** The id of the user. */
@@ -2153,26 +2153,26 @@ export interface Paths {
         readonly session: string;
       };
       readonly answers: {
-        /** Done. There is nothing to show. */
+        /** Done. The response has no body. */
         readonly '204': undefined;
       };
     };
   };
   readonly '/v1/iam/roles': {
-    /** List roles, built-in ones among them. */
+    /** List roles, including the built-in roles. */
     readonly GET: {
       readonly query?: {
-        /** Rows of one page; 50 unless told. */
+        /** The number of rows of a page. Default: 50. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before, or of the export that stopped. */
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
         readonly count?: boolean | undefined;
-        /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
+        /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
         readonly tenant_id?: string | undefined;
-        /** Any part of name or description. */
+        /** Any part of the name or description, in any case. */
         readonly q?: string | undefined;
-        /** `true`: only built-in roles; `false`: only custom ones. */
+        /** `true`: only built-in roles. `false`: only custom roles. */
         readonly builtin?: boolean | undefined;
       } | undefined;
       readonly answers: {
@@ -2180,10 +2180,10 @@ export interface Paths {
         readonly '200': RoleList;
       };
     };
-    /** Make a role. */
+    /** Create a role. */
     readonly POST: {
       readonly query?: {
-        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        /** Rejects patterns that no route and no endpoint needs (422). Default: false. */
         readonly strict?: boolean | undefined;
       } | undefined;
       readonly body: NewRole;
@@ -2205,39 +2205,39 @@ export interface Paths {
         readonly '200': Role;
       };
     };
-    /** Change a role: the members that are present. */
+    /** Update a role: the members that are present. */
     readonly PUT: {
       readonly path: {
         /** The name of the role. */
         readonly name: string;
       };
       readonly query?: {
-        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        /** Rejects patterns that no route and no endpoint needs (422). Default: false. */
         readonly strict?: boolean | undefined;
       } | undefined;
       readonly body?: RoleChanges | undefined;
       readonly answers: {
-        /** The role as it is now. */
+        /** The updated role. */
         readonly '200': Role;
       };
     };
-    /** Change a role: the members that are present. */
+    /** Update a role: the members that are present. */
     readonly PATCH: {
       readonly path: {
         /** The name of the role. */
         readonly name: string;
       };
       readonly query?: {
-        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        /** Rejects patterns that no route and no endpoint needs (422). Default: false. */
         readonly strict?: boolean | undefined;
       } | undefined;
       readonly body?: RoleChanges | undefined;
       readonly answers: {
-        /** The role as it is now. */
+        /** The updated role. */
         readonly '200': Role;
       };
     };
-    /** Delete a role; with force=true also from the users and policies that have it. */
+    /** Delete a role. With `force=true`, users and policies that have the role lose it. */
     readonly DELETE: {
       readonly path: {
         /** The name of the role. */
@@ -2248,7 +2248,7 @@ export interface Paths {
         readonly force?: boolean | undefined;
       } | undefined;
       readonly answers: {
-        /** Done. There is nothing to show. */
+        /** Done. The response has no body. */
         readonly '204': undefined;
       };
     };
@@ -2261,9 +2261,9 @@ export interface Paths {
         readonly name: string;
       };
       readonly query?: {
-        /** Rows of one page; 50 unless told. */
+        /** The number of rows of a page. Default: 50. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before, or of the export that stopped. */
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
         readonly count?: boolean | undefined;
@@ -2288,7 +2288,7 @@ export interface Paths {
         readonly force?: boolean | undefined;
       } | undefined;
       readonly answers: {
-        /** Done. There is nothing to show. */
+        /** Done. The response has no body. */
         readonly '204': undefined;
       };
     };
@@ -2301,24 +2301,24 @@ export interface Paths {
         readonly policy: string;
       };
       readonly answers: {
-        /** Done. There is nothing to show. */
+        /** Done. The response has no body. */
         readonly '204': undefined;
       };
     };
   };
   readonly '/v1/iam/policies': {
-    /** List policies, global ones among them. */
+    /** List policies, including the global policies. */
     readonly GET: {
       readonly query?: {
-        /** Rows of one page; 50 unless told. */
+        /** The number of rows of a page. Default: 50. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before, or of the export that stopped. */
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
         readonly count?: boolean | undefined;
-        /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
+        /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
         readonly tenant_id?: string | undefined;
-        /** Any part of name or description. */
+        /** Any part of the name or description, in any case. */
         readonly q?: string | undefined;
         /** Only policies with this effect. */
         readonly effect?: 'allow' | 'deny' | undefined;
@@ -2328,7 +2328,7 @@ export interface Paths {
         readonly applies_to?: 'everyone' | 'roles' | undefined;
         /** A role that the policy is attached to. */
         readonly role?: string | undefined;
-        /** `true`: only global policies; `false`: only tenants' own. */
+        /** `true`: only global policies. `false`: only the tenant's policies. */
         readonly global?: boolean | undefined;
       } | undefined;
       readonly answers: {
@@ -2336,12 +2336,12 @@ export interface Paths {
         readonly '200': PolicyList;
       };
     };
-    /** Make a policy. */
+    /** Create a policy. */
     readonly POST: {
       readonly query?: {
         /** `true` makes the change even if it locks out its author. */
         readonly force?: boolean | undefined;
-        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        /** Rejects patterns that no route and no endpoint needs (422). Default: false. */
         readonly strict?: boolean | undefined;
       } | undefined;
       readonly body: NewPolicy;
@@ -2363,7 +2363,7 @@ export interface Paths {
         readonly '200': Policy;
       };
     };
-    /** Change a policy: the members that are present. */
+    /** Update a policy: the members that are present. */
     readonly PUT: {
       readonly path: {
         /** The name of the policy. */
@@ -2372,16 +2372,16 @@ export interface Paths {
       readonly query?: {
         /** `true` makes the change even if it locks out its author. */
         readonly force?: boolean | undefined;
-        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        /** Rejects patterns that no route and no endpoint needs (422). Default: false. */
         readonly strict?: boolean | undefined;
       } | undefined;
       readonly body?: PolicyChanges | undefined;
       readonly answers: {
-        /** The policy as it is now. */
+        /** The updated policy. */
         readonly '200': Policy;
       };
     };
-    /** Change a policy: the members that are present. */
+    /** Update a policy: the members that are present. */
     readonly PATCH: {
       readonly path: {
         /** The name of the policy. */
@@ -2390,12 +2390,12 @@ export interface Paths {
       readonly query?: {
         /** `true` makes the change even if it locks out its author. */
         readonly force?: boolean | undefined;
-        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        /** Rejects patterns that no route and no endpoint needs (422). Default: false. */
         readonly strict?: boolean | undefined;
       } | undefined;
       readonly body?: PolicyChanges | undefined;
       readonly answers: {
-        /** The policy as it is now. */
+        /** The updated policy. */
         readonly '200': Policy;
       };
     };
@@ -2406,7 +2406,7 @@ export interface Paths {
         readonly name: string;
       };
       readonly answers: {
-        /** Done. There is nothing to show. */
+        /** Done. The response has no body. */
         readonly '204': undefined;
       };
     };
@@ -2415,13 +2415,13 @@ export interface Paths {
     /** List tenants. */
     readonly GET: {
       readonly query?: {
-        /** Rows of one page; 50 unless told. */
+        /** The number of rows of a page. Default: 50. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before, or of the export that stopped. */
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
         readonly count?: boolean | undefined;
-        /** Any part of name or id, in any case. */
+        /** Any part of the name or id, in any case. */
         readonly q?: string | undefined;
         /** Only resources in this state. */
         readonly status?: 'active' | 'suspended' | undefined;
@@ -2431,7 +2431,7 @@ export interface Paths {
         readonly '200': TenantList;
       };
     };
-    /** Make a tenant. */
+    /** Create a tenant. */
     readonly POST: {
       readonly body: NewTenant;
       readonly answers: {
@@ -2441,7 +2441,7 @@ export interface Paths {
     };
   };
   readonly '/v1/iam/tenants/{id}': {
-    /** Get a tenant: platform administrators any, others their own. */
+    /** Get a tenant. Platform administrators may get any tenant, other callers their own. */
     readonly GET: {
       readonly path: {
         /** The id of the tenant. */
@@ -2452,7 +2452,7 @@ export interface Paths {
         readonly '200': Tenant;
       };
     };
-    /** Change a tenant; settings and quotas merge, null removes. */
+    /** Update a tenant: the members that are present. `settings` and `quotas` are merged, and null removes a member. */
     readonly PUT: {
       readonly path: {
         /** The id of the tenant. */
@@ -2460,11 +2460,11 @@ export interface Paths {
       };
       readonly body?: TenantChanges | undefined;
       readonly answers: {
-        /** The tenant as it is now. */
+        /** The updated tenant. */
         readonly '200': Tenant;
       };
     };
-    /** Change a tenant; settings and quotas merge, null removes. */
+    /** Update a tenant: the members that are present. `settings` and `quotas` are merged, and null removes a member. */
     readonly PATCH: {
       readonly path: {
         /** The id of the tenant. */
@@ -2472,24 +2472,24 @@ export interface Paths {
       };
       readonly body?: TenantChanges | undefined;
       readonly answers: {
-        /** The tenant as it is now. */
+        /** The updated tenant. */
         readonly '200': Tenant;
       };
     };
-    /** Delete a tenant that has neither users nor active keys. Its id is never used again. */
+    /** Delete a tenant that has no users and no active keys. Its id cannot be used again. */
     readonly DELETE: {
       readonly path: {
         /** The id of the tenant. */
         readonly id: string;
       };
       readonly answers: {
-        /** Done. There is nothing to show. */
+        /** Done. The response has no body. */
         readonly '204': undefined;
       };
     };
   };
   readonly '/v1/iam/tenants/{id}/suspend': {
-    /** Suspend a tenant: its requests are refused until it is activated. */
+    /** Suspend a tenant. The server denies its requests until it is activated. */
     readonly POST: {
       readonly path: {
         /** The id of the tenant. */
@@ -2500,35 +2500,35 @@ export interface Paths {
         readonly force?: boolean | undefined;
       } | undefined;
       readonly answers: {
-        /** The tenant as it is now. */
+        /** The updated tenant. */
         readonly '200': Tenant;
       };
     };
   };
   readonly '/v1/iam/tenants/{id}/activate': {
-    /** Activate a tenant again. */
+    /** Activate a tenant. */
     readonly POST: {
       readonly path: {
         /** The id of the tenant. */
         readonly id: string;
       };
       readonly answers: {
-        /** The tenant as it is now. */
+        /** The updated tenant. */
         readonly '200': Tenant;
       };
     };
   };
   readonly '/v1/iam/api-keys': {
-    /** List API keys: with admin:keys all of the tenant, without it your own. */
+    /** List API keys: the tenant's with `admin:keys`, otherwise your own. */
     readonly GET: {
       readonly query?: {
-        /** Rows of one page; 50 unless told. */
+        /** The number of rows of a page. Default: 50. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before, or of the export that stopped. */
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
         readonly count?: boolean | undefined;
-        /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
+        /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
         readonly tenant_id?: string | undefined;
         /** Only resources in this state. */
         readonly status?: 'active' | 'expired' | 'revoked' | undefined;
@@ -2538,7 +2538,7 @@ export interface Paths {
         readonly expires_before?: string | undefined;
         /** The beginning of the shown `prefix`. Never send more of a key: addresses are logged on their way. */
         readonly prefix?: string | undefined;
-        /** Any part of name, description or metadata, in any case. */
+        /** Any part of the name, description or metadata, in any case. */
         readonly q?: string | undefined;
       } | undefined;
       readonly answers: {
@@ -2546,10 +2546,10 @@ export interface Paths {
         readonly '200': ApiKeyList;
       };
     };
-    /** Make an API key. The answer shows it, once. */
+    /** Create an API key. Only this response contains its text. */
     readonly POST: {
       readonly query?: {
-        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        /** Rejects patterns that no route and no endpoint needs (422). Default: false. */
         readonly strict?: boolean | undefined;
       } | undefined;
       readonly body: NewApiKey;
@@ -2571,52 +2571,52 @@ export interface Paths {
         readonly '200': ApiKey;
       };
     };
-    /** Change an API key: the members that are present. */
+    /** Update an API key: the members that are present. */
     readonly PUT: {
       readonly path: {
         /** The id of the API key. */
         readonly id: string;
       };
       readonly query?: {
-        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        /** Rejects patterns that no route and no endpoint needs (422). Default: false. */
         readonly strict?: boolean | undefined;
       } | undefined;
       readonly body?: ApiKeyChanges | undefined;
       readonly answers: {
-        /** The API key as it is now. */
+        /** The updated API key. */
         readonly '200': ApiKey;
       };
     };
-    /** Change an API key: the members that are present. */
+    /** Update an API key: the members that are present. */
     readonly PATCH: {
       readonly path: {
         /** The id of the API key. */
         readonly id: string;
       };
       readonly query?: {
-        /** Refuses patterns that no route and no endpoint needs (422); default: false. */
+        /** Rejects patterns that no route and no endpoint needs (422). Default: false. */
         readonly strict?: boolean | undefined;
       } | undefined;
       readonly body?: ApiKeyChanges | undefined;
       readonly answers: {
-        /** The API key as it is now. */
+        /** The updated API key. */
         readonly '200': ApiKey;
       };
     };
-    /** Revoke an API key for good. */
+    /** Revoke an API key permanently. */
     readonly DELETE: {
       readonly path: {
         /** The id of the API key. */
         readonly id: string;
       };
       readonly answers: {
-        /** Done. There is nothing to show. */
+        /** Done. The response has no body. */
         readonly '204': undefined;
       };
     };
   };
   readonly '/v1/iam/api-keys/{id}/rotate': {
-    /** Give an API key a new secret. Through the grace the old one works for platform requests and for reads, and changes nothing. */
+    /** Give an API key a new secret. During the grace period, the old secret works for platform requests and for reads only. */
     readonly POST: {
       readonly path: {
         /** The id of the API key. */
@@ -2630,7 +2630,7 @@ export interface Paths {
     };
   };
   readonly '/v1/iam/api-keys/import': {
-    /** Import keys of another system by their SHA-256 digests, up to 1,000. Each row has an outcome of its own. */
+    /** Import up to 1,000 keys of another system by their SHA-256 digests. Each row has its own outcome. */
     readonly POST: {
       readonly body: ImportedApiKeys;
       readonly answers: {
@@ -2640,32 +2640,32 @@ export interface Paths {
     };
   };
   readonly '/v1/iam/api-keys/revoke': {
-    /** Revoke up to 1,000 API keys for good: by id, or those that a filter matches. */
+    /** Revoke up to 1,000 API keys permanently, by id or by a filter. */
     readonly POST: {
       readonly query?: {
-        /** `true`: revokes nothing, and answers what would be revoked. */
+        /** `true`: the server revokes nothing, and reports what it would revoke. */
         readonly dry_run?: boolean | undefined;
       } | undefined;
       readonly body?: ApiKeysToRevoke | undefined;
       readonly answers: {
-        /** What happened to each key, or would happen. */
+        /** The outcome of each key, or with `dry_run` the outcome that it would have. */
         readonly '200': ApiKeyRevocations;
       };
     };
   };
   readonly '/v1/iam/audit': {
-    /** Read the audit log, newest first: in pages, or with Accept as one stream of NDJSON or CSV. */
+    /** Read the audit log, newest first: in pages, or as one stream of NDJSON or CSV if the Accept header asks for it. */
     readonly GET: {
       readonly query?: {
-        /** Rows of one page; 50 unless told. */
+        /** The number of rows of a page. Default: 50. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before, or of the export that stopped. */
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
         readonly count?: boolean | undefined;
-        /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
+        /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
         readonly tenant_id?: string | undefined;
-        /** An id; system or anonymous for actors that have none. */
+        /** An id, or `system` or `anonymous` for actors without an id. */
         readonly actor?: string | undefined;
         /** As in auth.login. */
         readonly action?: string | undefined;
@@ -2673,21 +2673,21 @@ export interface Paths {
         readonly target?: string | undefined;
         /** Only rows with this result. */
         readonly result?: 'success' | 'failure' | 'refused' | undefined;
-        /** From then on. */
+        /** The start of the time span, included. */
         readonly from?: string | undefined;
-        /** Up to then, that instant left out. */
+        /** The end of the time span, excluded. */
         readonly to?: string | undefined;
         /** Only rows of the request with this id. */
         readonly request_id?: string | undefined;
       } | undefined;
       readonly answers: {
-        /** One page of rows, newest first; or all of them, as the Accept header asks. */
+        /** One page of rows, newest first, or the stream that the Accept header asks for. */
         readonly '200': AuditRowList;
       };
     };
   };
   readonly '/v1/iam/audit/chain': {
-    /** Show how far the audit log is sealed. Nothing is verified. */
+    /** Show how far the audit log is sealed. The server verifies nothing. */
     readonly GET: {
       readonly answers: {
         /** The state of the chain. */
@@ -2696,51 +2696,51 @@ export interface Paths {
     };
   };
   readonly '/v1/iam/usage': {
-    /** Show what was used in a month: in all, and by model, key, user or day; with Accept as CSV. */
+    /** Show the usage of a month: the total, and the usage by model, key, user or day. As CSV if the Accept header asks for it. */
     readonly GET: {
       readonly query?: {
-        /** Rows of one page; 50 unless told. */
+        /** The number of rows of a page. Default: 50. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before, or of the export that stopped. */
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
         readonly cursor?: string | undefined;
-        /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
+        /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
         readonly tenant_id?: string | undefined;
-        /** A calendar month of the tenant's time zone; the current one unless told. */
+        /** A calendar month in the tenant's time zone. Default: the current month. */
         readonly period?: string | undefined;
         /** Groups the rows by this member. */
         readonly group_by?: 'model' | 'key' | 'user' | 'day' | undefined;
       } | undefined;
       readonly answers: {
-        /** The total, and one page of what it is made of; or all of that, as the Accept header asks. */
+        /** The total and one page of its parts, or all parts in the format that the Accept header asks for. */
         readonly '200': Usage;
       };
     };
   };
   readonly '/v1/iam/usage/events': {
-    /** Tell what was used, for a platform that meters itself. Each event counts once. */
+    /** Report usage from a platform that meters itself. Each event counts once. */
     readonly POST: {
       readonly body: UsageEvents;
       readonly answers: {
-        /** How many events counted. */
+        /** The number of counted events and of duplicates. */
         readonly '200': UsageEventsResult;
       };
     };
   };
   readonly '/v1/iam/tenants/{id}/limits': {
-    /** Show the limits of a tenant and what is left of them: platform administrators of any, others of their own. */
+    /** Show the limits of a tenant and what is left of them. Platform administrators may ask about any tenant, other callers about their own. */
     readonly GET: {
       readonly path: {
         /** The id of the tenant. */
         readonly id: string;
       };
       readonly answers: {
-        /** Each limit, what is used of it, what is left, and when it begins anew. */
+        /** Each limit with its usage, the rest and the time of its reset. */
         readonly '200': Limits;
       };
     };
   };
   readonly '/v1/iam/tenants/{id}/usage': {
-    /** Set what a tenant has used, as whoever counted it found it. */
+    /** Set the current usage of a tenant, after it changed without Postern. */
     readonly PUT: {
       readonly path: {
         /** The id of the tenant. */
@@ -2748,11 +2748,11 @@ export interface Paths {
       };
       readonly body?: UsageCorrection | undefined;
       readonly answers: {
-        /** The limits as they are now. */
+        /** The resulting limits. */
         readonly '200': Limits;
       };
     };
-    /** Set what a tenant has used, as whoever counted it found it. */
+    /** Set the current usage of a tenant, after it changed without Postern. */
     readonly PATCH: {
       readonly path: {
         /** The id of the tenant. */
@@ -2760,7 +2760,7 @@ export interface Paths {
       };
       readonly body?: UsageCorrection | undefined;
       readonly answers: {
-        /** The limits as they are now. */
+        /** The resulting limits. */
         readonly '200': Limits;
       };
     };
@@ -2769,15 +2769,15 @@ export interface Paths {
     /** Show how many requests were allowed and denied, by time, code and route, for the last 8 days. */
     readonly GET: {
       readonly query?: {
-        /** Rows of one page; 50 unless told. */
+        /** The number of rows of a page. Default: 50. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before, or of the export that stopped. */
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
         readonly cursor?: string | undefined;
-        /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
+        /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
         readonly tenant_id?: string | undefined;
-        /** From the minute that it is in; an hour before `to` unless told. */
+        /** The first minute. Default: one hour before `to`. */
         readonly from?: string | undefined;
-        /** Up to then, a minute that begins then left out; now unless told. */
+        /** The end of the time span. A minute that begins at this time is excluded. Default: now. */
         readonly to?: string | undefined;
         /** Groups rows by UTC time; default: minute. */
         readonly interval?: 'minute' | 'hour' | 'day' | undefined;
@@ -2785,7 +2785,7 @@ export interface Paths {
         readonly group_by?: 'code' | 'outcome' | undefined;
       } | undefined;
       readonly answers: {
-        /** The totals, and one page of what they are made of. */
+        /** The totals and one page of their parts. */
         readonly '200': Decisions;
       };
     };
@@ -2794,13 +2794,13 @@ export interface Paths {
     /** List denials and a sample of allows of the last 24 hours, newest first. At most 1,000 denials and as many allows of a tenant are kept. */
     readonly GET: {
       readonly query?: {
-        /** Rows of one page; 50 unless told. */
+        /** The number of rows of a page. Default: 50. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before, or of the export that stopped. */
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
         readonly count?: boolean | undefined;
-        /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
+        /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
         readonly tenant_id?: string | undefined;
         /** Only decisions with this outcome. */
         readonly outcome?: 'allow' | 'deny' | undefined;
@@ -2810,9 +2810,9 @@ export interface Paths {
         readonly principal?: string | undefined;
         /** A line of the route table: POST /v1/chat/completions. */
         readonly route?: string | undefined;
-        /** From then on. */
+        /** The start of the time span, included. */
         readonly from?: string | undefined;
-        /** Up to then, that instant left out. */
+        /** The end of the time span, excluded. */
         readonly to?: string | undefined;
       } | undefined;
       readonly answers: {
@@ -2829,57 +2829,57 @@ export interface Paths {
         readonly request_id: string;
       };
       readonly query?: {
-        /** Means the same as X-Tenant-ID. Platform administrators may say * for every tenant. */
+        /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
         readonly tenant_id?: string | undefined;
       } | undefined;
       readonly answers: {
-        /** The decision, and the explanation by the rules of now. */
+        /** The decision, and its explanation by the current rules. */
         readonly '200': ExplainedDecision;
       };
     };
   };
   readonly '/v1/iam/explain': {
-    /** Explain what would be decided about a request. Nothing is counted. */
+    /** Explain the decision about a request. Nothing is counted. */
     readonly POST: {
       readonly body: ExplainRequest;
       readonly answers: {
-        /** The verdict and why. */
+        /** The decision and its reasons. */
         readonly '200': Explanation;
       };
     };
   };
   readonly '/v1/iam/explain/simulate': {
-    /** Explain what would be decided if proposed policies and roles were in force. Nothing is saved or counted. */
+    /** Explain the decision as if proposed policies and roles were in force. Nothing is saved or counted. */
     readonly POST: {
       readonly body: SimulateRequest;
       readonly answers: {
-        /** The verdict and why, and what is decided as things are. */
+        /** The decision with the proposals, its reasons, and the current decision. */
         readonly '200': Simulation;
       };
     };
   };
   readonly '/v1/iam/explain/who-can': {
-    /** List the users and keys of a tenant that have a permission, and why. */
+    /** List the users and keys of a tenant that have a permission, with the reasons. */
     readonly POST: {
       readonly query?: {
-        /** Rows of one page; 50 unless told. */
+        /** The number of rows of a page. Default: 50. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before, or of the export that stopped. */
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
         readonly cursor?: string | undefined;
       } | undefined;
       readonly body: WhoCanRequest;
       readonly answers: {
-        /** One page of users and keys; it may be empty while there are more. */
+        /** One page of users and keys. It may be empty although there are more. */
         readonly '200': WhoCan;
       };
     };
   };
   readonly '/v1/iam/directory/test': {
-    /** Try a directory login step by step. Nobody is logged in or made; a wrong password counts as a failed login. */
+    /** Test a directory login and report each step. The server creates no session and no user. A wrong password counts as a failed login. */
     readonly POST: {
       readonly body: DirectoryTestRequest;
       readonly answers: {
-        /** The steps and how they ended. */
+        /** The steps and their outcomes. */
         readonly '200': DirectoryTest;
       };
     };
@@ -2888,9 +2888,9 @@ export interface Paths {
     /** List every permission, with the routes and endpoints that need it. */
     readonly GET: {
       readonly query?: {
-        /** Rows of one page; 50 unless told. */
+        /** The number of rows of a page. Default: 50. */
         readonly limit?: number | undefined;
-        /** next_cursor of the page before, or of the export that stopped. */
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
         readonly cursor?: string | undefined;
         /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
         readonly count?: boolean | undefined;
@@ -2904,7 +2904,7 @@ export interface Paths {
     };
   };
   readonly '/.well-known/jwks.json': {
-    /** The public keys of access tokens: the next, the current and the retired until their tokens are gone. */
+    /** Get the public keys of access tokens: the next, the current, and the retired keys until their tokens have expired. */
     readonly GET: {
       readonly answers: {
         /** A JWK set. */

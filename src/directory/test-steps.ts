@@ -100,14 +100,11 @@ async function open(directory: Directory, deadline: Deadline, protocol: Protocol
 
 async function walk(c: Connection, directory: Directory, question: TestQuestion, protocol: Protocol): Promise<void> {
   const { settings } = directory;
-  if (!isName(question.username)) protocol.stop('find_user', 'this cannot be a name', 'Give a name of 1 to 256 characters.');
+  if (!isName(question.username))
+    protocol.stop('find_user', 'the name is empty or too long', 'Use a name of 1 to 256 characters.');
   const user = typedName(question.username, settings.domains);
   if (!isExact(user.name)) {
-    protocol.stop(
-      'find_user',
-      'a name with blanks around it or control characters in it is nobody’s',
-      'Give the name without them.',
-    );
+    protocol.stop('find_user', 'the name has leading or trailing blanks, or control characters', 'Remove them from the name.');
   }
   const { password } = question;
   const { entry, traits } =

@@ -40,4 +40,4 @@ export function makes(description: string, body: TSchema, headers: readonly Answ
 }
 
 /** 204. */
-export const DONE: Answers = { 204: { description: 'Done. There is nothing to show.' } };
+export const DONE: Answers = { 204: { description: 'Done. The response has no body.' } };

@@ -28,7 +28,7 @@ const KeySet = component(
 
 const ANSWERS: Answers = {
   ...shows('A JWK set.', KeySet, ['cache-control', 'etag']),
-  304: { description: 'The copy whose tag If-None-Match names is still good.', headers: ['cache-control', 'etag'] },
+  304: { description: "The client's version, named in If-None-Match, is current.", headers: ['cache-control', 'etag'] },
 };
 
 export function jwksRoute(tokens: PublishedKeys): Route {
@@ -36,7 +36,7 @@ export function jwksRoute(tokens: PublishedKeys): Route {
     method: 'GET',
     path: '/.well-known/jwks.json',
     operationId: 'getKeySet',
-    summary: 'The public keys of access tokens: the next, the current and the retired until their tokens are gone.',
+    summary: 'Get the public keys of access tokens: the next, the current, and the retired keys until their tokens have expired.',
     body: NOTHING,
     query: NOTHING,
     answers: ANSWERS,

@@ -115,7 +115,7 @@ describe.skipIf(missing.size > 0)(`people who write their own entries${why === '
             step: 'attributes',
             ok: false,
             detail: expect.stringContaining('2 values of uid'),
-            advice: expect.stringContaining('let nobody write'),
+            advice: expect.stringContaining('do not allow users to write'),
           });
         } finally {
           await writeOwn(server, PEOPLE.bob, { uid: ['bob'], 'uid;lang-en': [] });

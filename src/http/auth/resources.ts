@@ -10,7 +10,7 @@ export const TokenPair = component(
     access_token: Type.String({ description: 'A JWT.' }),
     token_type: Type.Unsafe<'Bearer'>({ type: 'string', enum: ['Bearer'] }),
     expires_in: Type.Integer({ description: 'Seconds.' }),
-    refresh_token: Type.Optional(Type.String({ description: 'Absent where it travels in a cookie.' })),
+    refresh_token: Type.Optional(Type.String({ description: 'Absent if the refresh token is sent as a cookie.' })),
   }),
 );
 
@@ -25,11 +25,11 @@ export const Me = component(
     source: Type.Unsafe<'local' | 'ldap' | null>({
       type: ['string', 'null'],
       enum: ['local', 'ldap', null],
-      description: 'Who keeps the password: `local` is Postern, `ldap` a directory; null for API keys.',
+      description: 'Where the password is kept: `local` is Postern, `ldap` a directory. Null for API keys.',
     }),
     roles: Type.Array(Type.String()),
     permissions: Type.Array(Type.String(), {
-      description: 'The patterns that roles or scopes give. Policies and constraints may still narrow or widen them.',
+      description: 'The permission patterns of the roles or scopes. Policies and constraints may narrow or widen them.',
     }),
     platform_admin: Type.Boolean(),
   }),

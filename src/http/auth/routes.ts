@@ -65,18 +65,20 @@ const LoginBody = component(
     },
   ),
 );
-const refreshToken = { refresh_token: Type.Optional(Type.String({ description: 'Absent where it travels in a cookie.' })) };
+const refreshToken = {
+  refresh_token: Type.Optional(Type.String({ description: 'Absent if the refresh token is sent as a cookie.' })),
+};
 
 const RefreshBody = component(
   'RefreshToken',
   Type.Object(refreshToken, {
     ...CLOSED,
-    description: 'A browser whose refresh token travels in a cookie sends an empty object, or no body.',
+    description: 'A browser that keeps the refresh token in a cookie sends an empty object or no body.',
   }),
 );
 const LogoutBody = component(
   'Logout',
-  Type.Object(refreshToken, { ...CLOSED, description: 'Empty where the access token, or the cookie, tells the session.' }),
+  Type.Object(refreshToken, { ...CLOSED, description: 'Empty if the access token or the cookie identifies the session.' }),
 );
 const PasswordBody = component(
   'PasswordChange',
@@ -102,7 +104,7 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
       method: 'POST',
       path: '/v1/auth/login',
       operationId: 'login',
-      summary: 'Log in with e-mail and password, or with a directory user name, for an access token and a refresh token.',
+      summary: 'Log in with email and password, or with a directory username. Returns an access token and a refresh token.',
       body: LoginBody,
       query: NOTHING,
       takesAnyText: isOfDirectory,
@@ -114,7 +116,7 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
       method: 'POST',
       path: '/v1/auth/refresh',
       operationId: 'refresh',
-      summary: 'Exchange a refresh token, from the body or the cookie, for the next pair of tokens.',
+      summary: 'Exchange a refresh token, from the body or the cookie, for a new pair of tokens.',
       body: RefreshBody,
       query: NOTHING,
       answers: shows('The next tokens.', resources.TokenPair, ['set-cookie']),
@@ -125,7 +127,7 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
       method: 'POST',
       path: '/v1/auth/logout',
       operationId: 'logout',
-      summary: 'End the session of a refresh token, or of the access token that the request carries.',
+      summary: "End the session of a refresh token, or of the request's access token.",
       body: LogoutBody,
       query: NOTHING,
       takesCredential: true,
@@ -137,7 +139,7 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
       method: 'GET',
       path: '/v1/auth/me',
       operationId: 'getMe',
-      summary: 'Who the credential of this request proves.',
+      summary: "Get the principal of the request's credential.",
       permission: 'any',
       body: NOTHING,
       query: NOTHING,
@@ -155,7 +157,7 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
       method: 'POST',
       path: '/v1/auth/password',
       operationId: 'changePassword',
-      summary: "Change one's own password by the old one; all other sessions end.",
+      summary: "Change your own password. The caller's other sessions end.",
       permission: 'any',
       body: PasswordBody,
       query: NOTHING,
@@ -171,7 +173,7 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
       method: 'POST',
       path: '/v1/auth/password/reset',
       operationId: 'resetPassword',
-      summary: 'Set a password with a one-time token; all sessions end.',
+      summary: 'Set a password with a one-time token. All sessions of the user end.',
       body: ResetBody,
       query: NOTHING,
       answers: DONE,

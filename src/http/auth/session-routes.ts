@@ -11,7 +11,7 @@ import { callerRoute, NOTHING, type Route } from '../route.ts';
 const pages = Type.Object(countedPage, closed);
 
 const ending = Type.Object(
-  { current: Type.Optional(Type.Boolean({ description: 'true: the session of this request ends as well.' })) },
+  { current: Type.Optional(Type.Boolean({ description: '`true`: the current session ends as well.' })) },
   closed,
 );
 
@@ -24,7 +24,7 @@ export function sessionRoutes(parts: AuthParts): readonly Route[] {
       method: 'GET',
       path: SESSIONS,
       operationId: 'listSessions',
-      summary: "List one's own active sessions, the newest first.",
+      summary: 'List your own active sessions, newest first.',
       permission: 'any',
       body: NOTHING,
       query: pages,
@@ -36,7 +36,7 @@ export function sessionRoutes(parts: AuthParts): readonly Route[] {
       method: 'DELETE',
       path: SESSIONS,
       operationId: 'endSessions',
-      summary: "End all one's own sessions but the one that asks; with `current=true` that one too.",
+      summary: 'End all of your own sessions except the current one. With `current=true`, end the current one as well.',
       permission: 'any',
       body: NOTHING,
       query: ending,
@@ -51,7 +51,7 @@ export function sessionRoutes(parts: AuthParts): readonly Route[] {
       method: 'GET',
       path: SESSION,
       operationId: 'getSession',
-      summary: "Get one of one's own active sessions.",
+      summary: 'Get one of your own active sessions.',
       permission: 'any',
       body: NOTHING,
       query: NOTHING,
@@ -63,7 +63,7 @@ export function sessionRoutes(parts: AuthParts): readonly Route[] {
       method: 'DELETE',
       path: SESSION,
       operationId: 'endSession',
-      summary: "End one of one's own sessions: its tokens prove nothing from now on.",
+      summary: 'End one of your own sessions. Its tokens are no longer valid.',
       permission: 'any',
       body: NOTHING,
       query: NOTHING,

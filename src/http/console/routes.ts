@@ -52,7 +52,7 @@ export function consoleRoutes({ folder, random }: ConsoleParts): readonly Route[
     consoleRoute('/console/assets/*', 'getConsoleAsset', async () => {
       throw new Refusal(
         'not_found',
-        'There is no such file. The console was built anew since this page was opened: open it again.',
+        'The file does not exist. The console was updated after this page was opened. Reload the page.',
       );
     }),
     ...names

@@ -22,7 +22,7 @@ const ownFilters = {
     }),
   ),
   q: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 200, description: 'Any part of name, description or metadata, in any case.' }),
+    Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name, description or metadata, in any case.' }),
   ),
 };
 
@@ -96,7 +96,8 @@ export const rotation = component(
           minimum: 0,
           maximum: MAX_GRACE_SECONDS,
           default: DEFAULT_GRACE_SECONDS,
-          description: 'Seconds for which the old secret works beside the new one, except to change anything. 0: not at all.',
+          description:
+            'The seconds during which the old secret also works, for platform requests and reads only. 0: the old secret stops working at once.',
         }),
       ),
     },
@@ -111,7 +112,12 @@ const importedKey = Type.Object(
       description: 'SHA-256 of the key in hexadecimal. The key itself is never sent.',
       ...asksAlso({ minLength: 64, pattern: '^[0-9A-Fa-f]{64}$' }),
     }),
-    prefix: Type.String({ minLength: 1, maxLength: MAX_PREFIX_LENGTH, pattern: '^[!-~]+$', description: 'What lists show.' }),
+    prefix: Type.String({
+      minLength: 1,
+      maxLength: MAX_PREFIX_LENGTH,
+      pattern: '^[!-~]+$',
+      description: 'The beginning of the key, shown in lists.',
+    }),
     last_four: Type.String({ minLength: 4, maxLength: 4, pattern: '^[!-~]{4}$' }),
     name: Type.Optional(keyName),
     description: title(500),
@@ -158,7 +164,7 @@ export const revocation = component(
       ids: { type: 'array', items: { type: 'string', maxLength: 64 }, minItems: 1, maxItems: MAX_REVOKED },
       filter: Type.Object(
         { status: Type.Optional(oneOf('active', 'expired')), ...ownFilters },
-        { ...closed, minProperties: 1, description: 'Keys that match all members; `status` defaults to `active`.' },
+        { ...closed, minProperties: 1, description: 'Keys that match all members. `status` defaults to `active`.' },
       ),
     },
     ...closed,
@@ -169,6 +175,10 @@ export const revocation = component(
 );
 
 export const trial = Type.Object(
-  { dry_run: Type.Optional(Type.Boolean({ description: '`true`: revokes nothing, and answers what would be revoked.' })) },
+  {
+    dry_run: Type.Optional(
+      Type.Boolean({ description: '`true`: the server revokes nothing, and reports what it would revoke.' }),
+    ),
+  },
   closed,
 );

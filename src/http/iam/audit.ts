@@ -18,15 +18,15 @@ const filters = Type.Object(
     ...countedPage,
     ...tenantFilter,
     actor: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 64, description: 'An id; system or anonymous for actors that have none.' }),
+      Type.String({ minLength: 1, maxLength: 64, description: 'An id, or `system` or `anonymous` for actors without an id.' }),
     ),
     action: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'As in auth.login.' })),
     target: Type.Optional(
       Type.String({ minLength: 1, maxLength: 400, description: 'An id or a name, or with its type before it: role/auditor.' }),
     ),
     result: Type.Optional(oneOf('success', 'failure', 'refused')),
-    from: instant('From then on.'),
-    to: instant('Up to then, that instant left out.'),
+    from: instant('The start of the time span, included.'),
+    to: instant('The end of the time span, excluded.'),
     request_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
   },
   closed,
@@ -39,7 +39,7 @@ const EXPORTS: Readonly<Record<string, { readonly format: AuditExportFormat; rea
 
 const answers: Answers = {
   200: {
-    description: 'One page of rows, newest first; or all of them, as the Accept header asks.',
+    description: 'One page of rows, newest first, or the stream that the Accept header asks for.',
     content: {
       [PAGES]: listOf(AuditRow),
       'application/x-ndjson': Type.String({
@@ -58,7 +58,7 @@ export function auditRoutes(parts: AdminParts): readonly Route[] {
       method: 'GET',
       path: '/v1/iam/audit',
       operationId: 'listAudit',
-      summary: 'Read the audit log, newest first: in pages, or with Accept as one stream of NDJSON or CSV.',
+      summary: 'Read the audit log, newest first: in pages, or as one stream of NDJSON or CSV if the Accept header asks for it.',
       permission: 'audit:read',
       body: NOTHING,
       query: filters,
@@ -81,7 +81,7 @@ export function auditRoutes(parts: AdminParts): readonly Route[] {
       method: 'GET',
       path: '/v1/iam/audit/chain',
       operationId: 'getAuditChain',
-      summary: 'Show how far the audit log is sealed. Nothing is verified.',
+      summary: 'Show how far the audit log is sealed. The server verifies nothing.',
       permission: 'audit:read',
       needs: '`audit:read` of a platform administrator',
       body: NOTHING,

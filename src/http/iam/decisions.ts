@@ -15,8 +15,8 @@ const filters = Type.Object(
   {
     ...page,
     ...tenantFilter,
-    from: instant('From the minute that it is in; an hour before `to` unless told.'),
-    to: instant('Up to then, a minute that begins then left out; now unless told.'),
+    from: instant('The first minute. Default: one hour before `to`.'),
+    to: instant('The end of the time span. A minute that begins at this time is excluded. Default: now.'),
     interval: Type.Optional(
       Type.Unsafe<Interval>({ type: 'string', enum: [...INTERVALS], description: 'Groups rows by UTC time; default: minute.' }),
     ),
@@ -34,14 +34,17 @@ const Decisions = component(
   Type.Object({
     from: Type.String({ format: 'date-time' }),
     to: Type.String({ format: 'date-time' }),
-    tenant_id: Type.String({ description: '`*` for all tenants together, and for requests of whom nobody was known.' }),
+    tenant_id: Type.String({ description: '`*` for all tenants together, and for requests without a known principal.' }),
     interval: oneOf(...INTERVALS),
     total: component(
       'DecisionTotals',
       Type.Object({
         allow: count,
         deny: count,
-        fault: Type.Integer({ minimum: 0, description: 'Answered 503, because it could not be decided.' }),
+        fault: Type.Integer({
+          minimum: 0,
+          description: 'Requests that the server answered with 503 because it could not decide them.',
+        }),
       }),
     ),
     data: Type.Array(
@@ -62,7 +65,8 @@ const Decisions = component(
           ),
           route: nullable(
             Type.String({
-              description: 'A line of the route table; null if no route was matched or needed, and in groups by code or outcome.',
+              description:
+                'An entry of the route table. Null if no route matched or was needed, and in groups by code or outcome.',
               examples: ['POST /v1/chat/completions'],
             }),
           ),
@@ -70,7 +74,7 @@ const Decisions = component(
         }),
       ),
       {
-        description: 'One row for each minute, hour or day with its code and route, its code, or its outcome, the oldest first.',
+        description: 'One row for each minute, hour or day and each code and route, code, or outcome. Oldest first.',
       },
     ),
     has_more: Type.Boolean(),
@@ -88,7 +92,7 @@ export function decisionRoutes(parts: AdminParts): readonly Route[] {
       permission: 'usage:read',
       body: NOTHING,
       query: filters,
-      answers: shows('The totals, and one page of what they are made of.', Decisions),
+      answers: shows('The totals and one page of their parts.', Decisions),
       refusals: [],
       handler: async ({ caller, query }) => ({ status: 200, body: await readDecisions(parts, caller, query) }),
     }),

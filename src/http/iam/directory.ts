@@ -11,15 +11,15 @@ const question = component(
   'DirectoryTestRequest',
   Type.Object(
     {
-      username: Type.String({ maxLength: MAX_NAME_LENGTH, description: 'As a login would send it.' }),
+      username: Type.String({ maxLength: MAX_NAME_LENGTH, description: 'The username as in a login.' }),
       password: Type.Optional(
-        Type.String({ maxLength: 1024, description: "Absent: everything but the person's own bind is tried." }),
+        Type.String({ maxLength: 1024, description: 'If absent, the test runs all steps except the bind as the user.' }),
       ),
       directory: Type.Optional(
         Type.String({
           minLength: 1,
           maxLength: 64,
-          description: '`ldap.name`. Absent: the directory that a login with this name would ask first.',
+          description: '`ldap.name`. Default: the directory that a login with this name would use first.',
         }),
       ),
     },
@@ -34,11 +34,13 @@ const steps = component(
       Type.Object({
         step: oneOf('connect', 'tls', 'service_bind', 'find_user', 'user_bind', 'attributes', 'groups', 'roles', 'tenant'),
         ok: Type.Boolean(),
-        detail: Type.String({ description: 'What happened.' }),
-        advice: Type.Optional(Type.String({ description: 'What to change.' })),
-        data: Type.Optional(Type.Object({}, { additionalProperties: true, description: 'What was found, without secrets.' })),
+        detail: Type.String({ description: 'The outcome.' }),
+        advice: Type.Optional(Type.String({ description: 'How to correct the problem.' })),
+        data: Type.Optional(
+          Type.Object({}, { additionalProperties: true, description: 'The values that the step found, without secrets.' }),
+        ),
       }),
-      { description: 'In order, up to the first that failed.' },
+      { description: 'The steps in order, up to the first that failed.' },
     ),
   }),
 );
@@ -49,11 +51,12 @@ export function directoryRoutes(parts: DirectoryTestParts): readonly Route[] {
       method: 'POST',
       path: '/v1/iam/directory/test',
       operationId: 'testDirectory',
-      summary: 'Try a directory login step by step. Nobody is logged in or made; a wrong password counts as a failed login.',
+      summary:
+        'Test a directory login and report each step. The server creates no session and no user. A wrong password counts as a failed login.',
       permission: 'admin:tenants',
       body: question,
       query: NOTHING,
-      answers: shows('The steps and how they ended.', steps),
+      answers: shows('The steps and their outcomes.', steps),
       refusals: ['not_found', 'too_many_attempts'],
       handler: async ({ caller, body }) => ({ status: 200, body: await testDirectory(parts, caller, body) }),
     }),

@@ -14,10 +14,7 @@ export const Simulation = component(
   'Simulation',
   Type.Object({
     ...Explanation.properties,
-    current: Type.Object(
-      { decision, status, code, detail, policy },
-      { description: 'What is decided as things are, without the proposal.' },
-    ),
+    current: Type.Object({ decision, status, code, detail, policy }, { description: 'The decision without the proposal.' }),
   }),
 );
 
@@ -25,17 +22,17 @@ const able = {
   verdict: Type.Unsafe<string>({
     type: 'string',
     enum: ['allow', 'conditional'],
-    description: 'conditional: it hangs on the conditions of the policies named in `conditions`.',
+    description: '`conditional`: the result depends on the conditions of the policies in `conditions`.',
   }),
   why: Type.Array(
     Type.Object({
       kind: oneOf('role', 'owner_role', 'scopes', 'policy'),
       name: perhapsText,
-      constrained: Type.Boolean({ description: 'It reaches some resources only.' }),
+      constrained: Type.Boolean({ description: 'The grant covers only some resources.' }),
       conditional: Type.Boolean({ description: 'A policy that allows under conditions.' }),
     }),
   ),
-  conditions: Type.Array(text, { description: 'Names of policies; they are in `policies`.' }),
+  conditions: Type.Array(text, { description: 'Names of policies. `policies` has the policies.' }),
 };
 
 const ableUser = Type.Object({
@@ -53,7 +50,7 @@ const ableKey = Type.Object({
   type: oneOf('api_key'),
   id: KeyId,
   description: text,
-  user_id: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'null for a key of its tenant.' }),
+  user_id: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'Null if the tenant owns the key.' }),
   expires_at: Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
   ...able,
 });
@@ -68,7 +65,7 @@ export const WhoCan = component(
     keys: Type.Array(ableKey),
     policies: Type.Array(
       Type.Object({ name: text, effect: oneOf('allow', 'deny'), global: Type.Boolean(), conditions: Conditions }),
-      { description: 'The policies that users and keys of this page name.' },
+      { description: 'The policies that users and keys on this page name.' },
     ),
     platform_administrators: oneOf('allow', 'conditional', 'deny'),
     has_more: Type.Boolean(),

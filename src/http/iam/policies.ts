@@ -30,7 +30,8 @@ import {
 const conditions = Type.Unsafe<unknown>({
   type: ['object', 'null'],
   ...someConditions,
-  description: 'ip_address, time, day_of_week, weekly_hours and timezone; all must hold. Absent or empty = always.',
+  description:
+    '`ip_address`, `time`, `day_of_week`, `weekly_hours` and `timezone`. All must hold. Absent or empty: the policy always applies.',
 });
 
 const OFFICE_HOURS = {
@@ -93,12 +94,14 @@ const listing = Type.Object(
   {
     ...countedPage,
     ...tenantFilter,
-    q: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Any part of name or description.' })),
+    q: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name or description, in any case.' }),
+    ),
     effect: Type.Optional(effect),
     enabled: Type.Optional(Type.Boolean()),
     applies_to: Type.Optional(appliesTo),
     role: Type.Optional(Type.String({ maxLength: 64, description: 'A role that the policy is attached to.' })),
-    global: Type.Optional(Type.Boolean({ description: "`true`: only global policies; `false`: only tenants' own." })),
+    global: Type.Optional(Type.Boolean({ description: "`true`: only global policies. `false`: only the tenant's policies." })),
   },
   closed,
 );
@@ -112,7 +115,7 @@ export function policyRoutes(parts: AdminParts & CatalogParts): readonly Route[]
       method: 'GET',
       path: POLICIES,
       operationId: 'listPolicies',
-      summary: 'List policies, global ones among them.',
+      summary: 'List policies, including the global policies.',
       permission: 'admin:policies',
       body: NOTHING,
       query: listing,
@@ -124,7 +127,7 @@ export function policyRoutes(parts: AdminParts & CatalogParts): readonly Route[]
       method: 'POST',
       path: POLICIES,
       operationId: 'createPolicy',
-      summary: 'Make a policy.',
+      summary: 'Create a policy.',
       permission: 'admin:policies',
       body: newPolicy,
       maxBodyBytes: MAX_BODY_BYTES,
@@ -156,12 +159,12 @@ export function policyRoutes(parts: AdminParts & CatalogParts): readonly Route[]
       method: 'PUT',
       path: POLICY,
       operationId: 'updatePolicy',
-      summary: 'Change a policy: the members that are present.',
+      summary: 'Update a policy: the members that are present.',
       permission: 'admin:policies',
       body: changes,
       maxBodyBytes: MAX_BODY_BYTES,
       query: forcedStrictly,
-      answers: shows('The policy as it is now.', Policy, TAGGED),
+      answers: shows('The updated policy.', Policy, TAGGED),
       refusals: ['not_found', 'escalation', 'would_lock_out', 'quota_exceeded', 'precondition_failed'],
       handler: async ({ caller, param, body, query }) => {
         if (query.strict === true) refuseUnneeded(parts, body.actions, '/actions');

@@ -25,8 +25,8 @@ const filters = Type.Object(
     code: filterText(64, '`allow`, or the code of the denial.'),
     principal: filterText(64, 'The id of a user or a key.'),
     route: filterText(1100, 'A line of the route table: POST /v1/chat/completions.'),
-    from: instant('From then on.'),
-    to: instant('Up to then, that instant left out.'),
+    from: instant('The start of the time span, included.'),
+    to: instant('The end of the time span, excluded.'),
   },
   closed,
 );
@@ -37,20 +37,20 @@ const perhapsText = nullable(Type.String());
 const decision = {
   request_id: Type.String({ description: 'The request_id of the denial, and its header x-request-id.', examples: ['req_…'] }),
   time: Type.String({ format: 'date-time' }),
-  tenant_id: nullable(Type.String({ description: 'null if no tenant was known.' })),
+  tenant_id: nullable(Type.String({ description: 'Null if no tenant was known.' })),
   outcome: oneOf('allow', 'deny'),
   code: Type.String({ description: '`allow`, or the code of the denial.', examples: ['denied_by_policy'] }),
   detail: Type.String({ description: 'The detail of the denial; empty for an allow.' }),
   principal: nullable(Type.Object({ type: oneOf('user', 'api_key'), id: text })),
-  method: nullable(Type.String({ description: 'null if the check could not be read.' })),
-  path: nullable(Type.String({ description: 'Without the query, at most 1,024 characters; secrets are masked.' })),
-  route: nullable(Type.String({ description: 'A line of the route table.', examples: ['POST /v1/chat/completions'] })),
+  method: nullable(Type.String({ description: 'Null if the server could not read the check.' })),
+  path: nullable(Type.String({ description: 'The path without the query, at most 1,024 characters. Secrets are masked.' })),
+  route: nullable(Type.String({ description: 'An entry of the route table.', examples: ['POST /v1/chat/completions'] })),
   permission: perhapsText,
   resources: Type.Array(text, { description: '`<kind>/<name>`, at most 16.' }),
   client_ip: perhapsText,
   policy: nullable(Type.String({ description: 'The policy that denied.' })),
   sampled: Type.Boolean({
-    description: 'true: other decisions of the tenant and outcome were not recorded at that time.',
+    description: '`true`: the server did not record other decisions of the tenant with this outcome at that time.',
   }),
 };
 
@@ -60,7 +60,7 @@ const RecentDecisions = component(
   'RecentDecisions',
   Type.Object({
     ...listOf(RecentDecision).properties,
-    sampled: Type.Boolean({ description: 'true: a decision of this page is sampled.' }),
+    sampled: Type.Boolean({ description: '`true`: at least one decision on this page is a sample.' }),
   }),
 );
 
@@ -77,7 +77,9 @@ const ExplainedDecision = component(
           path: text,
           client_ip: perhapsText,
           time: Type.String({ format: 'date-time' }),
-          body: Type.Optional(Type.String({ description: 'Not the body, but one that names the same resources.' })),
+          body: Type.Optional(
+            Type.String({ description: 'A body that names the same resources. The original body is not recorded.' }),
+          ),
           content_type: Type.Optional(text),
         },
         { description: 'The request as explain and simulate take it; null if the record is not exact.' },
@@ -86,7 +88,7 @@ const ExplainedDecision = component(
     explanation: nullable(
       Type.Object({
         ...Explanation.properties,
-        same: Type.Boolean({ description: 'The current rules decide the request as it was decided.' }),
+        same: Type.Boolean({ description: 'Whether the current rules lead to the recorded decision.' }),
         note: Type.String({ description: 'How the explanation relates to the recorded decision.' }),
       }),
     ),
@@ -123,7 +125,7 @@ export function recentDecisionRoutes(parts: ExplainParts): readonly Route[] {
       permission: 'audit:read',
       body: NOTHING,
       query: Type.Object({ ...tenantFilter }, closed),
-      answers: shows('The decision, and the explanation by the rules of now.', ExplainedDecision),
+      answers: shows('The decision, and its explanation by the current rules.', ExplainedDecision),
       refusals: ['not_found'],
       handler: async ({ caller, param }) => ({ status: 200, body: await readRecent(parts, caller, param('request_id')) }),
     }),

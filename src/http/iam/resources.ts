@@ -51,17 +51,17 @@ export const directoryStatus = oneOf<'active' | DirectorySuspension>(
 
 const user = {
   id: UserId,
-  email: perhaps(Type.String({ description: 'null for users of a directory that have none.' })),
+  email: perhaps(Type.String({ description: 'Null for users whose directory has no email address for them.' })),
   name: text,
   department: perhaps(text),
   metadata: Metadata,
-  roles: Type.Array(text, { description: 'Given by hand.' }),
-  directory_roles: Type.Array(text, { description: 'Given by the directory; read-only.' }),
+  roles: Type.Array(text, { description: 'Assigned through the API.' }),
+  directory_roles: Type.Array(text, { description: 'Assigned by the directory. Read-only.' }),
   tenant_id: text,
   status: oneOf('active', 'deactivated'),
   source: Type.Unsafe<'local' | 'ldap'>({
     ...oneOf('local', 'ldap'),
-    description: '`ldap`: a user of a directory, which keeps its e-mail, name and password.',
+    description: '`ldap`: a user of a directory, which provides its email address, name and password.',
   }),
   directory_status: Type.Optional(
     Type.Unsafe<'active' | DirectorySuspension>({
@@ -80,11 +80,11 @@ const user = {
   ),
   last_login_at: Type.Unsafe({
     ...perhaps(instant),
-    description: 'When a login last began a session; null if none did. Read-only.',
+    description: 'The time of the last login that created a session. Null if there was none. Read-only.',
   }),
   locked_until: Type.Unsafe({
     ...perhaps(instant),
-    description: 'Until then, failed logins lock the account; null if they do not. Read-only.',
+    description: 'The time until which failed logins lock the account. Null if the account is not locked. Read-only.',
   }),
   created_at: instant,
   updated_at: instant,
@@ -95,7 +95,7 @@ export const User = component('User', Type.Object(user));
 /** Of an answer given again under its Idempotency-Key, in place of the secret. */
 const withheld = {
   secret_available: Type.Optional(
-    Type.Unsafe<false>({ const: false, description: 'In place of the secret where an answer is given again.' }),
+    Type.Unsafe<false>({ const: false, description: 'Present instead of the secret if the server repeats a response.' }),
   ),
 };
 
@@ -104,7 +104,9 @@ export const CreatedUser = component(
   Type.Object({
     ...user,
     password_setup_token: Type.Optional(
-      Type.String({ description: 'Sets a first password, once, within the hour. Shown here and never again.' }),
+      Type.String({
+        description: 'A token that sets the first password, once and within one hour. Only this response contains it.',
+      }),
     ),
     ...withheld,
   }),
@@ -113,7 +115,7 @@ export const CreatedUser = component(
 export const PasswordReset = component(
   'PasswordReset',
   Type.Object({
-    password_setup_token: Type.Optional(Type.String({ description: 'Shown here and never again.' })),
+    password_setup_token: Type.Optional(Type.String({ description: 'Only this response contains it.' })),
     ...withheld,
     expires_at: instant,
   }),
@@ -133,7 +135,10 @@ const notices = {
           message: text,
         }),
       ),
-      { maxItems: MAX_NOTICES + 1, description: 'What the resource says without any effect; absent without notices. Read-only.' },
+      {
+        maxItems: MAX_NOTICES + 1,
+        description: 'The parts of the resource that have no effect. Absent if there are none. Read-only.',
+      },
     ),
   ),
   notice: Type.Optional(Type.String({ description: 'The messages of `notices` as one text; absent without notices.' })),
@@ -147,7 +152,7 @@ export const Role = component(
     permissions: texts,
     resource_constraints: Constraints,
     builtin: Type.Boolean(),
-    tenant_id: perhaps(Type.String({ description: 'null for built-in roles, which are the same in every tenant.' })),
+    tenant_id: perhaps(Type.String({ description: 'Null for built-in roles, which are the same in every tenant.' })),
     created_at: perhaps(instant),
     updated_at: perhaps(instant),
     ...notices,
@@ -167,7 +172,7 @@ export const Conditions = component(
       weekly_hours: Type.Optional(condition(['in', 'not_in'], texts)),
       timezone: Type.Optional(text),
     },
-    { description: 'All must hold; empty = always.' },
+    { description: 'All must hold. Empty: the policy always applies.' },
   ),
 );
 
@@ -184,7 +189,7 @@ export const Policy = component(
     attached_roles: texts,
     global: Type.Boolean(),
     enabled: Type.Boolean(),
-    tenant_id: perhaps(Type.String({ description: 'null for global policies.' })),
+    tenant_id: perhaps(Type.String({ description: 'Null for global policies.' })),
     created_at: instant,
     updated_at: instant,
     ...notices,
@@ -209,14 +214,14 @@ export const Tenant = component(
           timezone: Type.Optional(text),
           allow_keys_without_expiry: Type.Optional(Type.Boolean()),
         },
-        { description: 'An absent limit is none, 0 lets nothing through.' },
+        { description: 'If a limit is absent, there is none. 0 allows nothing.' },
       ),
     ),
     quotas: component(
       'TenantQuotas',
       Type.Object(
         { monthly_tokens: Type.Optional(limit), max_users: Type.Optional(limit), max_collections: Type.Optional(limit) },
-        { description: 'An absent limit is none, 0 lets nothing through.' },
+        { description: 'If a limit is absent, there is none. 0 allows nothing.' },
       ),
     ),
     metadata: Metadata,
@@ -228,7 +233,7 @@ export const Tenant = component(
 const key = {
   id: KeyId,
   tenant_id: text,
-  user_id: perhaps(Type.String({ description: 'null for a key of its tenant.' })),
+  user_id: perhaps(Type.String({ description: 'Null if the tenant owns the key.' })),
   name: perhaps(text),
   description: text,
   metadata: Metadata,
@@ -238,7 +243,8 @@ const key = {
   prefix: text,
   last_four: text,
   imported: Type.Boolean({
-    description: "The secret is another system's, imported as a digest. A rotation gives the key a secret of Postern's own.",
+    description:
+      'The secret was issued by another system and imported as a digest. A rotation gives the key a secret of Postern.',
   }),
   status: oneOf('active', 'expired', 'revoked'),
   expires_at: perhaps(instant),
@@ -254,7 +260,7 @@ export const IssuedApiKey = component(
   'IssuedApiKey',
   Type.Object({
     ...key,
-    key: Type.Optional(Type.String({ description: 'The key itself, shown here and never again.' })),
+    key: Type.Optional(Type.String({ description: 'The text of the key. Only this response contains it.' })),
     ...withheld,
   }),
 );
@@ -268,15 +274,15 @@ const rejection = {
 export const ApiKeyImport = component(
   'ApiKeyImport',
   Type.Object({
-    imported: Type.Integer({ minimum: 0, description: 'Keys that are new.' }),
+    imported: Type.Integer({ minimum: 0, description: 'The number of created keys.' }),
     data: Type.Array(
       Type.Object({
-        index: Type.Integer({ minimum: 0, description: 'Of the row in the request.' }),
+        index: Type.Integer({ minimum: 0, description: 'The index of the row in the request.' }),
         outcome: Type.Unsafe<'imported' | 'exists' | 'rejected'>({
           ...oneOf('imported', 'exists', 'rejected'),
-          description: '`exists`: the tenant has a key with this digest, which stays as it is.',
+          description: '`exists`: the tenant already has a key with this digest, and the key is unchanged.',
         }),
-        id: Type.Unsafe({ ...KeyId, type: ['string', 'null'], description: 'null for `rejected`.' }),
+        id: Type.Unsafe({ ...KeyId, type: ['string', 'null'], description: 'Null for `rejected`.' }),
         ...rejection,
         errors: Type.Optional(Type.Array(Type.Object({ path: text, message: text }))),
       }),
@@ -288,7 +294,10 @@ export const ApiKeyRevocations = component(
   'ApiKeyRevocations',
   Type.Object({
     dry_run: Type.Boolean(),
-    revoked: Type.Integer({ minimum: 0, description: 'Keys that were revoked; in a dry run, that would be.' }),
+    revoked: Type.Integer({
+      minimum: 0,
+      description: 'The number of keys that were revoked, or that would be revoked in a dry run.',
+    }),
     has_more: Type.Boolean({ description: 'The filter matched more keys than one request takes. Send it again for the rest.' }),
     data: Type.Array(
       Type.Object({
@@ -318,15 +327,15 @@ export const AuditRow = component(
     time: instant,
     actor: Type.Object({
       type: oneOf('user', 'api_key', 'system', 'anonymous'),
-      id: perhaps(Type.String({ description: 'null for the system, and for whoever proved nothing.' })),
+      id: perhaps(Type.String({ description: 'Null for the system and for requests without a known principal.' })),
     }),
-    tenant_id: perhaps(Type.String({ description: 'null for what belongs to no tenant.' })),
+    tenant_id: perhaps(Type.String({ description: 'Null if the event belongs to no tenant.' })),
     address: perhaps(text),
     action: Type.String({ examples: ['user.create', 'auth.login'] }),
     target: Type.Object({ type: perhaps(text), id: perhaps(text) }),
     result: oneOf('success', 'failure', 'refused'),
-    before: Type.Unknown({ description: 'What there was, without secrets; null where nothing is recorded.' }),
-    after: Type.Unknown({ description: 'What there is now, or what else is worth knowing; without secrets.' }),
+    before: Type.Unknown({ description: 'The state before the change, without secrets. Null if nothing is recorded.' }),
+    after: Type.Unknown({ description: 'The state after the change, or details of the event, without secrets.' }),
     request_id: perhaps(text),
   }),
 );
@@ -334,7 +343,7 @@ export const AuditRow = component(
 export const AuditChain = component(
   'AuditChain',
   Type.Object({
-    rows: Type.Integer({ minimum: 0, description: 'Rows of the audit log that seals name.' }),
+    rows: Type.Integer({ minimum: 0, description: 'The number of audit rows that are sealed.' }),
     seals: Type.Integer({ minimum: 0 }),
     unsealed: Type.Integer({
       minimum: 0,
@@ -348,7 +357,7 @@ export const AuditChain = component(
         time: instant,
       }),
       type: ['object', 'null'],
-      description: 'null while there is none.',
+      description: 'Null if there is none yet.',
     }),
   }),
 );
@@ -368,22 +377,22 @@ const step = Type.Object({
         'Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user.',
     }),
   ),
-  key_id: Type.Optional(perhaps(Type.String({ description: 'Of step 8, if it denies: the key of the credential.' }))),
-  user_id: Type.Optional(
-    perhaps(Type.String({ description: "Of step 8, if it denies: the key's owner, or the user that the token names." })),
+  key_id: Type.Optional(perhaps(Type.String({ description: 'If step 8 denies: the id of the key.' }))),
+  user_id: Type.Optional(perhaps(Type.String({ description: "If step 8 denies: the key's owner, or the user of the token." }))),
+  time: Type.Optional(
+    perhaps(Type.String({ format: 'date-time', description: 'If step 8 denies: the time since when the reason holds.' })),
   ),
-  time: Type.Optional(perhaps(Type.String({ format: 'date-time', description: 'Of step 8, if it denies: since when.' }))),
 });
 
 const explainedLimit = Type.Object({
   name: oneOf('max_tokens_per_request', 'rate_limit_rpm', 'monthly_tokens', 'max_collections'),
   of: oneOf('tenant', 'api_key'),
   line: Type.Integer({ description: 'The step that checks it: 15, 16 or 17.' }),
-  applies: Type.Boolean({ description: 'false: this request does not count toward it.' }),
-  limit: perhaps(Type.Integer({ description: 'null = none.' })),
-  used: perhaps(Type.Integer({ description: 'As the database knows it now; of a rate, what was handed out to all gates.' })),
-  reserved: perhaps(Type.Integer({ description: 'Of tokens and collections: the part of `remaining` that is set aside.' })),
-  remaining: perhaps(Type.Integer({ description: 'limit less used.' })),
+  applies: Type.Boolean({ description: '`false`: the request does not count toward the limit.' }),
+  limit: perhaps(Type.Integer({ description: 'Null: no limit.' })),
+  used: perhaps(Type.Integer({ description: 'The usage in the database. For a rate limit, the amount leased to all gates.' })),
+  reserved: perhaps(Type.Integer({ description: 'For tokens and collections: the part of `remaining` that is set aside.' })),
+  remaining: perhaps(Type.Integer({ description: '`limit` minus `used`.' })),
   resets_at: perhaps(instant),
   needed: perhaps(
     Type.Integer({
@@ -415,8 +424,8 @@ const policyStep = Type.Object({
       kind: text,
       operator: perhaps(text),
       operand: texts,
-      value: perhaps(Type.String({ description: 'What it was compared with; null when that is missing.' })),
-      timezone: perhaps(Type.String({ description: 'Whose clock shows the value.' })),
+      value: perhaps(Type.String({ description: 'The value that the condition was compared with. Null if it is missing.' })),
+      timezone: perhaps(Type.String({ description: 'The time zone of the value.' })),
       matched: Type.Boolean(),
       missing: Type.Boolean(),
     }),
@@ -448,12 +457,12 @@ export const Session = component(
   Type.Object({
     id: Type.String({ pattern: '^ses_[0-9a-z]{26}$', examples: ['ses_01jd5k3v8m2x7q9w4r6t0y1z3b'] }),
     created_at: instant,
-    last_used_at: Type.String({ format: 'date-time', description: 'When it was begun or last refreshed.' }),
-    expires_at: Type.String({ format: 'date-time', description: 'When it ends however much it is used.' }),
-    address: perhaps(Type.String({ description: 'From where it was begun.' })),
+    last_used_at: Type.String({ format: 'date-time', description: 'The time at which the session began or was last refreshed.' }),
+    expires_at: Type.String({ format: 'date-time', description: 'The time at which the session ends even if it is used.' }),
+    address: perhaps(Type.String({ description: 'The client address at login.' })),
     user_agent: perhaps(text),
-    cookie: Type.Boolean({ description: "Its refresh token lives in a browser's cookie." }),
-    current: Type.Boolean({ description: 'The session of the access token that asks.' }),
+    cookie: Type.Boolean({ description: "The refresh token is kept in a browser's cookie." }),
+    current: Type.Boolean({ description: "Whether this is the session of the request's access token." }),
   }),
 );
 
@@ -470,11 +479,14 @@ export function listOf(schema: Component) {
         Type.Integer({
           minimum: 0,
           maximum: MAX_COUNTED,
-          description: 'Rows of the whole list. With `count=true`, up to 10,000 rows.',
+          description: 'The number of rows of the whole list. Present with `count=true`, for up to 10,000 rows.',
         }),
       ),
       total_exceeds: Type.Optional(
-        Type.Unsafe<number>({ const: MAX_COUNTED, description: 'In place of `total` if the list has more rows than that.' }),
+        Type.Unsafe<number>({
+          const: MAX_COUNTED,
+          description: 'Present instead of `total` if the list has more rows than this.',
+        }),
       ),
     }),
   );

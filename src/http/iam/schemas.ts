@@ -24,7 +24,7 @@ export const MAX_METADATA_PAIRS = 16;
 /** Pairs that people attach to a key, a user or a tenant; null = none. */
 export const metadata = Type.Unsafe<Metadata | null>({
   type: ['object', 'null'],
-  description: 'Pairs of text, which no decision reads. Replaced whole; null or an empty object removes all.',
+  description: 'Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them.',
   maxProperties: MAX_METADATA_PAIRS,
   propertyNames: { type: 'string', minLength: 1, maxLength: 64 },
   additionalProperties: { type: 'string', maxLength: 512 },
@@ -69,9 +69,15 @@ export const limitOrNull = Type.Unsafe<number | null>({
 });
 
 export const page = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT, description: 'Rows of one page; 50 unless told.' })),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: MAX_LIMIT, description: 'The number of rows of a page. Default: 50.' }),
+  ),
   cursor: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 1024, description: 'next_cursor of the page before, or of the export that stopped.' }),
+    Type.String({
+      minLength: 1,
+      maxLength: 1024,
+      description: 'The `next_cursor` of the previous page, or of the export that stopped.',
+    }),
   ),
 };
 
@@ -88,7 +94,7 @@ export const tenantFilter = {
   tenant_id: Type.Optional(
     Type.String({
       maxLength: 63,
-      description: 'Means the same as X-Tenant-ID. Platform administrators may say * for every tenant.',
+      description: 'The same as X-Tenant-ID. Platform administrators may send * for all tenants.',
       ...asksAlso({ pattern: `^\\*$|${TENANT_ID}` }),
     }),
   ),
@@ -105,7 +111,7 @@ export const closed = { additionalProperties: false } as const;
 export const forced = Type.Object({ force: Type.Optional(Type.Boolean()) }, closed);
 
 const strict = Type.Optional(
-  Type.Boolean({ description: 'Refuses patterns that no route and no endpoint needs (422); default: false.' }),
+  Type.Boolean({ description: 'Rejects patterns that no route and no endpoint needs (422). Default: false.' }),
 );
 
 export const strictly = Type.Object({ strict }, closed);

@@ -16,7 +16,7 @@ export const usageFilters = Type.Object(
       Type.String({
         pattern: '^[1-9][0-9]{3}-(0[1-9]|1[0-2])$',
         maxLength: 7,
-        description: "A calendar month of the tenant's time zone; the current one unless told.",
+        description: "A calendar month in the tenant's time zone. Default: the current month.",
         examples: ['2026-11'],
       }),
     ),
@@ -48,20 +48,34 @@ const event = component(
         minLength: 1,
         maxLength: 128,
         pattern: '^[!-~]+$',
-        description: 'Yours. An event of an id that was sent before counts no second time.',
+        description: 'An id that the client chooses. An event with the id of an earlier event is not counted again.',
       }),
       model: title(256),
       key_id: Type.Optional(idOf('key')),
       user_id: Type.Optional(idOf('usr')),
-      time: Type.String({ format: 'date-time', maxLength: 64, description: 'When it happened, within the last 35 days.' }),
+      time: Type.String({ format: 'date-time', maxLength: 64, description: 'The time of the usage, within the last 35 days.' }),
       prompt_tokens: tokens,
       completion_tokens: tokens,
-      cached_tokens: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_EVENT_TOKENS, description: "Of the prompt's." })),
+      cached_tokens: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: MAX_EVENT_TOKENS,
+          description: 'The part of the prompt tokens that the upstream read from its cache.',
+        }),
+      ),
       total_tokens: Type.Optional(
-        Type.Integer({ minimum: 0, maximum: 2 * MAX_EVENT_TOKENS, description: 'Prompt and completion together unless told.' }),
+        Type.Integer({
+          minimum: 0,
+          maximum: 2 * MAX_EVENT_TOKENS,
+          description: 'Default: the sum of prompt and completion tokens.',
+        }),
       ),
       requests: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'It stands for so many; 1 unless told.' }),
+        Type.Integer({
+          minimum: 1,
+          maximum: 1_000_000,
+          description: 'The number of requests that the event stands for. Default: 1.',
+        }),
       ),
     },
     closed,
@@ -85,9 +99,15 @@ const sums = {
   requests: count,
   prompt_tokens: count,
   completion_tokens: count,
-  cached_tokens: Type.Integer({ minimum: 0, description: "Of the prompt's." }),
+  cached_tokens: Type.Integer({
+    minimum: 0,
+    description: 'The part of the prompt tokens that the upstream read from its cache.',
+  }),
   total_tokens: count,
-  estimated_tokens: Type.Integer({ minimum: 0, description: 'Of the total: not measured but reckoned by rule.' }),
+  estimated_tokens: Type.Integer({
+    minimum: 0,
+    description: 'The part of the total that was estimated and not reported by the upstream.',
+  }),
 };
 
 const perhaps = (description: string) => Type.Optional(nullable(Type.String({ description })));
@@ -105,11 +125,11 @@ export const Usage = component(
           model: perhaps('Grouped by model. null: the request named none, or failed.'),
           key: perhaps('Grouped by key: its id. null: without a key.'),
           user: perhaps('Grouped by user: its id, of a key its owner. null: a key of its tenant.'),
-          day: Type.Optional(Type.String({ format: 'date', description: "Grouped by day, in the tenant's time zone." })),
+          day: Type.Optional(Type.String({ format: 'date', description: "The day, in the tenant's time zone." })),
           ...sums,
         }),
       ),
-      { description: 'One row for each model, key, user or day with usage, in their order; empty without group_by.' },
+      { description: 'One row for each model, key, user or day with usage, in order. Empty without `group_by`.' },
     ),
     has_more: Type.Boolean(),
     next_cursor: nullable(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),
@@ -120,15 +140,18 @@ export const UsageEventsResult = component(
   'UsageEventsResult',
   Type.Object({
     accepted: count,
-    duplicates: Type.Integer({ minimum: 0, description: 'Events that were heard of before, in this batch or another.' }),
+    duplicates: Type.Integer({
+      minimum: 0,
+      description: 'Events that an earlier event of this or another batch already reported.',
+    }),
   }),
 );
 
 const limit = {
-  limit: nullable(Type.Integer({ minimum: 0, description: 'null: there is none.' })),
-  used: nullable(Type.Integer({ minimum: 0, description: 'null: nobody counts.' })),
+  limit: nullable(Type.Integer({ minimum: 0, description: 'Null: there is no limit.' })),
+  used: nullable(Type.Integer({ minimum: 0, description: 'Null: the usage is not counted.' })),
   remaining: nullable(count),
-  resets_at: nullable(Type.String({ format: 'date-time', description: 'null: not by itself.' })),
+  resets_at: nullable(Type.String({ format: 'date-time', description: 'Null: it does not reset by itself.' })),
 };
 
 const limitSchema = component('Limit', Type.Object(limit));
@@ -139,7 +162,7 @@ const reservable = component(
     ...limit,
     reserved: Type.Integer({
       minimum: 0,
-      description: 'Of what remains: set aside for requests under way, and a little ahead of need.',
+      description: 'The part of `remaining` that is set aside for requests in progress and fetched ahead of need.',
     }),
   }),
 );
@@ -162,7 +185,7 @@ export const usageCorrection = component(
   'UsageCorrection',
   Type.Object(
     {
-      collections: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_USED, description: 'How many there are.' })),
+      collections: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_USED, description: 'The number of items.' })),
       monthly_tokens_used: Type.Optional(
         Type.Integer({ minimum: 0, maximum: MAX_USED, description: 'Tokens spent in the current period.' }),
       ),

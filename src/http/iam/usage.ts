@@ -18,7 +18,7 @@ const CSV = 'text/csv';
 
 const usageAnswers: Answers = {
   200: {
-    description: 'The total, and one page of what it is made of; or all of that, as the Accept header asks.',
+    description: 'The total and one page of its parts, or all parts in the format that the Accept header asks for.',
     content: {
       [PAGES]: Usage,
       [CSV]: Type.String({
@@ -34,7 +34,8 @@ export function usageRoutes(parts: AdminParts & MeteringParts): readonly Route[]
       method: 'GET',
       path: '/v1/iam/usage',
       operationId: 'getUsage',
-      summary: 'Show what was used in a month: in all, and by model, key, user or day; with Accept as CSV.',
+      summary:
+        'Show the usage of a month: the total, and the usage by model, key, user or day. As CSV if the Accept header asks for it.',
       permission: 'usage:read',
       body: NOTHING,
       query: usageFilters,
@@ -58,12 +59,12 @@ export function usageRoutes(parts: AdminParts & MeteringParts): readonly Route[]
       method: 'POST',
       path: '/v1/iam/usage/events',
       operationId: 'recordUsage',
-      summary: 'Tell what was used, for a platform that meters itself. Each event counts once.',
+      summary: 'Report usage from a platform that meters itself. Each event counts once.',
       permission: 'usage:write',
       body: usageEvents,
       maxBodyBytes: MAX_BODY_BYTES,
       query: NOTHING,
-      answers: shows('How many events counted.', UsageEventsResult),
+      answers: shows('The number of counted events and of duplicates.', UsageEventsResult),
       refusals: ['in_use'],
       handler: async ({ callerIn, body }) => {
         const caller = await callerIn(body.tenant_id);
@@ -75,11 +76,12 @@ export function usageRoutes(parts: AdminParts & MeteringParts): readonly Route[]
       method: 'GET',
       path: '/v1/iam/tenants/:id/limits',
       operationId: 'getLimits',
-      summary: 'Show the limits of a tenant and what is left of them: platform administrators of any, others of their own.',
+      summary:
+        'Show the limits of a tenant and what is left of them. Platform administrators may ask about any tenant, other callers about their own.',
       permission: 'usage:read',
       body: NOTHING,
       query: NOTHING,
-      answers: shows('Each limit, what is used of it, what is left, and when it begins anew.', Limits),
+      answers: shows('Each limit with its usage, the rest and the time of its reset.', Limits),
       refusals: ['not_found'],
       handler: async ({ caller, param }) => ({ status: 200, body: await getLimits(parts, caller, param('id')) }),
     }),
@@ -87,11 +89,11 @@ export function usageRoutes(parts: AdminParts & MeteringParts): readonly Route[]
       method: 'PUT',
       path: '/v1/iam/tenants/:id/usage',
       operationId: 'correctUsage',
-      summary: 'Set what a tenant has used, as whoever counted it found it.',
+      summary: 'Set the current usage of a tenant, after it changed without Postern.',
       permission: 'admin:tenants',
       body: usageCorrection,
       query: NOTHING,
-      answers: shows('The limits as they are now.', Limits),
+      answers: shows('The resulting limits.', Limits),
       refusals: ['not_found'],
       handler: async ({ caller, param, body }) => ({ status: 200, body: await correctUsage(parts, caller, param('id'), body) }),
     }),

@@ -22,25 +22,33 @@ interface Tag {
 const TAGS: readonly Tag[] = [
   {
     name: 'Authentication',
-    description: "Logging in and out, refreshing, one's own password and sessions.",
+    description: "Logins, logouts, token refreshes, and the caller's own password and sessions.",
     prefixes: ['/v1/auth'],
   },
   { name: 'Users', description: 'People who can log in.', prefixes: ['/v1/iam/users'] },
   {
     name: 'Roles',
-    description: 'Permissions under a name, given to users.',
+    description: 'Named sets of permissions that users hold.',
     prefixes: ['/v1/iam/roles', '/v1/iam/permissions'],
   },
   { name: 'Policies', description: 'Conditional rules that allow or deny.', prefixes: ['/v1/iam/policies'] },
-  { name: 'Tenants', description: 'Divisions with data of their own.', prefixes: ['/v1/iam/tenants'] },
+  {
+    name: 'Tenants',
+    description: 'Units whose users, keys, roles, policies and audit log are isolated from each other.',
+    prefixes: ['/v1/iam/tenants'],
+  },
   { name: 'API keys', description: 'Credentials of programs.', prefixes: ['/v1/iam/api-keys'] },
-  { name: 'Usage', description: 'What was spent, and what was decided.', prefixes: ['/v1/iam/usage', '/v1/iam/decisions'] },
-  { name: 'Audit', description: 'Who changed what, when and from where.', prefixes: ['/v1/iam/audit'] },
-  { name: 'Explain', description: 'What would be decided, and why.', prefixes: ['/v1/iam/explain'] },
-  { name: 'Directory', description: 'Logging in by a corporate directory.', prefixes: ['/v1/iam/directory'] },
+  {
+    name: 'Usage',
+    description: 'Used tokens and requests, limits, and decisions.',
+    prefixes: ['/v1/iam/usage', '/v1/iam/decisions'],
+  },
+  { name: 'Audit', description: 'Records of every change: its actor, time and client address.', prefixes: ['/v1/iam/audit'] },
+  { name: 'Explain', description: 'The decision about a request, and the reasons.', prefixes: ['/v1/iam/explain'] },
+  { name: 'Directory', description: 'Logins with a corporate directory.', prefixes: ['/v1/iam/directory'] },
   {
     name: 'Public keys and description',
-    description: 'What anybody may read.',
+    description: 'Resources that require no credential.',
     prefixes: ['/.well-known', '/openapi.json'],
   },
 ];
@@ -51,10 +59,11 @@ function tagOf({ path }: Pick<Route, 'path'>): Tag {
   return tag;
 }
 
-const DESCRIPTION = `Management of identities and access of an AI platform.
+const DESCRIPTION = `Manages the identities and the access of an AI platform.
 
-Every refusal is \`application/problem+json\` with a stable \`code\`. Unknown members and parameters are refused. Times are RFC 3339 in UTC.
-A path that is known answers other methods with 405 \`method_not_allowed\` and \`Allow\`; HEAD is answered wherever GET is.`;
+Every error is \`application/problem+json\` with a stable \`code\`. The server rejects unknown members and parameters. Times are RFC 3339
+in UTC. If a path exists but not with the request's method, the server answers 405 \`method_not_allowed\` with \`Allow\`. HEAD works wherever
+GET works.`;
 
 /** @throws Error when routes contradict each other; found at start, not by a client */
 export function describeApi(routes: readonly Route[]): Json {
@@ -96,7 +105,8 @@ const SECURITY: Json = {
     type: 'apiKey',
     in: 'header',
     name: 'x-api-key',
-    description: 'An API key alone, without a scheme; `api-key` is read alike. Several headers must carry the same key.',
+    description:
+      'An API key without a scheme. `api-key` works in the same way. If a request has several of these headers, they must carry the same key.',
   },
 };
 
@@ -116,7 +126,7 @@ function describeRoute(components: Components, route: Route): Json {
         Object.entries(route.answers).map(([status, answer]) => [status, describeAnswer(components, route, answer)]),
       ),
       ...(showsVersion(route)
-        ? { 304: { description: 'The client has it already.', headers: describeHeaders(components, ['etag']) } }
+        ? { 304: { description: 'The client already has the current version.', headers: describeHeaders(components, ['etag']) } }
         : {}),
       ...describeRefusals(components, codes),
     },

@@ -17,7 +17,7 @@ const text = { type: 'string' };
 const HEADERS = {
   'x-request-id': {
     name: 'X-Request-ID',
-    description: 'The id of this request, as logs, audit rows and problem documents name it.',
+    description: 'The id of this request. Logs, audit rows and problem documents have the same id.',
     schema: { type: 'string', pattern: '^req_[0-9a-z]{26}$' },
     required: true,
   },
@@ -29,20 +29,20 @@ const HEADERS = {
       'The refresh token of a browser that asked for a cookie, `__Secure-postern_refresh`: HttpOnly, Secure, SameSite=Strict. For a page without TLS, which only loopback may be, its name is `postern_refresh`.',
     schema: text,
   },
-  'cache-control': { name: 'Cache-Control', description: 'How long a copy may be used.', schema: text },
+  'cache-control': { name: 'Cache-Control', description: 'How long a cache may use the response.', schema: text },
   'idempotency-replayed': {
     name: 'Idempotency-Replayed',
-    description: '`true`: nothing was done again; this is the answer to the first request with the Idempotency-Key.',
+    description: '`true`: the server did nothing again, and this is the response to the first request with the Idempotency-Key.',
     schema: { type: 'string', enum: ['true'] },
   },
   'preference-applied': {
     name: 'Preference-Applied',
-    description: 'With `Prefer: wait=applied`: whether every live replica has applied the change.',
+    description: 'For `Prefer: wait=applied`: whether every live replica has applied the change.',
     schema: { type: 'string', enum: ['wait=applied', 'wait=partial'] },
   },
   'x-postern-pending-replicas': {
     name: 'X-Postern-Pending-Replicas',
-    description: 'With `wait=partial`: how many replicas have not applied the change, if that is known.',
+    description: 'For `wait=partial`: the number of replicas that have not applied the change, if it is known.',
     schema: { type: 'integer', minimum: 1 },
   },
   'www-authenticate': {
@@ -52,7 +52,7 @@ const HEADERS = {
   },
   'retry-after': {
     name: 'Retry-After',
-    description: 'Seconds to wait before asking again.',
+    description: 'Seconds to wait before the next attempt.',
     schema: { type: 'integer', minimum: 1 },
   },
   'x-should-retry': {

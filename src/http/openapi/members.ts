@@ -43,7 +43,7 @@ const MEMBERS: Readonly<Record<string, string>> = {
   default_model: 'The model of requests that name none.',
   deny: 'The number of denied requests.',
   department: "The user's department.",
-  description: 'A text for people.',
+  description: 'A message for people.',
   detail: 'A sentence for people.',
   directory: 'The name of the directory.',
   dry_run: 'Whether nothing was changed.',

@@ -14,7 +14,7 @@ const TAGS = `^(\\*|${TAG}([ \\t]*,[ \\t]*${TAG})*)$`;
 const HEADER_PARAMETERS = {
   tenant: {
     name: 'X-Tenant-ID',
-    description: "The tenant to act in; without it the principal's own. Others than their own are for platform administrators.",
+    description: "The tenant to act in. Default: the caller's own. Only platform administrators may name another tenant.",
     schema: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$', examples: ['acme'] },
   },
   ifMatch: {
@@ -25,17 +25,18 @@ const HEADER_PARAMETERS = {
   },
   ifNoneMatch: {
     name: 'If-None-Match',
-    description: 'Entity tags that the client has already; 304 when the resource still has one of them.',
+    description: 'Entity tags that the client has. The server answers 304 if the resource still has one of them.',
     schema: { type: 'string', pattern: TAGS, examples: ['"x"'] },
   },
   idempotencyKey: {
     name: 'Idempotency-Key',
-    description: 'A text of the client, different for each thing to do. Asking again with it within 24 hours does nothing twice.',
+    description:
+      'A text that the client chooses for each operation. If the client repeats the request with it within 24 hours, the server does nothing twice.',
     schema: { type: 'string', pattern: '^[ -~]{1,255}$', examples: ['7a1c2e0e-6d5b-4c7e-9d6e-3f1f5b0a8d11'] },
   },
   prefer: {
     name: 'Prefer',
-    description: '`wait=applied`: the answer comes after every live replica has applied the change, or after 5 s.',
+    description: '`wait=applied`: the server answers after every live replica has applied the change, or after 5 s.',
     schema: { type: 'string', examples: ['wait=applied'] },
   },
 } as const;

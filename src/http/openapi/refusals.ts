@@ -83,21 +83,21 @@ const text = { type: 'string' };
 
 /** RFC 9457, with the `error` member of the OpenAI API. */
 const PROBLEM: Json = {
-  description: 'Every refusal: problem details of RFC 9457 that also carry the `error` member of the OpenAI API.',
+  description: 'Every error: problem details (RFC 9457) that also have the `error` member of the OpenAI API.',
   type: 'object',
   required: ['type', 'title', 'status', 'detail', 'code', 'request_id', 'error'],
   properties: {
     type: { type: 'string', format: 'uri', examples: [`${PROBLEM_TYPE_BASE}denied_by_policy`] },
     title: text,
     status: { type: 'integer' },
-    detail: { type: 'string', description: 'For people; may change at any time.' },
-    code: { type: 'string', enum: ALL_CODES, description: 'For programs; stays.' },
+    detail: { type: 'string', description: 'A message for people. It may change at any time.' },
+    code: { type: 'string', enum: ALL_CODES, description: 'A code for programs. It does not change.' },
     request_id: text,
     policy: { type: 'string', description: 'The policy that denies.' },
     resets_at: { type: 'string', format: 'date-time' },
     errors: {
       type: 'array',
-      description: 'What is wrong with the body, by member.',
+      description: 'The problems of the body, by member.',
       items: {
         type: 'object',
         required: ['path', 'message'],
