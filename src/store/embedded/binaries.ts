@@ -119,7 +119,7 @@ async function copyFiles(native: string, copy: string): Promise<void> {
     });
   } catch (error) {
     throw new EmbeddedError(
-      `The PostgreSQL programs cannot be copied to ${copy} (${reason(error)}). Make room and give this user access, or set database.url.`,
+      `The PostgreSQL programs cannot be copied to ${copy} (${reason(error)}). Free some space and give this user access, or set database.url.`,
     );
   }
 }

@@ -36,7 +36,7 @@ async function isCluster({ cluster, dataDir, user }: Home, major: string): Promi
     return false;
   }
   const version = (await readIfThere(join(cluster, 'PG_VERSION')))?.trim();
-  const advice = `Put ${dataDir} back from a backup, or move ${cluster} away to begin with an empty database.`;
+  const advice = `Restore ${dataDir} from a backup, or move ${cluster} away to begin with an empty database.`;
   if (version === undefined) {
     throw new EmbeddedError(`${cluster} is not a PostgreSQL data directory: it holds files but no PG_VERSION. ${advice}`);
   }
@@ -45,7 +45,7 @@ async function isCluster({ cluster, dataDir, user }: Home, major: string): Promi
   }
   if (version !== major) {
     throw new EmbeddedError(
-      `${cluster} was made by PostgreSQL ${version}, and this is PostgreSQL ${major}. Move the data with pg_dump and pg_restore of both versions, or run the Postern that made it.`,
+      `${cluster} was created by PostgreSQL ${version}, and this is PostgreSQL ${major}. Move the data with pg_dump and pg_restore of both versions, or run the version of Postern that created it.`,
     );
   }
   if (!entries.includes('global') || !entries.includes('pg_wal')) {
@@ -83,7 +83,7 @@ async function makeCluster(home: Home, files: PostgresFiles, durable: boolean): 
     if (error instanceof EmbeddedError) throw error;
     // Another starting process was faster.
     if (!['ENOTEMPTY', 'EEXIST'].includes(systemCode(error) ?? '')) {
-      throw new EmbeddedError(`A database could not be made in ${home.directory}: ${lastLine(error)}.${adviceOn(error)}`);
+      throw new EmbeddedError(`A database could not be created in ${home.directory}: ${lastLine(error)}.${adviceOn(error)}`);
     }
   } finally {
     await rm(guard, { recursive: true, force: true });

@@ -81,7 +81,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
         watch();
         return;
       } catch (error) {
-        log(`the PostgreSQL server could not be started again: ${reason(error)}`);
+        log(`the PostgreSQL server could not be restarted: ${reason(error)}`);
         await sleep(backoffMs);
       }
     }
@@ -128,7 +128,7 @@ async function makeDatabase(presence: pg.Client): Promise<void> {
   await ask(presence, STATEMENT_TIMEOUT_MS, `create database ${DATABASE}`).catch((error: unknown) => {
     // Another starting process was faster.
     if (!(error instanceof pg.DatabaseError) || !['42P04', '23505', '55006'].includes(error.code ?? '')) {
-      throw new EmbeddedError(`The embedded database could not be made: ${reason(error)}. Start again.`);
+      throw new EmbeddedError(`The embedded database could not be created: ${reason(error)}. Start again.`);
     }
   });
 }

@@ -54,11 +54,11 @@ export async function openHome(givenDataDir: string, log: (message: string) => v
 async function takeOver(cluster: string, former: ServerUser, user: ServerUser, log: (message: string) => void): Promise<void> {
   if (user.uid === former.uid) {
     log(
-      `the PostgreSQL server runs as user ${former.uid}, as which other programs may run; its next start gives it a user of its own`,
+      `the PostgreSQL server runs as user ${former.uid}, which other programs may use too; after its next start, it runs as a user of its own`,
     );
     return;
   }
-  log(`giving ${cluster} to user ${user.uid}: it belongs to user ${former.uid}, as which other programs may run`);
+  log(`changing the owner of ${cluster} to user ${user.uid}: other programs may run as its owner, user ${former.uid}`);
   await giveTree(cluster, former.uid, user);
 }
 
@@ -106,7 +106,7 @@ async function locate(dataDir: string, log: (message: string) => void): Promise<
 async function followNote(dataDir: string, directory: string): Promise<string> {
   if ((await lstat(directory).catch(() => undefined))?.isDirectory() !== true) {
     throw new EmbeddedError(
-      `The database of ${dataDir} is kept in ${directory}, and that folder is gone. Put it back, or delete ${join(dataDir, NOTE)} to begin with an empty database.`,
+      `The database of ${dataDir} is kept in ${directory}, and that folder no longer exists. Restore it, or delete ${join(dataDir, NOTE)} to begin with an empty database.`,
     );
   }
   return directory;
@@ -130,7 +130,7 @@ async function makeHomeElsewhere(dataDir: string): Promise<string> {
     }
   }
   throw new EmbeddedError(
-    `PostgreSQL does not run as root, and no other user can reach ${dataDir}; nor can ${BASES.join(' or ')} be made. Start Postern as another user, choose another data-dir, or set database.url.`,
+    `PostgreSQL does not run as root, and no other user can reach ${dataDir}, and neither ${BASES.join(' nor ')} can be created. Start Postern as another user, choose another data-dir, or set database.url.`,
   );
 }
 
@@ -161,7 +161,7 @@ async function makePrivate(path: string, user: ServerUser | undefined, former: S
     await lchown(path, owner.uid, owner.gid);
   } catch (error) {
     if (systemCode(error) !== 'EEXIST') {
-      throw new EmbeddedError(`The folder ${path} for the database's socket cannot be made (${reason(error)}).`);
+      throw new EmbeddedError(`The folder ${path} for the database's socket cannot be created (${reason(error)}).`);
     }
   }
   const found = await lstat(path);
@@ -170,7 +170,7 @@ async function makePrivate(path: string, user: ServerUser | undefined, former: S
     await lchown(path, owner.uid, owner.gid);
   } else if (!found.isDirectory() || found.uid !== owner.uid || (found.mode & 0o077) !== 0) {
     throw new EmbeddedError(
-      `${path}, the place for the database's socket, belongs to somebody else or is open to others. Remove it and start again.`,
+      `${path}, the folder for the database's socket, belongs to another user or is accessible to others. Remove it and start again.`,
     );
   }
   return path;

@@ -23,7 +23,7 @@ export async function giveTree(directory: string, from: number, to: ServerUser):
   } catch (error) {
     if (error instanceof EmbeddedError) throw error;
     throw new EmbeddedError(
-      `${directory} cannot be given to user ${to.uid}, as which PostgreSQL is to run (${reason(error)}). Change its owner and that of all files in it, or set database.url.`,
+      `${directory} cannot be given to user ${to.uid}, which PostgreSQL runs as (${reason(error)}). Change its owner and that of all files in it, or set database.url.`,
     );
   }
 }

@@ -19,12 +19,12 @@ export async function embeddedSecretKey(dataDir: string, create = true): Promise
     key = (await (create ? readOrMake(path, made) : readFile(path, 'utf8'))).trim();
   } catch (error) {
     throw new EmbeddedError(
-      `The secret key ${path} can neither be read nor made (${reason(error)}). Give this user access to it.`,
+      `The secret key ${path} can be neither read nor created (${reason(error)}). Give this user access to it.`,
     );
   }
   if (key.length < MIN_CHARACTERS) {
     throw new EmbeddedError(
-      `${path} holds fewer than ${MIN_CHARACTERS} characters. Put the secret key back from a backup; without it nothing sealed under it can be read.`,
+      `${path} holds fewer than ${MIN_CHARACTERS} characters. Restore the secret key from a backup. Without it, Postern cannot read the data that it sealed with the key.`,
     );
   }
   return key;

@@ -72,7 +72,7 @@ export async function anyNamedUser(): Promise<ServerUser> {
     if (user !== undefined && user.uid !== 0) return user;
   }
   throw new EmbeddedError(
-    `PostgreSQL does not run as root, and there is no user ${NAMED.join(' or ')} to make a database as. Start Postern as another user, or set database.url.`,
+    `PostgreSQL does not run as root, and there is no user ${NAMED.join(' or ')} that can create a database. Start Postern as another user, or set database.url.`,
   );
 }
 

@@ -65,7 +65,7 @@ export async function runServer(parts: ServerParts): Promise<RunningServer> {
     await sleep(POLL_MS);
   }
   throw new EmbeddedError(
-    `PostgreSQL did not become ready in ${START_TIMEOUT_MS / 1000} s. It may still be recovering: look at ${parts.home.logFile}, then start again.`,
+    `PostgreSQL did not become ready in ${START_TIMEOUT_MS / 1000} s. It may still be recovering: read ${parts.home.logFile}, then start again.`,
   );
 }
 
@@ -212,11 +212,11 @@ async function startServer({ home, files, durable }: ServerParts, deadline: numb
 function startFailure(home: Home, cause: string): EmbeddedError {
   if (/No space left on device/.test(cause)) {
     return new EmbeddedError(
-      `PostgreSQL cannot start: there is no space left where ${home.cluster} is. Make room, then start again.`,
+      `PostgreSQL cannot start: no space is left on the disk of ${home.cluster}. Free some space, then start again.`,
     );
   }
   return new EmbeddedError(
-    `PostgreSQL cannot start with ${home.cluster}: ${cause}. See ${home.logFile}; put ${home.dataDir} back from a backup, or move it away to begin with an empty database.`,
+    `PostgreSQL cannot start with ${home.cluster}: ${cause}. See ${home.logFile}. Restore ${home.dataDir} from a backup, or move it away to begin with an empty database.`,
   );
 }
 

@@ -255,7 +255,7 @@ describe('a database that cannot be used is refused in one sentence', () => {
 
   test.each([
     ['garbage', { 'notes.txt': 'hello' }, 'DATA/postgres is not a PostgreSQL data directory: it holds files but no PG_VERSION.'],
-    ['another version', { PG_VERSION: '14\n' }, 'DATA/postgres was made by PostgreSQL 14, and this is PostgreSQL 18.'],
+    ['another version', { PG_VERSION: '14\n' }, 'DATA/postgres was created by PostgreSQL 14, and this is PostgreSQL 18.'],
     ['no version', { PG_VERSION: 'abc' }, 'DATA/postgres is damaged: its PG_VERSION is not a version.'],
     ['half of it', { PG_VERSION: '18\n' }, 'DATA/postgres is damaged: parts of it are missing.'],
   ])('%s', async (_, contents, message) => {
@@ -275,7 +275,7 @@ describe('a database that cannot be used is refused in one sentence', () => {
       await writeFile(join(dataDir, 'postgres/global/pg_control'), 'x'.repeat(8192));
     });
     expect(message).toMatch(
-      /^PostgreSQL cannot start with DATA\/postgres: .+\. See DATA\/postgres\.log; put DATA back from a backup/,
+      /^PostgreSQL cannot start with DATA\/postgres: .+\. See DATA\/postgres\.log\. Restore DATA from a backup/,
     );
   });
 
@@ -285,7 +285,7 @@ describe('a database that cannot be used is refused in one sentence', () => {
       await writeFile(join(dataDir, 'cluster-location'), '/var/lib/postern/gone\n');
     });
     expect(message).toBe(
-      'The database of DATA is kept in /var/lib/postern/gone, and that folder is gone. Put it back, or delete DATA/cluster-location to begin with an empty database.',
+      'The database of DATA is kept in /var/lib/postern/gone, and that folder no longer exists. Restore it, or delete DATA/cluster-location to begin with an empty database.',
     );
   });
 });

@@ -152,7 +152,7 @@ describe.runIf(ROOT)('a data-dir of an earlier version, whose server ran as nobo
 
     const said: string[] = [];
     const server = await start(dataDir, said);
-    expect(said[0]).toMatch(/^giving \S+postgres to user 6\d{4}: it belongs to user 65534, as which other programs may run$/);
+    expect(said[0]).toMatch(/^changing the owner of \S+postgres to user 6\d{4}: other programs may run as its owner, user 65534$/);
     expect(await works(server.url)).toBe(true);
     const { uid } = await stat(cluster);
     expect(uid).toBe((await ownUser(dataDir)).uid);
@@ -186,7 +186,7 @@ describe.runIf(ROOT)('a data-dir of an earlier version, whose server ran as nobo
     const said: string[] = [];
     const first = await start(dataDir, said);
     expect(first.pid()).toBe(child.pid);
-    expect(said[0]).toMatch(/^the PostgreSQL server runs as user 65534, .* its next start gives it a user of its own$/);
+    expect(said[0]).toMatch(/^the PostgreSQL server runs as user 65534, .* after its next start, it runs as a user of its own$/);
     expect(await works(first.url)).toBe(true);
     expect((await stat(cluster)).uid).toBe(NOBODY);
     await first.stop();
