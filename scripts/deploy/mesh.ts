@@ -36,7 +36,7 @@ async function compareSchemas(): Promise<CheckOutcome> {
     ({ stdout }) => stdout.trim(),
     () => undefined,
   );
-  if (cache === undefined) return { kind: 'unavailable', says: 'Go is not here: install it to fetch the definitions' };
+  if (cache === undefined) return { kind: 'unavailable', says: 'Go is not installed. Install it to fetch the definitions' };
   const [compared, absent]: [string[], string[]] = [[], []];
   for (const source of SOURCES) {
     const folder = join(cache, source.module);

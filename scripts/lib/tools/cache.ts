@@ -49,7 +49,7 @@ export async function cached(
       : { kind: 'missing', message: `${what} could not be kept: ${how}.` };
   } catch (error) {
     const why = (error instanceof Error ? error.message : String(error)).trim().split('\n').at(-1);
-    return { kind: 'missing', message: `${what} is not here and could not be fetched (${why}): ${how}.` };
+    return { kind: 'missing', message: `Not found, and could not be fetched (${why}): ${what}. To get it: ${how}.` };
   } finally {
     if (scratch !== undefined) await rm(scratch, { recursive: true, force: true });
   }

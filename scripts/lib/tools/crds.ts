@@ -42,7 +42,7 @@ const UNPACKED = '.modules';
 /** The folder with one JSON Schema for each kind and version: `<group>_<version>_<kind>.json`. */
 export function findCrds(): Promise<ToolSearch> {
   const names = CRD_SOURCES.map(({ module, version }) => `${module}@${version}`);
-  const how = `"go mod download ${names.join(' ')}" needs Go, and brings them`;
+  const how = `install Go, which runs "go mod download ${names.join(' ')}"`;
   return cached(CACHE, 'The custom resource definitions', how, async (folder) => {
     for (const source of CRD_SOURCES) {
       const module = await moduleFolder(source, folder);

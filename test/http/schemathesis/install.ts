@@ -59,7 +59,7 @@ async function install(cache: string, target: string): Promise<SchemathesisSearc
 
 function missing(error: unknown): SchemathesisSearch {
   const why = (error instanceof Error ? error.message : String(error)).trim().split('\n').at(-1);
-  const message = `schemathesis ${VERSION} is not here and could not be fetched (${why}): "pip install schemathesis==${VERSION}" has to work, with python3-venv.`;
+  const message = `schemathesis ${VERSION} was not found and could not be fetched (${why}). Install python3-venv, and make sure that "pip install schemathesis==${VERSION}" works.`;
   return { kind: 'missing', message };
 }
 

@@ -152,7 +152,9 @@ describe.runIf(ROOT)('a data-dir of an earlier version, whose server ran as nobo
 
     const said: string[] = [];
     const server = await start(dataDir, said);
-    expect(said[0]).toMatch(/^changing the owner of \S+postgres to user 6\d{4}: other programs may run as its owner, user 65534$/);
+    expect(said[0]).toMatch(
+      /^changing the owner of \S+postgres to user 6\d{4}: other programs may run as its owner, user 65534$/,
+    );
     expect(await works(server.url)).toBe(true);
     const { uid } = await stat(cluster);
     expect(uid).toBe((await ownUser(dataDir)).uid);
