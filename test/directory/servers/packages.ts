@@ -68,8 +68,7 @@ export async function findParts(names: readonly PartName[] = PART_NAMES): Promis
   for (const name of names) {
     const part: Part = PARTS[name];
     const how = `"apt-get install --no-install-recommends ${part.packages.join(' ')}" as root on Debian`;
-    if (!(await isThere(part)))
-      missing.set(name, `Not found: ${part.what}${why === undefined ? '' : ` (${why})`}. Run ${how}.`);
+    if (!(await isThere(part))) missing.set(name, `Not found: ${part.what}${why === undefined ? '' : ` (${why})`}. Run ${how}.`);
     else if (part.root !== undefined && !isRoot())
       missing.set(name, `${part.what} needs root in tests, as ${part.root}: run them as root.`);
   }
