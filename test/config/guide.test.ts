@@ -1,8 +1,12 @@
-/** docs/ldap.md says which settings a directory has. */
+/** The guides name every setting of a directory, and their configurations are accepted. */
 
-import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { ALL_KEYS } from '../../src/config/keys.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { makeAuthority } from '../support/certificates.ts';
 
 const guide = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
 test('the guide to directories names every setting of theirs', () => {
@@ -11,4 +15,37 @@ test('the guide to directories names every setting of theirs', () => {
     const member = /^ldap\.(.+)/.exec(path)?.[1];
     if (member !== undefined) expect([path, new RegExp(`[\`\\s.-]${member}[\`:]`).test(text)]).toEqual([path, true]);
   }
+});
+
+/** Blocks that are no configuration of Postern: set-up files, values of the chart, objects of Kubernetes, and directories, which have tests of their own. */
+const OTHER_PAGES = ['declarative.md', 'kubernetes.md', 'ldap.md'];
+
+const DOCS = new URL('../../docs/', import.meta.url);
+const configurations = readdirSync(DOCS)
+  .filter((page) => page.endsWith('.md') && !OTHER_PAGES.includes(page))
+  .flatMap((page) =>
+    [...readFileSync(new URL(page, DOCS), 'utf8').matchAll(/^ *```yaml\n(.*?)^ *```$/gms)].map(([, yaml = ''], i) => ({
+      page,
+      i,
+      yaml,
+    })),
+  )
+  .filter(({ yaml }) => !/^ *(apiVersion|meshConfig):/m.test(yaml));
+
+const { certPem, keyPem } = makeAuthority();
+
+describe('Postern accepts each configuration of a guide', () => {
+  test.each(configurations)('$page, block $i', ({ yaml }) => {
+    const folder = mkdtempSync(join(tmpdir(), 'postern-guide-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'postern.yaml');
+    writeFileSync(join(folder, 'secret'), 'o'.repeat(32));
+    writeFileSync(join(folder, 'crt'), certPem);
+    writeFileSync(join(folder, 'key'), keyPem);
+    const made = (path: string): string =>
+      join(folder, /\.(crt|pem)$/.test(path) ? 'crt' : /\.key$/.test(path) ? 'key' : 'secret');
+    writeFileSync(file, yaml.replaceAll(/\/etc\/[\w./-]+/g, made));
+    const loaded = loadConfig({ file, env: { POSTERN_SECRET_KEY: 's'.repeat(32) } });
+    expect(loaded.kind === 'invalid' ? loaded.problems : []).toEqual([]);
+  });
 });
