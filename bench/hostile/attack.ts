@@ -32,7 +32,7 @@ export interface Ammunition {
   readonly counts?: readonly number[];
   /** Shown beside the result: the form of the attack that validation still accepts. */
   readonly form?: string;
-  /** Sent by the innocents beside their mix, during the attack. */
+  /** Sent by the innocents beside their mix: one part in the quiet time, the other at the same rate during the attack. */
   readonly cold?: readonly InnocentRequest[];
 }
 

@@ -96,13 +96,15 @@ async function runAttack(attack: Attack): Promise<Result> {
   const roots = { Envoy: stand.envoy.pid, Postern: stand.postern.pid };
   const quietMemory = watchMemory(roots);
   const quietFromMs = Date.now();
+  const [quietCold, attackedCold] = inProportion(ammunition.cold ?? [], QUIET_MS, ATTACK_MS);
+  load.add(quietCold, QUIET_MS);
   await sleep(QUIET_MS);
   quietMemory.stop();
   const memory = watchMemory(roots);
   stack.defer(() => memory.stop());
   const fromMs = Date.now();
   const durationMs = attack.durationMs?.(fromMs) ?? ATTACK_MS;
-  if (ammunition.cold !== undefined) load.add(ammunition.cold, durationMs);
+  load.add(attackedCold, durationMs);
   const attackerGot = await letLoose(attacker, attack, stand, ammunition, fromMs + durationMs);
   await sleep(TAIL_MS);
   const untilMs = Date.now();
@@ -129,6 +131,16 @@ async function runAttack(attack: Attack): Promise<Result> {
     examples: examplesOf(report, fromMs),
     broken: [...missedGoals(attack, quiet, attacked, usage), ...aftermath.broken],
   };
+}
+
+/** Splits requests between two times so that both have the same number per second: otherwise their quantiles are of different requests. */
+function inProportion<T>(
+  all: readonly T[],
+  firstMs: number,
+  secondMs: number,
+): readonly [first: readonly T[], second: readonly T[]] {
+  const at = Math.round((all.length * firstMs) / (firstMs + secondMs));
+  return [all.slice(0, at), all.slice(at)];
 }
 
 /** Some of each verdict, since the attack began. */

@@ -8,7 +8,8 @@ import { openRaw, requestFrames } from '../raw-http2.ts';
 
 const CONNECTIONS = 10;
 const PER_SECOND = 2000;
-const COLD_KEYS = 60;
+/** 40 in the quiet time and 60 during the attack, if both have their default lengths. */
+const COLD_KEYS = 100;
 const CHANGE_EVERY_MS = 1000;
 /** Of each connection. Envoy allows 100 streams at once. */
 const MAX_UNDER_WAY = 100;
@@ -16,7 +17,7 @@ const POLICY = '/v1/iam/policies/bench-global';
 
 export const madeUpKeys: Attack = {
   number: 11,
-  title: 'made-up keys, and 60 cold keys of the innocents',
+  title: 'made-up keys, and cold keys of the innocents',
   async prepare({ administrator }) {
     const policy = { name: 'bench-global', effect: 'deny', actions: ['*'], resources: ['models/bench-*'], global: true };
     await administrator.must('POST', '/v1/iam/policies', policy);
