@@ -7,17 +7,17 @@ const BEGINNING = `# The chart \`postern\`
 Installs Postern on Kubernetes 1.30 or later. [docs/kubernetes.md](../../docs/kubernetes.md) is the guide; this page lists every value.
 \`npm run chart\` writes this page and \`values.schema.json\` from \`values.yaml\`, and Envoy's configuration in \`files/\` as \`postern envoy config\` prints it.
 
-\`values.schema.json\` refuses values that do not exist and values of another type. Values that cannot work together are refused by a sentence
-that says what to set. The chart brings no PostgreSQL.
+\`values.schema.json\` rejects unknown values and values of the wrong type. If values cannot work together, the chart fails with a sentence
+that says what to set. The chart does not install PostgreSQL.
 
 | value | default | meaning |
 |---|---|---|
 `;
 
 const CONFIG = `
-Members of \`config\` are [Postern's settings](../../docs/configuration.md), except these, which the chart makes: \`http.listen\`,
+Members of \`config\` are [Postern's settings](../../docs/configuration.md), except these, which the chart sets itself: \`http.listen\`,
 \`grpc.listen\`, \`grpc.tls.*\`, \`admin.listen\`, \`data-dir\` and every secret (\`database\`, \`secretKey\`, \`bootstrap\` and \`secretFiles\` hold
-those). Values that Helm hands to subcharts (\`global\`) have no effect.
+them). Values that Helm passes to subcharts (\`global\`) have no effect.
 `;
 
 export function chartReadme(values: readonly DocumentedValue[]): string {
