@@ -1,6 +1,6 @@
 /** The palette's place in the bar, and the keys that open it. Its code is loaded when it is first opened. */
 
-import { lazy, startTransition, useState } from 'react';
+import { useState } from 'react';
 import { Button } from 'react-aria-components';
 import { shell } from '../text/en/shell.ts';
 import { Icon } from '../ui/icon.tsx';
@@ -8,12 +8,23 @@ import styles from './shell.module.css';
 import { isMac, useShortcuts } from './shortcuts.ts';
 
 const load = () => import('./palette/palette.tsx');
-const Palette = lazy(() => load().then(({ Palette: component }) => ({ default: component })));
+type PaletteComponent = Awaited<ReturnType<typeof load>>['Palette'];
 
 export function PaletteButton() {
   const [isOpen, setOpen] = useState(false);
-  // In a transition and without a boundary of its own: React shows what replaces a fallback 300 ms after the fallback at the earliest.
-  const toggle = (): void => startTransition(() => setOpen((before) => !before));
+  // Not lazy(): it needs a transition, which waits for every other transition, such as a navigation, and can be lost with it.
+  const [Palette, setPalette] = useState<PaletteComponent>();
+  const toggle = (): void => {
+    setOpen((before) => !before);
+    load().then(
+      ({ Palette: component }) => setPalette(() => component),
+      (error: unknown) =>
+        // Thrown while rendering, so that the page's error boundary shows it.
+        setPalette(() => {
+          throw error;
+        }),
+    );
+  };
   useShortcuts({ isPaletteOpen: isOpen, onPalette: toggle, onModifier: () => void load() });
   return (
     <>
@@ -29,7 +40,7 @@ export function PaletteButton() {
           <kbd>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
         </span>
       </Button>
-      {isOpen ? <Palette onClose={() => setOpen(false)} /> : null}
+      {isOpen && Palette !== undefined ? <Palette onClose={() => setOpen(false)} /> : null}
     </>
   );
 }

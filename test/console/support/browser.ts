@@ -7,7 +7,7 @@ import { expect, onTestFinished } from 'vitest';
 import { findParts } from '../../directory/servers/packages.ts';
 
 const CHROMIUM = '/usr/bin/chromium';
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 30_000;
 
 export async function openBrowser(): Promise<Browser> {
   const missing = (await findParts(['chromium'])).get('chromium');
