@@ -63,7 +63,7 @@ const KINDS = [
   Type.String({ format: 'email' }),
 ];
 
-it('a value of a member that may hold a secret is in no message, whatever is wrong with it', () => {
+it('no message shows the value of a member that may hold a secret', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...NAMES),

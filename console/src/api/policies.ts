@@ -9,7 +9,7 @@ import { type Tenant, useTenant } from './session.ts';
 const PAGE = 50;
 const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
 
-/** The filters of the list, as the API has them. An absent one: any. */
+/** The filters of the list, as the API has them. An absent filter matches every policy. */
 export interface PolicyFilter {
   /** Part of a name or description. */
   readonly q?: string | undefined;

@@ -17,7 +17,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   issuer: 'https://postern.example.com',
   'secret-key': 'a-random-text-of-at-least-32-characters',
   'secret-key-previous': 'the-random-text-that-was-the-secret-key',
-  'bootstrap.password': 'four words nobody would guess',
+  'bootstrap.password': 'four words that are hard to guess',
   routes: '[{"method":"POST","path":"/v1/translations","permission":"translations:write","model":"body","tokens":true}]',
   'usage.events-tenants': '["acme"]',
   'log.decisions.file': '/var/log/postern/decisions.ndjson',

@@ -23,7 +23,7 @@ export interface KeyFields {
   readonly expiry: Expiry;
   /** Undefined: no limit of its own. */
   readonly rate_limit_rpm: number | undefined;
-  /** An absent kind: any. */
+  /** If a kind is absent, every name is allowed. */
   readonly resource_constraints: ResourceConstraints;
   /** In the order of their names. */
   readonly metadata: readonly Pair[];

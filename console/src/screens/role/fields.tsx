@@ -16,7 +16,7 @@ import styles from './role.module.css';
 export interface RoleFields {
   readonly description: string;
   readonly permissions: readonly string[];
-  /** An absent kind: any. */
+  /** If a kind is absent, every name is allowed. */
   readonly resource_constraints: ResourceConstraints;
 }
 
@@ -72,14 +72,14 @@ export function RoleForm({ draft, set, error, isReadOnly = false, noted = [] }: 
 }
 
 interface ConstraintFieldsProps {
-  /** An absent kind: any. */
+  /** If a kind is absent, every name is allowed. */
   readonly constraints: ResourceConstraints;
   readonly onChange: (constraints: ResourceConstraints) => void;
   /** Of the call that sent them as `resource_constraints`. */
   readonly error: unknown;
 }
 
-/** For each kind of resource: any, or only those that the names match. */
+/** Chooses, for each kind of resource, between all names and the names that match. */
 export function ConstraintFields({ constraints, onChange, error }: ConstraintFieldsProps) {
   return RESOURCE_KINDS.map((kind) => (
     <Constraint
