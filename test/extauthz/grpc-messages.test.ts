@@ -34,6 +34,31 @@ describe('a message in a stream of bytes', () => {
     );
   });
 
+  test('of several hundred kilobytes is the one that was framed, in small and in large chunks', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 400_000 }),
+        fc.array(fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 100_000 })), {
+          minLength: 1,
+          maxLength: 12,
+        }),
+        (length, sizes) => {
+          const message = Buffer.from(Uint8Array.from({ length }, (_, i) => i * 31 + (i >> 8)));
+          const bytes = Buffer.concat([frame(message), Buffer.from('behind it')]);
+          const chunks: Buffer[] = [];
+          for (let at = 0, i = 0; at < bytes.length; i += 1) {
+            const end = at + (sizes[i % sizes.length] ?? 1) + (i > 200 ? 50_000 : 0);
+            chunks.push(bytes.subarray(at, end));
+            at = end;
+          }
+          const read = readAll(chunks);
+          expect(read.kind === 'message' && read.message.equals(message)).toBe(true);
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
   test('is not there while one byte is missing, and no cut makes it another', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(), fc.array(fc.nat(), { maxLength: 8 }), (message, length, at) => {

@@ -20,8 +20,8 @@ export type Read = { readonly kind: 'message'; readonly message: Buffer } | { re
 const MORE: Read = { kind: 'more' };
 const COMPRESSED = failure('unimplemented', 'compressed messages are not supported');
 const NOTHING = Buffer.alloc(0);
-/** Each time that the buffer is too small. */
-const GROWTH = 1.5;
+/** The largest block of an unfinished message, in bytes, unless one chunk is larger. */
+const MAX_BLOCK_BYTES = 64 * 1024;
 
 /** Returns the first message of the bytes that came so far, and fails as soon as its prefix announces more than `maxBytes`. */
 export function readMessage(bytes: Buffer, maxBytes = MAX_MESSAGE_BYTES): Read {
@@ -34,46 +34,54 @@ export function readMessage(bytes: Buffer, maxBytes = MAX_MESSAGE_BYTES): Read {
 }
 
 /**
- * Collects the chunks of messages in one buffer, which grows with what has come and not with what is announced. At most one unfinished
- * message is kept. Chunks are copied: a chunk of one byte would otherwise keep all that was read from the socket together with it.
+ * Collects the chunks of an unfinished message in blocks, which grow with the bytes that arrived and not with the announced length. The
+ * blocks are joined once, when the message is whole. Chunks are copied, because a chunk of one byte would otherwise keep the whole read of
+ * the socket in memory.
  */
 export class MessageParts {
   readonly #maxBytes: number;
-  #bytes = NOTHING;
-  #length = 0;
+  readonly #prefix = Buffer.alloc(PREFIX_BYTES);
+  #prefixBytes = 0;
+  /** The length that the prefix announces; valid once the prefix is complete. */
+  #announced = 0;
+  #blocks: Buffer[] = [];
+  /** The last block, and how much of it is used. */
+  #block = NOTHING;
+  #used = 0;
+  /** Bytes of the message that arrived, without the prefix. */
+  #arrived = 0;
+  #blockBytes = 0;
+  /** Bytes of the chunk that the last read consumed. */
+  #consumed = 0;
 
   /** @param maxBytes of one message */
   constructor(maxBytes = MAX_MESSAGE_BYTES) {
     this.#maxBytes = maxBytes;
   }
 
-  /** True when nothing of a message is waiting for its rest. */
+  /** True if no message is unfinished. */
   get empty(): boolean {
-    return this.#length === 0;
+    return this.#prefixBytes === 0;
   }
 
-  /** Memory in use, in bytes: at most 1.5 times what has come. */
+  /** Memory in use, in bytes: at most 1.5 times the bytes that arrived. */
   get heldBytes(): number {
-    return this.#bytes.length;
+    return this.#prefixBytes + this.#blockBytes;
   }
 
-  /** Returns the first message of all that was added. */
+  /** Adds a chunk and returns the first message of all chunks so far. Bytes behind that message are dropped. */
   add(chunk: Buffer): Read {
-    const bytes = this.#append(chunk);
-    const read = readMessage(bytes, this.#maxBytes);
-    if (read.kind === 'more') this.#keep(bytes);
-    else this.drop();
-    return read;
+    return this.#read(chunk);
   }
 
   /** Calls `each` with every message that this chunk completes, until it fails. @returns why nothing more of the stream is read */
   split(chunk: Buffer, each: (message: Buffer) => GrpcFailure | undefined): GrpcFailure | undefined {
-    let rest = this.#append(chunk);
+    let rest = chunk;
     for (;;) {
-      const read = readMessage(rest, this.#maxBytes);
+      const read = this.#read(rest);
       switch (read.kind) {
         case 'message': {
-          rest = rest.subarray(PREFIX_BYTES + read.message.length);
+          rest = rest.subarray(this.#consumed);
           const failed = each(read.message);
           if (failed !== undefined) return failed;
           break;
@@ -81,7 +89,6 @@ export class MessageParts {
         case 'failure':
           return read;
         case 'more':
-          this.#keep(rest);
           return undefined;
         default:
           return read satisfies never;
@@ -89,36 +96,63 @@ export class MessageParts {
     }
   }
 
-  /** Forgets what was kept, and frees its memory. */
+  /** Discards the unfinished message, and frees its memory. */
   drop(): void {
-    this.#bytes = NOTHING;
-    this.#length = 0;
+    this.#prefixBytes = 0;
+    this.#blocks = [];
+    this.#block = NOTHING;
+    this.#used = 0;
+    this.#arrived = 0;
+    this.#blockBytes = 0;
   }
 
-  /** Returns all that came and was not taken: the chunk itself where nothing was kept. */
-  #append(chunk: Buffer): Buffer {
-    if (this.#length === 0) return chunk;
-    const length = this.#length + chunk.length;
-    if (length > this.#bytes.length) this.#grow(length);
-    chunk.copy(this.#bytes, this.#length);
-    this.#length = length;
-    return this.#bytes.subarray(0, length);
+  /** Reads one message, in place if no earlier chunk belongs to it, and keeps the chunk if the message is unfinished. */
+  #read(chunk: Buffer): Read {
+    if (this.empty) {
+      const read = readMessage(chunk, this.#maxBytes);
+      if (read.kind === 'message') this.#consumed = PREFIX_BYTES + read.message.length;
+      if (read.kind !== 'more') return read;
+    }
+    const failed = this.#take(chunk);
+    if (failed !== undefined) {
+      this.drop();
+      return failed;
+    }
+    if (this.#prefixBytes < PREFIX_BYTES || this.#arrived < this.#announced) return MORE;
+    const message = this.#blocks.length === 1 ? this.#block : Buffer.concat(this.#blocks, this.#announced);
+    this.drop();
+    return { kind: 'message', message };
   }
 
-  /** By half at least, so that many small chunks are not copied again and again; not past the message's end, if the prefix is there. */
-  #grow(length: number): void {
-    const ample = Math.ceil(this.#bytes.length * GROWTH);
-    const end = this.#length < PREFIX_BYTES ? length : PREFIX_BYTES + this.#bytes.readUInt32BE(1);
-    const grown = Buffer.allocUnsafeSlow(Math.max(length, Math.min(ample, end)));
-    this.#bytes.copy(grown, 0, 0, this.#length);
-    this.#bytes = grown;
+  /** Copies the bytes of the chunk that belong to the unfinished message. */
+  #take(chunk: Buffer): GrpcFailure | undefined {
+    let at = 0;
+    if (this.#prefixBytes < PREFIX_BYTES) {
+      at = chunk.copy(this.#prefix, this.#prefixBytes);
+      this.#prefixBytes += at;
+      if (this.#prefixBytes < PREFIX_BYTES) return undefined;
+      const read = readMessage(this.#prefix, this.#maxBytes);
+      if (read.kind === 'failure') return read;
+      this.#announced = this.#prefix.readUInt32BE(1);
+    }
+    const end = Math.min(chunk.length, at + this.#announced - this.#arrived);
+    while (at < end) {
+      if (this.#used === this.#block.length) this.#addBlock(end - at);
+      const copied = chunk.copy(this.#block, this.#used, at, end);
+      at += copied;
+      this.#used += copied;
+      this.#arrived += copied;
+    }
+    this.#consumed = end;
+    return undefined;
   }
 
-  #keep(bytes: Buffer): void {
-    // No message was taken: they lie where they are to be.
-    if (bytes.buffer === this.#bytes.buffer && bytes.byteOffset === this.#bytes.byteOffset) return;
-    this.#length = bytes.length;
-    this.#bytes = bytes.length === 0 ? NOTHING : Buffer.allocUnsafeSlow(bytes.length);
-    bytes.copy(this.#bytes);
+  /** Adds a block for the next `bytes`, with half of what arrived as room for more, so that many small chunks need few blocks. */
+  #addBlock(bytes: number): void {
+    const room = Math.min(this.#arrived >> 1, MAX_BLOCK_BYTES, this.#announced - this.#arrived);
+    this.#block = Buffer.allocUnsafeSlow(Math.max(bytes, room));
+    this.#used = 0;
+    this.#blocks.push(this.#block);
+    this.#blockBytes += this.#block.length;
   }
 }
