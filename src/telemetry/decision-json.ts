@@ -1,29 +1,55 @@
 /**
- * One decision as a line of JSON. At full rate there is a line for each check, so it is put together by hand: texts that this program made
- * need neither quoting nor masking, and only the others go through both. A test compares every line with JSON.stringify.
+ * One decision as a line of JSON. With `log.decisions.allow-one-in: 1` the gate makes a line for each check, so this file concatenates the
+ * line itself: ids and codes that this program made need neither quoting nor masking, and the few texts that requests have in common are
+ * quoted and masked once. A test compares every line with JSON.stringify.
  */
 
+import { interned } from '../decision/interned.ts';
 import type { DecisionLine } from './decision-line.ts';
 import { maskText } from './masking.ts';
 
+/** Texts of requests that are kept quoted, such as methods, paths and models; each has at most 256 characters. */
+const MAX_QUOTED = 1000;
+/** Texts without a character that JSON quotes, and without the beginning of a secret: UUIDs and other hexadecimal ids. */
+const HEXADECIMAL = /^[0-9a-f-]+$/;
+/** `took_ms` is kept as text up to this many microseconds. */
+const MAX_KEPT_US = 10_000;
+
+const quoted = interned(
+  MAX_QUOTED,
+  (value: string) => value,
+  (value) => JSON.stringify(maskText(value)),
+);
+const tookTexts: string[] = [];
+
 /** Returns a line without secrets, its line end included. @param atMs when the check began, in milliseconds since the epoch */
 export function jsonLine(line: DecisionLine, atMs: number): string {
-  const { took_ms: tookMs, not_logged: notLogged } = line;
-  return `${beginning(atMs)}"outcome":"${line.outcome}","code":"${line.code}"${plain('request_id', line.request_id)}${text(
-    'client_request_id',
-    line.client_request_id,
-  )}${plain('trace_id', line.trace_id)}${text('method', line.method)}${text('path', line.path)}${text('route', line.route)}${text(
-    'client_ip',
-    line.client_ip,
-  )}${plain('subject', line.subject)}${plain('subject_type', line.subject_type)}${plain('tenant', line.tenant)}${text(
-    'asked_tenant',
-    line.asked_tenant,
-  )}${text('permission', line.permission)}${any('resources', line.resources)}${text('model', line.model)}${plain('policy', line.policy)}${plain(
-    'reason',
-    line.reason,
-  )}${text('detail', line.detail)}${text('setting', line.setting)}${tookMs === undefined ? '' : `,"took_ms":${tookMs}`}${
-    notLogged === undefined ? '' : `,"not_logged":${notLogged}`
-  }${any('err', line.err)},"msg":"decision"}\n`;
+  return (
+    beginning(atMs) +
+    `"outcome":"${line.outcome}","code":"${line.code}"` +
+    plain(',"request_id":"', line.request_id) +
+    id(',"client_request_id":', line.client_request_id) +
+    plain(',"trace_id":"', line.trace_id) +
+    text(',"method":', line.method) +
+    text(',"path":', line.path) +
+    text(',"route":', line.route) +
+    text(',"client_ip":', line.client_ip) +
+    plain(',"subject":"', line.subject) +
+    plain(',"subject_type":"', line.subject_type) +
+    plain(',"tenant":"', line.tenant) +
+    text(',"asked_tenant":', line.asked_tenant) +
+    text(',"permission":', line.permission) +
+    texts(',"resources":[', line.resources) +
+    text(',"model":', line.model) +
+    plain(',"policy":"', line.policy) +
+    plain(',"reason":"', line.reason) +
+    text(',"detail":', line.detail) +
+    text(',"setting":', line.setting) +
+    took(line.took_ms) +
+    (line.not_logged === undefined ? '' : `,"not_logged":${line.not_logged}`) +
+    (line.err === undefined ? '' : `,"err":${maskText(JSON.stringify(line.err))}`) +
+    ',"msg":"decision"}\n'
+  );
 }
 
 let shownMs = Number.NaN;
@@ -39,14 +65,30 @@ function beginning(atMs: number): string {
 }
 
 /** For ids, names and codes: their grammars hold nothing that JSON quotes, and nothing that looks like a secret. */
-function plain(name: string, value: string | undefined): string {
-  return value === undefined ? '' : `,"${name}":"${value}"`;
+function plain(start: string, value: string | undefined): string {
+  return value === undefined ? '' : `${start}${value}"`;
 }
 
-function text(name: string, value: string | undefined): string {
-  return value === undefined ? '' : `,"${name}":${JSON.stringify(maskText(value))}`;
+function text(start: string, value: string | undefined): string {
+  return value === undefined ? '' : start + quoted(value);
 }
 
-function any(name: string, value: object | string | undefined): string {
-  return value === undefined ? '' : `,"${name}":${maskText(JSON.stringify(value))}`;
+/** For a text that is different in every request, and a UUID in most. */
+function id(start: string, value: string | undefined): string {
+  if (value === undefined) return '';
+  return HEXADECIMAL.test(value) ? `${start}"${value}"` : start + JSON.stringify(maskText(value));
+}
+
+function texts(start: string, values: readonly string[] | undefined): string {
+  if (values === undefined) return '';
+  const [first = ''] = values;
+  return `${start}${values.length === 1 ? quoted(first) : values.map(quoted).join()}]`;
+}
+
+function took(ms: number | undefined): string {
+  if (ms === undefined) return '';
+  const us = Math.round(ms * 1000);
+  if (!(us >= 0 && us < MAX_KEPT_US) || us / 1000 !== ms) return `,"took_ms":${ms}`;
+  tookTexts[us] ??= `,"took_ms":${ms}`;
+  return tookTexts[us];
 }
