@@ -2,45 +2,30 @@
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ERROR_REQUESTS, type ErrorRequest, type Name, WITHOUT_REQUEST } from '../../scripts/lib/reference/error-requests.ts';
-import { startUpstream, type Upstream } from '../../src/demo/upstream.ts';
 import { ERRORS } from '../../src/domain/errors.ts';
-import { ADMIN, call, done, login, SECRET_KEY } from '../server/support/client.ts';
-import { openStand, type Server, type Stand } from '../server/support/postern.ts';
-import { type FreshDatabase, freshDatabase } from '../support/database.ts';
-import { type Edge, startEdge } from '../support/envoy.ts';
+import { call, done, login } from '../server/support/client.ts';
+import { openPlatform, type Platform } from '../server/support/platform.ts';
+import type { Server } from '../server/support/postern.ts';
+import type { Edge } from '../support/envoy.ts';
 import { type Answer, send } from '../support/http.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
-let stand: Stand;
-let database: FreshDatabase;
+let platform: Platform;
 let server: Server;
-let upstream: Upstream;
 let edge: Edge;
 let names: Readonly<Record<Name, string>>;
 
 beforeAll(async () => {
-  [stand, database, upstream] = await Promise.all([openStand(), freshDatabase(), startUpstream('127.0.0.1', 0)]);
-  server = await stand.serve({
-    POSTERN_DATABASE_URL: database.url,
-    POSTERN_SECRET_KEY: SECRET_KEY,
-    POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
-    POSTERN_LIMITS_WINDOW: '365d',
-  });
-  edge = await startEdge({ grpc: server.grpc, http: server.http, upstream: `127.0.0.1:${upstream.port}` });
-  names = await setUp(server.http);
+  platform = await openPlatform({ POSTERN_LIMITS_WINDOW: '365d' });
+  ({ server, edge } = platform);
+  names = await setUp(platform);
 });
 
-afterAll(async () => {
-  await edge?.stop();
-  await upstream?.close();
-  await stand?.close();
-  await database?.close();
-});
+afterAll(() => platform?.close());
 
 /** What the head of the page says that there is. */
-async function setUp(http: string): Promise<Readonly<Record<Name, string>>> {
-  const admin = await login(http);
+async function setUp({ server: { http }, admin }: Platform): Promise<Readonly<Record<Name, string>>> {
   const make = async (path: string, body: object, tenant?: string) =>
     (await done(http, 'POST', `/v1/iam${path}`, { token: admin, tenant, body })).body;
   const settings = { max_tokens_per_request: 1000 };

@@ -48,9 +48,9 @@ afterAll(async () => {
 /** Runs a script in bash, in `cwd`. Rejects with what the script wrote to standard error if a command fails. */
 async function bash(script: string, cwd: string): Promise<string> {
   const env = { ...environment, NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/test-compile-cache') };
-  const limits = { timeout: 100_000, maxBuffer: 1 << 26 };
-  // Without --norc, bash reads its start files if standard input is a socket.
-  const { stdout } = await promisify(execFile)('bash', ['--norc', '-euc', script], { cwd, env, ...limits });
+  // `timeout` ends all processes of the script. Without --norc, bash reads its start files if standard input is a socket.
+  const limited = ['--kill-after=5', '100', 'bash', '--norc', '-euc', script];
+  const { stdout } = await promisify(execFile)('timeout', limited, { cwd, env, maxBuffer: 1 << 26 });
   return stdout;
 }
 

@@ -4,10 +4,11 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:http2';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { ADMIN, done, login, makeKey, SECRET_KEY } from '../server/support/client.ts';
-import { openStand, type Server, type Stand } from '../server/support/postern.ts';
-import { type FreshDatabase, freshDatabase } from '../support/database.ts';
-import { type Edge, startEdge } from '../support/envoy.ts';
+import { done, makeKey } from '../server/support/client.ts';
+import { openPlatform, type Platform } from '../server/support/platform.ts';
+import type { Server } from '../server/support/postern.ts';
+import type { FreshDatabase } from '../support/database.ts';
+import type { Edge } from '../support/envoy.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
@@ -15,21 +16,15 @@ const ROWS = 2000;
 const PATH = '/v1/iam/audit?action=made.up';
 const NDJSON = 'application/x-ndjson';
 
-let stand: Stand;
+let platform: Platform;
 let database: FreshDatabase;
 let server: Server;
 let edge: Edge;
 let admin: string;
 
 beforeAll(async () => {
-  [stand, database] = await Promise.all([openStand(), freshDatabase()]);
-  server = await stand.serve({
-    POSTERN_DATABASE_URL: database.url,
-    POSTERN_SECRET_KEY: SECRET_KEY,
-    POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
-  });
-  edge = await startEdge({ grpc: server.grpc, http: server.http, upstream: server.http });
-  admin = await login(server.http);
+  platform = await openPlatform();
+  ({ database, server, edge, admin } = platform);
   await done(server.http, 'POST', '/v1/iam/tenants', { token: admin, body: { id: 'acme', name: 'acme' } });
   for (let first = 1; first < ROWS; first += 100) {
     await database.db.query({
@@ -41,11 +36,7 @@ beforeAll(async () => {
   }
 });
 
-afterAll(async () => {
-  await edge?.stop();
-  await stand?.close();
-  await database?.close();
-});
+afterAll(() => platform?.close());
 
 interface Begun {
   /** Reads on, and resolves when the answer is over. */

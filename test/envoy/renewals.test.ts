@@ -3,11 +3,10 @@
 import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { startUpstream, type Upstream } from '../../src/demo/upstream.ts';
-import { ADMIN, done, login, makeKey, SECRET_KEY } from '../server/support/client.ts';
-import { metric, openStand, type Server, type Stand } from '../server/support/postern.ts';
-import { type FreshDatabase, freshDatabase } from '../support/database.ts';
-import { type Edge, replacing, startEdge } from '../support/envoy.ts';
+import { done, makeKey } from '../server/support/client.ts';
+import { openPlatform, type Platform } from '../server/support/platform.ts';
+import { metric, type Server } from '../server/support/postern.ts';
+import { type Edge, replacing } from '../support/envoy.ts';
 import { send } from '../support/http.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -16,38 +15,25 @@ const REPORT_EVERY_MS = 500;
 const TTL_MS = 6 * REPORT_EVERY_MS;
 const PATIENT = { timeout: 60_000, interval: 200 };
 
-let stand: Stand;
-let database: FreshDatabase;
+let platform: Platform;
 let server: Server;
-let upstream: Upstream;
 let edge: Edge;
 let key: string;
 
 beforeAll(async () => {
-  [stand, database, upstream] = await Promise.all([openStand(), freshDatabase(), startUpstream('127.0.0.1', 0)]);
-  server = await stand.serve({
-    POSTERN_DATABASE_URL: database.url,
-    POSTERN_SECRET_KEY: SECRET_KEY,
-    POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
-    POSTERN_LIMITS_RESERVATION_TTL: `${TTL_MS / 1000}s`,
-  });
-  const { grpc, http } = server;
-  edge = await startEdge(
-    { grpc, http, upstream: `127.0.0.1:${upstream.port}` },
+  platform = await openPlatform(
+    { POSTERN_LIMITS_RESERVATION_TTL: `${TTL_MS / 1000}s` },
     replacing({ 'access_log_flush_interval: 10s': `access_log_flush_interval: ${REPORT_EVERY_MS / 1000}s` }),
   );
-  const admin = await login(http);
+  const { admin } = platform;
+  ({ server, edge } = platform);
+  const { http } = server;
   const body = { id: 'streams', name: 'streams', quotas: { monthly_tokens: 1750 } };
   await done(http, 'POST', '/v1/iam/tenants', { token: admin, body });
   ({ key } = await makeKey(http, admin, { tenant: 'streams', scopes: ['chat:*'] }));
 });
 
-afterAll(async () => {
-  await edge?.stop();
-  await upstream?.close();
-  await stand?.close();
-  await database?.close();
-});
+afterAll(() => platform?.close());
 
 /** The estimate of the 10 bytes of text in `chat`, and its limit. */
 const RESERVED = 3 + 900;

@@ -4,17 +4,18 @@ import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { LedgerReport } from '../../src/demo/ledger.ts';
-import { startUpstream, type Upstream } from '../../src/demo/upstream.ts';
-import { type FreshDatabase, freshDatabase } from '../support/database.ts';
-import { type Edge, startEdge, statOf } from '../support/envoy.ts';
+import type { Upstream } from '../../src/demo/upstream.ts';
+import type { FreshDatabase } from '../support/database.ts';
+import { type Edge, statOf } from '../support/envoy.ts';
 import { type Answer, send } from '../support/http.ts';
-import { ADMIN, call, done, login, makeKey, SECRET_KEY } from './support/client.ts';
+import { call, done, makeKey } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
-import { metric, openStand, type Server, type Stand } from './support/postern.ts';
+import { openPlatform, type Platform } from './support/platform.ts';
+import { metric, type Server } from './support/postern.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
-let stand: Stand;
+let platform: Platform;
 let database: FreshDatabase;
 let server: Server;
 let upstream: Upstream;
@@ -22,25 +23,12 @@ let edge: Edge;
 let admin: string;
 
 beforeAll(async () => {
-  [stand, database, upstream] = await Promise.all([openStand(), freshDatabase(), startUpstream('127.0.0.1', 0)]);
-  server = await stand.serve({
-    POSTERN_DATABASE_URL: database.url,
-    POSTERN_SECRET_KEY: SECRET_KEY,
-    POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
-    // No test sees a window end.
-    POSTERN_LIMITS_WINDOW: '365d',
-    POSTERN_LIMITS_TOKEN_ESTIMATE: '1000',
-  });
-  edge = await startEdge({ grpc: server.grpc, http: server.http, upstream: `127.0.0.1:${upstream.port}` });
-  admin = await login(server.http);
+  // No test sees a window end.
+  platform = await openPlatform({ POSTERN_LIMITS_WINDOW: '365d', POSTERN_LIMITS_TOKEN_ESTIMATE: '1000' });
+  ({ database, server, upstream, edge, admin } = platform);
 });
 
-afterAll(async () => {
-  await edge?.stop();
-  await upstream?.close();
-  await stand?.close();
-  await database?.close();
-});
+afterAll(() => platform?.close());
 
 const CHAT = '/v1/chat/completions';
 const USAGE = { stream: true, stream_options: { include_usage: true } };

@@ -1,47 +1,34 @@
 /** From a denied request to its explanation: a real Envoy, the whole server as a process, a real PostgreSQL. */
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { startUpstream, type Upstream } from '../../src/demo/upstream.ts';
-import { type FreshDatabase, freshDatabase } from '../support/database.ts';
-import { type Edge, startEdge } from '../support/envoy.ts';
+import type { FreshDatabase } from '../support/database.ts';
+import type { Edge } from '../support/envoy.ts';
 import { type Answer, send } from '../support/http.ts';
-import { ADMIN, call, done, login, makeKey, makeUser, SECRET_KEY } from './support/client.ts';
+import { call, done, login, makeKey, makeUser } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
-import { metric, openStand, type Server, type Stand } from './support/postern.ts';
+import { openPlatform, type Platform } from './support/platform.ts';
+import { metric, type Server } from './support/postern.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const RECENT = '/v1/iam/decisions/recent';
 const CHAT = '/v1/chat/completions';
 
-let stand: Stand;
+let platform: Platform;
 let database: FreshDatabase;
 let server: Server;
-let upstream: Upstream;
 let edge: Edge;
 let admin: string;
 let auditor: string;
 
 beforeAll(async () => {
-  [stand, database, upstream] = await Promise.all([openStand(), freshDatabase(), startUpstream('127.0.0.1', 0)]);
-  server = await stand.serve({
-    POSTERN_DATABASE_URL: database.url,
-    POSTERN_SECRET_KEY: SECRET_KEY,
-    POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
-    POSTERN_LIMITS_WINDOW: '365d',
-  });
-  edge = await startEdge({ grpc: server.grpc, http: server.http, upstream: `127.0.0.1:${upstream.port}` });
-  admin = await login(server.http);
+  platform = await openPlatform({ POSTERN_LIMITS_WINDOW: '365d' });
+  ({ database, server, edge, admin } = platform);
   await done(server.http, 'POST', '/v1/iam/tenants', { token: admin, body: { id: 'acme', name: 'Acme' } });
   auditor = await login(server.http, await makeUser(server.http, admin, { roles: ['auditor'], tenant: 'acme' }));
 });
 
-afterAll(async () => {
-  await edge?.stop();
-  await upstream?.close();
-  await stand?.close();
-  await database?.close();
-});
+afterAll(() => platform?.close());
 
 function ask(
   key: string | undefined,
