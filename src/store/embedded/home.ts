@@ -3,6 +3,7 @@
  * to keep; else, for root with a private folder, in one of its own that a file in `data-dir` names.
  *
  *   data-dir/secret-key, database.url      for Postern alone
+ *   data-dir/start.lock                    held by a Postern while it starts the server
  *   <home>/postgres, postgres.log, run     the cluster, what the server last said, its socket
  */
 

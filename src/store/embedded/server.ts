@@ -9,7 +9,8 @@ import type { PostgresFiles } from './binaries.ts';
 import { ROLE } from './cluster.ts';
 import { EmbeddedError, reason } from './error.ts';
 import type { Home } from './home.ts';
-import { helpersOf, readPidFile, signal, whoIs } from './processes.ts';
+import { helpersOf, type PidFile, readPidFile, signal, whoIs } from './processes.ts';
+import { withStartLock } from './start-lock.ts';
 
 export interface RunningServer {
   readonly pid: number;
@@ -57,8 +58,7 @@ const MAX_LOG_BYTES = 1_000_000;
 export async function runServer(parts: ServerParts): Promise<RunningServer> {
   const deadline = performance.now() + START_TIMEOUT_MS;
   while (performance.now() < deadline) {
-    const found = await findRunning(parts);
-    const outcome = found ?? (await startServer(parts, deadline));
+    const outcome = await adoptOrStart(parts, deadline);
     if (outcome !== 'try again') {
       return outcome;
     }
@@ -80,14 +80,30 @@ export async function stopServer(pid: number, cluster: string, patience: 'patien
   throw new EmbeddedError(`The PostgreSQL server (process ${pid}) cannot be stopped. End it, then start again.`);
 }
 
-async function findRunning(parts: ServerParts): Promise<RunningServer | 'try again' | undefined> {
+/** Only one process at a time clears away and starts; the others adopt its server. */
+async function adoptOrStart(parts: ServerParts, deadline: number): Promise<RunningServer | 'try again'> {
+  const recorded = await findServer(parts.home);
+  if (recorded.is === 'server') return adopt(parts, recorded.file);
+  return withStartLock(parts.home.dataDir, deadline, async () => {
+    const { is } = await findServer(parts.home);
+    if (is === 'server') return 'try again';
+    await clearAway(parts, is === 'stranger');
+    return startServer(parts, deadline);
+  });
+}
+
+type Recorded = { readonly is: 'server'; readonly file: PidFile } | { readonly is: 'stranger' | 'gone' };
+
+/** Reports what runs under the process id that the last server wrote. */
+async function findServer({ cluster }: Home): Promise<Recorded> {
+  const file = await readPidFile(cluster);
+  if (file === undefined) return { is: 'gone' };
+  const is = await whoIs(file.pid, cluster);
+  return is === 'server' ? { is, file } : { is };
+}
+
+async function adopt(parts: ServerParts, recorded: PidFile): Promise<RunningServer | 'try again'> {
   const { cluster } = parts.home;
-  const recorded = await readPidFile(cluster);
-  const who = recorded === undefined ? 'gone' : await whoIs(recorded.pid, cluster);
-  if (recorded === undefined || who !== 'server') {
-    await clearAway(parts, who === 'stranger');
-    return undefined;
-  }
   let running: RunningServer | undefined;
   let silentSince = performance.now();
   const answered = await within(START_TIMEOUT_MS, async () => {
@@ -115,14 +131,13 @@ async function findRunning(parts: ServerParts): Promise<RunningServer | 'try aga
   return 'try again';
 }
 
-/** What a killed server leaves: helper processes that have not noticed yet, and lock files that name a number now used by a stranger. */
+/**
+ * Clears away what a killed server left: helper processes that have not noticed yet, and lock files that name a process id that a stranger
+ * has now. No other process starts a server meanwhile.
+ */
 async function clearAway({ home, log }: ServerParts, strangerHoldsNumber: boolean): Promise<void> {
   const noneLeft = async () => (await helpersOf(home.cluster, home.user)).length === 0;
-  const serves = async () => {
-    const recorded = await readPidFile(home.cluster);
-    return recorded !== undefined && (await whoIs(recorded.pid, home.cluster)) === 'server';
-  };
-  if (!(await within(ORPHANS_LEAVE_MS, async () => (await noneLeft()) || serves())) && !(await serves())) {
+  if (!(await within(ORPHANS_LEAVE_MS, noneLeft))) {
     const orphans = await helpersOf(home.cluster, home.user);
     log(`ending ${orphans.length} processes that a killed PostgreSQL server left behind`);
     for (const pid of orphans) {
@@ -132,7 +147,7 @@ async function clearAway({ home, log }: ServerParts, strangerHoldsNumber: boolea
       throw leftBehind(await helpersOf(home.cluster, home.user));
     }
   }
-  if (strangerHoldsNumber && !(await serves())) {
+  if (strangerHoldsNumber) {
     await rm(join(home.cluster, 'postmaster.pid'), { force: true });
     await rm(join(home.socketDir, '.s.PGSQL.5432.lock'), { force: true });
   }

@@ -222,6 +222,23 @@ describe('a server that dies', () => {
     await db.close();
   });
 
+  test('again and again is started by one of those that share it at a time, and its process id file always names it', {
+    timeout: 120_000,
+  }, async () => {
+    const dataDir = await prepared();
+    const sharers = await Promise.all(Array.from({ length: 6 }, () => start(dataDir)));
+    for (let round = 0; round < 10; round++) {
+      const { pid } = (await readPidFile(join(dataDir, 'postgres'))) ?? {};
+      process.kill(pid ?? 0, 'SIGKILL');
+      await expect.poll(() => sharers.every((sharer) => sharer.pid() !== pid), { timeout: 20_000, interval: 20 }).toBe(true);
+      const named = await readPidFile(join(dataDir, 'postgres'));
+      expect(sharers.map((sharer) => sharer.pid())).toEqual(sharers.map(() => named?.pid));
+    }
+    // PostgreSQL's own lock files do not keep two servers apart that find the lock file of a killed one at the same time.
+    expect(await readFile(join(dataDir, 'postgres.log'), 'utf8')).not.toMatch(/lock file|shared memory/);
+    expect(said.filter((message) => /left behind/.test(message))).toEqual([]);
+  });
+
   test('while nobody watched leaves a number that a stranger has now: the stranger is left alone, and the server starts', async () => {
     const dataDir = await prepared();
     const first = await start(dataDir);
