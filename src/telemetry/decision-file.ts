@@ -36,9 +36,9 @@ export class DecisionFile implements DecisionSink {
     }
   }
 
-  async deliver(lines: readonly string[]): Promise<void> {
+  async deliver(lines: Buffer): Promise<void> {
     const handle = await this.#current();
-    const bytes = Buffer.from(`${this.#isTorn ? '\n' : ''}${lines.join('')}`);
+    const bytes = this.#isTorn ? Buffer.concat([Buffer.of(LINE_END), lines]) : lines;
     let written = 0;
     try {
       while (written < bytes.length) written += (await handle.write(bytes, written)).bytesWritten;

@@ -1,7 +1,7 @@
 /**
  * A log of decisions that never delays one: every denial, one allow in many, and faults of each kind up to a rate and then their number.
- * A line is made at once and waits in memory, bounded for each outcome, so a flood of faults takes no room from denials. Batches of lines
- * go to the sink, one at a time. A line that finds no room, and a batch that the sink cannot deliver, are dropped and counted.
+ * The log encodes each line at once into a batch in memory, bounded for each outcome, so a flood of faults takes no room from denials.
+ * Batches go to the sink, one at a time. A line that finds no room, and a batch that the sink cannot deliver, are dropped and counted.
  */
 
 import { type CheckOutcome, type OutcomeKind, outcomeKind } from './check-outcome.ts';
@@ -10,14 +10,12 @@ import { FaultSampler } from './fault-sampler.ts';
 
 /** Where lines go. */
 export interface DecisionSink {
-  /** Returns the text of one line, without secrets. @param atMs when the check began, in milliseconds since the epoch */
+  /** Returns the text of one line, its line end included, without secrets. @param atMs when the check began, in milliseconds since the epoch */
   render(line: DecisionLine, atMs: number): string;
   /** Prepares the sink. Rejects with a sentence for the operator if it cannot be used. */
   open?(): Promise<void>;
-  /** Resolves when the lines are out of this process; rejects if they are lost. One call at a time. */
-  deliver(lines: readonly string[]): Promise<void>;
-  /** Most characters of one batch; default: no limit. */
-  readonly maxBatch?: number;
+  /** Resolves when the lines, in UTF-8, are out of this process; rejects if they are lost. One call at a time: the bytes change afterwards. */
+  deliver(lines: Buffer): Promise<void>;
   /** Called once, after the last batch. */
   close?(): Promise<void>;
 }
@@ -31,21 +29,25 @@ export interface DecisionLogParts {
   readonly allowOneIn?: number;
   /** Faults of one kind; the others of that second are one line with their number. Default: 10. */
   readonly faultsPerSecond?: number;
-  /** Characters of each outcome held until they are delivered; default: 1 Mi. */
+  /** Bytes of each outcome held until they are delivered; default: 1 Mi. */
   readonly maxHeld?: number;
   /** Called for the first batch that is lost after one that was delivered. */
   readonly onLost?: (error: unknown) => void;
 }
 
 interface Batch {
-  readonly lines: readonly string[];
-  readonly held: Readonly<Record<OutcomeKind, number>>;
-  readonly counts: Readonly<Record<OutcomeKind, number>>;
+  readonly bytes: Buffer;
+  used: number;
+  /** Bytes and lines by outcome. */
+  readonly held: Record<OutcomeKind, number>;
+  readonly counts: Record<OutcomeKind, number>;
 }
 
 const DELIVER_EVERY_MS = 100;
-/** More characters than that do not wait for the timer. */
-const EARLY = 262_144;
+/** Size of a batch, unless one line is longer. A full batch does not wait for the timer. */
+const BATCH_BYTES = 262_144;
+/** Most bytes of one UTF-16 unit in UTF-8. */
+const MAX_BYTES_PER_UNIT = 3;
 const DEFAULT_MAX_HELD = 1_048_576;
 /** How long the end of the process waits for the sink. */
 const CLOSE_TIMEOUT_MS = 2000;
@@ -55,16 +57,15 @@ export class DecisionLog {
   readonly #now: () => number;
   readonly #allowOneIn: number;
   readonly #maxHeld: number;
-  readonly #maxBatch: number;
   readonly #onLost: (error: unknown) => void;
   readonly #faults: FaultSampler;
   readonly #dropped: Record<OutcomeKind, number> = { allow: 0, deny: 0, fault: 0 };
-  /** Characters by outcome, those of the batch under way included. */
+  /** Bytes by outcome, those of the batch under way included. */
   readonly #held: Record<OutcomeKind, number> = { allow: 0, deny: 0, fault: 0 };
-  #lines: string[] = [];
-  /** The outcome of each of `#lines`. */
-  #kinds: OutcomeKind[] = [];
-  #waiting = 0;
+  /** The oldest first; lines are added to the last. */
+  readonly #batches: Batch[] = [];
+  /** A delivered batch, to be filled again. */
+  #spare: Batch | undefined;
   #allowsToSkip: number;
   #timer: NodeJS.Timeout | undefined;
   #early: NodeJS.Immediate | undefined;
@@ -76,7 +77,6 @@ export class DecisionLog {
     this.#now = parts.now ?? Date.now;
     this.#allowOneIn = parts.allowOneIn ?? 1000;
     this.#maxHeld = parts.maxHeld ?? DEFAULT_MAX_HELD;
-    this.#maxBatch = parts.sink.maxBatch ?? Number.POSITIVE_INFINITY;
     this.#onLost = parts.onLost ?? (() => undefined);
     this.#faults = new FaultSampler(parts.faultsPerSecond ?? 10, parts.monotonicMs);
     this.#allowsToSkip = this.#allowOneIn - 1;
@@ -147,15 +147,30 @@ export class DecisionLog {
 
   #hold(kind: OutcomeKind, line: DecisionLine, atMs: number): void {
     const text = this.#sink.render(line, atMs);
-    this.#lines.push(text);
-    this.#kinds.push(kind);
-    this.#held[kind] += text.length;
-    this.#waiting += text.length;
+    const batch = this.#batchFor(text.length * MAX_BYTES_PER_UNIT);
+    const bytes = batch.bytes.write(text, batch.used);
+    batch.used += bytes;
+    batch.held[kind] += bytes;
+    batch.counts[kind]++;
+    this.#held[kind] += bytes;
     this.#schedule();
   }
 
+  /** Returns the batch for the next line, with room for it. */
+  #batchFor(bytes: number): Batch {
+    const last = this.#batches.at(-1);
+    if (last !== undefined && last.used + bytes <= last.bytes.length) return last;
+    const next =
+      bytes <= BATCH_BYTES
+        ? (this.#spare ?? batchIn(Buffer.allocUnsafeSlow(BATCH_BYTES)))
+        : batchIn(Buffer.allocUnsafeSlow(bytes));
+    if (next === this.#spare) this.#spare = undefined;
+    this.#batches.push(next);
+    return next;
+  }
+
   #schedule(): void {
-    if (this.#waiting >= EARLY && this.#delivering === undefined) this.#early ??= setImmediate(() => this.#deliver());
+    if (this.#batches.length > 1 && this.#delivering === undefined) this.#early ??= setImmediate(() => this.#deliver());
     if (this.#timer !== undefined) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
@@ -168,46 +183,30 @@ export class DecisionLog {
 
   #deliver(): void {
     this.#early = undefined;
-    if (this.#delivering !== undefined || this.#lines.length === 0) return;
-    const batch = this.#take();
-    this.#delivering = this.#sink.deliver(batch.lines).then(
+    if (this.#delivering !== undefined) return;
+    const batch = this.#batches.shift();
+    if (batch === undefined) return;
+    this.#delivering = this.#sink.deliver(batch.bytes.subarray(0, batch.used)).then(
       () => this.#settle(batch, undefined),
       (error: unknown) => this.#settle(batch, { error }),
     );
   }
 
-  #take(): Batch {
-    const held = { allow: 0, deny: 0, fault: 0 };
-    const counts = { allow: 0, deny: 0, fault: 0 };
-    let taken = 0;
-    let size = 0;
-    for (const line of this.#lines) {
-      if (taken > 0 && size + line.length > this.#maxBatch) break;
-      const kind = this.#kinds[taken] ?? 'fault';
-      held[kind] += line.length;
-      counts[kind]++;
-      size += line.length;
-      taken++;
-    }
-    this.#waiting -= size;
-    const lines = this.#lines.splice(0, taken);
-    this.#kinds.splice(0, taken);
-    return { lines, held, counts };
-  }
-
-  #settle({ held, counts }: Batch, lost: { readonly error: unknown } | undefined): void {
+  #settle(batch: Batch, lost: { readonly error: unknown } | undefined): void {
     this.#delivering = undefined;
-    for (const kind of ['allow', 'deny', 'fault'] as const) {
+    const { bytes, held, counts } = batch;
+    for (const kind of KINDS) {
       this.#held[kind] -= held[kind];
       if (lost !== undefined) this.#dropped[kind] += counts[kind];
     }
+    if (bytes.length === BATCH_BYTES) this.#spare = batchIn(bytes);
     if (lost !== undefined && !this.#isLosing) this.#onLost(lost.error);
     this.#isLosing = lost !== undefined;
-    if (this.#lines.length > 0) this.#schedule();
+    if (this.#batches.length > 0) this.#schedule();
   }
 
   async #deliverAll(): Promise<void> {
-    while (this.#delivering !== undefined || this.#lines.length > 0) {
+    while (this.#delivering !== undefined || this.#batches.length > 0) {
       this.#deliver();
       await this.#delivering;
     }
@@ -216,4 +215,10 @@ export class DecisionLog {
   #writeCounted(counted: ReturnType<FaultSampler['takeAll']>): void {
     for (const { count, error } of counted) this.#hold('fault', countedLine(error, count), this.#now());
   }
+}
+
+const KINDS = ['allow', 'deny', 'fault'] as const satisfies readonly OutcomeKind[];
+
+function batchIn(bytes: Buffer): Batch {
+  return { bytes, used: 0, held: { allow: 0, deny: 0, fault: 0 }, counts: { allow: 0, deny: 0, fault: 0 } };
 }

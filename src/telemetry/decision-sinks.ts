@@ -13,14 +13,11 @@ export type DecisionTarget =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'otlp'; readonly target: OtlpTarget };
 
-/** Collectors accept larger requests, but a batch that fails is lost as a whole. */
-const MAX_OTLP_BATCH = 524_288;
-
 /** Returns the sink; undefined if nothing would be written: standard output, with a log level above `info`. */
 export function sinkFor(target: DecisionTarget, { log, write }: Pick<Logging, 'log' | 'write'>): DecisionSink | undefined {
   switch (target.kind) {
     case 'stdout':
-      return log.isLevelEnabled('info') ? { render: jsonLine, deliver: async (lines) => write(lines) } : undefined;
+      return log.isLevelEnabled('info') ? { render: jsonLine, deliver: write } : undefined;
     case 'file':
       return new DecisionFile(target.path);
     case 'otlp':
@@ -33,9 +30,8 @@ export function sinkFor(target: DecisionTarget, { log, write }: Pick<Logging, 'l
 function otlpSink(target: OtlpTarget, log: Log): DecisionSink {
   const exporter = new OtlpExporter(target, 'v1/logs', (message) => log.warn({ part: 'decisions' }, message));
   return {
-    maxBatch: MAX_OTLP_BATCH,
-    render: (line: DecisionLine, atMs: number) => decisionRecord(line, atMs),
-    deliver: (records) => exporter.send(logsRequest(target.resource, records)),
+    render: (line: DecisionLine, atMs: number) => `${decisionRecord(line, atMs)}\n`,
+    deliver: (records) => exporter.send(logsRequest(target.resource, records.toString().trimEnd().split('\n'))),
     close: async () => exporter.close(),
   };
 }

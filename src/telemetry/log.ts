@@ -16,10 +16,10 @@ export interface LogOptions {
 export interface Logging {
   readonly log: Log;
   /**
-   * Writes finished lines, masked by the caller, among those of the log. Resolves when the reader of standard output has taken them;
-   * rejects if there is no reader.
+   * Writes finished lines, in UTF-8 and masked by the caller, among those of the log. Resolves when the reader of standard output has
+   * taken them; rejects if there is no reader. The bytes may change after the call.
    */
-  readonly write: (lines: readonly string[]) => Promise<void>;
+  readonly write: (lines: Buffer) => Promise<void>;
   /** Lines that were not written because the reader of standard output was too slow. */
   readonly dropped: () => number;
   /** Writes what is still held back; for the end of the process. */
@@ -32,12 +32,11 @@ const PIPE_WRITE_BYTES = 4096;
 /** Files and terminals take any write as a whole. */
 const FILE_WRITE_BYTES = 65_536;
 const STANDARD_OUTPUT = 1;
+const LINE_END = 0x0a;
 
 export function startLogging({ level, stream }: LogOptions): Logging {
   if (stream !== undefined) {
-    const write = async (lines: readonly string[]): Promise<void> => {
-      for (const line of lines) stream.write(line);
-    };
+    const write = async (lines: Buffer): Promise<void> => void stream.write(lines.toString());
     return { log: makeLog(level, stream), write, dropped: () => 0, flush: () => undefined };
   }
   let dropped = 0;
@@ -53,7 +52,7 @@ export function startLogging({ level, stream }: LogOptions): Logging {
       dropped++;
     }
   };
-  const write = (lines: readonly string[]): Promise<void> => {
+  const write = (lines: Buffer): Promise<void> => {
     let taken = true;
     for (const piece of pieces(lines, maxWrite)) taken = out.write(piece);
     return taken ? Promise.resolve() : drained(out);
@@ -72,16 +71,13 @@ function maxWriteBytes(): number {
 }
 
 /** Joins whole lines up to the size of one write; a longer line is a piece of its own. */
-function* pieces(lines: readonly string[], maxBytes: number): Generator<string> {
-  let piece = '';
-  for (const line of lines) {
-    if (piece.length + line.length > maxBytes && piece !== '') {
-      yield piece;
-      piece = '';
-    }
-    piece += line;
+function* pieces(lines: Buffer, maxBytes: number): Generator<string> {
+  for (let at = 0, end = 0; at < lines.length; at = end) {
+    end = at + maxBytes;
+    if (end < lines.length) end = lines.lastIndexOf(LINE_END, end - 1) + 1;
+    if (end <= at) end = lines.indexOf(LINE_END, at) + 1 || lines.length;
+    yield lines.toString('utf8', at, end);
   }
-  if (piece !== '') yield piece;
 }
 
 function drained(out: ReturnType<typeof destination>): Promise<void> {

@@ -36,7 +36,17 @@ beforeAll(async () => {
   world = littleWorld({});
   meter = new CheckMeter();
   decisions = new DecisionLog({
-    sink: { render: jsonLine, deliver: async (batch) => void lines.push(...batch.map((line) => JSON.parse(line))) },
+    sink: {
+      render: jsonLine,
+      deliver: async (batch) =>
+        void lines.push(
+          ...batch
+            .toString()
+            .trimEnd()
+            .split('\n')
+            .map((line) => JSON.parse(line)),
+        ),
+    },
     monotonicMs: () => performance.now(),
   });
   const gate = createGate({

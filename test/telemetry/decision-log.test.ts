@@ -39,12 +39,17 @@ const INPUT: CheckInput = {
 
 const time = { monotonicMs: 0 };
 
+/** Returns the lines of a batch, each with its line end. */
+function linesOf(batch: Buffer): readonly string[] {
+  return batch.toString().match(/.*\n/g) ?? [];
+}
+
 function logOf(parts: Partial<DecisionLogParts> = {}) {
   const lines: Readonly<Record<string, unknown>>[] = [];
   const sink: DecisionSink = {
     render: jsonLine,
     deliver: async (batch) => {
-      for (const line of batch) lines.push(JSON.parse(line));
+      for (const line of linesOf(batch)) lines.push(JSON.parse(line));
     },
   };
   const log = new DecisionLog({ sink, monotonicMs: () => time.monotonicMs, now: () => 0, ...parts });
@@ -56,9 +61,9 @@ function slowSink() {
   const batches: { readonly lines: readonly string[]; readonly end: PromiseWithResolvers<void> }[] = [];
   const sink: DecisionSink = {
     render: jsonLine,
-    deliver: (lines) => {
+    deliver: (batch) => {
       const end = Promise.withResolvers<void>();
-      batches.push({ lines, end });
+      batches.push({ lines: linesOf(batch), end });
       return end.promise;
     },
   };
@@ -206,20 +211,38 @@ describe('the decision log', () => {
     expect(batches[2]?.lines).toHaveLength(4);
   });
 
-  it('delivers batches of at most the size that its sink takes, one at a time and in order', async () => {
+  it('delivers batches of at most 256 KiB, one at a time and in order, whatever characters the lines have', async () => {
     const { sink, batches } = slowSink();
-    const { log } = logOf({ sink: { ...sink, maxBatch: 500 } });
-    for (let i = 0; i < 10; i++) log.offer(outcome('no_route', { requestId: `req_${i}` }));
+    const { log } = logOf({ sink });
+    const count = 3000;
+    for (let i = 0; i < count; i++) {
+      const decision = { kind: 'deny', code: 'no_route', detail: ['a', 'é', '漢', '🔑'][i % 4]?.repeat(i % 120) ?? '' } as const;
+      log.offer(outcome('no_route', { requestId: `req_${i}`, decision }));
+    }
     const seen: string[] = [];
-    for (let batch = 0; seen.length < 10; batch++) {
+    for (let batch = 0; seen.length < count; batch++) {
       await vi.advanceTimersByTimeAsync(100);
       expect(batches).toHaveLength(batch + 1);
       const { lines = [], end } = batches[batch] ?? {};
-      expect(lines.join('').length).toBeLessThanOrEqual(500);
+      expect(Buffer.byteLength(lines.join(''))).toBeLessThanOrEqual(262_144);
       seen.push(...lines.map((line) => String(JSON.parse(line).request_id)));
       end?.resolve();
     }
-    expect(seen).toEqual(Array.from({ length: 10 }, (_, i) => `req_${i}`));
+    expect(batches.length).toBeGreaterThan(2);
+    expect(seen).toEqual(Array.from({ length: count }, (_, i) => `req_${i}`));
+  });
+
+  it('delivers a line that is longer than a batch', async () => {
+    const { sink, batches } = slowSink();
+    const long = 'x'.repeat(300_000);
+    const { log } = logOf({ sink: { ...sink, render: (line) => `${line.code === 'allow' ? long : 'short'}\n` }, allowOneIn: 1 });
+    for (const code of ['no_route', 'allow', 'no_route'] as const) log.offer(outcome(code));
+    for (let batch = 0; batch < 3; batch++) {
+      await vi.advanceTimersByTimeAsync(100);
+      batches[batch]?.end.resolve();
+      await vi.advanceTimersByTimeAsync(0);
+    }
+    expect(batches.map(({ lines }) => lines.join('').length)).toEqual([6, long.length + 7]);
   });
 
   it('waits no longer than two seconds for its sink when the process ends', async () => {

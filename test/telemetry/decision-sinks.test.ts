@@ -64,16 +64,14 @@ describe('the decision log in a file', () => {
   it('goes on in a new file after the old one was renamed', async () => {
     const file = new DecisionFile(path);
     await file.open();
-    await file.deliver(['{"n":1}\n']);
+    await file.deliver(Buffer.from('{"n":1}\n'));
     renameSync(path, `${path}.1`);
     let n = 1;
-    const appended: string[] = [];
     // The path is compared once a second: lines until then belong to the renamed file.
     await expect
       .poll(
         async () => {
-          appended.push(`{"n":${++n}}\n`);
-          await file.deliver(appended.slice(-1));
+          await file.deliver(Buffer.from(`{"n":${++n}}\n`));
           return statSync(path, { throwIfNoEntry: false }) !== undefined;
         },
         { timeout: 5000 },
@@ -91,8 +89,8 @@ describe('the decision log in a file', () => {
 
   it('holds whole lines of several processes that append to it', async () => {
     const files = Array.from({ length: 4 }, () => new DecisionFile(path));
-    const batch = (writer: number): string[] =>
-      Array.from({ length: 200 }, (_, n) => `${JSON.stringify({ writer, n, text: 'x'.repeat(400) })}\n`);
+    const batch = (writer: number): Buffer =>
+      Buffer.from(Array.from({ length: 200 }, (_, n) => `${JSON.stringify({ writer, n, text: 'x'.repeat(400) })}\n`).join(''));
     await Promise.all(
       files.map(async (file, writer) => {
         for (let round = 0; round < 5; round++) await file.deliver(batch(writer));
