@@ -10,19 +10,16 @@
 import type { Socket } from 'node:net';
 import {
   CONNECTION_WINDOW,
-  CONTROL_FRAMES,
-  CONTROL_FRAMES_PER_STREAM,
   MAX_FAREWELL_MS,
   MAX_GREETING_MS,
   MAX_QUEUED_BYTES,
   MAX_STALL_MS,
   MAX_STREAMS,
-  RESETS,
   SETTINGS_COST,
-  STREAM_ERRORS,
   STREAM_WINDOW,
 } from './bounds.ts';
-import { Budget } from './budget.ts';
+import { Conduct } from './conduct.ts';
+import { writeEmptySettings, writeGoaway, writePing, writeReset, writeWindowUpdate } from './control-frames.ts';
 import { FrameSplitter } from './frame-splitter.ts';
 import {
   ACK,
@@ -54,14 +51,13 @@ import {
   SETTINGS_TIMEOUT,
   STREAM_CLOSED,
   WINDOW_UPDATE,
-  writeFrameHead,
-  writeUint32,
 } from './frames.ts';
 import { BROKEN_BLOCK, HeaderBlocks, type ReadTarget } from './header-blocks.ts';
 import type { HeaderMemo } from './header-memo.ts';
 import { Output } from './output.ts';
 import { GREETING, PeerSettings } from './settings.ts';
 import type { Stream, Target } from './stream.ts';
+import { WaitingStreams } from './waiting-streams.ts';
 
 export interface ConnectionParts {
   readonly readTarget: ReadTarget;
@@ -85,8 +81,6 @@ const PING_BYTES = 8;
 /** The payloads of this server's own pings. */
 const KEEPALIVE = Buffer.from('postern?', 'latin1');
 const DRAINING = Buffer.from('draining', 'latin1');
-/** Streams that this server reset: frames which its peer sent before it read that are ignored. */
-const MAX_RESET_IDS = 8192;
 
 export class Connection {
   readonly output: Output;
@@ -100,17 +94,12 @@ export class Connection {
   readonly #splitter: FrameSplitter;
   readonly #blocks: HeaderBlocks;
   readonly #streams = new Map<number, Stream>();
-  readonly #resetIds = new Set<number>();
-  readonly #control: Budget;
-  readonly #errors: Budget;
-  /** By the kind of the stream. */
-  readonly #resets: (Budget | undefined)[] = [];
-  readonly #blocked = new Set<Stream>();
+  readonly #conduct: Conduct;
+  readonly #waiting = new WaitingStreams();
   readonly #flushSoon = (): void => this.#flushLater();
   #ready: Stream[] = [];
   #unfinishedPeers: Stream[] = [];
   #untaken: Stream[] = [];
-  #queuedBytes = 0;
   #lastId = 0;
   /** What the peer may still send on the connection, in bytes. */
   #receiveWindow = CONNECTION_WINDOW;
@@ -140,8 +129,7 @@ export class Connection {
     this.output = new Output(socket);
     this.#splitter = new FrameSplitter(this);
     this.#blocks = new HeaderBlocks(parts.memo, parts.readTarget);
-    this.#control = new Budget(CONTROL_FRAMES, begunMs);
-    this.#errors = new Budget(STREAM_ERRORS, begunMs);
+    this.#conduct = new Conduct(begunMs);
     socket.on('data', (bytes: Buffer) => this.#read(bytes));
     socket.on('drain', () => this.#drained());
     socket.on('error', ignore);
@@ -156,7 +144,7 @@ export class Connection {
 
   /** Bytes of answers that wait for the peer's flow control. */
   get queuedBytes(): number {
-    return this.#queuedBytes;
+    return this.#waiting.bytes;
   }
 
   get isOver(): boolean {
@@ -187,19 +175,18 @@ export class Connection {
   }
 
   dataFrameSent(): void {
-    this.#control.give(CONTROL_FRAMES_PER_STREAM);
+    this.#conduct.permitControl();
   }
 
   /** Notes that a stream has so many bytes more to send. */
   queue(stream: Stream, bytes: number): void {
-    this.#queuedBytes += bytes;
-    this.#blocked.add(stream);
-    if (this.#queuedBytes > MAX_QUEUED_BYTES) this.reset(stream, ENHANCE_YOUR_CALM);
+    this.#waiting.add(stream, bytes);
+    if (this.#waiting.bytes > MAX_QUEUED_BYTES) this.reset(stream, ENHANCE_YOUR_CALM);
   }
 
   /** Notes that so many bytes were sent, or given up. */
   unqueue(bytes: number): void {
-    this.#queuedBytes -= bytes;
+    this.#waiting.subtract(bytes);
   }
 
   /** Ends a stream with RST_STREAM (section 6.4). */
@@ -215,7 +202,7 @@ export class Connection {
     stream.isOver = true;
     this.#streams.delete(stream.id);
     if (stream.hasQueue) {
-      this.#blocked.delete(stream);
+      this.#waiting.delete(stream);
       stream.dropQueue();
     }
     stream.closed();
@@ -230,7 +217,7 @@ export class Connection {
       return;
     }
     this.#pingIsOpen = true;
-    this.#writeFrame(PING, 0, KEEPALIVE);
+    writePing(this.output, 0, KEEPALIVE);
     this.wantFlush();
   }
 
@@ -241,8 +228,8 @@ export class Connection {
   drain(): void {
     if (this.#isOver || this.#isFailed || this.#drainingSinceMs !== undefined) return;
     this.#drainingSinceMs = this.#parts.nowMs();
-    this.#writeGoaway(MAX_STREAM_ID, NO_ERROR);
-    this.#writeFrame(PING, 0, DRAINING);
+    writeGoaway(this.output, MAX_STREAM_ID, NO_ERROR);
+    writePing(this.output, 0, DRAINING);
     this.wantFlush();
   }
 
@@ -269,7 +256,7 @@ export class Connection {
     if (this.#drainingSinceMs !== undefined && nowMs - this.#drainingSinceMs > MAX_FAREWELL_MS) this.#leave();
     this.nowMs = nowMs;
     this.#settle();
-    if (this.#blocked.size > 0) this.wantFlush();
+    if (this.#waiting.size > 0) this.wantFlush();
     for (const stream of this.#streams.values()) stream.sweep(nowMs);
   }
 
@@ -347,7 +334,7 @@ export class Connection {
     let mayGoOn = true;
     let hasMore = true;
     while (mayGoOn && hasMore) {
-      hasMore = this.#blocked.size > 0 && this.#pump();
+      hasMore = this.#waiting.size > 0 && this.#waiting.pump(this);
       mayGoOn = this.output.flush();
     }
     if (!mayGoOn) this.socket.pause();
@@ -365,17 +352,6 @@ export class Connection {
   #stopPeers(): void {
     for (const stream of this.#unfinishedPeers) if (stream.localEnded && !stream.remoteEnded) this.reset(stream, NO_ERROR);
     this.#unfinishedPeers.length = 0;
-  }
-
-  /** Lets streams go on that wait; each goes to the end of the line. @returns true when only the socket's room stopped them */
-  #pump(): boolean {
-    for (const stream of [...this.#blocked]) {
-      if (this.sendWindow <= 0) return false;
-      if (this.output.isClogged) return true;
-      this.#blocked.delete(stream);
-      if (!(stream.isOver || stream.pump() || stream.isOver)) this.#blocked.add(stream);
-    }
-    return this.output.isClogged && this.#blocked.size > 0;
   }
 
   #settle(): void {
@@ -411,7 +387,7 @@ export class Connection {
     this.#receiveWindow -= length;
     if (this.#receiveWindow < 0) return FLOW_CONTROL_ERROR;
     if (this.#receiveWindow < CONNECTION_WINDOW / 2) {
-      this.#writeWindowUpdate(0, CONNECTION_WINDOW - this.#receiveWindow);
+      writeWindowUpdate(this.output, 0, CONNECTION_WINDOW - this.#receiveWindow);
       this.#receiveWindow = CONNECTION_WINDOW;
     }
     const isLast = (flags & END_STREAM) !== 0;
@@ -431,7 +407,7 @@ export class Connection {
     if (end > start) stream.take(bytes, start, end);
     if (isLast) this.#endPeer(stream);
     else if (stream.receiveWindow < STREAM_WINDOW / 2 && !(stream.isOver || stream.localEnded)) {
-      this.#writeWindowUpdate(id, STREAM_WINDOW - stream.receiveWindow);
+      writeWindowUpdate(this.output, id, STREAM_WINDOW - stream.receiveWindow);
       stream.receiveWindow = STREAM_WINDOW;
     }
     return NO_ERROR;
@@ -475,8 +451,8 @@ export class Connection {
     // Sections 6.8 and 5.1.2
     if (this.#lastServed !== undefined) return this.#countControl(1);
     if (isLast && target.contentLength > 0) return this.#streamError(id, PROTOCOL_ERROR);
-    this.#control.give(CONTROL_FRAMES_PER_STREAM);
-    if (this.#streams.size >= MAX_STREAMS || this.#resets[target.kind]?.hasLeft(this.nowMs) === false) {
+    this.#conduct.permitControl();
+    if (this.#streams.size >= MAX_STREAMS || !this.#conduct.mayOpen(target.kind, this.nowMs)) {
       this.#parts.counts.refusedStreams += 1;
       return this.#refuse(id);
     }
@@ -492,7 +468,7 @@ export class Connection {
     if (code < 0) return BROKEN_BLOCK;
     const stream = this.#streams.get(id);
     if (stream === undefined) {
-      if (this.#resetIds.has(id)) return this.#countControl(1);
+      if (this.#conduct.wasReset(id)) return this.#countControl(1);
       // The last stream is closed; another one may never have been open (section 5.1.1).
       return id === this.#lastId ? STREAM_CLOSED : PROTOCOL_ERROR;
     }
@@ -512,7 +488,7 @@ export class Connection {
   /** DATA for a stream that takes none. The content of a stream that this server has refused may be on its way. */
   #lateData(id: number, length: number, stream: Stream | undefined): number {
     if (id > this.#lastId || id % 2 === 0) return PROTOCOL_ERROR;
-    if (stream === undefined && (this.#resetIds.has(id) || this.#isIgnored(id)))
+    if (stream === undefined && (this.#conduct.wasReset(id) || this.#isIgnored(id)))
       return length > 0 ? NO_ERROR : this.#countControl(1);
     return this.#streamError(id, STREAM_CLOSED);
   }
@@ -523,18 +499,9 @@ export class Connection {
     if (id === 0 || id > this.#lastId) return PROTOCOL_ERROR;
     const stream = this.#streams.get(id);
     if (stream === undefined) return this.#countControl(1);
-    if (!stream.localEnded) this.#countReset(stream.kind);
+    if (!stream.localEnded) this.#conduct.countReset(stream.kind, this.nowMs);
     this.forget(stream);
     return NO_ERROR;
-  }
-
-  #countReset(kind: number): void {
-    let budget = this.#resets[kind];
-    if (budget === undefined) {
-      budget = new Budget(RESETS, this.nowMs);
-      this.#resets[kind] = budget;
-    }
-    budget.take(this.nowMs);
   }
 
   /** Section 6.9 */
@@ -580,8 +547,7 @@ export class Connection {
         if (stream.sendWindow > MAX_WINDOW) return FLOW_CONTROL_ERROR;
       }
     }
-    const at = this.output.reserve(FRAME_HEAD_BYTES);
-    writeFrameHead(this.output.bytes, at, 0, SETTINGS, ACK, 0);
+    writeEmptySettings(this.output, ACK);
     return NO_ERROR;
   }
 
@@ -592,7 +558,7 @@ export class Connection {
     const flood = this.#countControl(1);
     if (flood !== NO_ERROR) return flood;
     const payload = bytes.subarray(start, start + length);
-    if ((flags & ACK) === 0) this.#writeFrame(PING, ACK, payload);
+    if ((flags & ACK) === 0) writePing(this.output, ACK, payload);
     else if (payload.equals(KEEPALIVE)) this.#pingIsOpen = false;
     else if (this.#drainingSinceMs !== undefined && payload.equals(DRAINING)) this.#leave();
     return NO_ERROR;
@@ -607,12 +573,12 @@ export class Connection {
   }
 
   #countControl(cost: number): number {
-    return this.#control.take(this.nowMs, cost) ? NO_ERROR : ENHANCE_YOUR_CALM;
+    return this.#conduct.takesControl(this.nowMs, cost) ? NO_ERROR : ENHANCE_YOUR_CALM;
   }
 
   /** Resets one stream, open or not, because of an error of the peer. @returns the code for a connection that causes too many */
   #streamError(id: number, code: number): number {
-    if (!this.#errors.take(this.nowMs)) return ENHANCE_YOUR_CALM;
+    if (!this.#conduct.takesError(this.nowMs)) return ENHANCE_YOUR_CALM;
     const stream = this.#streams.get(id);
     if (stream === undefined) this.#writeReset(id, code);
     else this.reset(stream, code);
@@ -634,7 +600,7 @@ export class Connection {
   #leave(): void {
     if (this.#lastServed !== undefined) return;
     this.#lastServed = this.#lastId;
-    this.#writeGoaway(this.#lastId, NO_ERROR);
+    writeGoaway(this.output, this.#lastId, NO_ERROR);
     this.wantFlush();
   }
 
@@ -645,7 +611,7 @@ export class Connection {
     this.#failedAtMs = this.#parts.nowMs();
     if (code === INTERNAL_ERROR) this.#parts.counts.faults += 1;
     else this.#parts.counts.endedConnections += 1;
-    this.#writeGoaway(this.#lastId, code);
+    writeGoaway(this.output, this.#lastId, code);
     this.output.flush();
     this.#closeStreams();
     // What the peer still sends is read and discarded, because a socket that is closed with unread bytes loses the GOAWAY.
@@ -673,38 +639,9 @@ export class Connection {
   }
 
   #writeReset(id: number, code: number): void {
-    const { output } = this;
-    const at = output.reserve(FRAME_HEAD_BYTES + 4);
-    writeFrameHead(output.bytes, at, 4, RST_STREAM, 0, id);
-    writeUint32(output.bytes, at + FRAME_HEAD_BYTES, code);
-    this.#resetIds.add(id);
-    if (this.#resetIds.size > MAX_RESET_IDS) {
-      const [oldest] = this.#resetIds;
-      if (oldest !== undefined) this.#resetIds.delete(oldest);
-    }
+    writeReset(this.output, id, code);
+    this.#conduct.noteReset(id);
     this.wantFlush();
-  }
-
-  #writeWindowUpdate(id: number, increment: number): void {
-    const { output } = this;
-    const at = output.reserve(FRAME_HEAD_BYTES + 4);
-    writeFrameHead(output.bytes, at, 4, WINDOW_UPDATE, 0, id);
-    writeUint32(output.bytes, at + FRAME_HEAD_BYTES, increment);
-  }
-
-  #writeGoaway(lastId: number, code: number): void {
-    const { output } = this;
-    const at = output.reserve(FRAME_HEAD_BYTES + 8);
-    writeFrameHead(output.bytes, at, 8, GOAWAY, 0, 0);
-    writeUint32(output.bytes, at + FRAME_HEAD_BYTES, lastId);
-    writeUint32(output.bytes, at + FRAME_HEAD_BYTES + 4, code);
-  }
-
-  #writeFrame(type: number, flags: number, payload: Buffer): void {
-    const { output } = this;
-    const at = output.reserve(FRAME_HEAD_BYTES + payload.length);
-    writeFrameHead(output.bytes, at, payload.length, type, flags, 0);
-    output.bytes.set(payload, at + FRAME_HEAD_BYTES);
   }
 }
 
