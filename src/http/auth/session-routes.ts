@@ -4,7 +4,8 @@ import { Type } from 'typebox';
 import type { AuthParts } from '../../admin/auth/parts.ts';
 import { endOwnSession, endOwnSessions, getSession, listSessions } from '../../admin/auth/sessions.ts';
 import { DONE, shows } from '../answers.ts';
-import { listOf, Session } from '../iam/resources.ts';
+import { listOf } from '../iam/resource-parts.ts';
+import { Session } from '../iam/resources.ts';
 import { closed, countedPage } from '../iam/schemas.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 

@@ -11,8 +11,9 @@ import { noticedKey, refuseUnneeded } from '../../admin/permissions/notices.ts';
 import { DONE, makes, shows, TAGGED } from '../answers.ts';
 import { MAX_BODY_BYTES } from '../body-limits.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
+import { ApiKey, ApiKeyImport, ApiKeyRevocations, IssuedApiKey } from './api-key-resources.ts';
 import { changes, filters, imports, newKey, revocation, rotation, trial } from './api-key-schemas.ts';
-import { ApiKey, ApiKeyImport, ApiKeyRevocations, IssuedApiKey, listOf } from './resources.ts';
+import { listOf } from './resource-parts.ts';
 import { strictly } from './schemas.ts';
 
 const KEYS = '/v1/iam/api-keys';

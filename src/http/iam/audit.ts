@@ -8,7 +8,8 @@ import type { AdminParts } from '../../admin/caller.ts';
 import { type Answers, shows } from '../answers.ts';
 import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../exports.ts';
 import { type Answer, callerRoute, NOTHING, type Route } from '../route.ts';
-import { AuditChain, AuditRow, listOf } from './resources.ts';
+import { AuditChain, AuditRow } from './audit-resources.ts';
+import { listOf } from './resource-parts.ts';
 import { closed, countedPage, oneOf, tenantFilter } from './schemas.ts';
 
 const instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));

@@ -1,12 +1,104 @@
-/** The schemas of what /v1/iam/explain/simulate and /v1/iam/explain/who-can answer with. */
+/** The schemas of the responses of /v1/iam/explain, /v1/iam/explain/simulate and /v1/iam/explain/who-can. */
 
 import { Type } from 'typebox';
+import type { UnprovedReason } from '../../decision/explain-steps.ts';
+import { ERRORS } from '../../domain/errors.ts';
 import { component } from '../answers.ts';
-import { Conditions, Explanation, KeyId, UserId } from './resources.ts';
+import { Constraints, instant, KeyId, perhaps, text, texts, UserId } from './resource-parts.ts';
+import { Conditions } from './resources.ts';
 import { oneOf } from './schemas.ts';
 
-const text = Type.String();
 const perhapsText = Type.Unsafe<string | null>({ type: ['string', 'null'] });
+
+const step = Type.Object({
+  line: Type.Integer(),
+  name: text,
+  outcome: Type.Unsafe<'passed' | 'denied' | 'allowed' | 'not_evaluated'>({
+    ...oneOf('passed', 'denied', 'allowed', 'not_evaluated'),
+    description: '`not_evaluated`: an earlier step ended the decision.',
+  }),
+  detail: text,
+  reason: Type.Optional(
+    Type.Unsafe<UnprovedReason>({
+      ...oneOf('revoked', 'expired', 'rotated', 'checksum', 'unknown', 'owner_deactivated', 'session_ended'),
+      description:
+        'Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user.',
+    }),
+  ),
+  key_id: Type.Optional(perhaps(Type.String({ description: 'If step 8 denies: the id of the key.' }))),
+  user_id: Type.Optional(perhaps(Type.String({ description: "If step 8 denies: the key's owner, or the user of the token." }))),
+  time: Type.Optional(
+    perhaps(Type.String({ format: 'date-time', description: 'If step 8 denies: the time since when the reason holds.' })),
+  ),
+});
+
+const explainedLimit = Type.Object({
+  name: oneOf('max_tokens_per_request', 'rate_limit_rpm', 'monthly_tokens', 'max_collections'),
+  of: oneOf('tenant', 'api_key'),
+  line: Type.Integer({ description: 'The step that checks it: 15, 16 or 17.' }),
+  applies: Type.Boolean({ description: '`false`: the request does not count toward the limit.' }),
+  limit: perhaps(Type.Integer({ description: 'Null: no limit.' })),
+  used: perhaps(Type.Integer({ description: 'The usage in the database. For a rate limit, the amount leased to all gates.' })),
+  reserved: perhaps(Type.Integer({ description: 'For tokens and collections: the part of `remaining` that is set aside.' })),
+  remaining: perhaps(Type.Integer({ description: '`limit` minus `used`.' })),
+  resets_at: perhaps(instant),
+  needed: perhaps(
+    Type.Integer({
+      description:
+        'What this request takes: one request, the tokens that it may spend, one collection; of step 15 the largest limit that it names.',
+    }),
+  ),
+  exceeded: Type.Boolean(),
+});
+
+const grant = Type.Object({
+  kind: oneOf('role', 'owner_role', 'scopes'),
+  name: perhaps(text),
+  permissions: texts,
+  resource_constraints: Constraints,
+  outcome: oneOf('covers', 'no_permission', 'no_resources'),
+});
+
+const policyStep = Type.Object({
+  name: text,
+  effect: oneOf('allow', 'deny'),
+  global: Type.Boolean(),
+  matched: Type.Boolean(),
+  applies: Type.Boolean(),
+  actions: Type.Boolean(),
+  resources: Type.Boolean(),
+  conditions: Type.Array(
+    Type.Object({
+      kind: text,
+      operator: perhaps(text),
+      operand: texts,
+      value: perhaps(Type.String({ description: 'The value that the condition was compared with. Null if it is missing.' })),
+      timezone: perhaps(Type.String({ description: 'The time zone of the value.' })),
+      matched: Type.Boolean(),
+      missing: Type.Boolean(),
+    }),
+  ),
+});
+
+export const Explanation = component(
+  'Explanation',
+  Type.Object({
+    decision: oneOf('allow', 'deny'),
+    status: Type.Integer(),
+    code: oneOf('allow', ...Object.keys(ERRORS)),
+    detail: text,
+    policy: perhaps(text),
+    steps: Type.Array(step),
+    route: perhaps(text),
+    permission: perhaps(text),
+    resources: texts,
+    grants: Type.Array(grant),
+    policies: Type.Array(policyStep),
+    limits: Type.Array(explainedLimit, {
+      description: 'The limits of steps 15 to 17; empty if an earlier step ended the decision. Nothing is counted.',
+    }),
+  }),
+);
 
 const { decision, status, code, detail, policy } = Explanation.properties;
 

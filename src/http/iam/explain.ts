@@ -10,10 +10,9 @@ import { component, shows } from '../answers.ts';
 import { EXPLAIN_BODY_BYTES, sizeText } from '../body-limits.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { asksAlso, nullable } from '../validation.ts';
-import { Simulation, WhoCan } from './explain-resources.ts';
+import { Explanation, Simulation, WhoCan } from './explain-resources.ts';
 import { aPermission, aTenantId, notBoth } from './grammar.ts';
 import { newPolicy } from './policies.ts';
-import { Explanation } from './resources.ts';
 import { newRole } from './roles.ts';
 import { closed, page } from './schemas.ts';
 

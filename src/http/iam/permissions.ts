@@ -7,7 +7,7 @@ import { MAX_PATTERN_LENGTH } from '../../decision/permissions.ts';
 import { component, shows } from '../answers.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { PERMISSION_PATTERN } from './grammar.ts';
-import { listOf } from './resources.ts';
+import { listOf } from './resource-parts.ts';
 import { closed, countedPage, oneOf } from './schemas.ts';
 
 const Permission = component(

@@ -12,7 +12,8 @@ import { MAX_BODY_BYTES } from '../body-limits.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { asksAlso } from '../validation.ts';
 import { aName, someConditions } from './grammar.ts';
-import { listOf, Policy } from './resources.ts';
+import { listOf } from './resource-parts.ts';
+import { Policy } from './resources.ts';
 import {
   closed,
   countedPage,

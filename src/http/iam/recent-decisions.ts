@@ -8,7 +8,8 @@ import { RECENT_BOUNDS, RECENT_HOURS } from '../../store/queries/recent-decision
 import { component, shows } from '../answers.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { nullable } from '../validation.ts';
-import { Explanation, listOf } from './resources.ts';
+import { Explanation } from './explain-resources.ts';
+import { listOf } from './resource-parts.ts';
 import { closed, countedPage, oneOf, tenantFilter } from './schemas.ts';
 
 const RECENT = '/v1/iam/decisions/recent';

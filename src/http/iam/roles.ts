@@ -13,7 +13,8 @@ import { component, DONE, makes, shows, TAGGED } from '../answers.ts';
 import { MAX_BODY_BYTES } from '../body-limits.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { aName } from './grammar.ts';
-import { listOf, Policy, Role } from './resources.ts';
+import { listOf } from './resource-parts.ts';
+import { Policy, Role } from './resources.ts';
 import {
   closed,
   countedPage,

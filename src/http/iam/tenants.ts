@@ -9,7 +9,8 @@ import { component, DONE, makes, shows, TAGGED } from '../answers.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { nullable } from '../validation.ts';
 import { aTenantId } from './grammar.ts';
-import { listOf, Tenant } from './resources.ts';
+import { listOf } from './resource-parts.ts';
+import { Tenant } from './resources.ts';
 import { closed, countedPage, forced, limitOrNull, metadata, oneOf, title } from './schemas.ts';
 
 const settings = Type.Object(

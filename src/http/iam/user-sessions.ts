@@ -10,7 +10,8 @@ import {
 } from '../../admin/users/sessions.ts';
 import { DONE, shows, TAGGED } from '../answers.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
-import { listOf, Session, User } from './resources.ts';
+import { listOf } from './resource-parts.ts';
+import { Session, User } from './resources.ts';
 import { closed, countedPage } from './schemas.ts';
 
 const pages = Type.Object(countedPage, closed);

@@ -13,7 +13,8 @@ import { component, DONE, makes, shows, TAGGED } from '../answers.ts';
 import { callerRoute, NOTHING, type Route } from '../route.ts';
 import { nullable } from '../validation.ts';
 import { aPassword, aTenantId } from './grammar.ts';
-import { CreatedUser, directoryStatus, listOf, PasswordReset, User } from './resources.ts';
+import { listOf } from './resource-parts.ts';
+import { CreatedUser, directoryStatus, PasswordReset, User } from './resources.ts';
 import { closed, countedPage, email, metadata, oneOf, roleNames, tenantFilter, title, withoutTenant } from './schemas.ts';
 import { userSessionRoutes } from './user-sessions.ts';
 
