@@ -56,13 +56,20 @@ export function runLoad(binary: string, address: string, frames: string, options
 }
 
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const address = server.address();
-  await new Promise<void>((done) => server.close(() => done()));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
+  for (;;) {
+    const server = createServer();
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const address = server.address();
+    await new Promise<void>((done) => server.close(() => done()));
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    if (givenPorts.has(address.port)) continue;
+    givenPorts.add(address.port);
+    return address.port;
+  }
 }
+
+/** A port may be free again before the server that it was meant for listens on it. */
+const givenPorts = new Set<number>();
 
 export interface Pinned {
   readonly process: ChildProcess;
