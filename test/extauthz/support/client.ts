@@ -26,7 +26,11 @@ function serviceBytes(service: string | Buffer): Buffer {
 }
 
 export function connectTo(address: string, channel: ChannelCredentials = credentials.createInsecure()): TestClient {
-  const client = new Client(address, channel, { 'grpc.ssl_target_name_override': 'localhost' });
+  const client = new Client(address, channel, {
+    'grpc.ssl_target_name_override': 'localhost',
+    // A connection of its own: clients in one process otherwise share one.
+    'grpc.use_local_subchannel_pool': 1,
+  });
   const options = (): CallOptions => ({ deadline: Date.now() + 20_000 });
   const unary = (path: string, request: Buffer): Promise<Buffer> =>
     new Promise((resolve, reject) => {
