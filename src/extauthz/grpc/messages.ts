@@ -69,16 +69,32 @@ export class MessageParts {
     return this.#prefixBytes + this.#blockBytes;
   }
 
-  /** Adds a chunk and returns the first message of all chunks so far. Bytes behind that message are dropped. */
+  /**
+   * Returns the first message of all chunks so far: a view of the chunk if no earlier chunk belongs to it. Keeps the chunk if the message
+   * is unfinished. Bytes behind the message are dropped.
+   */
   add(chunk: Buffer): Read {
-    return this.#read(chunk);
+    if (this.empty) {
+      const read = readMessage(chunk, this.#maxBytes);
+      if (read.kind === 'message') this.#consumed = PREFIX_BYTES + read.message.length;
+      if (read.kind !== 'more') return read;
+    }
+    const failed = this.#take(chunk);
+    if (failed !== undefined) {
+      this.drop();
+      return failed;
+    }
+    if (this.#prefixBytes < PREFIX_BYTES || this.#arrived < this.#announced) return MORE;
+    const message = this.#blocks.length === 1 ? this.#block : Buffer.concat(this.#blocks, this.#announced);
+    this.drop();
+    return { kind: 'message', message };
   }
 
   /** Calls `each` with every message that this chunk completes, until it fails. @returns why nothing more of the stream is read */
   split(chunk: Buffer, each: (message: Buffer) => GrpcFailure | undefined): GrpcFailure | undefined {
     let rest = chunk;
     for (;;) {
-      const read = this.#read(rest);
+      const read = this.add(rest);
       switch (read.kind) {
         case 'message': {
           rest = rest.subarray(this.#consumed);
@@ -104,24 +120,6 @@ export class MessageParts {
     this.#used = 0;
     this.#arrived = 0;
     this.#blockBytes = 0;
-  }
-
-  /** Reads one message, in place if no earlier chunk belongs to it, and keeps the chunk if the message is unfinished. */
-  #read(chunk: Buffer): Read {
-    if (this.empty) {
-      const read = readMessage(chunk, this.#maxBytes);
-      if (read.kind === 'message') this.#consumed = PREFIX_BYTES + read.message.length;
-      if (read.kind !== 'more') return read;
-    }
-    const failed = this.#take(chunk);
-    if (failed !== undefined) {
-      this.drop();
-      return failed;
-    }
-    if (this.#prefixBytes < PREFIX_BYTES || this.#arrived < this.#announced) return MORE;
-    const message = this.#blocks.length === 1 ? this.#block : Buffer.concat(this.#blocks, this.#announced);
-    this.drop();
-    return { kind: 'message', message };
   }
 
   /** Copies the bytes of the chunk that belong to the unfinished message. */

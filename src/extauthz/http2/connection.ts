@@ -19,7 +19,7 @@ import {
   STREAM_WINDOW,
 } from './bounds.ts';
 import { Conduct } from './conduct.ts';
-import { writeEmptySettings, writeGoaway, writePing, writeReset, writeWindowUpdate } from './control-frames.ts';
+import { writeGoaway, writePing, writeReset, writeSettingsAck, writeWindowUpdate } from './control-frames.ts';
 import { FrameSplitter } from './frame-splitter.ts';
 import {
   ACK,
@@ -547,7 +547,7 @@ export class Connection {
         if (stream.sendWindow > MAX_WINDOW) return FLOW_CONTROL_ERROR;
       }
     }
-    writeEmptySettings(this.output, ACK);
+    writeSettingsAck(this.output);
     return NO_ERROR;
   }
 

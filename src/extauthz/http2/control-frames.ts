@@ -1,6 +1,16 @@
 /** The frames that a connection writes besides those of its streams' answers (RFC 9113, section 6). */
 
-import { FRAME_HEAD_BYTES, GOAWAY, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, writeFrameHead, writeUint32 } from './frames.ts';
+import {
+  ACK,
+  FRAME_HEAD_BYTES,
+  GOAWAY,
+  PING,
+  RST_STREAM,
+  SETTINGS,
+  WINDOW_UPDATE,
+  writeFrameHead,
+  writeUint32,
+} from './frames.ts';
 import type { Output } from './output.ts';
 
 /** Section 6.4 */
@@ -32,8 +42,8 @@ export function writePing(output: Output, flags: number, payload: Buffer): void 
   output.bytes.set(payload, at + FRAME_HEAD_BYTES);
 }
 
-/** Section 6.5. @param flags ACK for the acknowledgement of the peer's settings */
-export function writeEmptySettings(output: Output, flags: number): void {
+/** Section 6.5.3 */
+export function writeSettingsAck(output: Output): void {
   const at = output.reserve(FRAME_HEAD_BYTES);
-  writeFrameHead(output.bytes, at, 0, SETTINGS, flags, 0);
+  writeFrameHead(output.bytes, at, 0, SETTINGS, ACK, 0);
 }
