@@ -4,7 +4,6 @@
  * quoted and masked once. A test compares every line with JSON.stringify.
  */
 
-import { interned } from '../decision/interned.ts';
 import type { DecisionLine } from './decision-line.ts';
 import { maskText } from './masking.ts';
 
@@ -15,11 +14,7 @@ const HEXADECIMAL = /^[0-9a-f-]+$/;
 /** `took_ms` is kept as text up to this many microseconds. */
 const MAX_KEPT_US = 10_000;
 
-const quoted = interned(
-  MAX_QUOTED,
-  (value: string) => value,
-  (value) => JSON.stringify(maskText(value)),
-);
+const quotedTexts = new Map<string, string>();
 const tookTexts: string[] = [];
 
 /** Returns a line without secrets, its line end included. @param atMs when the check began, in milliseconds since the epoch */
@@ -67,6 +62,18 @@ function beginning(atMs: number): string {
 /** For ids, names and codes: their grammars hold nothing that JSON quotes, and nothing that looks like a secret. */
 function plain(start: string, value: string | undefined): string {
   return value === undefined ? '' : `${start}${value}"`;
+}
+
+/** Returns a text in quotes and masked. A text with a secret is not kept, so that no secret stays in memory. */
+function quoted(value: string): string {
+  const known = quotedTexts.get(value);
+  if (known !== undefined) return known;
+  const masked = maskText(value);
+  const made = JSON.stringify(masked);
+  if (masked !== value) return made;
+  if (quotedTexts.size >= MAX_QUOTED) quotedTexts.clear();
+  quotedTexts.set(value, made);
+  return made;
 }
 
 function text(start: string, value: string | undefined): string {
