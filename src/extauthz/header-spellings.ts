@@ -31,8 +31,8 @@ const X = 0x78;
 const folded = new Uint8Array(MAX_FOLDED_BYTES + 1);
 
 /**
- * Reports whether `bytes[start, end)` is a header's name that must be removed by name: any spelling of a name that begins with
- * `x-postern-`, the true one included, or another spelling than the true one of a guarded name. Letters are compared without case.
+ * Reports whether `bytes[start, end)` is a header's name that must be removed by name. This applies to every spelling of a name that
+ * begins with `x-postern-`, and to every spelling of a guarded name except the true one. Letters are compared without case.
  */
 export function isAlias(bytes: Uint8Array, start: number, end: number): boolean {
   const first = (bytes[start] ?? 0) | 0x20;

@@ -82,8 +82,9 @@ function formOf(token: string): CredentialForm {
 }
 
 /**
- * Reports whether the text may be an imported key of another system. Such a key has no checksum, so only a lookup by digest can tell: any
- * b64token that does not begin like a JWT. Access tokens begin like one, so none of them is looked up as a key.
+ * Reports whether the text may be an imported key of another system. Such a key has no checksum, so only a lookup by digest can
+ * tell. Every b64token of a permitted length qualifies unless it begins like a JWT. The server therefore never looks up an access token as
+ * a key.
  */
 function mayBeForeignKey(token: string): boolean {
   return token.length >= MIN_FOREIGN_KEY_LENGTH && token.length <= MAX_FOREIGN_KEY_LENGTH && !token.startsWith(JWT_START);
