@@ -222,7 +222,7 @@ describe('a server that dies', () => {
     await db.close();
   });
 
-  test('again and again is started by one of those that share it at a time, and its process id file always names it', {
+  test('repeatedly is started by one of its sharers at a time, and the process id file always names it', {
     timeout: 120_000,
   }, async () => {
     const dataDir = await prepared();
