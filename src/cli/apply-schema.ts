@@ -17,7 +17,7 @@ import {
   somePatterns,
   title,
 } from '../http/iam/schemas.ts';
-import { compileValidator, nullable, type Validated } from '../http/validation.ts';
+import { nullable, type Validated, validatorOf } from '../http/validation.ts';
 
 const settings = Type.Object(
   {
@@ -100,7 +100,7 @@ export const SETUP_SCHEMA = Type.Object(
   closed,
 );
 
-const validate = compileValidator(SETUP_SCHEMA);
+const validate = validatorOf(SETUP_SCHEMA);
 
 /** @param short the input is small enough to look for all its errors rather than the first */
 export function checkForm(value: unknown, short: boolean): Validated<SetupDocument> {

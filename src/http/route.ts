@@ -11,7 +11,7 @@ import type { Answers } from './answers.ts';
 import { defaultBodyBytes } from './body-limits.ts';
 import type { ForwardedScheme } from './scheme.ts';
 import { isStorable, unstorable } from './storable.ts';
-import { compileValidator, type Validated } from './validation.ts';
+import { type Validated, validatorOf } from './validation.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -193,8 +193,8 @@ function reader<B extends TSchema, Q extends TSchema>(
   route: Described<B, Q>,
   takesAnyText: (body: unknown) => boolean = () => false,
 ) {
-  const bodies = compileValidator(route.body);
-  const queries = compileValidator(route.query);
+  const bodies = validatorOf(route.body);
+  const queries = validatorOf(route.query);
   const types = properties(route.query);
   const needsBody = 'required' in route.body;
   return (raw: RawAsk): Ask<Static<B>, Static<Q>> => {

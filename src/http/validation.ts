@@ -1,6 +1,6 @@
 /** Schemas are TypeBox, compiled by Ajv in strict mode: nothing is coerced, nothing is filled in, nothing unknown passes. */
 
-import { Ajv, type AnySchemaObject, type ErrorObject } from 'ajv';
+import { Ajv, type AnySchemaObject, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import { type Static, type TSchema, Type } from 'typebox';
 import type { FieldError } from '../domain/problem.ts';
@@ -28,14 +28,16 @@ export type Validated<T> =
  */
 export type Validator<T> = (value: unknown, allErrors: boolean) => Validated<T>;
 
-export function compileValidator<S extends TSchema>(schema: S): Validator<Static<S>> {
+/** Compiles the schema when the first value arrives: a server has many schemas, and at its start nobody has asked for any of them. */
+export function validatorOf<S extends TSchema>(schema: S): Validator<Static<S>> {
   const plain: AnySchemaObject = schema;
-  const all = thorough.compile<Static<S>>(plain);
-  const first = frugal.compile<Static<S>>(plain);
+  let first: ValidateFunction<Static<S>> | undefined;
   return (value, allErrors) => {
+    first ??= frugal.compile<Static<S>>(plain);
     if (first(value)) return { kind: 'valid', value };
-    const failed = allErrors && !all(value) ? all : first;
-    return { kind: 'invalid', errors: fieldErrors(failed.errors ?? []) };
+    // Ajv remembers what it has compiled.
+    const all = allErrors ? thorough.compile<Static<S>>(plain) : first;
+    return { kind: 'invalid', errors: fieldErrors((all(value) ? first : all).errors ?? []) };
   };
 }
 
