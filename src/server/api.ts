@@ -3,34 +3,23 @@
  * an installation suffices for: sealing the audit log and removing rows that are no longer needed.
  */
 
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AuthParts } from '../admin/auth/parts.ts';
 import { RECENT_DECISIONS_UPKEEP, startUpkeep } from '../admin/auth/upkeep.ts';
-import { homeOf } from '../admin/home.ts';
 import type { Secrets } from '../config/config.ts';
 import { listening } from '../config/listening.ts';
-import { createRandomPool } from '../extauthz/random-pool.ts';
-import { apiRoutes } from '../http/api-routes.ts';
-import { trustProxies } from '../http/client-address.ts';
-import { consoleRoutes } from '../http/console/routes.ts';
-import { withDescription } from '../http/description.ts';
 import { proxyWarnings, watchForwarding } from '../http/forwarding.ts';
 import { readiness } from '../http/health.ts';
-import { createHttp } from '../http/server.ts';
 import type { Passwords } from '../identity/passwords.ts';
 import { notingUses } from '../live/noting.ts';
-import { appliedEverywhere, feedOfServer, type LocalGates } from './applied.ts';
+import { type WiredApi, wireApi } from './api-wiring.ts';
+import type { LocalGates } from './applied.ts';
 import { auditSealer } from './audit.ts';
 import { configuredDirectories, directoryLookups, directoryRoom, warnOfDirectories } from './directories.ts';
 import { keyUses } from './key-uses.ts';
-import { meteringSettings } from './limits.ts';
 import { joinLive } from './live-rooms.ts';
 import { startReplica } from './replica.ts';
-import { routeTable } from './route-table.ts';
 import type { ProcessIdentity, RunningServer, Wiring } from './wiring.ts';
 
-const CONSOLE_FOLDER = join(import.meta.dirname, '../../console/dist');
 /** How long running requests may take to finish when the process stops. */
 const DRAIN_MS = 5_000;
 
@@ -43,9 +32,10 @@ export interface ApiWiring extends Wiring {
 
 /** Starts the API. Rejects with one sentence that names the setting if an address cannot be had; then nothing stays started. */
 export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
-  const { config, secrets, store, telemetry, identity, gates } = wiring;
+  const { config, secrets, store, telemetry, identity } = wiring;
   await using starting = new AsyncDisposableStack();
-  const { keys, tokens, feed, live, now } = await joinLive(wiring, starting);
+  const rooms = await joinLive(wiring, starting);
+  const { keys, feed, live } = rooms;
   await startReplica(wiring, feed, identity, starting);
 
   let draining = false;
@@ -57,27 +47,20 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   });
   const directories = configuredDirectories(config, secrets);
   warnOfDirectories(directories, telemetry);
-  const random = createRandomPool();
-  const admin: AuthParts = {
-    db: store.db,
-    feed: feedOfServer(feed, gates),
-    flush: () => live.forget(),
-    now,
-    // A copy, so that no caller holds a view of another caller's bytes.
-    random: (size) => random.take(size).slice(),
+  const warn = (message: string): void => telemetry.log.warn({ part: 'http' }, message);
+  const settingWarnings = proxyWarnings(config.http);
+  for (const warning of settingWarnings) warn(warning);
+  const forwarding = watchForwarding(warn);
+  const { admin, http } = wireApi(wiring, {
+    rooms,
+    tokens: rooms.tokens,
+    resolver: notingUses(live, keyUses(wiring, starting)),
     passwords: wiring.passwords,
-    tokens,
-    secretKey: store.secretKey,
-    otherSecretKey: store.otherSecretKey,
-    login: {
-      refreshIdleMs: config.token.refreshIdleTtlMs,
-      refreshMs: config.token.refreshTtlMs,
-      failuresPerAccount: config.login.failuresPerAccount,
-      failuresPerAddress: config.login.failuresPerAddress,
-    },
+    gates: wiring.gates,
     directory: directoryRoom(wiring, directories),
-    onRefreshReuse: telemetry.refreshReuse,
-  };
+    draining: () => draining,
+    onUntrustedForwarding: forwarding.onUntrustedForwarding,
+  });
   const onUpkeepFault = (error: unknown): void => {
     telemetry.log.warn({ part: 'upkeep', err: error }, 'expired rows could not be removed');
   };
@@ -90,39 +73,6 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   // Stopped after the listener, so that what the last requests did is sealed too.
   starting.defer(() => sealer.stop());
 
-  const warn = (message: string): void => telemetry.log.warn({ part: 'http' }, message);
-  const settingWarnings = proxyWarnings(config.http);
-  for (const warning of settingWarnings) warn(warning);
-  const forwarding = watchForwarding(warn);
-  const http = createHttp(
-    {
-      live: notingUses(live, keyUses(wiring, starting)),
-      now,
-      random: admin.random,
-      trusted: trustProxies(config.http.trustedProxies),
-      onUntrustedForwarding: forwarding.onUntrustedForwarding,
-      homeOf: (id) => homeOf(admin, id),
-      appliedEverywhere: appliedEverywhere(store, feed),
-      onAbortedUpload: telemetry.abortedUpload,
-      draining: () => draining,
-      log: telemetry.log.child({ part: 'http' }),
-      tracing: telemetry.tracing,
-    },
-    [
-      ...consoleRoutes({ folder: CONSOLE_FOLDER, random: admin.random }),
-      ...withDescription(
-        apiRoutes({
-          ...admin,
-          origins: config.http.origins.length === 0 ? undefined : config.http.origins,
-          onLogin: telemetry.login,
-          live,
-          routes: routeTable(config),
-          metering: meteringSettings(config),
-          keySet: tokens,
-        }),
-      ),
-    ],
-  );
   starting.defer(() => drainHttp(http));
   const { host, port } = config.http.listen;
   // Not shared among processes: the listener is this process's own, so that another process need not accept its connections.
@@ -142,7 +92,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
 }
 
 /** Running requests finish; a client that takes longer than the bound is cut off. */
-async function drainHttp(http: ReturnType<typeof createHttp>): Promise<void> {
+async function drainHttp(http: WiredApi['http']): Promise<void> {
   const cut = setTimeout(() => http.server.closeAllConnections(), DRAIN_MS);
   await http.close();
   clearTimeout(cut);

@@ -1,0 +1,99 @@
+/** The API over the credential cache, without its listener and its jobs: the use cases, their routes and the HTTP server. */
+
+import { join } from 'node:path';
+import type { DirectoryRoom } from '../admin/auth/directory-room.ts';
+import type { AccessTokenParts, AuthParts, PasswordVerifier } from '../admin/auth/parts.ts';
+import { homeOf } from '../admin/home.ts';
+import { createRandomPool } from '../extauthz/random-pool.ts';
+import { apiRoutes } from '../http/api-routes.ts';
+import type { Resolver } from '../http/authenticate.ts';
+import { trustProxies } from '../http/client-address.ts';
+import { consoleRoutes } from '../http/console/routes.ts';
+import { withDescription } from '../http/description.ts';
+import type { PublishedKeys } from '../http/jwks.ts';
+import type { Route } from '../http/route.ts';
+import { createHttp } from '../http/server.ts';
+import { appliedEverywhere, feedOfServer, type LocalGates } from './applied.ts';
+import { meteringSettings } from './limits.ts';
+import type { LiveRooms } from './live-rooms.ts';
+import { routeTable } from './route-table.ts';
+import type { Wiring } from './wiring.ts';
+
+const CONSOLE_FOLDER = join(import.meta.dirname, '../../console/dist');
+
+export interface ApiParts {
+  readonly rooms: Pick<LiveRooms, 'feed' | 'live' | 'now'>;
+  readonly tokens: AccessTokenParts & PublishedKeys;
+  /** Resolves the credentials of requests. */
+  readonly resolver: Resolver;
+  readonly passwords: PasswordVerifier;
+  readonly gates: LocalGates;
+  /** Undefined if no directory is configured. */
+  readonly directory: DirectoryRoom | undefined;
+  readonly draining: () => boolean;
+  /** Called for each request with X-Forwarded-For from a peer that is not trusted. */
+  readonly onUntrustedForwarding: (peer: string) => void;
+}
+
+export interface WiredApi {
+  readonly admin: AuthParts;
+  /** The routes that the API's description covers. */
+  readonly routes: readonly Route[];
+  /** Does not listen yet. */
+  readonly http: ReturnType<typeof createHttp>;
+}
+
+export function wireApi({ config, store, telemetry }: Wiring, parts: ApiParts): WiredApi {
+  const { tokens } = parts;
+  const { feed, live, now } = parts.rooms;
+  const pool = createRandomPool();
+  const admin: AuthParts = {
+    db: store.db,
+    feed: feedOfServer(feed, parts.gates),
+    flush: () => live.forget(),
+    now,
+    // A copy, so that no caller holds a view of another caller's bytes.
+    random: (size) => pool.take(size).slice(),
+    passwords: parts.passwords,
+    tokens,
+    secretKey: store.secretKey,
+    otherSecretKey: store.otherSecretKey,
+    login: {
+      refreshIdleMs: config.token.refreshIdleTtlMs,
+      refreshMs: config.token.refreshTtlMs,
+      failuresPerAccount: config.login.failuresPerAccount,
+      failuresPerAddress: config.login.failuresPerAddress,
+    },
+    directory: parts.directory,
+    onRefreshReuse: telemetry.refreshReuse,
+  };
+  const { random } = admin;
+  const routes = withDescription(
+    apiRoutes({
+      ...admin,
+      origins: config.http.origins.length === 0 ? undefined : config.http.origins,
+      onLogin: telemetry.login,
+      live,
+      routes: routeTable(config),
+      metering: meteringSettings(config),
+      keySet: tokens,
+    }),
+  );
+  const http = createHttp(
+    {
+      live: parts.resolver,
+      now,
+      random,
+      trusted: trustProxies(config.http.trustedProxies),
+      onUntrustedForwarding: parts.onUntrustedForwarding,
+      homeOf: (id) => homeOf(admin, id),
+      appliedEverywhere: appliedEverywhere(store, feed),
+      onAbortedUpload: telemetry.abortedUpload,
+      draining: parts.draining,
+      log: telemetry.log.child({ part: 'http' }),
+      tracing: telemetry.tracing,
+    },
+    [...consoleRoutes({ folder: CONSOLE_FOLDER, random }), ...routes],
+  );
+  return { admin, routes, http };
+}
