@@ -1,15 +1,32 @@
 import { defineConfig } from 'vitest/config';
+import { filesOfParts, PARTS } from './test/parts.ts';
+import { ResultsReporter } from './test/support/reporter.ts';
+import { PartsInOrder } from './test/support/sequencer.ts';
+
+const files = filesOfParts();
+const results = process.env['TEST_RESULTS_FILE'];
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    reporters: ['default', ...(results === undefined ? [] : [new ResultsReporter(results)])],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    // More than there are cores, because a test that drives a browser or several servers mostly waits for them.
-    maxWorkers: 3,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    // As long as a slow machine may need: who polls waits for an event, and no longer.
-    expect: { poll: { timeout: 20_000 } },
+    // Each file imports what the files before it in the same worker have imported already: that is most of the cost of a small file.
+    isolate: false,
+    // More than there are cores, because a test that drives a browser or several servers also waits for them.
+    maxWorkers: 4,
+    sequence: { sequencer: PartsInOrder },
+    projects: PARTS.map(({ name }) => ({
+      extends: true,
+      test: {
+        name,
+        include: [...(files.get(name) ?? [])],
+        setupFiles: ['test/support/setup.ts'],
+        testTimeout: 60_000,
+        hookTimeout: 120_000,
+        // As long as a slow machine may need: who polls waits for an event, and no longer.
+        expect: { poll: { timeout: 20_000 } },
+      },
+    })),
   },
 });

@@ -2,26 +2,35 @@
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { PART_NAMES } from '../scripts/lib/part-names.mjs';
+import type { FileResult, TestResult, TestResults } from '../scripts/lib/test-report.d.mts';
+import { reportOf, summaryOf } from '../scripts/lib/test-report.mjs';
+import { PARTS } from './parts.ts';
+import { isRunning } from './server/support/processes.ts';
 
 const SCRIPTS = fileURLToPath(new URL('../scripts', import.meta.url));
 const RUN = fileURLToPath(new URL('../scripts/run.mjs', import.meta.url));
 const CHILD = new URL('../scripts/lib/child.mjs', import.meta.url).href;
-const CHECKS = new URL('../scripts/lib/checks.mjs', import.meta.url).href;
+const TEST_RUN = new URL('../scripts/lib/test-run.mjs', import.meta.url).href;
 
 /** Runs JavaScript as run.mjs would run a command. */
 function wrapped(program: string): string {
   return `import { run } from '${CHILD}'; process.exitCode = await run(process.execPath, ['-e', ${JSON.stringify(program)}]);`;
 }
 
-function evaluate(script: string): Promise<{ code: number | null; output: string }> {
+function evaluate(script: string, env: NodeJS.ProcessEnv = {}): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, ['--input-type=module', '-e', script], (_error, stdout, stderr) =>
-      resolve({ code: child.exitCode, output: stdout + stderr }),
+    const child = execFile(
+      process.execPath,
+      ['--input-type=module', '-e', script],
+      { env: { ...process.env, ...env } },
+      (_error, stdout, stderr) => resolve({ code: child.exitCode, output: stdout + stderr }),
     );
   });
 }
@@ -121,24 +130,85 @@ it('a command that npm runs gets the signal that npm gets, and npm ends after it
   expect([code, output]).toEqual([0, 'up\ndrained\n']);
 });
 
-it.each([
-  ['nothing at all', '', '0 passed, 1 failed'],
-  ['all passed', { passed: 3 }, '3 passed, 0 failed'],
-  ['some skipped', { passed: 3, pending: 2 }, '3 passed, 0 failed, 2 skipped'],
-  ['a file that could not be loaded', { passed: 3, files: [{ status: 'failed', assertionResults: [] }] }, '3 passed, 1 failed'],
-])('the closing line counts %s', async (_name, results, line) => {
-  const json =
-    typeof results === 'string'
-      ? results
-      : JSON.stringify({
-          numPassedTests: results.passed,
-          numFailedTests: 0,
-          numPendingTests: 'pending' in results ? results.pending : 0,
-          numTodoTests: 0,
-          testResults: 'files' in results ? results.files : [],
-        });
-  const { output } = await evaluate(`import { summaryOf } from '${CHECKS}'; console.log(summaryOf(${JSON.stringify(json)}));`);
-  expect(output.trim()).toBe(line);
+describe('the closing line', () => {
+  const file = (tests: readonly TestResult[], isBroken = false): FileResult => ({
+    file: 'test/a.test.ts',
+    part: 'unit',
+    isBroken,
+    importMs: 1,
+    testsMs: 2,
+    processorMs: 3,
+    tests,
+  });
+  const passed: TestResult = { name: 'a guarantee', state: 'passed', ms: 1 };
+  const failed: TestResult = { ...passed, state: 'failed' };
+  const skipped: TestResult = { ...passed, state: 'skipped' };
+
+  it.each<[string, TestResults | undefined, string]>([
+    ['a run without results as a failure', undefined, '0 passed, 1 failed'],
+    ['passed tests', { files: [file([passed, passed])], unhandledErrors: 0 }, '2 passed, 0 failed'],
+    ['skipped tests', { files: [file([passed, skipped])], unhandledErrors: 0 }, '1 passed, 0 failed, 1 skipped'],
+    [
+      'a file that could not be loaded as a failure',
+      { files: [file([passed]), file([], true)], unhandledErrors: 0 },
+      '1 passed, 1 failed',
+    ],
+    ['a file with a failed test once', { files: [file([passed, failed], true)], unhandledErrors: 0 }, '1 passed, 1 failed'],
+    ['an error outside of any test as a failure', { files: [file([passed])], unhandledErrors: 1 }, '1 passed, 1 failed'],
+  ])('counts %s', (_name, results, line) => {
+    expect(summaryOf(results)).toBe(line);
+  });
+});
+
+it('the report names the slowest file and the slowest test first', () => {
+  const fileOf = (name: string, ms: number): FileResult => ({
+    file: `test/${name}.test.ts`,
+    part: 'unit',
+    isBroken: false,
+    importMs: 100,
+    testsMs: ms,
+    processorMs: undefined,
+    tests: [{ name: `of ${name}`, state: 'passed', ms }],
+  });
+  const report = reportOf({ files: [fileOf('quick', 1000), fileOf('slow', 30_000)], unhandledErrors: 0 });
+  expect(report.split('\n').map((line) => line.trim().replace(/ {2,}/g, ' | '))).toEqual([
+    'part | files | tests | import s | tests s | processor s',
+    'unit | 2 | 2 | 0.2 | 31.0 | 0.0',
+    '',
+    'the 20 slowest files | import s | tests s | processor s',
+    'test/slow.test.ts | 0.1 | 30.0 | 0.0',
+    'test/quick.test.ts | 0.1 | 1.0 | 0.0',
+    '',
+    'the 20 slowest tests | s',
+    'test/slow.test.ts: of slow | 30.0',
+    'test/quick.test.ts: of quick | 1.0',
+  ]);
+});
+
+it('the command line knows the parts of the suite that test/parts.ts defines', () => {
+  expect(PART_NAMES.toSorted()).toEqual(PARTS.map(({ name }) => name).toSorted());
+});
+
+it('a run of the tests that was killed leaves no process and no folder after the next run', async () => {
+  const base = await mkdtemp(join(tmpdir(), 'postern-scripts-'));
+  onTestFinished(() => rm(base, { recursive: true, force: true }));
+  const stub = 'setInterval(() => {}, 1000); console.log(process.pid)';
+  // A run that starts a process of its own group and dies before it can end it.
+  const first = await evaluate(
+    `import { openRun } from '${TEST_RUN}'; import { spawn } from 'node:child_process'; import { once } from 'node:events';
+     const { folder } = await openRun();
+     const child = spawn(process.execPath, ['-e', ${JSON.stringify(stub)}], { cwd: folder, detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
+     const [pid] = await once(child.stdout, 'data');
+     process.stdout.write(folder + ' ' + pid, () => process.kill(process.pid, 'SIGKILL'));`,
+    { TMPDIR: base },
+  );
+  const [folder = '', pid] = first.output.trim().split(' ');
+  expect([existsSync(folder), await isRunning(Number(pid))]).toEqual([true, true]);
+  const next = await evaluate(
+    `import { openRun } from '${TEST_RUN}'; const { folder, close } = await openRun(); console.log(folder); await close();`,
+    { TMPDIR: base },
+  );
+  expect([existsSync(folder), await isRunning(Number(pid)), existsSync(next.output.trim())]).toEqual([false, false, false]);
 });
 
 it('pictures of the console without a Chromium end with one sentence that says how to get it', async () => {

@@ -1,13 +1,17 @@
 /** The stages of `npm run check` and `npm test`. All of them run, so that one run shows everything that is wrong. */
 
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { randomInt } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from './child.mjs';
 import { buildConsole } from './console.mjs';
-import { BIN } from './root.mjs';
+import { PART_NAMES } from './part-names.mjs';
+import { BIN, ROOT } from './root.mjs';
+import { processorSeconds, reportOf, summaryOf } from './test-report.mjs';
+import { openRun } from './test-run.mjs';
 
 const tool = (name) => join(BIN, name);
+const RESULTS = join(ROOT, 'bench/results');
 
 /** @type {[name: string, run: (node: string) => Promise<number>][]} */
 const CHECKS = [
@@ -22,7 +26,9 @@ export async function runCheck(node) {
   const failed = [];
   for (const [name, check] of CHECKS) {
     console.log(`\n── ${name}`);
-    if ((await check(node)) !== 0) failed.push(name);
+    const code = await check(node);
+    if (wasInterrupted(code)) return code;
+    if (code !== 0) failed.push(name);
   }
   report(failed);
   return failed.length === 0 ? 0 : 1;
@@ -32,45 +38,76 @@ export function runFormat() {
   return run(tool('biome'), ['check', '--write', '.']);
 }
 
-/** @param {string[]} args handed to vitest, to choose files or tests; then the checks are left out */
+/**
+ * Runs the checks, prepares the machine and runs the tests. `args` choose: the name of a part (test/parts.ts), a path, or an option of
+ * vitest. With any of them the checks are left out.
+ *
+ * @param {string[]} args
+ */
 export async function runTests(node, args) {
+  const spent = startClock();
   const checked = args.length === 0 ? await runCheck(node) : 0;
-  if (args.length === 0) {
-    console.log('\n── Envoy: the binary');
-    // Without it the tests that need it fail, and say so.
-    await run(node, ['scripts/fetch-envoy.ts']);
-    console.log('\n── Directories: the servers');
-    await run(node, ['scripts/install-directories.ts']);
-    console.log('\n── Helm: the tool and the schemas');
-    await run(node, ['scripts/fetch-tools.ts']);
+  if (wasInterrupted(checked)) return checked;
+  for (const [name, script] of SETUP) {
+    console.log(`\n── ${name}`);
+    // A test that needs a part which is missing fails, and names it.
+    const code = await run(node, [script]);
+    if (wasInterrupted(code)) return code;
   }
   console.log('\n── Vite: the console');
-  if ((await buildConsole(node)) !== 0) return 1;
+  const built = await buildConsole(node);
+  if (built !== 0) return wasInterrupted(built) ? built : 1;
   console.log('\n── Vitest: tests');
-  const folder = await mkdtemp(join(tmpdir(), 'postern-results-'));
+  const testRun = await openRun();
   try {
-    const file = join(folder, 'results.json');
-    const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
-    const code = await run(node, [tool('vitest'), 'run', ...reporters, ...args]);
-    const line = summaryOf(await readFile(file, 'utf8').catch(() => ''));
-    console.log(line);
-    if (process.env.TEST_SUMMARY_FILE) await writeFile(process.env.TEST_SUMMARY_FILE, `${line}\n`);
+    const code = await runVitest(node, testRun.folder, args);
+    console.log(`In all: ${spent()}`);
     return code === 0 ? checked : code;
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await testRun.close();
   }
 }
 
-/** `N passed, N failed`: of vitest's JSON results. A file that could not be loaded, or no result at all, is a failure. */
-export function summaryOf(json) {
-  if (json === '') return '0 passed, 1 failed';
-  const results = JSON.parse(json);
-  const broken = results.testResults.filter(
-    (file) => file.status === 'failed' && !file.assertionResults.some((test) => test.status === 'failed'),
-  ).length;
-  const skipped = results.numPendingTests + results.numTodoTests;
-  const counts = `${results.numPassedTests} passed, ${results.numFailedTests + broken} failed`;
-  return skipped > 0 ? `${counts}, ${skipped} skipped` : counts;
+/** Scripts that bring what the tests need, before several of them look for one thing at once. */
+const SETUP = [
+  ['Envoy: the binary', 'scripts/fetch-envoy.ts'],
+  ['Directories: the servers', 'scripts/install-directories.ts'],
+  ['Helm: the tool and the schemas', 'scripts/fetch-tools.ts'],
+];
+
+async function runVitest(node, folder, args) {
+  const spent = startClock();
+  const file = join(folder, 'results.json');
+  const seed = process.env.TEST_SEED ?? String(randomInt(2 ** 31));
+  const env = { TMPDIR: folder, TEST_RESULTS_FILE: file, TEST_SEED: seed };
+  const words = args.flatMap((arg) => (PART_NAMES.includes(arg) ? ['--project', arg] : [arg]));
+  const code = await run(node, [tool('vitest'), 'run', ...words], { env });
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  const results = text === undefined ? undefined : JSON.parse(text);
+  if (results !== undefined) {
+    await mkdir(RESULTS, { recursive: true });
+    await writeFile(join(RESULTS, 'tests.json'), text);
+    console.log(reportOf(results));
+  }
+  console.log(`\nThe tests: ${spent()}. TEST_SEED=${seed} repeats their random choices.`);
+  const line = summaryOf(results);
+  console.log(line);
+  if (process.env.TEST_SUMMARY_FILE) await writeFile(process.env.TEST_SUMMARY_FILE, `${line}\n`);
+  return code;
+}
+
+function startClock() {
+  const startedMs = performance.now();
+  const startedProcessor = processorSeconds();
+  return () => {
+    const wall = ((performance.now() - startedMs) / 1000).toFixed(0);
+    return `${wall} s, ${(processorSeconds() - startedProcessor).toFixed(0)} s of processor time`;
+  };
+}
+
+/** A stage that a signal ended is the last. */
+function wasInterrupted(code) {
+  return code > 128;
 }
 
 function report(failed) {

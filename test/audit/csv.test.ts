@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { csvLine } from '../../src/admin/csv.ts';
+import { runs } from '../support/properties.ts';
 
 /** RFC 4180 read back by hand: one line of quoted or plain cells. */
 function cellsOf(line: string): readonly string[] {
@@ -73,7 +74,7 @@ describe('a CSV cell', () => {
           expect(visible === '' ? '' : visible).not.toMatch(/^[=+\-@|%\u2212]/);
         },
       ),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { insertAudit } from '../../src/store/queries/audit.ts';
 import { outcome, startHarness, text } from '../http/harness.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { runs } from '../support/properties.ts';
 import { entry, ids, sealerOf, verdict, verify, write } from './support.ts';
 
 let fresh: FreshDatabase;
@@ -98,7 +99,7 @@ test('rows that commit in any order, late or never, are each sealed once', async
       expect(sealed).toBe(commits.filter(Boolean).length);
       expect(await verify(db)).toMatchObject({ broken: undefined, rows: before.rows + sealed, unsealed: 0 });
     }),
-    { numRuns: 8 },
+    { numRuns: runs(8) },
   );
   await sealer.stop();
 });

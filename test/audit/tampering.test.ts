@@ -6,6 +6,7 @@ import { verifyWithin } from '../../src/store/audit-verify.ts';
 import { insertAudit } from '../../src/store/queries/audit.ts';
 import type { Queryable } from '../../src/store/queryable.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { runs } from '../support/properties.ts';
 import { entry, ids, mac, sealerOf, verdict, verify, write } from './support.ts';
 
 /** Rows 1 to 12 in four seals; the same three kinds of row in each. */
@@ -111,7 +112,7 @@ describe('a sealed row', () => {
         fc.pre(seen !== undefined);
         expect(seen).toMatch(new RegExp(`^${id}: it was changed after it was sealed`));
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 
@@ -155,7 +156,7 @@ describe('a sealed row', () => {
         );
         expect(seen).toMatch(new RegExp(`^${Math.min(one, two)}: it was changed after it was sealed`));
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 
@@ -220,7 +221,7 @@ describe('the seals', () => {
         const seen = await found(...(withRows ? [rows] : []), `delete from audit_seals where seq ${range}`);
         expect(seen).toMatch(/seals? .* missing/);
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 

@@ -6,6 +6,7 @@ import type { PasswordVerifier } from '../../src/admin/auth/parts.ts';
 import { forgetAccount } from '../../src/admin/auth/throttle.ts';
 import { unlockUser } from '../../src/store/queries/login-failures.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { runs } from '../support/properties.ts';
 import { addPerson, PASSWORD } from './people.ts';
 import { fromAddress, type Stand, startStand } from './stand.ts';
 
@@ -191,7 +192,7 @@ describe('random attempts at an account that exists and at one that does not', (
             expect(seen).toBe(twin.attempt(account, address, isRight && account === ADA));
           }
         }),
-        { numRuns: 25 },
+        { numRuns: runs(25) },
       );
     } finally {
       await strict.close();

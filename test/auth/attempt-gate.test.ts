@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { AttemptGate } from '../../src/admin/auth/attempt-gate.ts';
+import { runs } from '../support/properties.ts';
 
 /** Lets everything go on that waits for nothing but its turn. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -152,6 +153,6 @@ test('every attempt ends, and correct ones alone are never refused, however they
       }
       expect(gate.size).toBe(0);
     }),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   );
 });

@@ -1,22 +1,22 @@
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { ACTIONS } from '../../console/src/screens/audit/actions.ts';
 import { done, makeUser } from '../server/support/client.ts';
-import { accessibilityFaults, DESKTOP, PHONE } from './support/browser.ts';
-import { type ConsoleStand, startConsole } from './support/stand.ts';
+import { applyLook, faultsInEveryLook, PHONE } from './support/browser.ts';
+import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
 let requestId: string;
-beforeAll(async () => {
-  stand = await startConsole();
+it.beforeAll(async ({ stand: shared }) => {
+  stand = shared;
   await api('POST', '/v1/iam/roles', { name: 'support', description: 'First', permissions: ['chat:read'] });
   const changed = await api('PUT', '/v1/iam/roles/support', { description: 'Second' });
   requestId = String(changed.headers['x-request-id']);
-  await api('POST', '/v1/iam/policies', { name: 'hours', effect: 'deny', actions: ['chat:write'], resources: ['*'] });
+  const policy = { name: 'hours', effect: 'deny', actions: ['chat:write'], resources: ['*'], enabled: false };
+  await api('POST', '/v1/iam/policies', policy);
 });
-afterAll(() => stand?.close());
 
 const api = (method: string, path: string, body?: object) => done(stand.server.http, method, path, { token: stand.token, body });
 const rows = (page: Page) => page.getByRole('grid', { name: 'Audit' }).getByRole('row');
@@ -30,7 +30,7 @@ const actionsShown = async (page: Page): Promise<readonly string[]> =>
 
 describe('the audit log', () => {
   it('says how far it is sealed, and to a tenant administrator who sees that', async () => {
-    const { page, problems } = await stand.signIn({ path: '/console/audit' });
+    const { page, problems } = await stand.asAdmin({ path: '/console/audit' });
     await expect
       .poll(() => page.locator('main header').textContent(), { timeout: 30_000 })
       .toMatch(
@@ -44,7 +44,7 @@ describe('the audit log', () => {
   });
 
   it('opens at one request, with what changed as a difference, and gives a link to the row', async () => {
-    const { page, problems } = await stand.signIn({ path: `/console/audit?request_id=${requestId}` });
+    const { page, problems } = await stand.asAdmin({ path: `/console/audit?request_id=${requestId}` });
     expect(await page.getByRole('searchbox', { name: 'Search the audit log' }).inputValue()).toBe(requestId);
     await page.getByText('role.update', { exact: true }).first().click();
     const drawer = page.getByRole('dialog', { name: 'role.update' });
@@ -60,14 +60,14 @@ describe('the audit log', () => {
   });
 
   it('says that the row of an address is not among those that are shown', async () => {
-    const { page, problems } = await stand.signIn({ path: '/console/audit?open=999999999' });
+    const { page, problems } = await stand.asAdmin({ path: '/console/audit?open=999999999' });
     await page.getByText('The row of this address is not among those that are shown').waitFor();
     expect(problems).toEqual([]);
   });
 
   it('is filtered by an actor who is searched for, an action and a result, all of it in the address', async () => {
     const person = await makeUser(stand.server.http, stand.token, { roles: ['auditor'] });
-    const { page, problems } = await stand.signIn({ path: '/console/audit' });
+    const { page, problems } = await stand.asAdmin({ path: '/console/audit' });
     await page.getByRole('button', { name: 'Actor', exact: true }).click();
     await page.getByRole('combobox', { name: 'Find an actor' }).fill('admin@localhost');
     await page.getByRole('option', { name: /admin@localhost/ }).click();
@@ -94,7 +94,7 @@ describe('the audit log', () => {
   });
 
   it('is filtered by the time: the last hour, or between two moments', async () => {
-    const { page, problems } = await stand.signIn({ path: '/console/audit' });
+    const { page, problems } = await stand.asAdmin({ path: '/console/audit' });
     await page.getByRole('button', { name: 'Time', exact: true }).click();
     await page.getByRole('button', { name: 'Last hour' }).click();
     await page.getByRole('button', { name: 'Remove the filter From' }).waitFor();
@@ -113,7 +113,7 @@ describe('the audit log', () => {
   });
 
   it('is filtered by a target that is typed, and the field follows a link to another search', async () => {
-    const { page, problems } = await stand.signIn({ path: '/console/audit' });
+    const { page, problems } = await stand.asAdmin({ path: '/console/audit' });
     const search = page.getByRole('searchbox', { name: 'Search the audit log' });
     await search.fill('policy/hours');
     await expect.poll(() => actionsShown(page)).toEqual(['policy.create']);
@@ -130,7 +130,7 @@ describe('the audit log', () => {
     { choice: 'As CSV', name: 'audit-default.csv', holds: /^id,time,/ },
     { choice: 'As NDJSON', name: 'audit-default.ndjson', holds: /^\{"id":/ },
   ])('is saved $choice, with the filters that are set', async ({ choice, name, holds }) => {
-    const { page, problems } = await stand.signIn({ path: '/console/audit?action=role.update' });
+    const { page, problems } = await stand.asAdmin({ path: '/console/audit?action=role.update' });
     await page.getByRole('button', { name: 'Export' }).click();
     const download = page.waitForEvent('download');
     await page.getByRole('menuitem', { name: choice }).click();
@@ -151,30 +151,25 @@ describe('the audit log', () => {
     expect(recorded.length).toBeGreaterThan(30);
     expect([...new Set(recorded)].filter((action) => !ACTIONS.some((known) => known === action))).toEqual([]);
   });
-});
 
-describe.each([
-  { look: { ...DESKTOP, theme: 'light' }, name: 'light at 1440 px' },
-  { look: { ...DESKTOP, theme: 'dark' }, name: 'dark at 1440 px' },
-  { look: { ...PHONE, theme: 'light' }, name: 'light at 390 px' },
-  { look: { ...PHONE, theme: 'dark' }, name: 'dark at 390 px' },
-] as const)('the audit log in $name', ({ look }) => {
-  it('has no serious accessibility fault in the list, the filters and the drawer', async () => {
-    const { page, problems } = await stand.signIn({ look, path: `/console/audit?action=role.update&from=2026-01-01T00:00:00Z` });
-    await page.getByText('role.update', { exact: true }).first().waitFor();
-    expect(await accessibilityFaults(page)).toEqual([]);
-    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
-    if (process.env['SHOTS'] !== undefined)
-      await page.screenshot({ path: `${process.env['SHOTS']}/audit-${look.theme}-${look.width}.png` });
+  it('has no serious accessibility fault in the list, the filters and the drawer, in both themes, on desktops and phones', async () => {
+    const { page, problems } = await stand.asAdmin({ path: '/console/audit?action=role.update&from=2026-01-01T00:00:00Z' });
+    const row = page.getByText('role.update', { exact: true }).first();
+    await row.waitFor();
+    expect(await faultsInEveryLook(page)).toEqual([]);
+    await applyLook(page, PHONE);
     await page.getByRole('button', { name: 'Time', exact: true }).click();
-    await page.getByRole('textbox', { name: /^Before/ }).waitFor();
-    expect(await accessibilityFaults(page)).toEqual([]);
+    const before = page.getByRole('textbox', { name: /^Before/ });
+    await before.waitFor();
+    expect(await faultsInEveryLook(page)).toEqual([]);
+    expect(await before.isVisible()).toBe(true);
     await page.keyboard.press('Escape');
-    await page.getByText('role.update', { exact: true }).first().click();
-    await page.getByRole('dialog', { name: 'role.update' }).getByRole('table').waitFor();
-    expect(await accessibilityFaults(page)).toEqual([]);
-    if (process.env['SHOTS'] !== undefined)
-      await page.screenshot({ path: `${process.env['SHOTS']}/audit-drawer-${look.theme}-${look.width}.png` });
+    await applyLook(page, PHONE);
+    await row.click();
+    const drawer = page.getByRole('dialog', { name: 'role.update' }).getByRole('table');
+    await drawer.waitFor();
+    expect(await faultsInEveryLook(page)).toEqual([]);
+    expect(await drawer.isVisible()).toBe(true);
     expect(problems).toEqual([]);
   });
 });

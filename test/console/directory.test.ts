@@ -3,18 +3,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect } from 'vitest';
 import { type DirectoryWorld, describeWithSlapd, LDAP_PASSWORD, startDirectoryWorld, WRONG } from '../auth/directory-world.ts';
 import { makeUser } from '../server/support/client.ts';
-import { accessibilityFaults, DESKTOP, PHONE, type Tab } from './support/browser.ts';
-import { type ConsoleStand, startConsole } from './support/stand.ts';
-
-const LOOKS = [
-  { look: { ...DESKTOP, theme: 'light' }, name: 'light at 1440 px' },
-  { look: { ...DESKTOP, theme: 'dark' }, name: 'dark at 1440 px' },
-  { look: { ...PHONE, theme: 'light' }, name: 'light at 390 px' },
-  { look: { ...PHONE, theme: 'dark' }, name: 'dark at 390 px' },
-] as const;
+import { accessibilityFaults, applyLook, faultsInEveryLook, PHONE, type Tab } from './support/browser.ts';
+import { type ConsoleStand, it } from './support/stand.ts';
 
 async function test({ page }: Tab, username: string, password = ''): Promise<void> {
   await page.getByRole('textbox', { name: 'User name' }).fill(username);
@@ -26,7 +19,7 @@ await describeWithSlapd('the console with a directory', () => {
   let world: DirectoryWorld;
   let stand: ConsoleStand;
   let folder: string;
-  beforeAll(async () => {
+  it.beforeAll(async ({ startConsole }) => {
     world = await startDirectoryWorld();
     await world.add('ada', { mail: 'ada@corp.example' });
     await world.join('developers', 'ada');
@@ -52,13 +45,12 @@ await describeWithSlapd('the console with a directory', () => {
     stand = await startConsole({ POSTERN_CONFIG: configuration });
   });
   afterAll(async () => {
-    await stand?.close();
     await world?.stop();
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
   });
 
   it('takes a login apart: every step, the groups of the person and what they become, and keeps no password', async () => {
-    const tab = await stand.signIn({ path: '/console/directory' });
+    const tab = await stand.asAdmin({ path: '/console/directory' });
     const { page, problems } = tab;
     await test(tab, 'ada', LDAP_PASSWORD);
     const verdict = page.getByRole('status').filter({ hasText: 'ada' });
@@ -84,7 +76,7 @@ await describeWithSlapd('the console with a directory', () => {
   });
 
   it('says where a login fails and what to change, and what was not reached', async () => {
-    const tab = await stand.signIn({ path: '/console/directory' });
+    const tab = await stand.asAdmin({ path: '/console/directory' });
     const { page, problems } = tab;
     await test(tab, 'ada', WRONG);
     await page.getByText('The login fails at the step user bind.').waitFor();
@@ -101,7 +93,7 @@ await describeWithSlapd('the console with a directory', () => {
   });
 
   it('says that no directory has the name that was given', async () => {
-    const tab = await stand.signIn({ path: '/console/directory' });
+    const tab = await stand.asAdmin({ path: '/console/directory' });
     await tab.page.getByRole('textbox', { name: 'Directory' }).fill('elsewhere');
     await test(tab, 'ada');
     await tab.page.getByText('No directory is called elsewhere.').waitFor();
@@ -122,27 +114,28 @@ await describeWithSlapd('the console with a directory', () => {
     expect(problems).toEqual([]);
   });
 
-  it.each(LOOKS)('has no serious accessibility fault in $name, with a passed and a failed test', async ({ look }) => {
-    const tab = await stand.signIn({ look, path: '/console/directory' });
+  it('has no serious accessibility fault with a passed and a failed test, in both themes, on desktops and phones', async () => {
+    const tab = await stand.asAdmin({ path: '/console/directory' });
+    await applyLook(tab.page, PHONE);
     await test(tab, 'ada', LDAP_PASSWORD);
     await tab.page.getByText('ada can sign in').waitFor();
-    expect(await accessibilityFaults(tab.page)).toEqual([]);
+    expect(await faultsInEveryLook(tab.page)).toEqual([]);
+    await applyLook(tab.page, PHONE);
     await test(tab, 'nobody-at-all');
     await tab.page.getByText('The login fails at the step').waitFor();
-    expect(await accessibilityFaults(tab.page)).toEqual([]);
+    expect(await faultsInEveryLook(tab.page)).toEqual([]);
     expect(tab.problems).toEqual([]);
   });
 });
 
 describe('the console without a directory', () => {
   let stand: ConsoleStand;
-  beforeAll(async () => {
-    stand = await startConsole();
+  it.beforeAll(({ stand: shared }) => {
+    stand = shared;
   });
-  afterAll(() => stand?.close());
 
   it('says that none is configured, and shows what to write into the configuration', async () => {
-    const tab = await stand.signIn({ path: '/console/directory' });
+    const tab = await stand.asAdmin({ path: '/console/directory' });
     await test(tab, 'ada');
     await tab.page.getByText('No directory is configured').waitFor();
     await tab.page.getByRole('radio', { name: 'OpenLDAP' }).click();

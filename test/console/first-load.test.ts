@@ -3,23 +3,21 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { type ConsoleSize, type Load, MAX_FIRST_LOAD_BYTES } from '../../scripts/lib/console-size.ts';
 import { send } from '../support/http.ts';
 import type { Tab } from './support/browser.ts';
-import { type ConsoleStand, startConsole } from './support/stand.ts';
+import { type ConsoleStand, it } from './support/stand.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../scripts/console-size.ts', import.meta.url));
 const ONE_YEAR = 'public, max-age=31536000, immutable';
 
 let size: ConsoleSize;
 let stand: ConsoleStand;
-beforeAll(async () => {
-  const [measured, started] = await Promise.all([promisify(execFile)(process.execPath, [SCRIPT, '--json']), startConsole()]);
-  size = JSON.parse(measured.stdout);
-  stand = started;
+it.beforeAll(async ({ stand: shared }) => {
+  stand = shared;
+  size = JSON.parse((await promisify(execFile)(process.execPath, [SCRIPT, '--json'])).stdout);
 });
-afterAll(() => stand?.close());
 
 const loadOf = (name: string): Load => {
   const load = size.first.find((each) => each.name === name);

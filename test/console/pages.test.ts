@@ -1,10 +1,10 @@
 /** No screen and no picker of the console loads a list whole: it asks for one page, and for another when somebody presses for it. */
 
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { done } from '../server/support/client.ts';
 import type { Tab } from './support/browser.ts';
-import { type ConsoleStand, startConsole } from './support/stand.ts';
+import { type ConsoleStand, it } from './support/stand.ts';
 
 /** More than any page has. */
 const MANY = 230;
@@ -31,7 +31,7 @@ async function each<T>(make: (i: number) => Promise<T>): Promise<readonly T[]> {
   return made;
 }
 
-beforeAll(async () => {
+it.beforeAll(async ({ startConsole }) => {
   stand = await startConsole();
   users = await each(async (i) => {
     const body = { email: `person-${i}@example.com`, name: `Person ${i}`, roles: ['developer'] };
@@ -61,9 +61,8 @@ beforeAll(async () => {
     }),
   );
   await each((i) => manage('POST', '/v1/iam/tenants', { id: `tenant-${i}`, name: `Tenant ${i}` }));
-  tab = await stand.signIn();
+  tab = await stand.asAdmin();
 }, 180_000);
-afterAll(() => stand?.close());
 
 interface Asked {
   readonly path: string;

@@ -19,6 +19,7 @@ import { summaryText } from '../../console/src/screens/policy/summary.ts';
 import { inNetwork, parseAddress, parseNetwork } from '../../src/decision/address.ts';
 import { dayOfWeek, minuteOfDay, minuteOfWeek } from '../../src/decision/clock.ts';
 import { compileWeeklyHours, inWeeklyHours, parseWeeklyWindow } from '../../src/decision/weekly-hours.ts';
+import { runs } from '../support/properties.ts';
 
 const hour = fc.integer({ min: 0, max: 23 });
 /** Any cells, and grids such as people draw: a few rectangles, and hours in a row over midnights, often a whole day of them. */
@@ -76,7 +77,7 @@ describe('the windows that the week grid writes', () => {
         expect(windows.length).toBeLessThanOrEqual(84);
         expect(servedMinutes(windows)).toEqual(servedMinutes(naiveWindows(cells)));
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 
@@ -128,7 +129,7 @@ describe('the week grid', () => {
         const served = servedMinutes([window]);
         expect(cells).toEqual(Array.from(cells, (_, index) => served[index * 60]));
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 
@@ -196,7 +197,7 @@ describe('the sentence of a policy', () => {
         if (said === undefined) expect(sentence).toContain(`${windows.length - 3} more`);
         else expect(said).toEqual(servedMinutes(windows).map((isIn) => isIn === is));
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 
@@ -271,7 +272,7 @@ describe('the networks of a condition', () => {
         expect(isAddress(one)).toBe(parseAddress(one) !== undefined);
         expect(isNetwork(network)).toBe(parseNetwork(network) !== undefined);
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 
@@ -286,7 +287,7 @@ describe('the networks of a condition', () => {
         });
         expect(networkWith(networks, one)).toBe(served);
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 });

@@ -1,16 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { chosen } from '../../console/src/screens/policy/samples.ts';
 import { call, done } from '../server/support/client.ts';
 import { addRequest, ask, chooseAction, developerKey } from './support/policies.ts';
-import { type ConsoleStand, startConsole } from './support/stand.ts';
+import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
 let http: string;
-beforeAll(async () => {
+// A console of its own, because a simulation tries all recent decisions of the tenant.
+it.beforeAll(async ({ startConsole }) => {
   stand = await startConsole();
   http = stand.server.http;
 });
-afterAll(() => stand?.close());
 
 const manage = (method: string, path: string, body?: object) => done(http, method, path, { token: stand.token, body });
 const policy = async (name: string) => (await manage('GET', `/v1/iam/policies/${name}`)).body;
@@ -26,7 +26,7 @@ describe('the simulation of a policy', () => {
       actions: ['embeddings:*'],
       resources: ['*'],
     });
-    const { page, problems } = await stand.signIn({ path: '/console/policies/tried' });
+    const { page, problems } = await stand.asAdmin({ path: '/console/policies/tried' });
     await page.getByRole('button', { name: 'Remove embeddings:*' }).click();
     await page.getByText('Choose at least one action.').first().waitFor();
     await chooseAction(page, 'chat:*');
@@ -60,7 +60,7 @@ describe('the simulation of recent decisions', () => {
     await expect.poll(() => ask(stand, key)).toBe('200');
     const read = () => call(http, 'GET', '/v1/iam/decisions/recent', { token: stand.token });
     await expect.poll(async () => JSON.stringify((await read()).body)).toContain(id);
-    const { page, problems } = await stand.signIn({ path: '/console/policies/replayed' });
+    const { page, problems } = await stand.asAdmin({ path: '/console/policies/replayed' });
     await page.getByRole('button', { name: 'Remove rag:write' }).click();
     await chooseAction(page, 'chat:*');
     await page.getByRole('button', { name: 'Simulate' }).click();
@@ -79,7 +79,7 @@ describe('the simulation of recent decisions', () => {
     const recent = () => call(http, 'GET', '/v1/iam/decisions/recent?outcome=deny&limit=200', { token: stand.token });
     await expect.poll(async () => JSON.stringify((await recent()).body)).toContain('/c19');
     await manage('POST', '/v1/iam/policies', { name: 'bounded', effect: 'deny', actions: ['rag:write'], resources: ['*'] });
-    const { page, problems } = await stand.signIn({ path: '/console/policies/bounded' });
+    const { page, problems } = await stand.asAdmin({ path: '/console/policies/bounded' });
     await page.getByRole('button', { name: 'Simulate' }).waitFor();
     let open = 0;
     let most = 0;

@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { done, login, makeUser } from '../server/support/client.ts';
-import { type ConsoleStand, enter, startConsole } from './support/stand.ts';
+import { type ConsoleStand, enter, it } from './support/stand.ts';
 
 /** Long enough to sign in, short enough to be renewed several times in a test. */
 const ACCESS_SECONDS = 4;
 const RENEWALS = 3;
 
 let stand: ConsoleStand;
-beforeAll(async () => {
+it.beforeAll(async ({ startConsole }) => {
   stand = await startConsole({ POSTERN_TOKEN_ACCESS_TTL: `${ACCESS_SECONDS}s` });
 });
-afterAll(() => stand?.close());
 
 describe('a session that ends elsewhere', () => {
   it('leads from the middle of a form to the door, and back to the same address after it', async () => {
@@ -28,7 +27,7 @@ describe('a session that ends elsewhere', () => {
     await drawer.getByRole('button', { name: 'Create user' }).click();
     await page.getByText('Your session has ended. Sign in to go on where you were.').waitFor();
     expect(await page.getByRole('navigation', { name: 'Console' }).count()).toBe(0);
-    await enter(tab, person);
+    await enter(tab.page, person);
     await expect.poll(() => new URL(page.url()).pathname + new URL(page.url()).search).toBe(address);
     await page.getByRole('dialog').getByRole('textbox', { name: 'Name', exact: true }).waitFor();
     expect(problems).toEqual([]);

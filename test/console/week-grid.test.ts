@@ -1,17 +1,16 @@
 import type { Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { done } from '../server/support/client.ts';
 import { PHONE } from './support/browser.ts';
 import { ask, chooseAction, developerKey } from './support/policies.ts';
-import { type ConsoleStand, startConsole } from './support/stand.ts';
+import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
 let http: string;
-beforeAll(async () => {
-  stand = await startConsole();
+it.beforeAll(async ({ stand: shared }) => {
+  stand = shared;
   http = stand.server.http;
 });
-afterAll(() => stand?.close());
 
 const manage = (method: string, path: string, body?: object) => done(http, method, path, { token: stand.token, body });
 const policy = async (name: string) => (await manage('GET', `/v1/iam/policies/${name}`)).body;
@@ -41,7 +40,7 @@ describe('a policy drawn in the week grid', () => {
   it('denies a request through Envoy in a lit hour, and no longer after its hours are darkened', async () => {
     const { key } = await developerKey(stand);
     await expect.poll(() => ask(stand, key)).toBe('200');
-    const { page, problems } = await stand.signIn({ path: '/console/new-policy' });
+    const { page, problems } = await stand.asAdmin({ path: '/console/new-policy' });
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Drawn Hours');
     await page.getByText('A name must be 1 to 63').first().waitFor();
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('drawn-hours');
@@ -85,11 +84,11 @@ describe('a policy drawn in the week grid', () => {
     await manage('POST', '/v1/iam/policies', {
       name: 'dragged',
       effect: 'deny',
-      actions: ['models:write'],
+      actions: ['finetuning:write'],
       resources: ['*'],
       conditions: { weekly_hours: { not_in: ['Sun 00:00-01:00'] } },
     });
-    const { page, problems } = await stand.signIn({ path: '/console/policies/dragged' });
+    const { page, problems } = await stand.asAdmin({ path: '/console/policies/dragged' });
     await drag(page, cell(page, 9), cell(page, 4 * 24 + 20), cell(page, 4 * 24 + 17));
     await page.getByText('Mon-Fri 09:00-18:00, Sun 00:00-01:00', { exact: true }).waitFor();
     await page.getByRole('rowheader', { name: 'All of Saturday' }).click();
@@ -105,7 +104,7 @@ describe('a policy drawn in the week grid', () => {
 
   it('is made, drawn and saved by keyboard alone', async () => {
     const { key } = await developerKey(stand);
-    const { page, problems } = await stand.signIn({ path: '/console/policies' });
+    const { page, problems } = await stand.asAdmin({ path: '/console/policies' });
     const { keyboard } = page;
     await page.getByRole('row').nth(1).waitFor();
     await tabTo(page, page.getByRole('button', { name: 'Create a policy' }));
@@ -153,11 +152,11 @@ describe('a policy drawn in the week grid', () => {
     await manage('POST', '/v1/iam/policies', {
       name: 'turned',
       effect: 'deny',
-      actions: ['models:write'],
+      actions: ['finetuning:write'],
       resources: ['*'],
       conditions: { weekly_hours: { in: ['Mon 08:00-09:00'] } },
     });
-    const { page, problems } = await stand.signIn({ path: '/console/policies/turned', look: PHONE });
+    const { page, problems } = await stand.asAdmin({ path: '/console/policies/turned', look: PHONE });
     await cell(page, 8).focus();
     await page.keyboard.press('ArrowDown');
     await expectFocus(cell(page, 9));
@@ -172,7 +171,7 @@ describe('a policy drawn in the week grid', () => {
     await manage('POST', '/v1/iam/policies', {
       name: 'touched',
       effect: 'deny',
-      actions: ['models:write'],
+      actions: ['finetuning:write'],
       resources: ['*'],
       conditions: { weekly_hours: { in: ['Mon 08:00-09:00'] } },
     });
@@ -217,11 +216,11 @@ describe('a policy drawn in the week grid', () => {
     await manage('POST', '/v1/iam/policies', {
       name: 'counted',
       effect: 'allow',
-      actions: ['models:write'],
+      actions: ['finetuning:write'],
       resources: ['*'],
       conditions: { weekly_hours: { in: ['Mon-Fri 08:00-18:00', 'Fri 17:00-20:00', 'Sun 22:00-03:00'] } },
     });
-    const { page, problems } = await stand.signIn({ path: '/console/policies/counted' });
+    const { page, problems } = await stand.asAdmin({ path: '/console/policies/counted' });
     await page.getByText('57 of 168 h lit').waitFor();
     expect(await sums(page)).toEqual([13, 10, 10, 10, 12, 0, 2]);
     expect(await lit(page)).toBe(57);

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Address, inNetwork, parseAddress, parseNetwork } from '../../src/decision/address.ts';
+import { runs } from '../support/properties.ts';
 
 const MAPPED = 0xffffn << 32n;
 
@@ -56,7 +57,7 @@ describe('addresses', () => {
         same(parseAddress(dotted(four)), { family: 4, value: four });
         same(parseAddress(written(six, way)), plain(six));
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 
@@ -69,7 +70,7 @@ describe('addresses', () => {
       fc.property(text, (one) => {
         expect(parseAddress(one) !== undefined).toBe(isIP(one) !== 0);
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 
@@ -126,7 +127,7 @@ describe('networks', () => {
         const inside = asked >> shift === prefix >> shift && plain(asked).family === (mapped ? 4 : 6);
         expect(network !== undefined && address !== undefined && inNetwork(address, network)).toBe(inside);
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 
@@ -143,7 +144,7 @@ describe('networks', () => {
         );
         expect(parseNetwork(`${dotted(base)}/${bits}`) === undefined).toBe(base !== prefix);
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 

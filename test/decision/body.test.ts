@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { isJsonType, readBody, readJsonBody } from '../../src/decision/body.ts';
 import { MAX_CHOICES, MAX_COLLECTIONS, MAX_MEMBERS, MAX_PROMPTS, MAX_RESOURCE_NAME } from '../../src/decision/limits.ts';
 import { type HeaderValue, REPEATED } from '../../src/decision/model.ts';
+import { runs } from '../support/properties.ts';
 import { checkInput } from '../support/world.ts';
 import { naiveBody } from './naive-body.ts';
 
@@ -126,7 +127,7 @@ describe('the byte reader', () => {
         const bytes = encoder.encode(text);
         expect(facts(bytes, readsPrompts)).toEqual(naiveFacts(bytes, readsPrompts));
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 
@@ -144,7 +145,7 @@ describe('the byte reader', () => {
         for (const [at, byte] of changes) bytes[at % bytes.length] = byte;
         expect(facts(bytes)).toEqual(naiveFacts(bytes));
       }),
-      { numRuns: 1500 },
+      { numRuns: runs(1500) },
     );
   });
 
@@ -157,7 +158,7 @@ describe('the byte reader', () => {
         expect(facts(wrapped)).toEqual(naiveFacts(wrapped));
         expect(facts(part)).toBe('malformed');
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 });

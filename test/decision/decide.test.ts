@@ -8,6 +8,7 @@ import { parseRoute } from '../../src/decision/route-lines.ts';
 import { buildRouteTable, matchRoute } from '../../src/decision/routes.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
 import type { Conditions, PolicyRecord, ResourceConstraints, TenantRecord } from '../../src/domain/records.ts';
+import { enough, runs } from '../support/properties.ts';
 import { checkInput, must, roleName } from '../support/world.ts';
 import { naiveDecision } from './naive-decision.ts';
 import {
@@ -120,7 +121,7 @@ describe('the decision on random worlds', () => {
         const code = told(decision).split(' ')[0] ?? '';
         seen.set(code, (seen.get(code) ?? 0) + 1);
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
     // Worlds in which some outcome never comes would prove little.
     for (const code of [
@@ -131,7 +132,7 @@ describe('the decision on random worlds', () => {
       'max_tokens_exceeded',
       'tenant_mismatch',
     ]) {
-      expect([code, seen.get(code) ?? 0]).toEqual([code, expect.toSatisfy((count: number) => count >= 5)]);
+      expect([code, seen.get(code) ?? 0]).toEqual([code, expect.toSatisfy((count: number) => count >= enough(5))]);
     }
   });
 });

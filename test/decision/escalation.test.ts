@@ -19,6 +19,7 @@ import type { Principal, Resource } from '../../src/decision/model.ts';
 import { permissionOf } from '../../src/decision/permissions.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
 import type { PolicyRecord, ResourceConstraints, RoleRecord } from '../../src/domain/records.ts';
+import { runs } from '../support/properties.ts';
 import { must, roleName } from '../support/world.ts';
 
 const ACME = must(parseTenantId('acme'), 'acme');
@@ -232,7 +233,7 @@ describe('holding', () => {
           if (can(receiver)) expect([permission.text, resources, can(holder)]).toEqual([permission.text, resources, true]);
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 });

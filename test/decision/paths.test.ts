@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parsePath, withoutQuery } from '../../src/decision/paths.ts';
+import { runs } from '../support/properties.ts';
 
 const bytesOf = (text: string): number[] =>
   (text.match(/%[0-9a-fA-F]{2}|./gsu) ?? []).flatMap((one) =>
@@ -89,7 +90,7 @@ describe('the normal form of a path', () => {
         const parsed = parsePath(path);
         expect(parsed.kind === 'path' ? parsed.segments : undefined).toEqual(naiveSegments(path));
       }),
-      { numRuns: 5000 },
+      { numRuns: runs(5000) },
     );
   });
 

@@ -10,6 +10,7 @@ import {
   isPermissionPattern,
   permissionOf,
 } from '../../src/decision/permissions.ts';
+import { runs } from '../support/properties.ts';
 
 const word = fc.constantFrom('chat', 'rag', 'a', 'read', 'write');
 const part = fc.oneof(word, fc.constant('*'));
@@ -61,7 +62,7 @@ describe('permission patterns', () => {
       fc.property(fc.array(pattern, { maxLength: 5 }), permission, (patterns, asked) => {
         expect(covers(compilePatterns(patterns), permissionOf(asked))).toBe(patterns.some((one) => naiveCovers(one, asked)));
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -92,7 +93,7 @@ describe('permission patterns', () => {
         const naive = all.every((asked) => !naiveCovers(inner, asked) || naiveCovers(outer, asked));
         expect(contains(outer, inner)).toBe(naive);
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -102,7 +103,7 @@ describe('permission patterns', () => {
         const both = intersection(left, right);
         expect(both !== undefined && naiveCovers(both, asked)).toBe(naiveCovers(left, asked) && naiveCovers(right, asked));
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 });

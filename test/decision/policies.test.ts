@@ -8,6 +8,7 @@ import { permissionOf } from '../../src/decision/permissions.ts';
 import { allowing, denying, type PolicyQuery, parseResourcePattern } from '../../src/decision/policies.ts';
 import { parsePolicyName } from '../../src/domain/ids.ts';
 import type { PolicyRecord } from '../../src/domain/records.ts';
+import { runs } from '../support/properties.ts';
 import { must, roleName } from '../support/world.ts';
 
 function policy(name: string, parts: Partial<PolicyRecord> = {}): PolicyRecord {
@@ -69,7 +70,7 @@ describe('which deny is reported', () => {
           expect(denying(long, query({ permissions: one }))?.name).toBe(short.toSorted()[0]);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

@@ -10,6 +10,7 @@ import {
   type RouteSpec,
   type RouteTable,
 } from '../../src/decision/routes.ts';
+import { runs } from '../support/properties.ts';
 import { checkInput } from '../support/world.ts';
 
 function line(spec: Partial<RouteSpec> & { path: string }): RouteLine {
@@ -320,7 +321,7 @@ describe('the most specific template', () => {
           expect(match.kind === 'matched' ? match.line.template : undefined).toBe(best?.text);
         },
       ),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 });

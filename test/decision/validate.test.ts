@@ -13,6 +13,7 @@ import {
   validateTimezone,
 } from '../../src/decision/validate.ts';
 import { DAY_NAMES } from '../../src/domain/records.ts';
+import { runs } from '../support/properties.ts';
 
 const paths = (errors: readonly { path: string }[]) => errors.map((error) => error.path);
 
@@ -225,7 +226,7 @@ describe('conditions', () => {
         if (parsed.kind === 'errors') expect(parsed.errors.length).toBeGreaterThan(0);
         else expect(compileConditions(parsed.value).checks.every((check) => check.kind !== 'unreadable')).toBe(true);
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 });

@@ -413,7 +413,8 @@ describe('a check without an answer', () => {
   it('is a 503 when nobody listens', async () => {
     const gone = await startCheckServer();
     gone.close();
-    const orphan = await startEdge({ grpc: gone.address, http: postern.address, upstream: upstream.address });
+    const parts = { grpc: gone.address, http: postern.address, upstream: upstream.address };
+    const orphan = await startEdge({ ...parts, isGrpcDown: true });
     try {
       expect((await send(orphan.url, { path: '/v1/models' })).status).toBe(503);
       expect((await send(orphan.url, { path: '/v1/auth/login' })).status).toBe(503);

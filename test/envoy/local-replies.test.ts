@@ -148,7 +148,7 @@ describe('Envoy rejects with a problem document', () => {
   it('a request while no Postern or no upstream listens: 503', async () => {
     const gone = await startServer(() => undefined);
     gone.close();
-    for (const parts of [partsOf(gone.address), partsOf(checks.address, gone.address)]) {
+    for (const parts of [{ ...partsOf(gone.address), isGrpcDown: true }, partsOf(checks.address, gone.address)]) {
       const orphan = await startEdge(parts);
       try {
         expectProblem(await send(orphan.url, { path: '/v1/models' }), 503, 'unavailable');

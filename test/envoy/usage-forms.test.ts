@@ -5,6 +5,7 @@ import { request } from 'node:http';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
+import { runs } from '../support/properties.ts';
 import { type NaiveUsage, naiveUsage } from './naive-usage.ts';
 import { DELTAS, DOCUMENT } from './usage-documents.ts';
 import {
@@ -105,7 +106,7 @@ const FORMS: readonly Form[] = [
 describe('the reader finds in an answer what JSON.parse finds, however the answer is cut', () => {
   it.each(FORMS)('$name', async ({ wrap, type, values }) => {
     const asked = await Promise.all(
-      fc.sample(CASE, 120).map(async ({ documents, cuts }) => {
+      fc.sample(CASE, runs(120)).map(async ({ documents, cuts }) => {
         const text = wrap(documents);
         const [answer, , finished] = await ask(inPieces(cut(text, cuts), { 'content-type': type }));
         expect(answer.body.replace(BOM, '')).toBe(text.replace(BOM, ''));
@@ -116,7 +117,7 @@ describe('the reader finds in an answer what JSON.parse finds, however the answe
   });
 
   it('the same in every form of the same answer', async () => {
-    for (const [document] of fc.sample(fc.tuple(DOCUMENT), 40)) {
+    for (const [document] of fc.sample(fc.tuple(DOCUMENT), runs(40))) {
       const replies = FORMS.map(({ wrap, type }) => whole(wrap([document]), { 'content-type': type }));
       const all = await Promise.all(replies.map(async (reply) => found((await ask(reply))[2]())));
       for (const one of all) expect(one, document).toEqual(all[0]);

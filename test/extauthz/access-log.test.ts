@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
 import { USAGE_NAMESPACE } from '../../src/extauthz/access-log/metadata.ts';
 import { readAccessLog } from '../../src/extauthz/access-log/reader.ts';
+import { runs } from '../support/properties.ts';
 import { entryBytes, accessLog as log, messageOf, RESERVATION, replaced, type Value } from './support/access-log.ts';
 
 const DECISION = { reservation: RESERVATION, tenant: 'acme', key: 'key_1', user: 'usr_1', model: 'm', route: 'POST /v1/x' };
@@ -191,7 +192,7 @@ describe('the reader', () => {
         changed[at] = byte;
         readAccessLog(changed.subarray(0, cut));
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
     fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => void readAccessLog(Buffer.from(bytes))));
     expect(readAccessLog(Buffer.from('garbage')).whole).toBe(false);
@@ -301,7 +302,7 @@ describe('an entry that cannot be read', () => {
           );
         }
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   });
 });

@@ -166,7 +166,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
         const admitted = Promise.withResolvers<void>();
         const on = await stage({}, admitted.promise);
         const session = await peer(on);
-        const stream = openCall(session, CHECK_PATH, { 'grpc-timeout': how === 'deadline' ? '200m' : '9S' });
+        const stream = openCall(session, CHECK_PATH, { 'grpc-timeout': how === 'deadline' ? '2S' : '9S' });
         const end = endOf(stream);
         stream.end(CHAT);
         await expect.poll(() => on.asked()).toBe(1);

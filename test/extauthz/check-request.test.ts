@@ -4,6 +4,7 @@ import { createRandom } from '../../bench/fuzz/random.ts';
 import { REPEATED } from '../../src/decision/model.ts';
 import type { CheckRequest } from '../../src/extauthz/check-input.ts';
 import { type CheckMessage, readCheckRequest } from '../../src/extauthz/check-request.ts';
+import { runs } from '../support/properties.ts';
 import { writeFields } from '../support/protobuf.ts';
 import { type CheckRequestMessage, decodeRequest, encodeRequest, type HttpMessage } from './support/definition.ts';
 import { checkRequest, type RequestSpec } from './support/requests.ts';
@@ -150,7 +151,7 @@ describe('the reader agrees with the complete definition', () => {
         const encoded = encodeRequest(message);
         expect(readCheckRequest(encoded, hops)).toEqual(twin(decodeRequest(encoded), hops));
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 
@@ -160,7 +161,7 @@ describe('the reader agrees with the complete definition', () => {
         const encoded = encodeRequest(message);
         expect(readCheckRequest(rewrite(encoded, createRandom(seed)), 1)).toEqual(readCheckRequest(encoded, 1));
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 });

@@ -7,6 +7,7 @@ import { createAllowWriter } from '../../src/extauthz/check-response.ts';
 import { headerText } from '../../src/extauthz/header-text.ts';
 import { createRandomPool } from '../../src/extauthz/random-pool.ts';
 import { createRequestIds } from '../../src/extauthz/request-id.ts';
+import { runs } from '../support/properties.ts';
 import { readAnswer } from './support/definition.ts';
 import { NOW_MS, OWNED_KEY, present, ROUTE_LINES, TENANT_KEY, USER } from './support/little-world.ts';
 
@@ -106,7 +107,7 @@ describe('an allow, read by the complete definition', () => {
         expect(names.filter((name) => name !== name.toLowerCase())).toEqual([]);
         expect(seen.filter((name) => !names.includes(name))).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -137,7 +138,7 @@ describe('an allow, read by the complete definition', () => {
         expect(metadata['key']).toBe(who.kind === 'api_key' ? who.id : undefined);
         expect(metadata['model']).toBe((decision.model ?? decision.defaultModel)?.slice(0, 256).toWellFormed());
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

@@ -4,6 +4,7 @@ import { ERRORS } from '../../src/domain/errors.ts';
 import { parsePolicyName } from '../../src/domain/ids.ts';
 import { problem } from '../../src/domain/problem.ts';
 import { type Denial, type DenialCode, denialAnswer, MAX_BODY_BYTES } from '../../src/extauthz/denied-response.ts';
+import { runs } from '../support/properties.ts';
 import { readAnswer } from './support/definition.ts';
 import { present, ROUTE_LINES, USER } from './support/little-world.ts';
 
@@ -65,7 +66,7 @@ describe('a denial, read by the complete definition', () => {
         expect(Buffer.byteLength(answer.bodyText)).toBeLessThanOrEqual(MAX_BODY_BYTES);
         expect(answer.body).toMatchObject({ code: given.code, policy: given.policy, request_id: REQUEST_ID });
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 

@@ -4,6 +4,7 @@ import { Fault } from '../../src/domain/errors.ts';
 import { createGate, type Gate, type GateParts } from '../../src/extauthz/gate.ts';
 import type { UnaryCall } from '../../src/extauthz/grpc/methods.ts';
 import type { Admission, Limiter, Outcome, Resolution } from '../../src/extauthz/ports.ts';
+import { runs } from '../support/properties.ts';
 import { readAnswer } from './support/definition.ts';
 import { builtinRoutes, littleWorld, NOW_MS, OWNED_KEY_ID, TENANT_KEY, USER_ID } from './support/little-world.ts';
 import { checkRequest, type RequestSpec } from './support/requests.ts';
@@ -136,7 +137,7 @@ describe('what does not', () => {
         expect(answer.code).not.toBe(0);
         expect(answer.kind).toBe('denied');
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { frame, MAX_MESSAGE_BYTES, MessageParts, type Read, readMessage } from '../../src/extauthz/grpc/messages.ts';
 import { failure } from '../../src/extauthz/grpc/status.ts';
+import { runs } from '../support/properties.ts';
 
 function cut(bytes: Buffer, at: readonly number[]): Buffer[] {
   const ends = [...new Set(at.map((place) => place % (bytes.length + 1)))].sort((a, b) => a - b);
@@ -55,7 +56,7 @@ describe('a message in a stream of bytes', () => {
           expect(read.kind === 'message' && read.message.equals(message)).toBe(true);
         },
       ),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readTimeout } from '../../src/extauthz/grpc/timeout.ts';
+import { runs } from '../support/properties.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
 
@@ -28,7 +29,7 @@ describe('grpc-timeout', () => {
         if (expected === undefined) expect(read).toBeUndefined();
         else expect(read).toBeCloseTo(expected, 6);
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
     expect(readTimeout(undefined)).toBeUndefined();
   });

@@ -3,6 +3,7 @@ import { createServer, type Http2Session } from 'node:http2';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Refusable, UnfinishedMessages } from '../../src/extauthz/grpc/unfinished.ts';
+import { runs } from '../support/properties.ts';
 import { connectRaw } from './support/raw-peer.ts';
 
 const sessions: Http2Session[] = [];
@@ -104,7 +105,7 @@ describe('memory of unfinished messages', () => {
           expect(unfinished.bytes).toBeLessThanOrEqual(BOUNDS.processBytes);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

@@ -6,6 +6,7 @@ import { frame } from '../../src/extauthz/grpc/messages.ts';
 import type { GrpcMethods } from '../../src/extauthz/grpc/methods.ts';
 import type { GrpcServer } from '../../src/extauthz/grpc/server.ts';
 import { failure } from '../../src/extauthz/grpc/status.ts';
+import { runs } from '../support/properties.ts';
 import {
   connectFrames,
   END_HEADERS,
@@ -155,7 +156,7 @@ test('random calls, mixed on one connection with random frames and windows, end 
         expect(own).toEqual(nodes);
       },
     ),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
   for (const server of servers)
     await expect.poll(() => server.stats).toMatchObject({ open: 0, unfinished: 0, unfinishedBytes: 0 });

@@ -1,17 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { column, type Harness, outcome, type Person, type Reply, rows, startHarness, text } from './harness.ts';
+import { describe, expect, test } from 'vitest';
+import { column, type Harness, it, outcome, type Person, type Reply, rows, text, unique } from './harness.ts';
+
+const ACME = unique('acme');
+const GLOBEX = unique('globex');
+const INITECH = unique('initech');
 
 let h: Harness;
 let boss: Person;
 let ada: Person;
-beforeAll(async () => {
-  h = await startHarness();
-  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
-  boss = await h.person('acme', ['tenant-admin']);
-  ada = await h.person('acme', ['developer']);
-});
-afterAll(async () => {
-  await h.close();
+it.beforeAll(async ({ harness }) => {
+  h = harness;
+  for (const id of [ACME, GLOBEX]) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  boss = await h.person(ACME, ['tenant-admin']);
+  ada = await h.person(ACME, ['developer']);
 });
 
 const KEYS = '/v1/iam/api-keys';
@@ -35,7 +36,7 @@ describe('making a key', () => {
     expect([outcome(reply), reply.headers['location']]).toEqual(['201', `${KEYS}/${text(reply.json, 'id')}`]);
     expect(reply.json).toEqual({
       id: expect.stringMatching(/^key_[0-9a-z]{26}$/),
-      tenant_id: 'acme',
+      tenant_id: ACME,
       user_id: null,
       ...labels,
       imported: false,
@@ -84,19 +85,19 @@ describe('making a key', () => {
   });
 
   test("another tenant's user is an unknown owner", async () => {
-    const stranger = await h.person('globex', []);
+    const stranger = await h.person(GLOBEX, []);
     expect(outcome(await create({ user_id: stranger.id }))).toBe('422 invalid_field');
   });
 
   test('needs no expiry where the tenant says so', async () => {
-    const put = (settings: object) => h.api('PUT', '/v1/iam/tenants/globex', { as: h.root.token, body: { settings } });
+    const put = (settings: object) => h.api('PUT', `/v1/iam/tenants/${GLOBEX}`, { as: h.root.token, body: { settings } });
     await put({ allow_keys_without_expiry: true });
     const reply = await h.api('POST', KEYS, {
       as: h.root.token,
-      tenant: 'globex',
+      tenant: GLOBEX,
       body: { description: 'x', scopes: ['chat:read'] },
     });
-    expect([outcome(reply), reply.json['expires_at'], reply.json['tenant_id']]).toEqual(['201', null, 'globex']);
+    expect([outcome(reply), reply.json['expires_at'], reply.json['tenant_id']]).toEqual(['201', null, GLOBEX]);
     await put({ allow_keys_without_expiry: null });
   });
 
@@ -168,8 +169,8 @@ describe('name and metadata of a key', () => {
 
 describe('the list of keys', () => {
   test('is filtered by prefix and by any part of name, description and metadata, and counted', async () => {
-    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'initech', name: 'Initech' } });
-    const lumbergh = await h.person('initech', ['tenant-admin']);
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: INITECH, name: 'Initech' } });
+    const lumbergh = await h.person(INITECH, ['tenant-admin']);
     const one = await made({ name: 'TPS reports' }, lumbergh.token);
     const two = await made({ description: 'the stapler', metadata: { Floor: 'Basement' } }, lumbergh.token);
     const other = await made({ name: 'TPS reports' });

@@ -1,19 +1,16 @@
 /** How much of a body is taken, by route, and how much work is done for one that is refused. */
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Route } from '../../src/http/route.ts';
 import { sendRaw } from '../support/http.ts';
-import { type Harness, outcome, startHarness } from './harness.ts';
+import { type Harness, it, outcome } from './harness.ts';
 
 const KIB = 1024;
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 let h: Harness;
-beforeAll(async () => {
-  h = await startHarness();
-});
-afterAll(async () => {
-  await h.close();
+it.beforeAll(({ harness }) => {
+  h = harness;
 });
 
 const pathOf = ({ path }: Route) => path.replace(/:\w+/g, 'x');

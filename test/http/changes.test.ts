@@ -10,7 +10,7 @@ import { type Harness, outcome, startHarness, text } from './harness.ts';
 
 let h: Harness;
 beforeAll(async () => {
-  h = await startHarness({ trustedProxies: ['127.0.0.0/8'] });
+  h = await startHarness({ settings: { POSTERN_HTTP_TRUSTED_PROXIES: '["127.0.0.0/8"]' } });
 });
 afterAll(async () => {
   await h.close();

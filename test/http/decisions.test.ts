@@ -1,10 +1,13 @@
 /** GET /v1/iam/decisions: whose decisions are told, of which minutes, and in pages. */
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Harness, type Json, outcome, type Person, rows, startHarness } from './harness.ts';
+import { describe, expect, test } from 'vitest';
+import { type Harness, it, type Json, outcome, type Person, rows, unique } from './harness.ts';
 
 const DECISIONS = '/v1/iam/decisions';
 const CHAT = 'POST /v1/chat/completions';
+
+const ACME = unique('acme');
+const GLOBEX = unique('globex');
 
 let h: Harness;
 let auditor: Person;
@@ -18,22 +21,19 @@ async function count(tenant: string, minute: string, code: string, route: string
   });
 }
 
-beforeAll(async () => {
-  h = await startHarness();
-  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
-  auditor = await h.person('acme', ['auditor']);
-  nobody = await h.person('acme', ['developer']);
-  await count('acme', '09:00', 'allow', CHAT, 40);
-  await count('acme', '09:00', 'denied_by_policy', CHAT, 2);
-  await count('acme', '09:01', 'allow', 'GET /v1/models', 7);
-  await count('acme', '09:01', 'unavailable', '', 1);
-  await count('acme', '10:00', 'allow', CHAT, 1000);
-  await count('globex', '09:00', 'allow', CHAT, 500);
+it.beforeAll(async ({ harness }) => {
+  h = harness;
+  for (const id of [ACME, GLOBEX]) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  auditor = await h.person(ACME, ['auditor']);
+  nobody = await h.person(ACME, ['developer']);
+  await count(ACME, '09:00', 'allow', CHAT, 40);
+  await count(ACME, '09:00', 'denied_by_policy', CHAT, 2);
+  await count(ACME, '09:01', 'allow', 'GET /v1/models', 7);
+  await count(ACME, '09:01', 'unavailable', '', 1);
+  await count(ACME, '10:00', 'allow', CHAT, 1000);
+  await count(GLOBEX, '09:00', 'allow', CHAT, 500);
   await count('', '09:00', 'missing_credential', CHAT, 3);
   await count('', '09:00', 'public', '', 5);
-});
-afterAll(async () => {
-  await h?.close();
 });
 
 const ask = (query: string, as = auditor.token) => h.api('GET', `${DECISIONS}?${query}`, { as });
@@ -48,7 +48,7 @@ describe('what was decided', () => {
     expect((await ask(NINE)).json).toEqual({
       from: '2026-11-21T09:00:00.000Z',
       to: '2026-11-21T10:00:00.000Z',
-      tenant_id: 'acme',
+      tenant_id: ACME,
       interval: 'minute',
       total: { allow: 47, deny: 2, fault: 1 },
       data: [
@@ -63,9 +63,9 @@ describe('what was decided', () => {
   });
 
   test('is grouped by UTC minute, hour or day, and by code or outcome, so that a chart of a day or a week is one page', async () => {
-    await count('acme', '22:30', 'allow', CHAT, 4);
-    await count('acme', '22:59', 'public', '', 1);
-    await count('acme', '22:59', 'no_route', '', 1);
+    await count(ACME, '22:30', 'allow', CHAT, 4);
+    await count(ACME, '22:59', 'public', '', 1);
+    await count(ACME, '22:59', 'no_route', '', 1);
     const day = 'from=2026-11-21T00:00:00Z&to=2026-11-22T00:00:00Z';
     const table = async (query: string) =>
       rows(await ask(`${day}&${query}`)).map((row) => [
@@ -126,12 +126,12 @@ describe('what was decided', () => {
 
   test('is shown of another tenant, of all, and of requests of nobody known, to platform administrators alone', async () => {
     const root = h.root.token;
-    expect((await ask(`${NINE}&tenant_id=globex`, root)).json).toMatchObject({ tenant_id: 'globex', total: { allow: 500 } });
+    expect((await ask(`${NINE}&tenant_id=${GLOBEX}`, root)).json).toMatchObject({ tenant_id: GLOBEX, total: { allow: 500 } });
     expect((await ask(`${NINE}&tenant_id=*`, root)).json).toMatchObject({
       tenant_id: '*',
       total: { allow: 552, deny: 5, fault: 1 },
     });
-    for (const tenant of ['globex', 'no-such-tenant', '*']) {
+    for (const tenant of [GLOBEX, 'no-such-tenant', '*']) {
       expect(outcome(await ask(`${NINE}&tenant_id=${tenant}`)), tenant).toBe('403 tenant_mismatch');
     }
   });
@@ -162,7 +162,7 @@ describe('pages', () => {
       seen.push(...rows(reply));
       expect(reply.json['total'], 'on every page').toMatchObject({ deny: 2, fault: 1 });
       cursor = reply.json['has_more'] === true ? `&cursor=${String(reply.json['next_cursor'])}` : '';
-      if (seen.length === 2) await count('acme', '09:00', 'allow', 'GET /v1/models', 1);
+      if (seen.length === 2) await count(ACME, '09:00', 'allow', 'GET /v1/models', 1);
     } while (cursor !== '');
     expect(seen.map((row) => row['count'])).toEqual([40, 2, 7, 1]);
   });
@@ -171,7 +171,7 @@ describe('pages', () => {
     const cursor = String((await ask(`${NINE}&limit=1`)).json['next_cursor']);
     for (const [query, as] of [
       ['from=2026-11-21T08:00:00Z', auditor.token],
-      [`${NINE}&tenant_id=globex`, h.root.token],
+      [`${NINE}&tenant_id=${GLOBEX}`, h.root.token],
     ] as const) {
       expect(outcome(await ask(`${query}&cursor=${cursor}`, as))).toBe('400 invalid_parameter');
     }

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Harness, outcome, startHarness } from './harness.ts';
+import { describe, expect, test } from 'vitest';
+import { type Harness, it, outcome } from './harness.ts';
 
 let h: Harness;
-beforeAll(async () => {
-  h = await startHarness();
-});
-afterAll(async () => {
-  await h.close();
+it.beforeAll(({ harness }) => {
+  h = harness;
 });
 
 /** What a page asks its host for, itself and the description included. */

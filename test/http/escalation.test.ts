@@ -1,31 +1,30 @@
 /** Nobody gives what they do not have, and nobody acts on a stronger one. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Harness, outcome, type Person, startHarness, text } from './harness.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type Harness, it, outcome, type Person, text, unique } from './harness.ts';
+
+const ACME = unique('acme');
 
 let h: Harness;
 /** Holds all of admin in acme, and chat:* under models llama-*, but nothing else. */
 let clerk: Person;
 /** A tenant administrator of acme. */
 let boss: Person;
-beforeAll(async () => {
-  h = await startHarness();
-  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'acme', name: 'Acme' } });
-  boss = await h.person('acme', ['tenant-admin']);
+it.beforeAll(async ({ harness }) => {
+  h = harness;
+  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: ACME, name: 'Acme' } });
+  boss = await h.person(ACME, ['tenant-admin']);
   const role = (name: string, permissions: string[], constraints: object = {}) =>
     h.api('POST', '/v1/iam/roles', {
       as: h.root.token,
-      tenant: 'acme',
+      tenant: ACME,
       body: { name, permissions, resource_constraints: constraints },
     });
   await role('clerk', ['admin:*']);
   await role('llama', ['chat:*'], { models: ['llama-*'] });
   await role('superuser', ['*']);
   await role('reader', ['chat:read'], { models: ['llama-3'] });
-  clerk = await h.person('acme', ['clerk', 'llama']);
-});
-afterAll(async () => {
-  await h.close();
+  clerk = await h.person(ACME, ['clerk', 'llama']);
 });
 
 let n = 0;
@@ -89,22 +88,20 @@ describe('assigning roles', () => {
     ['superuser', '403 escalation'],
     ['admin', '403 escalation'],
   ])('%s', async (role, expected) => {
-    const someone = await h.person('acme', []);
+    const someone = await h.person(ACME, []);
     expect(outcome(await as(clerk, 'PUT', `/v1/iam/users/${someone.id}`, { roles: [role] }))).toBe(expected);
     const fresh = await as(clerk, 'POST', '/v1/iam/users', { email: `${name}@example.test`, name, roles: [role] });
     expect(outcome(fresh)).toBe(expected === '200' ? '201' : expected);
   });
 
   test('only platform administrators give admin: a tenant administrator or a custom role with * does not', async () => {
-    const someone = await h.person('acme', []);
-    const god = await h.person('acme', ['superuser']);
+    const someone = await h.person(ACME, []);
+    const god = await h.person(ACME, ['superuser']);
     for (const giver of [boss, god]) {
       expect(outcome(await as(giver, 'PUT', `/v1/iam/users/${someone.id}`, { roles: ['admin'] }))).toBe('403 escalation');
     }
     expect(
-      outcome(
-        await h.api('PUT', `/v1/iam/users/${someone.id}`, { as: h.root.token, tenant: 'acme', body: { roles: ['admin'] } }),
-      ),
+      outcome(await h.api('PUT', `/v1/iam/users/${someone.id}`, { as: h.root.token, tenant: ACME, body: { roles: ['admin'] } })),
     ).toBe('200');
   });
 
@@ -113,7 +110,7 @@ describe('assigning roles', () => {
     const conditions = { ip_address: { in: ['192.0.2.0/24'] } };
     const body = { name, effect: 'allow', actions: ['rag:*'], resources: ['*'], conditions, attached_roles: [name] };
     expect(outcome(await as(boss, 'POST', '/v1/iam/policies', body))).toBe('201');
-    const someone = await h.person('acme', []);
+    const someone = await h.person(ACME, []);
     const give = async () => outcome(await as(clerk, 'PUT', `/v1/iam/users/${someone.id}`, { roles: [name] }));
     expect(await give()).toBe('403 escalation');
     await as(boss, 'PUT', `/v1/iam/policies/${name}`, { enabled: false });
@@ -176,26 +173,26 @@ describe('acting on users', () => {
   ];
 
   test.each([['developer'], ['tenant-admin'], ['superuser'], ['admin']])('nobody acts on a stronger one: %s', async (role) => {
-    const stronger = await h.person('acme', [role]);
+    const stronger = await h.person(ACME, [role]);
     for (const [method, path, body] of acts(stronger.id))
       expect(outcome(await as(clerk, method, path, body))).toBe('403 escalation');
   });
 
   test('a tenant administrator does not act on a platform administrator who lives in the tenant', async () => {
-    const lodger = await h.person('acme', ['admin']);
+    const lodger = await h.person(ACME, ['admin']);
     for (const [method, path, body] of acts(lodger.id))
       expect(outcome(await as(boss, method, path, body))).toBe('403 escalation');
   });
 
   test('an equal or a weaker one may be acted on', async () => {
-    const weaker = await h.person('acme', ['reader']);
+    const weaker = await h.person(ACME, ['reader']);
     const outcomes = [];
     for (const [method, path, body] of acts(weaker.id)) outcomes.push(outcome(await as(clerk, method, path, body)));
     expect(outcomes).toEqual(['200', '200', '200', '200', '200', '204']);
   });
 
   test('roles of the directory make strong as well', async () => {
-    const someone = await h.person('acme', []);
+    const someone = await h.person(ACME, []);
     await h.db.knex.raw(`insert into user_roles (user_id, role_name, source) values (?, 'developer', 'directory')`, [someone.id]);
     expect(outcome(await as(clerk, 'POST', `/v1/iam/users/${someone.id}/password-reset`))).toBe('403 escalation');
   });
@@ -203,10 +200,10 @@ describe('acting on users', () => {
   test('a key with admin:users is no stronger than its scopes, nor than its owner', async () => {
     const owned = text((await as(boss, 'POST', '/v1/iam/api-keys', keyBody(['admin:*'], { user_id: boss.id }))).json, 'key');
     expect(outcome(await h.api('PUT', `/v1/iam/users/${boss.id}`, { as: owned, body: { name: 'x' } }))).toBe('403 escalation');
-    const god = await h.person('acme', ['superuser']);
+    const god = await h.person(ACME, ['superuser']);
     const all = text((await as(god, 'POST', '/v1/iam/api-keys', keyBody(['*'], { user_id: god.id }))).json, 'key');
-    const someone = await h.person('acme', ['developer']);
-    await h.api('PUT', `/v1/iam/users/${god.id}`, { as: h.root.token, tenant: 'acme', body: { roles: ['clerk'] } });
+    const someone = await h.person(ACME, ['developer']);
+    await h.api('PUT', `/v1/iam/users/${god.id}`, { as: h.root.token, tenant: ACME, body: { roles: ['clerk'] } });
     expect(outcome(await h.api('PUT', `/v1/iam/users/${someone.id}`, { as: all, body: { name: 'x' } }))).toBe('403 escalation');
   });
 });
@@ -226,7 +223,7 @@ describe('keys', () => {
   });
 
   test('making, updating or rotating a key of another acts on its owner too, revoking it does not', async () => {
-    const developer = await h.person('acme', ['developer', 'reader']);
+    const developer = await h.person(ACME, ['developer', 'reader']);
     const weak = keyBody(['chat:read'], { user_id: developer.id, resource_constraints: { models: ['llama-3'] } });
     expect(outcome(await as(clerk, 'POST', '/v1/iam/api-keys', weak))).toBe('403 escalation');
     const path = `/v1/iam/api-keys/${text((await as(developer, 'POST', '/v1/iam/api-keys', weak)).json, 'id')}`;
@@ -236,7 +233,7 @@ describe('keys', () => {
   });
 
   test('owners may always revoke, also what they could no longer make', async () => {
-    const someone = await h.person('acme', ['developer']);
+    const someone = await h.person(ACME, ['developer']);
     const path = `/v1/iam/api-keys/${text((await as(someone, 'POST', '/v1/iam/api-keys', keyBody(['rag:*']))).json, 'id')}`;
     await h.api('PUT', `/v1/iam/users/${someone.id}`, { as: boss.token, body: { roles: [] } });
     expect(outcome(await as(someone, 'PUT', path, { scopes: ['*'] }))).toBe('403 escalation');

@@ -1,15 +1,17 @@
 /** Steps 15 to 17 of an explanation: the state of each limit, read and never counted. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Harness, type Json, outcome, type Person, startHarness, text } from './harness.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type Harness, it, type Json, outcome, type Person, text, unique } from './harness.ts';
+
+const ACME = unique('acme');
 
 let h: Harness;
 let boss: Person;
 let key = { id: '', secret: '' };
-beforeAll(async () => {
-  h = await startHarness();
-  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'acme', name: 'acme' } });
-  boss = await h.person('acme', ['tenant-admin']);
+it.beforeAll(async ({ harness }) => {
+  h = harness;
+  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: ACME, name: ACME } });
+  boss = await h.person(ACME, ['tenant-admin']);
   const made = await h.api('POST', '/v1/iam/api-keys', {
     as: boss.token,
     body: { description: 'k', scopes: ['chat:write', 'rag:write', 'models:read'], expires_in_days: 1, rate_limit_rpm: 5 },
@@ -25,11 +27,8 @@ beforeEach(async () => {
     quotas: { monthly_tokens: null, max_collections: null },
   });
 });
-afterAll(async () => {
-  await h.close();
-});
 
-const limit = (body: object) => h.api('PUT', '/v1/iam/tenants/acme', { as: h.root.token, body });
+const limit = (body: object) => h.api('PUT', `/v1/iam/tenants/${ACME}`, { as: h.root.token, body });
 const CHAT = { method: 'POST', path: '/v1/chat/completions', body: '{"model":"mm","max_tokens":100}' };
 const COLLECTION = { method: 'POST', path: '/v1/rag/collections', body: '{}' };
 const explain = async (body: object): Promise<Json> => {
@@ -57,7 +56,7 @@ const grant = (subject: string, granted: number) =>
   );
 const spend = (spent: number, held = 0) =>
   h.db.knex.raw(
-    `insert into token_budgets (tenant_id, period, spent, held) values ('acme', to_char(now() at time zone 'UTC', 'YYYY-MM'), :spent, :held)`,
+    `insert into token_budgets (tenant_id, period, spent, held) values ('${ACME}', to_char(now() at time zone 'UTC', 'YYYY-MM'), :spent, :held)`,
     { spent, held },
   );
 
@@ -111,7 +110,7 @@ describe('an explanation of an allowed request', () => {
 
   test('changes no counter', async () => {
     await limit({ settings: { rate_limit_rpm: 10 }, quotas: { monthly_tokens: 1000, max_collections: 3 } });
-    await grant('tenant:acme', 1);
+    await grant(`tenant:${ACME}`, 1);
     await spend(1);
     const tables = [
       'rate_windows',
@@ -132,7 +131,7 @@ describe('an explanation of an allowed request', () => {
 describe('an explanation ends', () => {
   test("at step 16 if the tenant's rate limit is used up", async () => {
     await limit({ settings: { rate_limit_rpm: 3 } });
-    await grant('tenant:acme', 3);
+    await grant(`tenant:${ACME}`, 3);
     const json = await explain({});
     expect(json).toMatchObject({ decision: 'deny', status: 429, code: 'rate_limit_exceeded' });
     expect(outcomes(json)).toEqual(['passed', 'denied', 'not_evaluated', 'not_evaluated']);
@@ -163,7 +162,7 @@ describe('an explanation ends', () => {
   test('at step 17 if the tenant has as many collections as it may', async () => {
     await limit({ quotas: { max_collections: 1 } });
     expect((await explain(COLLECTION))['code']).toBe('allow');
-    await h.db.knex.raw(`insert into collection_counts (tenant_id, count) values ('acme', 1)`);
+    await h.db.knex.raw(`insert into collection_counts (tenant_id, count) values ('${ACME}', 1)`);
     const json = await explain(COLLECTION);
     expect(json).toMatchObject({ status: 429, code: 'insufficient_quota' });
     expect(limitOf(json, 'max_collections')).toMatchObject({ limit: 1, used: 1, remaining: 0, needed: 1, exceeded: true });
@@ -188,9 +187,9 @@ describe('an explanation ends', () => {
 test("a caller without admin:policies and usage:read learns whether its request fits, and not the tenant's usage", async () => {
   await limit({ settings: { rate_limit_rpm: 7 }, quotas: { monthly_tokens: 100 } });
   await spend(33, 1);
-  await grant('tenant:acme', 2);
+  await grant(`tenant:${ACME}`, 2);
   const ask = async (roles: readonly string[], maxTokens: number): Promise<Json> => {
-    const { id, token } = await h.person('acme', roles);
+    const { id, token } = await h.person(ACME, roles);
     const body = { ...CHAT, body: `{"model":"mm","max_tokens":${maxTokens}}`, subject: id };
     return (await h.api('POST', '/v1/iam/explain', { as: token, body })).json;
   };

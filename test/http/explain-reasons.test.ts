@@ -1,26 +1,26 @@
 /** Step 8 of an explanation: why a credential proves no principal, and to whom the server says so. */
 
 import { createHash, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { tidyUp } from '../../src/admin/auth/upkeep.ts';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
-import { type Harness, type Json, outcome, type Person, rows, startHarness, text } from './harness.ts';
+import { type Harness, it, type Json, outcome, type Person, rows, text, unique } from './harness.ts';
+
+const ACME = unique('acme');
+const GLOBEX = unique('globex');
 
 let h: Harness;
 let boss: Person;
 let stranger: Person;
 /** May ask for explanations, and manages neither keys nor users. */
 let reader: Person;
-beforeAll(async () => {
-  h = await startHarness();
-  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
-  boss = await h.person('acme', ['tenant-admin']);
-  stranger = await h.person('globex', ['tenant-admin']);
+it.beforeAll(async ({ harness }) => {
+  h = harness;
+  for (const id of [ACME, GLOBEX]) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  boss = await h.person(ACME, ['tenant-admin']);
+  stranger = await h.person(GLOBEX, ['tenant-admin']);
   await h.api('POST', '/v1/iam/roles', { as: boss.token, body: { name: 'reader', permissions: ['admin:policies'] } });
-  reader = await h.person('acme', ['reader']);
-});
-afterAll(async () => {
-  await h.close();
+  reader = await h.person(ACME, ['reader']);
 });
 
 const CHAT = { method: 'POST', path: '/v1/chat/completions', body: '{"model":"m"}' };
@@ -119,7 +119,7 @@ describe('to a caller that may manage the key or the user, step 8 says why', () 
     };
     const reply = await h.api('POST', '/v1/iam/api-keys/import', {
       as: h.root.token,
-      tenant: 'acme',
+      tenant: ACME,
       body: { keys: [{ digest, ...shown }] },
     });
     const [row] = rows(reply);
@@ -138,7 +138,7 @@ describe('to a caller that may manage the key or the user, step 8 says why', () 
   });
 
   test("a key's owner is deactivated", async () => {
-    const owner = await h.person('acme', ['developer']);
+    const owner = await h.person(ACME, ['developer']);
     const key = await makeKey(boss, { user_id: owner.id });
     await h.api('POST', `/v1/iam/users/${owner.id}/deactivate`, { as: boss.token });
     const expected = { reason: 'owner_deactivated', user_id: owner.id, time: INSTANT };
@@ -151,7 +151,7 @@ describe('to a caller that may manage the key or the user, step 8 says why', () 
   });
 
   test("a key's owner is suspended by its directory", async () => {
-    const owner = await h.person('acme', ['developer'], 'ldap');
+    const owner = await h.person(ACME, ['developer'], 'ldap');
     const key = await makeKey(boss, { user_id: owner.id });
     await h.db.knex.raw(
       `update users set directory = 'corp', directory_id = 'owner', directory_suspension = 'removed', directory_suspended_at = '2026-11-01T00:00:00Z' where id = ?`,
@@ -163,7 +163,7 @@ describe('to a caller that may manage the key or the user, step 8 says why', () 
   });
 
   test('a session ended, to an administrator and to the user', async () => {
-    const ada = await h.person('acme', ['developer']);
+    const ada = await h.person(ACME, ['developer']);
     await h.db.knex.raw('update sessions set ended_at = now() where user_id = ?', [ada.id]);
     const expected = { outcome: 'denied', reason: 'session_ended', key_id: null, user_id: ada.id, time: INSTANT };
     await expect.poll(() => reasonOf({ credential: ada.token })).toMatchObject(expected);
@@ -186,8 +186,8 @@ describe('to every other caller', () => {
     await h.api('POST', `/v1/iam/api-keys/${rotated.id}/rotate`, { as: stranger.token, body: { grace_seconds: 0 } });
     expect(await reasonOf({ credential: rotated.secret }, stranger.token)).toMatchObject({ reason: 'rotated' });
     const good = await makeKey(stranger);
-    const person = await h.person('globex', ['developer']);
-    const ended = await h.person('globex', ['developer']);
+    const person = await h.person(GLOBEX, ['developer']);
+    const ended = await h.person(GLOBEX, ['developer']);
     await h.db.knex.raw('update sessions set ended_at = now() where user_id = ?', [ended.id]);
 
     const unknown = await explain({ credential: unknownKey() });
@@ -203,7 +203,7 @@ describe('to every other caller', () => {
     await revoke(key);
     const rotated = await makeKey();
     await rotate(rotated);
-    const ada = await h.person('acme', ['developer']);
+    const ada = await h.person(ACME, ['developer']);
     await h.db.knex.raw('update sessions set ended_at = now() where user_id = ?', [ada.id]);
     const unknown = await explain({ credential: unknownKey() }, reader.token);
     expect(unknown).toEqual(await explain({ credential: unknownKey() }));

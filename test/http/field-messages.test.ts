@@ -4,12 +4,12 @@ import fc from 'fast-check';
 import { type TSchema, Type } from 'typebox';
 import { describe, expect, it, test } from 'vitest';
 import { fieldSentence } from '../../src/domain/problem.ts';
-import { compileValidator } from '../../src/http/validation.ts';
+import { validatorOf } from '../../src/http/validation.ts';
 
 const CLOSED = { additionalProperties: false };
 
 function sentences(schema: TSchema, value: unknown): readonly string[] {
-  const result = compileValidator(schema)(value, true);
+  const result = validatorOf(schema)(value, true);
   return result.kind === 'valid' ? [] : result.errors.map(fieldSentence);
 }
 

@@ -1,16 +1,13 @@
 /** The bounds of names, globs and lists, as each endpoint that takes them enforces them. */
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Harness, type Person, startHarness } from './harness.ts';
+import { expect, test } from 'vitest';
+import { type Harness, it, type Person } from './harness.ts';
 
 let h: Harness;
 let boss: Person;
-beforeAll(async () => {
-  h = await startHarness();
+it.beforeAll(async ({ harness }) => {
+  h = harness;
   boss = await h.person('default', ['admin']);
-});
-afterAll(async () => {
-  await h.close();
 });
 
 const list = (count: number) => Array.from({ length: count }, (_, i) => `c${i}*`);

@@ -1,32 +1,26 @@
-/** The whole HTTP door on a port of its own, joined from the real parts over a database of its own. */
+/** The product's API on a port of its own, over a database of its own. */
 
 import { randomBytes } from 'node:crypto';
-import { inject } from 'vitest';
+import { inject, test } from 'vitest';
 import type { DirectoryRoom } from '../../src/admin/auth/directory-room.ts';
-import { homeOf } from '../../src/admin/home.ts';
-import { parseRoute, type RouteSpec, type RouteTable } from '../../src/decision/routes.ts';
+import type { RouteTable } from '../../src/decision/routes.ts';
 import { makeId, parseRoleName, parseTenantId, type RoleName, type TenantId, type UserId } from '../../src/domain/ids.ts';
-import { apiRoutes } from '../../src/http/api-routes.ts';
 import type { Resolver } from '../../src/http/authenticate.ts';
-import { trustProxies } from '../../src/http/client-address.ts';
-import { withDescription } from '../../src/http/description.ts';
 import type { Route } from '../../src/http/route.ts';
-import { createHttp } from '../../src/http/server.ts';
-import { Passwords } from '../../src/identity/passwords.ts';
-import { rotationTimes } from '../../src/identity/signing-key-plan.ts';
-import { SigningKeys } from '../../src/identity/signing-keys.ts';
-import { AccessTokens } from '../../src/identity/tokens.ts';
-import { Live } from '../../src/live/live.ts';
-import type { ChangeListener } from '../../src/live/ports.ts';
+import type { AccessTokens } from '../../src/identity/tokens.ts';
+import type { Live } from '../../src/live/live.ts';
+import { notingUses } from '../../src/live/noting.ts';
+import { wireApi } from '../../src/server/api-wiring.ts';
+import { NO_LOCAL_GATES } from '../../src/server/applied.ts';
+import { keyUses } from '../../src/server/key-uses.ts';
+import { joinLive } from '../../src/server/live-rooms.ts';
 import { routeTable } from '../../src/server/route-table.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import { ChangeFeed } from '../../src/store/feed.ts';
-import { PostgresLiveSource } from '../../src/store/live-source.ts';
 import { insertUser, setManualRoles } from '../../src/store/queries/users.ts';
-import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { freshDatabase } from '../support/database.ts';
 import { holdAgainstDescription } from '../support/description.ts';
 import { send } from '../support/http.ts';
+import { openWiring, type Settings, sharedPasswords } from '../support/wiring.ts';
 
 export interface Call {
   /** An access token or an API key; absent: no credential. */
@@ -78,87 +72,49 @@ export interface Harness {
   close(): Promise<void>;
 }
 
+/** Parts that replace the product's own. */
 export interface HarnessOptions {
-  readonly trustedProxies?: readonly string[];
-  readonly onUntrustedForwarding?: (peer: string) => void;
-  /** Whose usage comes by events; all unless told. */
-  readonly metersItself?: (tenant: string) => boolean;
-  /** Of the API; milliseconds since the epoch. Default: the system's clock. */
+  /** Settings besides the usual ones of tests. */
+  readonly settings?: Settings;
+  /** The time of the API in milliseconds since the epoch. Default: the store's clock. */
   readonly now?: () => number;
-  /** None unless told. */
+  /** Default: no directory. */
   readonly directory?: DirectoryRoom;
-  /** Configured routes; default: none. */
-  readonly routes?: readonly RouteSpec[];
-  /** Stands between the listener and the credential cache. */
+  readonly onUntrustedForwarding?: (peer: string) => void;
+  /** Makes the resolver that the listener uses in place of the credential cache. The last use of keys is then not noted. */
   readonly resolver?: (live: Live) => Resolver;
 }
 
-const DAY_MS = 86_400_000;
-const SECRET_KEY = 'a secret key of tests that is long enough';
+const SETTINGS = { POSTERN_USAGE_SOURCE: 'events', POSTERN_ISSUER: 'postern-test' } satisfies Settings;
 
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
+  await using starting = new AsyncDisposableStack();
   const fresh = await freshDatabase();
-  const { db } = fresh;
-  const { metersItself = () => true, now = Date.now } = options;
+  starting.defer(() => fresh.close());
+  const wiring = await openWiring(fresh.url, { ...SETTINGS, ...options.settings }, starting);
+  // The permissions of the built-in roles are state of the module: the next harness must not find the routes of this one in them.
+  starting.defer(() => void routeTable({ routes: [] }));
+  const { db } = wiring.store;
   await db.knex.raw(`insert into tenants (id, name) values ('default', 'Platform') on conflict do nothing`);
-  const keys = new SigningKeys({
-    store: signingKeyStore(db),
-    secretKey: SECRET_KEY,
-    times: rotationTimes(3_600_000),
-    clock: Date.now,
-    monotonicMs: () => performance.now(),
-    onFault: () => undefined,
-  });
-  await keys.start();
-  const tokens = new AccessTokens({ keys, issuer: 'postern-test', audience: 'platform', ttlSeconds: 3600, clock: Date.now });
-  const passwords = await Passwords.start({ maxRunning: 2 });
-  const listeners: ChangeListener[] = [keys];
-  const feed = new ChangeFeed({ db, listeners });
-  const live = new Live({
-    source: new PostgresLiveSource(db),
-    verifier: tokens,
-    feed,
-    maxCredentials: 1000,
-    maxStalenessMs: 300_000,
-    monotonicMs: () => performance.now(),
-  });
-  listeners.push(live);
-  await feed.start();
-  const table = routeTable({ routes: (options.routes ?? []).map(routeOf) });
-  const random = (size: number) => randomBytes(size);
-  const parts = {
-    db,
-    feed,
-    flush: () => live.forget(),
-    now,
-    random,
-    passwords,
+  const joined = await joinLive(wiring, starting);
+  const rooms = { ...joined, now: options.now ?? joined.now };
+  const { live, tokens } = rooms;
+  const { routes, http } = wireApi(wiring, {
+    rooms,
     tokens,
-    secretKey: SECRET_KEY,
-    login: { refreshIdleMs: 7 * DAY_MS, refreshMs: 30 * DAY_MS, failuresPerAccount: 10, failuresPerAddress: 100 },
-  };
-  const api = apiRoutes({
-    ...parts,
-    origins: undefined,
-    live,
-    routes: table,
-    metering: { windowMs: 60_000, tokenEstimate: 1024, metersItself },
-    keySet: tokens,
+    resolver: options.resolver?.(live) ?? notingUses(live, keyUses(wiring, starting)),
+    passwords: await sharedPasswords(),
+    gates: NO_LOCAL_GATES,
     directory: options.directory,
-  });
-  const check = holdAgainstDescription(api);
-  const doors = {
-    live: options.resolver?.(live) ?? live,
-    now,
-    random,
-    homeOf: (id: string) => homeOf({ db }, id),
-    trusted: trustProxies(options.trustedProxies ?? []),
+    draining: () => false,
     onUntrustedForwarding: options.onUntrustedForwarding ?? (() => undefined),
-  };
-  const routes = withDescription(api);
-  const http = createHttp(doors, routes);
+  });
+  starting.defer(() => http.close());
+  // The pages of the documentation are no part of the description.
+  const check = holdAgainstDescription(routes.filter(({ path }) => !path.startsWith('/docs')));
   const url = await http.listen({ host: '127.0.0.1', port: 0 });
   const outside = openDatabase({ url: inject('databaseUrl'), poolMax: 1, queryTimeoutMs: 10_000 });
+  starting.defer(() => outside.close());
   const database = /\/(test_[0-9a-f]+)\?/.exec(fresh.url)?.[1] ?? '';
 
   const person = async (tenant: string, roles: readonly string[], source: 'local' | 'ldap' = 'local'): Promise<Person> => {
@@ -174,16 +130,18 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     return { id, token };
   };
 
+  const root = await person('default', ['admin']);
+  const running = starting.move();
   return {
     url,
     routes,
     live,
-    platformRoutes: table,
+    platformRoutes: routeTable(wiring.config),
     tokens,
     port: Number(new URL(url).port),
     db,
     databaseUrl: fresh.url,
-    root: await person('default', ['admin']),
+    root,
     person,
     async api(method, path, call = {}) {
       const text = call.raw ?? (call.body === undefined ? '' : JSON.stringify(call.body));
@@ -218,20 +176,39 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     async restoreDatabase() {
       await outside.knex.raw(`alter database ${database} with allow_connections true`);
     },
-    async close() {
-      await http.close();
-      keys.close();
-      await feed.stop();
-      await outside.close();
-      await fresh.close();
-    },
+    close: () => running.disposeAsync(),
   };
 }
 
-function routeOf(spec: RouteSpec) {
-  const parsed = parseRoute(spec);
-  if (parsed.kind === 'error') throw new Error(parsed.message);
-  return parsed.line;
+/**
+ * Tests of the API:
+ *
+ * - `composition`: an API that the files of a worker share. It starts with the first file that uses it and keeps what earlier files wrote.
+ * - `harness`: the same for one file, with an administrator of its own. Its `audit` shows the rows since the file began. A test takes
+ *   tenants with names of their own (`unique`), and leaves nothing that applies to all tenants.
+ */
+export const it = test
+  // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern which fixtures this one uses.
+  .extend('composition', { scope: 'worker' }, async ({}, { onCleanup }) => {
+    const harness = await startHarness();
+    onCleanup(() => harness.close());
+    return harness;
+  })
+  .extend('harness', { scope: 'file' }, async ({ composition }): Promise<Harness> => {
+    const { rows: last } = await composition.db.knex.raw<{ rows: { id: string }[] }>(
+      'select coalesce(max(id), 0) as id from audit_log',
+    );
+    const before = BigInt(last[0]?.id ?? 0);
+    return {
+      ...composition,
+      root: await composition.person('default', ['admin']),
+      audit: async (action) => (await composition.audit(action)).filter(({ id }) => BigInt(String(id)) > before),
+    };
+  });
+
+/** Returns a name that no other test has, such as `acme-1f08c2`. */
+export function unique(name: string): string {
+  return `${name}-${randomBytes(3).toString('hex')}`;
 }
 
 function asJson(value: unknown): Json {

@@ -1,23 +1,23 @@
 /** Idempotency-Key: a request that is sent again is not done again. */
 
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { tidyUp } from '../../src/admin/auth/upkeep.ts';
 import { canonicalJson } from '../../src/admin/canonical-json.ts';
 import { sendRaw } from '../support/http.ts';
-import { type Harness, type Json, outcome, type Person, type Reply, rows, startHarness, text } from './harness.ts';
+import { type Harness, it, type Json, outcome, type Person, type Reply, rows, text, unique } from './harness.ts';
 import { importedKey, usageEvent } from './isolation-probes.ts';
 import { KINDS, makeOne, newBody } from './resources.ts';
 
+const ACME = unique('acme');
+const GLOBEX = unique('globex');
+
 let h: Harness;
 let boss: Person;
-beforeAll(async () => {
-  h = await startHarness();
-  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
-  boss = await h.person('acme', ['tenant-admin']);
-});
-afterAll(async () => {
-  await h.close();
+it.beforeAll(async ({ harness }) => {
+  h = harness;
+  for (const id of [ACME, GLOBEX]) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  boss = await h.person(ACME, ['tenant-admin']);
 });
 
 let n = 0;
@@ -198,11 +198,11 @@ describe('the same key', () => {
 
   test('of another principal, tenant or path is another key', async () => {
     const body = role();
-    const other = await h.person('acme', ['tenant-admin']);
+    const other = await h.person(ACME, ['tenant-admin']);
     expect(outcome(await post('roles', body, boss.token))).toBe('201');
     expect(outcome(await post('roles', body, other.token))).toBe('409 already_exists');
     expect(replayed(await post('roles', body, boss.token))).toBe('true');
-    const inGlobex = await post('roles', body, h.root.token, { 'x-tenant-id': 'globex' });
+    const inGlobex = await post('roles', body, h.root.token, { 'x-tenant-id': GLOBEX });
     const inDefault = await post('roles', body, h.root.token);
     expect([outcome(inGlobex), outcome(inDefault), replayed(inDefault)]).toEqual(['201', '201', undefined]);
     const [one, two] = [await makeOne(h, 'users'), await makeOne(h, 'users')];
@@ -360,7 +360,7 @@ describe('at the same time', () => {
 
 describe('who lost the right gets the refusal, not the answer', () => {
   test('to the endpoint', async () => {
-    const clerk = await h.person('acme', ['tenant-admin']);
+    const clerk = await h.person(ACME, ['tenant-admin']);
     expect(outcome(await post('roles', role(), clerk.token))).toBe('201');
     await h.api('PUT', `/v1/iam/users/${clerk.id}`, { as: boss.token, body: { roles: ['developer'] } });
     expect(outcome(await post('roles', role(), clerk.token))).toBe('403 insufficient_permission');
@@ -369,7 +369,7 @@ describe('who lost the right gets the refusal, not the answer', () => {
   });
 
   test('by a policy', async () => {
-    const clerk = await h.person('acme', ['tenant-admin', 'auditor']);
+    const clerk = await h.person(ACME, ['tenant-admin', 'auditor']);
     const mine = { description: 'Mine', scopes: ['chat:read'], expires_in_days: 1, user_id: clerk.id };
     expect(outcome(await post('api-keys', mine, clerk.token))).toBe('201');
     const deny = { name: `deny-${n}`, effect: 'deny', actions: ['admin:keys'], resources: ['*'], attached_roles: ['auditor'] };
@@ -385,7 +385,7 @@ describe('who lost the right gets the refusal, not the answer', () => {
     ['to allow', 'policies', () => ({ name: `gives-${n}`, effect: 'allow', actions: ['rag:read'], resources: ['*'] })],
   ])('%s', async (_name, path, makeBody) => {
     await h.api('POST', '/v1/iam/roles', { as: boss.token, body: { name: `clerk-${n}`, permissions: ['admin:*'] } });
-    const clerk = await h.person('acme', ['tenant-admin', `clerk-${n}`]);
+    const clerk = await h.person(ACME, ['tenant-admin', `clerk-${n}`]);
     const body = makeBody();
     expect(outcome(await post(path, body, clerk.token))).toBe('201');
     await h.api('PUT', `/v1/iam/users/${clerk.id}`, { as: boss.token, body: { roles: [`clerk-${n}`] } });
@@ -394,10 +394,10 @@ describe('who lost the right gets the refusal, not the answer', () => {
   });
 
   test('to act on who has become stronger', async () => {
-    const clerk = await h.person('acme', ['tenant-admin']);
-    const other = await h.person('acme', []);
+    const clerk = await h.person(ACME, ['tenant-admin']);
+    const other = await h.person(ACME, []);
     expect(outcome(await post(`users/${other.id}/password-reset`, undefined, clerk.token))).toBe('200');
-    await h.api('PUT', `/v1/iam/users/${other.id}`, { as: h.root.token, tenant: 'acme', body: { roles: ['admin'] } });
+    await h.api('PUT', `/v1/iam/users/${other.id}`, { as: h.root.token, tenant: ACME, body: { roles: ['admin'] } });
     expect(outcome(await post(`users/${other.id}/password-reset`, undefined, clerk.token))).toBe('403 escalation');
   });
 
@@ -410,7 +410,7 @@ describe('who lost the right gets the refusal, not the answer', () => {
   });
 
   test('and a credential that proves nobody any more gets neither', async () => {
-    const clerk = await h.person('acme', ['tenant-admin']);
+    const clerk = await h.person(ACME, ['tenant-admin']);
     await post('roles', role(), clerk.token);
     await h.api('POST', `/v1/iam/users/${clerk.id}/deactivate`, { as: boss.token });
     expect(outcome(await post('roles', role(), clerk.token))).toBe('401 invalid_credential');

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
 import { readCredential } from '../../src/identity/credential.ts';
+import { runs } from '../support/properties.ts';
 import { column, type Harness, type Json, outcome, type Person, rows, startHarness, text } from './harness.ts';
 
 let h: Harness;
@@ -197,7 +198,7 @@ describe('a credential of another system', () => {
       fc.asyncProperty(change, async (text) => {
         if (text !== key) expect(await proves(text)).toBe('401 invalid_credential');
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
     expect(await proves(key)).toBe(PROVED);
   });

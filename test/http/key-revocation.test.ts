@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { column, type Harness, outcome, type Person, rows, startHarness, text } from './harness.ts';
+import { describe, expect, test } from 'vitest';
+import { column, type Harness, it, outcome, type Person, rows, text, unique } from './harness.ts';
+
+const ACME = unique('acme');
+const GLOBEX = unique('globex');
 
 let h: Harness;
 let boss: Person;
-beforeAll(async () => {
-  h = await startHarness();
-  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
-  boss = await h.person('acme', ['tenant-admin']);
-});
-afterAll(async () => {
-  await h.close();
+it.beforeAll(async ({ harness }) => {
+  h = harness;
+  for (const id of [ACME, GLOBEX]) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  boss = await h.person(ACME, ['tenant-admin']);
 });
 
 const KEYS = '/v1/iam/api-keys';
@@ -28,7 +28,7 @@ describe('revoking several keys', () => {
     const [one, two, gone] = [await made({ name: 'one' }), await made(), await made()];
     const theirs = await h.api('POST', KEYS, {
       as: h.root.token,
-      tenant: 'globex',
+      tenant: GLOBEX,
       body: { description: 'k', scopes: ['chat:read'], expires_in_days: 1 },
     });
     await h.api('DELETE', `${KEYS}/${gone.id}`, { as: boss.token });
@@ -69,7 +69,7 @@ describe('revoking several keys', () => {
   });
 
   test('by a filter takes active keys unless the filter says expired, and only those of the tenant', async () => {
-    const ada = await h.person('acme', ['developer']);
+    const ada = await h.person(ACME, ['developer']);
     const [mine, old, other] = [await made({ user_id: ada.id }), await made({ user_id: ada.id }), await made()];
     await h.db
       .knex('api_keys')
@@ -80,7 +80,7 @@ describe('revoking several keys', () => {
     expect(await chosen({ user_id: ada.id, status: 'expired' })).toEqual([old.id]);
     expect(await chosen({ prefix: other.key.slice(0, 8) })).toEqual([other.id]);
     expect(await chosen({ user_id: 'nobody' })).toEqual([]);
-    const globex = await h.person('globex', ['tenant-admin']);
+    const globex = await h.person(GLOBEX, ['tenant-admin']);
     expect(rows(await revoke({ filter: { prefix: 'psk_' } }, { as: globex.token }))).not.toContainEqual(
       expect.objectContaining({ id: mine.id }),
     );
@@ -92,7 +92,7 @@ describe('revoking several keys', () => {
       as: boss.token,
       body: { name: 'key-clerk', permissions: ['admin:keys', 'chat:*'] },
     });
-    const clerk = await h.person('acme', ['key-clerk']);
+    const clerk = await h.person(ACME, ['key-clerk']);
     const [weak, strong] = [await made(), await made({ scopes: ['rag:read'] })];
     const reply = await revoke({ ids: [strong.id, weak.id] }, { as: clerk.token });
     expect(rows(reply).map((row) => [row['id'], row['outcome'], row['code']])).toEqual([
@@ -107,7 +107,7 @@ describe('revoking several keys', () => {
   });
 
   test('needs admin:keys', async () => {
-    const ada = await h.person('acme', ['developer']);
+    const ada = await h.person(ACME, ['developer']);
     const { id } = await made({}, ada.token);
     expect(outcome(await revoke({ ids: [id] }, { as: ada.token }))).toBe('403 insufficient_permission');
   });
@@ -134,7 +134,7 @@ describe('revoking several keys', () => {
   test('takes at most 1,000 keys at a time and says when there are more', async () => {
     await h.db.knex.raw(
       `insert into api_keys (id, tenant_id, name, description, digest, prefix, last_four, scopes, created_by)
-       select 'key_' || lpad(i::text, 26, '0'), 'acme', 'swarm', 'k', sha256(i::text::bytea), 'psk_0000', '0000', '{chat:read}', 'test'
+       select 'key_' || lpad(i::text, 26, '0'), '${ACME}', 'swarm', 'k', sha256(i::text::bytea), 'psk_0000', '0000', '{chat:read}', 'test'
        from generate_series(1, 1003) i`,
     );
     const first = await revoke({ filter: { q: 'swarm' } });

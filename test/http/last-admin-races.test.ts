@@ -6,6 +6,7 @@ import { applySetup, previewSetup, type SetupParts } from '../../src/admin/setup
 import type { SetupDocument } from '../../src/admin/setup/document.ts';
 import { Refusal } from '../../src/domain/errors.ts';
 import { optionsWith, setupOf } from '../setup/support.ts';
+import { runs } from '../support/properties.ts';
 import { type Harness, outcome, type Person, startHarness } from './harness.ts';
 
 let h: Harness;
@@ -269,7 +270,7 @@ test('any sequence of operations ends as the naive rule says', async () => {
         expect(plain(await stored())).toBe(plain(state));
       }
     }),
-    { numRuns: 20 },
+    { numRuns: runs(20) },
   );
 });
 
@@ -292,7 +293,7 @@ test('any two operations at once end as one after the other', async () => {
       const [mine, theirs] = back.told;
       expect([JSON.stringify([forth.told, forth.state]), JSON.stringify([[theirs, mine], back.state])]).toContain(ended);
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   );
 });
 

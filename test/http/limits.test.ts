@@ -1,19 +1,18 @@
 /** GET /v1/iam/tenants/{id}/limits and PUT …/usage: what is left of each limit, and setting what is used right. */
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Harness, type Json, outcome, type Person, startHarness } from './harness.ts';
+import { describe, expect, test } from 'vitest';
+import { type Harness, it, type Json, outcome, type Person, unique } from './harness.ts';
+
+const ACME = unique('acme');
 
 let h: Harness;
 let auditor: Person;
 let count = 0;
 
-beforeAll(async () => {
-  h = await startHarness();
-  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'acme', name: 'Acme' } });
-  auditor = await h.person('acme', ['auditor']);
-});
-afterAll(async () => {
-  await h?.close();
+it.beforeAll(async ({ harness }) => {
+  h = harness;
+  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: ACME, name: 'Acme' } });
+  auditor = await h.person(ACME, ['auditor']);
 });
 
 const limits = async (id: string, as = h.root.token): Promise<Json> =>
@@ -104,9 +103,9 @@ describe('limits', () => {
 
 describe('who may see limits', () => {
   test('needs usage:read, and sees those of its own tenant alone', async () => {
-    expect(outcome(await h.api('GET', '/v1/iam/tenants/acme/limits', { as: auditor.token }))).toBe('200');
-    const developer = await h.person('acme', ['developer']);
-    expect(outcome(await h.api('GET', '/v1/iam/tenants/acme/limits', { as: developer.token }))).toBe(
+    expect(outcome(await h.api('GET', `/v1/iam/tenants/${ACME}/limits`, { as: auditor.token }))).toBe('200');
+    const developer = await h.person(ACME, ['developer']);
+    expect(outcome(await h.api('GET', `/v1/iam/tenants/${ACME}/limits`, { as: developer.token }))).toBe(
       '403 insufficient_permission',
     );
     for (const other of ['default', 'nowhere', 'No%20Tenant']) {
@@ -115,7 +114,7 @@ describe('who may see limits', () => {
   });
 
   test('as a platform administrator, sees those of any tenant that there is', async () => {
-    expect(outcome(await h.api('GET', '/v1/iam/tenants/acme/limits', { as: h.root.token }))).toBe('200');
+    expect(outcome(await h.api('GET', `/v1/iam/tenants/${ACME}/limits`, { as: h.root.token }))).toBe('200');
     expect(outcome(await h.api('GET', '/v1/iam/tenants/nowhere/limits', { as: h.root.token }))).toBe('404 not_found');
   });
 });
@@ -163,12 +162,12 @@ describe('what is used', () => {
     { monthly_tokens_used: 1e16 },
     { max_users: 3 },
   ])('is not set to %j', async (body) => {
-    expect(outcome(await correct('acme', body))).toBe('422 invalid_field');
+    expect(outcome(await correct(ACME, body))).toBe('422 invalid_field');
   });
 
   test('is set by platform administrators alone', async () => {
-    const admin = await h.person('acme', ['tenant-admin']);
-    expect(outcome(await correct('acme', { collections: 0 }, admin.token))).toBe('403 insufficient_permission');
+    const admin = await h.person(ACME, ['tenant-admin']);
+    expect(outcome(await correct(ACME, { collections: 0 }, admin.token))).toBe('403 insufficient_permission');
     expect(outcome(await correct('nowhere', { collections: 0 }))).toBe('404 not_found');
   });
 });

@@ -2,6 +2,7 @@
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runs } from '../support/properties.ts';
 import { type Harness, type Json, outcome, type Reply, rows, startHarness, text } from './harness.ts';
 
 let h: Harness;
@@ -101,7 +102,7 @@ describe('roles', () => {
         );
         await expectListed('/v1/iam/roles', { ...filter, tenant_id, limit }, expected);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 
@@ -135,7 +136,7 @@ describe('policies', () => {
         const filter = { ...(q === undefined ? {} : { q }), ...(role === undefined ? {} : { role }), ...members };
         await expectListed('/v1/iam/policies', { ...filter, tenant_id, limit }, expected);
       }),
-      { numRuns: 80 },
+      { numRuns: runs(80) },
     );
   });
 
@@ -160,7 +161,7 @@ describe('tenants', () => {
           .filter((row) => filter.status === undefined || row['status'] === filter.status);
         await expectListed(PATH, { ...filter, limit }, expected);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 

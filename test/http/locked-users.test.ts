@@ -1,18 +1,18 @@
 /** Locks of users by failed logins: shown, listed, and taken away by an administrator. */
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { column, type Harness, outcome, type Person, rows, startHarness, text } from './harness.ts';
+import { describe, expect, test } from 'vitest';
+import { column, type Harness, it, outcome, type Person, rows, text, unique } from './harness.ts';
+
+const ACME = unique('acme');
+const GLOBEX = unique('globex');
 
 let h: Harness;
 /** A tenant administrator of acme. */
 let boss: Person;
-beforeAll(async () => {
-  h = await startHarness();
-  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
-  boss = await h.person('acme', ['tenant-admin']);
-});
-afterAll(async () => {
-  await h.close();
+it.beforeAll(async ({ harness }) => {
+  h = harness;
+  for (const id of [ACME, GLOBEX]) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  boss = await h.person(ACME, ['tenant-admin']);
 });
 
 const USERS = '/v1/iam/users';
@@ -27,7 +27,7 @@ interface Made {
   readonly path: string;
 }
 
-async function makeUser(tenant = 'acme', roles: readonly string[] = []): Promise<Made> {
+async function makeUser(tenant = ACME, roles: readonly string[] = []): Promise<Made> {
   const email = `locked-${++n}@example.test`;
   const reply = await h.api('POST', USERS, {
     as: h.root.token,
@@ -40,7 +40,7 @@ async function makeUser(tenant = 'acme', roles: readonly string[] = []): Promise
 
 const login = async (email: string, password: string) =>
   outcome(await h.api('POST', '/v1/auth/login', { body: { email, password } }));
-const show = async ({ path }: Made) => (await h.api('GET', path, { as: h.root.token, tenant: 'acme' })).json;
+const show = async ({ path }: Made) => (await h.api('GET', path, { as: h.root.token, tenant: ACME })).json;
 
 /** Addresses have a limit too, and all tests come from one. */
 async function forgetAddresses(): Promise<void> {
@@ -139,7 +139,7 @@ describe('unlocking', () => {
   });
 
   test('of an unknown user, or one of another tenant, answers 404 alike', async () => {
-    const theirs = await makeUser('globex');
+    const theirs = await makeUser(GLOBEX);
     const replies = [`${USERS}/usr_00000000000000000000000000`, `${USERS}/none`, theirs.path].map((path) =>
       unlock(path, boss.token),
     );
@@ -147,16 +147,16 @@ describe('unlocking', () => {
   });
 
   test('of a stronger user is an escalation, and the user stays locked', async () => {
-    const strong = await makeUser('acme', ['admin']);
+    const strong = await makeUser(ACME, ['admin']);
     await fail(strong.email, FAILURES);
     expect(outcome(await unlock(strong.path, boss.token))).toBe('403 escalation');
     expect(await show(strong)).toMatchObject({ locked_until: expect.any(String) });
-    expect(outcome(await unlock(strong.path, h.root.token, 'acme'))).toBe('200');
+    expect(outcome(await unlock(strong.path, h.root.token, ACME))).toBe('200');
   });
 
   test('needs admin:users', async () => {
     const user = await makeUser();
-    const nobody = await h.person('acme', ['developer']);
+    const nobody = await h.person(ACME, ['developer']);
     expect(outcome(await unlock(user.path, nobody.token))).toBe('403 insufficient_permission');
   });
 });
@@ -164,25 +164,25 @@ describe('unlocking', () => {
 describe('lists of users that need care', () => {
   test('locked=true shows exactly the locked ones, of one tenant or of all', async () => {
     await h.db.query({ text: 'delete from login_failures' });
-    const [ours, theirs, calm] = [await makeUser(), await makeUser('globex'), await makeUser()];
+    const [ours, theirs, calm] = [await makeUser(), await makeUser(GLOBEX), await makeUser()];
     await fail(ours.email, FAILURES);
     await fail(theirs.email, FAILURES);
     await fail(calm.email, 1);
     const listed = async (query: string) =>
       column(await h.api('GET', `${USERS}?locked=true${query}`, { as: h.root.token }), 'id');
-    expect(await listed('&tenant_id=acme')).toEqual([ours.id]);
+    expect(await listed(`&tenant_id=${ACME}`)).toEqual([ours.id]);
     expect(await listed('&tenant_id=*')).toEqual([ours.id, theirs.id]);
     expect(await listed('&tenant_id=*&limit=1')).toEqual([ours.id]);
     expect(await listed(`&tenant_id=*&q=${encodeURIComponent(theirs.email.slice(0, 9))}&email=${theirs.email}`)).toEqual([
       theirs.id,
     ]);
-    expect(await listed('&tenant_id=acme&role=developer')).toEqual([]);
+    expect(await listed(`&tenant_id=${ACME}&role=developer`)).toEqual([]);
     await h.api('POST', `${ours.path}/unlock`, { as: boss.token });
-    expect(await listed('&tenant_id=acme')).toEqual([]);
+    expect(await listed(`&tenant_id=${ACME}`)).toEqual([]);
   });
 
   test('filters of directories show its users by state and by conflict', async () => {
-    const made = await Promise.all(['removed', 'active', 'conflict'].map(() => h.person('acme', ['developer'], 'ldap')));
+    const made = await Promise.all(['removed', 'active', 'conflict'].map(() => h.person(ACME, ['developer'], 'ldap')));
     const [removed, active, conflict] = made.map(({ id }) => id);
     await h.db.query({
       text: `update users set directory = 'corp', directory_id = id, email = null,

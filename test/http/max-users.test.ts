@@ -1,22 +1,18 @@
 /** `max_users` is never passed, however many come at once. */
 
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Harness, outcome, type Person, rows, startHarness } from './harness.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { type Harness, it, outcome, type Person, rows, unique } from './harness.ts';
 
 let h: Harness;
-beforeAll(async () => {
-  h = await startHarness();
-});
-afterAll(async () => {
-  await h.close();
+it.beforeAll(({ harness }) => {
+  h = harness;
 });
 
 const USERS = '/v1/iam/users';
-let n = 0;
 let tenant = '';
 let boss: Person;
 beforeEach(async () => {
-  tenant = `full-${++n}`;
+  tenant = unique('full');
   await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: tenant, name: 'Full' } });
   boss = await h.person(tenant, ['tenant-admin']);
 });

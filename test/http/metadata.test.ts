@@ -1,16 +1,14 @@
 /** Metadata of users and tenants: what is written is shown everywhere, and nothing larger is written. */
 
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Harness, outcome, rows, startHarness } from './harness.ts';
+import { describe, expect, test } from 'vitest';
+import { runs } from '../support/properties.ts';
+import { type Harness, it, outcome, rows } from './harness.ts';
 import { makeOne, newBody } from './resources.ts';
 
 let h: Harness;
-beforeAll(async () => {
-  h = await startHarness();
-});
-afterAll(async () => {
-  await h.close();
+it.beforeAll(({ harness }) => {
+  h = harness;
 });
 
 const as = (method: string, path: string, body?: object) =>
@@ -64,7 +62,7 @@ describe.each(['users', 'tenants'] as const)('metadata of %s', (kind) => {
           Object.entries(pairs).toSorted(),
         );
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 

@@ -6,7 +6,9 @@ import { type Harness, type Json, outcome, type Person, type Reply, rows, startH
 let h: Harness;
 let boss: Person;
 beforeAll(async () => {
-  h = await startHarness({ routes: [{ method: 'POST', path: '/v1/shop/orders', permission: 'shop:order' }] });
+  h = await startHarness({
+    settings: { POSTERN_ROUTES: '[{"method":"POST","path":"/v1/shop/orders","permission":"shop:order"}]' },
+  });
   await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'acme', name: 'acme' } });
   boss = await h.person('acme', ['tenant-admin', 'admin']);
 });

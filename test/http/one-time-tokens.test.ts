@@ -11,7 +11,7 @@ const OFFICE = '192.0.2.1';
 
 let h: Harness;
 beforeAll(async () => {
-  h = await startHarness({ trustedProxies: ['127.0.0.1'] });
+  h = await startHarness({ settings: { POSTERN_HTTP_TRUSTED_PROXIES: '["127.0.0.1"]' } });
 });
 afterAll(async () => {
   await h.close();

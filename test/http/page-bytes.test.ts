@@ -6,6 +6,7 @@ import { DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE_BYTES } from '../../src/admin/list.t
 import { listAudit } from '../../src/store/queries/audit-log.ts';
 import { write } from '../audit/support.ts';
 import { tenantId } from '../store/seed.ts';
+import { runs } from '../support/properties.ts';
 import { type Harness, type Json, outcome, type Reply, rows, startHarness } from './harness.ts';
 
 // Thousands of rows, on machines that are busy.
@@ -184,7 +185,7 @@ describe('the store', () => {
           expect(seen).toEqual(lengths.map((_, i) => lengths.length - 1 - i));
         },
       ),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 });

@@ -1,15 +1,12 @@
 /** PATCH beside PUT: the same change, of a merge patch or of plain JSON. */
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Harness, outcome, startHarness } from './harness.ts';
+import { describe, expect, test } from 'vitest';
+import { type Harness, it, outcome } from './harness.ts';
 import { KINDS, type Kind, makeOne } from './resources.ts';
 
 let h: Harness;
-beforeAll(async () => {
-  h = await startHarness();
-});
-afterAll(async () => {
-  await h.close();
+it.beforeAll(({ harness }) => {
+  h = harness;
 });
 
 const MERGE_PATCH = 'application/merge-patch+json';

@@ -1,27 +1,27 @@
 /** GET /v1/iam/decisions/recent: whose decisions are shown, by which filters, and how one of them is explained. */
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type DecisionSpec, storeDecision } from '../support/recorded-decisions.ts';
-import { column, type Harness, type Json, outcome, type Person, type Reply, rows, startHarness } from './harness.ts';
+import { column, type Harness, it, type Json, outcome, type Person, type Reply, rows, unique } from './harness.ts';
 
 const RECENT = '/v1/iam/decisions/recent';
 const CHAT = '/v1/chat/completions';
+
+const ACME = unique('acme');
+const GLOBEX = unique('globex');
 
 let h: Harness;
 let auditor: Person;
 let developer: Person;
 
-beforeAll(async () => {
-  h = await startHarness();
-  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
-  auditor = await h.person('acme', ['auditor']);
-  developer = await h.person('acme', ['developer']);
-});
-afterAll(async () => {
-  await h?.close();
+it.beforeAll(async ({ harness }) => {
+  h = harness;
+  for (const id of [ACME, GLOBEX]) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  auditor = await h.person(ACME, ['auditor']);
+  developer = await h.person(ACME, ['developer']);
 });
 
-const store = (spec: DecisionSpec) => storeDecision(h.db, { tenant_id: 'acme', ...spec });
+const store = (spec: DecisionSpec) => storeDecision(h.db, { tenant_id: ACME, ...spec });
 const list = (query: string, as = auditor.token) => h.api('GET', `${RECENT}?${query}`, { as });
 const open = (id: string, as = auditor.token, query = '') => h.api('GET', `${RECENT}/${id}${query}`, { as });
 
@@ -40,7 +40,7 @@ describe('recent decisions', () => {
     ids['policy'] = await store({ ...person, atMs: now - 5 * MINUTE, code: 'denied_by_policy', policy: 'no-chat', route });
     ids['allow'] = await store({ ...person, atMs: now - 4 * MINUTE, outcome: 'allow', code: 'allow', route, sampled: true });
     ids['path'] = await store({ atMs: now - 3 * MINUTE, code: 'malformed_path' });
-    ids['theirs'] = await store({ atMs: now - 2 * MINUTE, tenant_id: 'globex' });
+    ids['theirs'] = await store({ atMs: now - 2 * MINUTE, tenant_id: GLOBEX });
     ids['unknown'] = await store({ atMs: now - MINUTE, tenant_id: '', code: 'missing_credential' });
     ids['old'] = await store({ atMs: now - 25 * 60 * MINUTE });
   });
@@ -52,7 +52,7 @@ describe('recent decisions', () => {
     expect(rows(reply)[2]).toEqual({
       request_id: ids['policy'],
       time: new Date(now - 5 * MINUTE).toISOString(),
-      tenant_id: 'acme',
+      tenant_id: ACME,
       outcome: 'deny',
       code: 'denied_by_policy',
       detail: 'Denied in a test.',
@@ -70,9 +70,9 @@ describe('recent decisions', () => {
 
   test('of all tenants, and those without a principal, are shown to platform administrators alone', async () => {
     expect(named(await list('tenant_id=*', h.root.token))).toEqual(['unknown', 'theirs', 'path', 'allow', 'policy']);
-    expect(named(await list('tenant_id=globex', h.root.token))).toEqual(['theirs']);
+    expect(named(await list(`tenant_id=${GLOBEX}`, h.root.token))).toEqual(['theirs']);
     expect(named(await list('', h.root.token))).toEqual([]);
-    for (const tenant of ['*', 'globex']) expect(outcome(await list(`tenant_id=${tenant}`))).toBe('403 tenant_mismatch');
+    for (const tenant of ['*', GLOBEX]) expect(outcome(await list(`tenant_id=${tenant}`))).toBe('403 tenant_mismatch');
     expect(outcome(await list('', developer.token))).toBe('403 insufficient_permission');
     expect(outcome(await open(ids['policy'] ?? '', developer.token))).toBe('403 insufficient_permission');
   });
@@ -124,7 +124,7 @@ describe('one decision', () => {
       { code: 'malformed_body', same: true, detail: 'At byte 7.' },
     ],
     ['a body that was too large', { code: 'body_too_large' }, { code: 'body_too_large', same: true }],
-    ['a wrong tenant', { code: 'tenant_mismatch', facts: { tenant: 'globex' } }, { code: 'tenant_mismatch', same: true }],
+    ['a wrong tenant', { code: 'tenant_mismatch', facts: { tenant: GLOBEX } }, { code: 'tenant_mismatch', same: true }],
     ['a repeated tenant header', { code: 'invalid_tenant', facts: { tenant: '' } }, { code: 'invalid_tenant', same: true }],
     ['a quota', { code: 'insufficient_quota', resources: ['models/a'] }, { code: 'insufficient_quota', status: 429, same: true }],
     ['an upgrade', { code: 'no_route', facts: { upgrade: true } }, { code: 'no_route', same: true }],
@@ -137,7 +137,7 @@ describe('one decision', () => {
 
   test('by the token limit is explained with the limit that the body named', async () => {
     const settings = { max_tokens_per_request: 100 };
-    await h.api('PUT', '/v1/iam/tenants/acme', { as: h.root.token, body: { settings } });
+    await h.api('PUT', `/v1/iam/tenants/${ACME}`, { as: h.root.token, body: { settings } });
     const facts = { asked_tokens: 101 };
     const json = await explained({
       ...person(),
@@ -151,12 +151,12 @@ describe('one decision', () => {
       request: { body: '{"model":"a","max_tokens":101}' },
       explanation: { code: 'max_tokens_exceeded', same: true },
     });
-    await h.api('PUT', '/v1/iam/tenants/acme', { as: h.root.token, body: { settings: { max_tokens_per_request: null } } });
+    await h.api('PUT', `/v1/iam/tenants/${ACME}`, { as: h.root.token, body: { settings: { max_tokens_per_request: null } } });
   });
 
   test('that was allowed is explained as allowed while the tenant has used up its limits of now', async () => {
     const change = (rate: number | null, tokens: number | null) =>
-      h.api('PUT', '/v1/iam/tenants/acme', {
+      h.api('PUT', `/v1/iam/tenants/${ACME}`, {
         as: h.root.token,
         body: { settings: { rate_limit_rpm: rate }, quotas: { monthly_tokens: tokens } },
       });
@@ -195,7 +195,7 @@ describe('one decision', () => {
   test('lists the policies that match, and to a caller with admin:policies the others as well', async () => {
     const policy = (name: string, resource: string) => ({ name, effect: 'deny', actions: ['chat:write'], resources: [resource] });
     for (const body of [policy('no-a', 'models/a'), policy('no-b', 'models/b')]) {
-      await h.api('POST', '/v1/iam/policies', { as: h.root.token, tenant: 'acme', body });
+      await h.api('POST', '/v1/iam/policies', { as: h.root.token, tenant: ACME, body });
     }
     const id = await store({
       ...person(),
@@ -208,8 +208,8 @@ describe('one decision', () => {
     const policies = async (as: string, query = '') =>
       JSON.stringify(Object((await open(id, as, query)).json['explanation']).policies.map((one: Json) => one['name']));
     expect(await policies(auditor.token)).toBe('["no-a"]');
-    expect(await policies(h.root.token, '?tenant_id=acme')).toBe('["no-a","no-b"]');
-    for (const name of ['no-a', 'no-b']) await h.api('DELETE', `/v1/iam/policies/${name}`, { as: h.root.token, tenant: 'acme' });
+    expect(await policies(h.root.token, `?tenant_id=${ACME}`)).toBe('["no-a","no-b"]');
+    for (const name of ['no-a', 'no-b']) await h.api('DELETE', `/v1/iam/policies/${name}`, { as: h.root.token, tenant: ACME });
   });
 
   test('has no explanation if its texts were altered, the check was unreadable, or the principal is not of the tenant', async () => {
@@ -217,6 +217,6 @@ describe('one decision', () => {
     expect(await explained({ method: null, path: null })).toMatchObject({ request: null, not_explained: 'unreadable' });
     const foreign = { principal_type: 'user', principal_id: h.root.id } as const;
     expect(await explained(foreign)).toMatchObject({ explanation: null, not_explained: 'unknown_principal' });
-    expect(await explained(foreign, h.root.token, '?tenant_id=acme')).toMatchObject({ not_explained: null });
+    expect(await explained(foreign, h.root.token, `?tenant_id=${ACME}`)).toMatchObject({ not_explained: null });
   });
 });

@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { column, type Harness, outcome, type Person, rows, startHarness, text } from './harness.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { column, type Harness, it, outcome, type Person, rows, text, unique } from './harness.ts';
+
+const ACME = unique('acme');
+const GLOBEX = unique('globex');
 
 let h: Harness;
 let boss: Person;
-beforeAll(async () => {
-  h = await startHarness();
-  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
-  boss = await h.person('acme', ['tenant-admin']);
-});
-afterAll(async () => {
-  await h.close();
+it.beforeAll(async ({ harness }) => {
+  h = harness;
+  for (const id of [ACME, GLOBEX]) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  boss = await h.person(ACME, ['tenant-admin']);
 });
 
 const ROLES = '/v1/iam/roles';
@@ -32,7 +32,7 @@ describe('custom roles', () => {
       permissions: ['chat:read'],
       resource_constraints: { models: ['llama-*'] },
       builtin: false,
-      tenant_id: 'acme',
+      tenant_id: ACME,
       created_at: expect.any(String),
       updated_at: expect.any(String),
     });
@@ -61,7 +61,7 @@ describe('custom roles', () => {
     await create();
     expect(outcome(await create())).toBe('409 already_exists');
     expect(outcome(await create({ name: 'admin' }))).toBe('409 already_exists');
-    const there = await h.api('POST', ROLES, { as: h.root.token, tenant: 'globex', body: { name, permissions: [] } });
+    const there = await h.api('POST', ROLES, { as: h.root.token, tenant: GLOBEX, body: { name, permissions: [] } });
     expect(outcome(there)).toBe('201');
   });
 });
@@ -94,7 +94,7 @@ describe('built-in roles', () => {
 describe('a role in use', () => {
   test('is deleted only by force, which takes it from users and policies', async () => {
     await create();
-    const someone = await h.person('acme', [name]);
+    const someone = await h.person(ACME, [name]);
     await h.api('POST', '/v1/iam/policies', {
       as: boss.token,
       body: { name: `for-${name}`, effect: 'deny', actions: ['rag:*'], resources: ['*'], attached_roles: [name] },

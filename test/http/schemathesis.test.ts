@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { openStand, type Stand } from '../server/support/postern.ts';
 import { freshDatabase } from '../support/database.ts';
+import { rounds } from '../support/properties.ts';
 import { findSchemathesis } from './schemathesis/install.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -13,7 +14,7 @@ const PASSWORD = 'a lake of tin whistles';
 const LIMIT_MS = 3_600_000;
 
 /** Enough to meet every operation with valid and with invalid requests; SCHEMATHESIS=full asks everything that it can think of. */
-const BOUNDED = ['--phases', 'examples,fuzzing', '--max-examples', '3'];
+const BOUNDED = ['--phases', 'examples,fuzzing', '--max-examples', String(rounds(3))];
 
 test('schemathesis finds no answer that the description does not tell of, and no fault', { timeout: LIMIT_MS }, async ({
   skip,

@@ -1,15 +1,12 @@
 /** Nothing unknown passes, on no route: a typing error is told and never ignored. */
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Route } from '../../src/http/route.ts';
-import { type Harness, outcome, startHarness } from './harness.ts';
+import { type Harness, it, outcome } from './harness.ts';
 
 let h: Harness;
-beforeAll(async () => {
-  h = await startHarness();
-});
-afterAll(async () => {
-  await h.close();
+it.beforeAll(({ harness }) => {
+  h = harness;
 });
 
 const pathOf = ({ path }: Route) => path.replace(/:\w+/g, 'x');

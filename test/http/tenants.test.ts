@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { column, type Harness, type Json, outcome, type Person, startHarness, text } from './harness.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { column, type Harness, it, type Json, outcome, type Person, text, unique } from './harness.ts';
 
 let h: Harness;
-beforeAll(async () => {
-  h = await startHarness();
-});
-afterAll(async () => {
-  await h.close();
+it.beforeAll(({ harness }) => {
+  h = harness;
 });
 
 const TENANTS = '/v1/iam/tenants';
-let n = 0;
 let id = '';
 beforeEach(() => {
-  id = `tenant-${++n}`;
+  id = unique('tenant');
 });
 
 const create = (body: object = {}) => h.api('POST', TENANTS, { as: h.root.token, body: { id, name: 'A Tenant', ...body } });

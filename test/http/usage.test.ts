@@ -1,11 +1,14 @@
 /** GET /v1/iam/usage: whose usage is told, of which month, grouped and in pages, and as CSV. */
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Harness, type Json, outcome, type Person, rows, startHarness } from './harness.ts';
+import { describe, expect, test } from 'vitest';
+import { type Harness, it, type Json, outcome, type Person, rows, unique } from './harness.ts';
 
 const USAGE = '/v1/iam/usage';
 const KEY = (n: number) => `key_0000000000000000000000${String(n).padStart(4, '0')}`;
 const USER = (n: number) => `usr_0000000000000000000000${String(n).padStart(4, '0')}`;
+
+const ACME = unique('acme');
+const GLOBEX = unique('globex');
 
 let h: Harness;
 let auditor: Person;
@@ -28,7 +31,7 @@ interface Booked {
 
 /** As the end of a request is booked, whenever it was. */
 async function book(...entries: readonly Booked[]): Promise<void> {
-  const list = entries.map(({ tenant = 'acme', day, model = '', key = '', user = '', ...rest }) => {
+  const list = entries.map(({ tenant = ACME, day, model = '', key = '', user = '', ...rest }) => {
     const { prompt = 0, completion = 0, cached = 0, estimated = false } = rest;
     const names = { tenant_id: tenant, period: day.slice(0, 7), day, model, key_id: key, user_id: user };
     const sums = {
@@ -45,13 +48,13 @@ async function book(...entries: readonly Booked[]): Promise<void> {
   );
 }
 
-beforeAll(async () => {
-  h = await startHarness();
+it.beforeAll(async ({ harness }) => {
+  h = harness;
   const settings = { timezone: 'Pacific/Kiritimati' };
-  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'acme', name: 'Acme', settings } });
-  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'globex', name: 'Globex' } });
-  auditor = await h.person('acme', ['auditor']);
-  nobody = await h.person('acme', ['developer']);
+  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: ACME, name: 'Acme', settings } });
+  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: GLOBEX, name: 'Globex' } });
+  auditor = await h.person(ACME, ['auditor']);
+  nobody = await h.person(ACME, ['developer']);
   await book(
     { day: '2001-02-01', model: 'llama-3', key: KEY(1), user: USER(1), prompt: 10, completion: 5, cached: 4 },
     { day: '2001-02-01', model: 'llama-3', key: KEY(1), user: USER(1), prompt: 1, completion: 1 },
@@ -60,11 +63,8 @@ beforeAll(async () => {
     { day: '2001-02-28', key: KEY(2) },
     { day: '2001-01-31', model: 'llama-3', prompt: 7 },
     { day: '2001-03-01', model: 'llama-3', prompt: 7 },
-    { day: '2001-02-14', tenant: 'globex', model: 'llama-3', key: KEY(9), prompt: 50_000 },
+    { day: '2001-02-14', tenant: GLOBEX, model: 'llama-3', key: KEY(9), prompt: 50_000 },
   );
-});
-afterAll(async () => {
-  await h?.close();
 });
 
 const ask = (query: string, as = auditor.token, headers = {}) => h.api('GET', `${USAGE}?${query}`, { as, headers });
@@ -83,7 +83,7 @@ describe('a month', () => {
   test('is summed from its first day to its last, failed requests and estimates among it', async () => {
     expect((await early()).json).toEqual({
       period: EARLY,
-      tenant_id: 'acme',
+      tenant_id: ACME,
       total: TOTAL,
       data: [],
       has_more: false,
@@ -162,7 +162,9 @@ describe('pages', () => {
     expect(outcome(await early(`&group_by=key&cursor=${cursor}`))).toBe('200');
     const others = [early(`&group_by=user&cursor=${cursor}`), early(`&cursor=${cursor}`), ask(`group_by=key&cursor=${cursor}`)];
     for (const reply of await Promise.all(others)) expect(outcome(reply)).toBe('400 invalid_parameter');
-    expect(outcome(await early(`&group_by=key&tenant_id=globex&cursor=${cursor}`, h.root.token))).toBe('400 invalid_parameter');
+    expect(outcome(await early(`&group_by=key&tenant_id=${GLOBEX}&cursor=${cursor}`, h.root.token))).toBe(
+      '400 invalid_parameter',
+    );
   });
 });
 
@@ -173,14 +175,14 @@ describe('who may read', () => {
   });
 
   test('reads of its own tenant alone', async () => {
-    expect(outcome(await early('&tenant_id=globex'))).toBe('403 tenant_mismatch');
+    expect(outcome(await early(`&tenant_id=${GLOBEX}`))).toBe('403 tenant_mismatch');
     expect(outcome(await early('&tenant_id=*'))).toBe('403 tenant_mismatch');
     expect(rows(await early('&group_by=key')).map((row) => row['key'])).not.toContain(KEY(9));
   });
 
   test('as a platform administrator, reads of any, and of all together', async () => {
-    const one = await early('&tenant_id=globex&group_by=key', h.root.token);
-    expect(one.json).toMatchObject({ tenant_id: 'globex', total: { prompt_tokens: 50_000 }, data: [{ key: KEY(9) }] });
+    const one = await early(`&tenant_id=${GLOBEX}&group_by=key`, h.root.token);
+    expect(one.json).toMatchObject({ tenant_id: GLOBEX, total: { prompt_tokens: 50_000 }, data: [{ key: KEY(9) }] });
     const all = await early('&tenant_id=*&group_by=model', h.root.token);
     expect(all.json).toMatchObject({ tenant_id: '*', total: { requests: 6, prompt_tokens: 51_111 } });
     expect(rows(all)).toContainEqual({ model: 'llama-3', ...sums(4, 50_111, 6, 4) });
@@ -210,7 +212,7 @@ describe('as CSV', () => {
 
   test('has the total on one line', async () => {
     const reply = await csv(`period=${EARLY}`);
-    expect(reply.text).toBe(`period,tenant_id,${COLUMNS}\r\n2001-02,acme,5,1111,1006,4,2117,2000\r\n`);
+    expect(reply.text).toBe(`period,tenant_id,${COLUMNS}\r\n2001-02,${ACME},5,1111,1006,4,2117,2000\r\n`);
     expect(reply.headers).toMatchObject({
       'content-type': 'text/csv; charset=utf-8; header=present',
       'content-disposition': 'attachment; filename="usage-2001-02.csv"',
@@ -221,17 +223,17 @@ describe('as CSV', () => {
   test('has a line for each member of a group', async () => {
     expect((await csv(`period=${EARLY}&group_by=model`)).text.split('\r\n')).toEqual([
       `period,tenant_id,model,${COLUMNS}`,
-      '2001-02,acme,,1,0,0,0,0,0',
-      '2001-02,acme,llama-3,3,111,6,4,117,0',
-      '2001-02,acme,mistral,1,1000,1000,0,2000,2000',
+      `2001-02,${ACME},,1,0,0,0,0,0`,
+      `2001-02,${ACME},llama-3,3,111,6,4,117,0`,
+      `2001-02,${ACME},mistral,1,1000,1000,0,2000,2000`,
       '',
     ]);
   });
 
   test('has every key, however many, and each once', async () => {
-    const many = Array.from({ length: 1203 }, (_, n) => ({ tenant: 'globex', day: '2002-01-15', key: KEY(n), prompt: 1 }));
+    const many = Array.from({ length: 1203 }, (_, n) => ({ tenant: GLOBEX, day: '2002-01-15', key: KEY(n), prompt: 1 }));
     await book(...many);
-    const lines = (await csv('period=2002-01&group_by=key&tenant_id=globex', h.root.token)).text.split('\r\n').slice(1, -1);
+    const lines = (await csv(`period=2002-01&group_by=key&tenant_id=${GLOBEX}`, h.root.token)).text.split('\r\n').slice(1, -1);
     expect(lines.map((line) => line.split(',')[2])).toEqual(many.map(({ key }) => key));
   });
 
@@ -252,7 +254,7 @@ describe('as CSV', () => {
 
   test('is for whom the pages are for', async () => {
     expect(outcome(await csv('', nobody.token))).toBe('403 insufficient_permission');
-    expect(outcome(await csv('tenant_id=globex'))).toBe('403 tenant_mismatch');
+    expect(outcome(await csv(`tenant_id=${GLOBEX}`))).toBe('403 tenant_mismatch');
   });
 });
 

@@ -1,16 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Harness, outcome, type Person, rows, startHarness, text } from './harness.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type Harness, it, outcome, type Person, rows, text, unique } from './harness.ts';
+
+const ACME = unique('acme');
+const GLOBEX = unique('globex');
 
 let h: Harness;
 /** A tenant administrator of acme. */
 let boss: Person;
-beforeAll(async () => {
-  h = await startHarness();
-  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
-  boss = await h.person('acme', ['tenant-admin']);
-});
-afterAll(async () => {
-  await h.close();
+it.beforeAll(async ({ harness }) => {
+  h = harness;
+  for (const id of [ACME, GLOBEX]) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  boss = await h.person(ACME, ['tenant-admin']);
 });
 
 const USERS = '/v1/iam/users';
@@ -41,7 +41,7 @@ describe('making a user', () => {
       metadata: {},
       roles: ['analyst', 'developer'],
       directory_roles: [],
-      tenant_id: 'acme',
+      tenant_id: ACME,
       status: 'active',
       source: 'local',
       last_login_at: null,
@@ -80,7 +80,7 @@ describe('making a user', () => {
   });
 
   test("another tenant's role is unknown here", async () => {
-    await h.api('POST', '/v1/iam/roles', { as: h.root.token, tenant: 'globex', body: { name: 'local-hero', permissions: [] } });
+    await h.api('POST', '/v1/iam/roles', { as: h.root.token, tenant: GLOBEX, body: { name: 'local-hero', permissions: [] } });
     expect(outcome(await create({ roles: ['local-hero'] }))).toBe('422 invalid_field');
   });
 
@@ -88,7 +88,7 @@ describe('making a user', () => {
     await create({});
     const reply = await h.api('POST', USERS, {
       as: h.root.token,
-      tenant: 'globex',
+      tenant: GLOBEX,
       body: { email: email.toUpperCase(), name: 'Twin' },
     });
     expect(outcome(reply)).toBe('409 already_exists');
@@ -110,17 +110,17 @@ describe('making a user', () => {
 
 describe('tenant_id', () => {
   test('of the body means the same as the header', async () => {
-    expect((await create({ tenant_id: 'globex' }, h.root.token)).json['tenant_id']).toBe('globex');
+    expect((await create({ tenant_id: GLOBEX }, h.root.token)).json['tenant_id']).toBe(GLOBEX);
   });
 
   test.each([
-    ['both and different', { tenant: 'acme', tenant_id: 'globex' }, 'root', '400 invalid_tenant'],
-    ['both and the same', { tenant: 'acme', tenant_id: 'acme' }, 'root', '201'],
+    ['both and different', { tenant: ACME, tenant_id: GLOBEX }, 'root', '400 invalid_tenant'],
+    ['both and the same', { tenant: ACME, tenant_id: ACME }, 'root', '201'],
     ['malformed', { tenant_id: 'No!' }, 'root', '400 invalid_tenant'],
     ['every tenant', { tenant_id: '*' }, 'root', '400 invalid_tenant'],
     ['a tenant that is not', { tenant_id: 'nowhere' }, 'root', '403 tenant_mismatch'],
-    ['another tenant of no platform administrator', { tenant_id: 'globex' }, 'boss', '403 tenant_mismatch'],
-    ['its own', { tenant_id: 'acme' }, 'boss', '201'],
+    ['another tenant of no platform administrator', { tenant_id: GLOBEX }, 'boss', '403 tenant_mismatch'],
+    ['its own', { tenant_id: ACME }, 'boss', '201'],
   ])('%s', async (_name, where: Where, who, expected) => {
     const { tenant, tenant_id } = where;
     const as = who === 'root' ? h.root.token : boss.token;
@@ -133,12 +133,12 @@ describe('tenant_id', () => {
   });
 
   test.each([
-    ['X-Tenant-ID: acme', '/v1/iam/users', 'acme', 'boss', '200'],
+    ['X-Tenant-ID: acme', '/v1/iam/users', ACME, 'boss', '200'],
     ['a malformed header', '/v1/iam/users', 'ACME', 'boss', '400 invalid_tenant'],
-    ["another tenant's header", '/v1/iam/users', 'globex', 'boss', '403 tenant_mismatch'],
-    ["another tenant's filter", '/v1/iam/users?tenant_id=globex', undefined, 'boss', '403 tenant_mismatch'],
+    ["another tenant's header", '/v1/iam/users', GLOBEX, 'boss', '403 tenant_mismatch'],
+    ["another tenant's filter", `/v1/iam/users?tenant_id=${GLOBEX}`, undefined, 'boss', '403 tenant_mismatch'],
     ['every tenant, asked by one', '/v1/iam/users?tenant_id=*', undefined, 'boss', '403 tenant_mismatch'],
-    ['header and filter that differ', '/v1/iam/users?tenant_id=acme', 'globex', 'root', '400 invalid_tenant'],
+    ['header and filter that differ', `/v1/iam/users?tenant_id=${ACME}`, GLOBEX, 'root', '400 invalid_tenant'],
     ['a header for a tenant that is not', '/v1/iam/users', 'nowhere', 'root', '403 tenant_mismatch'],
   ])('in lists: %s', async (_name, path, tenant, who, expected) => {
     const as = who === 'root' ? h.root.token : boss.token;
@@ -150,7 +150,7 @@ describe('tenant_id', () => {
     const tenants = new Set(
       rows(await h.api('GET', `${USERS}?tenant_id=*&limit=200`, { as: h.root.token })).map((u) => u['tenant_id']),
     );
-    expect(tenants).toContain('acme');
+    expect(tenants).toContain(ACME);
     expect(tenants).toContain('default');
     const own = rows(await h.api('GET', USERS, { as: h.root.token })).map((u) => u['tenant_id']);
     expect(new Set(own)).toEqual(new Set(['default']));
@@ -159,17 +159,18 @@ describe('tenant_id', () => {
 
 describe('lists', () => {
   test('pages follow each other without gap or repeat while rows come and go', async () => {
-    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'paged', name: 'Paged' } });
+    const paged = unique('paged');
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: paged, name: 'Paged' } });
     const made: string[] = [];
-    for (let i = 0; i < 5; i++) made.push((await h.person('paged', [])).id);
-    const get = (query: string) => h.api('GET', `${USERS}?tenant_id=paged&${query}`, { as: h.root.token });
+    for (let i = 0; i < 5; i++) made.push((await h.person(paged, [])).id);
+    const get = (query: string) => h.api('GET', `${USERS}?tenant_id=${paged}&${query}`, { as: h.root.token });
     const first = await get('limit=2');
     expect([rows(first).map((u) => u['id']), first.json['has_more'], first.json['object']]).toEqual([
       made.slice(0, 2),
       true,
       'list',
     ]);
-    await h.api('DELETE', `${USERS}/${made[1]}`, { as: h.root.token, tenant: 'paged' });
+    await h.api('DELETE', `${USERS}/${made[1]}`, { as: h.root.token, tenant: paged });
     const second = await get(`limit=2&cursor=${text(first.json, 'next_cursor')}`);
     const third = await get(`limit=2&cursor=${text(second.json, 'next_cursor')}`);
     expect([...rows(second), ...rows(third)].map((u) => u['id'])).toEqual(made.slice(2));
@@ -177,7 +178,7 @@ describe('lists', () => {
   });
 
   test("a cursor of another tenant's list is refused", async () => {
-    const first = await h.api('GET', `${USERS}?tenant_id=acme&limit=1`, { as: h.root.token });
+    const first = await h.api('GET', `${USERS}?tenant_id=${ACME}&limit=1`, { as: h.root.token });
     const reply = await h.api('GET', `${USERS}?tenant_id=default&cursor=${text(first.json, 'next_cursor')}`, {
       as: h.root.token,
     });
@@ -210,14 +211,14 @@ describe('changing a user', () => {
   });
 
   test('roles of the directory are shown apart and stay when others are given by hand', async () => {
-    const someone = await h.person('acme', ['analyst'], 'ldap');
+    const someone = await h.person(ACME, ['analyst'], 'ldap');
     await h.db.knex.raw(`insert into user_roles (user_id, role_name, source) values (?, 'auditor', 'directory')`, [someone.id]);
     const reply = await h.api('PUT', `${USERS}/${someone.id}`, { as: boss.token, body: { roles: ['developer'] } });
     expect(reply.json).toMatchObject({ roles: ['developer'], directory_roles: ['auditor'] });
   });
 
   test('what the directory keeps is not written here: e-mail and name of its users are told so, and may be repeated', async () => {
-    const someone = await h.person('acme', [], 'ldap');
+    const someone = await h.person(ACME, [], 'ldap');
     const path = `${USERS}/${someone.id}`;
     const { json } = await h.api('GET', path, { as: boss.token });
     const refused = await h.api('PUT', path, { as: boss.token, body: { email: 'other@example.test', name: 'Other' } });
@@ -234,7 +235,7 @@ describe('changing a user', () => {
       h.api('POST', '/v1/auth/password/reset', { body: { token, new_password: 'a long enough password 17' } });
     const [kept, lost] = [await create({ roles: ['analyst'] }), await create({ email: `lost-${email}`, roles: ['analyst'] })];
     const change = (made: typeof kept, body: object) =>
-      h.api('PUT', `${USERS}/${text(made.json, 'id')}`, { as: h.root.token, tenant: 'acme', body });
+      h.api('PUT', `${USERS}/${text(made.json, 'id')}`, { as: h.root.token, tenant: ACME, body });
     expect(outcome(await change(kept, { name: 'Renamed', roles: ['analyst'] }))).toBe('200');
     expect(outcome(await change(lost, { roles: ['analyst', 'developer'] }))).toBe('200');
     expect(outcome(await reset(text(kept.json, 'password_setup_token')))).toBe('204');
@@ -242,7 +243,7 @@ describe('changing a user', () => {
   });
 
   test('a role taken away counts at once', async () => {
-    const someone = await h.person('acme', ['tenant-admin']);
+    const someone = await h.person(ACME, ['tenant-admin']);
     expect(outcome(await h.api('GET', USERS, { as: someone.token }))).toBe('200');
     await h.api('PUT', `${USERS}/${someone.id}`, { as: boss.token, body: { roles: [] } });
     expect(outcome(await h.api('GET', USERS, { as: someone.token }))).toBe('403 insufficient_permission');
@@ -257,7 +258,7 @@ describe('deactivating and deleting', () => {
   const proves = async (as: string) => outcome(await h.api('GET', USERS, { as }));
 
   test('deactivating ends sessions for good and puts keys to sleep until activation', async () => {
-    const someone = await h.person('acme', ['developer']);
+    const someone = await h.person(ACME, ['developer']);
     const key = text((await keyOf(someone)).json, 'key');
     expect([await proves(someone.token), await proves(key)]).toEqual([
       '403 insufficient_permission',
@@ -272,7 +273,7 @@ describe('deactivating and deleting', () => {
   });
 
   test('activating counts against max_users', async () => {
-    const tenant = `full${n}`;
+    const tenant = unique('full');
     await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: tenant, name: 'Full', quotas: { max_users: 1 } } });
     const one = await h.person(tenant, []);
     const call = { as: h.root.token, tenant };
@@ -283,7 +284,7 @@ describe('deactivating and deleting', () => {
 
   test('deleting revokes the keys, ends the sessions and frees the e-mail address', async () => {
     const made = await create({ roles: ['developer'] });
-    const someone = await h.person('acme', ['developer']);
+    const someone = await h.person(ACME, ['developer']);
     const issued = await keyOf(someone);
     expect(outcome(await h.api('DELETE', `${USERS}/${someone.id}`, { as: boss.token }))).toBe('204');
     expect([await proves(someone.token), await proves(text(issued.json, 'key'))]).toEqual([
@@ -298,7 +299,7 @@ describe('deactivating and deleting', () => {
   });
 
   test('ending the sessions of a user leaves the keys alone', async () => {
-    const someone = await h.person('acme', ['developer']);
+    const someone = await h.person(ACME, ['developer']);
     const key = text((await keyOf(someone)).json, 'key');
     const reply = await h.api('DELETE', `${USERS}/${someone.id}/sessions`, { as: boss.token });
     expect([outcome(reply), reply.json['id']]).toEqual(['200', someone.id]);
@@ -306,14 +307,14 @@ describe('deactivating and deleting', () => {
   });
 
   test('a password reset gives a token that ends, and none for users of a directory', async () => {
-    const someone = await h.person('acme', []);
+    const someone = await h.person(ACME, []);
     const reply = await h.api('POST', `${USERS}/${someone.id}/password-reset`, { as: boss.token });
     expect([outcome(reply), reply.json]).toEqual([
       '200',
       { password_setup_token: expect.any(String), expires_at: expect.any(String) },
     ]);
     expect(Date.parse(text(reply.json, 'expires_at'))).toBeGreaterThan(Date.now());
-    const listed = await h.person('acme', [], 'ldap');
+    const listed = await h.person(ACME, [], 'ldap');
     expect(outcome(await h.api('POST', `${USERS}/${listed.id}/password-reset`, { as: boss.token }))).toBe('422 invalid_field');
   });
 });

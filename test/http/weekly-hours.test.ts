@@ -1,25 +1,24 @@
 /** The condition `weekly_hours` in the API: written, shown, explained, simulated, and named by who-can. */
 
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { circumstances, compileConditions, conditionsHold } from '../../src/decision/conditions.ts';
 import { parseConditions } from '../../src/decision/validate.ts';
 import { isObject } from '../../src/http/openapi/json.ts';
-import { type Harness, outcome, type Person, startHarness } from './harness.ts';
+import { type Harness, it, outcome, type Person, unique } from './harness.ts';
+
+const ACME = unique('acme');
 
 let h: Harness;
 let boss: Person;
 let ada: Person;
-beforeAll(async () => {
-  h = await startHarness();
+it.beforeAll(async ({ harness }) => {
+  h = harness;
   const settings = { timezone: 'Europe/Berlin' };
-  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'acme', name: 'acme', settings } });
-  boss = await h.person('acme', ['tenant-admin']);
-  ada = await h.person('acme', ['developer']);
+  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: ACME, name: ACME, settings } });
+  boss = await h.person(ACME, ['tenant-admin']);
+  ada = await h.person(ACME, ['developer']);
   await as('POST', '/v1/iam/policies', OFFICE);
-});
-afterAll(async () => {
-  await h.close();
 });
 
 const as = (method: 'GET' | 'POST' | 'PUT', path: string, body?: object) =>

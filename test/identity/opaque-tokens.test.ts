@@ -9,6 +9,7 @@ import {
   makeRefreshToken,
   refreshDigest,
 } from '../../src/identity/refresh.ts';
+import { runs } from '../support/properties.ts';
 
 const SECRET = 'a secret key of more than 32 characters';
 
@@ -45,7 +46,7 @@ describe('the successor of a refresh token', () => {
         expect(isRefreshToken(successor.text)).toBe(true);
         expect(successor.digest).toEqual(refreshDigest(successor.text));
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { rotationTimes } from '../../src/identity/signing-key-plan.ts';
 import { rotateSigningKeys, SigningKeys } from '../../src/identity/signing-keys.ts';
+import { runs } from '../support/properties.ts';
 import { memoryKeyStore } from './support/memory-key-store.ts';
 
 const HOUR = 3_600_000;
@@ -126,7 +127,7 @@ describe('the key ring', () => {
           expect(keys.published().length).toBeLessThanOrEqual(4);
         }
       }),
-      { numRuns: 25, examples: [[[0, 24, 24, 24, 24, 24].map((hours): [number, boolean] => [hours, true])]] },
+      { numRuns: runs(25), examples: [[[0, 24, 24, 24, 24, 24].map((hours): [number, boolean] => [hours, true])]] },
     );
   });
 

@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { CredentialForm } from '../../src/domain/credential.ts';
 import { Fault } from '../../src/domain/errors.ts';
+import { runs } from '../support/properties.ts';
 import { roleName } from './support/ids.ts';
 import { ManualRunner } from './support/manual-runner.ts';
 import { ModelStore, type PendingLoad, settle } from './support/model-store.ts';
@@ -207,6 +208,6 @@ test('a resolution never uses anything from before a change that was delivered',
       }
       await run.finish();
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });

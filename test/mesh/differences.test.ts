@@ -92,7 +92,7 @@ let stand: CaseStand;
 beforeAll(async () => {
   stand = await startCaseStand();
   // A port of loopback on which nothing listens: the Postern of these does not answer.
-  const missing = { ...stand, grpc: '127.0.0.1:1' };
+  const missing = { ...stand, grpc: '127.0.0.1:1', isGrpcDown: true };
   for (const [into, parts] of [
     [edges, stand],
     [alone, missing],

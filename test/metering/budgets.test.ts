@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../support/properties.ts';
 import { usedOf } from './support/memory-store.ts';
 import { type Process, type Running, reservedBy, TTL_MS, World } from './support/world.ts';
 
@@ -212,7 +213,7 @@ describe('a monthly quota', () => {
           expect({ faults: world.faults, unanswered }).toEqual({ faults: 0, unanswered: 0 });
         },
       ),
-      { ...BOUNDED, numRuns: 60 },
+      { ...BOUNDED, numRuns: runs(60) },
     );
   });
 
@@ -229,7 +230,7 @@ describe('a monthly quota', () => {
           );
         },
       ),
-      { ...BOUNDED, numRuns: 50 },
+      { ...BOUNDED, numRuns: runs(50) },
     );
   });
 
@@ -265,7 +266,7 @@ describe('a monthly quota', () => {
           expect(world.running.length).toBe(before + (rest > 0 ? 1 : 0));
         },
       ),
-      { ...BOUNDED, numRuns: 50 },
+      { ...BOUNDED, numRuns: runs(50) },
     );
   });
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../support/properties.ts';
 import { RateWorld, WINDOW_MS } from './support/rate-world.ts';
 import { World } from './support/world.ts';
 
@@ -35,7 +36,7 @@ describe('processes whose machines have wrong clocks', () => {
           expect(world.store.budget(TENANT, period).spent).toBe(7);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 
@@ -51,7 +52,7 @@ describe('processes whose machines have wrong clocks', () => {
         expect(world.store.budgets.size).toBe(1);
         for (const granted of world.store.windows.values()) expect(granted).toBeLessThanOrEqual(40);
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 });

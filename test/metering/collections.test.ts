@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../support/properties.ts';
 import { TTL_MS, World } from './support/world.ts';
 
 const TENANT = 'acme';
@@ -62,7 +63,7 @@ describe('a limit of collections', () => {
         await world.live(TTL_MS, 1000);
         expect(world.store.collections.get(TENANT) ?? 0).toBe(made - removed);
       }),
-      { numRuns: 80 },
+      { numRuns: runs(80) },
     );
   });
 

@@ -7,6 +7,7 @@ import { Limits } from '../../src/metering/limits.ts';
 import { ReservationIds } from '../../src/metering/reservation-ids.ts';
 import { openMetering, postgresMetering } from '../../src/store/metering/metering.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { runs } from '../support/properties.ts';
 import { RateWorld } from './support/rate-world.ts';
 import { askOf, TTL_MS, World } from './support/world.ts';
 
@@ -55,7 +56,7 @@ describe('a rate limit, after a fail-over to a standby that lagged', () => {
           expect(count).toBeLessThanOrEqual(limit + (lost.get(`key:k ${window}`) ?? 0));
         }
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 });
@@ -126,7 +127,7 @@ describe('a monthly quota, after a fail-over to a standby that lagged', () => {
           );
         },
       ),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { mayspend } from '../../src/metering/admission.ts';
 import { MAX_REVIEWED } from '../../src/metering/budgets.ts';
 import { MAX_EXPIRED } from '../../src/metering/outstanding.ts';
+import { runs } from '../support/properties.ts';
 import { usedOf } from './support/memory-store.ts';
 import { askOf, type Running, TTL_MS, World } from './support/world.ts';
 
@@ -356,7 +357,7 @@ describe('a reservation', () => {
         await world.live(2 * TTL_MS, 250);
         expect(reservedBy(world)).toBe(0);
       }),
-      { numRuns: 25, interruptAfterTimeLimit: 8000 },
+      { numRuns: runs(25), interruptAfterTimeLimit: 8000 },
     );
   });
 

@@ -8,6 +8,7 @@ import { MAX_LOOKED_AHEAD, RateLeases } from '../../src/metering/rate-leases.ts'
 import { RateSubject } from '../../src/metering/rate-subject.ts';
 import { RateSubjects } from '../../src/metering/rate-subjects.ts';
 import { rateSliceOf } from '../../src/metering/slices.ts';
+import { runs } from '../support/properties.ts';
 import { RateWorld, settle, WINDOW_MS } from './support/rate-world.ts';
 
 const SUBJECTS = ['tenant:a', 'key:k'];
@@ -97,7 +98,7 @@ describe('a limit per window', () => {
           expectLeasesAccountedFor(world);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -116,7 +117,7 @@ describe('a limit per window', () => {
           expectLeasesAccountedFor(world);
         },
       ),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 
@@ -141,7 +142,7 @@ describe('a limit per window', () => {
           }
         },
       ),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Budget } from '../../src/metering/budget.ts';
 import { EXPIRY_PERIOD_MS, Reservations } from '../../src/metering/reservations.ts';
+import { runs } from '../support/properties.ts';
 
 const BUDGETS = ['a', 'b', 'c'].map((tenant) => new Budget(tenant, '2026-11', 0, 0));
 const [BUDGET = new Budget('acme', '2026-11', 0, 0)] = BUDGETS;
@@ -105,7 +106,7 @@ describe('reservations', () => {
         for (const [counter, { budget, amount }] of twins.all) expect(reservations.take(counter)).toEqual({ budget, amount });
         expect([reservations.size, reservations.takeExpired(Number.MAX_SAFE_INTEGER)]).toEqual([0, undefined]);
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

@@ -6,6 +6,7 @@ import { newCounts } from '../../src/metering/counts.ts';
 import { RateLeases } from '../../src/metering/rate-leases.ts';
 import { openMetering, postgresMetering } from '../../src/store/metering/metering.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { runs } from '../support/properties.ts';
 import { conformance, type StoreUnderTest } from './support/conformance.ts';
 import { MemoryStore, usedOf } from './support/memory-store.ts';
 
@@ -86,7 +87,7 @@ describe('in PostgreSQL', () => {
         });
         expect(Number(row?.['count'])).toBe(twin.collections.get(tenant) ?? 0);
       }),
-      { numRuns: 120 },
+      { numRuns: runs(120) },
     );
   });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MIN_UNREPORTED, UnreportedEnds } from '../../src/metering/unreported-ends.ts';
+import { runs } from '../support/properties.ts';
 import { World } from './support/world.ts';
 
 const LIFE_MS = 1000;
@@ -88,7 +89,7 @@ describe('the watch over reported ends', () => {
         }
         expect(said).toEqual([]);
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 });

@@ -4,6 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { signal } from '../../src/store/embedded/processes.ts';
+import { rounds } from '../support/properties.ts';
 import { ADMIN, call, type Decider, decider, login } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
 import { openStand, type Running, type Server, type Stand } from './support/postern.ts';
@@ -11,9 +12,9 @@ import { postmasterOf } from './support/postgres.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 });
 
-const ROUNDS = 5;
+const ROUNDS = rounds(5);
 /** For the slowest to come back. */
-const FEW_ROUNDS = 3;
+const FEW_ROUNDS = rounds(3);
 const WRITERS = 4;
 const MAX_CHANGES_BEFORE_KILL = 40;
 /** How many answers are looked at together. */

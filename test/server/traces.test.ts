@@ -13,6 +13,7 @@ import { startSlapd } from '../directory/servers/slapd.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { type Edge, startEdge } from '../support/envoy.ts';
 import { send } from '../support/http.ts';
+import { runs } from '../support/properties.ts';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../telemetry/support/otlp-receiver.ts';
 import { ADMIN, decider, login, makeKey, SECRET_KEY } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
@@ -288,7 +289,7 @@ describe('a traceparent', () => {
         const read = readTraceparent(text);
         expect(read && `${read.traceId} ${read.spanId} ${read.sampled}`).toBe(naive(text));
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 });

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { parse } from 'yaml';
 import type { SetupDocument, TenantDocument } from '../../src/admin/setup/document.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { runs } from '../support/properties.ts';
 import { setup } from './any-setup.ts';
 import { apply, exported, plan, planLines } from './support.ts';
 
@@ -178,6 +179,6 @@ it('two files for disjoint parts of the same things commute: in either order the
       expect(await outcome(bare, first, second)).toBe(together);
       expect(await outcome(bare, second, first)).toBe(together);
     }),
-    { numRuns: 12, endOnFailure: true },
+    { numRuns: runs(12), endOnFailure: true },
   );
 });

@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import type { PolicyDocument, RoleDocument, TenantDocument, UserDocument } from '../../src/admin/setup/document.ts';
 import { setupWriter } from '../../src/cli/export-file.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { runs } from '../support/properties.ts';
 import { meaning, setup, sorted, words } from './any-setup.ts';
 import { apply, exported, planLines } from './support.ts';
 
@@ -18,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => fresh?.close());
 
 /** A database takes too long for looking for the smallest counterexample. */
-const DATABASE_RUNS = { numRuns: 15, endOnFailure: true };
+const DATABASE_RUNS = { numRuns: runs(15), endOnFailure: true };
 
 async function emptied(): Promise<void> {
   await fresh.db.knex.raw('truncate tenants, users, user_roles, roles, policies, policy_roles, audit_log cascade');
@@ -36,7 +37,7 @@ it('any text is read from an export as it was', () => {
         texts.map((text) => [text, text]),
       );
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   );
 });
 

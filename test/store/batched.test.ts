@@ -9,6 +9,7 @@ import { runPreparedBy } from '../../src/store/prepared.ts';
 import { findUser } from '../../src/store/queries/users.ts';
 import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { runs } from '../support/properties.ts';
 import { seedTenant, tenantId } from './seed.ts';
 
 const TENANTS = ['acme', 'globex'].map(tenantId);
@@ -37,7 +38,7 @@ test('however many ask at once, each gets the row of its own tenant and id, or n
         questions.map(({ tenant, person }) => (person < PEOPLE && person % 2 === tenant ? `Person ${person}` : undefined)),
       );
     }),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   );
 });
 

@@ -15,6 +15,7 @@ import { countUsers, listUsers } from '../../src/store/queries/user-pages.ts';
 import { allMarks, idsByText } from '../../src/store/queries/user-search.ts';
 import { setManualRoles, setUserStatus } from '../../src/store/queries/users.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { runs } from '../support/properties.ts';
 import { digestOf, roleName, seedKey, tenantId } from './seed.ts';
 
 const TENANTS = ['acme', 'globex', 'initech'].map(tenantId);
@@ -250,7 +251,7 @@ describe('users', () => {
           expect(byText, 'by the index of text alone').toEqual(naive(scope, filter));
         },
       ),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 
@@ -491,7 +492,7 @@ describe('keys', () => {
         const ids = (await runAsking<{ id: string }>(fresh.db.knex, byIndex)).map((row) => row.id);
         expect(ids.toSorted()).toEqual(expected);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

@@ -18,6 +18,7 @@ import {
 import { RecentDecisionWriter } from '../../src/store/recent-decisions.ts';
 import type { RecentDecisionRow } from '../../src/telemetry/recent-decision.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { runs } from '../support/properties.ts';
 import { decisionRow, storeDecisions } from '../support/recorded-decisions.ts';
 
 const NOON = Date.UTC(2026, 5, 1, 12);
@@ -133,7 +134,7 @@ describe('what is kept', () => {
           }
         },
       ),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 

@@ -11,6 +11,7 @@ import {
   tenantsInOrder,
 } from '../../src/store/queries/tenant-lists.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { runs } from '../support/properties.ts';
 
 /** Texts that share parts, cross cases and scripts, and hold every character that means something to a query. */
 const NAMES = [
@@ -89,7 +90,7 @@ test('the filters of tenants, alone and combined, list exactly the tenants that 
       const sorted = found.map((row) => row.id).toSorted((left, right) => (left < right ? -1 : 1));
       expect(sorted, 'by the index of text alone').toEqual(expected);
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 });
 

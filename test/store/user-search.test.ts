@@ -10,6 +10,7 @@ import type { UserFilter } from '../../src/store/queries/user-lists.ts';
 import { listUsers } from '../../src/store/queries/user-pages.ts';
 import { allMarks, idBehind, idsAmongNext, idsByText } from '../../src/store/queries/user-search.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { runs } from '../support/properties.ts';
 import { tenantId } from './seed.ts';
 
 const USERS = 8000;
@@ -134,7 +135,7 @@ const matchesNaive = () =>
       expect(rows.map((row) => row.id)).toEqual(naive(scope, filter, page));
     }),
     {
-      numRuns: 300,
+      numRuns: runs(300),
       // A page that begins right behind a holder of a role that many have.
       examples: [
         [

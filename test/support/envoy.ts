@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { findEnvoy } from '../../src/cli/envoy.ts';
 import { placeAddresses } from '../../src/cli/envoy-config.ts';
 import { type RunningEnvoy, startEnvoy } from '../../src/cli/envoy-process.ts';
+import { eventually } from '../server/support/eventually.ts';
 
 export const DEMO_CONFIG = new URL('../../envoy/demo.yaml', import.meta.url);
 export const PRODUCTION_CONFIG = new URL('../../envoy/production.yaml', import.meta.url);
@@ -33,6 +34,8 @@ export interface EdgeParts {
   readonly upstream: string;
   /** `host:port` of Envoy itself; default: any free port. */
   readonly listen?: string;
+  /** True if nothing answers at `grpc`; default: false, and the edge is ready when Envoy has found it healthy. */
+  readonly isGrpcDown?: boolean;
 }
 
 export interface Edge extends RunningEnvoy {
@@ -47,9 +50,17 @@ export type EditConfig = (text: string) => string;
 /** Starts `envoy/demo.yaml`, changed by `edit`, its listener on a free port. */
 export async function startEdge(parts: EdgeParts, edit: EditConfig = (text) => text): Promise<Edge> {
   const text = edit(await readFile(DEMO_CONFIG, 'utf8'));
-  const { grpc, meter = grpc, http, upstream, listen = '127.0.0.1:0' } = parts;
+  const { grpc, meter = grpc, http, upstream, listen = '127.0.0.1:0', isGrpcDown = false } = parts;
   const places = { edge: listen, 'postern-grpc': grpc, 'postern-meter': meter, 'postern-http': http, upstream };
-  return startConfig(placeAddresses(text, { admin: '127.0.0.1:0', places }));
+  const edge = await startConfig(placeAddresses(text, { admin: '127.0.0.1:0', places }));
+  if (!isGrpcDown) await untilHealthy(edge).catch((error: unknown) => edge.stop().then(() => Promise.reject(error)));
+  return edge;
+}
+
+/** On a busy machine, Envoy's first health check may run into its half second. Until the next one, Envoy answers 503 by itself. */
+async function untilHealthy(edge: Edge): Promise<void> {
+  const stat = 'cluster.postern-grpc.membership_healthy';
+  await eventually('Envoy finds Postern healthy', async () => (await statOf(edge, stat)) > 0);
 }
 
 /**

@@ -4,6 +4,7 @@ import { makeApiKey } from '../../src/identity/api-keys.ts';
 import { makeOneTimeToken } from '../../src/identity/one-time.ts';
 import { makeRefreshToken } from '../../src/identity/refresh.ts';
 import { type Log, startLogging } from '../../src/telemetry/log.ts';
+import { runs } from '../support/properties.ts';
 
 function logged(use: (log: Log) => void): { readonly text: string; readonly lines: readonly Record<string, unknown>[] } {
   let text = '';
@@ -77,7 +78,7 @@ describe('a secret stays out of the log', () => {
         });
         expect(written).not.toContain(secret.slice(8));
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 

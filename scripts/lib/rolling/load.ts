@@ -36,7 +36,7 @@ export interface Load {
 }
 
 /** Between two requests of one client: steady, and not all of the machine. */
-const PAUSE_MS = 10;
+const PAUSE_MS = 40;
 const MAX_KEPT_FAILURES = 10;
 const MAX_SHOWN_CHARS = 300;
 const POLL_MS = 10;

@@ -1,22 +1,15 @@
-/** The whole HTTP side over a database of its own, with short-lived access tokens and a clock that a test can put forward. */
+/** The product's API over a database of its own, with access tokens that a test can make older. */
 
 import { randomBytes } from 'node:crypto';
 import { bootstrap } from '../../../src/admin/bootstrap.ts';
-import { buildRouteTable } from '../../../src/decision/routes.ts';
-import { apiRoutes } from '../../../src/http/api-routes.ts';
-import { trustProxies } from '../../../src/http/client-address.ts';
-import { createHttp } from '../../../src/http/server.ts';
-import { Passwords } from '../../../src/identity/passwords.ts';
-import { rotationTimes } from '../../../src/identity/signing-key-plan.ts';
-import { SigningKeys } from '../../../src/identity/signing-keys.ts';
-import { AccessTokens } from '../../../src/identity/tokens.ts';
-import { Live } from '../../../src/live/live.ts';
-import type { ChangeListener } from '../../../src/live/ports.ts';
+import { DEFAULT_TENANT, makeId } from '../../../src/domain/ids.ts';
+import { readCredential } from '../../../src/identity/credential.ts';
+import { wireApi } from '../../../src/server/api-wiring.ts';
+import { NO_LOCAL_GATES } from '../../../src/server/applied.ts';
+import { joinLive } from '../../../src/server/live-rooms.ts';
 import type { Database } from '../../../src/store/database.ts';
-import { ChangeFeed } from '../../../src/store/feed.ts';
-import { PostgresLiveSource } from '../../../src/store/live-source.ts';
-import { signingKeyStore } from '../../../src/store/signing-keys.ts';
 import { freshDatabase } from '../../support/database.ts';
+import { openWiring, type Settings, sharedPasswords } from '../../support/wiring.ts';
 
 export const ADMIN = { email: 'admin@localhost', password: 'the administrator of a test' } as const;
 /** How long an access token lives, and how much longer the server puts up with it. */
@@ -33,70 +26,59 @@ export interface TestServer {
   close(): Promise<void>;
 }
 
-const SECRET_KEY = 'a secret key of tests that is long enough';
-const DAY_MS = 86_400_000;
+const SETTINGS = {
+  POSTERN_TOKEN_ACCESS_TTL: `${TOKEN_LIFE_MS / 1000}s`,
+  POSTERN_LOGIN_FAILURES_PER_ACCOUNT: '1000',
+  POSTERN_LOGIN_FAILURES_PER_ADDRESS: '1000',
+} satisfies Settings;
 
 export async function startTestServer(): Promise<TestServer> {
+  await using starting = new AsyncDisposableStack();
   const fresh = await freshDatabase();
-  const { db } = fresh;
+  starting.defer(() => fresh.close());
+  const wiring = await openWiring(fresh.url, SETTINGS, starting);
+  const { db } = wiring.store;
+  const passwords = await sharedPasswords();
+  await bootstrap({ db, passwords, now: Date.now, random: (size) => randomBytes(size) }, ADMIN);
+  const rooms = await joinLive(wiring, starting);
+  const { feed, live, tokens } = rooms;
+
+  // A token that is too old is replaced by one that expired long ago, because the clock of the verifier is the store's.
   let aheadMs = 0;
-  const now = (): number => Date.now() + aheadMs;
-  const keys = new SigningKeys({
-    store: signingKeyStore(db),
-    secretKey: SECRET_KEY,
-    times: rotationTimes(TOKEN_LIFE_MS),
-    clock: Date.now,
-    monotonicMs: () => performance.now(),
-    onFault: () => undefined,
-  });
-  await keys.start();
-  const tokens = new AccessTokens({
-    keys,
-    issuer: 'postern-test',
-    audience: 'platform',
-    ttlSeconds: TOKEN_LIFE_MS / 1000,
-    clock: now,
-  });
-  const passwords = await Passwords.start({ maxRunning: 2 });
-  const random = (size: number): Uint8Array => randomBytes(size);
-  await bootstrap({ db, passwords, now: Date.now, random }, ADMIN);
-  const listeners: ChangeListener[] = [keys];
-  const feed = new ChangeFeed({ db, listeners });
-  const live = new Live({
-    source: new PostgresLiveSource(db),
-    verifier: tokens,
-    feed,
-    maxCredentials: 1000,
-    maxStalenessMs: 300_000,
-    monotonicMs: () => performance.now(),
-  });
-  listeners.push(live);
-  await feed.start();
-  const table = buildRouteTable([]);
-  if (table.kind === 'error') throw new Error(table.message);
-  const parts = {
-    db,
-    feed,
-    flush: () => live.forget(),
-    now,
-    random,
+  const issuedAheadMs = new Map<string, number>();
+  const nowMs = Date.now() - 100 * TOKEN_LIFE_MS;
+  const subject = { userId: makeId('usr', nowMs, randomBytes(10)), sessionId: makeId('ses', nowMs, randomBytes(10)) };
+  const { token: expired } = await tokens.issue({ ...subject, tenantId: DEFAULT_TENANT, nowMs, jti: 'expired' });
+  const isOld = (token: string): boolean => aheadMs - (issuedAheadMs.get(token) ?? aheadMs) >= TOKEN_LIFE_MS + TOLERANCE_MS;
+
+  const { http } = wireApi(wiring, {
+    rooms,
+    tokens: {
+      lifetimeMs: tokens.lifetimeMs,
+      jwks: () => tokens.jwks(),
+      verify: (token) => tokens.verify(isOld(token) ? expired : token),
+      async issue(grant) {
+        const issued = await tokens.issue(grant);
+        issuedAheadMs.set(issued.token, aheadMs);
+        return issued;
+      },
+    },
+    resolver: {
+      resolve: (credential, ...rest) =>
+        live.resolve(
+          credential.kind === 'token' && isOld(credential.token) ? readCredential(`Bearer ${expired}`) : credential,
+          ...rest,
+        ),
+    },
     passwords,
-    tokens,
-    secretKey: SECRET_KEY,
-    login: { refreshIdleMs: 7 * DAY_MS, refreshMs: 30 * DAY_MS, failuresPerAccount: 1000, failuresPerAddress: 1000 },
-  };
-  const http = createHttp(
-    { live, now, random, trusted: trustProxies([]) },
-    apiRoutes({
-      ...parts,
-      origins: undefined,
-      live,
-      routes: table.table,
-      metering: { windowMs: 60_000, tokenEstimate: 1024, metersItself: () => true },
-      keySet: tokens,
-    }),
-  );
+    gates: NO_LOCAL_GATES,
+    directory: undefined,
+    draining: () => false,
+    onUntrustedForwarding: () => undefined,
+  });
+  starting.defer(() => http.close());
   const url = await http.listen({ host: '127.0.0.1', port: 0 });
+  const running = starting.move();
   return {
     url,
     db,
@@ -107,11 +89,6 @@ export async function startTestServer(): Promise<TestServer> {
       await db.knex.raw('update sessions set ended_at = now() where ended_at is null');
       await feed.catchUp();
     },
-    async close() {
-      await http.close();
-      keys.close();
-      await feed.stop();
-      await fresh.close();
-    },
+    close: () => running.disposeAsync(),
   };
 }

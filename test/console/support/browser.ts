@@ -3,17 +3,21 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { expect, onTestFinished } from 'vitest';
+import { onTestFinished, TestRunner } from 'vitest';
 import { findParts } from '../../directory/servers/packages.ts';
 
-const CHROMIUM = '/usr/bin/chromium';
+/** Chromium without the parts that only a window needs: half the processor time for each page. */
+const CHROMIUM = '/usr/bin/chromium-headless-shell';
+/** Root has no sandbox of Chromium's to run in, and a container's /dev/shm is small. */
+const FOR_ROOT = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'];
+/** A page of a test lives for a second: what optimizes its scripts would cost more than it saves. */
+const FOR_SHORT_LIVES = ['--js-flags=--no-opt --no-maglev --single-threaded-gc', '--num-raster-threads=1'];
 const PATIENCE_MS = 30_000;
 
 export async function openBrowser(): Promise<Browser> {
   const missing = (await findParts(['chromium'])).get('chromium');
   if (missing !== undefined) throw new Error(missing);
-  // Root has no sandbox of Chromium's to run in, and a container's /dev/shm is small.
-  return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'] });
+  return chromium.launch({ executablePath: CHROMIUM, args: [...FOR_ROOT, ...FOR_SHORT_LIVES] });
 }
 
 export interface Look {
@@ -36,11 +40,33 @@ export const DESKTOP: Look = { width: 1440, height: 900 };
 export const PHONE: Look = { width: 390, height: 844 };
 
 /** A tab with cookies and storage of its own. One that a test opens is closed with the test. */
-export async function openTab(
+export async function openTab(browser: Browser, origin: string, look: Look = {}): Promise<Tab> {
+  const context = await openContext(browser, origin, look);
+  // A page goes on asking and drawing: those of tests that are over would slow the others down.
+  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(() => context.close());
+  return watch(await context.newPage(), origin);
+}
+
+/** A page in a context that other tests use too. One that a test opens is closed with the test. */
+export async function openPage(context: BrowserContext, origin: string, look: Look = {}): Promise<Tab> {
+  const page = await context.newPage();
+  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(() => page.close());
+  await applyLook(page, look);
+  return watch(page, origin);
+}
+
+/** Changes an open page to the theme and the size. */
+export async function applyLook(page: Page, { theme = 'light', width = 1440, height = 900 }: Look): Promise<void> {
+  await page.emulateMedia({ colorScheme: theme });
+  await page.setViewportSize({ width, height });
+}
+
+/** Cookies and storage of their own for the tabs in it. */
+export async function openContext(
   browser: Browser,
   origin: string,
   { theme = 'light', width = 1440, height = 900, hasTouch = false }: Look = {},
-): Promise<Tab> {
+): Promise<BrowserContext> {
   const context = await browser.newContext({
     baseURL: origin,
     colorScheme: theme,
@@ -52,10 +78,11 @@ export async function openTab(
     timezoneId: 'Europe/Berlin',
     permissions: ['clipboard-read', 'clipboard-write'],
   });
-  // A page goes on asking and drawing: those of tests that are over would slow the others down.
-  if (expect.getState().currentTestName !== undefined) onTestFinished(() => context.close());
   context.setDefaultTimeout(PATIENCE_MS);
-  const page = await context.newPage();
+  return context;
+}
+
+function watch(page: Page, origin: string): Tab {
   const problems: string[] = [];
   page.on('pageerror', (error) => problems.push(`error: ${error.message}`));
   page.on('console', (message) => {
@@ -64,7 +91,7 @@ export async function openTab(
     const isRefusal = message.text().startsWith('Failed to load resource') && new URL(url, origin).pathname.startsWith('/v1/');
     if (['error', 'warning'].includes(message.type()) && !isRefusal) problems.push(`${message.type()}: ${message.text()}`);
   });
-  return { page, context, problems };
+  return { page, context: page.context(), problems };
 }
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
@@ -76,10 +103,46 @@ interface AxeViolation {
   readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary: string }[];
 }
 
+/** The looks in which every screen must be usable. The page itself is the same in all of them: only styles depend on theme and width. */
+const LOOKS = [
+  { name: 'light at 1440 px', look: { ...DESKTOP, theme: 'light' }, rules: 'all' },
+  { name: 'dark at 1440 px', look: { ...DESKTOP, theme: 'dark' }, rules: 'color' },
+  { name: 'light at 390 px', look: { ...PHONE, theme: 'light' }, rules: 'all' },
+  { name: 'dark at 390 px', look: { ...PHONE, theme: 'dark' }, rules: 'color' },
+] as const;
+
+/**
+ * The faults of the page as it stands, in both themes and at both widths, as sentences that begin with the look: serious and critical
+ * violations of WCAG that axe-core finds, and whether the page is wider than the screen. A change of theme changes colors only, so the
+ * dark theme is checked by the rules for colors. Leaves the page in the first look, which is the default of a tab.
+ *
+ * A test takes the steps between two states as on a phone, where controls have the least room: other tests take them on a desktop.
+ */
+export async function faultsInEveryLook(page: Page): Promise<readonly string[]> {
+  const faults: string[] = [];
+  for (const { name, look, rules } of LOOKS) {
+    await applyLook(page, look);
+    const found = [...(await accessibilityFaults(page, rules))];
+    const fits = await page.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth');
+    if (!fits) found.push('the page is wider than the screen');
+    faults.push(...found.map((fault) => `${name}: ${fault}`));
+  }
+  await applyLook(page, DESKTOP);
+  return faults;
+}
+
+/** A tag turns on its rules of level AAA too, which axe-core leaves off by itself and which the console does not have to meet. */
+const RULES = {
+  all: '{}',
+  color: "{ runOnly: { type: 'tag', values: ['cat.color'] }, rules: { 'color-contrast-enhanced': { enabled: false } } }",
+} as const;
+
 /** The serious and critical violations of WCAG that axe-core finds on the page as it stands: one sentence for each element. */
-export async function accessibilityFaults(page: Page): Promise<readonly string[]> {
-  await page.evaluate(await readFile(AXE, 'utf8'));
-  const violations: readonly AxeViolation[] = await page.evaluate('axe.run(document).then(({ violations }) => violations)');
+export async function accessibilityFaults(page: Page, rules: keyof typeof RULES = 'all'): Promise<readonly string[]> {
+  if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(await readFile(AXE, 'utf8'));
+  const violations: readonly AxeViolation[] = await page.evaluate(
+    `axe.run(document, ${RULES[rules]}).then(({ violations }) => violations)`,
+  );
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, help, nodes }) =>

@@ -1,32 +1,68 @@
 /** All that the console needs, for real: `postern serve`, the demo's upstream, Envoy before both, and Chromium. */
 
-import type { Browser } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { test } from 'vitest';
 import { startUpstream } from '../../../src/demo/upstream.ts';
 import { ADMIN, login, type Person, SECRET_KEY } from '../../server/support/client.ts';
 import { openStand, type Server } from '../../server/support/postern.ts';
+import { freshDatabase } from '../../support/database.ts';
 import { type Edge, startEdge } from '../../support/envoy.ts';
 import { freeAddress } from '../../support/ports.ts';
-import { type Look, openBrowser, openTab, type Tab } from './browser.ts';
+import { type Look, openBrowser, openContext, openPage, openTab, type Tab } from './browser.ts';
 
 export interface ConsoleStand {
   readonly server: Server;
   readonly edge: Edge;
   /** An access token of the platform administrator. */
   readonly token: string;
-  /** A tab at a page of the console, the first unless told, with nobody signed in. */
+  /** A tab at a page of the console, by default the first, without a session. */
   open(look?: Look, path?: string): Promise<Tab>;
-  /** A tab in which somebody has signed in by the form; the administrator unless told. */
+  /** A tab of its own browser session, in which a person has signed in by the form; default: the administrator. */
   signIn(options?: { readonly person?: Person; readonly look?: Look; readonly path?: string }): Promise<Tab>;
-  close(): Promise<void>;
+  /**
+   * A tab of the browser session in which the administrator has signed in already. Tests that end that session, or look at what the
+   * browser keeps of it, sign in themselves.
+   */
+  asAdmin(options?: { readonly look?: Look; readonly path?: string }): Promise<Tab>;
 }
 
-/** @param env more settings of the server */
-export async function startConsole(env: NodeJS.ProcessEnv = {}): Promise<ConsoleStand> {
-  await using starting = new AsyncDisposableStack();
+/** Starts a console whose server has these settings besides the usual ones. */
+export type StartConsole = (env?: NodeJS.ProcessEnv) => Promise<ConsoleStand>;
+
+/**
+ * Tests of the console:
+ *
+ * - `browser`: one Chromium for all files of a worker
+ * - `startConsole`: starts a console for one file, which ends with the file
+ * - `stand`: a console that the files of a worker share. It starts with the first file that uses it and keeps what earlier files wrote.
+ *   A test that depends on the number or the order of rows makes a tenant of its own, or starts a console of its own.
+ */
+export const it = test
+  // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern which fixtures this one uses.
+  .extend('browser', { scope: 'worker' }, async ({}, { onCleanup }) => {
+    const browser = await openBrowser();
+    onCleanup(() => browser.close());
+    return browser;
+  })
+  .extend('stand', { scope: 'worker' }, async ({ browser }, { onCleanup }) => {
+    const stack = new AsyncDisposableStack();
+    onCleanup(() => stack.disposeAsync());
+    return startIn(stack, browser, {});
+  })
+  .extend('startConsole', { scope: 'file' }, async ({ browser }, { onCleanup }): Promise<StartConsole> => {
+    const stack = new AsyncDisposableStack();
+    onCleanup(() => stack.disposeAsync());
+    return (env = {}) => startIn(stack, browser, env);
+  });
+
+async function startIn(stack: AsyncDisposableStack, browser: Browser, env: NodeJS.ProcessEnv): Promise<ConsoleStand> {
+  const database = await freshDatabase();
+  stack.defer(() => database.close());
   const stand = await openStand();
-  starting.defer(() => stand.close());
+  stack.defer(() => stand.close());
   const listen = await freeAddress();
   const server = await stand.serve({
+    POSTERN_DATABASE_URL: database.url,
     POSTERN_BOOTSTRAP_EMAIL: ADMIN.email,
     POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
     POSTERN_SECRET_KEY: SECRET_KEY,
@@ -36,18 +72,26 @@ export async function startConsole(env: NodeJS.ProcessEnv = {}): Promise<Console
     ...env,
   });
   const upstream = await startUpstream('127.0.0.1', 0);
-  starting.defer(() => upstream.close());
+  stack.defer(() => upstream.close());
   const edge = await startEdge({ grpc: server.grpc, http: server.http, listen, upstream: `${upstream.host}:${upstream.port}` });
-  starting.defer(() => edge.stop());
-  const browser: Browser = await openBrowser();
-  starting.defer(() => browser.close());
+  stack.defer(() => edge.stop());
   const token = await login(server.http);
   const open = async (look?: Look, path = '/console'): Promise<Tab> => {
     const tab = await openTab(browser, edge.url, look);
     await tab.page.goto(path);
     return tab;
   };
-  const running = starting.move();
+  let session: Promise<BrowserContext> | undefined;
+  const adminSession = async (): Promise<BrowserContext> => {
+    const context = await openContext(browser, edge.url);
+    const page = await context.newPage();
+    await page.goto('/console');
+    await enter(page, ADMIN);
+    await page.close();
+    // At the end of a worker, the browser may have been closed first.
+    stack.defer(() => context.close().catch(() => undefined));
+    return context;
+  };
   return {
     server,
     edge,
@@ -56,18 +100,28 @@ export async function startConsole(env: NodeJS.ProcessEnv = {}): Promise<Console
     async signIn({ person = ADMIN, look, path } = {}) {
       // The door leads to the page that was asked for, so no page is loaded twice.
       const tab = await open(look, path);
-      await enter(tab, person);
+      await enter(tab.page, person);
       return tab;
     },
-    close: () => running.disposeAsync(),
+    async asAdmin({ look, path = '/console' } = {}) {
+      session ??= adminSession();
+      const tab = await openPage(await session, edge.url, look);
+      await tab.page.goto(path);
+      await untilOpen(tab.page);
+      return tab;
+    },
   };
 }
 
 /** Signs in by the form and waits until the console is open. */
-export async function enter({ page }: Tab, { email, password }: Person): Promise<void> {
+export async function enter(page: Page, { email, password }: Person): Promise<void> {
   await page.getByRole('textbox', { name: 'E-mail address' }).fill(email);
   await page.getByLabel('Password', { exact: true }).and(page.locator('input')).fill(password);
   await page.getByRole('button', { name: 'Enter' }).click();
+  await untilOpen(page);
+}
+
+async function untilOpen(page: Page): Promise<void> {
   await page
     .getByRole('navigation', { name: 'Console' })
     .or(page.getByRole('button', { name: 'Menu' }))

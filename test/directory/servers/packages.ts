@@ -46,8 +46,8 @@ const PARTS = {
   },
   chromium: {
     what: 'Chromium',
-    programs: ['/usr/bin/chromium'],
-    packages: ['chromium'],
+    programs: ['/usr/bin/chromium-headless-shell'],
+    packages: ['chromium-headless-shell'],
   },
   shell: {
     what: 'The commands of the guides (curl, jq)',

@@ -6,6 +6,7 @@ import { judgeConnection } from '../../../bench/fuzz/http2/judge.ts';
 import { type FuzzTarget, startTarget } from '../../../bench/fuzz/http2/target.ts';
 import { createRandom } from '../../../bench/fuzz/random.ts';
 import { frame } from '../../../src/extauthz/grpc/messages.ts';
+import { SEED } from '../../support/properties.ts';
 import { FRAME, frameOf } from '../support/frame-peer.ts';
 import { CORPUS } from './corpus.ts';
 
@@ -18,7 +19,7 @@ afterAll(async () => {
 });
 
 test('20,000 damaged frames and 2,000 damaged connections: no exception, no answer on the wrong stream, no code 0 but of an allow', async () => {
-  const random = createRandom(Date.now() % 2 ** 31);
+  const random = createRandom(SEED ?? Date.now() % 2 ** 31);
   const frames = await runPlan('frames', random, target, 20_000);
   const connections = await runPlan('connections', random, target, 2000);
   expect([frames.complaints, connections.complaints]).toEqual([[], []]);

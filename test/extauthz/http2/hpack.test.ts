@@ -10,6 +10,7 @@ import { HeaderDecoder } from '../../../src/extauthz/http2/hpack-decode.ts';
 import { encodeFields } from '../../../src/extauthz/http2/hpack-encode.ts';
 import { decodeHuffman } from '../../../src/extauthz/http2/huffman.ts';
 import { STATIC_TABLE } from '../../../src/extauthz/http2/static-table.ts';
+import { runs } from '../../support/properties.ts';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -144,7 +145,7 @@ describe('Huffman codes', () => {
         // Eight bits of padding are one too many, and a 0 is none (section 5.2).
         expect(decodeHuffman(Buffer.concat([code, Buffer.of(0xff)]), 0, code.length + 1, Buffer.alloc(into.length + 2))).toBe(-1);
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 
@@ -278,7 +279,7 @@ describe('a header block', () => {
           if (decoded === 'broken') return;
         }
       }),
-      { numRuns: 5000 },
+      { numRuns: runs(5000) },
     );
   });
 });

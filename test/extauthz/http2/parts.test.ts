@@ -9,6 +9,7 @@ import { HeaderMemo } from '../../../src/extauthz/http2/header-memo.ts';
 import { encodeFields } from '../../../src/extauthz/http2/hpack-encode.ts';
 import { areTrailers, readRequestHead } from '../../../src/extauthz/http2/request-head.ts';
 import { PeerSettings } from '../../../src/extauthz/http2/settings.ts';
+import { runs } from '../../support/properties.ts';
 import { frameOf, PREFACE } from '../support/frame-peer.ts';
 
 /** What a splitter hands on, and the error that it ends with. */
@@ -49,7 +50,7 @@ describe('the frame splitter', () => {
         const bytes = Buffer.concat([PREFACE, ...frames]);
         expect(split(cut(bytes, at))).toEqual({ frames: frames.map((one) => one.toString('hex')), error: 0 });
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -104,7 +105,7 @@ describe('the memo of header blocks', () => {
           else memo.keep(bytes, 0, bytes.length, text);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

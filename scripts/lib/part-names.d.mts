@@ -1,0 +1,1 @@
+export const PART_NAMES: readonly string[];

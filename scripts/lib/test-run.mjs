@@ -1,0 +1,74 @@
+/**
+ * A folder for everything that one run of the tests writes, and the end of everything that it started: after the run, and at the next
+ * run for one that was killed.
+ */
+
+import { chmod, mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const PREFIX = 'postern-run-';
+const END_LIMIT_MS = 5_000;
+const POLL_MS = 50;
+
+/** Makes the folder, which is short, as the paths of Unix sockets must be, and removes what earlier runs left behind. */
+export async function openRun() {
+  const base = tmpdir();
+  await sweep(base);
+  const folder = await mkdtemp(join(base, `${PREFIX}${process.pid}-`));
+  // When the tests run as root, servers in it run as other users, which must get through.
+  await chmod(folder, 0o711);
+  return { folder, close: () => remove(folder) };
+}
+
+async function sweep(base) {
+  const names = await readdir(base);
+  const left = names.filter((name) => name.startsWith(PREFIX) && !isRunning(Number.parseInt(name.slice(PREFIX.length), 10)));
+  for (const name of left) await remove(join(base, name));
+}
+
+function isRunning(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+async function remove(folder) {
+  for (const signal of ['SIGINT', 'SIGKILL']) {
+    const end = performance.now() + END_LIMIT_MS;
+    let pids = await processesOf(folder);
+    for (const pid of pids) kill(pid, signal);
+    for (; pids.length > 0 && performance.now() < end; pids = await processesOf(folder)) await sleep(POLL_MS);
+  }
+  await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+}
+
+/** The processes whose environment, command line or working directory names the folder; none where the system has no /proc. */
+async function processesOf(folder) {
+  const names = await readdir('/proc').catch(() => []);
+  const pids = names.filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const facts = await Promise.all([
+        readFile(`/proc/${pid}/environ`, 'latin1').catch(() => ''),
+        readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => ''),
+        readlink(`/proc/${pid}/cwd`).catch(() => ''),
+        // A process that has ended and was not asked how has no command line.
+      ]);
+      return facts[1] !== '' && facts.some((fact) => fact.includes(folder)) ? [Number(pid)] : [];
+    }),
+  );
+  return found.flat();
+}
+
+function kill(pid, signal) {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended by itself.
+  }
+}

@@ -1,0 +1,28 @@
+/** How many cases a property test tries: all of them where time allows, a tenth of them on a developer's machine. */
+
+/** Continuous integration tries every case. `TEST_PROPERTIES=full` does so anywhere. */
+const IS_FULL = (process.env['TEST_PROPERTIES'] ?? (process.env['CI'] === 'true' ? 'full' : 'bounded')) === 'full';
+const BOUNDED_SHARE = 0.1;
+const LEAST_RUNS = 20;
+const BOUNDED_ROUNDS = 2;
+
+/** Returns how many cases to try of `full`, a number that suffices to find a fault with near certainty. */
+export function runs(full: number): number {
+  return IS_FULL ? full : Math.min(full, Math.max(LEAST_RUNS, Math.ceil(full * BOUNDED_SHARE)));
+}
+
+/** Returns how often to repeat something that takes seconds, for example to kill a server at a random moment. */
+export function rounds(full: number): number {
+  return IS_FULL ? full : Math.min(full, BOUNDED_ROUNDS);
+}
+
+/**
+ * Returns how many of its cases a property test of full size must have seen to prove anything. A bounded run is too small to tell a
+ * generator that never makes such a case from bad luck, so there it asks for none.
+ */
+export function enough(cases: number): number {
+  return IS_FULL ? cases : 0;
+}
+
+/** The seed of every random choice in the run; undefined = each property test draws its own. */
+export const SEED = process.env['TEST_SEED'] === undefined ? undefined : Number(process.env['TEST_SEED']);
