@@ -2,7 +2,7 @@
 
 import { decodeRequest, readAnswer } from '../../test/extauthz/support/definition.ts';
 import { twin } from '../../test/extauthz/support/twin.ts';
-import { message, readFields, text } from '../../test/support/protobuf.ts';
+import { message, messages, readFields, text } from '../../test/support/protobuf.ts';
 import type { Fuzzed } from './generator.ts';
 
 /** `google.rpc.Status.code` of a CheckResponse, as Envoy sees it: 0 when absent. */
@@ -56,11 +56,30 @@ function complaintOfAllow(
  */
 function mayLackBody(bytes: Buffer): boolean {
   try {
+    if (hasRepeatedPart(bytes)) return true;
     const checked = twin(decodeRequest(bytes), 0);
     return checked.kind === 'request' && checked.input.bodyMissing;
   } catch {
     return true;
   }
+}
+
+/** Field numbers of attributes, request, http and header_map. */
+const PATH_TO_HEADERS = [1, 4, 2, 13];
+
+/**
+ * True if a part of the message that should come once comes several times. The gate merges them, as Protocol Buffers demands; the library
+ * of the twin keeps the last one, so it sees another request.
+ */
+function hasRepeatedPart(bytes: Uint8Array): boolean {
+  let part = bytes;
+  for (const number of PATH_TO_HEADERS) {
+    const [first, ...others] = messages(part, number);
+    if (first === undefined) return false;
+    if (others.length > 0) return true;
+    part = first;
+  }
+  return false;
 }
 
 function complaintOfDenial(asked: Fuzzed, answer: Buffer, outcome: string | undefined): string | undefined {
