@@ -24,7 +24,7 @@ export default defineConfig({
         setupFiles: ['test/support/setup.ts'],
         testTimeout: 60_000,
         hookTimeout: 120_000,
-        // As long as a slow machine may need: who polls waits for an event, and no longer.
+        // As long as a slow machine may need. A poll ends with the event.
         expect: { poll: { timeout: 20_000 } },
       },
     })),
