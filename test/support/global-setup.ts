@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { openDatabase } from '../../src/store/database.ts';
-import { startEmbedded } from '../../src/store/embedded/embedded.ts';
+import { type EmbeddedOptions, startEmbedded } from '../../src/store/embedded/embedded.ts';
 import { migrate } from '../../src/store/migrate.ts';
 
 declare module 'vitest' {
@@ -16,12 +16,15 @@ declare module 'vitest' {
 }
 
 export const TEMPLATE = 'postern_template';
+const MAX_CONNECTIONS = 500;
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await mkdtemp(join(tmpdir(), 'postern-test-'));
   // So that all of it stays here when the tests run as root: the server then runs as another user.
   await chmod(directory, 0o711);
-  const server = await startEmbedded({ dataDir: join(directory, 'data'), durable: false });
+  const options = { dataDir: join(directory, 'data'), durable: false };
+  await allowConnections(options);
+  const server = await startEmbedded(options);
   const stop = async (): Promise<void> => {
     await server.stop();
     await rm(directory, { recursive: true, force: true });
@@ -34,6 +37,18 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   project.provide('databaseUrl', server.url);
   return stop;
+}
+
+/** The servers of all workers connect to this one PostgreSQL, whose usual hundred connections do not suffice for them. */
+async function allowConnections(options: EmbeddedOptions): Promise<void> {
+  const server = await startEmbedded(options);
+  const admin = openDatabase({ url: server.url, poolMax: 1 });
+  try {
+    await admin.knex.raw(`alter system set max_connections = ${MAX_CONNECTIONS}`);
+  } finally {
+    await admin.close();
+    await server.stop();
+  }
 }
 
 async function makeTemplate(serverUrl: string): Promise<void> {
