@@ -9,6 +9,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const PREFIX = 'postern-run-';
+/** The whole name, with the process id: a shorter name would also be a part of the names of runs that go on. */
+const NAME = /^postern-run-(\d+)-\w{6}$/;
 const END_LIMIT_MS = 5_000;
 const POLL_MS = 50;
 
@@ -24,8 +26,10 @@ export async function openRun() {
 
 async function sweep(base) {
   const names = await readdir(base);
-  const left = names.filter((name) => name.startsWith(PREFIX) && !isRunning(Number.parseInt(name.slice(PREFIX.length), 10)));
-  for (const name of left) await remove(join(base, name));
+  for (const name of names) {
+    const pid = NAME.exec(name)?.[1];
+    if (pid !== undefined && !isRunning(Number(pid))) await remove(join(base, name));
+  }
 }
 
 function isRunning(pid) {
@@ -57,8 +61,8 @@ async function processesOf(folder) {
         readFile(`/proc/${pid}/environ`, 'latin1').catch(() => ''),
         readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => ''),
         readlink(`/proc/${pid}/cwd`).catch(() => ''),
-        // A process that has ended and was not asked how has no command line.
       ]);
+      // A process that has ended, and whose parent has not yet asked for its exit code, has no command line.
       return facts[1] !== '' && facts.some((fact) => fact.includes(folder)) ? [Number(pid)] : [];
     }),
   );

@@ -182,6 +182,8 @@ describe('another tenant', () => {
     const made = await acme.users.create(person());
     expect(made.tenant_id).toBe('acme');
     expect(await Array.fromAsync(client.users.list(), ({ id }) => id)).not.toContain(made.id);
+    // The server finds the tenant of an id that a platform administrator names.
+    expect(await client.users.get(made.id)).toMatchObject({ id: made.id, tenant_id: 'acme' });
     expect((await client.users.get(made.id, { tenant: 'acme' })).id).toBe(made.id);
     expect(await Array.fromAsync(acme.users.list(), ({ id }) => id)).toEqual([made.id]);
   });
