@@ -70,7 +70,7 @@ export async function openStand(): Promise<Stand> {
       origins: undefined,
       live,
       routes: built.table,
-      metering: { windowMs: 60_000, tokenEstimate: 1024, metersItself: () => true },
+      metering: { windowMs: 60_000, tokenEstimate: 1024, fileEstimate: 1000, metersItself: () => true },
     }),
   );
   const http = createHttp({ ...parts, live, trusted: trustProxies(['127.0.0.0/8', '10.0.0.0/8']) }, routes);

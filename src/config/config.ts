@@ -77,6 +77,8 @@ export interface Config {
     readonly windowMs: number;
     /** Tokens reserved for a request that names no maximum. */
     readonly tokenEstimate: number;
+    /** Tokens that an inline file counts in the estimate of a prompt. */
+    readonly fileEstimate: number;
     readonly reservationTtlMs: number;
   };
   readonly usage: {

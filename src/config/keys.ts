@@ -189,6 +189,12 @@ export const KEYS = {
     '1024',
     'Tokens reserved for a request that names no maximum, if a token quota applies.',
   ),
+  limitsFileEstimate: setting(
+    'limits.file-estimate',
+    integer(1, 1_000_000),
+    '1000',
+    'Tokens that the estimate of a prompt counts for each inline file: an image, audio or document in base64.',
+  ),
   limitsReservationTtl: setting(
     'limits.reservation-ttl',
     duration,

@@ -118,6 +118,7 @@ function takeConfig(take: Take, database: 'embedded' | 'remote'): Omit<Config, '
     limits: {
       windowMs: take(KEYS.limitsWindow),
       tokenEstimate: take(KEYS.limitsTokenEstimate),
+      fileEstimate: take(KEYS.limitsFileEstimate),
       reservationTtlMs: take(KEYS.limitsReservationTtl),
     },
     usage: { source: take(KEYS.usageSource), eventsTenants: take(KEYS.usageEventsTenants) },

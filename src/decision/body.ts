@@ -1,5 +1,6 @@
 /** What a decision reads from a request's body: a few top-level members of one JSON object, and nothing that two readers might read differently. */
 
+import { isFileMember } from './inline-files.ts';
 import {
   byteAt,
   CLOSE_ARRAY,
@@ -35,8 +36,10 @@ export interface BodyFacts {
   readonly choices: number;
   /** How many prompts a request for completions has; 1 on other routes. */
   readonly prompts: number;
-  /** The estimate of what the request costs before its answer, in tokens. */
+  /** The estimate of the text, in tokens. */
   readonly promptTokens: number;
+  /** Inline files, which the estimate of the text does not contain. */
+  readonly inlineFiles: number;
 }
 
 export interface BodyProblem {
@@ -315,7 +318,8 @@ function readObject(text: JsonText, start: number, readsPrompts: boolean, into: 
         `A member of the body differs from "${name.name}" only in case. Write it exactly as "${name.name}".`,
         name.name,
       );
-    else at = name.kind === 'other' ? skipValue(text, at, 1) : readMember(text, at, name.name, into);
+    else if (name.kind === 'read') at = readMember(text, at, name.name, into);
+    else at = skipValue(text, at, 1, isFileMember(text.bytes, nameStart, nameEnd - 1));
     if (at < 0 || into.problem !== undefined) return at;
     at = skipSpace(text, at);
     const code = byteAt(text, at);
@@ -360,6 +364,7 @@ export function readJsonBody(bytes: Uint8Array, readsPrompts = false, asText = f
     choices,
     prompts,
     promptTokens: Math.ceil(text.promptBytes / BYTES_PER_TOKEN),
+    inlineFiles: text.inlineFiles,
   };
 }
 

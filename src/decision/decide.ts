@@ -173,6 +173,7 @@ function conclude(match: Matched, asked: Question, body: BodyFacts | undefined, 
     askedTokens: smallest,
     askedChoices: metered === undefined ? 1 : metered.choices * metered.prompts,
     promptTokens: metered?.promptTokens ?? 0,
+    inlineFiles: metered?.inlineFiles ?? 0,
   };
 }
 

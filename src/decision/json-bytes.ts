@@ -3,6 +3,7 @@
  * its part begins and returns the position after it, or `~position` (negative) of the byte where the text stops being JSON.
  */
 
+import { hexDigit, isFileMember, isInlineFile } from './inline-files.ts';
 import { BYTES_PER_TOKEN } from './limits.ts';
 
 /** Objects and arrays within one another, the outermost included. */
@@ -26,13 +27,15 @@ export interface JsonText {
   readonly end: number;
   /** Bytes that the escapes read so far take beyond the bytes of their characters in UTF-8. */
   escapeBytes: number;
-  /** Bytes of the values read so far that a model takes for its prompt; see `skipText` and `skipValue`. */
+  /** Bytes of the text read so far; see `skipText` and `skipValue`. */
   promptBytes: number;
+  /** Inline files read so far. They are not part of the text. */
+  inlineFiles: number;
 }
 
 export function jsonText(bytes: Uint8Array): JsonText {
   const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return { bytes, words, end: bytes.length, escapeBytes: 0, promptBytes: 0 };
+  return { bytes, words, end: bytes.length, escapeBytes: 0, promptBytes: 0, inlineFiles: 0 };
 }
 
 /** The byte at a position; 0, which is valid nowhere, after the end. */
@@ -126,10 +129,6 @@ function escapedBytes({ bytes }: JsonText, at: number): number {
   return high < 0x08 || (high >= 0xd8 && high <= 0xdf) ? 2 : 3;
 }
 
-function hexDigit(code = 0): number {
-  return code <= 0x39 ? code - 0x30 : (code | 0x20) - 0x57;
-}
-
 /** The rest of a string. @param start any position between its quotes where a character begins */
 export function skipString(text: JsonText, start: number): number {
   let at = start;
@@ -144,42 +143,29 @@ export function skipString(text: JsonText, start: number): number {
   }
 }
 
-/** What an inline image, audio or file begins with. */
-const DATA = 'data:';
-
-/** Reports whether a valid string begins with `data:`, however it is escaped. */
-function isInlineData(text: JsonText, start: number): boolean {
-  let at = start;
-  for (let i = 0; i < DATA.length; i++) {
-    let code = byteAt(text, at);
-    if (code === BACKSLASH && byteAt(text, at + 1) === LETTER_U) {
-      if (byteAt(text, at + 2) !== 0x30 || byteAt(text, at + 3) !== 0x30) return false;
-      code = (hexDigit(byteAt(text, at + 4)) << 4) | hexDigit(byteAt(text, at + 5));
-      at += MAX_ESCAPE_BYTES;
-    } else {
-      at++;
-    }
-    if (code !== DATA.charCodeAt(i)) return false;
-  }
-  return true;
-}
-
 /**
- * Skips the rest of a string that is a value, and counts the bytes of its text in UTF-8, unless it begins with `data:`.
+ * Skips the rest of a string, and counts the bytes of its text in UTF-8.
  * @param start the position after its opening quote
  */
 export function skipText(text: JsonText, start: number): number {
-  const first = byteAt(text, start);
   const plainEnd = skipPlain(text, start);
-  // Most texts are plain, and begin with neither a `d` nor an escape.
-  if (byteAt(text, plainEnd) === QUOTE && first !== 0x64) {
+  if (byteAt(text, plainEnd) === QUOTE) {
     text.promptBytes += plainEnd - start;
     return plainEnd + 1;
   }
   const { escapeBytes } = text;
   const after = skipString(text, plainEnd);
-  if (after < 0 || ((first === 0x64 || first === BACKSLASH) && isInlineData(text, start))) return after;
-  text.promptBytes += after - 1 - start - (text.escapeBytes - escapeBytes);
+  if (after >= 0) text.promptBytes += after - 1 - start - (text.escapeBytes - escapeBytes);
+  return after;
+}
+
+/** Skips the rest of a string that may be an inline file. One that is none counts as text. */
+function skipFile(text: JsonText, start: number): number {
+  const { promptBytes } = text;
+  const after = skipText(text, start);
+  if (after < 0 || !isInlineFile(text.bytes, start, after - 1)) return after;
+  text.promptBytes = promptBytes;
+  text.inlineFiles++;
   return after;
 }
 
@@ -237,23 +223,24 @@ export function skipColon(text: JsonText, start: number): number {
   return byteAt(text, colon) === COLON ? skipSpace(text, colon + 1) : ~colon;
 }
 
-/** A member's name and its colon. @returns the position of its value */
+/** Skips the name of a member below the top level, which counts as text. @returns the position of its colon, or of white space before it */
 function skipName(text: JsonText, at: number): number {
-  if (byteAt(text, at) !== QUOTE) return ~at;
-  const after = skipString(text, at + 1);
-  return after < 0 ? after : skipColon(text, after);
+  return byteAt(text, at) === QUOTE ? skipText(text, at + 1) : ~at;
 }
 
 /** What is open: the closing byte of each. Shared between calls, which never overlap. */
 const open = new Uint8Array(MAX_DEPTH + 1);
 
 /**
- * Any value, without recursion. Counts the text of its strings, and each number in an array as one token: prompts may be lists of token ids.
+ * Any value, without recursion. Counts the text of its strings and of the names in it, its inline files, and each number in an array as
+ * one token: prompts may be lists of token ids.
  * @param outer how many objects and arrays are open around it
+ * @param holdsFile true if the value belongs to a member that may hold an inline file
  */
-export function skipValue(text: JsonText, start: number, outer: number): number {
+export function skipValue(text: JsonText, start: number, outer: number, holdsFile = false): number {
   let at = start;
   let depth = 0;
+  let mayBeFile = holdsFile;
   for (;;) {
     const code = byteAt(text, at);
     if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
@@ -261,21 +248,26 @@ export function skipValue(text: JsonText, start: number, outer: number): number 
       if (outer + depth > MAX_DEPTH) return ~at;
       const closing = code + 2;
       open[depth] = closing;
+      mayBeFile = false;
       at = skipSpace(text, at + 1);
       if (byteAt(text, at) !== closing) {
-        if (code === OPEN_OBJECT) at = skipName(text, at);
+        if (code === OPEN_ARRAY) continue;
+        const nameEnd = skipName(text, at);
+        if (nameEnd < 0) return nameEnd;
+        mayBeFile = isFileMember(text.bytes, at + 1, nameEnd - 1);
+        at = skipColon(text, nameEnd);
         if (at < 0) return at;
         continue;
       }
       depth--;
       at++;
     } else {
-      at = skipScalar(text, at);
+      at = mayBeFile && code === QUOTE ? skipFile(text, at + 1) : skipScalar(text, at);
       if (at < 0) return at;
       // Of the bytes that a scalar begins with, a quote, a minus and digits are below `:`.
       if (code < 0x3a && code !== QUOTE && depth > 0 && open[depth] === CLOSE_ARRAY) text.promptBytes += BYTES_PER_TOKEN;
     }
-    // What ends here is closed; a comma leads to the next value.
+    // Closes all that ends here. A comma leads to the next value.
     for (;;) {
       if (depth === 0) return at;
       let next = byteAt(text, at);
@@ -287,8 +279,14 @@ export function skipValue(text: JsonText, start: number, outer: number): number 
       if (next === COMMA) {
         at++;
         if (byteAt(text, at) <= 0x20) at = skipSpace(text, at);
-        if (closing === CLOSE_OBJECT) at = skipName(text, at);
-        if (at < 0) return at;
+        mayBeFile = false;
+        if (closing === CLOSE_OBJECT) {
+          const nameEnd = skipName(text, at);
+          if (nameEnd < 0) return nameEnd;
+          mayBeFile = isFileMember(text.bytes, at + 1, nameEnd - 1);
+          at = skipColon(text, nameEnd);
+          if (at < 0) return at;
+        }
         break;
       }
       if (next !== closing) return ~at;

@@ -130,8 +130,10 @@ export interface Allow {
   /** What metering needs of the body: the smallest token limit that it names, and how many answers it asks for, those to all prompts together. */
   readonly askedTokens: number | undefined;
   readonly askedChoices: number;
-  /** The estimate of what the request costs before its answer; 0 if the route is not metered by tokens. */
+  /** The estimate of the body's text, in tokens; 0 if the route is not metered by tokens. */
   readonly promptTokens: number;
+  /** How many inline files the body has besides; 0 if the route is not metered by tokens. */
+  readonly inlineFiles: number;
 }
 
 /** Postern's own HTTP module answers and authenticates by itself. */

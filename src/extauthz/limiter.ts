@@ -20,7 +20,7 @@ export function settlingWith(limits: Pick<Limits, 'settle' | 'renew'>): Finished
   return { finished: (request) => limits.settle(request), running: (reservation) => limits.renew(reservation) };
 }
 
-function askOf({ tenant, principal, route, resources, askedTokens, askedChoices, promptTokens }: Allow): AdmitAsk {
+function askOf({ tenant, principal, route, resources, askedTokens, askedChoices, promptTokens, inlineFiles }: Allow): AdmitAsk {
   const { settings, quotas } = tenant;
   const key = principal.kind === 'api_key' ? principal : undefined;
   return {
@@ -32,6 +32,7 @@ function askOf({ tenant, principal, route, resources, askedTokens, askedChoices,
     askedTokens,
     askedChoices,
     promptTokens,
+    inlineFiles,
     maxTokensPerRequest: settings.max_tokens_per_request,
     monthlyTokens: quotas.monthly_tokens,
     timezone: settings.timezone,

@@ -13,8 +13,10 @@ export interface AdmitAsk {
   /** The smallest token limit that the body names, and how many answers it asks for. */
   readonly askedTokens: number | undefined;
   readonly askedChoices: number;
-  /** The estimate of what the request costs before its answer. */
+  /** The estimate of the body's text. */
   readonly promptTokens: number;
+  /** How many inline files the body has besides. */
+  readonly inlineFiles: number;
   readonly maxTokensPerRequest: number | undefined;
   readonly monthlyTokens: number | undefined;
   /** IANA name; undefined = UTC. */
@@ -61,16 +63,22 @@ export interface Reserved {
   readonly answer: number;
 }
 
-/**
- * Returns what a request may spend: its prompt's estimate, and its own limit for each answer that it asks for.
- * @param estimate the limit of a request that names none, within the tenant's maximum
- */
+/** The tokens that the server assumes for parts of a request that state none. */
+export interface Estimates {
+  /** The limit of a request that names none, within the tenant's maximum. */
+  readonly tokenEstimate: number;
+  /** Each inline file of a prompt. */
+  readonly fileEstimate: number;
+}
+
+/** Returns what a request may spend: its prompt's estimate, and its own limit for each answer that it asks for. */
 export function mayspend(
-  ask: Pick<AdmitAsk, 'askedTokens' | 'askedChoices' | 'maxTokensPerRequest' | 'promptTokens'>,
-  estimate: number,
+  ask: Pick<AdmitAsk, 'askedTokens' | 'askedChoices' | 'maxTokensPerRequest' | 'promptTokens' | 'inlineFiles'>,
+  { tokenEstimate, fileEstimate }: Estimates,
 ): Reserved {
-  const each = Math.min(ask.askedTokens ?? estimate, ask.maxTokensPerRequest ?? Number.POSITIVE_INFINITY);
+  const prompt = Math.min(MAX_TOKENS, ask.promptTokens + ask.inlineFiles * fileEstimate);
+  const each = Math.min(ask.askedTokens ?? tokenEstimate, ask.maxTokensPerRequest ?? Number.POSITIVE_INFINITY);
   const answer = Math.min(MAX_TOKENS, Math.ceil(each * Math.max(1, ask.askedChoices)));
   // At least one: a quota that is used up refuses every request.
-  return { prompt: ask.promptTokens, answer: ask.promptTokens === 0 ? Math.max(1, answer) : answer };
+  return { prompt, answer: prompt === 0 ? Math.max(1, answer) : answer };
 }

@@ -6,7 +6,7 @@
  */
 
 import { StoreClock } from '../domain/store-clock.ts';
-import { type Admission, type AdmitAsk, mayspend, type RateRefusal, type Reserved } from './admission.ts';
+import { type Admission, type AdmitAsk, type Estimates, mayspend, type RateRefusal, type Reserved } from './admission.ts';
 import { Budgets, type TokenWish } from './budgets.ts';
 import { Calendar, type Moment } from './calendar.ts';
 import { collectionDigest } from './collection-digest.ts';
@@ -20,7 +20,7 @@ import { type FinishedUsage, settlementOf } from './settlement.ts';
 import { Settler } from './settler.ts';
 import { UnreportedEnds } from './unreported-ends.ts';
 
-export interface LimitsParts {
+export interface LimitsParts extends Estimates {
   readonly store: MeteringStore;
   /** This process, see `holderName`. */
   readonly holder: string;
@@ -30,8 +30,6 @@ export interface LimitsParts {
   readonly otherReservationKey?: Uint8Array | undefined;
   /** Of a rate's window; 60000 but in tests. */
   readonly windowMs: number;
-  /** What a request may spend that names no maximum, in tokens. */
-  readonly tokenEstimate: number;
   /** A reservation lives so long without being settled or renewed. */
   readonly reservationTtlMs: number;
   /** What a process held that the store did not hear of for so long is free again. Default: `reservationTtlMs`, but at least a minute. */
@@ -332,7 +330,7 @@ export class Limits {
 
   #spend(ask: AdmitAsk, rate: RateState | undefined, now: number | undefined): Admission | Promise<Admission> {
     const { monthlyTokens } = ask;
-    const reserved = mayspend(ask, this.#parts.tokenEstimate);
+    const reserved = mayspend(ask, this.#parts);
     if (monthlyTokens === undefined) return this.#admitted('usage', ask, reserved, rate, now);
     const amount = reserved.prompt + reserved.answer;
     const moment = this.#moment(ask, now);

@@ -61,6 +61,6 @@ export function metersItself({ usage }: Pick<Config, 'usage'>): (tenant: string)
 
 /** What the API's use cases read of the limits' configuration. */
 export function meteringSettings(config: Pick<Config, 'limits' | 'usage'>): MeteringSettings {
-  const { windowMs, tokenEstimate } = config.limits;
-  return { windowMs, tokenEstimate, metersItself: metersItself(config) };
+  const { windowMs, tokenEstimate, fileEstimate } = config.limits;
+  return { windowMs, tokenEstimate, fileEstimate, metersItself: metersItself(config) };
 }

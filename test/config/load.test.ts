@@ -55,7 +55,7 @@ describe('the configuration', () => {
       audit: { retentionMs: undefined },
       login: { failuresPerAccount: 10, failuresPerAddress: 100 },
       metrics: { tenantLabel: false },
-      limits: { windowMs: 60_000, tokenEstimate: 1024, reservationTtlMs: 30_000 },
+      limits: { windowMs: 60_000, tokenEstimate: 1024, fileEstimate: 1000, reservationTtlMs: 30_000 },
       usage: { source: 'envoy', eventsTenants: [] },
       directories: [],
       log: { level: 'info', decisions: { to: 'stdout', file: undefined, allowOneIn: 1000 } },

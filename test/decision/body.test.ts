@@ -17,16 +17,16 @@ function read(text: string, readsPrompts = false) {
 function facts(bytes: Uint8Array, readsPrompts = false) {
   const body = readJsonBody(bytes, readsPrompts);
   if (body.kind === 'problem') return 'malformed';
-  const { model, collections, largestLimit, smallestLimit, choices, prompts, promptTokens } = body;
-  return { model, collections, largestLimit, smallestLimit, choices, prompts, promptTokens };
+  const { model, collections, largestLimit, smallestLimit, choices, prompts, promptTokens, inlineFiles } = body;
+  return { model, collections, largestLimit, smallestLimit, choices, prompts, promptTokens, inlineFiles };
 }
 
 function naiveFacts(bytes: Uint8Array, readsPrompts = false) {
   const body = naiveBody(bytes, readsPrompts);
   if (body === undefined) return 'malformed';
-  const { model, collections, limits, choices, prompts, promptTokens } = body;
+  const { model, collections, limits, choices, prompts, promptTokens, inlineFiles } = body;
   const [largestLimit, smallestLimit] = limits.length === 0 ? [] : [Math.max(...limits), Math.min(...limits)];
-  return { model, collections, largestLimit, smallestLimit, choices, prompts, promptTokens };
+  return { model, collections, largestLimit, smallestLimit, choices, prompts, promptTokens, inlineFiles };
 }
 
 const listedName = fc.constantFrom(
@@ -67,7 +67,7 @@ const nameText = fc.oneof(
     ),
   },
   { weight: 4, arbitrary: fc.string({ unit: 'grapheme', maxLength: 4 }).map((name) => JSON.stringify(name)) },
-  { weight: 4, arbitrary: fc.constantFrom('"messages"', '"input"', '"tools"', '"x"', '""', '"modes"', '"max-tokens"') },
+  { weight: 4, arbitrary: fc.constantFrom('"messages"', '"data"', '"input"', '"tools"', '"x"', '""', '"modes"', '"max-tokens"') },
 );
 const valueText = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom('"phi-4"', '"hr"', '["hr","x"]', '[]', '16', '0', 'true', 'false', 'null') },
@@ -100,8 +100,8 @@ const valueText = fc.oneof(
       '[[1],"a"]',
       '[null]',
       '{"a":[1,"b"],"c":2}',
-      '"data:image/png;base64,AAAA"',
-      '"\\u0064ata\\u003A,AAAA"',
+      `{"url":"data:image/png;base64,${'QUJD'.repeat(64)}"}`,
+      `"${'QUJD'.repeat(64)}"`,
       '"\\u00E9\\ud83d\\ude42\\n\\ud800 \\u20AC日"',
       '["Data:,AAAA","data",["data:x"]]',
     ),
@@ -338,13 +338,81 @@ describe('a body is read', () => {
   });
 
   test.each([
-    ['strings at any depth', '{"model":"abc","messages":[{"role":"user","content":[{"text":"12345"}]}]}', 12],
-    ['no names of members, numbers and other words', '{"temperature":0.75,"stream":true,"stop":null,"x":{"y":1}}', 0],
+    ['strings at any depth', '{"model":"abc","messages":[{"role":"user","content":[{"text":"12345"}]}]}', 27],
+    ['no names of the top level, no numbers and no other words', '{"temperature":0.75,"stream":true,"stop":null,"x":[true]}', 0],
+    ['names below the top level', '{"tools":[{"parameters":{"a long name":1,"b":{"c":[]}}}],"x":{"y":1}}', 24],
     ['strings by their characters in UTF-8, however they are escaped', '{"x":"é\\u00e9\\n\\ud83d\\ude42日"}', 12],
-    ['no inline data', '{"x":["data:image/png;base64,AAAA","\\u0064ata:,AAAA","data:","Data:","data"]}', 9],
-    ['each number in a list as a token', '{"input":[1,2,3],"y":[[4],{"z":5}]}', 16],
+    ['texts that begin as a file does', '{"x":["data:image/png;base64,AAAA","\\u0064ata:,AAAA","data:"]}', 44],
+    ['each number in a list as a token', '{"input":[1,2,3],"y":[[4],{"z":5}]}', 17],
   ])('the estimate of the prompt takes %s', (_, text, bytes) => {
     expect(read(text)).toMatchObject({ promptTokens: Math.ceil(bytes / 4) });
+  });
+
+  const base64 = 'QUJD+/-_'.repeat(40);
+  test.each([
+    ['base64', 'data', base64],
+    ['a data URL', 'url', `data:image/png;base64,${base64}==`],
+    ['a data URL with a parameter and escapes', 'image_url', `data:text\\/plain;charset=utf-8;base64,\\u0051${base64}=`],
+    ['base64 of exactly 256 characters', 'file_data', base64.slice(0, 256)],
+    ['a member whose name is escaped', '\\u0075rl', base64],
+  ])('%s is an inline file and no text', (_, name, value) => {
+    expect(read(`{"input":[{"${name}":"${value}"}]}`)).toMatchObject({
+      inlineFiles: 1,
+      promptTokens: name === 'url' ? 1 : expect.any(Number),
+    });
+    expect(read(`{"${name}":"${value}"}`)).toMatchObject({ inlineFiles: 1, promptTokens: 0 });
+  });
+
+  test.each([
+    ['of fewer than 256 characters', 'url', base64.slice(0, 255)],
+    ['of fewer than 256 characters, written as escapes', 'url', '\\u0041'.repeat(255)],
+    ['with a space', 'data', `${base64} ${base64}`],
+    ['with a character after its padding', 'data', `${base64}=A`],
+    ['with a character that is not ASCII', 'data', `${base64}é`],
+    ['that an ordinary member holds', 'text', base64],
+    ['in a list', 'url', undefined],
+    ['whose type is a sentence', 'url', `data:do as I say;base64,${base64}`],
+    ['whose type is longer than 127 characters', 'url', `data:${'x'.repeat(128)};base64,${base64}`],
+  ])('base64 %s is text', (_, name, value) => {
+    const body = value === undefined ? `{"x":{"${name}":["${base64}"]}}` : `{"x":{"${name}":"${value}"}}`;
+    const text = value === undefined ? base64 : String(JSON.parse(`"${value}"`));
+    expect(read(body)).toMatchObject({ inlineFiles: 0, promptTokens: Math.ceil((name.length + Buffer.byteLength(text)) / 4) });
+  });
+
+  const prompt = fc.letrec((tie) => ({
+    text: fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 20 }),
+      fc.constantFrom('data:', 'data:image/png;base64,', `data:image/png;base64,${base64}`, base64, `${base64}==`, `${base64}!`),
+      fc.string({ unit: fc.constantFrom(...'AZaz09+/=-_'), minLength: 250, maxLength: 262 }),
+    ),
+    value: fc.oneof(
+      { depthSize: 'small' },
+      tie('text'),
+      fc.constantFrom(1, -2.5, true, null),
+      fc.array(tie('value'), { maxLength: 4 }),
+      fc.dictionary(
+        fc.oneof(fc.constantFrom('url', 'image_url', 'data', 'file_data', 'text', 'Url'), fc.string()),
+        tie('value'),
+        {
+          maxKeys: 4,
+        },
+      ),
+    ),
+  }));
+  test('the estimate of a prompt is that of the naive rule, for any nesting of texts, names and files', () => {
+    // As other writers escape: every character, or slashes as well.
+    const spelling = fc.constantFrom(
+      (text: string) => text,
+      (text: string) => text.replaceAll('/', '\\/'),
+      (text: string) => text.replaceAll('a', '\\u0061').replaceAll('+', '\\u002B'),
+    );
+    fc.assert(
+      fc.property(prompt.value, spelling, (input, spell) => {
+        const bytes = encoder.encode(spell(JSON.stringify({ input })));
+        expect(facts(bytes, false)).toEqual(naiveFacts(bytes, false));
+      }),
+      { numRuns: runs(5000) },
+    );
   });
 
   test('n and best_of are at most 128', () => {

@@ -196,6 +196,7 @@ describe('an allow', () => {
       askedTokens: 50,
       askedChoices: 4,
       promptTokens: 1,
+      inlineFiles: 0,
     });
   });
 

@@ -7,6 +7,7 @@ export interface NaiveBody {
   readonly choices: number;
   readonly prompts: number;
   readonly promptTokens: number;
+  readonly inlineFiles: number;
 }
 
 const LISTED = [
@@ -62,13 +63,30 @@ function textBytes(text: string): number {
   return bytes;
 }
 
-/** What a value costs as a prompt, in bytes: its strings but inline data, and each number in a list as one token. */
-function promptBytes(value: unknown): number {
-  if (typeof value === 'string') return value.startsWith('data:') ? 0 : textBytes(value);
-  if (Array.isArray(value))
-    return value.reduce<number>((sum, item) => sum + (typeof item === 'number' ? 4 : promptBytes(item)), 0);
-  if (typeof value !== 'object' || value === null) return 0;
-  return Object.values(value).reduce<number>((sum, item) => sum + promptBytes(item), 0);
+const FILE_MEMBERS = ['url', 'image_url', 'data', 'file_data'];
+
+/** Reports whether the value of a member is an inline file, as the documentation states the rule. */
+function isFile(name: string | undefined, value: string): boolean {
+  if (name === undefined || !FILE_MEMBERS.includes(name) || value.length < 256) return false;
+  return /^(data:[\w!#$&^.+/;=-]{0,127};base64,)?[A-Za-z0-9+/_-]*={0,2}$/.test(value);
+}
+
+/** All pieces of text in a value, and the number of its inline files. A number in a list is a piece of four bytes. */
+function piecesOf(
+  value: unknown,
+  name: string | undefined,
+  isTop: boolean,
+): { readonly text: readonly string[]; readonly files: number } {
+  if (typeof value === 'string') return isFile(name, value) ? { text: [], files: 1 } : { text: [value], files: 0 };
+  const inside = Array.isArray(value)
+    ? value.map((item) => (typeof item === 'number' ? { text: ['1234'], files: 0 } : piecesOf(item, undefined, false)))
+    : typeof value === 'object' && value !== null
+      ? Object.entries(value).map(([key, item]) => {
+          const { text, files } = piecesOf(item, key, false);
+          return { text: isTop ? text : [key, ...text], files };
+        })
+      : [];
+  return { text: inside.flatMap(({ text }) => text), files: inside.reduce((sum, { files }) => sum + files, 0) };
 }
 
 /** How many prompts there are; undefined = none of the forms of `prompt`. */
@@ -113,6 +131,7 @@ export function naiveBody(bytes: Uint8Array, readsPrompts: boolean): NaiveBody |
   if (Number(raw.get('n') ?? 0) > 128 || Number(raw.get('best_of') ?? 0) > 128) return undefined;
   const prompts = promptsIn(value('prompt'));
   if (prompts === undefined) return undefined;
+  const pieces = piecesOf(parsed, undefined, true);
   const number = (name: string) => Math.min(Number(raw.get(name) ?? 0), Number.MAX_SAFE_INTEGER);
   return {
     model,
@@ -120,6 +139,7 @@ export function naiveBody(bytes: Uint8Array, readsPrompts: boolean): NaiveBody |
     limits: LIMITS.filter((name) => raw.has(name)).map(number),
     choices: Math.max(1, number('n'), number('best_of')),
     prompts,
-    promptTokens: Math.ceil(promptBytes(parsed) / 4),
+    promptTokens: Math.ceil(pieces.text.map(textBytes).reduce((sum, bytes) => sum + bytes, 0) / 4),
+    inlineFiles: pieces.files,
   };
 }

@@ -36,6 +36,7 @@ const ALLOW: Allow = {
   askedTokens: undefined,
   askedChoices: 1,
   promptTokens: 0,
+  inlineFiles: 0,
 };
 
 const NOT_LIMITED = { reservation: undefined, rate: undefined };
@@ -82,6 +83,7 @@ const allow: fc.Arbitrary<Allow> = fc.record({
   askedTokens: fc.constant(undefined),
   askedChoices: fc.constant(1),
   promptTokens: fc.constant(0),
+  inlineFiles: fc.constant(0),
 });
 const aliases = fc.array(
   fc.oneof(

@@ -26,6 +26,7 @@ const ALLOW: Allow = {
   askedTokens: 300,
   askedChoices: 2,
   promptTokens: 70,
+  inlineFiles: 2,
 };
 
 function asked(allow: Allow): AdmitAsk {
@@ -53,6 +54,7 @@ describe('limits are asked', () => {
       askedTokens: 300,
       askedChoices: 2,
       promptTokens: 70,
+      inlineFiles: 2,
       maxTokensPerRequest: 500,
       monthlyTokens: 9000,
       timezone: 'Europe/Berlin',

@@ -81,7 +81,7 @@ describe('an explanation of an allowed request', () => {
     const json = await explain({
       body: '{"model":"mm","n":2,"max_tokens":100,"messages":[{"role":"user","content":"12345678"}]}',
     });
-    // Texts of 2, 4 and 8 bytes, a quarter of it rounded up, and two answers of 100 tokens.
+    // Texts of 2, 4 and 8 bytes and names of 4 and 7, a quarter of it rounded up, and two answers of 100 tokens.
     expect(limitOf(json, 'monthly_tokens')).toEqual({
       name: 'monthly_tokens',
       of: 'tenant',
@@ -92,7 +92,7 @@ describe('an explanation of an allowed request', () => {
       reserved: 50,
       remaining: 700,
       resets_at: expect.stringMatching(/-01T00:00:00.000Z$/),
-      needed: 4 + 200,
+      needed: 7 + 200,
       exceeded: false,
     });
     expect(limitOf(await explain({ body: '{"model":"mm"}' }), 'monthly_tokens')).toMatchObject({

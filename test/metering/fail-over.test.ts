@@ -238,6 +238,7 @@ describe('in PostgreSQL', () => {
         // No test sees a window end.
         windowMs: 365 * 86_400_000,
         tokenEstimate: 10,
+        fileEstimate: 1000,
         reservationTtlMs: 60_000,
         now: Date.now,
         monotonicMs: () => performance.now(),

@@ -96,14 +96,16 @@ describe('a check', () => {
   });
 
   test('reserves the estimate of its prompt, and its own limit or the default, within the maximum, for each answer', () => {
-    const ask = { askedTokens: undefined, askedChoices: 1, maxTokensPerRequest: undefined, promptTokens: 7 };
-    expect(mayspend(ask, 1024)).toEqual({ prompt: 7, answer: 1024 });
-    expect(mayspend({ ...ask, maxTokensPerRequest: 100 }, 1024)).toEqual({ prompt: 7, answer: 100 });
-    expect(mayspend({ ...ask, askedTokens: 50, askedChoices: 3 }, 1024)).toEqual({ prompt: 7, answer: 150 });
-    expect(mayspend({ ...ask, askedChoices: 4 }, 1024)).toEqual({ prompt: 7, answer: 4096 });
-    expect(mayspend({ ...ask, askedTokens: 0 }, 1024)).toEqual({ prompt: 7, answer: 0 });
-    expect(mayspend({ ...ask, askedTokens: 0, askedChoices: 0, promptTokens: 0 }, 1024)).toEqual({ prompt: 0, answer: 1 });
-    const { prompt, answer } = mayspend({ ...ask, askedTokens: Number.MAX_SAFE_INTEGER, askedChoices: 1e9 }, 1024);
+    const ask = { askedTokens: undefined, askedChoices: 1, maxTokensPerRequest: undefined, promptTokens: 7, inlineFiles: 0 };
+    const estimates = { tokenEstimate: 1024, fileEstimate: 1000 };
+    expect(mayspend(ask, estimates)).toEqual({ prompt: 7, answer: 1024 });
+    expect(mayspend({ ...ask, maxTokensPerRequest: 100 }, estimates)).toEqual({ prompt: 7, answer: 100 });
+    expect(mayspend({ ...ask, askedTokens: 50, askedChoices: 3 }, estimates)).toEqual({ prompt: 7, answer: 150 });
+    expect(mayspend({ ...ask, askedChoices: 4 }, estimates)).toEqual({ prompt: 7, answer: 4096 });
+    expect(mayspend({ ...ask, askedTokens: 0 }, estimates)).toEqual({ prompt: 7, answer: 0 });
+    expect(mayspend({ ...ask, inlineFiles: 3 }, estimates)).toEqual({ prompt: 3007, answer: 1024 });
+    expect(mayspend({ ...ask, askedTokens: 0, askedChoices: 0, promptTokens: 0 }, estimates)).toEqual({ prompt: 0, answer: 1 });
+    const { prompt, answer } = mayspend({ ...ask, askedTokens: Number.MAX_SAFE_INTEGER, askedChoices: 1e9 }, estimates);
     expect(Number.isSafeInteger(prompt + answer)).toBe(true);
   });
 

@@ -29,6 +29,7 @@ beforeAll(async () => {
         reservationKey: KEY,
         windowMs: 60_000,
         tokenEstimate: 10,
+        fileEstimate: 1000,
         reservationTtlMs: TTL_MS,
         now: Date.now,
         monotonicMs: () => performance.now(),

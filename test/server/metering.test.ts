@@ -119,7 +119,7 @@ describe('usage', () => {
         estimated_tokens: 0,
       });
     }
-    const prompt = tokensOf('untold', ...messages.flatMap((one) => Object.values(one)));
+    const prompt = tokensOf('untold', ...messages.flatMap((one) => Object.entries(one).flat()));
     expect(booked.get('untold')).toMatchObject({
       prompt_tokens: prompt,
       completion_tokens: tokensOf(textOf(untold.body)),
@@ -127,7 +127,9 @@ describe('usage', () => {
     });
     const aborted = booked.get('aborted') ?? expect.fail('the aborted stream is not booked');
     expect(aborted.estimated_tokens).toBe(aborted.total_tokens);
-    expect(aborted.prompt_tokens).toBe(tokensOf('aborted', ...messages.flatMap((one) => Object.values(one))));
+    expect(aborted.prompt_tokens).toBe(
+      tokensOf('aborted', 'include_usage', ...messages.flatMap((one) => Object.entries(one).flat())),
+    );
     expect(aborted.completion_tokens).toBeGreaterThan(0);
 
     const spent = [...booked.values()].reduce((sum, { total_tokens }) => sum + total_tokens, 0);
@@ -159,7 +161,7 @@ describe('an estimate', () => {
   const long = [{ role: 'user', content: 'x'.repeat(900_000) }];
 
   it('of a stream without usage is the estimate of its prompt, however long, plus that of its answer within the limit asked for', async () => {
-    const prompt = tokensOf('m', 'user', 'x'.repeat(900_000));
+    const prompt = tokensOf('m', 'role', 'user', 'content', 'x'.repeat(900_000));
     const body = { messages: long, stream: true, max_tokens: 1 };
     const [answer, booked] = await bookedFor(body);
     expect(answer.status).toBe(200);
@@ -167,19 +169,20 @@ describe('an estimate', () => {
     expect(booked).toMatchObject({ prompt_tokens: prompt, completion_tokens: 1, estimated_tokens: prompt + 1 });
   });
 
-  it('of a prompt leaves inline images out', async () => {
+  it('of a prompt counts an inline image as a fixed number of tokens', async () => {
     const content = [
       { type: 'text', text: 'Look' },
       { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(500_000)}` } },
     ];
     const [, booked] = await bookedFor({ messages: [{ role: 'user', content }], stream: true });
-    expect(booked.prompt_tokens).toBe(tokensOf('m', 'user', 'text', 'Look', 'image_url'));
+    const names = ['role', 'content', 'type', 'text', 'type', 'image_url', 'url'];
+    expect(booked.prompt_tokens).toBe(1000 + tokensOf('m', 'user', 'text', 'Look', 'image_url', ...names));
   });
 
   it('of a prompt is reserved: a request whose prompt is larger than what the quota has left is refused, one byte less is not', async () => {
     const { id, key } = await tenant({ quotas: { monthly_tokens: 1000 } });
-    // With the model and the role, 3,997 bytes are 1,000 tokens.
-    const content = 'x'.repeat(3996 - 'muser'.length);
+    // With the model, the role and the names of the members, 3,997 bytes are 1,000 tokens.
+    const content = 'x'.repeat(3996 - 'mroleusercontent'.length);
     const refused = await ask(key, CHAT, { model: 'm', messages: [{ role: 'user', content: `${content}x` }], max_tokens: 1 });
     expect(problemOf(refused)).toEqual([429, 'insufficient_quota']);
     const admitted = await ask(key, CHAT, { model: 'm', messages: [{ role: 'user', content }], max_tokens: 1 });
@@ -195,7 +198,7 @@ describe('an estimate', () => {
       async () => (await statOf(edge, 'cluster.upstream.upstream_rq_active')) > 0,
     );
     outgoing.destroy();
-    const prompt = tokensOf('m', 'user', 'x'.repeat(900_000));
+    const prompt = tokensOf('m', 'role', 'user', 'content', 'x'.repeat(900_000));
     const [booked] = (await usageOf(id, 1)).values();
     expect(booked).toMatchObject({
       prompt_tokens: prompt,
@@ -206,7 +209,7 @@ describe('an estimate', () => {
 
   it('is booked for a request that the upstream left without an answer, and not for one that it answered with an error', async () => {
     const [left, booked] = await bookedFor({ messages }, CHAT, { 'x-demo': 'close-after=0' });
-    expect([left.status, booked.total_tokens]).toEqual([503, tokensOf('m', 'user', 'Hello')]);
+    expect([left.status, booked.total_tokens]).toEqual([503, tokensOf('m', 'role', 'user', 'content', 'Hello')]);
     for (const status of [400, 429, 500]) {
       const [, failed] = await bookedFor({ messages }, CHAT, { 'x-demo': `status=${status}` });
       expect(failed).toMatchObject({ total_tokens: 0, estimated_tokens: 0 });

@@ -69,10 +69,10 @@ function ratesOf({ tenant, principal }: Allow, state: LimitsState): readonly Exp
 function tokensOf(
   { tenant, route, ...asked }: Allow,
   state: LimitsState,
-  { tokenEstimate }: MeteringParts['metering'],
+  estimates: MeteringParts['metering'],
   periodEndsMs: number,
 ): ExplainedLimit {
-  const { prompt, answer } = mayspend({ ...asked, maxTokensPerRequest: tenant.settings.max_tokens_per_request }, tokenEstimate);
+  const { prompt, answer } = mayspend({ ...asked, maxTokensPerRequest: tenant.settings.max_tokens_per_request }, estimates);
   const needed = route.tokens ? prompt + answer : 0;
   return {
     name: 'monthly_tokens',

@@ -19,6 +19,7 @@ export function allowed(tenant: string, route: RouteLine): Allow {
     askedTokens: undefined,
     askedChoices: 1,
     promptTokens: 0,
+    inlineFiles: 0,
   };
 }
 
