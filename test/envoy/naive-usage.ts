@@ -12,16 +12,9 @@ export interface NaiveUsage {
   readonly textBytes: number | undefined;
 }
 
-const COUNTS = [
-  'prompt_tokens',
-  'input_tokens',
-  'cache_creation_input_tokens',
-  'cache_read_input_tokens',
-  'completion_tokens',
-  'output_tokens',
-  'cached_tokens',
-  'total_tokens',
-];
+const PROMPT = ['prompt_tokens', 'input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'];
+const OTHERS = ['cached_tokens', 'total_tokens'];
+const ANSWER = ['completion_tokens', 'output_tokens'];
 const ROOTS = ['choices', 'delta', 'output', 'content', 'data'];
 const TEXTS = ['content', 'text', 'delta', 'reasoning_content', 'reasoning', 'thinking', 'refusal', 'arguments', 'partial_json'];
 
@@ -35,15 +28,10 @@ function isObject(value: unknown): value is Members {
 export function naiveUsage(documents: readonly unknown[]): NaiveUsage {
   const objects = documents.filter(isObject);
   const told = new Map<string, number>();
-  const note = (name: string, value: unknown): void => {
-    if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > 1_000_000_000) return;
-    told.set(name, Math.max(value, told.get(name) ?? 0));
-  };
-  for (const { usage, response, message } of objects) {
-    noteUsage(usage, COUNTS, note);
-    if (isObject(response)) noteUsage(response['usage'], COUNTS, note);
-    const certain = COUNTS.filter((name) => name !== 'output_tokens' && name !== 'completion_tokens');
-    if (isObject(message)) noteUsage(message['usage'], certain, note);
+  for (const [name, value] of objects.flatMap(Object.entries)) {
+    if (name === 'usage') noteUsage(value, [...OTHERS, ...ANSWER], told);
+    else if (name === 'response' && isObject(value)) noteUsage(value['usage'], [...OTHERS, ...ANSWER], told);
+    else if (name === 'message' && isObject(value)) noteUsage(value['usage'], OTHERS, told);
   }
   const texts = objects.flatMap((object) =>
     ROOTS.filter((root) => holdsText(root, object[root])).map((root) => textIn(root, object[root])),
@@ -51,12 +39,29 @@ export function naiveUsage(documents: readonly unknown[]): NaiveUsage {
   return { usage: meaning(told), textBytes: texts.length === 0 ? undefined : texts.reduce((sum, bytes) => sum + bytes, 0) };
 }
 
-function noteUsage(usage: unknown, names: readonly string[], note: (name: string, value: unknown) => void): void {
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 1_000_000_000;
+}
+
+/** Takes the largest of the named counts, and the prompt of the last object that reports an input. */
+function noteUsage(usage: unknown, names: readonly string[], told: Map<string, number>): void {
   if (!isObject(usage)) return;
+  const note = (name: string, value: unknown): void => {
+    if (isCount(value)) told.set(name, Math.max(value, told.get(name) ?? 0));
+  };
   for (const name of names) note(name, usage[name]);
   for (const details of [usage['prompt_tokens_details'], usage['input_tokens_details']]) {
     if (isObject(details)) note('cached_tokens', details['cached_tokens']);
   }
+  const prompt = PROMPT.flatMap((name): [string, number][] => {
+    const value = usage[name];
+    return isCount(value) ? [[name, value]] : [];
+  });
+  const reportsInput = prompt.some(([name, count]) => (name === 'prompt_tokens' || name === 'input_tokens') && count > 0);
+  const isFirst = !PROMPT.some((name) => told.has(name));
+  if (prompt.length === 0 || !(reportsInput || isFirst)) return;
+  for (const name of PROMPT) told.delete(name);
+  for (const [name, count] of prompt) told.set(name, count);
 }
 
 function meaning(told: ReadonlyMap<string, number>): NaiveUsage['usage'] {

@@ -196,6 +196,23 @@ describe('usage and text are read as each API means them', () => {
       { usage: told({ prompt: 235, completion: 40, cached: 200, total: 275 }), textBytes: undefined },
     ],
     [
+      'an Anthropic stream whose last event splits the prompt anew tells the prompt once',
+      [
+        { type: 'message_start', message: { usage: { input_tokens: 34_824, output_tokens: 1 } } },
+        { type: 'message_delta', usage: { input_tokens: 3_883, cache_read_input_tokens: 30_464, output_tokens: 40 } },
+      ],
+      { usage: told({ prompt: 34_347, completion: 40, cached: 30_464, total: 34_387 }), textBytes: undefined },
+    ],
+    [
+      'an Anthropic stream whose last event has no input, or 0, keeps the prompt of the first one',
+      [
+        start,
+        { type: 'message_delta', usage: { cache_read_input_tokens: 7, output_tokens: 2 } },
+        { type: 'message_delta', usage: { input_tokens: 0, output_tokens: 3 } },
+      ],
+      { usage: told({ prompt: 25, completion: 3, total: 28 }), textBytes: undefined },
+    ],
+    [
       'an Anthropic stream that breaks off tells the prompt only: its first count of the answer is a guess',
       [start, text('Hello')],
       { usage: told({ prompt: 25 }), textBytes: 5 },
