@@ -11,12 +11,14 @@ const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5000;
 
 export interface NotificationEvents {
+  /** @param session the id of the PostgreSQL process that sends notifications from now on */
+  onConnect(session: number): void;
   /**
    * Something may have changed: a notification came, or some may have been missed before this connection was made.
    * @param seq the change that it was about; undefined where that cannot be told
    */
   onChange(seq: number | undefined): void;
-  /** A writer asks every replica to report how far it has applied the feed. */
+  /** A writer asks every replica to report how far it has applied the feed, or may have asked before this connection was made. */
   onReportRequest(): void;
   onError(error: Fault): void;
 }
@@ -53,9 +55,12 @@ export function listenForChanges(db: Database, events: NotificationEvents): () =
     });
     try {
       await mine.connect();
+      const { rows } = await mine.query('select pg_backend_pid() as pid');
       await mine.query(`listen postern_changes; listen ${REPORT_CHANNEL}`);
       backoffMs = FIRST_BACKOFF_MS;
+      events.onConnect(Number(rows[0]?.pid));
       events.onChange(undefined);
+      events.onReportRequest();
     } catch (error) {
       lose(error);
     }

@@ -81,6 +81,7 @@ export class ChangeFeed implements FeedClock {
   #timers: NodeJS.Timeout[] = [];
   #stopListening: (() => Promise<void>) | undefined;
   #reportListener: (() => void) | undefined;
+  #session: number | undefined;
   readonly #reportedKinds = new Set<string>();
 
   constructor(options: FeedOptions) {
@@ -107,6 +108,11 @@ export class ChangeFeed implements FeedClock {
     return this.#place?.last;
   }
 
+  /** The PostgreSQL process that sends notifications; undefined before the first one. */
+  get session(): number | undefined {
+    return this.#session;
+  }
+
   /** Sets what is called when a writer asks how far this process has applied the feed; without notifications it never is. */
   onReportRequest(listener: () => void): void {
     this.#reportListener = listener;
@@ -130,6 +136,9 @@ export class ChangeFeed implements FeedClock {
     ];
     if (this.#options.notifications) {
       this.#stopListening = listenForChanges(this.#options.db, {
+        onConnect: (session) => {
+          this.#session = session;
+        },
         onChange: (seq) => this.#announce(seq),
         onReportRequest: () => this.#reportListener?.(),
         onError: (error) => this.#options.events.onError?.(error),

@@ -1,7 +1,8 @@
 /**
  * One pool of connections, for knex and for prepared statements alike. It bounds every wait: for a free connection, for a new one,
- * and for each answer. A server that stops answering (SIGSTOP, a cut network) cannot be told from a slow one, so a statement that
- * is over its time loses its connection, and its caller gets a Fault: nobody knows whether it was done.
+ * and for each answer. PostgreSQL itself ends a statement that waits too long for a lock or takes too long, so the connection serves the
+ * next statement. If no answer comes even then, the server hangs or the network is cut. The statement then loses its connection, and its
+ * caller gets a Fault, because the outcome is unknown.
  */
 
 import type { Writable } from 'node:stream';
@@ -60,8 +61,10 @@ interface Use {
   stage: 'none' | 'begins' | 'begun' | 'over';
 }
 
-/** The server lets a transaction sit idle, holding its locks, for ten seconds at most, should its owner be stopped or cut off. */
-const BEGIN = `begin; set local idle_in_transaction_session_timeout = '10s'`;
+/** PostgreSQL lets a transaction sit idle with its locks for at most this time, if its owner is stopped or cut off. */
+const MAX_IDLE_TRANSACTION = '10s';
+/** A pooler may give each transaction another connection, with settings of its own. */
+const BEGIN = `begin; set local idle_in_transaction_session_timeout = '${MAX_IDLE_TRANSACTION}'`;
 const ROLLBACK = /^\s*rollback\s*;?\s*$/i;
 const ENDS = /^\s*(?:rollback|commit)\s*;?\s*$/i;
 const NO_RESULT = { command: 'ROLLBACK', rowCount: 0, oid: 0, fields: [], rows: [] };
@@ -86,6 +89,8 @@ export function createPool(options: PoolOptions): Pool {
     client.on('end', () => open.delete(client));
     // A connection may fail while it is in use or idle; without a listener that would end the process. Its statements fail by themselves.
     client.on('error', () => undefined);
+    // Sent together with the first statement. If it fails, the limits of the client remain.
+    client.query(serverLimits(options.queryTimeoutMs)).catch(() => undefined);
   });
   clients.on('error', () => undefined);
 
@@ -191,6 +196,16 @@ export function runOn<R extends pg.QueryResultRow = Row>(
   return new Promise((resolve, reject) => {
     connection.query<R>(statement, (error, result) => (error === null ? resolve(result?.rows ?? []) : reject(error)));
   });
+}
+
+/**
+ * The time limits that PostgreSQL enforces on a connection. They are below the client's, so that the answer still arrives. Waiting for a
+ * lock ends first: callers that wait for one lock must leave connections to all others.
+ */
+function serverLimits(queryTimeoutMs: number): string {
+  return `set statement_timeout = ${Math.ceil(queryTimeoutMs * 0.875)};
+    set lock_timeout = ${Math.ceil(queryTimeoutMs * 0.5)};
+    set idle_in_transaction_session_timeout = '${MAX_IDLE_TRANSACTION}'`;
 }
 
 /** How any connection of ours is opened. */

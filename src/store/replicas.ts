@@ -4,8 +4,10 @@
  * Each process with a cache keeps one row in `replicas`. A writer that wants to wait sends a notification; every process then reads the
  * feed and updates its row, and the writer polls the rows. Where notifications do not arrive, rows are as old as the last heartbeat.
  *
- * A process that dies without removing its row counts as pending until it could no longer trust its cache: its death and its separation
- * from the database look the same from here, and a separated replica still decides.
+ * A process may die without removing its row. PostgreSQL then ends the session that sent its notifications, and 15 s after the last report
+ * the row no longer counts. A process that is only separated from the database still decides, and its session lasts until the connection
+ * is known to be lost. While the session lasts, and for a process without notifications, the row counts until the process no longer trusts
+ * its cache.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,6 +19,8 @@ export const REPORT_CHANNEL = 'postern_report';
 export interface AppliedFeed {
   /** The last change applied; undefined before the feed's start. */
   readonly position: number | undefined;
+  /** The id of the PostgreSQL process that sends notifications; undefined before the first one, and without notifications. */
+  readonly session: number | undefined;
   catchUp(): Promise<void>;
   /** Sets what is called when a writer asks for a report. */
   onReportRequest(listener: () => void): void;
@@ -44,9 +48,10 @@ const REPORT = {
   name: 'report_replica',
   text: `
     with forgotten as (delete from replicas where trusted_until < clock_timestamp() - interval '${FORGET_AFTER}')
-    insert into replicas (id, server, applied, trusted_until)
-    values ($1, $2, $3, clock_timestamp() + make_interval(secs => $4))
-    on conflict (id) do update set server = excluded.server, applied = excluded.applied, trusted_until = excluded.trusted_until`,
+    insert into replicas (id, server, applied, trusted_until, session, reported_at)
+    values ($1, $2, $3, clock_timestamp() + make_interval(secs => $4), $5, clock_timestamp())
+    on conflict (id) do update set server = excluded.server, applied = excluded.applied, trusted_until = excluded.trusted_until,
+      session = excluded.session, reported_at = excluded.reported_at`,
 };
 
 /** Keeps this process's row. */
@@ -104,7 +109,7 @@ export class Replica {
 
   async #write(): Promise<void> {
     const { db, feed, id, server, maxStalenessMs } = this.#options;
-    await db.query({ ...REPORT, values: [id, server, feed.position ?? 0, maxStalenessMs / 1000] });
+    await db.query({ ...REPORT, values: [id, server, feed.position ?? 0, maxStalenessMs / 1000, feed.session ?? null] });
   }
 }
 
@@ -121,17 +126,23 @@ export type AppliedByReplicas =
 const FIRST_POLL_MS = 2;
 const MAX_POLL_MS = 50;
 
+/** Three heartbeats. */
+const SILENT_AFTER = '15 seconds';
+const IS_LIVE = `
+  trusted_until > clock_timestamp() and (
+    session is null
+    or reported_at > clock_timestamp() - interval '${SILENT_AFTER}'
+    or exists (select from pg_stat_activity where pg_stat_activity.pid = replicas.session)
+  )`;
+
 /** The least position of all live replicas; null if there is none. */
-const LEAST = {
-  name: 'least_applied',
-  text: 'select min(applied) as least from replicas where trusted_until > clock_timestamp()',
-};
+const LEAST = { name: 'least_applied', text: `select min(applied) as least from replicas where ${IS_LIVE}` };
 
 const PENDING = {
   name: 'pending_replicas',
   text: `
     select count(distinct server)::int as pending from replicas
-    where applied < $1 and trusted_until > clock_timestamp()`,
+    where applied < $1 and ${IS_LIVE}`,
 };
 
 interface Waiter {

@@ -18,8 +18,8 @@ beforeEach(async () => {
 afterEach(() => fresh.close());
 
 /** A feed that has applied what its process has been given. */
-function feedAt(position: number): AppliedFeed & { position: number } {
-  return { position, catchUp: async () => undefined, onReportRequest: () => undefined };
+function feedAt(position: number, session?: number): AppliedFeed & { position: number } {
+  return { position, session, catchUp: async () => undefined, onReportRequest: () => undefined };
 }
 
 async function replicaOf(server: string, feed: AppliedFeed, maxStalenessMs = LONG_MS): Promise<Replica> {
@@ -49,6 +49,20 @@ it('a replica whose heartbeat is far away reports when a writer waits', async ()
   await feed.stop();
 }, 20_000);
 
+it('a replica whose connection for notifications is lost while a writer waits reports when it has another one', async () => {
+  const feed = new ChangeFeed({ db, listeners: [], pollIntervalMs: LONG_MS });
+  await feed.start();
+  const replica = await replicaOf('a', feed);
+  const listening = `from pg_stat_activity where query like 'listen %' and datname = current_database()`;
+  await expect.poll(() => db.query({ text: `select pid ${listening}` })).toHaveLength(1);
+  await db.query({ text: "insert into tenants (id, name) values ('news', 'News')" });
+  await db.query({ text: `select pg_terminate_backend(pid) ${listening}` });
+  const [{ seq } = {}] = await db.query({ text: 'select max(seq)::int as seq from changes' });
+  expect(await new ReplicaWaits(db).wait(Number(seq), LONG_MS)).toEqual({ kind: 'applied' });
+  await replica.stop();
+  await feed.stop();
+}, 20_000);
+
 it('a wait that is over tells how many servers have not reported, each once', async () => {
   await replicaOf('a', feedAt(7));
   await replicaOf('b', feedAt(3));
@@ -65,6 +79,24 @@ it('a replica that stopped, that its supervisor removed, or that can no longer t
   await removeReplica(db, 'b/1');
   await replicaOf('c', feedAt(1), 0);
   expect(await new ReplicaWaits(db).wait(7, LONG_MS)).toEqual({ kind: 'applied' });
+});
+
+it('a replica whose process has died is not waited for 15 s after its last report, and one that is only silent is', async () => {
+  const died = db.newClient();
+  await died.connect();
+  const [session = 0] = (await died.query('select pg_backend_pid() as pid')).rows.map(({ pid }) => Number(pid));
+  await replicaOf('a', feedAt(1, session));
+  const pending = () => new ReplicaWaits(db).wait(7, 1);
+  const silence = (seconds: number) =>
+    db.query({ text: 'update replicas set reported_at = clock_timestamp() - make_interval(secs => $1)', values: [seconds] });
+  await silence(60);
+  expect(await pending()).toEqual({ kind: 'partial', replicas: 1 });
+  await died.end();
+  await expect.poll(() => db.query({ text: 'select from pg_stat_activity where pid = $1', values: [session] })).toHaveLength(0);
+  await silence(10);
+  expect(await pending()).toEqual({ kind: 'partial', replicas: 1 });
+  await silence(16);
+  expect(await pending()).toEqual({ kind: 'applied' });
 });
 
 it('many waits share their statements', async () => {
