@@ -10,6 +10,7 @@ import type { BindResult } from './bind-outcome.ts';
 import type { Deadline } from './deadline.ts';
 import { type Entry, readEntry } from './entry.ts';
 import { DirectoryFault, reasonOf } from './faults.ts';
+import { parseFilter } from './filter.ts';
 import { PasswordPolicyControl } from './password-policy.ts';
 import type { DirectoryUrl } from './settings.ts';
 import { isVerified, type Observer, openSocket, type Route } from './socket.ts';
@@ -176,7 +177,7 @@ async function all(client: Client, question: Question, deadline: Deadline): Prom
 function optionsOf({ scope, filter, attributes }: Question, deadline: Deadline) {
   return {
     scope,
-    filter,
+    filter: typeof filter === 'string' ? (parseFilter(filter) ?? filter) : filter,
     attributes: [...attributes],
     explicitBufferAttributes: BINARY,
     timeLimit: deadline.remainingSeconds(),

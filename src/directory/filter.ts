@@ -1,6 +1,19 @@
 /** Search filters as text (RFC 4515): escaping, templates with `{0}`, and whether a configured one can be read at all. */
 
-import { type Filter, FilterParser } from 'ldapts';
+import {
+  AndFilter,
+  ApproximateFilter,
+  EqualityFilter,
+  ExtensibleFilter,
+  type Filter,
+  FilterParser,
+  GreaterThanEqualsFilter,
+  LessThanEqualsFilter,
+  NotFilter,
+  OrFilter,
+  PresenceFilter,
+  SubstringFilter,
+} from 'ldapts';
 
 /** The value as it stands in a filter: one value, whatever it holds (RFC 4515, section 3). */
 export function escapeFilterValue(value: string): string {
@@ -36,12 +49,44 @@ export function decodeHighBytes(template: string): string | undefined {
   return text.includes('\ufffd') ? undefined : text;
 }
 
-/** Undefined when the text is no filter. */
+/** An attribute description (RFC 4512, section 2.5): a name or an object identifier, and options. */
+const DESCRIPTION = /(?<=\()(?:[A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)+)(?:;[A-Za-z0-9-]+)*(?=[~<>:]?=|:)/g;
+/** The descriptions that the client's parser reads. */
+const PLAIN = /^[A-Za-z][A-Za-z0-9-]*$/;
+/** A name that no attribute has. */
+const STAND_IN = /^_(\d+)$/;
+
+/** Returns undefined if the text is not a filter. */
 export function parseFilter(text: string): Filter | undefined {
+  const described: string[] = [];
+  const readable = text.replace(DESCRIPTION, (name) => (PLAIN.test(name) ? name : `_${described.push(name) - 1}`));
   try {
-    return FilterParser.parseString(text);
+    const filter = FilterParser.parseString(readable);
+    if (described.length > 0) describe(filter, described);
+    return filter;
   } catch {
     return undefined;
+  }
+}
+
+/** Puts the descriptions back in the place of their stand-ins. */
+function describe(filter: Filter, described: readonly string[]): void {
+  const nameOf = (attribute: string): string => described[Number(STAND_IN.exec(attribute)?.[1])] ?? attribute;
+  if (filter instanceof AndFilter || filter instanceof OrFilter) {
+    for (const each of filter.filters) describe(each, described);
+  } else if (filter instanceof NotFilter) {
+    describe(filter.filter, described);
+  } else if (filter instanceof ExtensibleFilter) {
+    filter.matchType = nameOf(filter.matchType);
+  } else if (
+    filter instanceof EqualityFilter ||
+    filter instanceof SubstringFilter ||
+    filter instanceof PresenceFilter ||
+    filter instanceof GreaterThanEqualsFilter ||
+    filter instanceof LessThanEqualsFilter ||
+    filter instanceof ApproximateFilter
+  ) {
+    filter.attribute = nameOf(filter.attribute);
   }
 }
 

@@ -64,6 +64,20 @@ describe.each(KINDS)('%s', (kind) => {
     expect(log).toBe('');
   });
 
+  // Samba does not look attributes up by their object identifiers.
+  if (kind !== 'active-directory')
+    test('a search filter may name attributes by object identifier and with options', { timeout: ROWS_LIMIT_MS }, async ({
+      skip,
+    }) => {
+      const server = serverOr(skip);
+      const ask = async (userSearchFilter: string) => cellOf(await asked(server, 'bob', PASSWORD, { userSearchFilter }));
+      const usual = await ask('(uid={0})');
+      expect(usual).toMatch(/^in/);
+      expect(await ask('(0.9.2342.19200300.100.1.1={0})')).toBe(usual);
+      expect(await ask('(&(2.5.4.0=*)(|(sn;lang-de={0})(0.9.2342.19200300.100.1.1={0})))')).toBe(usual);
+      expect(await ask('(sn;lang-de={0})')).toBe('unknown_user');
+    });
+
   test('whatever is typed is one escaped value of the search, and nobody', { timeout: ROWS_LIMIT_MS }, async ({ skip }) => {
     const server = serverOr(skip);
     const log = await logOf(server, async () => {

@@ -50,11 +50,39 @@ describe('a value in a filter', () => {
 });
 
 describe('a configured filter', () => {
+  const described = fc.oneof(
+    fc.constantFrom('cn', 'x-own', '2.5.4.3', '0.9.2342.19200300.100.1.1'),
+    fc.tuple(fc.constantFrom('cn', '2.5.4.3'), fc.constantFrom(';lang-de', ';binary;x-1')).map((parts) => parts.join('')),
+  );
+  const simple = fc
+    .tuple(described, fc.constantFrom('=x', '=*', '=a*b', '>=1', '<=1', '~=x', ':=x', ':dn:1.2.3:=x', ':caseExactMatch:=x'))
+    .map((parts) => `(${parts.join('')})`);
+  const { filter: anyFilter } = fc.letrec<{ filter: string }>((tie) => ({
+    filter: fc.oneof(
+      { depthSize: 'small' },
+      simple,
+      tie('filter').map((inner) => `(!${inner})`),
+      fc
+        .tuple(fc.constantFrom('&', '|'), fc.array(tie('filter'), { minLength: 1, maxLength: 3 }))
+        .map(([operator, inner]) => `(${operator}${inner.join('')})`),
+    ),
+  }));
+  it('keeps its attribute descriptions: names, object identifiers and options (RFC 4512)', () => {
+    fc.assert(
+      fc.property(anyFilter, (template) => {
+        expect(parseFilter(template)?.toString()).toBe(template);
+      }),
+    );
+  });
+
   it.each([
     '(uid={0})',
     '(&(objectClass=person)(|(uid={0})(mail={0})))',
     '(member:1.2.840.113556.1.4.1941:={0})',
     '(!(uid={0}))',
+    '(2.5.4.3={0})',
+    '(&(2.5.4.0=person)(|(cn;lang-de={0})(userCertificate;binary;x-other=*)(1.2.3>=1)(cn;x~={1})))',
+    '(0.9.2342.19200300.100.1.1;x-a:dn:caseExactMatch:={0})',
   ])('%s can be used', (template) => {
     expect(isFilterTemplate(template)).toBe(true);
   });
