@@ -52,6 +52,8 @@ export function watchTlsFiles({ files, inUse, apply, onReload, ticking = everyFe
     let material: TlsMaterial;
     try {
       material = await readTlsFiles(files);
+      // A certificate and a key from before and after a change do not match. The next look reads the files that change during this one.
+      if (!isSame(material, current) && !isSame(material, await readTlsFiles(files))) return;
     } catch (error) {
       refuse(messageOf(error), messageOf(error));
       return;

@@ -4,7 +4,9 @@ import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'nod
 import { type ClientHttp2Session, connect, type SecureClientSessionOptions } from 'node:http2';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { TLSSocket } from 'node:tls';
+
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createGate } from '../../src/extauthz/gate.ts';
 import { frame } from '../../src/extauthz/grpc/messages.ts';
@@ -175,6 +177,16 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
         expect(seenBy(await on.connect())).not.toBe(seen);
       },
     );
+
+    test('while the server reads them are never taken for a pair that does not match', async () => {
+      const on = await stage(before);
+      for (let change = 1; change <= 60; change++) {
+        on.looked();
+        for (let turn = 0; turn < change % 6; turn++) await setImmediate();
+        on.write(pairOf(change % 2 === 0 ? before : after));
+        await expect.poll(() => on.looked().at(change - 1), { interval: 1 }).toMatchObject({ kind: 'taken' });
+      }
+    });
 
     test('and cannot be read are reported once', async () => {
       const on = await stage(before);

@@ -487,7 +487,7 @@ export class Connection {
 
   /** DATA for a stream that takes none. The content of a stream that this server has refused may be on its way. */
   #lateData(id: number, length: number, stream: Stream | undefined): number {
-    if (id > this.#lastId || id % 2 === 0) return PROTOCOL_ERROR;
+    if (this.#isIdle(id)) return PROTOCOL_ERROR;
     if (stream === undefined && (this.#conduct.wasReset(id) || this.#isIgnored(id)))
       return length > 0 ? NO_ERROR : this.#countControl(1);
     return this.#streamError(id, STREAM_CLOSED);
@@ -496,7 +496,7 @@ export class Connection {
   /** Section 6.4 */
   #peerReset(id: number, length: number): number {
     if (length !== 4) return FRAME_SIZE_ERROR;
-    if (id === 0 || id > this.#lastId) return PROTOCOL_ERROR;
+    if (id === 0 || this.#isIdle(id)) return PROTOCOL_ERROR;
     const stream = this.#streams.get(id);
     if (stream === undefined) return this.#countControl(1);
     if (!stream.localEnded) this.#conduct.countReset(stream.kind, this.nowMs);
@@ -515,7 +515,7 @@ export class Connection {
       this.sendWindow += increment;
       return this.sendWindow > MAX_WINDOW ? FLOW_CONTROL_ERROR : NO_ERROR;
     }
-    if (id > this.#lastId) return PROTOCOL_ERROR;
+    if (this.#isIdle(id)) return PROTOCOL_ERROR;
     if (increment === 0) return this.#streamError(id, PROTOCOL_ERROR);
     const stream = this.#streams.get(id);
     if (stream === undefined) return NO_ERROR;
@@ -589,6 +589,11 @@ export class Connection {
   #refuse(id: number): number {
     this.#writeReset(id, REFUSED_STREAM);
     return NO_ERROR;
+  }
+
+  /** Reports whether a stream was never open. Streams with even numbers are the server's, and this server opens none (section 5.1.1). */
+  #isIdle(id: number): boolean {
+    return id > this.#lastId || id % 2 === 0;
   }
 
   /** Reports whether a stream came after the last GOAWAY, from which its peer knows that it is not served. */
