@@ -39,20 +39,69 @@ export interface Tab {
 export const DESKTOP: Look = { width: 1440, height: 900 };
 export const PHONE: Look = { width: 390, height: 844 };
 
-/** A tab with cookies and storage of its own. One that a test opens is closed with the test. */
-export async function openTab(browser: Browser, origin: string, look: Look = {}): Promise<Tab> {
-  const context = await openContext(browser, origin, look);
-  // A page goes on asking and drawing: those of tests that are over would slow the others down.
-  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(() => context.close());
-  return watch(await context.newPage(), origin);
+/**
+ * Pages that serve one test after another. A page of a site that the same page showed before costs half of what it costs in a new page:
+ * the browser keeps the compiled scripts with the process of the page.
+ */
+export class PagePool {
+  readonly #make: () => Promise<Page>;
+  readonly #clean: (page: Page) => Promise<void>;
+  readonly #idle: Page[] = [];
+
+  /** @param clean takes from a page what the next test must not find */
+  constructor(make: () => Promise<Page>, clean: (page: Page) => Promise<void> = async () => undefined) {
+    this.#make = make;
+    this.#clean = clean;
+  }
+
+  /** Of a test: until the test ends. Otherwise for good. */
+  async take(origin: string, look: Look = {}): Promise<Tab> {
+    const page = this.#idle.pop() ?? (await this.#make());
+    if (TestRunner.getCurrentTest() !== undefined) onTestFinished(() => this.#putBack(page));
+    await applyLook(page, look);
+    return watch(page, origin);
+  }
+
+  async #putBack(page: Page): Promise<void> {
+    for (const event of LISTENED) page.removeAllListeners(event);
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    try {
+      // Ends what the page asks for and draws. A page of another origin would end its process too.
+      await page.goto(PLAIN);
+    } catch {
+      // The server of this page has ended.
+      await page.close();
+      return;
+    }
+    await page.evaluate('sessionStorage.clear()');
+    await page.mouse.move(0, 0);
+    await this.#clean(page);
+    this.#idle.push(page);
+  }
 }
 
-/** A page in a context that other tests use too. One that a test opens is closed with the test. */
-export async function openPage(context: BrowserContext, origin: string, look: Look = {}): Promise<Tab> {
-  const page = await context.newPage();
-  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(() => page.close());
-  await applyLook(page, look);
-  return watch(page, origin);
+/** A page without a script. */
+const PLAIN = '/.well-known/jwks.json';
+
+/** What tests listen to. */
+const LISTENED = ['console', 'pageerror', 'request', 'requestfailed', 'requestfinished', 'response', 'download'] as const;
+
+/** Pages with cookies and storage of their own, which are empty when a test gets one. */
+export function visitors(makeContext: () => Promise<BrowserContext>): PagePool {
+  const make = async (): Promise<Page> => (await makeContext()).newPage();
+  return new PagePool(make, async (page) => {
+    const context = page.context();
+    for (const other of context.pages()) if (other !== page) await other.close();
+    await context.clearCookies();
+    await page.evaluate('localStorage.clear()');
+  });
+}
+
+/** A page for a finger, with cookies and storage of its own, which is closed with the test. */
+export async function openTouchTab(browser: Browser, origin: string, look: Look): Promise<Tab> {
+  const context = await openContext(browser, origin, look);
+  onTestFinished(() => context.close());
+  return watch(await context.newPage(), origin);
 }
 
 /** Changes an open page to the theme and the size. */

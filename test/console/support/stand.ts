@@ -8,7 +8,7 @@ import { openStand, type Server } from '../../server/support/postern.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { type Edge, startEdge } from '../../support/envoy.ts';
 import { freeAddress } from '../../support/ports.ts';
-import { type Look, openBrowser, openContext, openPage, openTab, type Tab } from './browser.ts';
+import { type Look, openBrowser, openContext, openTouchTab, PagePool, type Tab, visitors } from './browser.ts';
 
 export interface ConsoleStand {
   readonly server: Server;
@@ -76,21 +76,26 @@ async function startIn(stack: AsyncDisposableStack, browser: Browser, env: NodeJ
   const edge = await startEdge({ grpc: server.grpc, http: server.http, listen, upstream: `${upstream.host}:${upstream.port}` });
   stack.defer(() => edge.stop());
   const token = await login(server.http);
+  const makeContext = async (): Promise<BrowserContext> => {
+    const context = await openContext(browser, edge.url);
+    // At the end of a worker, the browser may have been closed first.
+    stack.defer(() => context.close().catch(() => undefined));
+    return context;
+  };
+  const strangers = visitors(makeContext);
   const open = async (look?: Look, path = '/console'): Promise<Tab> => {
-    const tab = await openTab(browser, edge.url, look);
+    const tab = await (look?.hasTouch ? openTouchTab(browser, edge.url, look) : strangers.take(edge.url, look));
     await tab.page.goto(path);
     return tab;
   };
-  let session: Promise<BrowserContext> | undefined;
-  const adminSession = async (): Promise<BrowserContext> => {
-    const context = await openContext(browser, edge.url);
+  let session: Promise<PagePool> | undefined;
+  const adminSession = async (): Promise<PagePool> => {
+    const context = await makeContext();
     const page = await context.newPage();
     await page.goto('/console');
     await enter(page, ADMIN);
     await page.close();
-    // At the end of a worker, the browser may have been closed first.
-    stack.defer(() => context.close().catch(() => undefined));
-    return context;
+    return new PagePool(() => context.newPage());
   };
   return {
     server,
@@ -105,7 +110,7 @@ async function startIn(stack: AsyncDisposableStack, browser: Browser, env: NodeJ
     },
     async asAdmin({ look, path = '/console' } = {}) {
       session ??= adminSession();
-      const tab = await openPage(await session, edge.url, look);
+      const tab = await (await session).take(edge.url, look);
       await tab.page.goto(path);
       await untilOpen(tab.page);
       return tab;

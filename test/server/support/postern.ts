@@ -5,7 +5,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { onTestFailed } from 'vitest';
+import { onTestFailed, onTestFinished, TestRunner } from 'vitest';
 import { send } from '../../support/http.ts';
 import { eventually } from './eventually.ts';
 import { endPostgres } from './postgres.ts';
@@ -45,6 +45,7 @@ export interface Addresses {
 
 export interface Server extends Running, Addresses {}
 
+/** Processes that a test starts end with the test at the latest, the others with the stand. */
 export interface Stand {
   /** A folder of its own, which another user can pass through. */
   readonly folder: string;
@@ -114,13 +115,23 @@ function startProcess(folder: string, args: readonly string[], env: NodeJS.Proce
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
+  const textOf = (): string => `postern ${args.join(' ')} (process ${pid}):\n${stdout}${stderr}\n`;
   const finished = new Promise<Finished>((resolve) => {
     child.once('close', (code, signal) => {
       children.delete(child);
       resolve({ code, signal, stdout, stderr });
     });
   });
-  tellOnFailure(() => `postern ${args.join(' ')} (process ${pid}):\n${stdout}${stderr}\n`);
+  // One that several tests share was started outside them, and ends with the stand.
+  if (TestRunner.getCurrentTest() !== undefined) {
+    // What a process wrote, for the reader of a failure.
+    onTestFailed(() => void process.stderr.write(textOf().slice(-SHOWN_CHARACTERS)));
+    // A server goes on looking after its database: those of tests that are over would slow the others down.
+    onTestFinished(async () => {
+      child.kill('SIGKILL');
+      await finished;
+    });
+  }
   return {
     pid,
     stdout: () => stdout,
@@ -136,15 +147,6 @@ function startProcess(folder: string, args: readonly string[], env: NodeJS.Proce
       return finished;
     },
   };
-}
-
-/** What a process wrote, for whoever reads why its test failed. One that several tests share has no test to ask about. */
-function tellOnFailure(text: () => string): void {
-  try {
-    onTestFailed(() => void process.stderr.write(text().slice(-SHOWN_CHARACTERS)));
-  } catch {
-    return;
-  }
 }
 
 async function untilReady(running: Running): Promise<Server> {
