@@ -143,28 +143,32 @@ async function carryOut<T>(
   let draft = blank();
   let result: T;
   try {
-    result = await transaction(parts.db, async (trx) => {
-      // A transaction that collided with another is run again, and tells its story anew.
-      draft = blank();
-      return run(trx, draft, async (work) => {
-        const value = await work;
-        const { each } = draft;
-        if (each === undefined) trx.lastly(insertAudit(trx, rowOf(actor, entry.action, draft, draft.result)));
-        else if (each.length > 0)
-          trx.lastly(
-            insertAudits(
-              trx,
-              each.map((one) => rowOf(actor, entry.action, { ...draft, ...one }, one.result)),
-            ),
-          );
-        return value;
-      });
-    });
+    result = await transaction(
+      parts.db,
+      async (trx) => {
+        // A transaction that collided with another is run again, and tells its story anew.
+        draft = blank();
+        return run(trx, draft, async (work) => {
+          const value = await work;
+          const { each } = draft;
+          if (each === undefined) trx.lastly(insertAudit(trx, rowOf(actor, entry.action, draft, draft.result)));
+          else if (each.length > 0)
+            trx.lastly(
+              insertAudits(
+                trx,
+                each.map((one) => rowOf(actor, entry.action, { ...draft, ...one }, one.result)),
+              ),
+            );
+          return value;
+        });
+      },
+      actor.tenant,
+    );
   } catch (cause) {
     const error = refusedByStore(cause);
     if (error instanceof Refusal && AUDITED.has(error.code)) {
       const refused = { ...draft, before: undefined, after: { code: error.code, detail: error.message } };
-      await transaction(parts.db, (trx) => insertAudit(trx, rowOf(actor, entry.action, refused, 'refused')));
+      await transaction(parts.db, (trx) => insertAudit(trx, rowOf(actor, entry.action, refused, 'refused')), actor.tenant);
     }
     throw error;
   }

@@ -30,7 +30,7 @@ export function asCaller<T>(
   writes: WrittenRows,
   work: (trx: Transaction, caller: HeldCaller) => Promise<T>,
 ): Promise<T> {
-  return transaction(db, async (trx) => work(trx, await holdCaller(trx, caller, writes)));
+  return transaction(db, async (trx) => work(trx, await holdCaller(trx, caller, writes)), caller.tenant);
 }
 
 /**

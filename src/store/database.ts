@@ -44,6 +44,7 @@ const MAX_WAITING = 1000;
 
 export function openDatabase(options: DatabaseOptions): Database {
   const { url, poolMax = 10, acquireTimeoutMs = 2000, queryTimeoutMs = 2000, tracing } = options;
+  const places = Math.max(1, poolMax - SPARED);
   const pool = createPool({ url, max: poolMax, acquireTimeoutMs, queryTimeoutMs, tracing });
   const knex = createKnex({
     client: 'pg',
@@ -57,7 +58,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     knex,
     pool,
     query: (statement) => pool.run(statement),
-    turns: makeTurns({ places: Math.max(1, poolMax - SPARED), maxWaiting: MAX_WAITING, maxWaitMs: MAX_TURN_WAIT_MS }),
+    turns: makeTurns({ places, placesPerLane: Math.ceil(places / 2), maxWaiting: MAX_WAITING, maxWaitMs: MAX_TURN_WAIT_MS }),
     newClient: () => new pg.Client(clientOptions({ url, acquireTimeoutMs })),
     reopen: (changes) => openDatabase({ ...options, ...changes }),
     close: () => pool.destroy(),

@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../domain/errors.ts';
+import type { TenantId } from '../domain/ids.ts';
 import type { Database } from './database.ts';
 import { isRetryable, statementError } from './faults.ts';
 import { type PooledConnection, runOn } from './pool.ts';
@@ -58,9 +59,10 @@ const ATTEMPTS = 4;
  * Runs `work` in one transaction (read committed), when its turn comes: never call it in the work of another. Resolves when it is
  * committed; when `work` fails it is rolled back and the error passed on. After a serialization failure or a deadlock everything is run
  * again, so `work` must not have effects elsewhere. A Fault may mean that the outcome is unknown: the connection was lost during COMMIT.
+ * @param tenant whose rows it locks, where that is known: transactions of one tenant leave connections to those of others
  */
-export async function transaction<T>(db: Database, work: (trx: Transaction) => Promise<T>): Promise<T> {
-  return db.turns.take(() => attempts(db, work));
+export async function transaction<T>(db: Database, work: (trx: Transaction) => Promise<T>, tenant?: TenantId): Promise<T> {
+  return db.turns.take(() => attempts(db, work), tenant);
 }
 
 async function attempts<T>(db: Database, work: (trx: Transaction) => Promise<T>): Promise<T> {

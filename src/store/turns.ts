@@ -1,58 +1,86 @@
 /**
- * Lets so many in at once; the others wait for their turn, in order, but neither in any number nor for any time. With it a burst of
- * changes waits here, where waiting costs nothing, and not on locks and connections that everything else needs.
+ * Admits a limited number of transactions at once. The others wait in order; how many wait, and how long, is bounded. A burst of changes
+ * then waits here, where waiting costs nothing, and not on locks and connections that everything else needs.
+ *
+ * Transactions of one lane may use only some of the places. Whoever waits for a lock in one tenant therefore leaves places to the others.
  */
 
 import { Fault } from '../domain/errors.ts';
 
 export interface Turns {
-  /** Runs `work` when its turn comes. Rejects with a Fault when too many wait already, or the turn does not come in time. */
-  take<T>(work: () => Promise<T>): Promise<T>;
+  /**
+   * Runs `work` when its turn comes. Rejects with a Fault when too many wait already, or the turn does not come in time.
+   * @param lane whose work it is; undefined where all places may be used
+   */
+  take<T>(work: () => Promise<T>, lane?: string): Promise<T>;
 }
 
 export interface TurnsOptions {
   readonly places: number;
+  /** Default: all places. */
+  readonly placesPerLane?: number;
   readonly maxWaiting: number;
   readonly maxWaitMs: number;
 }
 
-export function makeTurns({ places, maxWaiting, maxWaitMs }: TurnsOptions): Turns {
-  const waiting = new Set<() => void>();
+interface Waiter {
+  readonly lane: string | undefined;
+  admit(): void;
+}
+
+export function makeTurns({ places, placesPerLane = places, maxWaiting, maxWaitMs }: TurnsOptions): Turns {
+  const waiting = new Set<Waiter>();
+  const takenBy = new Map<string, number>();
   let taken = 0;
 
-  async function turn(): Promise<void> {
-    if (taken < places) {
-      taken++;
+  function hasRoom(lane: string | undefined): boolean {
+    return taken < places && (lane === undefined || (takenBy.get(lane) ?? 0) < placesPerLane);
+  }
+
+  function enter(lane: string | undefined): void {
+    taken++;
+    if (lane !== undefined) takenBy.set(lane, (takenBy.get(lane) ?? 0) + 1);
+  }
+
+  async function turn(lane: string | undefined): Promise<void> {
+    if (hasRoom(lane)) {
+      enter(lane);
       return;
     }
     if (waiting.size >= maxWaiting) throw new Fault(`${maxWaiting} statements are already waiting for a database connection`);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    waiting.add(resolve);
+    const waiter: Waiter = { lane, admit: resolve };
+    waiting.add(waiter);
     const late = setTimeout(() => {
-      waiting.delete(resolve);
+      waiting.delete(waiter);
       reject(new Fault(`no database connection was free within ${maxWaitMs} ms`));
     }, maxWaitMs);
     await promise.finally(() => clearTimeout(late));
   }
 
-  /** The place goes to who has waited longest, without being free in between. */
-  function leave(): void {
-    const [next] = waiting;
-    if (next === undefined) {
-      taken--;
-      return;
+  function leave(lane: string | undefined): void {
+    taken--;
+    if (lane !== undefined) {
+      const left = (takenBy.get(lane) ?? 0) - 1;
+      if (left > 0) takenBy.set(lane, left);
+      else takenBy.delete(lane);
     }
-    waiting.delete(next);
-    next();
+    for (const waiter of waiting) {
+      if (taken >= places) return;
+      if (!hasRoom(waiter.lane)) continue;
+      waiting.delete(waiter);
+      enter(waiter.lane);
+      waiter.admit();
+    }
   }
 
   return {
-    async take(work) {
-      await turn();
+    async take(work, lane) {
+      await turn(lane);
       try {
         return await work();
       } finally {
-        leave();
+        leave(lane);
       }
     },
   };

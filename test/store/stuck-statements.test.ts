@@ -5,7 +5,7 @@ import { Fault } from '../../src/domain/errors.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
-import { seedTenant } from './seed.ts';
+import { seedTenant, tenantId } from './seed.ts';
 
 const CALLERS = 50;
 const ATTEMPTS_EACH = 3;
@@ -24,6 +24,8 @@ afterAll(async () => {
   await fresh?.close();
 });
 
+const LOCKED = tenantId('locked');
+const OTHER = tenantId('other');
 const UPDATE = (tenant: string) => `update tenants set name = name || '.' where id = '${tenant}'`;
 
 /** The sessions of the pool under test: all of this database, except those that the test itself has opened. */
@@ -67,6 +69,24 @@ test('callers that wait for one lock take no more connections than the pool has,
   await holder.query('rollback');
   await holder.end();
   await transaction(db, async (trx) => trx.raw(UPDATE('locked')));
+});
+
+test('a change of another tenant does not wait behind those that wait for a lock', async () => {
+  const holder = fresh.db.newClient();
+  await holder.connect();
+  await holder.query('begin');
+  await holder.query(UPDATE('locked'));
+  let ended = 0;
+  const callers = Array.from({ length: CALLERS }, () =>
+    transaction(db, async (trx) => trx.raw(UPDATE('locked')), LOCKED)
+      .catch(() => undefined)
+      .finally(() => ended++),
+  );
+  await transaction(db, async (trx) => trx.raw(UPDATE('other')), OTHER);
+  expect(ended).toBeLessThan(CALLERS / 2);
+  await holder.query('rollback');
+  await holder.end();
+  await Promise.all(callers);
 });
 
 test('a statement that is over its time ends at the server too, and its connection serves the next one', async () => {

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { makeTurns } from '../../src/store/turns.ts';
@@ -53,5 +54,53 @@ describe('turns', () => {
     expect(await running).toBe('done');
     expect(await turns.take(() => Promise.resolve('free'))).toBe('free');
     expect(begun).toBe(0);
+  });
+
+  test('of one lane leave places to the others, and keep their own order', async () => {
+    const turns = makeTurns({ places: 3, placesPerLane: 2, maxWaiting: 10, maxWaitMs: 60_000 });
+    const works = Array.from({ length: 6 }, work);
+    const lanes = ['stuck', 'stuck', 'stuck', 'stuck', 'other', undefined];
+    const begun: number[] = [];
+    const taken = works.map(({ run }, i) =>
+      turns.take(() => {
+        begun.push(i);
+        return run();
+      }, lanes[i]),
+    );
+    await expect.poll(() => begun).toEqual([0, 1, 4]);
+    works[4]?.end('other');
+    await taken[4];
+    await expect.poll(() => begun).toEqual([0, 1, 4, 5]);
+    works[1]?.end('stuck');
+    await taken[1];
+    await expect.poll(() => begun).toEqual([0, 1, 4, 5, 2]);
+    for (const { end } of works) end('x');
+    await Promise.all(taken);
+    expect(begun).toEqual([0, 1, 4, 5, 2, 3]);
+  });
+
+  test('never exceed the places of all or of a lane, and all work is done', async () => {
+    const job = fc.record({ lane: fc.option(fc.constantFrom('a', 'b', 'c'), { nil: undefined }), steps: fc.nat(3) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(job, { maxLength: 40 }), async (jobs) => {
+        const turns = makeTurns({ places: 4, placesPerLane: 2, maxWaiting: 100, maxWaitMs: 60_000 });
+        const running: (string | undefined)[] = [];
+        let most = 0;
+        let mostOfLane = 0;
+        const done = jobs.map(({ lane, steps }, i) =>
+          turns.take(async () => {
+            running.push(lane);
+            most = Math.max(most, running.length);
+            if (lane !== undefined) mostOfLane = Math.max(mostOfLane, running.filter((other) => other === lane).length);
+            for (let step = 0; step < steps; step++) await Promise.resolve();
+            running.splice(running.indexOf(lane), 1);
+            return i;
+          }, lane),
+        );
+        expect(await Promise.all(done)).toEqual(jobs.map((_, i) => i));
+        expect(most).toBeLessThanOrEqual(4);
+        expect(mostOfLane).toBeLessThanOrEqual(2);
+      }),
+    );
   });
 });

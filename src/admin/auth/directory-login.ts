@@ -208,15 +208,19 @@ async function enterSettled(
 
 async function enterChanged(parts: LoginParts, login: Entering, person: DirectoryPerson, from: Provenance): Promise<Entered> {
   try {
-    return await transaction(parts.db, async (trx): Promise<Entered> => {
-      const admission = await admit(trx, parts, person, from);
-      if (admission.kind === 'turned_away') return admission;
-      const session = beginning(parts, login, person, from);
-      const { id } = admission.user;
-      const begun = await beginSession(trx, { id, passwordVersion: '' }, session.beginning);
-      if (!begun) throw new Fault('a user whose row is locked may not start a session');
-      return { kind: 'begun', id, session, changed: admission.changed };
-    });
+    return await transaction(
+      parts.db,
+      async (trx): Promise<Entered> => {
+        const admission = await admit(trx, parts, person, from);
+        if (admission.kind === 'turned_away') return admission;
+        const session = beginning(parts, login, person, from);
+        const { id } = admission.user;
+        const begun = await beginSession(trx, { id, passwordVersion: '' }, session.beginning);
+        if (!begun) throw new Fault('a user whose row is locked may not start a session');
+        return { kind: 'begun', id, session, changed: admission.changed };
+      },
+      person.tenantId,
+    );
   } catch (error) {
     const why = error instanceof Refusal ? refusedWith(error) : undefined;
     if (why === undefined) throw error;
