@@ -146,7 +146,7 @@ async function carryOut<T>(
     result = await transaction(
       parts.db,
       async (trx) => {
-        // A transaction that collided with another is run again, and tells its story anew.
+        // A transaction that conflicts with another one runs again, and starts with an empty draft.
         draft = blank();
         return run(trx, draft, async (work) => {
           const value = await work;

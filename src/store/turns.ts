@@ -1,8 +1,9 @@
 /**
- * Admits a limited number of transactions at once. The others wait in order; how many wait, and how long, is bounded. A burst of changes
- * then waits here, where waiting costs nothing, and not on locks and connections that everything else needs.
+ * Admits a limited number of transactions at once. The others wait in order. Their number and the time that each waits are bounded. A burst
+ * of changes therefore waits in memory, and takes no connections or locks that other work needs.
  *
- * Transactions of one lane may use only some of the places. Whoever waits for a lock in one tenant therefore leaves places to the others.
+ * A lane is the transactions of one tenant. It has a part of the places, so that transactions of other tenants begin while one tenant's
+ * transactions wait for a lock.
  */
 
 import { Fault } from '../domain/errors.ts';
@@ -10,7 +11,7 @@ import { Fault } from '../domain/errors.ts';
 export interface Turns {
   /**
    * Runs `work` when its turn comes. Rejects with a Fault when too many wait already, or the turn does not come in time.
-   * @param lane whose work it is; undefined where all places may be used
+   * @param lane whose places the work uses; default: the work may use every place
    */
   take<T>(work: () => Promise<T>, lane?: string): Promise<T>;
 }

@@ -157,7 +157,7 @@ describe('the index of a name', () => {
     }
   });
 
-  test('a name of characters beyond the basic plane is searched by its code units as any other', () => {
+  test('a name of characters beyond the basic plane is searched by its code units, like other names', () => {
     const text = `${'😀é'.repeat(100)}日本${'😀'.repeat(20)}`;
     expect(namesMatch(compileNames(['*é日*😀*😀'], 'leave out'), text, ruleWork())).toBe(true);
     expect(namesMatch(compileNames(['*日é*'], 'leave out'), text, ruleWork())).toBe(false);

@@ -196,7 +196,7 @@ describe('usage and text are read as each API means them', () => {
       { usage: told({ prompt: 235, completion: 40, cached: 200, total: 275 }), textBytes: undefined },
     ],
     [
-      'an Anthropic stream whose last event splits the prompt anew tells the prompt once',
+      'the prompt of an Anthropic stream is booked once if its last event reports the prompt in other members',
       [
         { type: 'message_start', message: { usage: { input_tokens: 34_824, output_tokens: 1 } } },
         { type: 'message_delta', usage: { input_tokens: 3_883, cache_read_input_tokens: 30_464, output_tokens: 40 } },

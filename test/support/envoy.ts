@@ -32,7 +32,7 @@ export interface EdgeParts {
   readonly http: string;
   /** `host:port` behind it all. */
   readonly upstream: string;
-  /** `host:port` of Envoy itself; default: any free port. */
+  /** `host:port` of Envoy itself; default: a free port of 127.0.0.1. */
   readonly listen?: string;
   /** True if nothing answers at `grpc`; default: false, and the edge is ready when Envoy has found it healthy. */
   readonly isGrpcDown?: boolean;
