@@ -13,6 +13,7 @@ import { directory } from './directory.ts';
 import { freshness } from './freshness.ts';
 import { gate } from './gate.ts';
 import { hostile } from './hostile/hostile.ts';
+import { hungGate } from './hostile/hung-gate.ts';
 import { longStream } from './hostile/long-stream.ts';
 import { processes } from './hostile/process.ts';
 import { iam } from './iam.ts';
@@ -36,6 +37,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   'worst-body': worstBody,
   hostile,
   processes,
+  'hung-gate': hungGate,
   'long-stream': longStream,
   fuzz,
   conformance,

@@ -22,12 +22,15 @@ export interface PosternOptions {
   readonly certificates: Certificates;
   /** Words after `serve --config FILE`. */
   readonly words?: readonly string[];
+  /** Default: 1. */
+  readonly workers?: number;
 }
 
 export interface Postern {
   readonly pid: number;
   readonly grpc: string;
   readonly http: string;
+  readonly isReady: () => Promise<boolean>;
   readonly isRunning: () => boolean;
   /** The last of its log. */
   readonly log: () => string;
@@ -36,7 +39,8 @@ export interface Postern {
 }
 
 /** Rejects if the server ends, or is not ready within 60 s. */
-export async function startPostern({ folder, databaseUrl, certificates, words = [] }: PosternOptions): Promise<Postern> {
+export async function startPostern(options: PosternOptions): Promise<Postern> {
+  const { folder, databaseUrl, certificates, words = [], workers = 1 } = options;
   const [grpc, http, admin] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`];
   const { certFile, keyFile, caFile } = certificates.postern;
   const config = {
@@ -48,6 +52,7 @@ export async function startPostern({ folder, databaseUrl, certificates, words = 
     'secret-key': 'not a secret: the key of the benchmarks',
     bootstrap: ADMINISTRATOR,
     log: { level: 'warn' },
+    workers,
   };
   const configFile = join(folder, 'postern.yaml');
   const logFile = join(folder, 'postern.log');
@@ -75,7 +80,7 @@ export async function startPostern({ folder, databaseUrl, certificates, words = 
     }
     await sleep(POLL_MS);
   }
-  return { pid, grpc, http, isRunning, log, stop };
+  return { pid, grpc, http, isReady: () => isReady(admin), isRunning, log, stop };
 }
 
 async function isReady(admin: string): Promise<boolean> {

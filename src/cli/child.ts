@@ -9,9 +9,8 @@ import type { Loaded } from './configuration.ts';
 import { supervisedGates } from './local-gates.ts';
 import { type Applied, type ApplyRequest, isOrder, type Order, type ProcessKind, type Report } from './process-messages.ts';
 import { stopSignal } from './signals.ts';
+import { REPORT_EVERY_MS } from './silence.ts';
 import { type ProcessWiring, startApiProcess, startGateProcess } from './start-process.ts';
-
-const REPORT_EVERY_MS = 1_000;
 
 type StartOrder = Extract<Order, { kind: 'start' }>;
 

@@ -35,7 +35,7 @@ export type Report =
   | { readonly kind: 'hello' }
   /** It listens. */
   | { readonly kind: 'listening'; readonly address: string }
-  /** Each second: why it cannot serve (empty = ready), and what an operator should know. */
+  /** Every REPORT_EVERY_MS: why it cannot serve (empty = ready), and what an operator should know. */
   | { readonly kind: 'state'; readonly reasons: readonly string[]; readonly warnings: readonly string[] }
   /** From the API. */
   | ApplyRequest

@@ -1,7 +1,6 @@
 /**
- * The processes that the supervisor starts: gates and the API. Each is replaced when it ends by itself, and killed when its event loop
- * has not reported for too long: a stuck process answers no request, and its
- * successor cannot listen while it keeps its address.
+ * The processes that the supervisor starts: gates and the API. Each is replaced when it ends by itself, and killed when it hangs: a hung
+ * process answers no request, keeps its connections, and keeps its address from its successor.
  */
 
 import cluster, { type Worker } from 'node:cluster';
@@ -10,14 +9,12 @@ import type { StoreAddress } from '../server/store.ts';
 import type { ProcessIdentity } from '../server/wiring.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { type ApplyRequest, isReport, type Order, PROCESS_KIND, type ProcessKind, type Report } from './process-messages.ts';
+import { afterTick, hangs, NO_SILENCE, type Silence, TICK_MS } from './silence.ts';
 
 /** A process that ends by itself is replaced, but not sooner than this. */
 const RESTART_AFTER_MS = 1_000;
 /** From the end of `drain.notice`: a process that drains has cut its last connections long before. */
 const KILL_AFTER_MS = 20_000;
-const WATCH_EVERY_MS = 1_000;
-/** Reports come each second. Counted in ticks of the supervisor, so that a machine that slept kills no process. */
-const STUCK_AFTER_TICKS = 10;
 
 export type Began = { readonly kind: 'began'; readonly address: string };
 export type Ended = { readonly kind: 'ended'; readonly code: number | null; readonly signal: string | null };
@@ -48,8 +45,9 @@ interface Child extends ChildProcess {
   /** Undefined before its first report. */
   state: Extract<Report, { kind: 'state' }> | undefined;
   takesOrders: boolean;
-  /** Ticks since its last report. */
-  silentTicks: number;
+  /** Since its last report. */
+  silence: Silence;
+  killed: boolean;
 }
 
 export interface PoolState {
@@ -77,10 +75,13 @@ export class ProcessPool {
   readonly #applying = new Map<number, { readonly missing: Set<number>; readonly done: () => void }>();
   readonly #watching: NodeJS.Timeout;
   #requests = 0;
+  #tickedMs = performance.now();
 
   constructor(options: PoolOptions) {
     this.#options = options;
-    this.#watching = setInterval(() => this.#killStuck(), WATCH_EVERY_MS);
+    // A gate accepts its connections itself: new ones depend neither on the supervisor nor on a gate that hangs.
+    cluster.schedulingPolicy = cluster.SCHED_NONE;
+    this.#watching = setInterval(() => this.#tick(), TICK_MS);
   }
 
   start(kind: ProcessKind): ChildProcess {
@@ -100,7 +101,8 @@ export class ProcessPool {
       ended: ended.promise,
       state: undefined,
       takesOrders: false,
-      silentTicks: 0,
+      silence: NO_SILENCE,
+      killed: false,
     };
     this.#children.set(worker.id, child);
     const end = (code: number | null, signal: string | null): void => {
@@ -118,7 +120,7 @@ export class ProcessPool {
     let address: string | undefined;
     worker.on('message', (message: unknown) => {
       if (!isReport(message)) return;
-      child.silentTicks = 0;
+      child.silence = NO_SILENCE;
       if (message.kind === 'listening') address = message.address;
       else this.#take(child, message);
       if (address !== undefined && child.state?.reasons.length === 0) began.resolve({ kind: 'began', address });
@@ -226,21 +228,26 @@ export class ProcessPool {
     }
   }
 
-  #killStuck(): void {
-    for (const { kind, worker, ...child } of this.#silent()) {
-      this.#options.telemetry.log.error(
-        { process: kind, pid: worker.process.pid, seconds: child.silentTicks },
-        'a process stopped reporting; killing it',
-      );
-      worker.process.kill('SIGKILL');
+  /** Kills the processes that have served and hang now. */
+  #tick(): void {
+    const nowMs = performance.now();
+    const sinceLastMs = nowMs - this.#tickedMs;
+    this.#tickedMs = nowMs;
+    for (const child of this.#children.values()) {
+      if (child.state === undefined || child.killed) continue;
+      child.silence = afterTick(child.silence, sinceLastMs);
+      if (hangs(child.kind, child.silence)) this.#kill(child);
     }
   }
 
-  /** Those that have served, and have been silent for too long now. Counts the tick. */
-  #silent(): readonly Child[] {
-    const serving = [...this.#children.values()].filter(({ state }) => state !== undefined);
-    for (const child of serving) child.silentTicks++;
-    return serving.filter(({ silentTicks }) => silentTicks === STUCK_AFTER_TICKS);
+  #kill(child: Child): void {
+    const { kind, worker, silence } = child;
+    child.killed = true;
+    this.#options.telemetry.log.error(
+      { process: kind, pid: worker.process.pid, seconds: (silence.ticks * TICK_MS) / 1000 },
+      'a process stopped reporting; killing it',
+    );
+    worker.process.kill('SIGKILL');
   }
 }
 

@@ -10,7 +10,7 @@ export interface ProcessWiring extends Loaded, Wiring {
   readonly config: Loaded['config'];
 }
 
-/** @param sharesAddress true if the supervisor owns the gRPC address */
+/** @param sharesAddress true if the gates of a supervisor share the gRPC listener */
 export async function startGateProcess(wiring: ProcessWiring, sharesAddress: boolean): Promise<GateServer> {
   const { startGate } = await import('../server/gate.ts');
   return startGate({ ...wiring, sharesAddress });

@@ -2,8 +2,8 @@
  * One server as several processes: gates behind the gRPC address, and one API. The supervisor keeps the embedded database, starts and
  * replaces the processes, passes the API's requests to the gates, and answers for the health and the metrics of all.
  *
- * No request of a client reaches the supervisor. A gate depends on no other process once it runs, except that new connections are handed
- * to it by the supervisor, which owns the gRPC address.
+ * No request or connection of a client reaches the supervisor. It opens the gRPC listener once and shares it with the gates, and each gate
+ * accepts connections itself. A gate depends on no other process once it runs.
  */
 
 import { randomBytes } from 'node:crypto';

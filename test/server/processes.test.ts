@@ -104,8 +104,45 @@ describe('the gate', () => {
   });
 });
 
+describe('a gate worker', () => {
+  it('accepts new connections while the supervisor is stopped', async () => {
+    const server = await startServer();
+    const { key } = await makeKey(server.http, await login(server.http));
+    stop(server.pid);
+    expect(await gateAt(server.grpc).decide(key)).toBe('allow');
+  });
+
+  it('that hangs is killed before an API process that hung earlier, and another one decides', async () => {
+    const server = await startServer({ POSTERN_GRPC_LISTEN: await freeAddress() });
+    const { key } = await makeKey(server.http, await login(server.http));
+    const [worker] = await processesOf(server.pid, 'gate');
+    const api = await apiOf(server);
+    stop(api);
+    // Each scrape waits for the stopped process, so the API is silent for longer than the worker.
+    for (let scrapes = 0; scrapes < 2; scrapes++) await metric(server.admin, 'postern_logins_total');
+    stop(Number(worker));
+    const killed = (): readonly unknown[] =>
+      logLines(server.stdout()).flatMap(({ msg, process: kind }) =>
+        msg === 'a process stopped reporting; killing it' ? [kind] : [],
+      );
+    await becomes('the server is not ready without a gate', false, () => isReady(server.admin));
+    expect(killed()).toEqual(['gate']);
+    await eventually('another gate decides', async () => (await gateAt(server.grpc).decide(key)) === 'allow');
+    await eventually('the API is killed as well', async () => killed().length === 2);
+  });
+});
+
 describe('a write', () => {
-  it('is answered within its bound while a gate worker is stuck, and a metric counts it', async () => {
+  it('is answered within its bound while the supervisor is stopped, and a metric counts it', async () => {
+    const server = await startServer({ POSTERN_WORKERS: '2' });
+    const token = await login(server.http);
+    stop(server.pid);
+    await makeKey(server.http, token);
+    resume(server.pid);
+    expect(await metric(server.admin, 'postern_local_apply_timeouts_total')).toBeGreaterThanOrEqual(1);
+  });
+
+  it('is answered while a gate worker hangs', async () => {
     const server = await startServer({ POSTERN_WORKERS: '2' });
     const gates = await eventually('both gates run', async () => {
       const pids = await processesOf(server.pid, 'gate');
@@ -114,7 +151,6 @@ describe('a write', () => {
     const token = await login(server.http);
     stop(gates[0] ?? 0);
     await makeKey(server.http, token);
-    expect(await metric(server.admin, 'postern_local_apply_timeouts_total')).toBeGreaterThanOrEqual(1);
   });
 });
 
