@@ -1,7 +1,7 @@
 /** The budgets that this process has in use, by tenant and period. */
 
 import { Fault } from '../domain/errors.ts';
-import { Budget } from './budget.ts';
+import { Budget, type TokenSums } from './budget.ts';
 
 export interface PeriodOfTenant {
   readonly tenant: string;
@@ -13,6 +13,7 @@ export interface PeriodOfTenant {
 export class BudgetShelf {
   readonly #max: number;
   readonly #budgets = new Map<string, Budget>();
+  readonly #tokens: TokenSums = { held: 0, reserved: 0 };
   /** By tenant: of the period asked for last. */
   readonly #current = new Map<string, Budget>();
 
@@ -24,15 +25,9 @@ export class BudgetShelf {
     return this.#budgets.size;
   }
 
-  /** Tokens of all together. */
+  /** Tokens of all budgets together. */
   get sums() {
-    let held = 0;
-    let reserved = 0;
-    for (const budget of this.#budgets.values()) {
-      held += budget.held;
-      reserved += budget.reserved;
-    }
-    return { budgets: this.#budgets.size, held, reserved };
+    return { budgets: this.#budgets.size, ...this.#tokens };
   }
 
   all(): MapIterator<Budget> {
@@ -46,12 +41,13 @@ export class BudgetShelf {
     const key = keyOf(tenant, period);
     const known = this.#budgets.get(key);
     if (known === undefined && this.#budgets.size >= this.#max) throw new Fault('too many token budgets are in use');
-    const budget = known ?? new Budget(tenant, period, periodEndsMs, now);
+    const budget = known ?? new Budget(tenant, period, periodEndsMs, now, this.#tokens);
     this.#budgets.set(key, budget);
     this.#current.set(tenant, budget);
     return budget;
   }
 
+  /** @param budget an idle one, which holds and reserves nothing */
   forget(budget: Budget): void {
     this.#budgets.delete(keyOf(budget.tenant, budget.period));
     if (this.#current.get(budget.tenant) === budget) this.#current.delete(budget.tenant);

@@ -2,16 +2,21 @@
 
 import { Demand } from './demand.ts';
 
+/** Tokens of all budgets together, kept by each budget as it changes. */
+export interface TokenSums {
+  held: number;
+  reserved: number;
+}
+
 export class Budget {
   readonly tenant: string;
   readonly period: string;
   /** Milliseconds since the epoch. */
   readonly endsMs: number;
   readonly demand: Demand;
-  /** That the store granted to this process, changed as it will be told. */
-  held = 0;
-  /** Of requests under way here. */
-  reserved = 0;
+  #held = 0;
+  #reserved = 0;
+  readonly #sums: TokenSums;
   /** At the store's last word: spent and held by all; undefined = it has not spoken yet. */
   used: number | undefined;
   spent = 0;
@@ -31,12 +36,33 @@ export class Budget {
   /** A statement's answer was lost: what is held here is to be heard again before anything else is asked. */
   uncertain = false;
 
-  constructor(tenant: string, period: string, endsMs: number, nowMs: number) {
+  constructor(tenant: string, period: string, endsMs: number, nowMs: number, sums: TokenSums) {
     this.tenant = tenant;
     this.period = period;
     this.endsMs = endsMs;
     this.demand = new Demand(nowMs);
     this.askedAtMs = nowMs;
+    this.#sums = sums;
+  }
+
+  /** Tokens that the store granted to this process, changed by what the next statement tells the store. */
+  get held(): number {
+    return this.#held;
+  }
+
+  set held(tokens: number) {
+    this.#sums.held += tokens - this.#held;
+    this.#held = tokens;
+  }
+
+  /** Tokens of requests under way in this process. */
+  get reserved(): number {
+    return this.#reserved;
+  }
+
+  set reserved(tokens: number) {
+    this.#sums.reserved += tokens - this.#reserved;
+    this.#reserved = tokens;
   }
 
   /** Held and not reserved; negative after reservations without a hold. */

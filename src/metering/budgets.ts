@@ -18,6 +18,7 @@ import { Fault } from '../domain/errors.ts';
 import type { Budget } from './budget.ts';
 import { BudgetShelf, type PeriodOfTenant } from './budget-shelf.ts';
 import type { MeteringCounts } from './counts.ts';
+import { NearestQuotas, type QuotaShare } from './nearest-quotas.ts';
 import { Outstanding } from './outstanding.ts';
 import type { TokenAnswer, TokenAsk, TokenStore } from './ports.ts';
 import type { Ended } from './reservations.ts';
@@ -33,6 +34,8 @@ export interface BudgetsParts {
   /** The store takes away the holds of a process that it did not hear of for so long. */
   readonly holdTtlMs: number;
   readonly monotonicMs: () => number;
+  /** The store's time, milliseconds since the epoch. */
+  readonly nowMs: () => number;
   readonly maxBudgets: number;
   readonly maxReservations: number;
   readonly counts: MeteringCounts;
@@ -72,6 +75,7 @@ export class Budgets {
   /** The rest of the review that is under way. */
   #reviewing: Iterator<Budget> | undefined;
   #reviewed = 0;
+  readonly #nearest = new NearestQuotas();
   readonly #waiters = new TokenWaiters();
   #heard: number[] = [];
   #asking: Promise<void> | undefined;
@@ -174,11 +178,10 @@ export class Budgets {
     };
   }
 
-  /** @param nowMs the store's time; periods that are over are left out */
-  *quotas(nowMs: number): Iterable<{ readonly tenant: string; readonly ratio: number }> {
-    for (const { tenant, quota, used, endsMs } of this.#budgets.all()) {
-      if (used !== undefined && quota > 0 && nowMs < endsMs) yield { tenant, ratio: used / quota };
-    }
+  /** Returns the shares of the budgets with the least left, at the last complete review. Periods that are over are left out. */
+  get quotas(): readonly QuotaShare[] {
+    const nowMs = this.#parts.nowMs();
+    return this.#nearest.shares.filter(({ endsMs }) => nowMs < endsMs);
   }
 
   /** Undefined when only the store can say. */
@@ -236,18 +239,23 @@ export class Budgets {
       this.#patientIsDue = true;
       this.#reviewing = this.#budgets.all();
     }
+    const nowMs = this.#parts.nowMs();
     for (let i = 0; i < MAX_REVIEWED; i++) {
       const next = this.#reviewing.next();
       if (next.done === true) {
         this.#reviewing = undefined;
+        this.#nearest.publish();
         return;
       }
-      this.#reviewOne(next.value, now);
+      this.#reviewOne(next.value, now, nowMs);
     }
   }
 
-  #reviewOne(budget: Budget, now: number): void {
+  /** @param nowMs the store's time */
+  #reviewOne(budget: Budget, now: number, nowMs: number): void {
     this.#reviewed += 1;
+    const { tenant, quota, used, endsMs } = budget;
+    if (used !== undefined && quota > 0 && nowMs < endsMs) this.#nearest.offer({ tenant, ratio: used / quota, endsMs });
     if (budget.spare < 0 || surplusOf(budget, this.#slice(budget, now)) > 0) this.#touched.add(budget);
     if (!budget.isIdle || now - budget.askedAtMs < FORGET_MS) return;
     this.#touched.delete(budget);

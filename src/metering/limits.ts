@@ -11,6 +11,7 @@ import { Budgets, type TokenWish } from './budgets.ts';
 import { Calendar, type Moment } from './calendar.ts';
 import { collectionDigest } from './collection-digest.ts';
 import { newCounts } from './counts.ts';
+import type { QuotaShare } from './nearest-quotas.ts';
 import type { MeteringStore } from './ports.ts';
 import { RateLeases, type Taken } from './rate-leases.ts';
 import { type RateState, tighter } from './rate-state.ts';
@@ -97,7 +98,13 @@ export class Limits {
     const other = parts.otherReservationKey;
     this.#otherIds = other === undefined ? undefined : new ReservationIds(other, parts.holder);
     this.#rates = new RateLeases({ ...shared, maxSubjects });
-    this.#budgets = new Budgets({ ...shared, holdTtlMs: this.#holdTtlMs, maxBudgets: maxSubjects, maxReservations });
+    this.#budgets = new Budgets({
+      ...shared,
+      nowMs: () => this.#nowMs(),
+      holdTtlMs: this.#holdTtlMs,
+      maxBudgets: maxSubjects,
+      maxReservations,
+    });
     this.#changes = new ReservationChanges({ ...shared, maxWaiting: maxSettlements });
     this.#ends = new UnreportedEnds({
       ...shared,
@@ -242,9 +249,9 @@ export class Limits {
     if (this.#parts.metersItself?.(tenant) !== true) this.#ends.admitted();
   }
 
-  /** How far the monthly tokens of the tenants are used that this process admits, as it knows; tenants without a quota are left out. */
-  quotas(): Iterable<{ readonly tenant: string; readonly ratio: number }> {
-    return this.#budgets.quotas(this.#nowMs());
+  /** Returns the shares of monthly tokens that are spent or held, of the tenants with the least left, as this process knew them a review ago. */
+  get quotas(): readonly QuotaShare[] {
+    return this.#budgets.quotas;
   }
 
   #currentOf(id: string): Reservation | undefined {

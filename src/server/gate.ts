@@ -107,7 +107,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
     () => grpc.accessLog,
   );
   telemetry.watchCalls(() => grpc.calls);
-  telemetry.watchQuotas(() => limits.quotas());
+  telemetry.watchQuotas(() => limits.quotas);
 
   const updateHealth = async (): Promise<void> => grpc.setReady((await ready()).length === 0);
   await updateHealth();

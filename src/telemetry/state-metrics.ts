@@ -70,28 +70,26 @@ export function certificateEnd(metrics: Metrics): (endMs: number) => void {
 
 export interface QuotaUse {
   readonly tenant: string;
-  /** Of the monthly tokens, what is spent and held: 0 to 1, and above where the quota was lowered. */
+  /** The share of the monthly tokens that is spent or held: 0 to 1, and above if the quota was lowered. */
   readonly ratio: number;
 }
 
-/** Tenants that are named, those nearest to their end first. */
+/** Tenants that are named at most. */
 const MAX_TENANTS = 100;
 
-/** @param namesTenants false: one series, that of the tenant nearest to the end of its quota */
-export function watchQuotas(metrics: Metrics, namesTenants: boolean, quotas: () => Iterable<QuotaUse>): void {
+/**
+ * @param namesTenants false: one series, of the tenant nearest to the end of its quota
+ * @param quotas the tenants nearest to the end of their quotas, the nearest first
+ */
+export function watchQuotas(metrics: Metrics, namesTenants: boolean, quotas: () => readonly QuotaUse[]): void {
   const described = {
     name: 'postern_quota_used_ratio',
     help: 'Fraction of the monthly tokens that is spent or held, for the tenant with the smallest fraction left.',
     together: 'max',
   } as const;
-  const sorted = (): readonly QuotaUse[] => [...quotas()].sort((a, b) => b.ratio - a.ratio);
   metrics.gauges(described, namesTenants ? ['tenant'] : [], () =>
-    namesTenants
-      ? sorted()
-          .slice(0, MAX_TENANTS)
-          .map(({ tenant, ratio }) => ({ labels: { tenant }, value: ratio }))
-      : sorted()
-          .slice(0, 1)
-          .map(({ ratio }) => ({ labels: {}, value: ratio })),
+    quotas()
+      .slice(0, namesTenants ? MAX_TENANTS : 1)
+      .map(({ tenant, ratio }) => ({ labels: namesTenants ? { tenant } : {}, value: ratio })),
   );
 }

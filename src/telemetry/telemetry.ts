@@ -77,8 +77,8 @@ export interface Telemetry {
   readonly watchCalls: (calls: () => CallStats) => void;
   /** The same for the key that signs now: its age, undefined before there is one. */
   readonly watchSigningKey: (ageMs: () => number | undefined) => void;
-  /** The same for token quotas. */
-  readonly watchQuotas: (quotas: () => Iterable<QuotaUse>) => void;
+  /** The same for token quotas: the tenants nearest to the end of their quotas, the nearest first. */
+  readonly watchQuotas: (quotas: () => readonly QuotaUse[]) => void;
   /** For the process that seals the audit log: begins to show how that goes, and is told. */
   readonly sealing: () => SealingReports;
   /** For a gRPC listener with TLS: begins to show when its certificate ends, and is told the end in milliseconds since the epoch. */

@@ -111,7 +111,7 @@ describe('the dashboard', () => {
 });
 
 it('tenants are named by metrics only where the configuration says so, and a hundred at most', async () => {
-  const quotas = Array.from({ length: 150 }, (_, i) => ({ tenant: `tenant-${i}`, ratio: i / 150 }));
+  const quotas = Array.from({ length: 150 }, (_, i) => ({ tenant: `tenant-${i}`, ratio: i / 150 })).reverse();
   const shown = async (namesTenants: boolean): Promise<readonly string[]> => {
     const telemetry = createTelemetry({ level: 'silent', namesTenants });
     telemetry.watchQuotas(() => quotas);

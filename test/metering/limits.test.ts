@@ -306,6 +306,21 @@ describe('many budgets', () => {
   });
 });
 
+describe('the shares of quotas for metrics', () => {
+  test('are those of the 100 tenants with the least left, of thousands', async () => {
+    const BUDGETS = 4500;
+    const world = new World(1, () => 5);
+    await world.live(200);
+    for (let i = 0; i < BUDGETS; i++) world.admit(0, { ...tokens(10_000, 1 + i), tenantId: `tenant-${i}` });
+    // Two reviews: the store has answered before the second.
+    await world.live(8000);
+    const { quotas } = limitsOf(world);
+    expect(quotas.length).toBe(100);
+    const known = Array.from({ length: BUDGETS }, (_, i) => usedOf(world.store.budget(`tenant-${i}`, PERIOD)) / 10_000);
+    expect(quotas.map(({ ratio }) => ratio)).toEqual(known.sort((a, b) => b - a).slice(0, 100));
+  });
+});
+
 describe('a reservation', () => {
   /** Tokens that the first process has reserved. */
   const reservedBy = (world: World, process = 0): number => limitsOf(world, process).stats.budgets.reserved;

@@ -1,0 +1,51 @@
+/**
+ * The budgets with the smallest share left, for metrics. The review of all budgets offers each of them in bounded steps, so a scrape looks at
+ * the result of the last complete review only.
+ */
+
+export interface QuotaShare {
+  readonly tenant: string;
+  /** Spent and held tokens over the quota. */
+  readonly ratio: number;
+  /** Milliseconds since the epoch. */
+  readonly endsMs: number;
+}
+
+export const MAX_NEAREST = 100;
+
+export class NearestQuotas {
+  /** Of the review under way, in no order. */
+  #found: QuotaShare[] = [];
+  /** Index of the smallest ratio in `#found` when it is full. */
+  #least = 0;
+  #complete: readonly QuotaShare[] = [];
+
+  offer(share: QuotaShare): void {
+    if (this.#found.length < MAX_NEAREST) {
+      this.#found.push(share);
+      if (this.#found.length === MAX_NEAREST) this.#findLeast();
+      return;
+    }
+    const least = this.#found[this.#least];
+    if (least === undefined || share.ratio <= least.ratio) return;
+    this.#found[this.#least] = share;
+    this.#findLeast();
+  }
+
+  /** The review is complete. */
+  publish(): void {
+    this.#complete = this.#found.sort((a, b) => b.ratio - a.ratio);
+    this.#found = [];
+  }
+
+  /** Returns at most MAX_NEAREST shares of the last complete review, the largest first. */
+  get shares(): readonly QuotaShare[] {
+    return this.#complete;
+  }
+
+  #findLeast(): void {
+    let least = 0;
+    for (const [i, { ratio }] of this.#found.entries()) if (ratio < (this.#found[least]?.ratio ?? ratio)) least = i;
+    this.#least = least;
+  }
+}
