@@ -6,6 +6,7 @@ import {
   CLOSE_ARRAY,
   CLOSE_OBJECT,
   COMMA,
+  isUtf8,
   type JsonText,
   jsonText,
   MAX_ESCAPE_BYTES,
@@ -13,6 +14,7 @@ import {
   OPEN_OBJECT,
   QUOTE,
   skipColon,
+  skipIntegers,
   skipPlain,
   skipSpace,
   skipString,
@@ -87,6 +89,7 @@ const NOT_OBJECT = problem('The body must be a single JSON object.');
 const REPEATED_MEMBER = problem('A member of the body appears more than once. Send each member once.');
 const TOO_MANY_MEMBERS = problem(`The body must have at most ${MAX_MEMBERS} members.`);
 const LONG_MEMBER = problem(`The name of a member must have at most ${MAX_RESOURCE_NAME} bytes.`);
+const NOT_UTF8 = problem('The body is not valid UTF-8.');
 const AFTER_END = problem('The body has more data after the JSON object. Send only the object.');
 const UNCERTAIN_MEMBER = problem(
   'The proxy sends bodies as text, in which an exclamation mark can replace a byte that is not UTF-8. Write "!" in the name of a member as "\\u0021".',
@@ -248,6 +251,7 @@ function readPrompts(text: JsonText, start: number, into: Reading): number {
   let at = skipSpace(text, start + 1);
   if (byteAt(text, at) === CLOSE_ARRAY) return at + 1;
   const kind = elementKind(byteAt(text, at));
+  if (kind === 'id') at = skipIntegers(text, at);
   for (let elements = 1; ; elements++) {
     if (kind === undefined || elementKind(byteAt(text, at)) !== kind) return wrong(WRONG_PROMPT);
     if (kind !== 'id') into.prompts = elements;
@@ -288,6 +292,11 @@ function readMember(text: JsonText, at: number, member: ReadMember, into: Readin
   }
 }
 
+function isAscii({ bytes }: JsonText, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if ((bytes[at] ?? 0) >= 0x80) return false;
+  return true;
+}
+
 /** The members of the object that begins at `start`. @returns the position after it, or negative */
 function readObject(text: JsonText, start: number, readsPrompts: boolean, into: Reading): number {
   const seen = noNames(readsPrompts);
@@ -301,9 +310,10 @@ function readObject(text: JsonText, start: number, readsPrompts: boolean, into: 
     }
     const nameStart = at + 1;
     const plainEnd = skipPlain(text, nameStart);
-    const plain = byteAt(text, plainEnd) === QUOTE;
-    const nameEnd = plain ? plainEnd + 1 : skipString(text, plainEnd);
+    const isWhole = byteAt(text, plainEnd) === QUOTE;
+    const nameEnd = isWhole ? plainEnd + 1 : skipString(text, plainEnd);
     if (nameEnd < 0) return nameEnd;
+    const plain = isWhole && isAscii(text, nameStart, plainEnd);
     at = skipColon(text, nameEnd);
     if (at < 0) return at;
     if (isUncertain(into, text, nameStart, nameEnd - 1)) {
@@ -353,6 +363,7 @@ export function readJsonBody(bytes: Uint8Array, readsPrompts = false, asText = f
   if (into.problem !== undefined) return into.problem;
   if (after < 0) return notJson(after);
   if (skipSpace(text, after) !== bytes.length) return AFTER_END;
+  if (!(text.isAscii || isUtf8(bytes))) return NOT_UTF8;
   const { model, collection, collections, largestLimit, smallestLimit, choices, prompts } = into;
   if (collection !== undefined && collections.length === MAX_COLLECTIONS) return problem(TOO_MANY_COLLECTIONS, 'collections');
   return {

@@ -5,6 +5,7 @@
 
 /** The members that hold files in the APIs of OpenAI and Anthropic. Their names are case-sensitive there. */
 const MEMBERS = ['url', 'image_url', 'data', 'file_data'].map((name) => Buffer.from(name));
+const SHORTEST_NAME = Math.min(...MEMBERS.map(({ length }) => length));
 const LONGEST_NAME = Math.max(...MEMBERS.map(({ length }) => length));
 /** Shorter values are text. */
 const MIN_CHARACTERS = 256;
@@ -19,13 +20,21 @@ const PADDING = 0x3d;
 /** Characters of the longest escape, `\u0061`. */
 const LONGEST_ESCAPE = 6;
 
+/** 1 for the bytes that such a name can begin with; most other names end the comparison there. */
+const MAY_BEGIN = new Uint8Array(256);
+for (const [first = 0] of [...MEMBERS, [BACKSLASH]]) MAY_BEGIN[first] = 1;
+
 /** 1 for the characters of base64 and of base64url (RFC 4648, sections 4 and 5), without the padding. */
 const IS_BASE64 = new Uint8Array(256);
 for (const each of Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_')) IS_BASE64[each] = 1;
 
-/** The value of a hexadecimal digit. */
+const NO_DIGIT = 0x10000;
+const HEX_DIGITS = new Int32Array(256).fill(NO_DIGIT);
+for (const digit of '0123456789abcdefABCDEF') HEX_DIGITS[digit.charCodeAt(0)] = Number.parseInt(digit, 16);
+
+/** The value of a hexadecimal digit; 65536 for any other byte. */
 export function hexDigit(code = 0): number {
-  return code <= 0x39 ? code - 0x30 : (code | 0x20) - 0x57;
+  return HEX_DIGITS[code] ?? NO_DIGIT;
 }
 
 /** The character at a position of a valid JSON string. 0 for escapes of characters that neither a name nor a file contains. */
@@ -55,7 +64,8 @@ function isName(bytes: Uint8Array, start: number, end: number, name: Uint8Array)
 
 /** Reports whether a member may hold a file. `start` and `end` are the positions between the quotes of its name, a valid string. */
 export function isFileMember(bytes: Uint8Array, start: number, end: number): boolean {
-  if (end - start > LONGEST_ESCAPE * LONGEST_NAME) return false;
+  const length = end - start;
+  if (length < SHORTEST_NAME || length > LONGEST_ESCAPE * LONGEST_NAME || MAY_BEGIN[bytes[start] ?? 0] === 0) return false;
   for (const name of MEMBERS) if (isName(bytes, start, end, name)) return true;
   return false;
 }

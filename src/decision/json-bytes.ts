@@ -1,6 +1,7 @@
 /**
- * A strict JSON reader over bytes (RFC 8259), with four at once where it is quick: it validates and skips, and allocates nothing. Every function takes the position where
- * its part begins and returns the position after it, or `~position` (negative) of the byte where the text stops being JSON.
+ * A strict JSON reader over bytes (RFC 8259), which reads four at once where it can. It validates and skips, and allocates nothing. Every
+ * function takes the position where its part begins and returns the position after it, or `~position` (negative) of the byte where the
+ * text stops being JSON. The reader takes any byte above 0x7f in a string: `isUtf8` checks the encoding of the whole text.
  */
 
 import { hexDigit, isFileMember, isInlineFile } from './inline-files.ts';
@@ -14,6 +15,11 @@ export const COMMA = 0x2c;
 export const COLON = 0x3a;
 export const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;
+const LETTER_E = 0x65;
+const PLUS = 0x2b;
+const MINUS = 0x2d;
+const POINT = 0x2e;
+const ZERO = 0x30;
 export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
 export const OPEN_ARRAY = 0x5b;
@@ -29,13 +35,15 @@ export interface JsonText {
   escapeBytes: number;
   /** Bytes of the text read so far; see `skipText` and `skipValue`. */
   promptBytes: number;
+  /** False if a string read so far has a byte that is not ASCII. Only then the encoding of the whole text must be checked. */
+  isAscii: boolean;
   /** Inline files read so far. They are not part of the text. */
   inlineFiles: number;
 }
 
 export function jsonText(bytes: Uint8Array): JsonText {
   const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return { bytes, words, end: bytes.length, escapeBytes: 0, promptBytes: 0, inlineFiles: 0 };
+  return { bytes, words, end: bytes.length, escapeBytes: 0, promptBytes: 0, isAscii: true, inlineFiles: 0 };
 }
 
 /** The byte at a position; 0, which is valid nowhere, after the end. */
@@ -53,93 +61,131 @@ export function skipSpace({ bytes, end }: JsonText, start: number): number {
   return at;
 }
 
-function isContinuation(code: number): boolean {
-  return (code & 0xc0) === 0x80;
-}
-
-/** The length of the multi-byte character at a position, 0 where it is not UTF-8 (RFC 3629: no overlong form, no surrogate). */
-function characterLength(text: JsonText, at: number): number {
-  const lead = byteAt(text, at);
-  const second = byteAt(text, at + 1);
-  if (lead < 0xc2 || lead > 0xf4 || !isContinuation(second)) return 0;
-  if (lead < 0xe0) return 2;
-  if (!isContinuation(byteAt(text, at + 2))) return 0;
-  if (lead < 0xf0) return (lead === 0xe0 && second < 0xa0) || (lead === 0xed && second > 0x9f) ? 0 : 3;
-  if (!isContinuation(byteAt(text, at + 3))) return 0;
-  return (lead === 0xf0 && second < 0x90) || (lead === 0xf4 && second > 0x8f) ? 0 : 4;
-}
-
-function isHexDigit(code: number): boolean {
-  const lower = code | 0x20;
-  return (code >= 0x30 && code <= 0x39) || (lower >= 0x61 && lower <= 0x66);
-}
-
-/** The length of an escape by the byte after its backslash, 0 where there is no such escape. */
-const ESCAPE_LENGTH = new Uint8Array(256);
-for (const letter of '"\\/bfnrt') ESCAPE_LENGTH[letter.charCodeAt(0)] = 2;
-ESCAPE_LENGTH[LETTER_U] = 6;
+/** For each byte of a string in valid UTF-8, what it may be there. */
+const STRING_BYTES = new Uint8Array(256);
+/** A backslash. */
+const BEGINS_ESCAPE = 1;
+/** Makes an escape of two bytes with a backslash before it. */
+const ENDS_ESCAPE = 2;
+/** A quote or a control, which is no character of the string. */
+const ENDS_STRING = 4;
+STRING_BYTES.fill(ENDS_STRING, 0, 0x20);
+for (const letter of '"\\/bfnrt') STRING_BYTES[letter.charCodeAt(0)] = ENDS_ESCAPE;
+STRING_BYTES[QUOTE] = ENDS_ESCAPE | ENDS_STRING;
+STRING_BYTES[BACKSLASH] = ENDS_ESCAPE | BEGINS_ESCAPE;
+/** How many bytes are read one by one behind an escape. */
+const NEAR_BYTES = 8;
 
 /** Bytes of the longest escape of one byte, `\u0061`: a string between quotes takes at most so many times the bytes of its text. */
 export const MAX_ESCAPE_BYTES = 6;
 
-/** The length of the escape at a backslash, 0 where there is none. */
-function escapeLength(text: JsonText, at: number): number {
-  const length = ESCAPE_LENGTH[byteAt(text, at + 1)] ?? 0;
-  for (let i = 2; i < length; i++) if (!isHexDigit(byteAt(text, at + i))) return 0;
-  return length;
-}
-
-/** Whether an ASCII character may stand in a string as it is. */
-function isPlain(code: number): boolean {
-  return code >= 0x20 && code < 0x80 && code !== QUOTE && code !== BACKSLASH;
-}
+const HIGH_BITS = 0x80808080;
 
 /**
- * Where four bytes hold one that is not plain its highest bit is set in what this returns, and no bit before the first such byte. In
- * `x - 0x20` per byte the highest bit is set where a byte below 0x80 is below 0x20, in `(x ^ c) - 0x01` where it equals `c`, in `x` where
- * it is not ASCII. A borrow comes only out of a byte that is not plain itself, so it can add bits behind the first alone.
+ * Where four bytes hold one that is not plain its highest bit is set in what this returns, and no bit before the first such byte. Among
+ * the bytes below 0x80, `x - 0x20` has the highest bit where the byte is below 0x20, and `(x ^ c) - 0x01` where it equals `c`. A borrow
+ * comes only out of a byte that is not plain itself, so it can add bits behind the first alone.
  * @param x four bytes, the first one lowest
  */
 function notPlain(x: number): number {
   const controls = x - 0x20202020;
   const quotes = (x ^ 0x22222222) - 0x01010101;
   const backslashes = (x ^ 0x5c5c5c5c) - 0x01010101;
-  return (controls | quotes | backslashes | x) & 0x80808080;
+  return (controls | quotes | backslashes) & ~x & HIGH_BITS;
 }
 
-/** Plain characters, four at a time: most of a body is the text of messages. Ends at the first that is not plain. */
-export function skipPlain({ bytes, words, end }: JsonText, start: number): number {
+/** Plain characters, four bytes at a time: most of a body is the text of messages. Ends at the first byte that is not plain. */
+export function skipPlain(text: JsonText, start: number): number {
+  const { bytes, words, end } = text;
   const last = end - 4;
   let at = start;
-  while (at <= last - 4 && (notPlain(words.getInt32(at, true)) | notPlain(words.getInt32(at + 4, true))) === 0) at += 8;
-  while (at <= last && notPlain(words.getInt32(at, true)) === 0) at += 4;
-  if (at <= last) {
-    const found = notPlain(words.getInt32(at, true));
-    return at + ((31 - Math.clz32(found & -found)) >> 3);
+  let seen = 0;
+  while (at <= last - 4) {
+    const first = words.getInt32(at, true);
+    const second = words.getInt32(at + 4, true);
+    if ((notPlain(first) | notPlain(second)) !== 0) break;
+    seen |= first | second;
+    at += 8;
   }
-  while (at < end && isPlain(bytes[at] ?? 0)) at++;
+  while (at <= last) {
+    const word = words.getInt32(at, true);
+    const found = notPlain(word);
+    // The bytes behind the first that is not plain count as well: at worst the encoding is checked for nothing.
+    seen |= word;
+    if (found !== 0) {
+      if ((seen & HIGH_BITS) !== 0) text.isAscii = false;
+      return at + ((31 - Math.clz32(found & -found)) >> 3);
+    }
+    at += 4;
+  }
+  for (; at < end; at++) {
+    const code = bytes[at] ?? 0;
+    if (((STRING_BYTES[code] ?? 0) & (BEGINS_ESCAPE | ENDS_STRING)) !== 0) break;
+    seen |= code;
+  }
+  if ((seen & HIGH_BITS) !== 0) text.isAscii = false;
   return at;
 }
 
-/** Returns the bytes in UTF-8 of the character that a valid escape stands for; each half of a surrogate pair has half of the pair's four. */
-function escapedBytes({ bytes }: JsonText, at: number): number {
-  if (bytes[at + 1] !== LETTER_U) return 1;
-  const high = (hexDigit(bytes[at + 2]) << 4) | hexDigit(bytes[at + 3]);
-  if (high === 0) return hexDigit(bytes[at + 4]) < 8 ? 1 : 2;
-  return high < 0x08 || (high >= 0xd8 && high <= 0xdf) ? 2 : 3;
+/**
+ * Returns the bytes in UTF-8 of the character that `\uXXXX` stands for, 0 where a digit is not hexadecimal. Each half of a surrogate pair
+ * has half of the pair's four bytes.
+ */
+function escapedBytes({ bytes, end }: JsonText, at: number): number {
+  if (at + MAX_ESCAPE_BYTES > end) return 0;
+  const code =
+    (hexDigit(bytes[at + 2]) << 12) | (hexDigit(bytes[at + 3]) << 8) | (hexDigit(bytes[at + 4]) << 4) | hexDigit(bytes[at + 5]);
+  if (code > 0xffff) return 0;
+  return code < 0x80 ? 1 : code < 0x800 || (code & 0xf800) === 0xd800 ? 2 : 3;
+}
+
+/** Reports whether four bytes, the first one lowest, are two escapes of two bytes each. */
+function areTwoEscapes(x: number): boolean {
+  if ((x & 0x00ff00ff) !== 0x005c005c) return false;
+  return ((STRING_BYTES[(x >> 8) & 0xff] ?? 0) & (STRING_BYTES[x >>> 24] ?? 0) & ENDS_ESCAPE) !== 0;
 }
 
 /** The rest of a string. @param start any position between its quotes where a character begins */
 export function skipString(text: JsonText, start: number): number {
+  const { bytes, words, end } = text;
+  const last = end - 4;
   let at = start;
+  let escapeBytes = 0;
+  let seen = 0;
   for (;;) {
     at = skipPlain(text, at);
-    const code = byteAt(text, at);
-    if (code === QUOTE) return at + 1;
-    const length = code === BACKSLASH ? escapeLength(text, at) : characterLength(text, at);
-    if (length === 0) return ~at;
-    if (code === BACKSLASH) text.escapeBytes += length - escapedBytes(text, at);
-    at += length;
+    while (byteAt(text, at) === BACKSLASH && byteAt(text, at + 1) === LETTER_U) {
+      const length = escapedBytes(text, at);
+      if (length === 0) return ~at;
+      escapeBytes += MAX_ESCAPE_BYTES - length;
+      at += MAX_ESCAPE_BYTES;
+    }
+    // Line breaks and quotes come in rows.
+    while (at <= last && areTwoEscapes(words.getInt32(at, true))) {
+      escapeBytes += 2;
+      at += 4;
+    }
+    // Where one escape is, others are near. Few branches depend on the bytes, because no processor could predict them.
+    const near = Math.min(end, at + NEAR_BYTES);
+    let isEscaped = 0;
+    for (; at < near; at++) {
+      const code = bytes[at] ?? 0;
+      const kind = STRING_BYTES[code] ?? 0;
+      if ((((kind >> 2) & ~isEscaped) | (isEscaped & ~(kind >> 1))) !== 0) break;
+      escapeBytes += isEscaped;
+      isEscaped = ~isEscaped & (kind & BEGINS_ESCAPE);
+      seen |= code;
+    }
+    if (at < near || near === end) {
+      if (isEscaped === 0) {
+        if (byteAt(text, at) !== QUOTE) return ~at;
+        text.escapeBytes += escapeBytes;
+        if (seen >= 0x80) text.isAscii = false;
+        return at + 1;
+      }
+      if (byteAt(text, at) !== LETTER_U) return ~at;
+    }
+    at -= isEscaped;
   }
 }
 
@@ -175,26 +221,70 @@ function skipDigits({ bytes, end }: JsonText, start: number): number {
   return at;
 }
 
-function skipNumber(text: JsonText, start: number): number {
-  let at = byteAt(text, start) === 0x2d ? start + 1 : start;
-  const whole = at;
-  at = byteAt(text, at) === 0x30 ? at + 1 : skipDigits(text, at);
-  if (at === whole) return ~at;
-  const after = byteAt(text, at);
-  // Most numbers end here: a comma, a bracket and white space are all below.
-  if (after < 0x2e) return at;
-  if (after === 0x2e) {
-    const fraction = at + 1;
-    at = skipDigits(text, fraction);
-    if (at === fraction) return ~at;
+/** The kinds of bytes in a list of whole numbers that only commas, and perhaps a space behind each, separate. Only a comma is odd. */
+const LISTED: ReadonlyMap<number, string> = new Map([
+  [0, '0'],
+  [1, ','],
+  [2, '123456789'],
+  [4, ' '],
+]);
+const NOT_LISTED = 6;
+const LIST_BYTES = new Uint8Array(256).fill(NOT_LISTED);
+for (const [kind, characters] of LISTED) for (const byte of Buffer.from(characters)) LIST_BYTES[byte] = kind;
+/** For the kinds of three bytes, three bits each: 1 if those bytes are not part of such a list. */
+const IS_WRONG = Uint8Array.from({ length: 512 }, (_, three) => {
+  const characters = [three >> 6, (three >> 3) & 7, three & 7].map((kind) => LISTED.get(kind)?.[0] ?? 'x').join('');
+  return /x|,,|, ,|[01 ] |[, ]0[01]/.test(characters) ? 1 : 0;
+});
+/** As if a number and a comma came before. */
+const LIST_BEGIN = (2 << 3) | 1;
+
+/** The fraction and the exponent of a number, behind its digits. */
+function skipFraction(text: JsonText, start: number): number {
+  let at = start;
+  if (byteAt(text, at) === POINT) {
+    at = skipDigits(text, start + 1);
+    if (at === start + 1) return ~at;
   }
-  if ((byteAt(text, at) | 0x20) === 0x65) {
+  if ((byteAt(text, at) | 0x20) === LETTER_E) {
     const sign = byteAt(text, at + 1);
-    const exponent = sign === 0x2b || sign === 0x2d ? at + 2 : at + 1;
+    const exponent = sign === PLUS || sign === MINUS ? at + 2 : at + 1;
     at = skipDigits(text, exponent);
     if (at === exponent) return ~at;
   }
   return at;
+}
+
+function skipNumber(text: JsonText, start: number): number {
+  let at = byteAt(text, start) === MINUS ? start + 1 : start;
+  const whole = at;
+  at = byteAt(text, at) === ZERO ? at + 1 : skipDigits(text, at);
+  if (at === whole) return ~at;
+  // Most numbers end here: a comma, a bracket and white space are all below.
+  return byteAt(text, at) < POINT ? at : skipFraction(text, at);
+}
+
+/**
+ * Skips whole numbers of an array, each with the comma behind it, and counts each as one token: prompts may be lists of token ids. Few
+ * branches depend on the bytes, because no processor could predict them.
+ * @returns the position of the next value
+ */
+export function skipIntegers(text: JsonText, start: number): number {
+  const { bytes, end } = text;
+  let numbers = 0;
+  let recent = LIST_BEGIN;
+  let at = start;
+  for (; at < end; at++) {
+    const kind = LIST_BYTES[bytes[at] ?? 0] ?? NOT_LISTED;
+    recent = ((recent << 3) | kind) & 0x1ff;
+    if (IS_WRONG[recent] !== 0) break;
+    numbers += kind & 1;
+  }
+  text.promptBytes += numbers * BYTES_PER_TOKEN;
+  // Back to the value that ends the list, or is not a whole number.
+  if (numbers === 0) return start;
+  while (bytes[at - 1] !== COMMA) at--;
+  return skipSpace(text, at);
 }
 
 function skipWord(text: JsonText, start: number, word: string): number {
@@ -242,7 +332,11 @@ export function skipValue(text: JsonText, start: number, outer: number, holdsFil
   let depth = 0;
   let mayBeFile = holdsFile;
   for (;;) {
-    const code = byteAt(text, at);
+    let code = byteAt(text, at);
+    if ((code ^ ZERO) < 10 && depth > 0 && open[depth] === CLOSE_ARRAY) {
+      at = skipIntegers(text, at);
+      code = byteAt(text, at);
+    }
     if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
       depth++;
       if (outer + depth > MAX_DEPTH) return ~at;
@@ -262,10 +356,11 @@ export function skipValue(text: JsonText, start: number, outer: number, holdsFil
       depth--;
       at++;
     } else {
-      at = mayBeFile && code === QUOTE ? skipFile(text, at + 1) : skipScalar(text, at);
+      if (code === QUOTE) at = mayBeFile ? skipFile(text, at + 1) : skipText(text, at + 1);
+      else at = skipScalar(text, at);
       if (at < 0) return at;
       // Of the bytes that a scalar begins with, a quote, a minus and digits are below `:`.
-      if (code < 0x3a && code !== QUOTE && depth > 0 && open[depth] === CLOSE_ARRAY) text.promptBytes += BYTES_PER_TOKEN;
+      if (code < COLON && code !== QUOTE && depth > 0 && open[depth] === CLOSE_ARRAY) text.promptBytes += BYTES_PER_TOKEN;
     }
     // Closes all that ends here. A comma leads to the next value.
     for (;;) {
@@ -297,6 +392,17 @@ export function skipValue(text: JsonText, start: number, outer: number, holdsFil
 }
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Reports whether bytes are UTF-8 (RFC 3629: no overlong form, no surrogate). */
+export function isUtf8(bytes: Uint8Array): boolean {
+  try {
+    strictUtf8.decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** How many characters are put together one by one before a decoder is cheaper. */
 const SHORT = 64;
@@ -308,7 +414,7 @@ export function textOf({ bytes }: JsonText, start: number, end: number): string 
     let at = start;
     for (; at < end; at++) {
       const code = bytes[at] ?? 0;
-      if (!isPlain(code)) break;
+      if (code >= 0x80 || code === BACKSLASH) break;
       made += String.fromCharCode(code);
     }
     if (at === end) return made;

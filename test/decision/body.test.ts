@@ -108,6 +108,16 @@ const valueText = fc.oneof(
   },
   { weight: 1, arbitrary: fc.json({ maxDepth: 3 }) },
 );
+/** Reports whether a piece of a string is valid by itself. */
+function isText(bytes: Uint8Array): boolean {
+  try {
+    JSON.parse(`"${new TextDecoder('utf-8', { fatal: true }).decode(bytes)}"`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const space = fc.constantFrom('', '', ' ', '\n\t', '\r');
 const document = fc
   .tuple(
@@ -146,6 +156,61 @@ describe('the byte reader', () => {
         expect(facts(bytes)).toEqual(naiveFacts(bytes));
       }),
       { numRuns: runs(1500) },
+    );
+  });
+
+  test('agrees on strings in which escapes, other scripts and damage are next to each other, wherever they begin', () => {
+    const pieces = fc.array(
+      fc.constantFrom(
+        ...[
+          '\\n',
+          '\\n',
+          '\\"',
+          '\\\\',
+          '\\/',
+          '\\u00e9',
+          '\\u20AC',
+          '\\ud83d\\ude42',
+          '\\u000g',
+          '\\x',
+          '\\',
+          '"',
+          '\u0001',
+        ].map((text) => encoder.encode(text)),
+        ...['a', 'bcd', 'The quick brown fox', 'é', '日本語', '🙂'].map((text) => encoder.encode(text)),
+        ...[[0xc3], [0xa9], [0xed, 0xa0, 0x80], [0xff]].map((bytes) => Uint8Array.from(bytes)),
+      ),
+      { maxLength: 40 },
+    );
+    const harmless = pieces.map((list) => list.filter((bytes) => isText(bytes)));
+    fc.assert(
+      fc.property(fc.nat(8), fc.oneof(pieces, harmless), fc.constantFrom('x', 'prompt'), (shift, list, member) => {
+        const [before, after] = [`{"${'y'.repeat(shift)}":1,"${member}":"`, '"}'].map((text) => encoder.encode(text));
+        const bytes = Buffer.concat([before ?? [], ...list, after ?? []].map((part) => Buffer.from(part)));
+        expect(facts(bytes, true)).toEqual(naiveFacts(bytes, true));
+      }),
+      { numRuns: runs(4000) },
+    );
+  });
+
+  test('agrees on lists of numbers in any spelling, of which some are none', () => {
+    const number = fc.constantFrom('0', '1', '7', '10', '12345', '99999999999999999999', '-1', '-0', '0.5', '1e5', '1.5E-3');
+    const wrong = fc.constantFrom('01', '00', '-', '1.', '.5', '1e', '', '1 2', 'x', '"a"', '[1]', '{"a":1}', '[]', '"');
+    const item = fc.oneof({ weight: 40, arbitrary: number }, { weight: 1, arbitrary: wrong });
+    const comma = fc.oneof({ weight: 20, arbitrary: fc.constantFrom(',', ', ') }, fc.constantFrom(' ,', ',  ', ',\n', ',,', ' '));
+    const list = fc.array(fc.tuple(item, comma), { maxLength: 20 });
+    fc.assert(
+      fc.property(
+        list,
+        item,
+        fc.constantFrom('x', 'prompt'),
+        fc.constantFrom(']', ',]', ' ]', ''),
+        (items, last, member, end) => {
+          const bytes = encoder.encode(`{"${member}":[${items.flat().join('')}${last}${end}}`);
+          expect(facts(bytes, true)).toEqual(naiveFacts(bytes, true));
+        },
+      ),
+      { numRuns: runs(4000) },
     );
   });
 
