@@ -115,11 +115,18 @@ export function istioPatches(text: string, upstream?: Address): readonly Mapping
   ];
 }
 
-/** The routes whose body is sent, before those of the mesh, to which no body is sent from then on. */
+/**
+ * The routes whose body is sent, before those of the mesh, to which no body is sent from then on. Before each of them that applies to requests
+ * without an allow, a route that sends no body of a request without a credential.
+ */
 function istioRoutes(routes: readonly Mapping[], upstream: Address): readonly Mapping[] {
   const { host, port } = splitAddress(upstream);
+  const bare = mapping(routes.find((route) => at(route, 'match', 'dynamic_metadata', 0, 'invert') === true));
   const inspected = routes
     .filter((route) => 'request_body_buffer_limit' in route)
+    .flatMap((route) =>
+      at(route, 'match', 'dynamic_metadata') === undefined ? [withoutCredential(route, bare), route] : [route],
+    )
     .map(({ route, typed_per_filter_config: filters, ...others }) => {
       const { [LUA]: usage, ...perFilter } = mapping(filters);
       return {
@@ -134,6 +141,12 @@ function istioRoutes(routes: readonly Mapping[], upstream: Address): readonly Ma
     // Each is inserted before those inserted so far.
     ...inspected.toReversed().map((route) => istioPatch('HTTP_ROUTE', {}, 'INSERT_FIRST', route)),
   ];
+}
+
+/** @param bare the route of requests without a credential */
+function withoutCredential({ match, ...inspected }: Mapping, bare: Mapping): Mapping {
+  const headers = [...listAt(match, 'headers'), ...listAt(bare, 'match', 'headers')];
+  return { ...inspected, ...bare, match: { ...mapping(match), headers } };
 }
 
 function istioPatch(applyTo: string, match: Mapping, operation: string, value: Mapping): Mapping {

@@ -116,10 +116,22 @@ describe('postern envoy config', () => {
     const { routes } = valueAt(listener, 'route_config', 'virtual_hosts', 0);
     const others = routes.at(-1).typed_per_filter_config;
     expect(routes.at(-1).match).toEqual({ prefix: '/' });
-    // Two for each of the built-in groups, and for each of the four configured routes that read their body.
-    expect(routes.length - 1).toBe(2 * (2 + 4));
+    // Three for each of the built-in groups, and for each of the four configured routes that read their body.
+    expect(routes.length - 1).toBe(3 * (2 + 4));
     expect(others['envoy.filters.http.ext_authz'].check_settings.disable_request_body_buffering).toBe(true);
-    for (const { request_body_buffer_limit, typed_per_filter_config: own } of routes.slice(0, -1)) {
+    const isBare = ({ match }: { match: { headers: { name: string }[] } }): boolean =>
+      match.headers.some(({ name }) => name === 'authorization');
+    for (const [index, { match, typed_per_filter_config: own, route }] of routes.slice(0, -1).entries()) {
+      expect(isBare({ match }), match).toBe(index % 3 === 1);
+      if (index % 3 !== 1) continue;
+      expect(own).toEqual(others);
+      expect(route.cluster).toBe('outbound|80||models.ai.svc.cluster.local');
+      expect(match.headers.slice(1).map(({ name }: { name: string }) => name)).toEqual(['authorization', 'x-api-key', 'api-key']);
+      expect(match.safe_regex).toEqual(routes[index + 1].match.safe_regex);
+    }
+    for (const { request_body_buffer_limit, typed_per_filter_config: own } of routes
+      .slice(0, -1)
+      .filter((one: never) => !isBare(one))) {
       expect(request_body_buffer_limit).toBe(16 * MIB + 65_536);
       expect(own['envoy.filters.http.ext_authz'].check_settings.with_request_body.max_request_bytes).toBe(16 * MIB);
     }
