@@ -171,14 +171,35 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
       expect(await ended(stream)).toMatchObject({ http: 200, grpc: '0', body: HELLO });
     });
 
-    test('is answered once, by its first message, whatever is sent after it', async () => {
+    test.each([
+      ['in one frame', [Buffer.concat([HELLO, frame(Buffer.from('again'))])]],
+      ['in two frames', [HELLO, frame(Buffer.from('again'))]],
+      ['in pieces', [HELLO.subarray(0, 3), Buffer.concat([HELLO.subarray(3), HELLO.subarray(0, 2)]), HELLO.subarray(2)]],
+      ['with a byte behind it', [HELLO, Buffer.of(0)]],
+    ])('with two messages is internal, and its method is not called: %s', async (_form, chunks) => {
       const { session, seen } = await stage();
       const stream = begin(session, '/t.S/Echo');
       const answer = ended(stream);
-      stream.write(HELLO);
-      stream.end(frame(Buffer.from('again')));
+      for (const chunk of chunks) await new Promise((sent) => stream.write(chunk, sent));
+      stream.end();
+      expect(await answer).toMatchObject({ grpc: '13', text: 'the call has more than one message' });
+      expect(seen).toEqual([]);
+    });
+
+    test('is not begun before its peer has ended its side, and its message counts as unfinished until then', async () => {
+      const { server, session, seen } = await stage();
+      const stream = begin(session, '/t.S/Echo');
+      const answer = ended(stream);
+      await new Promise((sent) => stream.write(HELLO, sent));
+      const other = begin(session, '/t.S/Echo');
+      other.end(frame(Buffer.from('other')));
+      await ended(other);
+      expect(seen.map(String)).toEqual(['other']);
+      expect(server.stats).toMatchObject({ unfinished: 1, unfinishedBytes: 5 });
+      stream.end();
       expect(await answer).toMatchObject({ grpc: '0', body: HELLO });
-      expect(seen.map(String)).toEqual(['hello']);
+      expect(seen).toHaveLength(2);
+      expect(server.stats).toMatchObject({ unfinished: 0, unfinishedBytes: 0 });
     });
 
     test('whose message comes byte by byte is the same call', async () => {

@@ -1,11 +1,12 @@
 /**
- * Calls of one message: from the headers to the end of the stream. Node's listeners are shared by all of them, so that a call whose
+ * Calls of one message: from the headers to the end of the stream. A method begins when its peer has ended its side after exactly one
+ * message. Node's listeners are shared by all of them, so that a call whose
  * message comes in one piece and whose answer is there at once costs one small object and no closure.
  */
 
 import { constants, type Http2Session, type ServerHttp2Stream } from 'node:http2';
-import { EXPIRED, MAX_CALL_MS, NOT_WHOLE, TOO_MUCH_UNFINISHED } from '../grpc/call-stats.ts';
-import { MessageParts, readMessage } from '../grpc/messages.ts';
+import { EXPIRED, MAX_CALL_MS, NOT_WHOLE, TOO_MUCH_UNFINISHED, TWO_MESSAGES } from '../grpc/call-stats.ts';
+import { MessageParts, PREFIX_BYTES, readMessage } from '../grpc/messages.ts';
 import type { GrpcFailure } from '../grpc/status.ts';
 import { readTimeout } from '../grpc/timeout.ts';
 import type { Refusable } from '../grpc/unfinished.ts';
@@ -22,12 +23,13 @@ declare module 'node:http2' {
 
 /**
  * - `reading`: its message is not whole;
+ * - `unended`: its message is whole, and Node has not reported the end of its peer's side;
  * - `waiting`: its method has the message, and has not answered;
  * - `answered`: its answer is with Node, which sends it as the peer's flow control and the socket allow;
  * - `delivered`: the socket has the answer;
  * - `over`: it failed, was cancelled, or its peer is gone.
  */
-type CallState = 'reading' | 'waiting' | 'answered' | 'delivered' | 'over';
+type CallState = 'reading' | 'unended' | 'waiting' | 'answered' | 'delivered' | 'over';
 
 export abstract class MessageCall implements Expiring, Refusable {
   readonly deadlineMs: number;
@@ -36,7 +38,9 @@ export abstract class MessageCall implements Expiring, Refusable {
   protected state: CallState = 'reading';
   readonly #maxBytes: number;
   #parts: MessageParts | undefined;
-  /** Known while there are parts: a stream forgets its session when it is destroyed. */
+  #message: Buffer | undefined;
+  #hearsClose = false;
+  /** Known while there are parts or a message: a stream forgets its session when it is destroyed. */
   #session: Http2Session | undefined;
 
   /** @param timeout the header `grpc-timeout` */
@@ -72,16 +76,19 @@ export abstract class MessageCall implements Expiring, Refusable {
   take(chunk: Buffer): void {
     const { stream } = this;
     // A stream that was reset in the same breath is not decided about.
-    if (this.state !== 'reading' || stream.closed) return;
+    if (stream.closed) return;
+    if (this.state === 'unended') this.fail(TWO_MESSAGES);
+    if (this.state !== 'reading') return;
     const parts = this.#parts;
     const read = parts === undefined ? readMessage(chunk, this.#maxBytes) : parts.add(chunk);
     switch (read.kind) {
-      case 'message':
-        this.state = 'waiting';
+      case 'message': {
+        const consumed = parts === undefined ? PREFIX_BYTES + read.message.length : parts.consumed;
         if (parts !== undefined) this.#dropParts();
-        this.begin(read.message);
-        if (parts === undefined && this.state === 'waiting') stream.on('close', onClose);
+        if (consumed < chunk.length) this.fail(TWO_MESSAGES);
+        else this.#wait(read.message);
         break;
+      }
       case 'failure':
         this.fail(read);
         break;
@@ -96,6 +103,13 @@ export abstract class MessageCall implements Expiring, Refusable {
   /** The peer has sent all that it will send. */
   ended(): void {
     if (this.state === 'reading') this.fail(NOT_WHOLE);
+    const message = this.#message;
+    if (this.state !== 'unended' || message === undefined) return;
+    this.#dropMessage();
+    if (this.stream.closed) return;
+    this.state = 'waiting';
+    this.begin(message);
+    if (!this.#hearsClose) this.#hearCloseWhileWaiting();
   }
 
   /**
@@ -116,6 +130,7 @@ export abstract class MessageCall implements Expiring, Refusable {
   expire(): void {
     switch (this.state) {
       case 'reading':
+      case 'unended':
       case 'waiting':
         this.calls.expired += 1;
         this.fail(EXPIRED);
@@ -159,6 +174,7 @@ export abstract class MessageCall implements Expiring, Refusable {
 
   #giveUp(): void {
     if (this.#parts !== undefined) this.#dropParts();
+    if (this.#message !== undefined) this.#dropMessage();
     this.state = 'over';
     this.lost();
   }
@@ -170,9 +186,28 @@ export abstract class MessageCall implements Expiring, Refusable {
       kept.add(chunk);
       this.#parts = kept;
       this.#session = this.stream.session;
+      this.#hearsClose = true;
       this.stream.on('close', onClose);
     }
     if (this.#session !== undefined) this.calls.unfinished.set(this.#session, this, kept.heldBytes);
+  }
+
+  #hearCloseWhileWaiting(): void {
+    if (this.state === 'waiting') this.stream.on('close', onClose);
+  }
+
+  /** Keeps the message until its peer has ended its side. Its memory counts like that of an unfinished one. */
+  #wait(message: Buffer): void {
+    this.state = 'unended';
+    this.#message = message;
+    this.#session = this.stream.session;
+    if (this.#session !== undefined) this.calls.unfinished.set(this.#session, this, message.length);
+  }
+
+  #dropMessage(): void {
+    this.#message = undefined;
+    if (this.#session !== undefined) this.calls.unfinished.set(this.#session, this, 0);
+    this.#session = undefined;
   }
 
   #dropParts(): void {

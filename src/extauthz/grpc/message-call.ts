@@ -1,11 +1,14 @@
-/** Calls of one message: from the headers to the end of the stream. */
+/**
+ * Calls of one message: from the headers to the end of the stream. A method begins when its peer has ended its side after exactly one
+ * message. Until then a second message may follow, and a call with two is no call of this method.
+ */
 
 import type { Connection } from '../http2/connection.ts';
 import { CANCEL } from '../http2/frames.ts';
 import { Stream } from '../http2/stream.ts';
 import { failureHead } from './answer-bytes.ts';
-import { EXPIRED, NOT_WHOLE, TOO_MUCH_UNFINISHED } from './call-stats.ts';
-import { MessageParts, PREFIX_BYTES, readMessage } from './messages.ts';
+import { EXPIRED, NOT_WHOLE, TOO_MUCH_UNFINISHED, TWO_MESSAGES } from './call-stats.ts';
+import { MessageParts, PREFIX_BYTES } from './messages.ts';
 import type { ServedCalls } from './served-calls.ts';
 import type { GrpcFailure } from './status.ts';
 import type { CallTarget } from './targets.ts';
@@ -13,14 +16,15 @@ import type { Refusable } from './unfinished.ts';
 
 /**
  * - `reading`: its message is not whole;
- * - `ready`: its message is whole, and the read that brought it is still being taken;
+ * - `ready`: its message is whole, and the read that brought it, or the end of the peer's side, is still being taken;
+ * - `unended`: its message is whole, and its peer has not ended its side;
  * - `waiting`: its method has the message, and has not answered;
  * - `answered`: a part of its answer waits for the peer's flow control;
  * - `handed`: its answer is with the socket, and something depends on its delivery;
  * - `delivered`: the socket has passed the answer on, or nothing depends on that;
  * - `over`: it failed, was cancelled, or its peer is gone.
  */
-type CallState = 'reading' | 'ready' | 'waiting' | 'answered' | 'handed' | 'delivered' | 'over';
+type CallState = 'reading' | 'ready' | 'unended' | 'waiting' | 'answered' | 'handed' | 'delivered' | 'over';
 
 export abstract class MessageCall extends Stream implements Refusable {
   deadlineMs: number;
@@ -49,7 +53,10 @@ export abstract class MessageCall extends Stream implements Refusable {
   protected abstract gone(): void;
 
   override take(bytes: Buffer, start: number, end: number): void {
-    if (this.state !== 'reading') return;
+    if (this.state !== 'reading') {
+      if (this.state === 'ready' || this.state === 'unended') this.fail(TWO_MESSAGES);
+      return;
+    }
     if (this.#parts !== undefined) {
       this.#add(this.#parts, bytes.subarray(start, end));
       return;
@@ -57,20 +64,31 @@ export abstract class MessageCall extends Stream implements Refusable {
     // A message that came in one frame is read in place.
     const length = end - start < PREFIX_BYTES || bytes[start] !== 0 ? -1 : bytes.readUInt32BE(start + 1);
     if (length >= 0 && length <= this.#maxBytes && start + PREFIX_BYTES + length <= end) {
-      this.#complete(bytes.subarray(start + PREFIX_BYTES, start + PREFIX_BYTES + length));
+      if (start + PREFIX_BYTES + length < end) this.fail(TWO_MESSAGES);
+      else this.#complete(bytes.subarray(start + PREFIX_BYTES, start + PREFIX_BYTES + length));
       return;
     }
-    this.#begin(bytes.subarray(start, end));
+    this.#parts = new MessageParts(this.#maxBytes);
+    this.#add(this.#parts, bytes.subarray(start, end));
   }
 
   override ended(): void {
     if (this.state === 'reading') this.fail(NOT_WHOLE);
+    else if (this.state === 'unended') {
+      this.calls.unfinished.set(this.connection, this, 0);
+      this.state = 'ready';
+      this.connection.whenRead(this);
+    }
   }
 
   override run(): void {
     const message = this.#message;
-    this.#message = undefined;
     if (this.state !== 'ready' || message === undefined) return;
+    if (!this.remoteEnded) {
+      this.#wait(message);
+      return;
+    }
+    this.#message = undefined;
     this.state = 'waiting';
     this.begin(message);
   }
@@ -110,6 +128,7 @@ export abstract class MessageCall extends Stream implements Refusable {
     switch (this.state) {
       case 'reading':
       case 'ready':
+      case 'unended':
       case 'waiting':
         this.calls.expired += 1;
         this.fail(EXPIRED);
@@ -158,9 +177,17 @@ export abstract class MessageCall extends Stream implements Refusable {
 
   #giveUp(): void {
     if (this.#parts !== undefined) this.#dropParts();
+    if (this.state === 'unended') this.calls.unfinished.set(this.connection, this, 0);
     this.#message = undefined;
     this.state = 'over';
     this.lost();
+  }
+
+  /** Keeps the message for longer than the read that brought it. Its memory counts like that of an unfinished one. */
+  #wait(message: Buffer): void {
+    this.state = 'unended';
+    this.#message = Buffer.from(message);
+    this.calls.unfinished.set(this.connection, this, message.length);
   }
 
   #complete(message: Buffer): void {
@@ -169,24 +196,13 @@ export abstract class MessageCall extends Stream implements Refusable {
     this.connection.whenRead(this);
   }
 
-  /** The first bytes, if they are no whole message. */
-  #begin(chunk: Buffer): void {
-    const read = readMessage(chunk, this.#maxBytes);
-    if (read.kind === 'failure') this.fail(read);
-    else if (read.kind === 'message') this.#complete(read.message);
-    else {
-      const parts = new MessageParts(this.#maxBytes);
-      this.#parts = parts;
-      this.#add(parts, chunk);
-    }
-  }
-
   #add(parts: MessageParts, chunk: Buffer): void {
     const read = parts.add(chunk);
     switch (read.kind) {
       case 'message':
         this.#dropParts();
-        this.#complete(read.message);
+        if (parts.consumed < chunk.length) this.fail(TWO_MESSAGES);
+        else this.#complete(read.message);
         break;
       case 'failure':
         this.fail(read);

@@ -69,9 +69,14 @@ export class MessageParts {
     return this.#prefixBytes + this.#blockBytes;
   }
 
+  /** Bytes of the last chunk that belong to its first message. */
+  get consumed(): number {
+    return this.#consumed;
+  }
+
   /**
    * Returns the first message of all chunks so far: a view of the chunk if no earlier chunk belongs to it. Keeps the chunk if the message
-   * is unfinished. Bytes behind the message are dropped.
+   * is unfinished. Does not read the bytes behind the message.
    */
   add(chunk: Buffer): Read {
     if (this.empty) {
