@@ -161,3 +161,27 @@ test('random calls, mixed on one connection with random frames and windows, end 
   for (const server of servers)
     await expect.poll(() => server.stats).toMatchObject({ open: 0, unfinished: 0, unfinishedBytes: 0 });
 }, 60_000);
+
+test.each([
+  ['a tracestate of 40 KiB', [['tracestate', 'v'.repeat(40_960)] as const]],
+  ['200 fields', Array.from({ length: 200 }, () => ['baggage', 'v'] as const)],
+])('1,200 calls with %s on one connection leave the others on it alone, on both transports', async (_name, fields) => {
+  const block = requestBlock('/t.S/Echo', fields);
+  const message = frame(Buffer.from('hello'));
+  for (const server of servers) {
+    const peer = await connectFrames(server.port);
+    for (let i = 0; i < 1200; i++) {
+      const id = peer.nextStream();
+      for (let at = 0; at < block.length; at += 16_384) {
+        const part = block.subarray(at, at + 16_384);
+        const last = at + 16_384 >= block.length ? END_HEADERS : 0;
+        peer.write(frameOf(at === 0 ? FRAME.headers : FRAME.continuation, last, id, part));
+      }
+      peer.write(frameOf(FRAME.data, END_STREAM, id, message));
+      await peer.end(id);
+    }
+    expect(await peer.call('/t.S/Echo', message)).toMatchObject({ grpc: '0', body: message });
+    expect(peer.goaway).toBeUndefined();
+    peer.socket.destroy();
+  }
+});

@@ -42,6 +42,12 @@ export const RESETS = { burst: 50_000, perSecond: 20_000 };
 /** Streams that this server has to reset because of errors in the protocol, on one connection. The connection ends beyond it. */
 export const STREAM_ERRORS = { burst: 500, perSecond: 50 };
 
+/**
+ * Streams whose header list is too large, on one connection. The connection ends beyond it. Envoy copies a client's `tracestate` and `baggage`
+ * into its checks if it traces, and its checks share a connection. The bound is therefore more than the clients of one Envoy can cause.
+ */
+export const LARGE_HEADS = { burst: 20_000, perSecond: 10_000 };
+
 /** Answers of one connection that wait for its peer's flow control, in bytes; an answer beyond it is cancelled. */
 export const MAX_QUEUED_BYTES = 32 * 1024 * 1024;
 /** Bytes that wait for the socket before this server stops reading from it. */

@@ -3,7 +3,7 @@
  * remembers the streams that this server reset, because their peer may have sent more frames before it read of that.
  */
 
-import { CONTROL_FRAMES, CONTROL_FRAMES_PER_STREAM, RESETS, STREAM_ERRORS } from './bounds.ts';
+import { CONTROL_FRAMES, CONTROL_FRAMES_PER_STREAM, LARGE_HEADS, RESETS, STREAM_ERRORS } from './bounds.ts';
 import { Budget } from './budget.ts';
 
 const MAX_RESET_IDS = 8192;
@@ -11,6 +11,7 @@ const MAX_RESET_IDS = 8192;
 export class Conduct {
   readonly #control: Budget;
   readonly #errors: Budget;
+  readonly #largeHeads: Budget;
   /** By the kind of the stream. */
   readonly #resets: (Budget | undefined)[] = [];
   readonly #resetIds = new Set<number>();
@@ -18,6 +19,7 @@ export class Conduct {
   constructor(nowMs: number) {
     this.#control = new Budget(CONTROL_FRAMES, nowMs);
     this.#errors = new Budget(STREAM_ERRORS, nowMs);
+    this.#largeHeads = new Budget(LARGE_HEADS, nowMs);
   }
 
   /** Counts frames that carry nothing of a request. Returns false if there were too many. */
@@ -33,6 +35,11 @@ export class Conduct {
   /** Counts an error for which this server resets a stream. Returns false if there were too many. */
   takesError(nowMs: number): boolean {
     return this.#errors.take(nowMs);
+  }
+
+  /** Counts a header list that is too large. Returns false if there were too many. */
+  takesLargeHead(nowMs: number): boolean {
+    return this.#largeHeads.take(nowMs);
   }
 
   /** Counts a stream that the peer reset before its answer was sent. */

@@ -578,7 +578,10 @@ export class Connection {
 
   /** Resets one stream, open or not, because of an error of the peer. @returns the code for a connection that causes too many */
   #streamError(id: number, code: number): number {
-    if (!this.#conduct.takesError(this.nowMs)) return ENHANCE_YOUR_CALM;
+    const conduct = this.#conduct;
+    // A header list that is too large breaks no rule, and may come from a client of the peer.
+    const isPermitted = code === ENHANCE_YOUR_CALM ? conduct.takesLargeHead(this.nowMs) : conduct.takesError(this.nowMs);
+    if (!isPermitted) return ENHANCE_YOUR_CALM;
     const stream = this.#streams.get(id);
     if (stream === undefined) this.#writeReset(id, code);
     else this.reset(stream, code);

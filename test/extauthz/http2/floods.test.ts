@@ -6,7 +6,9 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { frame } from '../../../src/extauthz/grpc/messages.ts';
 import {
   CONTROL_FRAMES,
+  LARGE_HEADS,
   MAX_CONNECTIONS,
+  MAX_HEADER_FIELDS,
   MAX_QUEUED_BYTES,
   MAX_STREAMS,
   RESETS,
@@ -114,6 +116,24 @@ describe('a flood of', () => {
       peer.write(frameOf(FRAME.headers, END_HEADERS | END_STREAM, peer.nextStream(), bad));
     expect(await peer.call(ECHO, HELLO)).toMatchObject(GOOD);
     peer.write(frameOf(FRAME.headers, END_HEADERS | END_STREAM, peer.nextStream(), bad));
+    await peer.closed();
+    expect(peer.goaway).toBe(ENHANCE_YOUR_CALM);
+  });
+
+  test('header lists that are too large ends only their streams within the bound, and its connection beyond it', async () => {
+    const on = await stage();
+    const peer = await on.peer();
+    const fields = Array.from({ length: MAX_HEADER_FIELDS + 1 }, () => ['a', 'b'] as const);
+    const block = requestBlock(ECHO, fields);
+    const send = (count: number): void =>
+      peer.write(...Array.from({ length: count }, () => frameOf(FRAME.headers, END_HEADERS, peer.nextStream(), block)));
+    for (let sent = 0; sent < LARGE_HEADS.burst; sent += 1000) {
+      send(1000);
+      await peer.settled();
+    }
+    expect(await peer.call(ECHO, HELLO)).toMatchObject(GOOD);
+    expect(peer.goaway).toBeUndefined();
+    send(1);
     await peer.closed();
     expect(peer.goaway).toBe(ENHANCE_YOUR_CALM);
   });
