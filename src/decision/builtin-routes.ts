@@ -72,6 +72,9 @@ const SPECS: readonly BuiltinSpec[] = [
   { methods: ['POST', 'DELETE'], paths: ['/v1/files/**'], permission: 'files:write' },
   { methods: ['GET'], paths: ['/v1/batches/**'], permission: 'batches:read' },
   { methods: ['POST'], paths: ['/v1/batches/**'], permission: 'batches:write' },
+  { methods: ['POST'], paths: ['/v1/messages/count_tokens'], permission: 'chat:read', model: 'body' },
+  { methods: ['GET'], paths: ['/v1/messages/batches/**'], permission: 'batches:read' },
+  { methods: ['POST', 'DELETE'], paths: ['/v1/messages/batches/**'], permission: 'batches:write' },
   { methods: ['POST'], paths: ['/v1/moderations'], permission: 'moderations:write', model: 'body' },
   { methods: ['POST'], paths: ['/v1/rerank'], permission: 'rerank:write', model: 'body' },
 ];

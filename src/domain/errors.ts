@@ -11,6 +11,16 @@ export type ErrorType =
   | 'insufficient_quota'
   | 'server_error';
 
+/** The types of errors that Anthropic's SDKs know and that this server answers with. */
+export type AnthropicErrorType =
+  | 'invalid_request_error'
+  | 'authentication_error'
+  | 'permission_error'
+  | 'not_found_error'
+  | 'request_too_large'
+  | 'rate_limit_error'
+  | 'overloaded_error';
+
 interface CatalogueEntry {
   readonly status: number;
   readonly title: string;

@@ -1,6 +1,9 @@
-/** The one shape of every error answer: RFC 9457 problem details that also carry the `error` member of the OpenAI API. */
+/**
+ * The shape of error answers: RFC 9457 problem details that also carry the `error` member of the OpenAI API. On Anthropic's Messages API,
+ * `type` and `error` are those of that API.
+ */
 
-import { ERRORS, type ErrorCode } from './errors.ts';
+import { type AnthropicErrorType, ERRORS, type ErrorCode } from './errors.ts';
 
 export interface FieldError {
   /** RFC 6901 JSON pointer into the request body. */
@@ -34,6 +37,12 @@ export interface Problem {
   };
 }
 
+/** A problem as Anthropic's SDKs read it: they find `type` "error" and their own `error`; the other members stay. */
+export interface AnthropicProblem extends Omit<Problem, 'type' | 'error'> {
+  readonly type: 'error';
+  readonly error: { readonly type: AnthropicErrorType; readonly message: string };
+}
+
 export const PROBLEM_TYPE_BASE = 'https://postern.dev/errors/';
 
 export function problem(code: ErrorCode, detail: string, requestId: string, extras: ProblemExtras = {}): Problem {
@@ -49,6 +58,28 @@ export function problem(code: ErrorCode, detail: string, requestId: string, extr
     ...members,
     error: { message: detail, type: entry.type, param: param ?? null, code },
   };
+}
+
+export function anthropicProblem(from: Problem): AnthropicProblem {
+  return { ...from, type: 'error', error: { type: anthropicTypeOf(from.status), message: from.detail } };
+}
+
+function anthropicTypeOf(status: number): AnthropicErrorType {
+  if (status >= 500) return 'overloaded_error';
+  switch (status) {
+    case 401:
+      return 'authentication_error';
+    case 403:
+      return 'permission_error';
+    case 404:
+      return 'not_found_error';
+    case 413:
+      return 'request_too_large';
+    case 429:
+      return 'rate_limit_error';
+    default:
+      return 'invalid_request_error';
+  }
 }
 
 /** Returns the message about a member or parameter as a sentence that names it. */

@@ -26,6 +26,8 @@ export interface Shape {
   readonly maxTokensLength: number | undefined;
   /** Of the reservation that the request's end settles; undefined = none. */
   readonly reservationLength: number | undefined;
+  /** True: the answer also has the header in which Anthropic's SDKs look for the request's id. */
+  readonly isMessages: boolean;
   readonly defaultModel: string | undefined;
   /** Headers of this request alone to remove, encoded. */
   readonly seen: Buffer;
@@ -46,12 +48,14 @@ export interface Template {
   readonly modelMember: number;
   readonly requestIdMember: number;
   readonly requestIdHeader: number;
+  readonly anthropicRequestIdHeader: number;
   readonly reservationMember: number;
 }
 
 export const NO_HOLE = -1;
 
 const REQUEST_ID = headerName('x-request-id');
+const ANTHROPIC_REQUEST_ID = headerName('request-id');
 
 /** Of the id of a request whose end settles nothing: 128 bits in hexadecimal. */
 export const PLAIN_RESERVATION_LENGTH = 32;
@@ -95,6 +99,9 @@ export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
   const okEnd = writer.at;
   // On the platform's answer, where clients look for the id to report; Envoy's own id stays in the request.
   const requestIdHeader = putResponseHeaderHole(writer, REQUEST_ID, shape.requestIdLength);
+  const anthropicRequestIdHeader = shape.isMessages
+    ? putResponseHeaderHole(writer, ANTHROPIC_REQUEST_ID, shape.requestIdLength)
+    : undefined;
   putBytes(writer, seen);
   putBytes(writer, removed);
   if (defaultModel !== undefined) putHeader(writer, Own.NAME[Own.DEFAULT_MODEL], headerText(defaultModel));
@@ -124,6 +131,7 @@ export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
     modelMember: offset(modelMember),
     requestIdMember: offset(requestIdMember),
     requestIdHeader: offset(requestIdHeader),
+    anthropicRequestIdHeader: offset(anthropicRequestIdHeader),
     reservationMember: offset(reservationMember),
   };
 }

@@ -23,8 +23,11 @@ const NO_ROLES: readonly string[] = [];
 export type Admitted = Pick<Extract<Admission, { kind: 'admitted' }>, 'reservation' | 'rate'>;
 
 export interface AllowWriter {
-  /** An identity for the upstream, and for the access log what the decision was about. */
-  allow(allow: Allow, admission: Admitted, requestId: RequestId, aliases: readonly string[]): Buffer;
+  /**
+   * An identity for the upstream, and for the access log what the decision was about.
+   * @param isMessages true: the client finds the request's id where Anthropic's SDKs look for it too
+   */
+  allow(allow: Allow, admission: Admitted, requestId: RequestId, aliases: readonly string[], isMessages: boolean): Buffer;
   /** Removes the `x-postern-` names and nothing else: the HTTP module, which answers public routes, authenticates by itself. */
   public(allow: PublicAllow, requestId: RequestId, aliases: readonly string[]): Buffer;
 }
@@ -36,7 +39,7 @@ export interface AllowWriter {
 export function createAllowWriter(forwardCredential: boolean, random: RandomPool): AllowWriter {
   const templateOf = createTemplates(Own.prepareRemovals(forwardCredential));
   return {
-    allow(allow, { reservation, rate }, requestId, aliases) {
+    allow(allow, { reservation, rate }, requestId, aliases, isMessages) {
       const { principal, tenant, route } = allow;
       const { id: subject, kind } = principal;
       const roles = principal.kind === 'user' ? principal.roles : (principal.owner?.roles ?? NO_ROLES);
@@ -54,6 +57,7 @@ export function createAllowWriter(forwardCredential: boolean, random: RandomPool
         modelLength: model === undefined ? undefined : utf8Length(model),
         maxTokensLength: maxTokens?.length,
         reservationLength: reservation?.length,
+        isMessages,
         // Envoy drops a header with an empty value, and with it the removal of what the client sent.
         defaultModel: allow.defaultModel === '' ? undefined : allow.defaultModel,
         seen: Own.removal(Own.unlisted(aliases)),
@@ -65,7 +69,7 @@ export function createAllowWriter(forwardCredential: boolean, random: RandomPool
       fillAscii(answer, tenant.id, template.tenantHeader, template.tenantIdHeader, template.tenantMember);
       if (maxTokens !== undefined) fillAscii(answer, maxTokens, template.maxTokensHeader, NO_HOLE, NO_HOLE);
       if (model !== undefined) fillUtf8(answer, model, template.modelMember);
-      fillAscii(answer, requestId, template.requestIdMember, template.requestIdHeader, NO_HOLE);
+      fillAscii(answer, requestId, template.requestIdMember, template.requestIdHeader, template.anthropicRequestIdHeader);
       if (reservation === undefined) fillHex(answer, random.take(PLAIN_RESERVATION_LENGTH / 2), template.reservationMember);
       else fillAscii(answer, reservation, template.reservationMember, NO_HOLE, NO_HOLE);
       return rate === undefined ? answer : withRateHeaders(answer, STATUS_OK.length, rate);

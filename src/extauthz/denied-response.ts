@@ -1,11 +1,11 @@
 /**
  * Writes Envoy's `CheckResponse` for what is not allowed: a status that is never 0, and a `denied_response` with the answer that the
- * client gets, in the one shape of all errors.
+ * client gets, in the shape of errors that the SDKs for its path read.
  */
 
 import type { InvalidReason, Principal, RouteLine } from '../decision/model.ts';
 import { type DenyCode, ERRORS } from '../domain/errors.ts';
-import { problem } from '../domain/problem.ts';
+import { anthropicProblem, problem } from '../domain/problem.ts';
 import { headerName, putHeader } from './header-options.ts';
 import { MEMBER, putMember, putWords, wrapMetadata } from './metadata.ts';
 import type { RateState } from './ports.ts';
@@ -45,6 +45,7 @@ const CHALLENGE = headerName('www-authenticate');
 const RETRY_AFTER = headerName('retry-after');
 const SHOULD_RETRY = headerName('x-should-retry');
 const REQUEST_ID = headerName('x-request-id');
+const ANTHROPIC_REQUEST_ID = headerName('request-id');
 
 const REALM = 'Bearer realm="postern"';
 const INVALID_TOKEN = `${REALM}, error="invalid_token"`;
@@ -57,14 +58,15 @@ export const MAX_BODY_BYTES = 4095;
 /** Body twice over (a bound on the detail alone), headers, metadata. */
 const MAX_ANSWER_BYTES = 16_384;
 
-export function denialAnswer(denial: Denial, requestId: string): Buffer {
+/** @param isMessages true: the answer has the shape that Anthropic's SDKs read */
+export function denialAnswer(denial: Denial, requestId: string, isMessages: boolean): Buffer {
   const writer = beginWriting(MAX_ANSWER_BYTES + (denial.permission?.length ?? 0) + (denial.route?.template.length ?? 0));
   const { status } = ERRORS[denial.code];
   putDenialMetadata(writer, denial, requestId);
   const deniedEnd = writer.at;
-  putText(writer, body(denial, requestId));
+  putText(writer, body(denial, requestId, isMessages));
   wrap(writer, 0x1a, deniedEnd);
-  putHeaders(writer, denial, requestId);
+  putHeaders(writer, denial, requestId, isMessages);
   const statusEnd = writer.at;
   putVarint(writer, status);
   putByte(writer, 0x08);
@@ -77,9 +79,10 @@ export function denialAnswer(denial: Denial, requestId: string): Buffer {
   return finishWriting(writer);
 }
 
-function putHeaders(writer: Writer, denial: Denial, requestId: string): void {
+function putHeaders(writer: Writer, denial: Denial, requestId: string, isMessages: boolean): void {
   const { code } = denial;
   putHeader(writer, REQUEST_ID, requestId);
+  if (isMessages) putHeader(writer, ANTHROPIC_REQUEST_ID, requestId);
   const challenge = challengeOf(denial);
   if (challenge !== undefined) putHeader(writer, CHALLENGE, challenge);
   if (denial.rate !== undefined) putRateHeaders(writer, denial.rate);
@@ -112,7 +115,7 @@ function challengeOf(denial: Denial): string | undefined {
 }
 
 /** The problem as JSON; a detail that would make it too long for Envoy is cut. */
-function body(denial: Denial, requestId: string): string {
+function body(denial: Denial, requestId: string, isMessages: boolean): string {
   const extras = {
     ...(denial.policy === undefined ? {} : { policy: denial.policy }),
     ...(denial.param === undefined ? {} : { param: denial.param }),
@@ -121,7 +124,8 @@ function body(denial: Denial, requestId: string): string {
   for (let length = MAX_BODY_BYTES / 2; ; length /= 2) {
     const { detail } = denial;
     const shown = detail.length <= length ? detail : `${detail.slice(0, length).toWellFormed()}…`;
-    const text = JSON.stringify(problem(denial.code, shown, requestId, extras));
+    const plain = problem(denial.code, shown, requestId, extras);
+    const text = JSON.stringify(isMessages ? anthropicProblem(plain) : plain);
     if (length < 1 || Buffer.byteLength(text) <= MAX_BODY_BYTES) return text;
   }
 }

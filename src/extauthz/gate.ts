@@ -23,6 +23,7 @@ import { readCheckRequest } from './check-request.ts';
 import { createAllowWriter } from './check-response.ts';
 import { type Denial, denialAnswer } from './denied-response.ts';
 import type { UnaryCall } from './grpc/methods.ts';
+import { isMessagesPath } from './messages-path.ts';
 import type { Admission, Limiter, Observer, Outcome, Resolution, Resolver } from './ports.ts';
 import { createRandomPool, type RandomPool } from './random-pool.ts';
 import { createRequestIds } from './request-id.ts';
@@ -81,7 +82,7 @@ const UNAVAILABLE: Denial = Object.freeze({
 });
 const NO_REQUEST = Object.freeze({ input: undefined, clientRequestId: undefined });
 /** For when not even an answer can be written. */
-const LAST_RESORT = denialAnswer(UNAVAILABLE, 'req_00000000000000000000000000');
+const LAST_RESORT = denialAnswer(UNAVAILABLE, 'req_00000000000000000000000000', false);
 
 /** What is known of a check under way. */
 interface Attempt {
@@ -94,6 +95,10 @@ interface Attempt {
   request: CheckRequest | undefined;
   /** Of a sampled request while traces are on. */
   span: Span | undefined;
+}
+
+function denialOf({ request, requestId }: Attempt, denial: Denial): Buffer {
+  return denialAnswer(denial, requestId, request !== undefined && isMessagesPath(request.input.path));
 }
 
 export function createGate(parts: GateParts): Gate {
@@ -248,7 +253,7 @@ export function createGate(parts: GateParts): Gate {
 
   function writeAllow(attempt: Attempt, request: CheckRequest, allow: Allow, admission: Admitted): Buffer {
     try {
-      return writer.allow(allow, admission, attempt.requestId, request.aliases);
+      return writer.allow(allow, admission, attempt.requestId, request.aliases, isMessagesPath(request.input.path));
     } catch (error) {
       release(admission);
       throw error;
@@ -266,7 +271,7 @@ export function createGate(parts: GateParts): Gate {
         return deny(attempt, decision, decision);
       case 'fault': {
         const { route, principal } = decision;
-        const bytes = denialAnswer({ ...UNAVAILABLE, route, principal }, attempt.requestId);
+        const bytes = denialOf(attempt, { ...UNAVAILABLE, route, principal });
         report(attempt, 'unavailable', decision, notSent(route));
         return bytes;
       }
@@ -276,7 +281,7 @@ export function createGate(parts: GateParts): Gate {
   }
 
   function deny(attempt: Attempt, denial: Denial, decision: Decision | undefined): Buffer {
-    const bytes = denialAnswer(denial, attempt.requestId);
+    const bytes = denialOf(attempt, denial);
     report(attempt, denial.code, decision, undefined);
     return bytes;
   }
@@ -286,7 +291,7 @@ export function createGate(parts: GateParts): Gate {
     if (error === CANCELLED) return LAST_RESORT;
     let bytes = LAST_RESORT;
     try {
-      if (attempt !== undefined) bytes = denialAnswer(UNAVAILABLE, attempt.requestId);
+      if (attempt !== undefined) bytes = denialOf(attempt, UNAVAILABLE);
     } catch {
       // The prepared denial stands.
     }

@@ -92,6 +92,8 @@ describe('what Postern is asked with', () => {
     '/v1/fine_tuning/jobs',
     '/v1/images/generations',
     '/v1/audio/speech',
+    '/v1/messages',
+    '/v1/messages/count_tokens',
     '/v1/moderations',
     '/v1/rerank',
   ])('shows the body of POST %s, as bytes', async (path) => {

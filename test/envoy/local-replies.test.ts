@@ -6,7 +6,7 @@ import { connect } from 'node:http2';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import type { ErrorCode } from '../../src/domain/errors.ts';
-import { PROBLEM_TYPE_BASE, problem } from '../../src/domain/problem.ts';
+import { anthropicProblem, problem } from '../../src/domain/problem.ts';
 import { type CheckServer, startCheckServer } from '../support/check-server.ts';
 import { type Edge, type EditConfig, replacing, startEdge } from '../support/envoy.ts';
 import { type Answer, type NamedServer, send, sendRaw, startServer } from '../support/http.ts';
@@ -74,9 +74,20 @@ const sendBytes = async (bytes: string): Promise<Answer> => parseRaw(await sendR
 /** Expects the document that Postern writes for this code, with Envoy's status. */
 function expectProblem(answer: Answer, status: number, code: ErrorCode): void {
   const body = JSON.parse(answer.body);
-  const written = problem(code, body.detail, body.request_id);
-  expect(body).toEqual({ ...written, status });
-  expect(body.type).toBe(PROBLEM_TYPE_BASE + code);
+  expect(body).toEqual({ ...problem(code, body.detail, body.request_id), status });
+  expect(answer.headers['request-id']).toBeUndefined();
+  expectHeaders(answer, body, status);
+}
+
+/** Expects the document that Postern writes for this code on /v1/messages, with Envoy's status. */
+function expectAnthropicProblem(answer: Answer, status: number, code: ErrorCode): void {
+  const body = JSON.parse(answer.body);
+  expect(body).toEqual(anthropicProblem({ ...problem(code, body.detail, body.request_id), status }));
+  expect(answer.headers['request-id']).toBe(answer.headers['x-request-id']);
+  expectHeaders(answer, body, status);
+}
+
+function expectHeaders(answer: Answer, body: { readonly detail: unknown; readonly request_id: unknown }, status: number): void {
   expect(typeof body.detail).toBe('string');
   expect(answer.status).toBe(status);
   expect(answer.headers['content-type']).toBe('application/problem+json');
@@ -186,6 +197,62 @@ describe('Envoy rejects with a problem document', () => {
     session.destroy();
     const body = Buffer.concat(chunks).toString();
     expectProblem({ status: Number(headers[':status']), headers: { ...headers }, body }, 503, 'unavailable');
+  });
+});
+
+const MESSAGES = '/v1/messages';
+
+describe('Envoy rejects on /v1/messages and below as Anthropic’s SDKs read it', () => {
+  it.each<[string, number, () => Promise<Answer>]>([
+    ['a path with %00', 400, () => send(edge.url, { path: `${MESSAGES}/%00` })],
+    [
+      'a body that is not complete in time',
+      408,
+      () => sendBytes(`POST ${MESSAGES} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{`),
+    ],
+  ])('%s: %i', async (_name, status, ask) => {
+    const answer = await ask();
+    expectAnthropicProblem(answer, status, 'malformed_request');
+    expect(JSON.parse(answer.body).detail).toMatch(/^Envoy rejected the request: [a-z0-9._]+\.$/);
+  });
+
+  it('a body larger than its buffer: 413', async () => {
+    const small = await startEdge(partsOf(checks.address), replacing({ '1114112': '65536' }));
+    try {
+      const answer = await send(small.url, { method: 'POST', path: MESSAGES, body: 'x'.repeat(200_000) });
+      expectAnthropicProblem(answer, 413, 'body_too_large');
+    } finally {
+      await small.stop();
+    }
+  });
+
+  it('a request beyond a rate limit of its own: 429', async () => {
+    const limited = await startEdge(partsOf(checks.address), withRateLimit);
+    try {
+      expect((await send(limited.url, { path: MESSAGES })).status).toBe(200);
+      expectAnthropicProblem(await send(limited.url, { path: MESSAGES }), 429, 'rate_limit_exceeded');
+    } finally {
+      await limited.stop();
+    }
+  });
+
+  it.each([MESSAGES, `${MESSAGES}/`, `${MESSAGES}?beta=true`, `${MESSAGES}/batches/b`])(
+    'a check that fails: 503 (%s)',
+    async (path) => {
+      checks.answer = () => ({ kind: 'fail' });
+      expectAnthropicProblem(await send(edge.url, { path }), 503, 'unavailable');
+    },
+  );
+
+  it('but not beside it', async () => {
+    checks.answer = () => ({ kind: 'fail' });
+    expectProblem(await send(edge.url, { path: `${MESSAGES}x` }), 503, 'unavailable');
+    expectProblem(await send(edge.url, { path: `/v1/x?y=${MESSAGES}` }), 503, 'unavailable');
+  });
+
+  it('an allow that changes what it must not change: 500', async () => {
+    checks.answer = () => ({ kind: 'allow', set: { ':path': '/changed' } });
+    expectAnthropicProblem(await send(edge.url, { path: MESSAGES }), 500, 'unavailable');
   });
 });
 

@@ -117,7 +117,7 @@ describe('postern envoy config', () => {
     const others = routes.at(-1).typed_per_filter_config;
     expect(routes.at(-1).match).toEqual({ prefix: '/' });
     // Three for each of the built-in groups, and for each of the four configured routes that read their body.
-    expect(routes.length - 1).toBe(3 * (2 + 4));
+    expect(routes.length - 1).toBe(3 * (3 + 4));
     expect(others['envoy.filters.http.ext_authz'].check_settings.disable_request_body_buffering).toBe(true);
     const isBare = ({ match }: { match: { headers: { name: string }[] } }): boolean =>
       match.headers.some(({ name }) => name === 'authorization');

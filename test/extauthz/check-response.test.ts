@@ -39,10 +39,11 @@ const ALLOW: Allow = {
   inlineFiles: 0,
 };
 
+const RESERVED = { reservation: 'ab'.repeat(16), rate: undefined };
 const NOT_LIMITED = { reservation: undefined, rate: undefined };
 
 const answerTo = (allow: Allow, aliases: readonly string[] = []): ReturnType<typeof readAnswer> =>
-  readAnswer(writer.allow(allow, NOT_LIMITED, REQUEST_ID, aliases));
+  readAnswer(writer.allow(allow, NOT_LIMITED, REQUEST_ID, aliases, false));
 
 const ids = fc.uint8Array({ minLength: 10, maxLength: 10 });
 const roles = fc.array(
@@ -182,7 +183,7 @@ describe('an allow, read by the complete definition', () => {
     const seen = ['x--api-key', 'authorization_'];
     expect(answerTo(ALLOW).removed).toEqual(expect.arrayContaining(credentials));
     const forwarding = createAllowWriter(true, random);
-    const { removed } = readAnswer(forwarding.allow(ALLOW, NOT_LIMITED, REQUEST_ID, seen));
+    const { removed } = readAnswer(forwarding.allow(ALLOW, NOT_LIMITED, REQUEST_ID, seen, false));
     expect(removed.filter((name) => credentials.includes(name))).toEqual([]);
     expect(removed).toEqual(expect.arrayContaining(['x_api_key', 'x.api.key', 'api_key', 'api.key', ...seen]));
   });
@@ -202,10 +203,20 @@ describe('an allow, read by the complete definition', () => {
     expect(reservations.every((id) => /^[0-9a-f]{32}$/.test(id))).toBe(true);
   });
 
+  test('on the Messages API the client also finds the request’s id in request-id, and nothing else differs', () => {
+    for (const principal of [OWNED_KEY, USER]) {
+      for (const requestId of [REQUEST_ID, makeId('req', NOW_MS, Buffer.alloc(10, 7))]) {
+        const plain = readAnswer(writer.allow({ ...ALLOW, principal }, RESERVED, requestId, [], false));
+        const messages = readAnswer(writer.allow({ ...ALLOW, principal }, RESERVED, requestId, [], true));
+        expect(messages).toEqual({ ...plain, added: { 'x-request-id': requestId, 'request-id': requestId } });
+      }
+    }
+  });
+
   test('an answer is not changed by the next one', () => {
-    const first = writer.allow(ALLOW, NOT_LIMITED, REQUEST_ID, []);
+    const first = writer.allow(ALLOW, NOT_LIMITED, REQUEST_ID, [], false);
     const copy = Buffer.from(first);
-    writer.allow({ ...ALLOW, principal: USER }, NOT_LIMITED, REQUEST_ID, []);
+    writer.allow({ ...ALLOW, principal: USER }, NOT_LIMITED, REQUEST_ID, [], false);
     expect(first).toEqual(copy);
   });
 });
@@ -270,6 +281,7 @@ describe('answers of one shape', () => {
         NOT_LIMITED,
         requestId,
         [],
+        false,
       );
       const { metadata, headers } = readAnswer(bytes);
       expect(metadata).toMatchObject({ subject: key.id, key: key.id, tenant: id, model: `m${index}`, request_id: requestId });
@@ -299,9 +311,9 @@ describe('limits', () => {
         roles,
         (limit, remaining, resetSeconds, windowSeconds, some) => {
           const allow: Allow = { ...ALLOW, principal: { ...USER, roles: some } };
-          const plain = readAnswer(writer.allow(allow, { reservation: 'ab'.repeat(16), rate: undefined }, REQUEST_ID, []));
+          const plain = readAnswer(writer.allow(allow, { reservation: 'ab'.repeat(16), rate: undefined }, REQUEST_ID, [], false));
           const rate = { limit, remaining, resetSeconds, windowSeconds };
-          const limited = readAnswer(writer.allow(allow, { reservation: 'ab'.repeat(16), rate }, REQUEST_ID, []));
+          const limited = readAnswer(writer.allow(allow, { reservation: 'ab'.repeat(16), rate }, REQUEST_ID, [], false));
           expect({ ...limited, added: {} }).toEqual({ ...plain, added: {} });
           expect(plain.added).toEqual({ 'x-request-id': REQUEST_ID });
           expect(limited.added).toEqual({
@@ -321,8 +333,8 @@ describe('limits', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[0-9a-f]{1,80}$/), count, (reservation, maxTokens) => {
         const allow = { ...ALLOW, maxTokens };
-        const { metadata, headers } = readAnswer(writer.allow(allow, { reservation, rate: undefined }, REQUEST_ID, []));
-        const plain = readAnswer(writer.allow(allow, NOT_LIMITED, REQUEST_ID, []));
+        const { metadata, headers } = readAnswer(writer.allow(allow, { reservation, rate: undefined }, REQUEST_ID, [], false));
+        const plain = readAnswer(writer.allow(allow, NOT_LIMITED, REQUEST_ID, [], false));
         expect(metadata).toEqual({ ...plain.metadata, reservation, settles: 'true' });
         expect(headers).toEqual(plain.headers);
       }),

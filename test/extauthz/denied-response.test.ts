@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ERRORS } from '../../src/domain/errors.ts';
 import { parsePolicyName } from '../../src/domain/ids.ts';
-import { problem } from '../../src/domain/problem.ts';
+import { anthropicProblem, problem } from '../../src/domain/problem.ts';
 import { type Denial, type DenialCode, denialAnswer, MAX_BODY_BYTES } from '../../src/extauthz/denied-response.ts';
 import { runs } from '../support/properties.ts';
 import { readAnswer } from './support/definition.ts';
@@ -30,7 +30,18 @@ const CODES: readonly [DenialCode, number][] = [
   ['unavailable', 14],
 ];
 
-const answerTo = (denial: Denial): ReturnType<typeof readAnswer> => readAnswer(denialAnswer(denial, REQUEST_ID));
+/** By status, as Anthropic's API documents them. */
+const ANTHROPIC_TYPES = new Map([
+  [400, 'invalid_request_error'],
+  [401, 'authentication_error'],
+  [403, 'permission_error'],
+  [413, 'request_too_large'],
+  [429, 'rate_limit_error'],
+  [503, 'overloaded_error'],
+]);
+
+const answerTo = (denial: Denial, isMessages = false): ReturnType<typeof readAnswer> =>
+  readAnswer(denialAnswer(denial, REQUEST_ID, isMessages));
 
 describe('a denial, read by the complete definition', () => {
   test.each(CODES)('%s is status %i inside, its own status outside, and a problem', (code, rpcCode) => {
@@ -43,6 +54,23 @@ describe('a denial, read by the complete definition', () => {
     });
     expect(answer.body).toEqual(problem(code, 'Why.', REQUEST_ID));
     expect(answer.metadata).toEqual({ code, request_id: REQUEST_ID });
+  });
+
+  test.each(CODES)('%s on the Messages API differs only in type, error and request-id', (code) => {
+    const denial: Denial = { code, detail: 'Why.', policy: 'office-hours', param: 'model', principal: USER };
+    const plain = answerTo(denial);
+    const answer = answerTo(denial, true);
+    const body = anthropicProblem(problem(code, 'Why.', REQUEST_ID, { policy: 'office-hours', param: 'model' }));
+    expect(answer).toEqual({
+      ...plain,
+      body,
+      bodyText: JSON.stringify(body),
+      headers: { ...plain.headers, 'request-id': REQUEST_ID },
+      options: expect.anything(),
+    });
+    expect(body).toMatchObject({ type: 'error', status: plain.status, code, policy: 'office-hours' });
+    expect(body.error).toEqual({ type: ANTHROPIC_TYPES.get(ERRORS[code].status), message: 'Why.' });
+    expect(plain.headers['request-id']).toBeUndefined();
   });
 
   test('never has code 0, and never a body that Envoy would cut', () => {
@@ -59,8 +87,8 @@ describe('a denial, read by the complete definition', () => {
       principal: fc.constant(USER),
     });
     fc.assert(
-      fc.property(denial, (given) => {
-        const answer = answerTo(given);
+      fc.property(denial, fc.boolean(), (given, isMessages) => {
+        const answer = answerTo(given, isMessages);
         expect(answer.code).toBeGreaterThan(0);
         expect(answer.kind).toBe('denied');
         expect(Buffer.byteLength(answer.bodyText)).toBeLessThanOrEqual(MAX_BODY_BYTES);

@@ -45,6 +45,49 @@ const bearer = (text: string): NonNullable<RequestSpec['headers']> => [
 ];
 const CHAT = { headers: bearer(world.ownedKey), body: BODY };
 
+describe('the Messages API', () => {
+  const target = fc
+    .tuple(
+      fc.constantFrom(
+        '/v1/messages',
+        '/v1/message',
+        '/v1/messagesx',
+        '/V1/messages',
+        '//v1/messages',
+        '/v2/v1/messages',
+        '/v1/models',
+      ),
+      fc.constantFrom('', '/', '?', '?beta=true', '/count_tokens', '/batches/b?limit=1', '/..', '%2f', 'x', '#', ';a'),
+    )
+    .map((parts) => parts.join(''));
+
+  test('every denial at /v1/messages and below, and no other, has the shape for Anthropic’s SDKs', () => {
+    const failing = watched({
+      resolver: {
+        resolve() {
+          throw new Error('no');
+        },
+      },
+    });
+    fc.assert(
+      fc.property(target, fc.constantFrom(gate, failing.gate), (path, deciding) => {
+        const answer = now(deciding(checkRequest({ path, method: 'GET' })));
+        const isMessages = /^\/v1\/messages(?:[/?]|$)/.test(path);
+        expect(answer.code).not.toBe(0);
+        expect(answer.body).toMatchObject({ type: isMessages ? 'error' : expect.stringMatching(/^https:/) });
+        expect(answer.headers['request-id']).toBe(isMessages ? answer.headers['x-request-id'] : undefined);
+      }),
+      { numRuns: runs(100) },
+    );
+  });
+
+  test('an allowed request’s answer has request-id beside x-request-id', () => {
+    const { added } = now(gate(checkRequest({ ...CHAT, path: '/v1/messages?beta=true' })));
+    expect(added['request-id']).toBe(added['x-request-id']);
+    expect(now(gate(checkRequest(CHAT))).added['request-id']).toBeUndefined();
+  });
+});
+
 describe('what passes', () => {
   test('a key, with its identity for the upstream', () => {
     for (const form of ['map', 'raw'] as const) {
