@@ -1,7 +1,7 @@
 /** Envoy's own rejections: one shape with Postern's. Answers of Postern and of the upstream pass as they are. */
 
 import { once } from 'node:events';
-import { request } from 'node:http';
+import { type OutgoingHttpHeaders, request } from 'node:http';
 import { connect } from 'node:http2';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
@@ -71,6 +71,17 @@ function parseRaw(reply: string): Answer {
 
 const sendBytes = async (bytes: string): Promise<Answer> => parseRaw(await sendRaw(edge.port, bytes));
 
+async function sendHttp2(sent: OutgoingHttpHeaders): Promise<Answer> {
+  const session = connect(edge.url);
+  const stream = session.request(sent);
+  const [headers] = await once(stream, 'response');
+  const chunks: Buffer[] = [];
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await once(stream, 'end');
+  session.destroy();
+  return { status: Number(headers[':status']), headers: { ...headers }, body: Buffer.concat(chunks).toString() };
+}
+
 /** Expects the document that Postern writes for this code, with Envoy's status. */
 function expectProblem(answer: Answer, status: number, code: ErrorCode): void {
   const body = JSON.parse(answer.body);
@@ -93,6 +104,9 @@ function expectHeaders(answer: Answer, body: { readonly detail: unknown; readonl
   expect(answer.headers['content-type']).toBe('application/problem+json');
   expect(answer.headers['cache-control']).toBe('no-store');
   expect(answer.headers['retry-after']).toBe(status === 503 || status === 429 ? '1' : undefined);
+  // A client may repeat a request that it sent too slowly. No other request that Envoy rejects becomes valid when it is repeated.
+  const isRejected = status === 501 || (status < 500 && ![408, 413, 429].includes(status));
+  expect(answer.headers['x-should-retry']).toBe(isRejected ? 'false' : undefined);
   // A request that Envoy rejects while it reads the headers has no id.
   expect(answer.headers['x-request-id'] ?? null).toBe(body.request_id);
 }
@@ -114,6 +128,15 @@ describe('Envoy rejects with a problem document', () => {
       () => sendBytes(`POST ${CHAT} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{`),
     ],
     ['HTTP/1.0', 426, () => sendBytes('GET / HTTP/1.0\r\n\r\n')],
+    ['a method of the whole server', 404, () => sendBytes('OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')],
+    ['CONNECT', 404, () => sendBytes('CONNECT x:443 HTTP/1.1\r\nHost: x:443\r\n\r\n')],
+    ['CONNECT over HTTP/2', 404, () => sendHttp2({ ':method': 'CONNECT', ':authority': 'x:443' })],
+    [
+      'an upgrade to an unknown protocol',
+      403,
+      () => send(edge.url, { path: CHAT, headers: { connection: 'upgrade', upgrade: 'x' } }),
+    ],
+    ['an unknown transfer encoding', 501, () => sendBytes(`POST ${CHAT} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n`)],
     ['too large headers', 431, () => send(edge.url, { path: '/v1/models', headers: { 'x-large': 'x'.repeat(40_000) } })],
   ])('%s: %i', async (_name, status, ask) => {
     const answer = await ask();
@@ -188,15 +211,7 @@ describe('Envoy rejects with a problem document', () => {
 
   it('over HTTP/2 too', async () => {
     checks.answer = () => ({ kind: 'fail' });
-    const session = connect(edge.url);
-    const stream = session.request({ ':path': '/v1/models' });
-    const [headers] = await once(stream, 'response');
-    const chunks: Buffer[] = [];
-    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-    await once(stream, 'end');
-    session.destroy();
-    const body = Buffer.concat(chunks).toString();
-    expectProblem({ status: Number(headers[':status']), headers: { ...headers }, body }, 503, 'unavailable');
+    expectProblem(await sendHttp2({ ':path': '/v1/models' }), 503, 'unavailable');
   });
 });
 
@@ -205,6 +220,11 @@ const MESSAGES = '/v1/messages';
 describe('Envoy rejects on /v1/messages and below as Anthropic’s SDKs read it', () => {
   it.each<[string, number, () => Promise<Answer>]>([
     ['a path with %00', 400, () => send(edge.url, { path: `${MESSAGES}/%00` })],
+    [
+      'an upgrade to an unknown protocol',
+      403,
+      () => send(edge.url, { path: MESSAGES, headers: { connection: 'upgrade', upgrade: 'x' } }),
+    ],
     [
       'a body that is not complete in time',
       408,
