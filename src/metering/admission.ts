@@ -7,6 +7,8 @@ export interface AdmitAsk {
   /** Requests per minute; undefined = no limit, here and below. */
   readonly tenantRpm: number | undefined;
   readonly keyId: string | undefined;
+  /** The user, or the key's owner; undefined = none. */
+  readonly userId: string | undefined;
   readonly keyRpm: number | undefined;
   /** Whether the route spends tokens. */
   readonly metered: boolean;

@@ -25,6 +25,10 @@ export interface MeteringCounts {
   reservationsReleased: number;
   /** Renewals and releases that did not reach the store. */
   changesDropped: number;
+  /** Requests beyond the bound of those that the store is told of while they are under way. */
+  requestsNotNoted: number;
+  /** Requests of processes that died which this process booked. */
+  lostBooked: number;
   /** Creations of collections let through, and refused. */
   collectionsAllowed: number;
   collectionsRefused: number;
@@ -64,6 +68,8 @@ export function newCounts(): MeteringCounts {
     reservationsRenewed: 0,
     reservationsReleased: 0,
     changesDropped: 0,
+    requestsNotNoted: 0,
+    lostBooked: 0,
     collectionsAllowed: 0,
     collectionsRefused: 0,
     settled: 0,

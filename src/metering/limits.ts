@@ -12,6 +12,7 @@ import { Calendar, type Moment } from './calendar.ts';
 import { collectionDigest } from './collection-digest.ts';
 import { newCounts } from './counts.ts';
 import type { QuotaShare } from './nearest-quotas.ts';
+import { type Opened, OpenRequests } from './open-requests.ts';
 import type { MeteringStore } from './ports.ts';
 import { RateLeases, type Taken } from './rate-leases.ts';
 import { type RateState, tighter } from './rate-state.ts';
@@ -66,6 +67,8 @@ const TIDY_MS = 30_000;
 const MIN_HOLD_TTL_MS = 60_000;
 const TIDY_BATCH = 5000;
 const MAX_TIDY_ROUNDS = 20;
+/** Requests under way that the store is told of, at most. */
+const MAX_OPEN = 100_000;
 /** A request may take so long; an id that is older settles nothing. It is remembered a little longer what was settled. */
 const SETTLE_WITHIN_MINUTES = 24 * 60;
 const SETTLEMENT_KEEP_MS = 26 * 3_600_000;
@@ -82,6 +85,7 @@ export class Limits {
   readonly #otherIds: ReservationIds | undefined;
   readonly #settler: Settler;
   readonly #changes: ReservationChanges;
+  readonly #open: OpenRequests;
   readonly #ends: UnreportedEnds;
   readonly #holdTtlMs: number;
   readonly #calendar = new Calendar();
@@ -106,6 +110,7 @@ export class Limits {
       maxReservations,
     });
     this.#changes = new ReservationChanges({ ...shared, maxWaiting: maxSettlements });
+    this.#open = new OpenRequests({ ...shared, maxOpen: MAX_OPEN });
     this.#ends = new UnreportedEnds({
       ...shared,
       lifeMs: parts.reservationTtlMs,
@@ -115,7 +120,9 @@ export class Limits {
       ...shared,
       maxWaiting: maxSettlements,
       onBooked: ({ holder, held, counter, total }) => {
-        if (held && holder === parts.holder) this.#budgets.settled(counter, total);
+        if (holder !== parts.holder) return;
+        this.#open.ended(counter);
+        if (held) this.#budgets.settled(counter, total);
       },
     });
   }
@@ -160,15 +167,15 @@ export class Limits {
     const { kind, holder, counter } = current;
     switch (kind) {
       case 'budget':
-        if (holder === this.#parts.holder) this.#budgets.renew(counter);
+      case 'usage':
+        if (holder === this.#parts.holder) this.#renewOwn(counter);
         else this.#changes.add({ kind: 'renew-tokens', holder, counter });
         break;
       case 'adds-collection':
         this.#changes.add({ kind: 'renew-collection', holder, counter });
         break;
-      case 'usage':
       case 'removes-collection':
-        // Nothing is set aside for these.
+        // Nothing is set aside for it.
         break;
       default:
         kind satisfies never;
@@ -183,6 +190,7 @@ export class Limits {
     const { kind, holder, counter } = this.#currentOf(reservation) ?? {};
     if (counter === undefined || holder !== this.#parts.holder) return;
     this.#ends.released();
+    this.#open.ended(counter);
     if (kind === 'budget') this.#budgets.release(counter);
     if (kind !== 'adds-collection') return;
     this.#counts.reservationsReleased += 1;
@@ -197,7 +205,14 @@ export class Limits {
 
   /** Leases ahead of need, books what ended, gives back what is not needed. Resolves when the store has answered. */
   async tick(): Promise<void> {
-    await Promise.all([this.#rates.tick(), this.#budgets.tick(), this.#settler.tick(), this.#changes.tick(), this.#ends.tick()]);
+    await Promise.all([
+      this.#rates.tick(),
+      this.#budgets.tick(),
+      this.#settler.tick(),
+      this.#changes.tick(),
+      this.#open.tick(),
+      this.#ends.tick(),
+    ]);
   }
 
   /** Makes itself known to the store, then ticks by itself. Does not reject: a store that is away is asked again. */
@@ -240,13 +255,24 @@ export class Limits {
     return this.#ends.requests;
   }
 
+  #renewOwn(counter: number): void {
+    this.#budgets.renew(counter);
+    this.#open.renew(counter);
+  }
+
   #reported({ holder }: Reservation): void {
     if (holder === this.#parts.holder) this.#ends.reported();
   }
 
   /** The ends of a tenant's requests matter unless its usage comes by events, and then the proxy need not report any. */
-  #expectsEnd(tenant: string): void {
-    if (this.#parts.metersItself?.(tenant) !== true) this.#ends.admitted();
+  #expectsEnd(tenant: string): boolean {
+    const expects = this.#parts.metersItself?.(tenant) !== true;
+    if (expects) this.#ends.admitted();
+    return expects;
+  }
+
+  #opened(opened: Opened): void {
+    if (this.#expectsEnd(opened.tenant)) this.#open.add(opened);
   }
 
   /** Returns the shares of monthly tokens that are spent or held, of the tenants with the least left, as this process knew them a review ago. */
@@ -273,12 +299,18 @@ export class Limits {
   }
 
   async #tidy(): Promise<void> {
-    const { store, windowMs, monotonicMs, onFault } = this.#parts;
+    const { store, windowMs, reservationTtlMs, monotonicMs, onFault } = this.#parts;
     // After an outage of the store nobody was heard of for a while: only silence that this process could have broken is a sign.
     const silenceCounts = monotonicMs() - this.#rates.reachableSinceMs >= this.#holdTtlMs;
     const holdTtlMs = silenceCounts ? this.#holdTtlMs : SETTLEMENT_KEEP_MS;
     const options = { windowMs, holdTtlMs, settlementKeepMs: SETTLEMENT_KEEP_MS, batch: TIDY_BATCH };
     try {
+      for (let round = 0; round < MAX_TIDY_ROUNDS; round++) {
+        this.#counts.statements += 1;
+        const { booked, more } = await store.bookLost({ ...options, reservationTtlMs });
+        this.#counts.lostBooked += booked;
+        if (!more) break;
+      }
       for (let round = 0; round < MAX_TIDY_ROUNDS; round++) {
         this.#counts.statements += 1;
         const { more } = await store.tidy(options);
@@ -338,32 +370,30 @@ export class Limits {
   #spend(ask: AdmitAsk, rate: RateState | undefined, now: number | undefined): Admission | Promise<Admission> {
     const { monthlyTokens } = ask;
     const reserved = mayspend(ask, this.#parts);
-    if (monthlyTokens === undefined) return this.#admitted('usage', ask, reserved, rate, now);
-    const amount = reserved.prompt + reserved.answer;
     const moment = this.#moment(ask, now);
-    const { id, counter } = this.#ids.issue(moment.minute, 'budget', moment.offset, reserved);
+    const { minute, offset } = moment;
+    const { id, counter } = this.#ids.issue(minute, monthlyTokens === undefined ? 'usage' : 'budget', offset, reserved);
+    const { tenantId: tenant, keyId: key = '', userId: user = '' } = ask;
+    const opened = { counter, tenant, key, user, prompt: reserved.prompt, minute, offset };
+    if (monthlyTokens === undefined) {
+      this.#opened(opened);
+      return { kind: 'admitted', reservation: id, rate };
+    }
     const { period, periodEndsMs } = moment;
-    const wish = { tenant: ask.tenantId, period, periodEndsMs, quota: monthlyTokens, amount, counter };
+    const wish = { tenant, period, periodEndsMs, quota: monthlyTokens, amount: reserved.prompt + reserved.answer, counter };
     const outcome = this.#budgets.reserve(wish, now);
-    if (outcome instanceof Promise) return outcome.then((granted) => this.#spent(granted, ask, id, wish, moment, rate));
-    return this.#spent(outcome, ask, id, wish, moment, rate);
+    if (outcome instanceof Promise) return outcome.then((granted) => this.#spent(granted, opened, id, wish, rate));
+    return this.#spent(outcome, opened, id, wish, rate);
   }
 
-  #spent(
-    granted: boolean,
-    { tenantId }: AdmitAsk,
-    id: string,
-    wish: TokenWish,
-    moment: Moment,
-    rate: RateState | undefined,
-  ): Admission {
+  #spent(granted: boolean, opened: Opened, id: string, wish: TokenWish, rate: RateState | undefined): Admission {
     if (granted) {
-      this.#expectsEnd(tenantId);
+      this.#opened(opened);
       this.#counts.quotaAllowed += 1;
       return { kind: 'admitted', reservation: id, rate };
     }
     this.#counts.quotaRefused += 1;
-    const resetsAt = new Date(moment.periodEndsMs).toISOString();
+    const resetsAt = new Date(wish.periodEndsMs).toISOString();
     const left = this.#budgets.left(wish);
     const rest = left === undefined ? 'has fewer' : `has ${left}`;
     const detail = `This request needs up to ${wish.amount} tokens, but the tenant's monthly quota of ${wish.quota} ${rest} left. The quota resets at ${resetsAt}.`;

@@ -182,6 +182,52 @@ export interface ReservationStore {
   changeReservations(changes: readonly ReservationChange[], ttlMs: number): Promise<void>;
 }
 
+/** A request that a process admitted and whose end it does not know. */
+export interface OpenRequest {
+  readonly counter: number;
+  readonly tenant: string;
+  readonly period: string;
+  /** In the tenant's time zone: `2026-11-30`. */
+  readonly day: string;
+  /** Empty = none. */
+  readonly key: string;
+  readonly user: string;
+  /** The prompt's estimate. */
+  readonly prompt: number;
+}
+
+export interface Notes {
+  readonly holder: string;
+  /** The number of this note. The same words may come twice. */
+  readonly note: number;
+  readonly requests: readonly OpenRequest[];
+  /** Earlier notes that can go. */
+  readonly over: readonly number[];
+}
+
+export interface LostOptions {
+  /** A holder not seen for so long is gone. */
+  readonly holdTtlMs: number;
+  /** A request that was renewed within this time is still running. */
+  readonly reservationTtlMs: number;
+  /** How long it is remembered what was settled. */
+  readonly settlementKeepMs: number;
+}
+
+export interface Lost {
+  /** Requests that were booked with their prompt's estimate. */
+  readonly booked: number;
+  /** There may be another note. */
+  readonly more: boolean;
+}
+
+/** Books the noted requests of holders that are gone, each once, except if its end is known or it is still running. */
+export interface OpenRequestStore {
+  noteRequests(notes: Notes): Promise<void>;
+  /** Books one note. */
+  bookLost(options: LostOptions): Promise<Lost>;
+}
+
 export interface TidyOptions {
   readonly windowMs: number;
   /** A holder not seen for so long is gone, and what it held is free. */
@@ -216,5 +262,6 @@ export interface MeteringStore
     SettlementStore,
     CollectionStore,
     ReservationStore,
+    OpenRequestStore,
     ReportStore,
     MeteringUpkeep {}

@@ -20,6 +20,8 @@ export interface MeteringStats {
   readonly reservationsRenewed: number;
   readonly reservationsReleased: number;
   readonly changesDropped: number;
+  readonly requestsNotNoted: number;
+  readonly lostBooked: number;
   readonly collectionsAllowed: number;
   readonly collectionsRefused: number;
   readonly settled: number;
@@ -104,6 +106,16 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
     'postern_reservation_changes_dropped_total',
     'Renewals and releases that were not written to the database.',
     () => stats().changesDropped,
+  );
+  counter(
+    'postern_lost_requests_booked_total',
+    'Requests of processes that died, booked with the estimate of their prompt.',
+    () => stats().lostBooked,
+  );
+  counter(
+    'postern_requests_not_noted_total',
+    'Requests beyond the number that a process notes in the database while they are under way.',
+    () => stats().requestsNotNoted,
   );
   outcomes('postern_collection_checks_total', 'Creations of collections under a limit, by outcome.', () => {
     const { collectionsAllowed: allowed, collectionsRefused: refused } = stats();

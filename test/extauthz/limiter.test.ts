@@ -49,6 +49,7 @@ describe('limits are asked', () => {
       tenantId: ACME,
       tenantRpm: 60,
       keyId: OWNED_KEY.id,
+      userId: OWNED_KEY.owner?.id,
       keyRpm: 7,
       metered: true,
       askedTokens: 300,
@@ -67,6 +68,7 @@ describe('limits are asked', () => {
   test('for a user without a key, and for a tenant without limits', () => {
     expect(asked({ ...ALLOW, principal: USER, tenant: tenant({}, {}) })).toMatchObject({
       keyId: undefined,
+      userId: USER.id,
       keyRpm: undefined,
       tenantRpm: undefined,
       monthlyTokens: undefined,

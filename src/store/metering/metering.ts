@@ -3,6 +3,7 @@
 import type { MeteringStore, Tidied, TidyOptions } from '../../metering/ports.ts';
 import type { Database } from '../database.ts';
 import { reserveCollection } from './collections.ts';
+import { bookLost, noteRequests } from './open-requests.ts';
 import { leaseRates } from './rates.ts';
 import { changeReservations } from './reservations.ts';
 import { settle, settledLately } from './settlements.ts';
@@ -11,7 +12,7 @@ import { holdTokens } from './tokens.ts';
 
 /** A check may wait for one of these statements: no longer than a gate waits for anything. */
 const TIMEOUT_MS = 1000;
-/** One each for rates, tokens, settlements and renewals, and some for creations of collections. */
+/** One each for rates, tokens, settlements, renewals and notes, and some for creations of collections. */
 const CONNECTIONS = 6;
 
 /** A pool of its own, so that no other work delays a check and none is delayed. */
@@ -26,6 +27,8 @@ export function postgresMetering(db: Queries): MeteringStore {
     settle: (settler, settlements) => settle(db, settler, settlements),
     reserveCollection: (ask) => reserveCollection(db, ask),
     changeReservations: (changes, ttlMs) => changeReservations(db, changes, ttlMs),
+    noteRequests: (notes) => noteRequests(db, notes),
+    bookLost: (options) => bookLost(db, options),
     settledLately: (holder, withinMs) => settledLately(db, holder, withinMs),
     tidy: (options) => tidy(db, options),
   };

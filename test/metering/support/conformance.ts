@@ -202,6 +202,31 @@ export function conformance(under: () => StoreUnderTest): void {
       expect(await under().budget(tenant, PERIOD)).toEqual({ spent: 280, used: 280 });
     });
 
+    test('book the noted requests of a holder that is gone, each once, and those that are still running later', async () => {
+      const [tenant, holder, other] = [fresh('t'), fresh('h'), fresh('h')];
+      const { store } = under();
+      for (const each of [holder, other]) await store.lease(each, []);
+      const requests = [0, 1, 2].map((counter) => ({
+        ...{ counter, tenant, period: PERIOD, day: '2026-11-21', key: 'key_1', user: 'usr_1', prompt: 10 },
+      }));
+      const notes = { holder, note: 1, requests, over: [] };
+      for (let told = 0; told < 2; told++) await store.noteRequests(notes);
+      await store.noteRequests({ holder, note: 2, requests, over: [] });
+      await store.noteRequests({ holder, note: 3, requests: [], over: [2] });
+      await store.settle(other, [settlement(holder, 0, { tenant })]);
+      await store.changeReservations([{ kind: 'renew-tokens', holder, counter: 1 }], 30_000);
+      const options = { holdTtlMs: 600_000, reservationTtlMs: 600_000, settlementKeepMs: 86_400_000 };
+      expect(await store.bookLost(options)).toEqual({ booked: 0, more: false });
+      const gone = { ...options, holdTtlMs: -1 };
+      expect(await store.bookLost(gone)).toEqual({ booked: 1, more: true });
+      expect(await store.bookLost(gone)).toEqual({ booked: 0, more: false });
+      expect(await under().usage(tenant)).toEqual({ requests: 2, tokens: 17, estimated: 10 });
+      await expect.poll(() => store.bookLost({ ...gone, reservationTtlMs: 0 })).toEqual({ booked: 1, more: true });
+      expect(await store.bookLost(gone)).toEqual({ booked: 0, more: false });
+      expect(await under().usage(tenant)).toEqual({ requests: 3, tokens: 27, estimated: 20 });
+      expect(await store.settle(other, [settlement(holder, 2, { tenant })])).toMatchObject({ booked: 0 });
+    });
+
     test('tell whether any process settled a reservation of a holder lately', async () => {
       const [issuer, settler, silent] = [fresh('h'), fresh('h'), fresh('h')];
       const { store } = under();

@@ -2,7 +2,11 @@
 
 import type {
   CollectionAsk,
+  Lost,
+  LostOptions,
   MeteringStore,
+  Notes,
+  OpenRequest,
   RateAnswer,
   RateAsk,
   ReservationChange,
@@ -47,6 +51,7 @@ export class MemoryStore implements MeteringStore {
   readonly #now: () => number;
   readonly #renewals: { holder: string; counter: number; heardMs: number }[] = [];
   #lastNews = 0;
+  readonly #notes = new Map<string, { holder: string; requests: readonly OpenRequest[]; lookedMs: number }>();
 
   constructor(now: () => number) {
     this.#now = now;
@@ -188,6 +193,33 @@ export class MemoryStore implements MeteringStore {
     return Promise.resolve();
   }
 
+  noteRequests({ holder, note, requests, over }: Notes): Promise<void> {
+    for (const number of over) this.#notes.delete(`${holder} ${number}`);
+    const key = `${holder} ${note}`;
+    if (requests.length > 0 && !this.#notes.has(key)) {
+      this.#notes.set(key, { holder, requests, lookedMs: Number.NEGATIVE_INFINITY });
+    }
+    return Promise.resolve();
+  }
+
+  async bookLost({ holdTtlMs, reservationTtlMs }: LostOptions): Promise<Lost> {
+    const now = this.#now();
+    for (const [key, note] of this.#notes) {
+      const { holder, requests } = note;
+      if (now - (this.#holders.get(holder)?.seenMs ?? 0) <= holdTtlMs || now - note.lookedMs < reservationTtlMs) continue;
+      const renewed = this.#renewals.filter((one) => one.holder === holder && now - one.heardMs <= reservationTtlMs);
+      const running = new Set(renewed.map(({ counter }) => counter));
+      const seenMs = this.#holders.get(holder)?.seenMs ?? 0;
+      const { booked } = await this.settle(holder, requests.filter(({ counter }) => !running.has(counter)).map(entryOf(holder)));
+      this.#holders.set(holder, { seenMs, turn: this.#holders.get(holder)?.turn ?? 0 });
+      const rest = requests.filter(({ counter }) => running.has(counter));
+      if (rest.length === 0) this.#notes.delete(key);
+      else this.#notes.set(key, { holder, requests: rest, lookedMs: now });
+      return { booked, more: true };
+    }
+    return { booked: 0, more: false };
+  }
+
   tidy({ holdTtlMs }: TidyOptions): Promise<Tidied> {
     let holds = 0;
     for (const { holds: held } of this.budgets.values()) {
@@ -235,6 +267,28 @@ export class MemoryStore implements MeteringStore {
     return [...this.#holders.values()].filter(({ seenMs }) => this.#now() - seenMs < LIVE_MS).length;
   }
 }
+
+/** A request that spent its prompt's estimate. */
+const entryOf =
+  (holder: string) =>
+  ({ counter, tenant, period, day, key, user, prompt }: OpenRequest): Settlement => ({
+    ...{
+      holder,
+      counter,
+      held: false,
+      tenant,
+      period,
+      day,
+      model: '',
+      key,
+      user,
+      prompt,
+      completion: 0,
+      cached: 0,
+      total: prompt,
+    },
+    ...{ estimated: true, books: true, collections: undefined, collection: undefined },
+  });
 
 function refill<V>(map: Map<string, V>, kept: ReadonlyMap<string, V>): void {
   map.clear();

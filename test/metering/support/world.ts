@@ -45,6 +45,7 @@ export function askOf(parts: Partial<AdmitAsk>): AdmitAsk {
     tenantId: 'acme',
     tenantRpm: undefined,
     keyId: undefined,
+    userId: undefined,
     keyRpm: undefined,
     metered: false,
     askedTokens: undefined,
@@ -131,6 +132,8 @@ export class World {
       settle: (...args) => this.#travel(process, () => store.settle(...args)),
       reserveCollection: (...args) => this.#travel(process, () => store.reserveCollection(...args)),
       changeReservations: (...args) => this.#travel(process, () => store.changeReservations(...args)),
+      noteRequests: (...args) => this.#travel(process, () => store.noteRequests(...args)),
+      bookLost: (...args) => this.#travel(process, () => store.bookLost(...args)),
       settledLately: (...args) => this.#travel(process, () => store.settledLately(...args)),
       tidy: (...args) => this.#travel(process, () => store.tidy(...args)),
     };
