@@ -1,8 +1,12 @@
-/** Reads a set-up file: YAML of bounded size into a document whose form and meaning are right, or every problem with its line. */
+/**
+ * Reads a set-up file: YAML of bounded size into a set-up whose form and meaning are right, or every problem with its line. The file may
+ * consist of several documents, which are read one after the other, because reading takes many times the memory of the text.
+ */
 
 import { open } from 'node:fs/promises';
 import { type Document, isAlias, isCollection, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
-import { readSetup, type SetupError } from '../admin/setup/read.ts';
+import type { SetupDocument } from '../admin/setup/document.ts';
+import { readSetups, type SetupError } from '../admin/setup/read.ts';
 import type { Setup } from '../admin/setup/setup.ts';
 import { positionIn } from '../config/file.ts';
 import { joinPath, type Position, type Problem } from '../config/problems.ts';
@@ -19,8 +23,10 @@ export type SetupFile =
     }
   | { readonly kind: 'problems'; readonly problems: readonly Problem[] };
 
-/** Room for about fifty thousand users, which take a gigabyte of memory to read. */
-const MAX_BYTES = 8 * 1_048_576;
+/** Bytes of all documents: room for about four hundred thousand users. */
+export const MAX_FILE_BYTES = 64 * 1_048_576;
+/** Bytes of one document: about fifty thousand users, which take a gigabyte of memory to read. */
+export const MAX_DOCUMENT_BYTES = 8 * 1_048_576;
 /** Up to here all errors are looked for rather than the first. */
 const SHORT_BYTES = 1_048_576;
 const MAX_ALIASES = 1000;
@@ -43,7 +49,7 @@ export async function readSetupFile(file: string): Promise<SetupFile> {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
     return fail(code === 'ENOENT' ? 'the file does not exist' : `the file cannot be read (${code})`);
   }
-  return bytes === undefined ? fail(`expected a file of at most ${MAX_BYTES / 1_048_576} MiB`) : readSetupText(name, bytes);
+  return bytes === undefined ? fail(`expected a file of at most ${MAX_FILE_BYTES / 1_048_576} MiB`) : readSetupText(name, bytes);
 }
 
 /** @param name of the file, as problems show it */
@@ -57,7 +63,74 @@ export function readSetupText(name: string, bytes: Uint8Array): SetupFile {
       problems: [{ where: { kind: 'file', file: name, at: undefined }, path: '', message: 'expected UTF-8 text' }],
     };
   }
-  return readYaml(name, text, bytes.length <= SHORT_BYTES);
+  const parts = partsOf(name, text);
+  const documents: SetupDocument[] = [];
+  for (const [i, part] of parts.entries()) {
+    const read = readPart(part, i);
+    if (read.kind === 'problems') return read;
+    documents.push(read.document);
+  }
+  const problemsOf = (errors: readonly SetupError[]): readonly Problem[] => problemsIn(parts, errors);
+  const read = readSetups(documents);
+  if (read.kind === 'errors') return { kind: 'problems', problems: problemsOf(read.errors) };
+  return { kind: 'setup', setup: read.setup, problemsOf };
+}
+
+/** One document of the file. */
+interface Part {
+  readonly file: string;
+  readonly text: string;
+  /** Lines of the file before it. */
+  readonly line: number;
+}
+
+/** Begins a document, also where a scalar goes on (YAML 1.2, section 9.1.2). */
+const MARKER = /^---[ \t]*\r?$/gm;
+/** A line that is more than a marker, a directive or a comment. */
+const CONTENT = /^(?!---[ \t]*\r?$|%)[ \t]*[^\s#]/m;
+
+function partsOf(file: string, text: string): readonly Part[] {
+  const parts: Part[] = [];
+  let [from, looked, line, hasContent] = [0, 0, 0, false];
+  for (const { index } of text.matchAll(MARKER)) {
+    hasContent ||= CONTENT.test(text.slice(looked, index));
+    looked = index;
+    if (!hasContent) continue;
+    const part = text.slice(from, index);
+    parts.push({ file, text: part, line });
+    line += part.split('\n').length - 1;
+    [from, hasContent] = [index, false];
+  }
+  return [...parts, { file, text: text.slice(from), line }];
+}
+
+/** @param errors whose paths begin with the number of the document. Each document is read again, so that one at a time is in memory. */
+function problemsIn(parts: readonly Part[], errors: readonly SetupError[]): readonly Problem[] {
+  return parts.flatMap((part, i) => {
+    const own = errors.filter(({ path }) => stepsOf(path)[0] === String(i));
+    if (own.length === 0) return [];
+    const parsed = parse(part);
+    if (parsed === undefined) return [];
+    return own.map((error) => {
+      const also = error.also === undefined ? undefined : stepsOf(error.also);
+      const other = also === undefined || also[0] === String(i) ? parsed : parsedAt(parts, Number(also[0]));
+      return problemOf(part.file, parsed, error, also === undefined ? undefined : other?.position(also.slice(1)).line);
+    });
+  });
+}
+
+function problemOf(file: string, parsed: Parsed, { path, message }: SetupError, also: number | undefined): Problem {
+  const steps = stepsOf(path).slice(1);
+  return {
+    where: { kind: 'file', file, at: parsed.position(steps) },
+    path: pathOf(steps),
+    message: also === undefined ? message : `${message} Also in line ${also}.`,
+  };
+}
+
+function parsedAt(parts: readonly Part[], i: number): Parsed | undefined {
+  const part = parts[i];
+  return part && parse(part);
 }
 
 /** Undefined when there is more than fits. */
@@ -68,50 +141,72 @@ async function readBounded(file: string): Promise<Buffer | undefined> {
   for await (const chunk of handle?.createReadStream() ?? process.stdin) {
     const bytes: Buffer = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
     size += bytes.length;
-    if (size > MAX_BYTES) return undefined;
+    if (size > MAX_FILE_BYTES) return undefined;
     chunks.push(bytes);
   }
   return Buffer.concat(chunks);
 }
 
-function readYaml(file: string, text: string, short: boolean): SetupFile {
+interface Parsed {
+  readonly doc: Document;
+  readonly position: (steps: readonly string[]) => Position;
+  readonly positionAt: (offset: number) => Position;
+}
+
+/** Undefined when it is nested too deeply. */
+function parse({ text, line }: Part): Parsed | undefined {
   const lines = new LineCounter();
-  const at = (position: Position | undefined) => ({ kind: 'file', file, at: position }) as const;
-  let doc: Document;
   try {
-    doc = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true });
+    const doc = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true });
+    const positionAt = (offset: number): Position => {
+      const inPart = positionIn(lines, offset);
+      return { line: line + inPart.line, column: inPart.column };
+    };
+    return { doc, positionAt, position: (steps) => positionAt(offsetOf(doc, steps) ?? 0) };
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    return { kind: 'problems', problems: [{ where: at(undefined), path: '', message: 'nested too deeply' }] };
+    return undefined;
   }
-  const positionAt = (offset: number | undefined): Position => positionIn(lines, offset ?? 0);
+}
+
+type PartRead =
+  | { readonly kind: 'document'; readonly document: SetupDocument }
+  | { readonly kind: 'problems'; readonly problems: readonly Problem[] };
+
+/** @param i the number of the document */
+function readPart(part: Part, i: number): PartRead {
+  const { file, text } = part;
+  const problem = (message: string, at?: Position): Problem => ({ where: { kind: 'file', file, at }, path: '', message });
+  const size = Buffer.byteLength(text);
+  if (size > MAX_DOCUMENT_BYTES) {
+    const message = `expected a document of at most ${MAX_DOCUMENT_BYTES / 1_048_576} MiB; a line --- begins another document`;
+    return { kind: 'problems', problems: [problem(message, { line: part.line + 1, column: 1 })] };
+  }
+  const parsed = parse(part);
+  if (parsed === undefined) return { kind: 'problems', problems: [problem('nested too deeply')] };
+  const { doc, positionAt } = parsed;
   // The parser's own messages quote the file, and what they quote may be a secret.
-  const broken = [...doc.errors, ...doc.warnings].map(
-    ({ code, pos }): Problem => ({
-      where: at(positionAt(pos[0])),
-      path: '',
-      message: code === 'DUPLICATE_KEY' ? 'this key appears twice in the same map' : `not valid YAML here (${code})`,
-    }),
+  const broken = [...doc.errors, ...doc.warnings].map(({ code, pos }) =>
+    problem(
+      code === 'DUPLICATE_KEY' ? 'this key appears twice in the same map' : `not valid YAML here (${code})`,
+      positionAt(pos[0]),
+    ),
   );
   // What is broken once is taken for more of it further on.
   if (broken.length > 0) return { kind: 'problems', problems: broken.slice(0, MAX_BROKEN) };
-  const problemsOf = (errors: readonly SetupError[]): readonly Problem[] =>
-    errors.map(({ path, message, also }) => ({
-      where: at(positionAt(offsetOf(doc, stepsOf(path)))),
-      path: pathOf(stepsOf(path)),
-      message: also === undefined ? message : `${message} Also in line ${positionAt(offsetOf(doc, stepsOf(also))).line}.`,
-    }));
   const value = plain(doc);
   if (value === undefined) {
-    return {
-      kind: 'problems',
-      problems: [{ where: at(undefined), path: '', message: 'an alias has no anchor, or there are too many aliases' }],
-    };
+    return { kind: 'problems', problems: [problem('an alias has no anchor, or there are too many aliases')] };
   }
-  return readValue(value.value, short, problemsOf);
+  const problemsOf = (errors: readonly SetupError[]): readonly Problem[] =>
+    errors.map((error) => {
+      const also = error.also === undefined ? undefined : parsed.position(stepsOf(error.also)).line;
+      return problemOf(file, parsed, { ...error, path: `/${i}${error.path}` }, also);
+    });
+  return readValue(value.value, size <= SHORT_BYTES, problemsOf);
 }
 
-function readValue(value: unknown, short: boolean, problemsOf: (errors: readonly SetupError[]) => readonly Problem[]): SetupFile {
+function readValue(value: unknown, short: boolean, problemsOf: (errors: readonly SetupError[]) => readonly Problem[]): PartRead {
   if (value === null)
     return { kind: 'problems', problems: problemsOf([{ path: '', message: 'expected a map, with version: 1' }]) };
   const bad = unstorable(value).map((path) => ({ path, message: 'Text must not contain NUL characters or lone surrogates.' }));
@@ -121,15 +216,13 @@ function readValue(value: unknown, short: boolean, problemsOf: (errors: readonly
     const form = [...bad, ...(checked.kind === 'invalid' ? checked.errors.filter(({ path }) => !paths.has(path)) : [])];
     return { kind: 'problems', problems: inOrder(problemsOf(short ? [...form, ...meaningErrors(value, form)] : form)) };
   }
-  const read = readSetup(checked.value);
-  if (read.kind === 'errors') return { kind: 'problems', problems: problemsOf(read.errors) };
-  return { kind: 'setup', setup: read.setup, problemsOf };
+  return { kind: 'document', document: checked.value };
 }
 
 /** Sorts problems by their position in the file. */
 function inOrder(problems: readonly Problem[]): readonly Problem[] {
   const rank = ({ where }: Problem): number =>
-    where?.kind === 'file' && where.at !== undefined ? where.at.line * MAX_BYTES + where.at.column : 0;
+    where?.kind === 'file' && where.at !== undefined ? where.at.line * MAX_FILE_BYTES + where.at.column : 0;
   return problems.toSorted((a, b) => rank(a) - rank(b));
 }
 

@@ -9,27 +9,58 @@ const HEAD = `# A setup of Postern. \`postern export\` writes this file and \`po
 version: ${SETUP_VERSION}
 `;
 
-/** Gives the text of each part as it comes; the head first, whatever comes. */
-export function setupWriter(): (part: ExportPart) => string {
+const NEXT = `---
+version: ${SETUP_VERSION}
+tenants:
+`;
+
+/** So that `apply` can read each: it takes at most 8 MiB. */
+const DOCUMENT_BYTES = 2_097_152;
+/** Users written at once: at most 4 MiB, even if each character is written as an escape. */
+const USERS_AT_ONCE = 25;
+
+/**
+ * Gives the text of each part as it comes; the head first, whatever comes. A long export has several documents.
+ * @param documentBytes after which the next document begins
+ */
+export function setupWriter(documentBytes = DOCUMENT_BYTES): (part: ExportPart) => string {
   let begun = false;
   let inTenants = false;
   let inUsers = false;
+  let tenant: unknown;
+  /** Bytes of the document so far. */
+  let size = 0;
+  const counted = (text: string): string => {
+    size += Buffer.byteLength(text);
+    return text;
+  };
+  const isFull = (): boolean => {
+    const full = size >= documentBytes;
+    if (full) size = 0;
+    return full;
+  };
   return (part) => {
     const head = begun ? '' : HEAD;
     begun = true;
     switch (part.kind) {
       case 'global policies':
-        return head + yaml({ global_policies: part.policies }, 0);
+        return counted(head + yaml({ global_policies: part.policies }, 0));
       case 'tenant': {
-        const opening = inTenants ? '' : 'tenants:\n';
+        const opening = isFull() ? NEXT : inTenants ? '' : 'tenants:\n';
         inTenants = true;
         inUsers = false;
-        return head + opening + yaml([part.tenant], 2);
+        tenant = part.tenant['id'];
+        return counted(head + opening + yaml([part.tenant], 2));
       }
       case 'users': {
-        const opening = inUsers ? '' : '    users:\n';
-        inUsers = true;
-        return opening + yaml(part.users, 6);
+        let text = '';
+        for (let from = 0; from < part.users.length; from += USERS_AT_ONCE) {
+          const next = isFull() ? NEXT + yaml([{ id: tenant }], 2) : '';
+          const opening = next !== '' || !inUsers ? '    users:\n' : '';
+          inUsers = true;
+          text += counted(next + opening + yaml(part.users.slice(from, from + USERS_AT_ONCE), 6));
+        }
+        return text;
       }
       case 'end of users':
         return (inUsers ? '' : '    users: []\n') + othersText(part.others);

@@ -24,7 +24,6 @@ describe('every problem is told with its place', () => {
     ['a misspelt member', 'version: 1\ntenats: []', ['f.yaml:2:1: tenats: This member is unknown; did you mean tenants?']],
     ['an empty list', 'version: 1\ntenants:', ['f.yaml:2:1: tenants: Must be a list; you sent null.']],
     ['a key twice', 'version: 1\nversion: 1', ['f.yaml:2:1: this key appears twice in the same map']],
-    ['two documents', 'version: 1\n---\nversion: 1', ['f.yaml:2:1: not valid YAML here (MULTIPLE_DOCS)']],
     ['broken YAML', 'version: 1\ntenants: [}', ['f.yaml:2:11: not valid YAML here (BAD_INDENT)']],
     ['a key that is no text', 'version: 1\n? { a: b }\n: x', ['f.yaml:2:3: not valid YAML here (NON_STRING_KEY)']],
     ['a tag', 'version: !secret 1', ['f.yaml:1:10: not valid YAML here (TAG_RESOLVE_FAILED)']],
@@ -50,12 +49,34 @@ describe('every problem is told with its place', () => {
       ['f.yaml:4:5: tenants[1].id: This tenant appears twice. Also in line 4.'],
     ],
     [
+      'a wrong role in the second document',
+      '# A file.\n---\nversion: 1\n---\nversion: 1\ntenants:\n  - id: acme\n    users: [{ email: a@b.test, roles: ["A B"] }]',
+      ['f.yaml:8:40: tenants[0].users[0].roles[0]: This role does not exist in the tenant.'],
+    ],
+    [
+      'a user in two documents',
+      'version: 1\ntenants: [{ id: a, users: [{ email: a@b.test }] }]\n---\nversion: 1\ntenants: [{ id: a, users: [{ email: A@b.test }] }]',
+      ['f.yaml:5:30: tenants[0].users[0].email: A user with this email address appears twice. Also in line 2.'],
+    ],
+    [
+      'a tenant of the first document with more than users in the second',
+      'version: 1\ntenants: [{ id: a, users: [] }]\n---\nversion: 1\ntenants: [{ id: a, name: A }]',
+      ['f.yaml:5:13: tenants[0].id: This tenant appears twice. Also in line 2.'],
+    ],
+    ['a second document without a version', 'version: 1\n---\ntenants: []', ['f.yaml:3:1: version: This member is required.']],
+    ['a marker in a text', 'version: 1\n---\nversion: "a\n---\nb"', ['f.yaml:4:1: not valid YAML here (MISSING_CHAR)']],
+    [
       'the first tenant suspended',
       'version: 1\ntenants:\n  - id: default\n    name: P\n    status: suspended',
       ['f.yaml:5:5: tenants[0].status: The first tenant cannot be suspended.'],
     ],
   ])('%s', (_, text, expected) => {
     expect(problems(text)).toEqual(expected);
+  });
+
+  it('a document over 8 MiB, with its first line', () => {
+    const large = `version: 1\n---\n${'#'.repeat(8 * 1_048_576)}\nversion: 1`;
+    expect(problems(large)).toEqual(['f.yaml:2:1: expected a document of at most 8 MiB; a line --- begins another document']);
   });
 
   it('errors of form and of meaning in one run, each once, in the order of the file', () => {

@@ -106,3 +106,66 @@ it('an export writes what this version cannot read of a policy, and apply refuse
     await odd.close();
   }
 });
+
+const MANY = 1500;
+const LONG = 'x'.repeat(500);
+
+it('an export beyond 8 MiB has several documents; applied to an empty database it is the same again, and prunes across documents', async () => {
+  await emptied();
+  await apply(fresh.db, {
+    version: 1,
+    tenants: [
+      { id: 'large', roles: [{ name: 'writers', permissions: ['chat:*'] }], users: [] },
+      { id: 'small', users: [{ email: 'one@small.test', name: 'One' }] },
+    ],
+  });
+  const metadata = Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`key-${i}`, LONG]));
+  await fresh.db.query({
+    text: `insert into users (id, tenant_id, email, name, metadata)
+      select 'usr_' || lpad(n::text, 26, '0'), 'large', 'user' || n || '@large.test', 'User ' || n, $2::jsonb from generate_series(1, $1::integer) n`,
+    values: [MANY, JSON.stringify(metadata)],
+  });
+  const exact = { prune: true, pruneTenants: true };
+  const text = await exported(fresh.db);
+  const documents = text.split(/^---$/m);
+  expect(text.length).toBeGreaterThan(8 * 1_048_576);
+  expect(documents.length).toBeGreaterThan(3);
+  for (const document of documents) expect(Buffer.byteLength(document)).toBeLessThan(8 * 1_048_576);
+  expect(await planLines(fresh.db, text, exact)).toEqual([]);
+
+  await emptied();
+  await apply(fresh.db, text, { force: true });
+  expect(await exported(fresh.db)).toBe(text);
+  expect(await planLines(fresh.db, text, exact)).toEqual([]);
+  await fresh.db.query({
+    text: `insert into users (id, tenant_id, email, name) values ('usr_' || repeat('9', 26), 'large', 'extra@large.test', 'Extra')`,
+  });
+  expect(await planLines(fresh.db, text, { prune: true })).toEqual(['delete user large/extra@large.test']);
+});
+
+it('an export in documents says what the same export in one document says', () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(90), { minLength: 1, maxLength: 4 }), fc.boolean(), fc.nat(3000), (sizes, hasGlobal, bytes) => {
+      const write = setupWriter(bytes);
+      let text = hasGlobal ? write({ kind: 'global policies', policies: [] }) : '';
+      const wanted = sizes.map((size, i) => {
+        const users = Array.from({ length: size }, (_, n) => ({ email: `u${n}@t${i}.test`, name: 'é'.repeat(n) }));
+        text += write({ kind: 'tenant', tenant: { id: `t${i}`, name: `T${i}` } });
+        if (users.length > 0) text += write({ kind: 'users', users });
+        text += write({ kind: 'end of users', others: 0 });
+        return { id: `t${i}`, emails: users.map(({ email }) => email) };
+      });
+      const documents: { tenants?: TenantDocument[] }[] = text.split(/^---$/m).map((document) => parse(document));
+      const read = new Map<string, string[]>();
+      for (const { id, users = [] } of documents.flatMap(({ tenants = [] }) => tenants)) {
+        read.set(id, [...(read.get(id) ?? []), ...users.map(({ email }) => email)]);
+      }
+      expect([...read].map(([id, emails]) => ({ id, emails }))).toEqual(wanted);
+      // Only users of a tenant go on in the next document.
+      for (const { tenants = [] } of documents.slice(1)) {
+        for (const [i, tenant] of tenants.entries()) if (i > 0) expect(tenant.name).toBeDefined();
+      }
+    }),
+    { numRuns: runs(100) },
+  );
+});

@@ -72,7 +72,9 @@ export async function plan(
   options: Partial<SetupOptions> = {},
 ): Promise<Planned> {
   const planned = await previewSetup(parts(db), setupOf(document), optionsWith(options));
-  return planned.kind === 'plan' ? planned.steps : { errors: planned.errors };
+  if (planned.kind === 'plan') return planned.steps;
+  // All of it is in one document.
+  return { errors: planned.errors.map((error) => ({ ...error, path: error.path.replace(/^\/0/, '') })) };
 }
 
 /** What a plan says, a line for each step: `+ role acme/editors`. */

@@ -27,14 +27,39 @@ const NAME_FORM = 'A name must be 1 to 63 lowercase letters, digits, _ or -, and
 const TENANT_FORM = 'A tenant id must be 1 to 63 lowercase letters, digits or hyphens, and must start with a letter or digit.';
 
 export function readSetup(document: SetupDocument): ReadSetup {
+  return read([{ document, at: '' }]);
+}
+
+/**
+ * Several documents say one set-up. A later one may say more users of a tenant, and nothing else of a tenant that was named before it.
+ * @returns with paths that begin with the number of the document: `/0/tenants/1`
+ */
+export function readSetups(documents: readonly SetupDocument[]): ReadSetup {
+  return read(documents.map((document, i) => ({ document, at: `/${i}` })));
+}
+
+function read(documents: readonly { readonly document: SetupDocument; readonly at: string }[]): ReadSetup {
   const reader = new Reader();
-  const globalPolicies = document.global_policies?.flatMap((policy, i) =>
-    reader.policy(policy, `/global_policies/${i}`, undefined),
-  );
-  const tenants = (document.tenants ?? []).flatMap((tenant, i) => reader.tenant(tenant, `/tenants/${i}`));
+  const policies = documents.flatMap(({ document, at }) => reader.globalPolicies(document, at));
+  const tenants = new Map<TenantId, WantedTenant>();
+  for (const { document, at } of documents) {
+    const named = new Set(tenants.keys());
+    for (const [i, each] of (document.tenants ?? []).entries()) {
+      const tenant = reader.tenant(each, `${at}/tenants/${i}`, named);
+      const before = tenant && tenants.get(tenant.id);
+      if (tenant === undefined) continue;
+      const users = before?.users === undefined ? tenant.users : [...before.users, ...(tenant.users ?? [])];
+      tenants.set(tenant.id, { ...(before ?? tenant), users });
+    }
+  }
   const { errors } = reader;
   if (errors.length > 0) return { kind: 'errors', errors };
-  return { kind: 'setup', setup: { tenants, listsTenants: document.tenants !== undefined, globalPolicies } };
+  const setup = {
+    tenants: [...tenants.values()],
+    listsTenants: documents.some(({ document }) => document.tenants !== undefined),
+    globalPolicies: documents.some(({ document }) => document.global_policies !== undefined) ? policies : undefined,
+  };
+  return { kind: 'setup', setup };
 }
 
 /** Reads things one by one and remembers what is wrong with them, and what has been named. A thing with a name of no form is left out. */
@@ -42,31 +67,35 @@ class Reader {
   readonly errors: SetupError[] = [];
   readonly #named = new Map<string, string>();
 
-  tenant(document: TenantDocument, at: string): readonly WantedTenant[] {
+  globalPolicies(document: SetupDocument, at: string): readonly WantedPolicy[] {
+    return (document.global_policies ?? []).flatMap((policy, i) => this.policy(policy, `${at}/global_policies/${i}`, undefined));
+  }
+
+  /** @param named the tenants of earlier documents. Undefined when its id has no form */
+  tenant(document: TenantDocument, at: string, named: ReadonlySet<TenantId>): WantedTenant | undefined {
     const id = parseTenantId(document.id);
     if (id === undefined) {
       this.#report(`${at}/id`, TENANT_FORM);
-      return [];
+      return undefined;
     }
-    this.#once(`tenant ${id}`, `${at}/id`, 'This tenant');
+    const addsUsers = named.has(id) && Object.keys(document).every((member) => member === 'id' || member === 'users');
+    if (!addsUsers) this.#once(`tenant ${id}`, `${at}/id`, 'This tenant');
     if (id === DEFAULT_TENANT && document.status === 'suspended') {
       this.#report(`${at}/status`, 'The first tenant cannot be suspended.');
     }
     this.#take(at, settingsErrors(document.settings ?? {}));
-    return [
-      {
-        at,
-        id,
-        name: document.name,
-        status: document.status,
-        settings: document.settings,
-        quotas: document.quotas,
-        metadata: emptied(document.metadata, {}),
-        roles: document.roles?.flatMap((role, i) => this.#role(role, `${at}/roles/${i}`, id)),
-        policies: document.policies?.flatMap((policy, i) => this.policy(policy, `${at}/policies/${i}`, id)),
-        users: document.users?.map((user, i) => this.#user(user, `${at}/users/${i}`)),
-      },
-    ];
+    return {
+      at,
+      id,
+      name: document.name,
+      status: document.status,
+      settings: document.settings,
+      quotas: document.quotas,
+      metadata: emptied(document.metadata, {}),
+      roles: document.roles?.flatMap((role, i) => this.#role(role, `${at}/roles/${i}`, id)),
+      policies: document.policies?.flatMap((policy, i) => this.policy(policy, `${at}/policies/${i}`, id)),
+      users: document.users?.map((user, i) => this.#user(user, `${at}/users/${i}`)),
+    };
   }
 
   /** @param tenant undefined = global */
