@@ -26,6 +26,7 @@ const settings = Type.Object(
     rate_limit_rpm: Type.Optional(limitOrNull),
     timezone: Type.Optional(nullable(Type.String({ maxLength: 64 }))),
     allow_keys_without_expiry: Type.Optional(nullable(Type.Boolean())),
+    require_stream_usage: Type.Optional(nullable(Type.Boolean())),
   },
   closed,
 );

@@ -20,10 +20,11 @@ import {
   skipString,
   skipText,
   skipValue,
+  textOf,
 } from './json-bytes.ts';
 import { nameAt } from './known-names.ts';
 import { BYTES_PER_TOKEN, MAX_CHOICES, MAX_COLLECTIONS, MAX_MEMBERS, MAX_PROMPTS, MAX_RESOURCE_NAME } from './limits.ts';
-import { noNames, type ReadMember, takeName } from './members.ts';
+import { fold, noNames, type ReadMember, takeName } from './members.ts';
 import { type CheckInput, type HeaderValue, REPEATED } from './model.ts';
 
 export interface BodyFacts {
@@ -38,6 +39,8 @@ export interface BodyFacts {
   readonly choices: number;
   /** How many prompts a request for completions has; 1 on other routes. */
   readonly prompts: number;
+  /** False: the body asks for a stream without asking, in a way that every reader understands, for the usage of the stream. */
+  readonly reportsUsage: boolean;
   /** The estimate of the text, in tokens. */
   readonly promptTokens: number;
   /** Inline files, which the estimate of the text does not contain. */
@@ -109,6 +112,9 @@ interface Reading {
   smallestLimit: number | undefined;
   choices: number;
   prompts: number;
+  stream: boolean;
+  /** How `stream_options` asks for usage; `unclear` if readers may understand it differently, which nothing after it mends. */
+  usage: 'asked' | 'not asked' | 'unclear';
   /** Whether an exclamation mark may have replaced a byte that is not UTF-8, see `CheckInput.bodyAsText`. */
   readonly asText: boolean;
   /** Set where reading went wrong. */
@@ -229,7 +235,42 @@ function readInteger(text: JsonText, at: number, member: ReadMember, into: Readi
 function readBoolean(text: JsonText, at: number, member: ReadMember, into: Reading): number {
   const code = byteAt(text, at);
   if (code !== 0x74 && code !== 0x66) into.problem = problem(`"${member}" must be true or false.`, member);
+  into.stream = code === 0x74;
   return skipValue(text, at, 1);
+}
+
+const INCLUDE_USAGE = 'include_usage';
+const FOLDED_USAGE = fold(INCLUDE_USAGE);
+
+/** How one member of `stream_options` asks for usage; undefined if no reader takes it for `include_usage`. The arguments are between its quotes. */
+function usageIn(text: JsonText, start: number, end: number, value: number, into: Reading): Reading['usage'] | undefined {
+  if (isUncertain(into, text, start, end)) return 'unclear';
+  if (end - start > MAX_ESCAPE_BYTES * INCLUDE_USAGE.length) return undefined;
+  const name = textOf(text, start, end);
+  if (name !== INCLUDE_USAGE) return fold(name) === FOLDED_USAGE ? 'unclear' : undefined;
+  return into.usage === 'not asked' && byteAt(text, value) === 0x74 ? 'asked' : 'unclear';
+}
+
+/** Reads `stream_options`, in which every value except one certain `include_usage: true` means that no usage is asked for. */
+function readStreamOptions(text: JsonText, start: number, into: Reading): number {
+  if (byteAt(text, start) !== OPEN_OBJECT) return skipValue(text, start, 1);
+  let at = skipSpace(text, start + 1);
+  if (byteAt(text, at) === CLOSE_OBJECT) return at + 1;
+  for (;;) {
+    if (byteAt(text, at) !== QUOTE) return ~at;
+    const nameEnd = skipText(text, at + 1);
+    if (nameEnd < 0) return nameEnd;
+    const value = skipColon(text, nameEnd);
+    if (value < 0) return value;
+    into.usage = usageIn(text, at + 1, nameEnd - 1, value, into) ?? into.usage;
+    const after = skipValue(text, value, 2, isFileMember(text.bytes, at + 1, nameEnd - 1));
+    if (after < 0) return after;
+    at = skipSpace(text, after);
+    const code = byteAt(text, at);
+    if (code === CLOSE_OBJECT) return at + 1;
+    if (code !== COMMA) return ~at;
+    at = skipSpace(text, at + 1);
+  }
 }
 
 /** What an element of `prompt` is: a token id of the one prompt, or a prompt by itself as text or as token ids. */
@@ -287,6 +328,8 @@ function readMember(text: JsonText, at: number, member: ReadMember, into: Readin
       return readInteger(text, at, member, into);
     case 'prompt':
       return readPrompts(text, at, into);
+    case 'stream_options':
+      return readStreamOptions(text, at, into);
     default:
       return member satisfies never;
   }
@@ -323,7 +366,10 @@ function readObject(text: JsonText, start: number, readsPrompts: boolean, into: 
     const name = takeName(seen, text, nameStart, nameEnd - 1, plain);
     if (name === 'too long') into.problem = LONG_MEMBER;
     else if (name === undefined) into.problem = REPEATED_MEMBER;
-    else if (name.kind === 'variant')
+    else if (name.kind === 'variant' && name.name === 'stream_options') {
+      into.usage = 'unclear';
+      at = skipValue(text, at, 1);
+    } else if (name.kind === 'variant')
       into.problem = problem(
         `A member of the body differs from "${name.name}" only in case. Write it exactly as "${name.name}".`,
         name.name,
@@ -356,6 +402,8 @@ export function readJsonBody(bytes: Uint8Array, readsPrompts = false, asText = f
     smallestLimit: undefined,
     choices: 1,
     prompts: 1,
+    stream: false,
+    usage: 'not asked',
     asText,
     problem: undefined,
   };
@@ -364,7 +412,7 @@ export function readJsonBody(bytes: Uint8Array, readsPrompts = false, asText = f
   if (after < 0) return notJson(after);
   if (skipSpace(text, after) !== bytes.length) return AFTER_END;
   if (!(text.isAscii || isUtf8(bytes))) return NOT_UTF8;
-  const { model, collection, collections, largestLimit, smallestLimit, choices, prompts } = into;
+  const { model, collection, collections, largestLimit, smallestLimit, choices, prompts, stream, usage } = into;
   if (collection !== undefined && collections.length === MAX_COLLECTIONS) return problem(TOO_MANY_COLLECTIONS, 'collections');
   return {
     kind: 'body',
@@ -374,6 +422,7 @@ export function readJsonBody(bytes: Uint8Array, readsPrompts = false, asText = f
     smallestLimit,
     choices,
     prompts,
+    reportsUsage: !stream || usage === 'asked',
     promptTokens: Math.ceil(text.promptBytes / BYTES_PER_TOKEN),
     inlineFiles: text.inlineFiles,
   };

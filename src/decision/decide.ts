@@ -148,6 +148,9 @@ function modelOf(resources: readonly Resource[]): string | undefined {
   return undefined;
 }
 
+const USAGE_REQUIRED =
+  'The tenant requires streams that report their usage. Send "stream_options": {"include_usage": true}, each member once.';
+
 /** Line 15, and the answer when nothing is against it. */
 function conclude(match: Matched, asked: Question, body: BodyFacts | undefined, tenant: TenantView): Allow | Deny {
   const { line } = match;
@@ -159,6 +162,8 @@ function conclude(match: Matched, asked: Question, body: BodyFacts | undefined, 
     const detail = `The request asks for ${largest} tokens, but the tenant allows at most ${tenantLimit} per request. Lower the token limit of the request.`;
     return { ...deny('max_tokens_exceeded', detail, line, principal), param: 'max_tokens', askedTokens: largest };
   }
+  if (metered?.reportsUsage === false && line.usageOnRequest && tenant.settings.require_stream_usage === true)
+    return { ...deny('usage_required', USAGE_REQUIRED, line, principal), param: 'stream_options' };
   const smallest = metered?.smallestLimit;
   const modelNamed = line.model !== 'body' || body?.model !== undefined || names(match.resources, 'models');
   return {

@@ -77,7 +77,12 @@ const LINES: readonly Line[] = [
     codes: ['resource_not_permitted'],
     passed: 'The principal may use all resources of the request.',
   },
-  { line: 15, name: 'token_limit', codes: ['max_tokens_exceeded'], passed: "The request stays within the tenant's token limit." },
+  {
+    line: 15,
+    name: 'token_limit',
+    codes: ['max_tokens_exceeded', 'usage_required'],
+    passed: "The request stays within the tenant's token limit, and reports the usage that the tenant requires.",
+  },
   {
     line: 16,
     name: 'rate_limit',

@@ -14,6 +14,7 @@ export const READ_MEMBERS = [
   'collection',
   'collections',
   'prompt',
+  'stream_options',
 ] as const;
 export type ReadMember = (typeof READ_MEMBERS)[number];
 
@@ -51,7 +52,7 @@ const BY_LENGTH: readonly (readonly Candidate[] | undefined)[] = Array.from({ le
  * Case folding wide enough for every reader that matches members without regard to case: lower case, then upper case takes the Kelvin
  * sign to `K` and the long s to `S` (as Go's encoding/json does) and the dotless i to `I` (as Java does); the dotted capital I goes first.
  */
-function fold(text: string): string {
+export function fold(text: string): string {
   return text.replaceAll('\u0130', 'i').toLowerCase().toUpperCase();
 }
 
@@ -153,7 +154,8 @@ export function takeName(
     seen.read |= name.bit;
     return name;
   }
-  if (name.kind === 'variant') return name;
+  // The variant of an optional member only leaves open what it means, so it may appear, like any other member, once.
+  if (name.kind === 'variant' && name.name !== 'stream_options') return name;
   const repeated =
     unescaped === undefined && seen.texts === undefined && seen.compared < MAX_COMPARED
       ? repeatsPlain(seen, text, start, end - start)

@@ -197,6 +197,8 @@ export interface RouteLine {
   readonly readsBody: boolean;
   /** True when the prompts in the body are counted, because each of them has answers of its own. */
   readonly readsPrompts: boolean;
+  /** True where a stream reports its usage only if the body asks for it with `stream_options`. */
+  readonly usageOnRequest: boolean;
 }
 
 /** A concrete `<resource>:<action>` with the texts that a pattern covering it may have. */

@@ -78,6 +78,7 @@ function lineOf({ permission }: Ability): RouteLine {
     counts: 'none',
     readsBody: false,
     readsPrompts: false,
+    usageOnRequest: false,
   };
 }
 

@@ -33,6 +33,7 @@ export const ERRORS = {
   malformed_body: { status: 400, title: 'Malformed body', type: 'invalid_request_error' },
   invalid_tenant: { status: 400, title: 'Invalid tenant', type: 'invalid_request_error' },
   max_tokens_exceeded: { status: 400, title: 'Token limit exceeded', type: 'invalid_request_error' },
+  usage_required: { status: 400, title: 'Usage required', type: 'invalid_request_error' },
   invalid_json: { status: 400, title: 'Invalid JSON', type: 'invalid_request_error' },
   invalid_parameter: { status: 400, title: 'Invalid parameter', type: 'invalid_request_error' },
   missing_credential: { status: 401, title: 'Missing credential', type: 'authentication_error' },
@@ -85,6 +86,7 @@ export type DenyCode =
   | 'insufficient_permission'
   | 'resource_not_permitted'
   | 'max_tokens_exceeded'
+  | 'usage_required'
   | 'rate_limit_exceeded'
   | 'insufficient_quota';
 

@@ -52,6 +52,8 @@ export interface TenantSettings {
   readonly rate_limit_rpm?: number;
   readonly timezone?: string;
   readonly allow_keys_without_expiry?: boolean;
+  /** Whether streams of completions must ask for their usage. */
+  readonly require_stream_usage?: boolean;
 }
 
 export interface TenantQuotas {

@@ -144,6 +144,7 @@ function settings(row: Row): TenantSettings {
     ...present('rate_limit_rpm', optionalNumber(row, 'rate_limit_rpm')),
     ...present('timezone', optional(row, 'timezone', text)),
     ...present('allow_keys_without_expiry', optional(row, 'allow_keys_without_expiry', boolean)),
+    ...present('require_stream_usage', optional(row, 'require_stream_usage', boolean)),
   };
 }
 

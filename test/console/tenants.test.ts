@@ -137,6 +137,27 @@ describe('the drawer of a tenant', () => {
     expect(problems).toEqual([]);
   });
 
+  it('recommends the usage of streams to a tenant with a quota, and saves the setting', async () => {
+    await makeTenant('heron', { settings: { timezone: 'UTC' } });
+    const { page, problems } = await stand.asAdmin({ path: '/console/tenants?open=heron' });
+    const drawer = page.getByRole('dialog', { name: 'Name of heron' });
+    const advice = drawer.getByText('Recommended for a tenant with a monthly quota.');
+    const setting = drawer.getByRole('checkbox', { name: 'Streams of completions must report their usage' });
+    await setting.waitFor();
+    expect([await advice.count(), await setting.isChecked()]).toEqual([0, false]);
+    await drawer.getByRole('textbox', { name: 'Tokens a month' }).fill('5000');
+    await advice.waitFor();
+    await drawer.getByText('Streams of completions must report their usage').click();
+    await expect.poll(() => advice.count()).toBe(0);
+    await drawer.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved. All replicas apply it').waitFor();
+    expect(await tenantOf('heron')).toMatchObject({
+      settings: { timezone: 'UTC', require_stream_usage: true },
+      quotas: { monthly_tokens: 5000 },
+    });
+    expect(problems).toEqual([]);
+  });
+
   it('shows what somebody else changed meanwhile, and keeps what was typed', async () => {
     await makeTenant('tallis', { quotas: { max_users: 40 } });
     const { page, problems } = await stand.asAdmin({ path: '/console/tenants?open=tallis' });

@@ -17,16 +17,16 @@ function read(text: string, readsPrompts = false) {
 function facts(bytes: Uint8Array, readsPrompts = false) {
   const body = readJsonBody(bytes, readsPrompts);
   if (body.kind === 'problem') return 'malformed';
-  const { model, collections, largestLimit, smallestLimit, choices, prompts, promptTokens, inlineFiles } = body;
-  return { model, collections, largestLimit, smallestLimit, choices, prompts, promptTokens, inlineFiles };
+  const { model, collections, largestLimit, smallestLimit, choices, prompts, reportsUsage, promptTokens, inlineFiles } = body;
+  return { model, collections, largestLimit, smallestLimit, choices, prompts, reportsUsage, promptTokens, inlineFiles };
 }
 
 function naiveFacts(bytes: Uint8Array, readsPrompts = false) {
   const body = naiveBody(bytes, readsPrompts);
   if (body === undefined) return 'malformed';
-  const { model, collections, limits, choices, prompts, promptTokens, inlineFiles } = body;
+  const { model, collections, limits, choices, prompts, reportsUsage, promptTokens, inlineFiles } = body;
   const [largestLimit, smallestLimit] = limits.length === 0 ? [] : [Math.max(...limits), Math.min(...limits)];
-  return { model, collections, largestLimit, smallestLimit, choices, prompts, promptTokens, inlineFiles };
+  return { model, collections, largestLimit, smallestLimit, choices, prompts, reportsUsage, promptTokens, inlineFiles };
 }
 
 const listedName = fc.constantFrom(
@@ -40,6 +40,7 @@ const listedName = fc.constantFrom(
   'collection',
   'collections',
   'prompt',
+  'stream_options',
 );
 /** A member name as JSON text: plain, partly escaped, or in another case. */
 const nameText = fc.oneof(
@@ -64,6 +65,7 @@ const nameText = fc.oneof(
       '"\\u017Ftream"',
       '"be\u017ft_of"',
       '"Prompt"',
+      '"Stream_Options"',
     ),
   },
   { weight: 4, arbitrary: fc.string({ unit: 'grapheme', maxLength: 4 }).map((name) => JSON.stringify(name)) },
@@ -118,17 +120,41 @@ function isText(bytes: Uint8Array): boolean {
   }
 }
 
+/** A stream, with options of every kind: most of them ask for usage, and some in a way that readers understand differently. */
+const usageMember = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom('"include_usage":true', '"include_usag\\u0065" : true', '"include_usage":true ') },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      '"include_usage":false',
+      '"include_usage":null',
+      '"include_usage":"true"',
+      '"Include_Usage":true',
+      '"\u0131nclude_usage":false',
+      '"include_usage":tru',
+    ),
+  },
+  { weight: 3, arbitrary: fc.constantFrom('"include_obfuscation":false', '"x":{"include_usage":false}', '"data":"x"') },
+);
+const streamMembers = fc
+  .tuple(fc.constantFrom('true', 'true', 'true', 'false', 'null'), fc.array(usageMember, { maxLength: 2 }), fc.boolean())
+  .map(([stream, list, isFirst]) => {
+    const both = [`"stream":${stream}`, `"stream_options": {${list.join(', ')}}`];
+    return (isFirst ? both : both.toReversed()).join(',');
+  });
 const space = fc.constantFrom('', '', ' ', '\n\t', '\r');
-const document = fc
+const members = fc
   .tuple(
     fc.array(fc.tuple(space, nameText, space, valueText, space), { maxLength: 6 }),
-    space,
-    fc.constantFrom('', '', '', '', ' x', ','),
+    fc.option(streamMembers, { nil: undefined, freq: 1 }),
   )
-  .map(
-    ([list, end, after]) =>
-      `{${list.map(([a, name, b, value, c]) => `${a}${name}${b}:${b}${value}${c}`).join(',')}${end}}${after}`,
-  );
+  .map(([list, stream]) => [
+    ...list.map(([a, name, b, value, c]) => `${a}${name}${b}:${b}${value}${c}`),
+    ...(stream === undefined ? [] : [stream]),
+  ]);
+const document = fc
+  .tuple(members, space, fc.constantFrom('', '', '', '', ' x', ','))
+  .map(([list, end, after]) => `{${list.join(',')}${end}}${after}`);
 
 describe('the byte reader', () => {
   test('reads what JSON.parse and plain strings read, and refuses the rest', () => {
@@ -373,6 +399,42 @@ describe('a body is read', () => {
     expect(read(`{${spelt(longer)}:1}`).kind).toBe('problem');
     expect(read(`{${JSON.stringify(longest)}:1}`).kind).toBe('body');
     expect(read(`{${JSON.stringify(longer)}:1}`).kind).toBe('problem');
+  });
+
+  test.each([
+    ['no stream', '"stream":false', true],
+    ['no stream, null', '"stream":null', true],
+    ['a stream without options', '"stream":true', false],
+    ['a stream with its usage', '"stream":true,"stream_options":{"include_usage":true}', true],
+    ['a stream with its usage, options first', '"stream_options":{"include_usage":true},"stream":true', true],
+    ['names with escapes', '"stream":true,"stream_option\\u0073":{"include_us\\u0061ge":true}', true],
+    ['other options beside it', '"stream":true,"stream_options":{"a":[1,{"b":2}],"include_usage":true,"c":"d"}', true],
+    ['null as options', '"stream":true,"stream_options":null', false],
+    ['no object as options', '"stream":true,"stream_options":true', false],
+    ['a list as options', '"stream":true,"stream_options":["include_usage",true]', false],
+    ['empty options', '"stream":true,"stream_options":{}', false],
+    ['include_usage false', '"stream":true,"stream_options":{"include_usage":false}', false],
+    ['include_usage null', '"stream":true,"stream_options":{"include_usage":null}', false],
+    ['include_usage as a string', '"stream":true,"stream_options":{"include_usage":"true"}', false],
+    ['include_usage as a number', '"stream":true,"stream_options":{"include_usage":1}', false],
+    ['include_usage deeper', '"stream":true,"stream_options":{"x":{"include_usage":true}}', false],
+    ['include_usage outside', '"stream":true,"include_usage":true', false],
+    ['include_usage twice', '"stream":true,"stream_options":{"include_usage":true,"include_usage":true}', false],
+    ['include_usage twice, once as null', '"stream":true,"stream_options":{"include_usage":null,"include_usage":true}', false],
+    ['include_usage in two cases', '"stream":true,"stream_options":{"include_usage":true,"Include_usage":false}', false],
+    ['the long s', '"stream":true,"stream_options":{"include_usage":true,"include_u\u017fage":false}', false],
+    ['options in two cases', '"stream":true,"stream_options":{"include_usage":true},"Stream_options":{}', false],
+    ['options in another case', '"stream":true,"Stream_Options":{"include_usage":true}', false],
+  ])('the reader knows whether a stream reports its usage: %s', (_, members, reportsUsage) => {
+    expect(read(`{${members}}`)).toMatchObject({ kind: 'body', reportsUsage });
+  });
+
+  test('options of a stream that appear twice, in whichever case, are malformed, and so are options that are not JSON', () => {
+    expect(read('{"stream_options":{},"stream_options":{}}')).toMatchObject({ code: 'malformed_body' });
+    expect(read('{"Stream_options":{},"Stream_options":{}}')).toMatchObject({ code: 'malformed_body' });
+    expect(read('{"stream_options":{"include_usage":true,}}')).toMatchObject({ code: 'malformed_body' });
+    expect(read('{"stream_options":{"include_usage":nul}}')).toMatchObject({ code: 'malformed_body' });
+    expect(read(`{"stream_options":{"x":${'['.repeat(127)}${']'.repeat(127)}}}`)).toMatchObject({ code: 'malformed_body' });
   });
 
   test.each([

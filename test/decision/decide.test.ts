@@ -130,6 +130,7 @@ describe('the decision on random worlds', () => {
       'insufficient_permission',
       'resource_not_permitted',
       'max_tokens_exceeded',
+      'usage_required',
       'tenant_mismatch',
     ]) {
       expect([code, seen.get(code) ?? 0]).toEqual([code, expect.toSatisfy((count: number) => count >= enough(5))]);
@@ -250,6 +251,40 @@ describe('an allow', () => {
   test('a limit of nought lets no limit pass', () => {
     const settings = { max_tokens_per_request: 0 };
     expect(ask(chat('{"max_tokens":1}'), keyWith(['*']), record({ settings }))).toMatchObject({ code: 'max_tokens_exceeded' });
+  });
+});
+
+describe('a tenant that requires the usage of streams', () => {
+  const strict = record({ settings: { require_stream_usage: true, max_tokens_per_request: 100 } });
+  const stream = (path: string, more = '') => ask({ ...chat(`{"stream":true${more}}`), path }, keyWith(['*']), strict);
+  const COMPLETIONS = ['/v1/chat/completions', '/v1/completions'];
+
+  test('refuses a stream of completions without usage, and names the member', () => {
+    for (const path of COMPLETIONS) {
+      expect(stream(path)).toMatchObject({ kind: 'deny', code: 'usage_required', param: 'stream_options', tenant: 'home' });
+      expect(stream(path, ',"stream_options":{"include_usage":true}')).toMatchObject({ kind: 'allow' });
+      expect(ask({ ...chat('{"stream":true}'), path }, keyWith(['*']))).toMatchObject({ kind: 'allow' });
+      expect(ask({ ...chat('{}'), path }, keyWith(['*']), strict)).toMatchObject({ kind: 'allow' });
+    }
+  });
+
+  test('refuses it on configured routes for completions, and on no route whose streams always report usage', () => {
+    for (const path of ['/v1/responses', '/v1/messages']) expect(stream(path)).toMatchObject({ kind: 'allow' });
+    const configured = ['/azure/{deployment}/chat/completions', '/v2/completions', '/v2/generate'].map((path) => {
+      const parsed = parseRoute({ method: 'POST', path, permission: 'chat:write', tokens: true });
+      return parsed.kind === 'route' ? parsed.line.usageOnRequest : parsed;
+    });
+    expect(configured).toEqual([true, true, false]);
+    const free = parseRoute({ method: 'POST', path: '/v2/completions', permission: 'chat:write', model: 'body' });
+    expect(free).toMatchObject({ line: { usageOnRequest: false } });
+  });
+
+  test('refuses it at step 15, after permissions, resources and the token limit', () => {
+    const silent = chat('{"stream":true,"model":"m"}');
+    expect(ask(silent, keyWith([]), strict)).toMatchObject({ code: 'insufficient_permission' });
+    expect(ask(silent, keyWith(['*'], { models: ['x'] }), strict)).toMatchObject({ code: 'resource_not_permitted' });
+    const long = chat('{"stream":true,"max_tokens":101}');
+    expect(ask(long, keyWith(['*']), strict)).toMatchObject({ code: 'max_tokens_exceeded' });
   });
 });
 

@@ -6,6 +6,8 @@ export interface NaiveBody {
   readonly limits: readonly number[];
   readonly choices: number;
   readonly prompts: number;
+  /** False for a stream that is not asked, in one certain way, for its usage. */
+  readonly reportsUsage: boolean;
   readonly promptTokens: number;
   readonly inlineFiles: number;
 }
@@ -98,6 +100,16 @@ function promptsIn(prompt: unknown): number | undefined {
   return same && prompt.length <= 2048 ? prompt.length : undefined;
 }
 
+/** Whether every reader of the members finds `stream_options.include_usage: true` in them. */
+function asksForUsage(found: ReturnType<typeof members>): boolean {
+  const only = (list: typeof found, name: string) => {
+    const [first, ...others] = list.filter(([one]) => sameButForCase(one, name));
+    return others.length === 0 && first?.[0] === name ? first[1] : '';
+  };
+  const options = only(found, 'stream_options');
+  return options.startsWith('{') && only(members(options), 'include_usage') === 'true';
+}
+
 const bytesOf = (text: string) => new TextEncoder().encode(text).length;
 
 function isName(value: unknown): value is string {
@@ -139,6 +151,7 @@ export function naiveBody(bytes: Uint8Array, readsPrompts: boolean): NaiveBody |
     limits: LIMITS.filter((name) => raw.has(name)).map(number),
     choices: Math.max(1, number('n'), number('best_of')),
     prompts,
+    reportsUsage: raw.get('stream') !== 'true' || asksForUsage(found),
     promptTokens: Math.ceil(pieces.text.map(textBytes).reduce((sum, bytes) => sum + bytes, 0) / 4),
     inlineFiles: pieces.files,
   };

@@ -20,6 +20,8 @@ export interface NaiveRequest {
   readonly header: string | undefined;
   readonly limits: readonly number[];
   readonly metered: boolean;
+  /** Whether the answer is a stream that reports its usage only if asked, and the request does not ask. */
+  readonly hidesUsage: boolean;
 }
 
 /** Whether the conditions of a policy hold, by whatever means the test has. */
@@ -107,5 +109,6 @@ export function naiveDecision(
   if (principal.roles !== undefined && !permitted) return 'resource_not_permitted';
 
   const limit = effective.settings.max_tokens_per_request;
-  return request.metered && limit !== undefined && request.limits.some((one) => one > limit) ? 'max_tokens_exceeded' : 'allow';
+  if (request.metered && limit !== undefined && request.limits.some((one) => one > limit)) return 'max_tokens_exceeded';
+  return request.hidesUsage && effective.settings.require_stream_usage === true ? 'usage_required' : 'allow';
 }

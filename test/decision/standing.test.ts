@@ -82,6 +82,7 @@ function isAllowed(ability: Ability, principal: Principal, snapshot: Snapshot, c
     counts: 'none',
     readsBody: false,
     readsPrompts: false,
+    usageOnRequest: false,
   } as const;
   const input = checkInput({ tenant: snapshot.effective?.id, clientAddress });
   return decide({ kind: 'matched', line, resources }, input, { kind: 'proved', principal }, snapshot, 0).kind === 'allow';

@@ -108,6 +108,13 @@ describe('a body that a proxy sent as text', () => {
     expect(readText(String.raw`{"model":"phi-4\u0021","x\u0021":1}`)).toMatchObject({ kind: 'body', model: 'phi-4!' });
   });
 
+  test('asks for the usage of a stream only if no name in its options contains an exclamation mark', () => {
+    const options = (more: string) => `{"stream":true,"stream_options":{"include_usage":true${more}}}`;
+    expect(readText(options(',"x":"!"'))).toMatchObject({ kind: 'body', reportsUsage: true });
+    expect(readText(options(',"include_usage!":false'))).toMatchObject({ kind: 'body', reportsUsage: false });
+    expect(readText(options(String.raw`,"include_usage\u0021":false`))).toMatchObject({ kind: 'body', reportsUsage: true });
+  });
+
   test('is told from one that was sent as bytes', () => {
     const input = checkInput({ contentType: 'application/json', body: Buffer.from('{"model":"a!"}') });
     expect(readBody(input)).toMatchObject({ model: 'a!' });

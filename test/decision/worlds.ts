@@ -97,7 +97,11 @@ function tenant(id: string): fc.Arbitrary<TenantRecord> {
     id: fc.constant(must(parseTenantId(id), id)),
     status: fc.constant(id === 'frozen' ? ('suspended' as const) : ('active' as const)),
     settings: fc.record(
-      { default_model: fc.constantFrom('a', 'c'), max_tokens_per_request: fc.constantFrom(0, 10) },
+      {
+        default_model: fc.constantFrom('a', 'c'),
+        max_tokens_per_request: fc.constantFrom(0, 10),
+        require_stream_usage: fc.constantFrom(true, true, false),
+      },
       { requiredKeys: [] },
     ),
     quotas: fc.constant({}),
@@ -157,21 +161,35 @@ export interface RandomRequest extends Omit<NaiveRequest, 'resources'> {
   readonly resources: readonly AskedResource[];
 }
 
-type Asked = Pick<RandomRequest, 'method' | 'path' | 'body' | 'permissions' | 'resources' | 'metered' | 'limits'>;
+type Asked = Pick<RandomRequest, 'method' | 'path' | 'body' | 'permissions' | 'resources' | 'metered' | 'limits' | 'hidesUsage'>;
 
 const name = fc.constantFrom(...NAMES);
-const nothing = { body: undefined, limits: [], metered: false };
+const nothing = { body: undefined, limits: [], metered: false, hidesUsage: false };
+
+/** Members of a body about streams, and whether the answer is a stream without usage. */
+const streams = fc.constantFrom<{ readonly members: object; readonly isSilent: boolean }>(
+  { members: {}, isSilent: false },
+  { members: { stream: false }, isSilent: false },
+  { members: { stream: true, stream_options: { include_usage: true } }, isSilent: false },
+  { members: { stream: true }, isSilent: true },
+  { members: { stream: true, stream_options: null }, isSilent: true },
+  { members: { stream: true, stream_options: { include_usage: false } }, isSilent: true },
+);
+
+/** Whose streams report their usage only if a request asks for it, and those that always report it. */
+const paths = fc.constantFrom('/v1/chat/completions', '/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/messages');
 
 const chat: fc.Arbitrary<Asked> = fc
-  .tuple(fc.option(name, { nil: undefined }), fc.option(fc.constantFrom(0, 5, 11, 11), { nil: undefined }))
-  .map(([model, limit]) => ({
+  .tuple(fc.option(name, { nil: undefined }), fc.option(fc.constantFrom(0, 5, 11, 11), { nil: undefined }), streams, paths)
+  .map(([model, limit, { members, isSilent }, path]) => ({
     method: 'POST',
-    path: '/v1/chat/completions',
-    body: JSON.stringify({ model, max_tokens: limit }),
+    path,
+    body: JSON.stringify({ model, max_tokens: limit, ...members }),
     permissions: ['chat:write'],
     resources: [resource('models', model, model === undefined)],
     metered: true,
     limits: limit === undefined ? [] : [limit],
+    hidesUsage: isSilent && path.endsWith('completions'),
   }));
 
 const asked: fc.Arbitrary<Asked> = fc.oneof(

@@ -31,7 +31,8 @@ async function setUp({ server: { http }, admin }: Platform): Promise<Readonly<Re
   const settings = { max_tokens_per_request: 1000 };
   await make('/tenants', { id: 'acme', name: 'Acme', settings });
   for (const id of ['globex', 'asleep']) await make('/tenants', { id, name: id });
-  await make('/tenants', { id: 'spent', name: 'Spent', quotas: { monthly_tokens: 1, max_users: 0 } });
+  const quotas = { monthly_tokens: 1, max_users: 0 };
+  await make('/tenants', { id: 'spent', name: 'Spent', settings: { require_stream_usage: true }, quotas });
   await make('/policies', { name: 'no-images', effect: 'deny', actions: ['images:*'], resources: ['*'] }, 'acme');
   await make('/roles', { name: 'writer', permissions: ['chat:write'] }, 'acme');
   const manager = { email: 'manager@example.com', password: 'a manager of a documented tenant' };

@@ -89,6 +89,11 @@ const CAUSES: Readonly<Record<ErrorCode, (() => Promise<Refused>) | undefined>> 
     const person = await h.person('acme', ['developer']);
     return check(person.token, { body: '{"model":"llama-3","max_tokens":101}' });
   },
+  usage_required: async () => {
+    await asRoot('PUT', '/v1/iam/tenants/acme', { settings: { require_stream_usage: true } });
+    const person = await h.person('acme', ['developer']);
+    return check(person.token, { body: '{"model":"llama-3","stream":true}' });
+  },
   invalid_json: () => h.api('POST', USERS, { as: h.root.token, raw: '{"email":', headers: JSON_TYPE }),
   invalid_parameter: () => asRoot('GET', `${USERS}?colour=red`),
   missing_credential: () => h.api('GET', USERS),

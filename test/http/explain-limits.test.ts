@@ -23,7 +23,7 @@ beforeEach(async () => {
   await h.db.knex.raw('delete from token_budgets');
   await h.db.knex.raw('delete from collection_counts');
   await limit({
-    settings: { rate_limit_rpm: null, max_tokens_per_request: null },
+    settings: { rate_limit_rpm: null, max_tokens_per_request: null, require_stream_usage: null },
     quotas: { monthly_tokens: null, max_collections: null },
   });
 });
@@ -174,6 +174,16 @@ describe('an explanation ends', () => {
     expect(json).toMatchObject({ status: 400, code: 'max_tokens_exceeded' });
     expect(outcomes(json)).toEqual(['denied', 'not_evaluated', 'not_evaluated', 'not_evaluated']);
     expect(list(json, 'limits')).toEqual([expect.objectContaining({ line: 15, limit: 50, needed: 100, exceeded: true })]);
+  });
+
+  test('at step 15 if the tenant requires the usage of streams, and the body does not ask for it', async () => {
+    await limit({ settings: { require_stream_usage: true, max_tokens_per_request: 50 } });
+    const json = await explain({ body: '{"model":"mm","stream":true}' });
+    expect(json).toMatchObject({ status: 400, code: 'usage_required', detail: expect.stringContaining('include_usage') });
+    expect(outcomes(json)).toEqual(['denied', 'not_evaluated', 'not_evaluated', 'not_evaluated']);
+    expect(list(json, 'limits')).toEqual([expect.objectContaining({ line: 15, limit: 50, needed: null, exceeded: false })]);
+    const body = '{"model":"mm","stream":true,"stream_options":{"include_usage":true}}';
+    expect((await explain({ body }))['code']).toBe('allow');
   });
 
   test('at an earlier step without any limit', async () => {

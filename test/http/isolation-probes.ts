@@ -78,7 +78,7 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
     'builtin description directory_status effect email_conflict enabled expires_at expires_before expires_in_days force from global grace_seconds group_by limit method',
   ),
   ...plain(
-    'locked metadata monthly_tokens_used name new_password old_password password path period permission permissions quotas rate_limit_rpm',
+    'require_stream_usage locked metadata monthly_tokens_used name new_password old_password password path period permission permissions quotas rate_limit_rpm',
   ),
   ...plain('pattern resource resource_constraints resources result scopes settings status strict time to'),
   ...plain('code interval outcome route'),

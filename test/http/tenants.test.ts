@@ -18,7 +18,13 @@ const root = (method: string, path: string, body?: object) =>
 
 describe('tenants', () => {
   test('are made and shown', async () => {
-    const settings = { default_model: 'llama-3', max_tokens_per_request: 0, rate_limit_rpm: 600, timezone: 'Europe/Berlin' };
+    const settings = {
+      default_model: 'llama-3',
+      max_tokens_per_request: 0,
+      rate_limit_rpm: 600,
+      timezone: 'Europe/Berlin',
+      require_stream_usage: true,
+    };
     const reply = await create({ settings, quotas: { max_users: 5, monthly_tokens: null } });
     expect([outcome(reply), reply.headers['location']]).toEqual(['201', `${TENANTS}/${id}`]);
     expect(reply.json).toEqual({
@@ -42,6 +48,7 @@ describe('tenants', () => {
     ['an unknown zone', { settings: { timezone: 'Mars/Base' } }, '/settings/timezone'],
     ['a negative limit', { settings: { rate_limit_rpm: -1 } }, '/settings/rate_limit_rpm'],
     ['half a user', { quotas: { max_users: 1.5 } }, '/quotas/max_users'],
+    ['a requirement as text', { settings: { require_stream_usage: 'yes' } }, '/settings/require_stream_usage'],
     ['a limit as text', { quotas: { max_users: '5' } }, '/quotas/max_users'],
   ])('%s is told by its member', async (_name, body, path) => {
     const reply = await create(body);

@@ -139,6 +139,7 @@ function tenant(id: string): fc.Arbitrary<TenantDocument> {
             rate_limit_rpm: limit,
             timezone: fc.constantFrom('Europe/Berlin', null, undefined),
             allow_keys_without_expiry: fc.constantFrom(true, false, null, undefined),
+            require_stream_usage: fc.constantFrom(true, false, null, undefined),
           }),
         ),
         quotas: maybe(

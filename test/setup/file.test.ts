@@ -221,6 +221,7 @@ describe('the API and a file take and refuse the same', () => {
     ['tenants', 'settings', { max_tokens_per_request: 1.5 }],
     ['tenants', 'settings', { default_model: ' ' }],
     ['tenants', 'settings', { allow_keys_without_expiry: 'yes' }],
+    ['tenants', 'settings', { require_stream_usage: 'yes' }],
     ['tenants', 'settings', { colour: 'red' }],
     ['tenants', 'quotas', { max_users: Number.MAX_SAFE_INTEGER + 1 }],
     ['tenants', 'quotas', { max_users: '5' }],

@@ -69,6 +69,7 @@ export const ERROR_REQUESTS: Partial<Readonly<Record<ErrorCode, ErrorRequest>>> 
   malformed_body: { at: 'platform', method: 'POST', path: CHAT, as: 'KEY', body: '{"model":' },
   invalid_tenant: iam('GET', '/users?tenant_id=acme', undefined, { headers: { 'x-tenant-id': 'globex' } }),
   max_tokens_exceeded: chat('KEY', 'llama-3-8b', { max_tokens: 100_000 }),
+  usage_required: chat('SPENT_KEY', 'llama-3-8b', { stream: true }),
   invalid_json: change('POST', '/roles', undefined, 'acme', { body: '{"name":' }),
   invalid_parameter: iam('GET', '/users?tenant_id=acme&limit=500'),
   missing_credential: { at: 'api', method: 'GET', path: `${IAM}/users` },

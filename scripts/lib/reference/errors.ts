@@ -12,6 +12,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   malformed_body: 'Send the JSON body that the endpoint of the platform requires; `detail` names the member.',
   invalid_tenant: 'Name one tenant, in `X-Tenant-ID` or in `tenant_id`.',
   max_tokens_exceeded: "Ask for fewer tokens (`max_tokens`, `n`), or raise the tenant's `max_tokens_per_request`.",
+  usage_required: 'Send `"stream_options": {"include_usage": true}` with `"stream": true`, each member once.',
   invalid_json: 'Send one JSON value in UTF-8, without repeated members.',
   invalid_parameter: 'Correct the parameter that `detail` names. Cursors belong to the list and the filters that they came from.',
   missing_credential: 'Send an API key or an access token: `Authorization: Bearer …`, or an API key in `x-api-key`.',
@@ -64,7 +65,7 @@ requests below use two addresses and these credentials:
 | \`$MANAGER\` | access token of a \`tenant-admin\` of the tenant \`acme\` |
 | \`$KEY\` | an API key of \`acme\` with the scope \`chat:*\`, for the models \`llama-*\`. \`acme\` has \`max_tokens_per_request\` 1000, a policy that denies \`images:*\`, and a role \`writer\` that a user has |
 | \`$ONCE_KEY\` | an API key with \`rate_limit_rpm\` 1 |
-| \`$SPENT_KEY\` | an API key of the tenant \`spent\`, with the quotas \`monthly_tokens\` 1 and \`max_users\` 0 |
+| \`$SPENT_KEY\` | an API key of the tenant \`spent\`, with the quotas \`monthly_tokens\` 1 and \`max_users\` 0, and \`require_stream_usage\` |
 | \`$SUSPENDED_KEY\` | an API key of a suspended tenant |
 | \`$REVOKED_KEY_ID\` | the id of a revoked API key |
 

@@ -16,6 +16,7 @@ export function mergeSettings(settings: TenantSettings, changes: SettingsRequest
     ...member('rate_limit_rpm', settings.rate_limit_rpm, changes.rate_limit_rpm),
     ...member('timezone', settings.timezone, changes.timezone),
     ...member('allow_keys_without_expiry', settings.allow_keys_without_expiry, changes.allow_keys_without_expiry),
+    ...member('require_stream_usage', settings.require_stream_usage, changes.require_stream_usage),
   };
 }
 

@@ -148,6 +148,7 @@ export const Tenant = component(
           rate_limit_rpm: Type.Optional(limit),
           timezone: Type.Optional(text),
           allow_keys_without_expiry: Type.Optional(Type.Boolean()),
+          require_stream_usage: Type.Optional(Type.Boolean()),
         },
         { description: 'If a limit is absent, there is none. 0 allows nothing.' },
       ),

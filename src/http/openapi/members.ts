@@ -156,6 +156,8 @@ const MEMBERS: Readonly<Record<string, string>> = {
   rate_limit_rpm: 'Requests in a minute; null for no limit.',
   remaining: 'How much is left.',
   request: 'The request, in the form that `simulate` takes.',
+  require_stream_usage:
+    'Whether a stream of completions must ask for its usage (`stream_options.include_usage`). Without it, the server books an estimate.',
   request_id: 'The id of the request, as in the header `x-request-id`.',
   requests: 'The number of requests.',
   resets_at: 'When the limit begins again.',

@@ -124,6 +124,7 @@ export const EXPLAINED: Readonly<Record<ErrorCode, string>> = {
   malformed_body: 'The body of a platform request is not what its route requires.',
   invalid_tenant: '`X-Tenant-ID` or `tenant_id` is malformed or repeated, or they name different tenants.',
   max_tokens_exceeded: "The request asks for more tokens than the tenant's `max_tokens_per_request`.",
+  usage_required: 'The tenant has `require_stream_usage`, and the request asks for a stream of completions without its usage.',
   invalid_json: 'The body is missing, is not JSON in UTF-8, or repeats a member.',
   invalid_parameter: 'A query parameter, a cursor or a header is unknown or malformed.',
   missing_credential: 'The request carries no credential.',

@@ -155,6 +155,11 @@ function wantedBy(explanation: Explanation, subject: Subject, tenant: string, ow
         small: text.toPass,
         changes: [{ id: 'tokens', says: text.lessTokens, place: { kind: 'tenant', id: tenant } }],
       };
+    case 'usage_required':
+      return {
+        small: text.toPass,
+        changes: [{ id: 'usage', says: text.askForUsage, place: { kind: 'tenant', id: tenant } }],
+      };
     case 'rate_limit_exceeded':
     case 'insufficient_quota':
     case 'quota_exceeded':

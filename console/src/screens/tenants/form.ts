@@ -13,6 +13,7 @@ export interface TenantForm extends Readonly<Record<LimitName, number | undefine
   readonly timezone: string;
   readonly default_model: string;
   readonly allow_keys_without_expiry: boolean;
+  readonly require_stream_usage: boolean;
 }
 
 export const EMPTY: TenantForm = {
@@ -20,6 +21,7 @@ export const EMPTY: TenantForm = {
   timezone: '',
   default_model: '',
   allow_keys_without_expiry: false,
+  require_stream_usage: false,
   max_tokens_per_request: undefined,
   rate_limit_rpm: undefined,
   monthly_tokens: undefined,
@@ -41,6 +43,7 @@ export function changesOf(changes: Partial<TenantForm>): TenantChanges {
     ...of('timezone', orNull(changes.timezone)),
     ...of('default_model', orNull(changes.default_model)),
     ...of('allow_keys_without_expiry', changes.allow_keys_without_expiry),
+    ...of('require_stream_usage', changes.require_stream_usage),
     ...of('max_tokens_per_request', changes.max_tokens_per_request ?? null),
     ...of('rate_limit_rpm', changes.rate_limit_rpm ?? null),
   };

@@ -106,6 +106,8 @@ export const explain = {
   scopesMustGive: "The key's scopes must cover",
   mustReach: 'must reach',
   tenantMustBeActive: 'The tenant must be activated.',
+  askForUsage:
+    'The request must send stream_options with include_usage true, or the tenant must not require the usage of streams.',
   lessTokens: 'The request must ask for fewer tokens, or the tenant must allow more for one request.',
   credentialMustHold: 'The key must be active and its owner too; or the user must be active.',
   limitNames: {

@@ -39,6 +39,7 @@ export const overview = {
     rate_limit_exceeded: 'Too many requests in a minute',
     insufficient_quota: 'Tokens of the month used up',
     max_tokens_exceeded: 'Asks for too many tokens',
+    usage_required: 'Stream without its usage',
     no_route: 'No such path',
     tenant_suspended: 'Tenant is suspended',
     tenant_mismatch: 'Another tenant',

@@ -44,6 +44,9 @@ export const tenants = {
   defaultModel: 'Default model',
   defaultModelHint: 'Taken when a request names none.',
   allowKeys: 'Keys may be made without an end',
+  requireStreamUsage: 'Streams of completions must report their usage',
+  requireStreamUsageHint:
+    'Recommended for a tenant with a monthly quota. Otherwise the server books an estimate for each stream without usage.',
   fields: {
     max_tokens_per_request: 'Tokens of one request',
     rate_limit_rpm: 'Requests a minute',
