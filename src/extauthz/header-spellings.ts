@@ -12,8 +12,11 @@ export const OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-o
 /** Headers that carry a credential. */
 export const CREDENTIALS = ['authorization', 'x-api-key', 'api-key'];
 
+/** A compressed answer would hide its usage and its text. */
+export const ACCEPT_ENCODING = 'accept-encoding';
+
 /** Names that have other spellings; besides these, every name that begins with `x-postern-`. */
-const GUARDED = [TENANT_ID, ...OVERRIDES, ...CREDENTIALS].map((name) => Buffer.from(name));
+const GUARDED = [TENANT_ID, ACCEPT_ENCODING, ...OVERRIDES, ...CREDENTIALS].map((name) => Buffer.from(name));
 const MAX_FOLDED_BYTES = Math.max(...GUARDED.map((name) => name.length));
 const GUARDED_BY_LENGTH: readonly (readonly Uint8Array[])[] = Array.from({ length: MAX_FOLDED_BYTES + 1 }, (_, length) =>
   GUARDED.filter((name) => name.length === length),

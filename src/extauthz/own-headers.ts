@@ -2,7 +2,15 @@
 
 import { Fault } from '../domain/errors.ts';
 import { type HeaderName, headerName } from './header-options.ts';
-import { CREDENTIALS, isOwnAlias, mixtures, OVERRIDES, TENANT_ID, uniformSpellings } from './header-spellings.ts';
+import {
+  ACCEPT_ENCODING,
+  CREDENTIALS,
+  isOwnAlias,
+  mixtures,
+  OVERRIDES,
+  TENANT_ID,
+  uniformSpellings,
+} from './header-spellings.ts';
 import { textField } from './wire-write.ts';
 
 export const SUBJECT = 'x-postern-subject';
@@ -69,7 +77,7 @@ function removedOnAllow(forwardCredential: boolean, ...[userId, roles, maxTokens
     ...(roles ? [] : [ROLES]),
     ...(maxTokens ? [] : [MAX_TOKENS]),
     ...(defaultModel ? [] : [DEFAULT_MODEL]),
-    ...(metered ? ['accept-encoding'] : []),
+    ...(metered ? [ACCEPT_ENCODING] : []),
     ...(forwardCredential ? [] : CREDENTIALS),
     ...ALWAYS_REMOVED,
   ];

@@ -38,8 +38,8 @@ export interface FinishedUsage {
   readonly model: string | undefined;
   /** Undefined when the upstream did not report it, or Envoy could not read it. */
   readonly usage: MeasuredUsage | undefined;
-  /** Bytes of the answer's text in UTF-8, as far as it passed; undefined if Envoy found no text of a known form. */
-  readonly textBytes: number | undefined;
+  /** Bytes of the answer's text in UTF-8, as far as it passed; undefined if Envoy found no text of a known form, `hidden` if the answer is encoded. */
+  readonly textBytes: number | 'hidden' | undefined;
   /** Of the answer; 0 = there was none. */
   readonly status: number;
   readonly responseBytes: number;
@@ -75,8 +75,12 @@ function isForwarded({ upstream, status }: FinishedUsage): boolean {
   return upstream === 'forwarded' || (upstream === 'answered' && isSuccess(status));
 }
 
-/** The bytes of an answer without text of a known form count as if they were text; those of Envoy's own answer do not. */
+/**
+ * The bytes of an answer without text of a known form count as if they were text; those of Envoy's own answer do not. The bytes of an
+ * encoded answer tell nothing of its text, so its bound counts.
+ */
 function answerEstimate({ textBytes, responseBytes, status }: FinishedUsage, bound: number): number {
+  if (textBytes === 'hidden') return isSuccess(status) ? bound : 0;
   const bytes = textBytes ?? (isSuccess(status) ? responseBytes : 0);
   return Math.min(bound, Math.ceil(bytes / BYTES_PER_TOKEN));
 }

@@ -33,7 +33,7 @@ async function filtersOf(file: URL): Promise<readonly Filter[]> {
   return config.static_resources.listeners[0].filter_chains[0].filters[0].typed_config.http_filters;
 }
 
-const TRUE_NAMES = ['x-tenant-id', 'authorization', 'x-api-key', 'api-key'];
+const TRUE_NAMES = ['x-tenant-id', 'authorization', 'x-api-key', 'api-key', 'accept-encoding'];
 const SIMILAR = ['api', 'api-keys', 'apikey', 'x-api', 'x-tenant', 'x-tenant-ids', 'authorizations', 'proxy-authorization'];
 const UNRELATED = ['accept', 'accept-encoding', 'user-agent', 'idempotency-key', 'x-stainless-os', 'x-forwarded-proto'];
 
@@ -88,6 +88,6 @@ describe.each([
 
 test('the table of spellings folds into guarded names only', () => {
   const guarded =
-    /^(x-postern-.+|x-tenant-id|x-http-method(-override)?|x-method-override|x-(original|rewrite)-url|(x-)?api-key|authorization)$/;
+    /^(x-postern-.+|x-tenant-id|x-http-method(-override)?|x-method-override|x-(original|rewrite)-url|(x-)?api-key|authorization|accept-encoding)$/;
   expect(HEADER_SPELLINGS.filter((name) => !guarded.test(fold(name)))).toEqual([]);
 });

@@ -1,5 +1,7 @@
 /** Usage and text of an answer as JSON.parse and plain loops read them: the obvious twin of the reader in `envoy/*.yaml`. */
 
+import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
+
 export interface NaiveUsage {
   readonly usage:
     | {
@@ -9,7 +11,7 @@ export interface NaiveUsage {
         readonly total: number | undefined;
       }
     | undefined;
-  readonly textBytes: number | undefined;
+  readonly textBytes: FinishedRequest['textBytes'];
 }
 
 const PROMPT = ['prompt_tokens', 'input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'];

@@ -109,7 +109,7 @@ describe('paths', () => {
 /** The names that an upstream may find, folded, in what it received: those that an allow for a key without an owner sets. */
 const SET = ['x-postern-subject', 'x-postern-subject-type', 'x-postern-tenant', 'x-tenant-id'];
 const GUARDED =
-  /^(x-postern(-.*)?|x-tenant-id|x-(http-)?method(-override)?|x-http-method-override|x-(original|rewrite)-url|(x-)?api-key|authorization)$/;
+  /^(x-postern(-.*)?|x-tenant-id|x-(http-)?method(-override)?|x-http-method-override|x-(original|rewrite)-url|(x-)?api-key|authorization|accept-encoding)$/;
 
 function guardedOf({ headers }: Received): readonly string[] {
   return headers

@@ -74,12 +74,12 @@ describe('a JSON answer', () => {
     expect(await usage()).toEqual(usageOf(8, 0));
   });
 
-  it('that the upstream compressed unasked is passed on as it is, and not read', async () => {
+  it('that the upstream compressed unasked is passed on as it is, not read, and told to have hidden text', async () => {
     const packed = gzipSync(chat(CHAT));
     for (const reply of [whole, (body: Buffer, headers: Record<string, string>) => inPieces([body], headers)]) {
-      const [answer, usage] = await ask(reply(packed, { ...JSON_TYPE, 'content-encoding': 'gzip' }), true);
+      const [answer, , finished] = await ask(reply(packed, { ...JSON_TYPE, 'content-encoding': 'gzip' }), true);
       expect(Buffer.from(answer.body, 'latin1').equals(packed)).toBe(true);
-      expect(await usage()).toBeUndefined();
+      expect(await finished()).toMatchObject({ usage: undefined, textBytes: 'hidden', status: 200 });
     }
   });
 

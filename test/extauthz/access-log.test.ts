@@ -134,6 +134,11 @@ describe('a finished request', () => {
   });
 });
 
+test('an answer whose encoding hides its text is told as such', () => {
+  const [told] = ended(log({ decision: DECISION, usage: { hidden: 1 } }));
+  expect(told).toMatchObject({ usage: undefined, textBytes: 'hidden' });
+});
+
 describe('the reader', () => {
   const value = fc.oneof(fc.string({ unit: 'grapheme' }), fc.double(), fc.boolean(), fc.constant(null));
   const members = fc.dictionary(fc.oneof(fc.string(), fc.constantFrom('reservation', 'tenant', 'total_tokens')), value, {

@@ -353,6 +353,8 @@ describe('headers', () => {
       'api_key',
       '-authorization',
       'Authorization_',
+      'Accept.Encoding',
+      'accept_encoding',
     ];
     const others = [
       'x-postern',
@@ -365,7 +367,8 @@ describe('headers', () => {
       'X-Rewrite-URL',
       'X-Api-Key',
       'api-key',
-      'accept_encoding',
+      'accept_language',
+      'accept-encoding',
       'x-forwarded_for',
       'x',
       '-',

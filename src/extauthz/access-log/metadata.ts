@@ -139,6 +139,7 @@ function noteUsage(usage: UsageDraft, member: string, content: Content): void {
   if (member === 'model') usage.model = nameIn(content);
   else if (content.kind !== 'number') return;
   else if (member === 'text_bytes') usage.textBytes = isBytes(content.value) ? content.value : undefined;
+  else if (member === 'hidden') usage.hidden = true;
   else if (isCountName(member) && isCount(content.value)) usage.counts[member] = content.value;
 }
 

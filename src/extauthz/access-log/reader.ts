@@ -111,7 +111,13 @@ function note(
   if (type === DOWNSTREAM_PERIODIC || (type === NOT_SET && intermediate)) running.push(reservation);
   else if ((type === NOT_SET || type === DOWNSTREAM_END) && !intermediate) {
     const upstream = answered ? 'answered' : forwarded ? 'forwarded' : 'untouched';
-    finished.push({ ...rest, reservation, usage: usageOf(usage), textBytes: usage.textBytes, upstream });
+    finished.push({
+      ...rest,
+      reservation,
+      usage: usageOf(usage),
+      textBytes: usage.hidden ? 'hidden' : usage.textBytes,
+      upstream,
+    });
   }
 }
 
@@ -126,7 +132,7 @@ function readEntry(cursor: Cursor, end: number): Draft {
     key: undefined,
     model: undefined,
     route: undefined,
-    usage: { counts: {}, model: undefined, gateway: {}, gatewayModel: undefined, textBytes: undefined },
+    usage: { counts: {}, model: undefined, gateway: {}, gatewayModel: undefined, textBytes: undefined, hidden: false },
     status: 0,
     responseBytes: 0,
     forwarded: false,

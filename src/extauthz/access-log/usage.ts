@@ -27,6 +27,8 @@ export interface UsageDraft {
   gatewayModel: string | undefined;
   /** Bytes of the answer's text in UTF-8; undefined if the filter found no text of a known form. */
   textBytes: number | undefined;
+  /** True if the answer's encoding hides its text. */
+  hidden: boolean;
 }
 
 /**

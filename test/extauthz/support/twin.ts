@@ -74,6 +74,7 @@ const GUARDED = [
   'authorization',
   'x-api-key',
   'api-key',
+  'accept-encoding',
 ];
 
 /** The name as the most lenient server folds it, in lower case. */
