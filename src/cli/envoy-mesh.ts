@@ -107,10 +107,7 @@ export function istioPatches(text: string, upstream?: Address): readonly Mapping
         ...parts.check,
       },
     }),
-    istioPatch('HTTP_FILTER', atFilter(ROUTER), 'INSERT_BEFORE', {
-      ...parts.usageFilter,
-      ...(routes.length === 0 ? {} : { disabled: true }),
-    }),
+    istioPatch('HTTP_FILTER', atFilter(ROUTER), 'INSERT_BEFORE', parts.usageFilter),
     ...routes,
   ];
 }
@@ -127,14 +124,7 @@ function istioRoutes(routes: readonly Mapping[], upstream: Address): readonly Ma
     .flatMap((route) =>
       at(route, 'match', 'dynamic_metadata') === undefined ? [withoutCredential(route, bare), route] : [route],
     )
-    .map(({ route, typed_per_filter_config: filters, ...others }) => {
-      const { [LUA]: usage, ...perFilter } = mapping(filters);
-      return {
-        ...others,
-        route: { ...mapping(route), cluster: `outbound|${port}||${host}` },
-        typed_per_filter_config: usage === undefined ? perFilter : { ...perFilter, [USAGE]: usage },
-      };
-    });
+    .map(({ route, ...others }) => ({ ...others, route: { ...mapping(route), cluster: `outbound|${port}||${host}` } }));
   return [
     // Istio merges into its own routes before it inserts any.
     istioPatch('HTTP_ROUTE', {}, 'MERGE', { typed_per_filter_config: routes.at(-1)?.['typed_per_filter_config'] }),

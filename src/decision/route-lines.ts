@@ -29,6 +29,8 @@ const METHOD = /^[A-Z][A-Z0-9!#$%&'*+.^_`|~-]*$/;
 
 /** The path of an API for completions, whose body may hold many prompts; not the one for chat completions, whose body is one prompt. */
 const COMPLETIONS = /(?<!\/chat)\/completions$/;
+/** The path of one response, and of what belongs to it. */
+const RESPONSES = /\/responses\/\{[a-z_]+\}(?:\/\*\*)?$/;
 /** The paths of both APIs, whose streams report their usage only on request. */
 const ALL_COMPLETIONS = /\/completions$/;
 
@@ -71,6 +73,7 @@ export function parseRoute(spec: RouteSpec, counts: RouteLine['counts'] = 'none'
     readsBody: spec.model === 'body' || spec.collection === 'body' || spec.tokens === true,
     readsPrompts: spec.tokens === true && COMPLETIONS.test(template.text),
     usageOnRequest: spec.tokens === true && ALL_COMPLETIONS.test(template.text),
+    readsResponse: spec.method === 'GET' && RESPONSES.test(template.text),
   };
   return { kind: 'route', line: Object.freeze(line) };
 }

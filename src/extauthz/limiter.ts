@@ -40,5 +40,6 @@ function askOf({ tenant, principal, route, resources, askedTokens, askedChoices,
     createsCollection: route.counts === 'adds-collection',
     removedCollection: route.counts === 'removes-collection' ? collectionIn(resources) : undefined,
     maxCollections: quotas.max_collections,
+    readsResponse: route.readsResponse,
   };
 }

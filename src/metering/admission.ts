@@ -27,6 +27,8 @@ export interface AdmitAsk {
   /** The name of the collection that the request removes; undefined = it removes none. */
   readonly removedCollection: string | undefined;
   readonly maxCollections: number | undefined;
+  /** Whether the request reads a response whose usage may have been booked by estimate. */
+  readonly readsResponse: boolean;
 }
 
 export type Admission =

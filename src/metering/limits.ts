@@ -175,7 +175,8 @@ export class Limits {
         this.#changes.add({ kind: 'renew-collection', holder, counter });
         break;
       case 'removes-collection':
-        // Nothing is set aside for it.
+      case 'reads-response':
+        // Nothing is set aside for these.
         break;
       default:
         kind satisfies never;
@@ -364,6 +365,7 @@ export class Limits {
       const digest = { prompt: 0, answer: collectionDigest(ask.removedCollection) };
       return this.#admitted('removes-collection', ask, digest, rate, now);
     }
+    if (ask.readsResponse) return this.#admitted('reads-response', ask, NO_TOKENS, rate, now);
     return rate === undefined ? ADMITTED : { kind: 'admitted', reservation: undefined, rate };
   }
 

@@ -133,6 +133,11 @@ export interface Settlement {
   readonly collections: -1 | 0 | 1 | undefined;
   /** Of a removal, the digest of the collection's name. */
   readonly collection: number | undefined;
+  /**
+   * The id of a response that goes on after its answer, whose booking may be corrected once. If `books` is false, the id of a complete
+   * response whose usage this is.
+   */
+  readonly response: string | undefined;
 }
 
 export interface Settled {

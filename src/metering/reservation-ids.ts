@@ -17,7 +17,7 @@ export const RESERVATION_KEY_BYTES = 16;
 export const RESERVATION_LENGTH = 52;
 
 /** What the end of the request changes. `budget`: its issuer holds tokens for it. */
-export type ReservationKind = 'usage' | 'budget' | 'adds-collection' | 'removes-collection';
+export type ReservationKind = 'usage' | 'budget' | 'adds-collection' | 'removes-collection' | 'reads-response';
 
 export interface Reservation {
   readonly holder: string;
@@ -38,7 +38,7 @@ export interface IssuedId {
   readonly counter: number;
 }
 
-const KINDS: readonly ReservationKind[] = ['usage', 'budget', 'adds-collection', 'removes-collection'];
+const KINDS: readonly ReservationKind[] = ['usage', 'budget', 'adds-collection', 'removes-collection', 'reads-response'];
 const ALGORITHM = 'aes-128-ecb';
 const BLOCK_BYTES = 16;
 const BLOCK_DIGITS = 2 * BLOCK_BYTES;

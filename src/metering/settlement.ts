@@ -28,6 +28,16 @@ export const MAX_USAGE_TOKENS = 1_000_000_000;
  */
 export type UpstreamPart = 'untouched' | 'forwarded' | 'answered';
 
+/** A response of `/v1/responses`, as an answer shows it. */
+export interface ResponseState {
+  /** Undefined if the answer names none that can be kept. */
+  readonly id: string | undefined;
+  /** False while it is queued or in progress. */
+  readonly complete: boolean;
+  /** Whether the upstream goes on with it after the answer breaks off. */
+  readonly background: boolean;
+}
+
 /** One request that is over. */
 export interface FinishedUsage {
   readonly reservation: string;
@@ -44,6 +54,8 @@ export interface FinishedUsage {
   readonly status: number;
   readonly responseBytes: number;
   readonly upstream: UpstreamPart;
+  /** Absent if the answer shows no response. */
+  readonly response?: ResponseState | undefined;
 }
 
 export type Spent = Pick<Settlement, 'prompt' | 'completion' | 'cached' | 'total' | 'estimated'>;
@@ -54,13 +66,23 @@ const REMOVED: ReadonlySet<number> = new Set([200, 202, 204]);
 /** In UTF-8. */
 const MAX_NAME_BYTES = 512;
 
+/** Reports whether the upstream goes on with a response after its answer, which therefore tells nothing of the usage. */
+function isPending({ response, status, upstream }: FinishedUsage): boolean {
+  if (response === undefined || response.complete || !isSuccess(status)) return false;
+  return upstream === 'answered' || response.background;
+}
+
 /**
- * Reported usage counts as it is, whatever the status; a part that it does not tell is estimated. Without usage, the request counts by
+ * A response that goes on after its answer counts with its whole reservation. Otherwise, reported usage counts as it is, whatever the status; a part that it does not tell is estimated. Without usage, the request counts by
  * estimate if it went to the upstream, unless the upstream answered it with an error. The prompt's estimate is that of the check; the
  * answer's comes from its text, within the answer's bound.
  */
 export function spentBy(finished: FinishedUsage, reserved: Reserved): Spent {
   const { usage } = finished;
+  if (isPending(finished)) {
+    const { prompt, answer: completion } = reserved;
+    return { prompt, completion, cached: 0, total: prompt + completion, estimated: true };
+  }
   if (usage?.total !== undefined) {
     const { prompt = 0, completion = 0, cached, total } = usage;
     return { prompt, completion, cached, total, estimated: false };
@@ -91,7 +113,8 @@ export function settlementOf(finished: FinishedUsage, reservation: Reservation, 
   if (tenant === undefined) return undefined;
   const { holder, counter, minute, offset, kind } = reservation;
   const metered = kind === 'usage' || kind === 'budget';
-  const spent = metered && books ? spentBy(finished, reservation) : NOTHING;
+  const spends = metered || kind === 'reads-response';
+  const spent = spends && books ? spentBy(finished, reservation) : NOTHING;
   return {
     ...spent,
     holder,
@@ -106,14 +129,25 @@ export function settlementOf(finished: FinishedUsage, reservation: Reservation, 
     user: name(finished.user),
     books: metered && books,
     collections: collectionsOf(kind, finished.status),
+    response: books ? responseIn(finished, metered, spent) : undefined,
     collection: kind === 'removes-collection' && reservation.answer > 0 ? reservation.answer : undefined,
   };
+}
+
+/** The response that a later request may complete, or that this request found complete with its usage. */
+function responseIn(finished: FinishedUsage, metered: boolean, spent: Spent): string | undefined {
+  const { response } = finished;
+  if (metered) return isPending(finished) ? response?.id : undefined;
+  return response?.complete === true && isSuccess(finished.status) && !spent.estimated && spent.total > 0
+    ? response.id
+    : undefined;
 }
 
 function collectionsOf(kind: Reservation['kind'], status: number): Settlement['collections'] {
   switch (kind) {
     case 'usage':
     case 'budget':
+    case 'reads-response':
       return undefined;
     case 'adds-collection':
       return isSuccess(status) ? 1 : 0;

@@ -135,7 +135,7 @@ describe('postern envoy config', () => {
       expect(request_body_buffer_limit).toBe(16 * MIB + 65_536);
       expect(own['envoy.filters.http.ext_authz'].check_settings.with_request_body.max_request_bytes).toBe(16 * MIB);
     }
-    expect(valueAt(listener, 'http_filters', 2)).toMatchObject({ name: 'postern.usage', disabled: true });
+    expect(valueAt(listener, 'http_filters', 2)).toMatchObject({ name: 'postern.usage' });
   });
 
   it.each([

@@ -14,6 +14,7 @@ import {
   inPieces,
   JSON_TYPE,
   RESPONSE,
+  type Reply,
   startUsageEdge,
   type UsageEdge,
   usageOf,
@@ -97,6 +98,41 @@ describe('a JSON answer', () => {
     const [answer, usage] = await ask((outgoing) => void outgoing.writeHead(status, JSON_TYPE).end());
     expect([answer.status, answer.body]).toEqual([status, '']);
     expect(await usage()).toBeUndefined();
+  });
+});
+
+describe('a response of /v1/responses', () => {
+  const body = (parts: object): string => JSON.stringify({ id: 'resp_1', object: 'response', model: 'm-2', ...parts });
+  const created = (parts: object): string => event({ type: 'response.created', response: { id: 'resp_1', ...parts } });
+  const pending = { id: 'resp_1', complete: false, background: true };
+
+  it.each<[string, Reply, FinishedRequest['response']]>([
+    ['queued', whole(body({ status: 'queued', background: true, usage: null })), pending],
+    ['in progress', inPieces([...body({ background: true, status: 'in_progress' })]), pending],
+    ['whose state comes first', whole('{"status":"queued","background" : true ,"id":"resp_1"}'), pending],
+    ['not in the background', whole(body({ status: 'queued', background: false })), { ...pending, background: false }],
+    ['complete', whole(body({ status: 'completed', usage: RESPONSE })), { ...pending, complete: true, background: false }],
+    ['that was canceled', whole(body({ background: true, status: 'cancelled' })), { ...pending, complete: true }],
+    [
+      'of a stream that ends before it',
+      inPieces([created({ status: 'queued', background: true }), created({ status: 'in_progress', background: true })], EVENTS),
+      pending,
+    ],
+    [
+      'of a whole stream',
+      inPieces([created({ status: 'in_progress', background: true }), created({ status: 'completed', usage: RESPONSE })], EVENTS),
+      { ...pending, complete: true },
+    ],
+    [
+      'with an id that cannot be kept',
+      whole(body({ status: 'queued', id: 'x'.repeat(129) })),
+      { id: undefined, complete: false, background: false },
+    ],
+    ['in a state that is not known', whole(body({ status: 'resting' })), undefined],
+    ['that is none', whole(chat(CHAT, [{ status: 'queued', message: { content: 'queued' } }])), undefined],
+  ])('%s is told with its id and state', async (_name, reply, expected) => {
+    const [, , finished] = await ask(reply);
+    expect((await finished()).response).toEqual(expected);
   });
 });
 

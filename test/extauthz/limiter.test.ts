@@ -62,6 +62,7 @@ describe('limits are asked', () => {
       createsCollection: false,
       removedCollection: undefined,
       maxCollections: 3,
+      readsResponse: false,
     });
   });
 
@@ -79,6 +80,7 @@ describe('limits are asked', () => {
 
   test.each([
     ['GET', '/v1/models', { metered: false, createsCollection: false, removedCollection: undefined }],
+    ['GET', '/v1/responses/{id}/**', { metered: false, readsResponse: true }],
     ['POST', '/v1/embeddings', { metered: true, createsCollection: false, removedCollection: undefined }],
     ['POST', '/v1/rag/collections', { metered: false, createsCollection: true, removedCollection: undefined }],
     ['DELETE', '/v1/rag/collections/{collection}', { metered: false, createsCollection: false, removedCollection: 'hr' }],

@@ -75,6 +75,7 @@ test.for<[string, (from: number, count: number) => Promise<unknown>]>([
           ...{ holder: HOLDER, counter: 1024 * n, held: true, tenant: `tenant-${n}`, period: '2026-11', day: '2026-11-21' },
           ...{ model: 'm', key: `key-${n}`, user: '', prompt: 1, completion: 1, cached: 0, total: 2, estimated: false },
           ...{ books: true, collections: n % 2 === 0 ? (1 as const) : (-1 as const), collection: n % 2 === 0 ? undefined : n },
+          response: undefined,
         })),
       ),
   ],

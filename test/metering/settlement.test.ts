@@ -74,6 +74,48 @@ describe('what a request spent', () => {
     }
   });
 
+  test('is the whole reservation while a response goes on after its answer, whatever usage the answer tells', () => {
+    const response = { id: 'resp_1', complete: false, background: true };
+    const whole = { prompt: 11, completion: 100, cached: 0, total: 111, estimated: true };
+    const none = { prompt: 0, completion: 0, cached: 0, total: 0, model: undefined };
+    expect(spentBy(finished({ response, textBytes: 0 }), reserved)).toEqual(whole);
+    expect(spentBy(finished({ response, usage: none }), reserved)).toEqual(whole);
+    expect(spentBy(finished({ response: { ...response, background: false } }), reserved)).toEqual(whole);
+    expect(spentBy(finished({ response, textBytes: 4, upstream: 'forwarded' }), reserved)).toEqual(whole);
+    // A stream that its client left, and with it the upstream.
+    const left = finished({ response: { ...response, background: false }, textBytes: 4, upstream: 'forwarded' });
+    expect(spentBy(left, reserved)).toMatchObject({ total: 12 });
+    expect(spentBy(finished({ response: { ...response, complete: true }, usage }), reserved)).toMatchObject({ total: 30 });
+    expect(spentBy(finished({ response, status: 400 }), reserved)).toMatchObject({ total: 0 });
+  });
+
+  test('is told for a response that goes on, and corrected by a request for it that spends nothing itself', () => {
+    const ids = new ReservationIds(KEY, HOLDER);
+    const end = (kind: ReservationKind, parts: Partial<FinishedUsage>, books = true) => {
+      const reservation = ids.read(ids.issue(MINUTE, kind, 0, reserved).id);
+      return reservation === undefined ? undefined : settlementOf(finished(parts), reservation, books);
+    };
+    const begun = { id: 'resp_1', complete: false, background: true };
+    const done = { ...begun, complete: true };
+    expect(end('budget', { response: begun })).toMatchObject({ response: 'resp_1', books: true, total: 111 });
+    expect(end('usage', { response: { ...begun, id: undefined } })).toMatchObject({
+      response: undefined,
+      books: true,
+      total: 111,
+    });
+    expect(end('budget', { response: done, usage })).toMatchObject({ response: undefined, books: true, total: 30 });
+    expect(end('reads-response', { response: done, usage })).toMatchObject({
+      response: 'resp_1',
+      books: false,
+      total: 30,
+      held: false,
+    });
+    for (const parts of [{ response: begun }, { response: done }, { response: done, usage, status: 404 }, { usage }, {}])
+      expect(end('reads-response', parts)).toMatchObject({ response: undefined, books: false });
+    expect(end('reads-response', { response: done, usage }, false)).toMatchObject({ response: undefined });
+    expect(end('budget', { response: begun }, false)).toMatchObject({ response: undefined, books: false });
+  });
+
   test('is an estimate of the part that the upstream did not report', () => {
     const asked = { ...usage, completion: undefined, total: undefined };
     expect(spentBy(finished({ usage: asked, textBytes: 41 }), reserved)).toEqual({

@@ -78,6 +78,7 @@ describe('in PostgreSQL', () => {
             ...{ model: '', key: '', user: '', prompt: 0, completion: 0, cached: 0, total: 0, estimated: false, books: false },
             collections: name === 0 ? (1 as const) : (-1 as const),
             collection: name === 0 ? undefined : name,
+            response: undefined,
           }));
           await Promise.all([store.settle('c'.repeat(16), ends), twin.settle('c'.repeat(16), ends)]);
         }

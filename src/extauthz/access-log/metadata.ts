@@ -137,9 +137,12 @@ function noteDecision(draft: MetadataDraft, member: string, content: Content): v
 
 function noteUsage(usage: UsageDraft, member: string, content: Content): void {
   if (member === 'model') usage.model = nameIn(content);
+  else if (member === 'response_id') usage.responseId = identifierIn(content);
+  else if (member === 'response_status') usage.responseStatus = identifierIn(content);
   else if (content.kind !== 'number') return;
   else if (member === 'text_bytes') usage.textBytes = isBytes(content.value) ? content.value : undefined;
   else if (member === 'hidden') usage.hidden = true;
+  else if (member === 'response_background') usage.responseBackground = true;
   else if (isCountName(member) && isCount(content.value)) usage.counts[member] = content.value;
 }
 

@@ -9,7 +9,7 @@
 import { type Cursor, MALFORMED, readLength, readTag, readVarint, skipField } from '../wire-read.ts';
 import type { FinishedRequest } from './entry.ts';
 import { type MetadataDraft, readMetadata } from './metadata.ts';
-import { usageOf } from './usage.ts';
+import { responseOf, usageOf } from './usage.ts';
 
 /** Field tags: number << 3 | wire type. */
 const MESSAGE_1 = 0x0a;
@@ -111,12 +111,14 @@ function note(
   if (type === DOWNSTREAM_PERIODIC || (type === NOT_SET && intermediate)) running.push(reservation);
   else if ((type === NOT_SET || type === DOWNSTREAM_END) && !intermediate) {
     const upstream = answered ? 'answered' : forwarded ? 'forwarded' : 'untouched';
+    const response = responseOf(usage);
     finished.push({
       ...rest,
       reservation,
       usage: usageOf(usage),
       textBytes: usage.hidden ? 'hidden' : usage.textBytes,
       upstream,
+      ...(response === undefined ? {} : { response }),
     });
   }
 }
@@ -132,7 +134,17 @@ function readEntry(cursor: Cursor, end: number): Draft {
     key: undefined,
     model: undefined,
     route: undefined,
-    usage: { counts: {}, model: undefined, gateway: {}, gatewayModel: undefined, textBytes: undefined, hidden: false },
+    usage: {
+      counts: {},
+      model: undefined,
+      gateway: {},
+      gatewayModel: undefined,
+      textBytes: undefined,
+      hidden: false,
+      responseId: undefined,
+      responseStatus: undefined,
+      responseBackground: false,
+    },
     status: 0,
     responseBytes: 0,
     forwarded: false,

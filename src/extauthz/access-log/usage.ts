@@ -3,7 +3,7 @@
  * filter finds the numbers, the largest of each name; this module says what they mean together, whichever API they come from.
  */
 
-import { MAX_USAGE_TOKENS, type MeasuredUsage } from '../../metering/settlement.ts';
+import { MAX_USAGE_TOKENS, type MeasuredUsage, type ResponseState } from '../../metering/settlement.ts';
 
 /** The counts that are read, by their names in the APIs of OpenAI and Anthropic. */
 export const USAGE_COUNTS = [
@@ -29,6 +29,9 @@ export interface UsageDraft {
   textBytes: number | undefined;
   /** True if the answer's encoding hides its text. */
   hidden: boolean;
+  responseId: string | undefined;
+  responseStatus: string | undefined;
+  responseBackground: boolean;
 }
 
 /**
@@ -45,6 +48,18 @@ export const GATEWAY_COUNTS: ReadonlyMap<string, UsageCount> = new Map([
 /** Reports whether a value is a number of tokens. No single answer spends more; a larger number is no measurement. */
 export function isCount(value: number): boolean {
   return Number.isInteger(value) && value >= 0 && value <= MAX_USAGE_TOKENS;
+}
+
+/** The states of a response that goes on. */
+const PENDING: ReadonlySet<string> = new Set(['queued', 'in_progress']);
+/** Those of one that does not. */
+const COMPLETE: ReadonlySet<string> = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
+
+/** Returns the response that the answer shows; undefined if it shows none in a known state. */
+export function responseOf({ responseId, responseStatus, responseBackground }: UsageDraft): ResponseState | undefined {
+  if (responseStatus === undefined) return undefined;
+  const complete = COMPLETE.has(responseStatus);
+  return complete || PENDING.has(responseStatus) ? { id: responseId, complete, background: responseBackground } : undefined;
 }
 
 /** Returns the usage that the filter found in the answer or, if it found none, the usage that Envoy AI Gateway found. */

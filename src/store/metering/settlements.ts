@@ -55,5 +55,6 @@ function entryOf(settlement: Settlement, n: number): Readonly<Record<string, unk
     books,
     collections: settlement.collections ?? null,
     collection: settlement.collection ?? null,
+    response: settlement.response ?? null,
   };
 }

@@ -55,6 +55,7 @@ function settlement(holder: string, counter: number, parts: Partial<Settlement>)
     books: true,
     collections: undefined,
     collection: undefined,
+    response: undefined,
     ...parts,
   };
 }
@@ -268,6 +269,39 @@ export function conformance(under: () => StoreUnderTest): void {
       const heard = news.map(({ id }) => id);
       expect((await say([], heard)).news).toEqual([]);
       expect((await say([])).news).toEqual([]);
+    });
+
+    test('keep a response that goes on as it was booked until its usage is told, once and in its tenant only', async () => {
+      const [holder, other, tenant, stranger] = [fresh('h'), fresh('h'), fresh('t'), fresh('t')];
+      const { store, budget, usage } = under();
+      const begun = { tenant, response: 'resp_1', prompt: 60, completion: 150, cached: 0, total: 210, estimated: true };
+      const done = { response: 'resp_1', books: false, held: false, prompt: 50, completion: 20, cached: 0, total: 70 };
+      await store.lease(holder, []);
+      await store.lease(other, []);
+      await store.settle(holder, [settlement(holder, 1, begun), settlement(holder, 2, { tenant })]);
+      expect(await usage(tenant)).toEqual({ requests: 2, tokens: 217, estimated: 210 });
+      await store.settle(other, [settlement(other, 1, { ...done, tenant: stranger })]);
+      expect([await usage(stranger), await usage(tenant)]).toMatchObject([{ tokens: 0 }, { tokens: 217 }]);
+      const told = [2, 3].map((counter) => settlement(other, counter, { ...done, tenant, period: '2026-12', model: 'x' }));
+      await Promise.all([store.settle(other, told), store.settle(holder, told), store.settle(other, told)]);
+      await store.settle(holder, [settlement(holder, 1, begun)]);
+      await store.settle(other, [settlement(other, 4, { ...done, tenant })]);
+      expect(await usage(tenant)).toEqual({ requests: 2, tokens: 77, estimated: 0 });
+      expect([(await budget(tenant, PERIOD)).spent, (await budget(tenant, '2026-12')).spent]).toEqual([77, 0]);
+    });
+
+    test('correct a response to more than it was booked with, also if both are told at once', async () => {
+      const [holder, tenant] = [fresh('h'), fresh('t')];
+      const { store, budget, usage } = under();
+      await store.lease(holder, []);
+      await store.settle(holder, [
+        settlement(holder, 1, { tenant, response: 'r', estimated: true }),
+        settlement(holder, 2, { tenant, response: 'r', books: false, held: false, prompt: 3, completion: 90, total: 93 }),
+      ]);
+      expect([await usage(tenant), (await budget(tenant, PERIOD)).spent]).toEqual([
+        { requests: 1, tokens: 93, estimated: 0 },
+        93,
+      ]);
     });
 
     test('book nothing where another source counts', async () => {

@@ -45,6 +45,7 @@ export class MemoryStore implements MeteringStore {
   /** Requests booked, and their tokens, by tenant. */
   readonly usage = new Map<string, { requests: number; tokens: number; estimated: number }>();
   readonly #holders = new Map<string, { seenMs: number; turn: number }>();
+  readonly #responses = new Map<string, Settlement>();
   readonly #settled = new Set<string>();
   readonly #settledMs = new Map<string, number>();
   readonly #news: { id: number; holder: string; counter: number; total: number }[] = [];
@@ -153,6 +154,7 @@ export class MemoryStore implements MeteringStore {
       this.#settledMs.set(holder, this.#now());
       booked += 1;
       if (settlement.books) this.#book(settlement);
+      this.#respond(settlement);
       if (collections !== undefined) this.#count(tenant, collections, settlement.collection ?? 0);
       if (held && holder !== settler) this.#news.push({ id: ++this.#lastNews, holder, counter, total });
     }
@@ -247,6 +249,23 @@ export class MemoryStore implements MeteringStore {
       }
     }
     this.collections.set(tenant, counted.live.length);
+  }
+
+  /** Remembers a response that goes on, or corrects what was booked for one that is complete. */
+  #respond(settlement: Settlement): void {
+    if (settlement.response === undefined) return;
+    const name = `${settlement.tenant} ${settlement.response}`;
+    const begun = this.#responses.get(name);
+    if (settlement.books) {
+      if (begun === undefined) this.#responses.set(name, settlement);
+    } else if (begun !== undefined) {
+      this.#responses.delete(name);
+      const { tenant, period, total } = begun;
+      const row = this.usage.get(tenant) ?? { requests: 0, tokens: 0, estimated: 0 };
+      const tokens = row.tokens - total + settlement.total;
+      this.usage.set(tenant, { requests: row.requests, tokens, estimated: row.estimated - total });
+      this.budget(tenant, period).spent += settlement.total - total;
+    }
   }
 
   #book({ tenant, period, total, estimated }: Settlement): void {

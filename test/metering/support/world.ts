@@ -58,6 +58,7 @@ export function askOf(parts: Partial<AdmitAsk>): AdmitAsk {
     createsCollection: false,
     removedCollection: undefined,
     maxCollections: undefined,
+    readsResponse: false,
     ...parts,
   };
 }

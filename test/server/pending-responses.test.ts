@@ -1,0 +1,91 @@
+/** Responses that go on after their answer, through real Envoys and two servers on one database. */
+
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { type Edge, startEdge } from '../support/envoy.ts';
+import { type Answer, send, startServer } from '../support/http.ts';
+import { ADMIN, done, login, makeKey, SECRET_KEY } from './support/client.ts';
+import { eventually } from './support/eventually.ts';
+import { openStand, type Server, type Stand } from './support/postern.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const QUOTA = 1000;
+const USAGE = { input_tokens: 20, output_tokens: 190, total_tokens: 210 };
+
+let stand: Stand;
+let database: FreshDatabase;
+let upstream: Awaited<ReturnType<typeof startServer>>;
+let servers: Server[];
+let edges: Edge[];
+let admin: string;
+let key: string;
+let isComplete = false;
+
+beforeAll(async () => {
+  [stand, database] = await Promise.all([openStand(), freshDatabase()]);
+  let ids = 0;
+  upstream = await startServer((incoming, outgoing) => {
+    incoming.resume();
+    const id = incoming.method === 'POST' ? `resp_${ids++}` : (incoming.url ?? '').slice('/v1/responses/'.length).split('?')[0];
+    const state = isComplete ? { status: 'completed', usage: USAGE } : { status: 'queued', usage: null };
+    outgoing.writeHead(200, { 'content-type': 'application/json' });
+    outgoing.end(JSON.stringify({ id, object: 'response', background: true, model: 'm', output: [], ...state }));
+  });
+  const env = {
+    POSTERN_DATABASE_URL: database.url,
+    POSTERN_SECRET_KEY: SECRET_KEY,
+    POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
+  };
+  servers = await Promise.all([stand.serve(env), stand.serve(env)]);
+  edges = await Promise.all(servers.map(({ grpc, http }) => startEdge({ grpc, http, upstream: upstream.address })));
+  const http = servers[0]?.http ?? '';
+  admin = await login(http);
+  const tenant = { id: 'patient', name: 'Patient', quotas: { monthly_tokens: QUOTA } };
+  await done(http, 'POST', '/v1/iam/tenants', { token: admin, body: tenant });
+  ({ key } = await makeKey(http, admin, { tenant: 'patient', scopes: ['chat:*'] }));
+});
+
+afterAll(async () => {
+  await Promise.all((edges ?? []).map((edge) => edge.stop()));
+  await stand?.close();
+  upstream?.close();
+  await database?.close();
+});
+
+function ask(edge: Edge | undefined, method: string, path: string, body?: object): Promise<Answer> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  return send(edge?.url ?? '', { method, path, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+}
+
+const total = async (): Promise<unknown> =>
+  (await done(servers[1]?.http ?? '', 'GET', '/v1/iam/usage', { token: admin, tenant: 'patient' })).body['total'];
+
+it('a response in the background counts with its bound against the quota, until another server hears of its usage', async () => {
+  const body = { model: 'm', input: 'Hi', background: true, max_output_tokens: 200 };
+  const statuses: number[] = [];
+  for (let i = 0; i < 6; i++) statuses.push((await ask(edges[0], 'POST', '/v1/responses', body)).status);
+  expect(statuses).toEqual([200, 200, 200, 200, 429, 429]);
+  const booked = await eventually('all are booked', async () => {
+    const row: unknown = await total();
+    return Object(row).requests === 4 && row;
+  });
+  expect(booked).toMatchObject({ estimated_tokens: Object(booked).total_tokens });
+  expect(Object(booked).completion_tokens).toBe(800);
+
+  expect((await ask(edges[1], 'GET', '/v1/responses/resp_0')).status).toBe(200);
+  isComplete = true;
+  for (let i = 0; i < 3; i++) {
+    await ask(edges[1], 'GET', '/v1/responses/resp_0');
+    await ask(edges[0], 'GET', '/v1/responses/resp_1?include=x');
+  }
+  await eventually('both are corrected', async () => Object(await total()).completion_tokens === 400 + 380);
+  // Every end that was told before this one is booked.
+  await ask(edges[0], 'POST', '/v1/responses', { ...body, max_output_tokens: 1 });
+  const corrected = await eventually('the last one is booked', async () => {
+    const row: unknown = await total();
+    return Object(row).requests === 5 && row;
+  });
+  const each = Number(Object(booked).total_tokens) / 4;
+  expect(corrected).toMatchObject({ completion_tokens: 400 + 3 * 190, estimated_tokens: 2 * each });
+});
