@@ -7,6 +7,7 @@ interface BuiltinSpec extends Omit<RouteSpec, 'method' | 'path'> {
   readonly methods: readonly string[];
   readonly paths: readonly string[];
   readonly counts?: RouteLine['counts'];
+  readonly reportsUsage?: true;
 }
 
 const SPECS: readonly BuiltinSpec[] = [
@@ -59,14 +60,21 @@ const SPECS: readonly BuiltinSpec[] = [
     paths: ['/v1/finetuning/**', '/v1/fine_tuning/**'],
     permission: 'finetuning:write',
   },
-  { methods: ['POST'], paths: ['/v1/images/generations'], permission: 'images:write', model: 'body' },
-  { methods: ['POST'], paths: ['/v1/images/edits', '/v1/images/variations'], permission: 'images:write', model: 'unknown' },
-  { methods: ['POST'], paths: ['/v1/audio/speech'], permission: 'audio:write', model: 'body' },
+  { methods: ['POST'], paths: ['/v1/images/generations'], permission: 'images:write', model: 'body', reportsUsage: true },
+  {
+    methods: ['POST'],
+    paths: ['/v1/images/edits', '/v1/images/variations'],
+    permission: 'images:write',
+    model: 'unknown',
+    reportsUsage: true,
+  },
+  { methods: ['POST'], paths: ['/v1/audio/speech'], permission: 'audio:write', model: 'body', reportsUsage: true },
   {
     methods: ['POST'],
     paths: ['/v1/audio/transcriptions', '/v1/audio/translations'],
     permission: 'audio:write',
     model: 'unknown',
+    reportsUsage: true,
   },
   { methods: ['GET'], paths: ['/v1/files/**'], permission: 'files:read' },
   { methods: ['POST', 'DELETE'], paths: ['/v1/files/**'], permission: 'files:write' },
@@ -76,14 +84,14 @@ const SPECS: readonly BuiltinSpec[] = [
   { methods: ['GET'], paths: ['/v1/messages/batches/**'], permission: 'batches:read' },
   { methods: ['POST', 'DELETE'], paths: ['/v1/messages/batches/**'], permission: 'batches:write' },
   { methods: ['POST'], paths: ['/v1/moderations'], permission: 'moderations:write', model: 'body' },
-  { methods: ['POST'], paths: ['/v1/rerank'], permission: 'rerank:write', model: 'body' },
+  { methods: ['POST'], paths: ['/v1/rerank'], permission: 'rerank:write', model: 'body', reportsUsage: true },
 ];
 
 function expand(spec: BuiltinSpec): RouteLine[] {
-  const { methods, paths, counts, ...rest } = spec;
+  const { methods, paths, counts, reportsUsage, ...rest } = spec;
   return methods.flatMap((method) =>
     paths.map((path) => {
-      const parsed = parseRoute({ ...rest, method, path }, counts);
+      const parsed = parseRoute({ ...rest, method, path }, counts, reportsUsage);
       if (parsed.kind === 'error') throw new Error(parsed.message);
       return parsed.line;
     }),

@@ -199,6 +199,8 @@ export interface RouteLine {
   readonly readsPrompts: boolean;
   /** True where a stream reports its usage only if the body asks for it with `stream_options`. */
   readonly usageOnRequest: boolean;
+  /** True where nothing is reserved, and the usage that the answer reports is booked. */
+  readonly reportsUsage: boolean;
   /** True where the answer may show a response whose usage was booked by estimate, and its usage. */
   readonly readsResponse: boolean;
 }

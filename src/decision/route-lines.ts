@@ -46,8 +46,8 @@ function hasVariable(parts: readonly Part[], name: string): boolean {
   return parts.some((part) => (part.kind === 'one' || part.kind === 'more') && part.name === name);
 }
 
-/** A line of the configuration never counts collections: only the routes that are known to make and delete them do. */
-export function parseRoute(spec: RouteSpec, counts: RouteLine['counts'] = 'none'): ParsedRoute {
+/** A line of the configuration neither counts collections nor books without a reservation: only the routes that are known to do so do. */
+export function parseRoute(spec: RouteSpec, counts: RouteLine['counts'] = 'none', reportsUsage = false): ParsedRoute {
   const template = parseTemplate(spec.path);
   if (template.kind === 'error') return template;
   const error = (message: string): ParsedRoute => ({ kind: 'error', message: `${spec.method} ${spec.path}: ${message}` });
@@ -73,6 +73,7 @@ export function parseRoute(spec: RouteSpec, counts: RouteLine['counts'] = 'none'
     readsBody: spec.model === 'body' || spec.collection === 'body' || spec.tokens === true,
     readsPrompts: spec.tokens === true && COMPLETIONS.test(template.text),
     usageOnRequest: spec.tokens === true && ALL_COMPLETIONS.test(template.text),
+    reportsUsage,
     readsResponse: spec.method === 'GET' && RESPONSES.test(template.text),
   };
   return { kind: 'route', line: Object.freeze(line) };

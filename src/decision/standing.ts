@@ -79,6 +79,7 @@ function lineOf({ permission }: Ability): RouteLine {
     readsBody: false,
     readsPrompts: false,
     usageOnRequest: false,
+    reportsUsage: false,
     readsResponse: false,
   };
 }

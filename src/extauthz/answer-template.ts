@@ -73,7 +73,7 @@ export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
     roles.length > 0,
     maxTokensLength !== undefined,
     defaultModel !== undefined,
-    route.tokens || route.readsResponse,
+    route.tokens || route.reportsUsage || route.readsResponse,
   );
   const rolesLength = roles.reduce((length, role) => length + role.length + 1, 0);
   const routeLength = 3 * (route.method.length + route.template.length);

@@ -41,5 +41,6 @@ function askOf({ tenant, principal, route, resources, askedTokens, askedChoices,
     removedCollection: route.counts === 'removes-collection' ? collectionIn(resources) : undefined,
     maxCollections: quotas.max_collections,
     readsResponse: route.readsResponse,
+    reportsUsage: route.reportsUsage,
   };
 }

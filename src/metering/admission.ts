@@ -29,6 +29,8 @@ export interface AdmitAsk {
   readonly maxCollections: number | undefined;
   /** Whether the request reads a response whose usage may have been booked by estimate. */
   readonly readsResponse: boolean;
+  /** Whether nothing is reserved, and the usage that the answer reports is booked. */
+  readonly reportsUsage: boolean;
 }
 
 export type Admission =

@@ -176,6 +176,7 @@ export class Limits {
         break;
       case 'removes-collection':
       case 'reads-response':
+      case 'reports-usage':
         // Nothing is set aside for these.
         break;
       default:
@@ -365,6 +366,7 @@ export class Limits {
       const digest = { prompt: 0, answer: collectionDigest(ask.removedCollection) };
       return this.#admitted('removes-collection', ask, digest, rate, now);
     }
+    if (ask.reportsUsage) return this.#admitted('reports-usage', ask, NO_TOKENS, rate, now);
     if (ask.readsResponse) return this.#admitted('reads-response', ask, NO_TOKENS, rate, now);
     return rate === undefined ? ADMITTED : { kind: 'admitted', reservation: undefined, rate };
   }

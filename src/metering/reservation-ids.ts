@@ -17,7 +17,7 @@ export const RESERVATION_KEY_BYTES = 16;
 export const RESERVATION_LENGTH = 52;
 
 /** What the end of the request changes. `budget`: its issuer holds tokens for it. */
-export type ReservationKind = 'usage' | 'budget' | 'adds-collection' | 'removes-collection' | 'reads-response';
+export type ReservationKind = 'usage' | 'budget' | 'adds-collection' | 'removes-collection' | 'reads-response' | 'reports-usage';
 
 export interface Reservation {
   readonly holder: string;
@@ -38,7 +38,14 @@ export interface IssuedId {
   readonly counter: number;
 }
 
-const KINDS: readonly ReservationKind[] = ['usage', 'budget', 'adds-collection', 'removes-collection', 'reads-response'];
+const KINDS: readonly ReservationKind[] = [
+  'usage',
+  'budget',
+  'adds-collection',
+  'removes-collection',
+  'reads-response',
+  'reports-usage',
+];
 const ALGORITHM = 'aes-128-ecb';
 const BLOCK_BYTES = 16;
 const BLOCK_DIGITS = 2 * BLOCK_BYTES;

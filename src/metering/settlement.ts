@@ -112,7 +112,7 @@ export function settlementOf(finished: FinishedUsage, reservation: Reservation, 
   const { tenant } = finished;
   if (tenant === undefined) return undefined;
   const { holder, counter, minute, offset, kind } = reservation;
-  const metered = kind === 'usage' || kind === 'budget';
+  const metered = kind === 'usage' || kind === 'budget' || (kind === 'reports-usage' && finished.usage !== undefined);
   const spends = metered || kind === 'reads-response';
   const spent = spends && books ? spentBy(finished, reservation) : NOTHING;
   return {
@@ -148,6 +148,7 @@ function collectionsOf(kind: Reservation['kind'], status: number): Settlement['c
     case 'usage':
     case 'budget':
     case 'reads-response':
+    case 'reports-usage':
       return undefined;
     case 'adds-collection':
       return isSuccess(status) ? 1 : 0;

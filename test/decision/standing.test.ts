@@ -83,6 +83,7 @@ function isAllowed(ability: Ability, principal: Principal, snapshot: Snapshot, c
     readsBody: false,
     readsPrompts: false,
     usageOnRequest: false,
+    reportsUsage: false,
     readsResponse: false,
   } as const;
   const input = checkInput({ tenant: snapshot.effective?.id, clientAddress });

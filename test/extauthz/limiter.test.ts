@@ -63,6 +63,7 @@ describe('limits are asked', () => {
       removedCollection: undefined,
       maxCollections: 3,
       readsResponse: false,
+      reportsUsage: false,
     });
   });
 
@@ -81,6 +82,10 @@ describe('limits are asked', () => {
   test.each([
     ['GET', '/v1/models', { metered: false, createsCollection: false, removedCollection: undefined }],
     ['GET', '/v1/responses/{id}/**', { metered: false, readsResponse: true }],
+    ['POST', '/v1/images/generations', { metered: false, reportsUsage: true }],
+    ['POST', '/v1/audio/transcriptions', { metered: false, reportsUsage: true }],
+    ['POST', '/v1/rerank', { metered: false, reportsUsage: true }],
+    ['POST', '/v1/batches/**', { metered: false, reportsUsage: false }],
     ['POST', '/v1/embeddings', { metered: true, createsCollection: false, removedCollection: undefined }],
     ['POST', '/v1/rag/collections', { metered: false, createsCollection: true, removedCollection: undefined }],
     ['DELETE', '/v1/rag/collections/{collection}', { metered: false, createsCollection: false, removedCollection: 'hr' }],

@@ -116,6 +116,18 @@ describe('what a request spent', () => {
     expect(end('budget', { response: begun }, false)).toMatchObject({ response: undefined, books: false });
   });
 
+  test('is on a route without a reservation what the answer reported, and is not booked otherwise', () => {
+    const ids = new ReservationIds(KEY, HOLDER);
+    const end = (parts: Partial<FinishedUsage>, books = true) => {
+      const reservation = ids.read(ids.issue(MINUTE, 'reports-usage', 0, { prompt: 0, answer: 0 }).id);
+      return reservation === undefined ? undefined : settlementOf(finished(parts), reservation, books);
+    };
+    expect(end({ usage })).toMatchObject({ books: true, held: false, prompt: 10, completion: 20, total: 30, estimated: false });
+    expect(end({ usage }, false)).toMatchObject({ books: false, total: 0 });
+    for (const parts of [{ textBytes: 400 }, { responseBytes: 4000 }, { textBytes: 'hidden' as const }])
+      expect(end(parts)).toMatchObject({ books: false, total: 0 });
+  });
+
   test('is an estimate of the part that the upstream did not report', () => {
     const asked = { ...usage, completion: undefined, total: undefined };
     expect(spentBy(finished({ usage: asked, textBytes: 41 }), reserved)).toEqual({

@@ -59,6 +59,7 @@ export function askOf(parts: Partial<AdmitAsk>): AdmitAsk {
     removedCollection: undefined,
     maxCollections: undefined,
     readsResponse: false,
+    reportsUsage: false,
     ...parts,
   };
 }

@@ -82,6 +82,7 @@ export function Usage() {
         />
       </Tools>
       <Days period={period} />
+      <p className={styles.metered}>{text.metered}</p>
       <ListTable
         label={text.title}
         list={list}

@@ -16,6 +16,8 @@ export const usage = {
   share: 'Share',
   says: (requests: string, tokens: string) => `${requests} requests, ${tokens} tokens`,
   estimatedSays: (tokens: string) => `${tokens} of the tokens are estimated, because the platform reported none.`,
+  metered:
+    'Counted are chat, completions, responses, messages and embeddings. Images, audio and rerank count if their answer reports tokens. Batches, files and fine-tuning are not counted.',
   empty: 'Nothing was used in this month',
   emptySays: 'Requests count as soon as they have passed the gate.',
   limits: 'Limits',

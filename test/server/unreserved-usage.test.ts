@@ -1,4 +1,4 @@
-/** Responses that go on after their answer, through real Envoys and two servers on one database. */
+/** Usage that no reservation waits for: responses that go on after their answer, and answers of unmetered routes. Two servers, real Envoys. */
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
@@ -28,6 +28,10 @@ beforeAll(async () => {
   upstream = await startServer((incoming, outgoing) => {
     incoming.resume();
     const id = incoming.method === 'POST' ? `resp_${ids++}` : (incoming.url ?? '').slice('/v1/responses/'.length).split('?')[0];
+    if (incoming.url?.startsWith('/v1/responses') !== true) {
+      outgoing.writeHead(200, { 'content-type': 'application/json' });
+      return void outgoing.end(JSON.stringify({ id: 'x', data: [], model: 'm', usage: USAGE }));
+    }
     const state = isComplete ? { status: 'completed', usage: USAGE } : { status: 'queued', usage: null };
     outgoing.writeHead(200, { 'content-type': 'application/json' });
     outgoing.end(JSON.stringify({ id, object: 'response', background: true, model: 'm', output: [], ...state }));
@@ -88,4 +92,31 @@ it('a response in the background counts with its bound against the quota, until 
   });
   const each = Number(Object(booked).total_tokens) / 4;
   expect(corrected).toMatchObject({ completion_tokens: 400 + 3 * 190, estimated_tokens: 2 * each });
+});
+
+it('usage that answers of images, audio and rerank report is booked, and nothing of batches', async () => {
+  const http = servers[0]?.http ?? '';
+  await done(http, 'POST', '/v1/iam/tenants', { token: admin, body: { id: 'painter', name: 'Painter' } });
+  const made = await makeKey(http, admin, { tenant: 'painter', scopes: ['images:*', 'audio:*', 'rerank:*', 'batches:*'] });
+  const post = (path: string, type = 'application/json') =>
+    send(edges[0]?.url ?? '', {
+      method: 'POST',
+      path,
+      headers: { authorization: `Bearer ${made.key}`, 'content-type': type, 'accept-encoding': 'gzip' },
+      body: '{"model":"m"}',
+    });
+  const form = 'multipart/form-data; boundary=x';
+  const answers = [
+    await post('/v1/batches'),
+    await post('/v1/images/generations'),
+    await post('/v1/images/edits', form),
+    await post('/v1/audio/transcriptions', form),
+    await post('/v1/rerank'),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  const booked = await eventually('all are booked', async () => {
+    const { body } = await done(http, 'GET', '/v1/iam/usage', { token: admin, tenant: 'painter' });
+    return Object(body['total']).requests === 4 && body['total'];
+  });
+  expect(booked).toMatchObject({ prompt_tokens: 80, completion_tokens: 760, total_tokens: 840, estimated_tokens: 0 });
 });
