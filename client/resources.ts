@@ -38,8 +38,9 @@ export function resourcesOf({ request, pages }: Calls) {
       activate: (id: string, options?: CallOptions) => request('POST', `${USER}/activate`, { path: { id }, ...options }),
       deactivate: (id: string, options?: CallOptions) => request('POST', `${USER}/deactivate`, { path: { id }, ...options }),
       unlock: (id: string, options?: CallOptions) => request('POST', `${USER}/unlock`, { path: { id }, ...options }),
-      resetPassword: (id: string, options?: CallOptions) =>
-        request('POST', `${USER}/password-reset`, { path: { id }, ...options }),
+      /** @param body `current_password` is required to reset the caller's own password */
+      resetPassword: (id: string, body: BodyOf<'POST', `${typeof USER}/password-reset`> = {}, options?: CallOptions) =>
+        request('POST', `${USER}/password-reset`, { path: { id }, body, ...options }),
       sessions: (id: string, options?: CallOptions) => pages(`${USER}/sessions`, { path: { id }, ...options }),
       endSession: (id: string, session: string, options?: CallOptions) =>
         request('DELETE', `${USER}/sessions/{session}`, { path: { id, session }, ...options }),

@@ -42,6 +42,11 @@ export function selfId(caller: Caller): UserId | undefined {
   return caller.principal.kind === 'user' ? caller.principal.id : undefined;
 }
 
+/** Reports whether the user is the caller, or owns the key that is the caller. */
+export function isOwnUser({ principal }: Caller, user: string): boolean {
+  return user === (principal.kind === 'user' ? principal.id : principal.owner?.id);
+}
+
 /** The password functions that use cases need; `identity` has them. */
 export interface PasswordHasher {
   /** Rejects with a Refusal `unavailable` when the queue is full. */

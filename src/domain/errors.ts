@@ -47,6 +47,7 @@ export const ERRORS = {
   resource_not_permitted: { status: 403, title: 'Resource not permitted', type: 'permission_error' },
   escalation: { status: 403, title: 'Escalation refused', type: 'permission_error' },
   builtin_role: { status: 403, title: 'Built-in role', type: 'permission_error' },
+  reauthentication_required: { status: 403, title: 'Reauthentication required', type: 'permission_error' },
   password_expired: { status: 403, title: 'Password expired', type: 'permission_error' },
   not_found: { status: 404, title: 'Not found', type: 'invalid_request_error' },
   method_not_allowed: { status: 405, title: 'Method not allowed', type: 'invalid_request_error' },

@@ -52,6 +52,7 @@ export interface Stand {
   readonly parts: AuthParts;
   readonly attempts: AttemptGate;
   post(path: string, body?: unknown, headers?: Headers): Promise<Reply>;
+  put(path: string, body: unknown, headers?: Headers): Promise<Reply>;
   get(path: string, headers?: Headers): Promise<Reply>;
   delete(path: string, headers?: Headers): Promise<Reply>;
   close(): Promise<void>;
@@ -129,7 +130,11 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
     directory: options.directory,
   };
   const attempts = new AttemptGate();
-  const routes = [...authRoutes({ ...parts, origins: options.origins }, attempts), ...userRoutes(parts), jwksRoute(tokens)];
+  const routes = [
+    ...authRoutes({ ...parts, origins: options.origins }, attempts),
+    ...userRoutes({ ...parts, attempts }),
+    jwksRoute(tokens),
+  ];
   const check = holdAgainstDescription(routes);
   const http = createHttp(
     { live, now: Date.now, random: parts.random, trusted: trustProxies(options.trustedProxies ?? ['127.0.0.1']) },
@@ -152,6 +157,7 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
     parts,
     attempts,
     post: (path, body, headers = {}) => ask('POST', path, body, headers),
+    put: (path, body, headers = {}) => ask('PUT', path, body, headers),
     get: (path, headers = {}) => ask('GET', path, undefined, headers),
     delete: (path, headers = {}) => ask('DELETE', path, undefined, headers),
     async close() {

@@ -278,6 +278,30 @@ describe('one user', () => {
     expect(problems).toEqual([]);
   });
 
+  it('changes its own email address and resets its own password with its current password only', async () => {
+    const user = await makeUser(http, stand.token, { roles: ['tenant-admin'] });
+    const tab = await stand.signIn({ person: user, path: '/console/users' });
+    const { page } = tab;
+    await edit(tab, user.id);
+    const email = `moved-${user.email}`;
+    await page.getByRole('textbox', { name: 'E-mail address' }).fill(email);
+    await page.getByLabel('Your current password').fill('not the current password');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('The current password is wrong.').waitFor();
+    await page.getByLabel('Your current password').fill(user.password);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect((await manage('GET', `/v1/iam/users/${user.id}`)).body['email']).toBe(email);
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: 'Reset password' }).click();
+    await page.getByLabel('Your current password').fill('not the current password');
+    await page.getByRole('button', { name: 'Reset password' }).click();
+    await page.getByText('The current password is wrong.').waitFor();
+    await page.getByLabel('Your current password').fill(user.password);
+    await page.getByRole('button', { name: 'Reset password' }).click();
+    await page.getByRole('button', { name: 'Copy link' }).waitFor();
+  });
+
   it('shows its keys beside what it may do, and how many keys and sessions it has', async () => {
     const user = await named('Key Holder');
     await manage('POST', '/v1/iam/api-keys', {

@@ -126,6 +126,7 @@ const CAUSES: Readonly<Record<ErrorCode, (() => Promise<Refused>) | undefined>> 
       as: (await h.person('default', ['tenant-admin'])).token,
       body: { email: 'strong@example.test', name: 'Strong', roles: ['admin'] },
     }),
+  reauthentication_required: () => asRoot('POST', `${USERS}/${h.root.id}/password-reset`),
   builtin_role: () => asRoot('DELETE', '/v1/iam/roles/developer'),
   password_expired: () => h.api('POST', '/v1/auth/login', { body: { auth_type: 'ldap', username: 'ada', password: 'right' } }),
   not_found: () => asRoot('GET', `${USERS}/nobody`),

@@ -92,6 +92,7 @@ export const ERROR_REQUESTS: Partial<Readonly<Record<ErrorCode, ErrorRequest>>> 
     body: '{"collection":"handbook","query":"gates"}',
   },
   resource_not_permitted: chat('KEY', 'gpt-4'),
+  reauthentication_required: iam('POST', '/users/$ADMIN_ID/password-reset'),
   escalation: { ...iam('POST', '/roles', { name: 'everything', permissions: ['*:*'] }), as: 'MANAGER' },
   builtin_role: change('DELETE', '/roles/developer', undefined, 'acme'),
   not_found: iam('GET', '/users/usr_00000000000000000000000000'),

@@ -28,6 +28,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   resource_not_permitted: 'Use a model, collection or agent that the role or the key permits, or ask for a wider constraint.',
   escalation: 'Ask an administrator that has the permission itself.',
   builtin_role: 'Create a role of your own with the permissions that you need.',
+  reauthentication_required: 'Send the request with an access token, and your current password in `current_password`.',
   password_expired: 'Change the password in the directory.',
   not_found: 'Check the id, and that the resource belongs to the tenant of the request.',
   method_not_allowed: 'Use a method that the header `Allow` lists.',

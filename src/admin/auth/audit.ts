@@ -13,7 +13,9 @@ export interface AuthEvent {
     | 'auth.refresh'
     | 'auth.refresh_reuse'
     | 'auth.password_change'
-    | 'auth.password_setup';
+    | 'auth.password_setup'
+    /** A wrong current password. A right one is not recorded: the change that it was for has its own row. */
+    | 'auth.reauthenticate';
   /** Undefined while nobody is proved: the actor is anonymous then, whatever name was given. */
   readonly actor: UserId | undefined;
   readonly tenant: TenantId | undefined;

@@ -1,7 +1,6 @@
 /** Setting a password: by the old one, or by a one-time token that an administrator gave out. */
 
 import { Refusal } from '../../domain/errors.ts';
-import type { UserId } from '../../domain/ids.ts';
 import { isOneTimeToken, oneTimeDigest } from '../../identity/one-time.ts';
 import {
   discardPasswordSetups,
@@ -20,7 +19,7 @@ import { invalidField } from '../refusals.ts';
 import { type MakerRefusal, makerRefusal } from '../users/maker.ts';
 import { record } from './audit.ts';
 import { checkPassword } from './check-password.ts';
-import { emailSubject } from './login.ts';
+import { localSubject } from './login.ts';
 import { ownSession } from './own-session.ts';
 import { type AuthParts, applyHere, invalidCredential, type LoginParts, type Provenance } from './parts.ts';
 import { attemptAt, attempting, forgetAccount, forgive, takeBack } from './throttle.ts';
@@ -42,7 +41,7 @@ export async function changePassword(parts: LoginParts, caller: Caller, change: 
   const found = await passwordUserById(parts.db.knex, userId);
   if (found?.ofDirectory === true) throw invalidField('', 'The directory manages your password. Change it there.');
   refuseWeak(parts, change.newPassword, found);
-  const attempt = attemptAt(subjectOf(userId, found), from.throttledAs);
+  const attempt = attemptAt(localSubject(userId, found), from.throttledAs);
   await attempting(parts, attempt, async () => {
     const { proved } = await checkPassword(parts, attempt, change.oldPassword, async () => found);
     if (proved === undefined) {
@@ -134,7 +133,7 @@ async function useSetup(trx: Transaction, digest: Uint8Array, user: PasswordUser
   if (!(await setPassword(trx, user.id, hash)) || !(await usePasswordSetup(trx, digest))) throw invalidCredential();
   await discardPasswordSetups(trx, user.id);
   const ended = await endSessionsOfUser(trx, user.id);
-  await forgetAccount(trx, subjectOf(user.id, user));
+  await forgetAccount(trx, localSubject(user.id, user));
   await recordSet(trx, from, 'auth.password_setup', user, ended);
 }
 
@@ -153,10 +152,6 @@ async function recordSet(
     result: 'success',
     after: { sessions_ended: ended },
   });
-}
-
-function subjectOf(id: UserId, user: PasswordUser | undefined): string {
-  return user?.email === undefined ? `user:${id}` : emailSubject(user.email);
 }
 
 function wrongPassword(): Refusal {

@@ -16,7 +16,7 @@ export interface ProvedUser extends PasswordUser {
  * @throws Refusal `unavailable` when nobody could look at the password; then the attempt is not counted
  */
 export async function checkPassword(
-  parts: AuthParts,
+  parts: Pick<AuthParts, 'db' | 'passwords'>,
   attempt: Attempt,
   password: string,
   find: () => Promise<PasswordUser | undefined>,

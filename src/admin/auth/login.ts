@@ -1,5 +1,6 @@
 /** Logging in: a password becomes a session with its first pair of tokens. */
 
+import type { UserId } from '../../domain/ids.ts';
 import { type PasswordUser, passwordUserByEmail, upgradeHash } from '../../store/queries/credentials.ts';
 import { type Claimed, claimLogin } from '../../store/queries/login-failures.ts';
 import { beginSession } from '../../store/queries/sessions.ts';
@@ -92,9 +93,13 @@ function accountName({ account }: LoginRequest): AccountName {
   }
 }
 
-/** What failures of a local user are counted under. */
 export function emailSubject(email: string): string {
   return `email:${email}`;
+}
+
+/** Returns the subject under which failures of a local user are counted. A login counts under the same subject. */
+export function localSubject(id: UserId, user: PasswordUser | undefined): string {
+  return user?.email === undefined ? `user:${id}` : emailSubject(user.email);
 }
 
 /** The password was right. Undefined when it no longer is: a reset or a deactivation was faster. */

@@ -1,7 +1,13 @@
-/** What an administrator may do about another's password: let the user set a new one. */
+/** Makes the one-time token with which a user sets a new password. */
 
 import { makeOneTimeToken } from '../../identity/one-time.ts';
 import { putPasswordSetup } from '../../store/queries/credentials.ts';
+import {
+  type PresentedPassword,
+  type ReauthenticationParts,
+  reauthenticate,
+  requireReauthentication,
+} from '../auth/reauthenticate.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change } from '../change.ts';
 import { mayActOnUser } from '../escalation.ts';
@@ -19,8 +25,17 @@ export interface PasswordReset {
   readonly expires_at: string;
 }
 
-/** @throws Refusal `not_found`, `escalation`, `invalid_field` for users whose password is the directory's */
-export async function resetPassword(parts: AdminParts, caller: Caller, id: string): Promise<PasswordReset> {
+/**
+ * @throws Refusal `not_found`, `escalation`, `invalid_field` for users whose password is the directory's; `reauthentication_required` and
+ *   `too_many_attempts` for the caller's own password
+ */
+export async function resetPassword(
+  parts: AdminParts & ReauthenticationParts,
+  caller: Caller,
+  id: string,
+  presented: PresentedPassword,
+): Promise<PasswordReset> {
+  const proof = await reauthenticate(parts, caller, id, presented);
   const setup = makeOneTimeToken(parts.random);
   const reset = await change(
     parts,
@@ -28,6 +43,7 @@ export async function resetPassword(parts: AdminParts, caller: Caller, id: strin
     { action: 'user.password_reset', target: { type: 'user', id }, existing: true },
     async ({ trx, caller, audit, held }) => {
       const { user, allowPolicies } = await holdUser(trx, caller, id);
+      if (user.source === 'local') await requireReauthentication(trx, caller, user, proof);
       await mayActOnUser(trx, caller, user, allowPolicies);
       if (user.source !== 'local') throw invalidField('', 'The directory manages the password of this user. Change it there.');
       held(userResource(user));

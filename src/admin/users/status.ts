@@ -3,12 +3,13 @@
  * is activated again.
  */
 
+import { Refusal } from '../../domain/errors.ts';
 import { discardPasswordSetups } from '../../store/queries/credentials.ts';
 import { unlockUser as clearFailures } from '../../store/queries/login-failures.ts';
 import { endSessionsOfUser } from '../../store/queries/sessions.ts';
 import { findUser, type StoredUser, setUserStatus } from '../../store/queries/users.ts';
 import type { Transaction } from '../../store/transaction.ts';
-import type { AdminParts, Caller } from '../caller.ts';
+import { type AdminParts, type Caller, isOwnUser } from '../caller.ts';
 import { change } from '../change.ts';
 import { mayActOnUser } from '../escalation.ts';
 import { notFound } from '../refusals.ts';
@@ -57,8 +58,9 @@ export async function activateUser(parts: AdminParts, caller: Caller, id: string
 }
 
 /**
- * Forgets the failed logins of the user's account, locked or not.
- * @throws Refusal `not_found`, `escalation`
+ * Forgets the failed logins of the user's account, locked or not. The caller's own account is refused: a stolen access token could guess
+ * the current password without a limit.
+ * @throws Refusal `not_found`, `escalation`, `reauthentication_required`
  */
 export async function unlockUser(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
   return change(
@@ -67,6 +69,7 @@ export async function unlockUser(parts: AdminParts, caller: Caller, id: string):
     { action: 'user.unlock', target: { type: 'user', id }, existing: true },
     async ({ trx, caller, audit, held }) => {
       const { user, allowPolicies } = await holdUser(trx, caller, id);
+      if (isOwnUser(caller, user.id)) throw ownUnlock();
       await mayActOnUser(trx, caller, user, allowPolicies);
       const before = userResource(user);
       held(before);
@@ -75,6 +78,13 @@ export async function unlockUser(parts: AdminParts, caller: Caller, id: string):
       audit.after = { locked_until: null };
       return shown(trx, user);
     },
+  );
+}
+
+function ownUnlock(): Refusal {
+  return new Refusal(
+    'reauthentication_required',
+    'You cannot unlock your own account. Ask another administrator, or wait until the lock ends.',
   );
 }
 

@@ -4,6 +4,12 @@ import type { Metadata } from '../../domain/records.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import { discardPasswordSetups } from '../../store/queries/credentials.ts';
 import { type StoredUser, setManualRoles, updateUser as writeUser } from '../../store/queries/users.ts';
+import {
+  type PresentedPassword,
+  type ReauthenticationParts,
+  reauthenticate,
+  requireReauthentication,
+} from '../auth/reauthenticate.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change } from '../change.ts';
 import { mayActOnUser, mayGiveRoles } from '../escalation.ts';
@@ -23,14 +29,26 @@ export interface UserChanges {
   readonly roles?: readonly string[];
 }
 
-/** @throws Refusal `not_found`, `invalid_field`, `escalation`, `last_admin`, `already_exists` */
-export async function updateUser(parts: AdminParts, caller: Caller, id: string, changes: UserChanges): Promise<UserResource> {
+/**
+ * @throws Refusal `not_found`, `invalid_field`, `escalation`, `last_admin`, `already_exists`; `reauthentication_required` and
+ *   `too_many_attempts` for a new email address of the caller
+ */
+export async function updateUser(
+  parts: AdminParts & ReauthenticationParts,
+  caller: Caller,
+  id: string,
+  changes: UserChanges,
+  presented: PresentedPassword,
+): Promise<UserResource> {
+  const proof = await reauthenticate(parts, caller, id, presented);
   return change(
     parts,
     caller,
     { action: 'user.update', target: { type: 'user', id }, existing: true },
     async ({ trx, caller, audit, held }) => {
       const { user, refuseLastAdmin, allowPolicies, at } = await holdUser(trx, caller, id);
+      const email = changes.email === undefined ? user.email : canonicalEmail(changes.email);
+      if (user.source === 'local' && email !== user.email) await requireReauthentication(trx, caller, user, proof);
       await mayActOnUser(trx, caller, user, allowPolicies);
       held(userResource(user));
       refuseKept(user, changes);
@@ -47,7 +65,7 @@ export async function updateUser(parts: AdminParts, caller: Caller, id: string, 
       }
       const changed: StoredUser = {
         ...user,
-        email: changes.email === undefined ? user.email : canonicalEmail(changes.email),
+        email,
         name: changes.name ?? user.name,
         department: changes.department === undefined ? user.department : changes.department,
         metadata: changes.metadata === undefined ? user.metadata : (changes.metadata ?? {}),

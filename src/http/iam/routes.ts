@@ -3,7 +3,6 @@
 import type { DirectoryTestParts } from '../../admin/directory/test.ts';
 import type { ExplainParts } from '../../admin/explain/question.ts';
 import type { MeteringParts } from '../../admin/usage/parts.ts';
-import type { UserSessionParts } from '../../admin/users/sessions.ts';
 import { withPatch } from '../patch.ts';
 import type { Route } from '../route.ts';
 import { keyRoutes } from './api-keys.ts';
@@ -17,9 +16,9 @@ import { recentDecisionRoutes } from './recent-decisions.ts';
 import { roleRoutes } from './roles.ts';
 import { tenantRoutes } from './tenants.ts';
 import { usageRoutes } from './usage.ts';
-import { userRoutes } from './users.ts';
+import { type UserParts, userRoutes } from './users.ts';
 
-export type IamParts = UserSessionParts & ExplainParts & MeteringParts & DirectoryTestParts;
+export type IamParts = UserParts & ExplainParts & MeteringParts & DirectoryTestParts;
 
 export function iamRoutes(parts: IamParts): readonly Route[] {
   const routes = withPatch([

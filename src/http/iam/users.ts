@@ -1,6 +1,7 @@
 /** /v1/iam/users */
 
 import { Type } from 'typebox';
+import type { ReauthenticationParts } from '../../admin/auth/reauthenticate.ts';
 import { authorize } from '../../admin/authorize.ts';
 import { createUser } from '../../admin/users/create.ts';
 import { resetPassword } from '../../admin/users/credentials.ts';
@@ -60,6 +61,14 @@ const newUser = component(
   ),
 );
 
+const currentPassword = (change: string) =>
+  Type.String({ maxLength: 1024, description: `The caller's current password. Required for ${change}.` });
+
+const reset = component(
+  'PasswordResetRequest',
+  Type.Object({ current_password: Type.Optional(currentPassword("a reset of the caller's own password")) }, closed),
+);
+
 const changes = component(
   'UserChanges',
   Type.Object(
@@ -69,15 +78,21 @@ const changes = component(
       department: Type.Optional(department),
       metadata: Type.Optional(metadata),
       roles: Type.Optional(roleNames),
+      current_password: Type.Optional(currentPassword('a new email address of the caller')),
     },
     { ...closed, examples: [{ department: 'Research' }] },
   ),
 );
 
+/** Codes of changes that need the current password if the caller makes them for itself. */
+const OF_OWN_CREDENTIALS = ['reauthentication_required', 'too_many_attempts'] as const;
+
 const USERS = '/v1/iam/users';
 const USER = '/v1/iam/users/:id';
 
-export function userRoutes(parts: UserSessionParts): readonly Route[] {
+export type UserParts = UserSessionParts & ReauthenticationParts;
+
+export function userRoutes(parts: UserParts): readonly Route[] {
   return [
     callerRoute({
       method: 'GET',
@@ -130,8 +145,11 @@ export function userRoutes(parts: UserSessionParts): readonly Route[] {
       body: changes,
       query: NOTHING,
       answers: shows('The updated user.', User, TAGGED),
-      refusals: ['not_found', 'escalation', 'last_admin', 'already_exists', 'precondition_failed'],
-      handler: async ({ caller, param, body }) => ({ status: 200, body: await updateUser(parts, caller, param('id'), body) }),
+      refusals: ['not_found', 'escalation', 'last_admin', 'already_exists', 'precondition_failed', ...OF_OWN_CREDENTIALS],
+      handler: async ({ caller, param, body, throttledAs }) => {
+        const { current_password: currentPassword, ...changes } = body;
+        return { status: 200, body: await updateUser(parts, caller, param('id'), changes, { currentPassword, throttledAs }) };
+      },
     }),
     callerRoute({
       method: 'DELETE',
@@ -181,7 +199,7 @@ export function userRoutes(parts: UserSessionParts): readonly Route[] {
       body: NOTHING,
       query: NOTHING,
       answers: shows('The updated user.', User, TAGGED),
-      refusals: ['not_found', 'escalation', 'precondition_failed'],
+      refusals: ['not_found', 'escalation', 'precondition_failed', 'reauthentication_required'],
       handler: async ({ caller, param }) => ({ status: 200, body: await unlockUser(parts, caller, param('id')) }),
     }),
     callerRoute({
@@ -190,11 +208,14 @@ export function userRoutes(parts: UserSessionParts): readonly Route[] {
       operationId: 'resetUserPassword',
       summary: 'Create a one-time token that sets a new password for the user.',
       permission: 'admin:users',
-      body: NOTHING,
+      body: reset,
       query: NOTHING,
       answers: shows('The one-time token.', PasswordReset),
-      refusals: ['not_found', 'escalation', 'precondition_failed'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await resetPassword(parts, caller, param('id')) }),
+      refusals: ['not_found', 'escalation', 'precondition_failed', ...OF_OWN_CREDENTIALS],
+      handler: async ({ caller, param, body, throttledAs }) => {
+        const presented = { currentPassword: body.current_password, throttledAs };
+        return { status: 200, body: await resetPassword(parts, caller, param('id'), presented) };
+      },
     }),
     ...userSessionRoutes(parts),
   ];

@@ -139,6 +139,8 @@ export const EXPLAINED: Readonly<Record<ErrorCode, string>> = {
   resource_not_permitted: 'The principal has the permission, but not for the resources of the request.',
   escalation: 'The change would give a permission that the caller does not have, or affect a principal with more permissions.',
   builtin_role: 'Built-in roles cannot be changed or deleted.',
+  reauthentication_required:
+    'The change needs the current password of the caller, in `current_password`. An API key cannot make it for its owner.',
   password_expired: 'The password has expired in the directory.',
   not_found: 'The resource does not exist, or it belongs to another tenant.',
   method_not_allowed: 'The path exists, but not with this method; the header `Allow` lists its methods.',

@@ -12,6 +12,7 @@ export const ACTIONS = [
   'auth.logout',
   'auth.password_change',
   'auth.password_setup',
+  'auth.reauthenticate',
   'auth.refresh',
   'auth.refresh_reuse',
   'directory.test',

@@ -3,7 +3,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { User } from '../../../../client/index.ts';
-import { useDenied, useTenant } from '../../api/session.ts';
+import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { users as text } from '../../text/en/users.ts';
 import buttonStyles from '../../ui/button.module.css';
@@ -12,26 +12,31 @@ import { Icon } from '../../ui/icon.tsx';
 import { Ask, Menu } from '../../ui/overlay.tsx';
 import { Refused } from '../users/refused.tsx';
 import { SetupLink } from '../users/setup-link.tsx';
-import { Deactivate, DeleteUser, EndSessions } from './confirm.tsx';
+import { Deactivate, DeleteUser, EndSessions, ResetOwn } from './confirm.tsx';
 import { userChanged } from './queries.ts';
 
-type Asking = 'deactivate' | 'end' | 'delete';
+type Asking = 'deactivate' | 'end' | 'delete' | 'reset';
 
 export function Actions({ user, onEdit }: { readonly user: User; readonly onEdit: () => void }) {
   const { id: tenant, client } = useTenant();
   const queries = useQueryClient();
   const denied = useDenied('admin:users');
+  const isOwn = useMe().id === user.id;
   const [asking, setAsking] = useState<Asking>();
   const close = (): void => setAsking(undefined);
   const reset = useMutation({
-    mutationFn: () => client.users.resetPassword(user.id),
-    onSuccess: () => queries.invalidateQueries({ queryKey: [tenant, 'audit'] }),
+    mutationFn: (password?: string) =>
+      client.users.resetPassword(user.id, password === undefined ? {} : { current_password: password }),
+    onSuccess: () => {
+      close();
+      return queries.invalidateQueries({ queryKey: [tenant, 'audit'] });
+    },
   });
   const activate = useMutation({
     mutationFn: () => client.users.activate(user.id),
     onSuccess: () => userChanged(queries, tenant, user.id),
   });
-  const failed = reset.isError ? reset : activate.isError ? activate : undefined;
+  const failed = reset.isError && asking !== 'reset' ? reset : activate.isError ? activate : undefined;
   return (
     <>
       <Menu
@@ -42,7 +47,7 @@ export function Actions({ user, onEdit }: { readonly user: User; readonly onEdit
             id: 'reset',
             label: text.resetPassword,
             disabledReason: denied ?? (user.source === 'ldap' ? text.resetNotLocal : undefined),
-            onChoose: () => reset.mutate(),
+            onChoose: () => (isOwn ? setAsking('reset') : reset.mutate(undefined)),
           },
           { id: 'end', label: text.endSessions, disabledReason: denied, onChoose: () => setAsking('end') },
           { id: 'delete', label: text.remove, isDanger: true, disabledReason: denied, onChoose: () => setAsking('delete') },
@@ -72,6 +77,17 @@ export function Actions({ user, onEdit }: { readonly user: User; readonly onEdit
         </Ask>
       )}
       {reset.isSuccess ? <SetupLink name={user.name} token={reset.data.password_setup_token} onClose={reset.reset} /> : null}
+      {asking === 'reset' ? (
+        <ResetOwn
+          isPending={reset.isPending}
+          error={reset.error ?? undefined}
+          onReset={reset.mutate}
+          onClose={() => {
+            close();
+            reset.reset();
+          }}
+        />
+      ) : null}
       {asking === 'deactivate' ? <Deactivate user={user} onClose={close} /> : null}
       {asking === 'end' ? <EndSessions user={user} onClose={close} /> : null}
       {asking === 'delete' ? <DeleteUser user={user} onClose={close} /> : null}

@@ -2,12 +2,14 @@
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { Client, User } from '../../../../client/index.ts';
 import { useTenant } from '../../api/session.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Confirm } from '../../ui/confirm.tsx';
+import { TextField } from '../../ui/field.tsx';
 import { Small } from '../../ui/mark.tsx';
+import { fieldError } from '../../ui/problem.tsx';
 import { Refused } from '../users/refused.tsx';
 import { userChanged } from './queries.ts';
 
@@ -91,5 +93,40 @@ export function DeleteUser(props: QuestionProps) {
       <p>{text.removeSays}</p>
       <Small>{text.removeHint}</Small>
     </UserConfirm>
+  );
+}
+
+interface ResetOwnProps {
+  readonly isPending: boolean;
+  readonly error: unknown;
+  readonly onReset: (password: string) => void;
+  readonly onClose: () => void;
+}
+
+/** Asks for the current password before a user resets its own. */
+export function ResetOwn({ isPending, error, onReset, onClose }: ResetOwnProps) {
+  const [password, setPassword] = useState('');
+  const wrong = fieldError(error, '/current_password');
+  return (
+    <Confirm
+      title={text.resetPassword}
+      action={text.resetPassword}
+      tone="primary"
+      isPending={isPending}
+      onConfirm={() => onReset(password)}
+      onClose={onClose}
+      refusal={error === undefined || wrong !== undefined ? null : <Refused error={error} />}
+    >
+      <TextField
+        label={text.currentPassword}
+        type="password"
+        value={password}
+        onChange={setPassword}
+        error={wrong}
+        hint={text.currentPasswordHint}
+        autoComplete="current-password"
+        autoFocus
+      />
+    </Confirm>
   );
 }

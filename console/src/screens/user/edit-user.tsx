@@ -1,11 +1,12 @@
 /** Changes what is written about a user and the roles given by hand. Only changed members are sent, with the ETag. */
 
 import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { User } from '../../../../client/index.ts';
 import { ProblemError } from '../../../../client/index.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
 import { METADATA_BOUNDS, metadataFault, metadataOf, pairsIn } from '../../api/metadata.ts';
-import { useTenant } from '../../api/session.ts';
+import { useMe, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { metadata as metadataText } from '../../text/en/metadata.ts';
 import { permissions as words } from '../../text/en/permissions.ts';
@@ -22,7 +23,7 @@ import { readUser, userChanged } from './queries.ts';
 import styles from './user.module.css';
 
 const FORM = 'edit-user';
-const FIELDS = ['/email', '/name', '/department', '/roles', '/metadata'] as const;
+const FIELDS = ['/email', '/name', '/department', '/roles', '/metadata', '/current_password'] as const;
 
 interface Fields {
   readonly email: string;
@@ -40,6 +41,8 @@ function fieldsOf({ email, name, department, roles, metadata }: User): Fields {
 export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; readonly onClose: () => void }) {
   const tenant = useTenant();
   const queries = useQueryClient();
+  const isOwn = useMe().id === loaded.data.id;
+  const [password, setPassword] = useState('');
   const { id } = loaded.data;
   const edit = useEdit<User, Fields>({
     loaded,
@@ -50,6 +53,7 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
         ...changes,
         ...(department === undefined ? {} : { department: department === '' ? null : department }),
         ...(metadata === undefined ? {} : { metadata: metadataOf(metadata) }),
+        ...(isOwn && changes.email !== undefined ? { current_password: password } : {}),
       };
       const { data, etag } = await tenant.client.send('PUT', '/v1/iam/users/{id}', { path: { id }, body, ifMatch });
       return { data, etag };
@@ -119,6 +123,18 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
           maxLength={254}
           isRequired={!isKept}
         />
+        {isOwn && draft.email !== fieldsOf(edit.base).email ? (
+          <TextField
+            label={text.currentPassword}
+            type="password"
+            value={password}
+            onChange={setPassword}
+            error={errorOf('/current_password')}
+            hint={text.currentPasswordHint}
+            autoComplete="current-password"
+            isRequired
+          />
+        ) : null}
         <TextField
           label={text.department}
           value={draft.department}

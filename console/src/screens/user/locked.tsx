@@ -2,7 +2,7 @@
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { User } from '../../../../client/index.ts';
-import { useDenied, useTenant } from '../../api/session.ts';
+import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Button } from '../../ui/button.tsx';
 import { Note, Small } from '../../ui/mark.tsx';
@@ -13,7 +13,8 @@ import { userChanged } from './queries.ts';
 export function Locked({ user, until }: { readonly user: User; readonly until: string }) {
   const { id: tenant, client } = useTenant();
   const queries = useQueryClient();
-  const denied = useDenied('admin:users');
+  const deniedByRights = useDenied('admin:users');
+  const denied = useMe().id === user.id ? text.notOwnUnlock : deniedByRights;
   const unlock = useMutation({
     mutationFn: () => client.users.unlock(user.id),
     onSuccess: () => userChanged(queries, tenant, user.id),

@@ -75,6 +75,9 @@ export const users = {
   deactivateSays:
     'All sessions of this user end for good, and all keys of this user stop working on all replicas within a second. The keys work again when you activate the user.',
   resetPassword: 'Reset password',
+  currentPassword: 'Your current password',
+  currentPasswordHint: 'You change your own account, so the server asks for your password again.',
+  notOwnUnlock: 'Another administrator unlocks your account, or the lock ends by itself.',
   resetNotLocal: 'The directory keeps the password of this user.',
   endSessions: 'End all sessions',
   endTitle: (name: string) => `End all sessions of ${name}?`,
