@@ -306,7 +306,7 @@ const entryOf =
       cached: 0,
       total: prompt,
     },
-    ...{ estimated: true, books: true, collections: undefined, collection: undefined },
+    ...{ estimated: true, books: true, collections: undefined, response: undefined, collection: undefined },
   });
 
 function refill<V>(map: Map<string, V>, kept: ReadonlyMap<string, V>): void {
