@@ -36,6 +36,8 @@ const CHAT = '/v1/chat/completions';
 /** In demo.yaml. */
 const CHECK_TIMEOUT_MS = 3000;
 const json = { 'content-type': 'application/json' };
+/** Envoy sends no body of a request without a credential. */
+const withCredential = { ...json, authorization: 'Bearer x' };
 
 interface Echo {
   readonly server: string;
@@ -98,7 +100,7 @@ describe('what Postern is asked with', () => {
     '/v1/rerank',
   ])('shows the body of POST %s, as bytes', async (path) => {
     const body = Buffer.from([0x7b, 0xff, 0x7d]);
-    const answer = await send(edge.url, { method: 'POST', path, headers: json, body });
+    const answer = await send(edge.url, { method: 'POST', path, headers: withCredential, body });
     expect(answer.status).toBe(200);
     const check = checks.seen[0] ?? expect.fail('no check');
     expect(Buffer.from(check.body).equals(body)).toBe(true);
@@ -114,7 +116,7 @@ describe('what Postern is asked with', () => {
     ['POST', '/v1/auth/login'],
     ['POST', '/v1/iam/users'],
   ])('keeps the body of %s %s to itself', async (method, path) => {
-    await send(edge.url, { method, path, headers: json, body: '{"secret":1}' });
+    await send(edge.url, { method, path, headers: withCredential, body: '{"secret":1}' });
     expect(checks.seen[0]?.body.length).toBe(0);
   });
 
@@ -140,8 +142,8 @@ describe('what Postern is asked with', () => {
   it('lets Postern answer for a body over 1 MiB, marked as partial', async () => {
     checks.answer = () => ({ kind: 'deny', status: 413, body: '{"code":"body_too_large"}', headers: json });
     for (const headers of [
-      { ...json, 'content-length': 1_500_000 },
-      { ...json, 'transfer-encoding': 'chunked' },
+      { ...withCredential, 'content-length': 1_500_000 },
+      { ...withCredential, 'transfer-encoding': 'chunked' },
     ]) {
       checks.seen.length = 0;
       const answer = await send(edge.url, { method: 'POST', path: CHAT, headers, body: Buffer.alloc(1_500_000, 0x20) });
@@ -160,7 +162,7 @@ describe('what Postern is asked with', () => {
     ] as const) {
       checks.seen.length = 0;
       const session = connect(edge.url);
-      const stream = session.request({ ':method': 'POST', ':path': CHAT, ...json });
+      const stream = session.request({ ':method': 'POST', ':path': CHAT, ...withCredential });
       stream.end(Buffer.alloc(bytes, 0x20));
       stream.resume();
       const [headers] = await once(stream, 'response');
@@ -175,7 +177,12 @@ describe('what Postern is asked with', () => {
 
   it('does not believe a client that marks its own body', async () => {
     await send(edge.url, { method: 'POST', path: '/v1/models', headers: { 'x-envoy-auth-partial-body': 'false' } });
-    await send(edge.url, { method: 'POST', path: CHAT, headers: { 'x-envoy-auth-partial-body': 'true' }, body: '{}' });
+    await send(edge.url, {
+      method: 'POST',
+      path: CHAT,
+      headers: { ...withCredential, 'x-envoy-auth-partial-body': 'true' },
+      body: '{}',
+    });
     expect(checks.seen.map((check) => valuesOf(check, 'x-envoy-auth-partial-body'))).toEqual([[], ['false']]);
   });
 });
@@ -330,7 +337,7 @@ describe('where a request goes', () => {
   });
 
   it('shows the body of a POST whose slashes are escaped', async () => {
-    await send(edge.url, { method: 'POST', path: '/v1%2frag%2Fquery', headers: json, body: '{"collection":"hr"}' });
+    await send(edge.url, { method: 'POST', path: '/v1%2frag%2Fquery', headers: withCredential, body: '{"collection":"hr"}' });
     expect(Buffer.from(checks.seen[0]?.body ?? '').toString()).toBe('{"collection":"hr"}');
   });
 

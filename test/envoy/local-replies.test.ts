@@ -125,7 +125,7 @@ describe('Envoy rejects with a problem document', () => {
     [
       'an inspected body that is not complete in time',
       408,
-      () => sendBytes(`POST ${CHAT} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{`),
+      () => sendBytes(`POST ${CHAT} HTTP/1.1\r\nHost: x\r\nx-api-key: x\r\nContent-Length: 2\r\n\r\n{`),
     ],
     ['HTTP/1.0', 426, () => sendBytes('GET / HTTP/1.0\r\n\r\n')],
     ['a method of the whole server', 404, () => sendBytes('OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')],
@@ -148,7 +148,11 @@ describe('Envoy rejects with a problem document', () => {
   it('a body larger than its buffer: 413', async () => {
     const small = await startEdge(partsOf(checks.address), replacing({ '1114112': '65536' }));
     try {
-      expectProblem(await send(small.url, { method: 'POST', path: CHAT, body: 'x'.repeat(200_000) }), 413, 'body_too_large');
+      expectProblem(
+        await send(small.url, { method: 'POST', path: CHAT, headers: { 'x-api-key': 'x' }, body: 'x'.repeat(200_000) }),
+        413,
+        'body_too_large',
+      );
     } finally {
       await small.stop();
     }
@@ -228,7 +232,7 @@ describe('Envoy rejects on /v1/messages and below as Anthropic’s SDKs read it'
     [
       'a body that is not complete in time',
       408,
-      () => sendBytes(`POST ${MESSAGES} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{`),
+      () => sendBytes(`POST ${MESSAGES} HTTP/1.1\r\nHost: x\r\nx-api-key: x\r\nContent-Length: 2\r\n\r\n{`),
     ],
   ])('%s: %i', async (_name, status, ask) => {
     const answer = await ask();
@@ -239,7 +243,12 @@ describe('Envoy rejects on /v1/messages and below as Anthropic’s SDKs read it'
   it('a body larger than its buffer: 413', async () => {
     const small = await startEdge(partsOf(checks.address), replacing({ '1114112': '65536' }));
     try {
-      const answer = await send(small.url, { method: 'POST', path: MESSAGES, body: 'x'.repeat(200_000) });
+      const answer = await send(small.url, {
+        method: 'POST',
+        path: MESSAGES,
+        headers: { 'x-api-key': 'x' },
+        body: 'x'.repeat(200_000),
+      });
       expectAnthropicProblem(answer, 413, 'body_too_large');
     } finally {
       await small.stop();

@@ -55,6 +55,7 @@ type Meaning = Kind | 'plain' | readonly [Kind] | 'proposed_policies' | 'propose
 
 /** What query parameters and members of bodies name. `plain`: nothing that is anybody's. */
 const MEMBERS: Readonly<Record<string, Meaning>> = {
+  current_password: 'plain',
   tenant_id: 'tenant',
   user_id: 'user',
   role: 'role',

@@ -95,7 +95,7 @@ const PASSED_OVER = new Set([
   'login_addresses',
   ...['audit_unsealed', 'audit_seals', 'audit_chain', 'audit_totals', 'postern_migrations', 'postern_migrations_lock'],
   // Of the gate.
-  ...['metering_holders', 'rate_windows', 'settlements', 'settlement_news', 'reservation_renewals'],
+  ...['metering_holders', 'rate_windows', 'settlements', 'settlement_news', 'reservation_renewals', 'open_requests'],
   // Of requests with an Idempotency-Key.
   'idempotent_answers',
 ]);
