@@ -16,6 +16,7 @@ import {
   roleNames,
   somePatterns,
   title,
+  visibleText,
 } from '../http/iam/schemas.ts';
 import { nullable, type Validated, validatorOf } from '../http/validation.ts';
 
@@ -69,7 +70,7 @@ const user = Type.Object(
   {
     email,
     name: Type.Optional(title(200)),
-    department: Type.Optional(nullable(Type.String({ maxLength: 200 }))),
+    department: Type.Optional(nullable(visibleText(200))),
     metadata: Type.Optional(metadata),
     roles: Type.Optional(nullable(roleNames)),
     status: Type.Optional(oneOf('active', 'deactivated')),

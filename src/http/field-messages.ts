@@ -2,6 +2,7 @@
 
 import type { ErrorObject } from 'ajv';
 import { editDistance } from '../domain/edit-distance.ts';
+import { hiddenIn, VISIBLE_TEXT, VISIBLE_TITLE } from '../domain/visible-text.ts';
 
 const MAX_SHOWN = 60;
 const MAX_LISTED = 24;
@@ -45,7 +46,7 @@ export function fieldMessage(error: ErrorObject, path: string): string {
     case 'format':
       return `Must be ${FORMATS[String(params['format'])] ?? `of the format ${String(params['format'])}`}${sent(error, path)}`;
     case 'pattern':
-      return `Must match ${String(params['pattern'])}${sent(error, path)}`;
+      return mismatch(String(params['pattern']), error, path);
     default:
       return `Value ${error.message ?? 'is not valid'}${sent(error, path)}`;
   }
@@ -58,6 +59,13 @@ const FORMATS: Readonly<Record<string, string>> = {
 
 function schemaOf({ parentSchema }: ErrorObject): Readonly<Record<string, unknown>> & { readonly properties?: object } {
   return parentSchema ?? {};
+}
+
+function mismatch(pattern: string, error: ErrorObject, path: string): string {
+  if (pattern !== VISIBLE_TEXT && pattern !== VISIBLE_TITLE) return `Must match ${pattern}${sent(error, path)}`;
+  const hidden = hiddenIn(String(error.data));
+  if (hidden.length === 0) return 'Must not be blank.';
+  return `Must not contain characters that cannot be seen, or that change the direction of text. Remove ${hidden.join(', ')}.`;
 }
 
 function unknownMember(name: string, known: readonly string[]): string {

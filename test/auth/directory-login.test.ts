@@ -191,6 +191,11 @@ await describeWithSlapd('logging in by a directory', () => {
       expect(await told('user.update')).toMatchObject({ email: 'new@corp.example', name: 'New Name' });
     });
 
+    test('takes the name from the directory without characters that cannot be seen or that change the direction of text', async () => {
+      await world.set(name, 'displayName', 'Ada\u202e Love\u200blace');
+      expect(await me(await login(name))).toMatchObject({ name: 'Ada Lovelace' });
+    });
+
     test('takes the roles that the directory gives now, and those given by hand stay', async () => {
       const first = await login(name);
       const { id } = await theUser();

@@ -7,6 +7,7 @@ import type { DirectoryPerson } from '../../directory/model.ts';
 import { Fault, type Refusal } from '../../domain/errors.ts';
 import { makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
+import { withoutHidden } from '../../domain/visible-text.ts';
 import { insertAudit } from '../../store/queries/audit.ts';
 import { holdAlone } from '../../store/queries/callers.ts';
 import {
@@ -70,7 +71,7 @@ function profileOf(person: DirectoryPerson): Profile {
 }
 
 function shownName(text: string | undefined): string | undefined {
-  const plain = text?.toWellFormed().replaceAll(/\p{Cc}+/gu, ' ');
+  const plain = text === undefined ? undefined : withoutHidden(text.toWellFormed().replaceAll(/\p{Cc}+/gu, ' '));
   const name = plain?.trim().slice(0, MAX_NAME_LENGTH).toWellFormed().trim();
   return name === '' ? undefined : name;
 }

@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import { MAX_COUNTED, MAX_LIMIT } from '../../admin/list.ts';
 import { MAX_CONSTRAINT_NAMES, MAX_ENTRIES, MAX_GLOB_LENGTH } from '../../decision/limits.ts';
 import type { Metadata } from '../../domain/records.ts';
+import { VISIBLE_TEXT, VISIBLE_TITLE } from '../../domain/visible-text.ts';
 import { asksAlso } from '../validation.ts';
 import { aName, aPermissionPattern, aResourcePattern, RESOURCE_NAME, TENANT_ID } from './grammar.ts';
 
@@ -12,12 +13,24 @@ export function oneOf<const T extends string>(...words: readonly T[]) {
   return Type.Unsafe<T>({ type: 'string', enum: [...words] });
 }
 
-/** Text that people write: not blank. */
+/**
+ * For the description of the API: no NUL, and none of the characters that VISIBLE_TEXT refuses. It excludes every joiner, and does not mention
+ * tags, because patterns of OpenAPI documents have no characters beyond U+FFFF.
+ */
+const DESCRIBED_TEXT = '[^\\u0000\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb]*';
+
+/** Text that people write: not blank, and without hidden characters. */
 export function title(maxLength: number) {
-  return Type.String({ minLength: 1, maxLength, pattern: '\\S', ...asksAlso({ pattern: '^[^\\u0000]*\\S[^\\u0000]*$' }) });
+  const described = `^${DESCRIBED_TEXT}\\S${DESCRIBED_TEXT}$`;
+  return Type.String({ minLength: 1, maxLength, pattern: VISIBLE_TITLE, ...asksAlso({ pattern: described }) });
 }
 
-export const description = Type.String({ maxLength: 2000 });
+/** Text that people write, without hidden characters. It may be empty. */
+export function visibleText(maxLength: number) {
+  return Type.String({ maxLength, pattern: VISIBLE_TEXT, ...asksAlso({ pattern: `^${DESCRIBED_TEXT}$` }) });
+}
+
+export const description = visibleText(2000);
 
 export const MAX_METADATA_PAIRS = 16;
 

@@ -16,7 +16,18 @@ import { nullable } from '../validation.ts';
 import { aPassword, aTenantId } from './grammar.ts';
 import { listOf } from './resource-parts.ts';
 import { CreatedUser, directoryStatus, PasswordReset, User } from './resources.ts';
-import { closed, countedPage, email, metadata, oneOf, roleNames, tenantFilter, title, withoutTenant } from './schemas.ts';
+import {
+  closed,
+  countedPage,
+  email,
+  metadata,
+  oneOf,
+  roleNames,
+  tenantFilter,
+  title,
+  visibleText,
+  withoutTenant,
+} from './schemas.ts';
 import { userSessionRoutes } from './user-sessions.ts';
 
 /** A filter that is there or not. */
@@ -43,7 +54,7 @@ const filters = Type.Object(
   closed,
 );
 
-const department = nullable(Type.String({ maxLength: 200 }));
+const department = nullable(visibleText(200));
 
 const newUser = component(
   'NewUser',
