@@ -8,14 +8,13 @@ import type { Step } from '../admin/setup/step.ts';
 import type { SetupToken } from '../admin/setup/write.ts';
 import { formatProblem, type Problem } from '../config/problems.ts';
 import { routeTable } from '../server/route-table.ts';
-import { isAgreed } from './apply-confirm.ts';
 import { readSetupFile, type SetupFile, STDIN } from './apply-file.ts';
 import { planText } from './apply-plan.ts';
 import { type Arguments, UsageError } from './arguments.ts';
+import { hasTerminal, stoppedBefore } from './confirm.ts';
 import { withStore } from './with-store.ts';
 
 const DONE = 0;
-const NOT_DONE = 1;
 /** As for wrong usage: nothing was started. */
 const WRONG_FILE = 2;
 /** With --dry-run --exit-code: there is something to do. */
@@ -33,8 +32,10 @@ interface ApplyOptions {
   /** Patterns that nothing needs are refused. */
   readonly strict: boolean;
   readonly exitCode: boolean;
-  /** Somebody is there to be asked. */
+  /** There is a terminal to ask at. */
   readonly asks: boolean;
+  /** Returns the exit code if the operator does not agree. */
+  readonly stopped: (effect: string) => Promise<number | undefined>;
 }
 
 export async function applyCommand(args: Arguments): Promise<number> {
@@ -59,6 +60,7 @@ export async function applyCommand(args: Arguments): Promise<number> {
 function optionsOf(args: Arguments, file: string): ApplyOptions {
   const dryRun = args.flag('dry-run');
   if (args.flag('exit-code') && !dryRun) throw new UsageError('--exit-code requires --dry-run.');
+  const asks = file !== STDIN && hasTerminal();
   return {
     setup: {
       prune: args.flag('prune'),
@@ -70,7 +72,8 @@ function optionsOf(args: Arguments, file: string): ApplyOptions {
     dryRun,
     strict: args.flag('strict'),
     exitCode: args.flag('exit-code'),
-    asks: !args.flag('yes') && file !== STDIN && process.stdin.isTTY && process.stdout.isTTY,
+    asks,
+    stopped: (effect) => stoppedBefore(effect, args, asks),
   };
 }
 
@@ -85,9 +88,12 @@ async function planAndApply(parts: SetupParts, { setup, problemsOf }: Readable, 
     process.stdout.write(planText(plan.steps));
     if (plan.steps.length === 0) return DONE;
     if (options.dryRun) return options.exitCode ? PENDING : DONE;
-    if (options.asks && !(await isAgreed(process.stdin, process.stdout))) {
-      process.stdout.write('\nNothing was changed.\n');
-      return NOT_DONE;
+    const deleted = plan.steps.filter(({ verb }) => verb === 'delete').length;
+    if (options.asks || deleted > 0) {
+      const stopped = await options.stopped(
+        deleted > 0 ? `This plan deletes ${deleted} of the resources above.` : 'This plan changes the database.',
+      );
+      if (stopped !== undefined) return stopped;
     }
     const applied = await applySetup(parts, setup, options.setup, plan.steps);
     if (applied.kind === 'applied') {

@@ -99,17 +99,18 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['reset-admin'],
     database: 'ready',
-    takes: '[--email E] [--create]',
+    takes: '[--email E] [--create] [--yes]',
     summary:
       'Sets a new password for an administrator, prints it once and ends all of its sessions. --create creates the administrator.',
-    options: { ...CONFIG, email: 'value', create: 'flag' },
+    options: { ...CONFIG, email: 'value', create: 'flag', yes: 'flag' },
     run: async (args) => (await import('./reset-admin.ts')).resetAdminCommand(args),
   },
   {
     words: ['apply'],
     database: 'ready',
     takes: 'FILE|- [--dry-run [--exit-code]] [--strict] [--prune] [--prune-tenants] [--setup-tokens] [--force] [--yes]',
-    summary: 'Changes tenants, roles, policies and users to match the file. Shows the plan and asks for confirmation first.',
+    summary:
+      'Changes tenants, roles, policies and users to match the file. Shows the plan first. Asks at a terminal, and requires --yes elsewhere for a plan that deletes.',
     options: {
       ...CONFIG,
       'dry-run': 'flag',
@@ -161,17 +162,17 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['rotate-secret-key'],
     database: 'ready',
-    takes: '',
+    takes: '[--yes]',
     summary: 'Re-seals the database from secret-key-previous to secret-key. Every server must accept both keys while it runs.',
-    options: CONFIG,
+    options: { ...CONFIG, yes: 'flag' },
     run: async (args) => (await import('./rotate-secret-key.ts')).rotateSecretKeyCommand(args),
   },
   {
     words: ['rotate-signing-key'],
     database: 'ready',
-    takes: '',
+    takes: '[--yes]',
     summary: 'Publishes the next signing key, which starts to sign a day later, and prints the schedule.',
-    options: CONFIG,
+    options: { ...CONFIG, yes: 'flag' },
     run: async (args) => (await import('./rotate-signing-key.ts')).rotateSigningKeyCommand(args),
   },
 ];

@@ -2,11 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { resetAdmin } from '../admin/bootstrap.ts';
 import { Passwords } from '../identity/passwords.ts';
 import type { Arguments } from './arguments.ts';
+import { stoppedBefore } from './confirm.ts';
 import { withStore } from './with-store.ts';
 
 /** Gives an administrator a new password (default: one that is made and printed once), and prints the tenant that it belongs to. */
 export async function resetAdminCommand(args: Arguments): Promise<number> {
-  const { email, tenantId, madePassword } = await withStore(args, async ({ db }, { config, secrets }) => {
+  const reset = await withStore(args, async ({ db }, { config, secrets }) => {
+    const named = args.value('email') ?? 'an administrator';
+    const stopped = await stoppedBefore(
+      `This command sets a new password for ${named} and ends all sessions of that user.`,
+      args,
+    );
+    if (stopped !== undefined) return stopped;
     const passwords = await Passwords.start();
     return resetAdmin(
       { db, passwords, now: Date.now, random: (size) => randomBytes(size) },
@@ -18,6 +25,8 @@ export async function resetAdminCommand(args: Arguments): Promise<number> {
       },
     );
   });
+  if (typeof reset === 'number') return reset;
+  const { email, tenantId, madePassword } = reset;
   const password = madePassword ?? 'as set in bootstrap.password (or POSTERN_BOOTSTRAP_PASSWORD)';
   process.stdout.write(
     `Administrator: ${email}\nTenant:        ${tenantId}\nPassword:      ${password}\nIts sessions have ended.${madePassword === undefined ? '' : ' This password is not shown again.'}\n`,

@@ -1,5 +1,6 @@
 import { rotateSecretKey, type SecretKeyRotation } from '../admin/auth/rotate-secret-key.ts';
 import type { Arguments } from './arguments.ts';
+import { stoppedBefore } from './confirm.ts';
 import { withStore } from './with-store.ts';
 
 /** Changes the database from `secret-key-previous` to `secret-key`. Prints what it found and what comes next. */
@@ -7,6 +8,8 @@ export async function rotateSecretKeyCommand(args: Arguments): Promise<number> {
   const rotation = await withStore(args, async ({ db }, { secrets }) => {
     const { secretKeyPrevious: from, secretKey: to } = secrets;
     if (from === undefined || to === undefined || from === to) return undefined;
+    const stopped = await stoppedBefore('This command seals the database with secret-key in place of secret-key-previous.', args);
+    if (stopped !== undefined) return stopped;
     // There is no cache in this process that would have to follow.
     const feed = { catchUp: async () => undefined };
     return rotateSecretKey({ db, feed, flush: () => undefined, now: Date.now, from, to });
@@ -17,6 +20,7 @@ export async function rotateSecretKeyCommand(args: Arguments): Promise<number> {
     );
     return 2;
   }
+  if (typeof rotation === 'number') return rotation;
   process.stdout.write(linesOf(rotation));
   return 0;
 }

@@ -3,6 +3,7 @@ import { rotationTimes } from '../identity/signing-key-plan.ts';
 import { checkSecretKey } from '../store/meta.ts';
 import { databaseTime } from '../store/queries/time.ts';
 import type { Arguments } from './arguments.ts';
+import { stoppedBefore } from './confirm.ts';
 import { withStore } from './with-store.ts';
 
 /** Begins a rotation and tells what happens when. Running servers follow by themselves, and no token is refused on the way. */
@@ -10,6 +11,11 @@ export async function rotateSigningKeyCommand(args: Arguments): Promise<number> 
   const rotation = await withStore(args, async ({ db, secretKey }, { config }) => {
     // Under another secret-key the servers could not open what this seals.
     await checkSecretKey(db, secretKey);
+    const stopped = await stoppedBefore(
+      'This command publishes a new signing key, which signs all new tokens a day later.',
+      args,
+    );
+    if (stopped !== undefined) return stopped;
     const feed = { catchUp: async () => undefined };
     const times = rotationTimes(config.token.accessTtlMs);
     // The servers compare these times with the database's clock.
@@ -17,6 +23,7 @@ export async function rotateSigningKeyCommand(args: Arguments): Promise<number> 
     // There is no cache in this process that would have to follow.
     return rotateSigningKey({ db, feed, flush: () => undefined, now: () => nowMs, secretKey, times });
   });
+  if (typeof rotation === 'number') return rotation;
   process.stdout.write(timetable(rotation));
   return 0;
 }

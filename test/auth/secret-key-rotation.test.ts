@@ -59,7 +59,7 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
   const second = await refreshed(both, refresh);
   expect((await old.stop()).code).toBe(0);
 
-  const rotated = await stand.run(['rotate-secret-key'], withBoth());
+  const rotated = await stand.run(['rotate-secret-key', '--yes'], withBoth());
   expect(rotated.stdout).toContain('The database now uses the new secret-key.');
   expect(rotated.stdout).toContain('Re-sealed: 1 signing keys, the head of the audit log.');
 
@@ -76,7 +76,7 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
   expect(logLines(after.stdout()).filter(({ msg }) => String(msg).includes('chain of the audit log is broken'))).toEqual([]);
   expect((await stand.run(['verify-audit'], withBoth())).stdout).toContain('The chain is intact.');
 
-  const again = await stand.run(['rotate-secret-key'], withBoth());
+  const again = await stand.run(['rotate-secret-key', '--yes'], withBoth());
   expect(again.stdout).toContain('remove secret-key-previous from every server');
   expect((await after.stop()).code).toBe(0);
 
@@ -105,7 +105,7 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
 
 it('the command refuses a database of neither key, and changes nothing without secret-key-previous', async () => {
   const other = { ...common, POSTERN_SECRET_KEY: `${NEW} other`, POSTERN_SECRET_KEY_PREVIOUS: FORMER };
-  const refused = await stand.run(['rotate-secret-key'], other);
+  const refused = await stand.run(['rotate-secret-key', '--yes'], other);
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('uses neither secret-key nor secret-key-previous')]);
-  expect((await stand.run(['rotate-secret-key'], withNew())).code).toBe(2);
+  expect((await stand.run(['rotate-secret-key', '--yes'], withNew())).code).toBe(2);
 });

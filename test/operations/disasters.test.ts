@@ -68,7 +68,7 @@ describe('a lost secret-key', () => {
     await former.stop();
     // The database has what an earlier change of the key left, too.
     const rotating = { ...envOf(database, LOST_SECRET_KEY), POSTERN_SECRET_KEY_PREVIOUS: SECRET_KEY };
-    expect((await stand.run(['rotate-secret-key'], rotating)).code).toBe(0);
+    expect((await stand.run(['rotate-secret-key', '--yes'], rotating)).code).toBe(0);
 
     const env = envOf(database, OTHER_SECRET_KEY);
     const refused = await stand.run(['serve'], env);
@@ -138,10 +138,10 @@ describe('without any administrator', () => {
       async () => (await call(server.http, 'GET', '/v1/auth/me', { token: admin })).status,
     );
 
-    const same = await stand.run(['reset-admin'], env);
+    const same = await stand.run(['reset-admin', '--yes'], env);
     expect([same.code, same.stderr]).toEqual([1, expect.stringContaining('deactivated')]);
     const other = { email: 'rescue@localhost', password: ADMIN.password };
-    expect((await stand.run(['reset-admin', '--create', '--email', other.email], env)).code).toBe(0);
+    expect((await stand.run(['reset-admin', '--yes', '--create', '--email', other.email], env)).code).toBe(0);
     const rescue = await login(server.http, other);
     await done(server.http, 'POST', `/v1/iam/users/${id}/activate`, { token: rescue });
     expect((await tryLogin(server.http, ADMIN)).status).toBe(200);

@@ -290,7 +290,7 @@ describe('beside a server that runs', () => {
       return Array.isArray(keys) ? keys.map((key: { kid?: unknown }) => key.kid) : [];
     };
     const [current] = await kids();
-    const { code, stdout, stderr } = await stand.run(['rotate-signing-key'], env);
+    const { code, stdout, stderr } = await stand.run(['rotate-signing-key', '--yes'], env);
     expect([code, stderr]).toEqual([0, '']);
     const next = /^Published: +(\S+)$/m.exec(stdout)?.[1];
     const takeover = Date.parse(/^Signs from: (\S+)\. Until that time/m.exec(stdout)?.[1] ?? '');
@@ -300,9 +300,9 @@ describe('beside a server that runs', () => {
     expect(await kids()).toEqual([current, next]);
     expect((await call(server.http, 'GET', '/v1/auth/me', { token: admin })).status).toBe(200);
 
-    const again = await stand.run(['rotate-signing-key'], env);
+    const again = await stand.run(['rotate-signing-key', '--yes'], env);
     expect([again.code, again.stdout]).toEqual([0, stdout.replace(/^Published: +/, 'Already published, nothing changed:  ')]);
-    const stranger = await stand.run(['rotate-signing-key'], {
+    const stranger = await stand.run(['rotate-signing-key', '--yes'], {
       ...env,
       POSTERN_SECRET_KEY: 'another secret key, as long as it has to be',
     });
@@ -310,11 +310,24 @@ describe('beside a server that runs', () => {
     expectOneSentence(stranger, /secret-key is not the key with which/);
   });
 
+  it.each(['reset-admin', 'rotate-signing-key', 'rotate-secret-key'])(
+    '%s changes nothing and exits 2 without a terminal and without --yes',
+    async (command) => {
+      const keys = async () => (await done(server.http, 'GET', '/.well-known/jwks.json')).body;
+      const before = await keys();
+      const { code, stdout, stderr } = await stand.run([command], { ...env, POSTERN_SECRET_KEY_PREVIOUS: 'p'.repeat(40) });
+      expect([code, stdout]).toEqual([2, '']);
+      expect(stderr).toMatch(/Nothing was changed\. Run the command at a terminal to confirm it, or add --yes\.\n$/);
+      expect(await keys()).toEqual(before);
+      expect((await call(server.http, 'GET', '/v1/auth/me', { token: admin })).status).toBe(200);
+    },
+  );
+
   it('reset-admin prints a password that logs in, ends the old sessions and the old password', async () => {
     const gate = decider(server.grpc);
     onTestFinished(() => gate.close());
     expect(await gate.decide(admin)).toBe('allow');
-    const { code, stdout, stderr } = await stand.run(['reset-admin'], env);
+    const { code, stdout, stderr } = await stand.run(['reset-admin', '--yes'], env);
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/^Tenant: +default$/m);
     const password = /^Password: +(\S+)$/m.exec(stdout)?.[1] ?? '';
@@ -333,13 +346,13 @@ describe('beside a server that runs', () => {
       email: 'closed@example.test',
       name: 'Closed',
     });
-    const refused = await stand.run(['reset-admin', '--create', '--email', 'closed@example.test'], env);
+    const refused = await stand.run(['reset-admin', '--yes', '--create', '--email', 'closed@example.test'], env);
     expect([refused.code, refused.stdout]).toEqual([1, '']);
     expectOneSentence(
       refused,
       /^closed@example\.test belongs to a user of the tenant closed, which is suspended\. .* with --create --email/,
     );
-    const other = await stand.run(['reset-admin', '--create', '--email', 'way-in@example.test'], env);
+    const other = await stand.run(['reset-admin', '--yes', '--create', '--email', 'way-in@example.test'], env);
     const password = /^Password: +(\S+)$/m.exec(other.stdout)?.[1] ?? '';
     expect((await tryLogin(server.http, { email: 'way-in@example.test', password })).status).toBe(200);
   });

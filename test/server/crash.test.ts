@@ -211,7 +211,7 @@ describe('killed in the middle of its first start', () => {
     }
     const server = await stand.serve(env);
     // The password that was shown, or was about to be, went down with the terminal.
-    const reset = await stand.run(['reset-admin'], env);
+    const reset = await stand.run(['reset-admin', '--yes'], env);
     const password = /^Password: +(\S+)$/m.exec(reset.stdout)?.[1] ?? '';
     const gate = decider(server.grpc);
     onTestFinished(() => gate.close());

@@ -155,7 +155,7 @@ describe('a database that does not exist', () => {
     await mkdir(dataDir);
     await prepare(dataDir);
     const before = await readdir(dataDir, { recursive: true });
-    const refused = await stand.run(['reset-admin'], { POSTERN_DATA_DIR: dataDir });
+    const refused = await stand.run(['reset-admin', '--yes'], { POSTERN_DATA_DIR: dataDir });
     expectRefused(refused, /^There is no database in \S+\. Set data-dir .*postern migrate/, what);
     expect(await readdir(dataDir, { recursive: true })).toEqual(before);
   });
@@ -175,7 +175,7 @@ describe('an embedded database', () => {
     const db = openDatabase({ url: server.url });
     const name = migrationNames().at(-1);
     const [row] = await db.knex('postern_migrations').where({ name }).delete().returning('*');
-    const refused = await stand.run(['rotate-signing-key'], env);
+    const refused = await stand.run(['rotate-signing-key', '--yes'], env);
     await db.knex('postern_migrations').insert(row);
     await db.close();
     await server.stop();

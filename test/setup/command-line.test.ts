@@ -101,7 +101,7 @@ describe('apply', () => {
     expect(await audit(fresh)).toHaveLength(7);
   });
 
-  it('--dry-run shows each member before and after and changes nothing; with --exit-code 3 says that there is something', async () => {
+  it('shows each member before and after with --dry-run, exits 3 with --exit-code, and deletes only after --yes without a terminal', async () => {
     const fresh = await database();
     await apply(fresh.db, ACME);
     const [state, rows] = [await exported(fresh.db), await audit(fresh)];
@@ -122,6 +122,13 @@ describe('apply', () => {
       ].join('\n'),
     );
     expect((await postern(fresh.url, ['apply', changed, '--dry-run', '--exit-code'])).code).toBe(3);
+    expect([await exported(fresh.db), await audit(fresh)]).toEqual([state, rows]);
+
+    const unasked = await postern(fresh.url, ['apply', changed, '--prune']);
+    expect([unasked.code, unasked.stderr]).toEqual([
+      2,
+      'This plan deletes 1 of the resources above. Nothing was changed. Run the command at a terminal to confirm it, or add --yes.\n',
+    ]);
     expect([await exported(fresh.db), await audit(fresh)]).toEqual([state, rows]);
 
     const done = await postern(fresh.url, ['apply', changed, '--prune', '--yes']);

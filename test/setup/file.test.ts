@@ -3,10 +3,10 @@
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { stringify } from 'yaml';
-import { isAgreed } from '../../src/cli/apply-confirm.ts';
 import { readSetupText } from '../../src/cli/apply-file.ts';
 import { planText } from '../../src/cli/apply-plan.ts';
 import { SETUP_SCHEMA } from '../../src/cli/apply-schema.ts';
+import { isAgreed } from '../../src/cli/confirm.ts';
 import { formatProblem } from '../../src/config/problems.ts';
 import { type Harness, startHarness } from '../http/harness.ts';
 
@@ -152,9 +152,9 @@ test.each([
   ['y\n', false],
   ['\n', false],
   ['', false],
-])('a person who answers %j has agreed: %j', async (answer, agreed) => {
+])('an operator that answers %j agrees: %j', async (answer, agreed) => {
   const input = new PassThrough();
-  const asked = isAgreed(input, new PassThrough());
+  const asked = isAgreed(input, new PassThrough(), 'This plan changes the database.');
   input.end(answer);
   expect(await asked).toBe(agreed);
 });

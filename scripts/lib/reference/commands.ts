@@ -12,14 +12,14 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   health: 'postern health',
   explain: 'postern explain --subject usr_01k0m5s6yq5q3v6w2v1y0c8r9t --method POST --path /v1/chat/completions --tenant acme',
   'policy disable': 'postern policy disable office-hours --tenant acme',
-  'reset-admin': 'postern reset-admin --email admin@example.com',
+  'reset-admin': 'postern reset-admin --email admin@example.com --yes',
   apply: 'postern apply setup.yaml --dry-run',
   export: 'postern export --tenant acme > acme.yaml',
   'verify-audit': 'postern verify-audit',
   'audit follow': 'postern audit follow --cursor /var/lib/postern/siem.cursor',
   'ldap test': 'postern ldap test ada',
-  'rotate-secret-key': 'postern rotate-secret-key',
-  'rotate-signing-key': 'postern rotate-signing-key',
+  'rotate-secret-key': 'postern rotate-secret-key --yes',
+  'rotate-signing-key': 'postern rotate-signing-key --yes',
 };
 
 /** Pages that say more. */

@@ -1,0 +1,56 @@
+import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
+import type { Arguments } from './arguments.ts';
+
+/** `unasked`: there is no terminal to ask at, and no `--yes`. */
+export type Agreement = 'agreed' | 'declined' | 'unasked';
+
+/** The exit code of a command that changed nothing because the operator declined. */
+export const DECLINED = 1;
+/** The exit code of a command that changed nothing because it could not ask; as for wrong usage. */
+export const UNASKED = 2;
+
+/** Reports whether a command can ask its operator: a pipe on either side means that no person reads the question or answers it. */
+export function hasTerminal(): boolean {
+  return process.stdin.isTTY && process.stdout.isTTY;
+}
+
+/**
+ * Asks the operator before a command changes anything. `--yes` agrees in advance.
+ * @param effect a sentence that says what the command does
+ * @param asks default: there is a terminal
+ */
+export async function agreementTo(effect: string, args: Arguments, asks = hasTerminal()): Promise<Agreement> {
+  if (args.flag('yes')) return 'agreed';
+  if (!asks) return 'unasked';
+  return (await isAgreed(process.stdin, process.stdout, effect)) ? 'agreed' : 'declined';
+}
+
+/** Asks as `agreementTo` does. Returns undefined if the command may go on; otherwise prints the reason and returns the exit code. */
+export async function stoppedBefore(effect: string, args: Arguments, asks = hasTerminal()): Promise<number | undefined> {
+  const agreement = await agreementTo(effect, args, asks);
+  switch (agreement) {
+    case 'agreed':
+      return undefined;
+    case 'declined':
+      process.stdout.write('\nNothing was changed.\n');
+      return DECLINED;
+    case 'unasked':
+      process.stderr.write(`${effect} Nothing was changed. Run the command at a terminal to confirm it, or add --yes.\n`);
+      return UNASKED;
+    default:
+      return agreement satisfies never;
+  }
+}
+
+/** Asks at a terminal. Every answer except `yes` declines, and so do the end of the input and an interrupt. */
+export async function isAgreed(input: NodeJS.ReadableStream, output: NodeJS.WritableStream, effect: string): Promise<boolean> {
+  const terminal = createInterface({ input, output });
+  const gone = once(terminal, 'close').then(() => 'no');
+  try {
+    const answer = await Promise.race([terminal.question(`${effect} Type yes to continue: `).catch(() => 'no'), gone]);
+    return answer.trim() === 'yes';
+  } finally {
+    terminal.close();
+  }
+}
