@@ -130,7 +130,6 @@ describe('the decision on random worlds', () => {
       'insufficient_permission',
       'resource_not_permitted',
       'max_tokens_exceeded',
-      'usage_required',
       'tenant_mismatch',
     ]) {
       expect([code, seen.get(code) ?? 0]).toEqual([code, expect.toSatisfy((count: number) => count >= enough(5))]);

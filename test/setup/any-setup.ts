@@ -10,6 +10,7 @@ import type {
 } from '../../src/admin/setup/document.ts';
 import { DAY_NAMES } from '../../src/domain/records.ts';
 import { BUILTIN_ROLES } from '../../src/domain/roles.ts';
+import { withoutHidden } from '../../src/domain/visible-text.ts';
 
 /** Text as people and machines write it, also what YAML reads as something else, and what breaks lines. */
 export const words = fc
@@ -39,7 +40,7 @@ export const words = fc
       maxLength: 12,
     }),
   )
-  .map((text) => text.replaceAll('\0', ''));
+  .map((text) => withoutHidden(text.replaceAll('\0', '')));
 const title = words.filter((text) => /\S/.test(text));
 const description = fc.option(words, { nil: undefined });
 const name = fc.stringMatching(/^[a-z][a-z0-9_-]{0,8}$/).filter((text) => !BUILTIN_ROLES.some((role) => role.name === text));
