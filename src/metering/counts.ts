@@ -25,7 +25,7 @@ export interface MeteringCounts {
   reservationsReleased: number;
   /** Renewals and releases that did not reach the store. */
   changesDropped: number;
-  /** Requests beyond the bound of those that the store is told of while they are under way. */
+  /** Requests under way that exceed the bound of noted requests, so the store has no note of them. */
   requestsNotNoted: number;
   /** Requests of processes that died which this process booked. */
   lostBooked: number;

@@ -67,7 +67,7 @@ const TIDY_MS = 30_000;
 const MIN_HOLD_TTL_MS = 60_000;
 const TIDY_BATCH = 5000;
 const MAX_TIDY_ROUNDS = 20;
-/** Requests under way that the store is told of, at most. */
+/** The maximum number of requests under way that one process notes in the store. */
 const MAX_OPEN = 100_000;
 /** A request may take so long; an id that is older settles nothing. It is remembered a little longer what was settled. */
 const SETTLE_WITHIN_MINUTES = 24 * 60;

@@ -73,9 +73,10 @@ function isPending({ response, status, upstream }: FinishedUsage): boolean {
 }
 
 /**
- * A response that goes on after its answer counts with its whole reservation. Otherwise, reported usage counts as it is, whatever the status; a part that it does not tell is estimated. Without usage, the request counts by
- * estimate if it went to the upstream, unless the upstream answered it with an error. The prompt's estimate is that of the check; the
- * answer's comes from its text, within the answer's bound.
+ * Returns the tokens that a request spent. A response that goes on after its answer counts with its whole reservation. For every other
+ * request, reported usage counts, with any status, and the server estimates a part that is not reported. Without usage, a request counts
+ * by estimate if Envoy forwarded it, unless the upstream answered with an error. The prompt's estimate is that of the check. The answer's
+ * estimate comes from its text, within the answer's bound.
  */
 export function spentBy(finished: FinishedUsage, reserved: Reserved): Spent {
   const { usage } = finished;

@@ -130,7 +130,7 @@ describe('a response of /v1/responses', () => {
     ],
     ['in a state that is not known', whole(body({ status: 'resting' })), undefined],
     ['that is none', whole(chat(CHAT, [{ status: 'queued', message: { content: 'queued' } }])), undefined],
-  ])('%s is told with its id and state', async (_name, reply, expected) => {
+  ])('the reader reports %s with its id and state', async (_name, reply, expected) => {
     const [, , finished] = await ask(reply);
     expect((await finished()).response).toEqual(expected);
   });

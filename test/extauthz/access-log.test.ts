@@ -134,7 +134,7 @@ describe('a finished request', () => {
   });
 });
 
-test('an answer whose encoding hides its text is told as such', () => {
+test('the reader of the access log reports an answer whose encoding hides its text', () => {
   const [told] = ended(log({ decision: DECISION, usage: { hidden: 1 } }));
   expect(told).toMatchObject({ usage: undefined, textBytes: 'hidden' });
 });

@@ -18,7 +18,7 @@ create unlogged table open_requests (
 );
 
 -- Books one note of a holder that was not seen for so long, and returns how many requests were booked; null if there is no such note.
--- A settlement books each reservation once, whoever knows of its end. Requests that were renewed within the time that a reservation lives
+-- A settlement books each reservation once, also if several processes know its end. Requests that were renewed within the time that a reservation lives
 -- stay noted. One note in one transaction: the rows of settlements are locked in the order of their keys.
 create function metering_book_lost(
   hold_ttl_ms double precision, reservation_ttl_ms double precision, settlement_keep_ms double precision)
