@@ -71,7 +71,11 @@ export interface Config {
   readonly drain: { readonly noticeMs: number };
   readonly audit: { readonly retentionMs: number | undefined };
   /** Failures in 15 minutes. */
-  readonly login: { readonly failuresPerAccount: number; readonly failuresPerAddress: number };
+  readonly login: {
+    readonly failuresPerAccount: number;
+    readonly totalAccountFailures: number;
+    readonly failuresPerAddress: number;
+  };
   readonly limits: {
     /** Of rate limits. */
     readonly windowMs: number;

@@ -174,7 +174,13 @@ export const KEYS = {
     'login.failures-per-account',
     integer(1, 1_000_000),
     '10',
-    'Maximum failed logins of one account from one address in 15 minutes. From all addresses together: 100, or this number if it is larger.',
+    'Maximum failed logins of one account from one address in 15 minutes.',
+  ),
+  loginTotalAccountFailures: setting(
+    'login.total-account-failures',
+    integer(1, 1_000_000),
+    '100',
+    'Maximum failed logins of one account from all addresses together in 15 minutes. If login.failures-per-account is larger, its number applies. Addresses from which the account logged in during the last 30 days are exempt.',
   ),
   loginFailuresPerAddress: setting(
     'login.failures-per-address',

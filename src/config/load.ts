@@ -114,7 +114,11 @@ function takeConfig(take: Take, database: 'embedded' | 'remote'): Omit<Config, '
     cache: { credentials: take(KEYS.cacheCredentials), maxStalenessMs: take(KEYS.cacheMaxStaleness) },
     drain: { noticeMs: take(KEYS.drainNotice) },
     audit: { retentionMs: take(KEYS.auditRetention) },
-    login: { failuresPerAccount: take(KEYS.loginFailuresPerAccount), failuresPerAddress: take(KEYS.loginFailuresPerAddress) },
+    login: {
+      failuresPerAccount: take(KEYS.loginFailuresPerAccount),
+      totalAccountFailures: take(KEYS.loginTotalAccountFailures),
+      failuresPerAddress: take(KEYS.loginFailuresPerAddress),
+    },
     limits: {
       windowMs: take(KEYS.limitsWindow),
       tokenEstimate: take(KEYS.limitsTokenEstimate),

@@ -61,8 +61,7 @@ export function wireApi({ config, store, telemetry }: Wiring, parts: ApiParts): 
     login: {
       refreshIdleMs: config.token.refreshIdleTtlMs,
       refreshMs: config.token.refreshTtlMs,
-      failuresPerAccount: config.login.failuresPerAccount,
-      failuresPerAddress: config.login.failuresPerAddress,
+      ...config.login,
     },
     directory: parts.directory,
     onRefreshReuse: telemetry.refreshReuse,

@@ -119,6 +119,42 @@ test('a limit per account and address above 100 is the limit of the account as w
   await wide.close();
 });
 
+describe('a total of three failures per account', () => {
+  const login = { failuresPerAccount: 2, totalAccountFailures: 3, failuresPerAddress: 1000 };
+  let careful: Stand;
+  beforeAll(async () => {
+    careful = await startStand(database.url, { ...options, login });
+  });
+  afterAll(() => careful?.close());
+  const lockedUntil = async () =>
+    (await stand.db.knex('login_failures').where({ scope: 'account' }).select('locked_until'))[0]?.locked_until;
+
+  test('ends the attempts of strangers after three, whatever their addresses', async () => {
+    for (let i = 0; i < 3; i++) expect(await logIn(`203.0.113.${i}`, 'a wrong guess', careful)).toBe(401);
+    expect(await logIn('203.0.113.3', 'a wrong guess', careful)).toBe(429);
+    expect(await logIn('203.0.113.4', PASSWORD, careful)).toBe(429);
+  });
+
+  test('leaves the account unlocked after a correct password at the last attempt', async () => {
+    for (let i = 0; i < 2; i++) await logIn(`203.0.113.${i}`, 'a wrong guess', careful);
+    expect(await logIn(HOME, PASSWORD, careful)).toBe(200);
+    expect(await lockedUntil()).toBeNull();
+  });
+
+  test('keeps the account locked for strangers when its owner logs in after more failures', async () => {
+    await logIn(HOME, PASSWORD, careful);
+    for (let i = 0; i < 3; i++) await logIn(`203.0.113.${i}`, 'a wrong guess', careful);
+    for (let i = 0; i < 2; i++) {
+      expect(await logIn(HOME, 'a wrong guess', careful)).toBe(401);
+    }
+    expect(await logIn('203.0.113.9', PASSWORD, careful)).toBe(429);
+    await stand.db.knex('login_failures').where({ scope: 'pair' }).delete();
+    expect(await logIn(HOME, PASSWORD, careful)).toBe(200);
+    expect(await lockedUntil()).toBeInstanceOf(Date);
+    expect(await logIn('203.0.113.9', PASSWORD, careful)).toBe(429);
+  });
+});
+
 test('an account knows at most 100 addresses, and keeps those that it knows', async () => {
   for (let i = 0; i < 101; i++) expect(await right(`192.0.2.${i}`)).toBe(200);
   const known = async () => Number((await stand.db.knex('login_addresses').count())[0]?.['count']);
@@ -157,7 +193,7 @@ describe('random attempts at an account that exists and at one that does not', (
   class Twin {
     readonly #failures = new Map<string, number>();
     readonly #known = new Set<string>();
-    readonly #limits = { pair: 2, account: ACCOUNT, address: 5 };
+    readonly #limits = { pair: 2, account: 4, address: 5 };
 
     attempt(account: string, address: string, isRight: boolean): number {
       const own = this.#known.has(`${account} ${address}`);
@@ -176,7 +212,8 @@ describe('random attempts at an account that exists and at one that does not', (
   }
 
   test('are answered as the limits say, and wrong passwords alike', async () => {
-    const strict = await startStand(database.url, { ...options, login: { failuresPerAccount: 2, failuresPerAddress: 5 } });
+    const login = { failuresPerAccount: 2, totalAccountFailures: 4, failuresPerAddress: 5 };
+    const strict = await startStand(database.url, { ...options, login });
     const step = fc.record({
       account: fc.constantFrom(ADA, 'nobody@example.com'),
       address: fc.constantFrom('203.0.113.1', '203.0.113.2', '203.0.113.3'),

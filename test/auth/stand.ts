@@ -124,6 +124,7 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
       refreshIdleMs: 7 * DAY_MS,
       refreshMs: 30 * DAY_MS,
       failuresPerAccount: 10,
+      totalAccountFailures: 100,
       failuresPerAddress: 100,
       ...options.login,
     },

@@ -26,7 +26,7 @@ forward-credential: true
 workers: 2
 cache: {credentials: 1000, max-staleness: 60s}
 audit: {retention: 400d}
-login: {failures-per-account: 5, failures-per-address: 50}
+login: {failures-per-account: 5, total-account-failures: 20, failures-per-address: 50}
 log: {level: debug}
 routes:
   - {method: GET, path: "/v1/things/{thing}", permission: things:read}
@@ -53,7 +53,7 @@ describe('the configuration', () => {
       cache: { credentials: 200_000, maxStalenessMs: 300_000 },
       drain: { noticeMs: 0 },
       audit: { retentionMs: undefined },
-      login: { failuresPerAccount: 10, failuresPerAddress: 100 },
+      login: { failuresPerAccount: 10, totalAccountFailures: 100, failuresPerAddress: 100 },
       metrics: { tenantLabel: false },
       limits: { windowMs: 60_000, tokenEstimate: 1024, fileEstimate: 1000, reservationTtlMs: 30_000 },
       usage: { source: 'envoy', eventsTenants: [] },
@@ -91,7 +91,7 @@ describe('the configuration', () => {
       workers: 2,
       cache: { credentials: 1000, maxStalenessMs: 60_000 },
       audit: { retentionMs: 34_560_000_000 },
-      login: { failuresPerAccount: 5, failuresPerAddress: 50 },
+      login: { failuresPerAccount: 5, totalAccountFailures: 20, failuresPerAddress: 50 },
       log: { level: 'debug' },
       routes: [{ method: 'GET', template: '/v1/things/{thing}' }],
     });

@@ -38,7 +38,10 @@ export interface LoginSettings {
   readonly refreshIdleMs: number;
   /** How long a session may last, however much it is used. */
   readonly refreshMs: number;
+  /** Of one account from one address. */
   readonly failuresPerAccount: number;
+  /** Of one account from all addresses, unless `failuresPerAccount` is larger. */
+  readonly totalAccountFailures: number;
   readonly failuresPerAddress: number;
 }
 

@@ -17,7 +17,6 @@ import {
   FAILURE_SCOPES,
   type FailureScope,
   forgiveAttempt,
-  MAX_ACCOUNT_FAILURES,
   returnAttempt,
   returnOne,
   windowLeftMs,
@@ -122,7 +121,7 @@ async function returnEach({ db }: ThrottleParts, attempt: Attempt, scopes: reado
 function windowsOf({ login }: Pick<AuthParts, 'login'>): AttemptWindows {
   return {
     pair: { limit: login.failuresPerAccount, windowMs: WINDOW_MS },
-    account: { limit: Math.max(MAX_ACCOUNT_FAILURES, login.failuresPerAccount), windowMs: WINDOW_MS },
+    account: { limit: Math.max(login.totalAccountFailures, login.failuresPerAccount), windowMs: WINDOW_MS },
     address: { limit: login.failuresPerAddress, windowMs: WINDOW_MS },
   };
 }

@@ -17,8 +17,6 @@ import { PASSWORD_USER, type PasswordRow, type PasswordUser, toPasswordUser } fr
 export const FAILURE_SCOPES = ['pair', 'account', 'address'] as const;
 export type FailureScope = (typeof FAILURE_SCOPES)[number];
 
-/** Failures of one account from all addresses together, unless the limit for one address is larger. */
-export const MAX_ACCOUNT_FAILURES = 100;
 /** How long an address stays known after a login of the account from it. */
 const KNOWN_DAYS = 30;
 /** Addresses that are known of one account. While there are as many, no other becomes known. */
@@ -71,12 +69,13 @@ function claimed(scope: FailureScope, places: Places, condition = 'true'): strin
   const account = scope === 'pair' ? `$${places.account}::bytea` : 'null';
   // The limit of an account does not bind its own addresses. The attempt still counts for all others.
   const exempt = scope === 'account' ? ` or ${isKnown(places)}` : '';
-  return `insert into login_failures as f (scope, subject, account, window_start, failures, locked_until)
-    select '${scope}', $${places.subject}::bytea, ${account}, now, 1, case when ${limit} = 1 then now + ${length} end
+  return `insert into login_failures as f (scope, subject, account, window_start, failures, max_failures, locked_until)
+    select '${scope}', $${places.subject}::bytea, ${account}, now, 1, ${limit}, case when ${limit} = 1 then now + ${length} end
     from clock_timestamp() now where ${limit} > 0 and ${condition}
     on conflict (scope, subject) do update set
       failures = case when ${over} then 1 else f.failures + 1 end,
       window_start = case when ${over} then excluded.window_start else f.window_start end,
+      max_failures = excluded.max_failures,
       locked_until = case
         when ${over} then excluded.locked_until
         when f.failures + 1 >= ${limit} then f.window_start + ${length}
@@ -172,9 +171,9 @@ export async function windowLeftMs(q: Queryable, scope: FailureScope, subject: U
   return Math.max(0, result.rows[0]?.left_ms ?? 0);
 }
 
-/** SQL that takes one attempt back. Failures from known addresses may have passed the limit of an account, which then stays locked. */
+/** SQL that takes one attempt back. Failures from known addresses can exceed the limit of an account, which then stays locked. */
 const ONE_LESS = `update login_failures set failures = failures - 1,
-      locked_until = case when scope = 'account' and failures > ${MAX_ACCOUNT_FAILURES} then locked_until end`;
+      locked_until = case when scope = 'account' and failures > max_failures then locked_until end`;
 
 /** Takes the attempt of one of its subjects back. */
 export async function returnOne(q: Queryable, scope: FailureScope, { [scope]: subject }: Attempt): Promise<void> {
