@@ -14,6 +14,7 @@ import { authorize } from '../admin/authorize.ts';
 import { type Caller, isPlatformAdmin } from '../admin/caller.ts';
 import { Refusal } from '../domain/errors.ts';
 import { makeId, parseId, type RequestId, type TenantId } from '../domain/ids.ts';
+import type { AnsweredRequest } from '../telemetry/http-metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { authenticate, type IncomingRequest, type NamedTenant, type Resolver } from './authenticate.ts';
 import { isSmall, MAX_BODY_BYTES, sizeText } from './body-limits.ts';
@@ -48,6 +49,8 @@ export interface HttpParts {
   readonly onUntrustedForwarding?: (peer: string) => void;
   /** Called for each request whose client went away, or took too long, before the request was complete. */
   readonly onAbortedUpload?: () => void;
+  /** Called after each answer, also if the client went away before it was complete. */
+  readonly onAnswered?: (request: AnsweredRequest) => void;
   /** Reports whether the process is stopping: its answers then end their connections. Default: never. */
   readonly draining?: () => boolean;
   /** Absent: nothing is logged. */
@@ -63,6 +66,8 @@ const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const MAX_CONNECTIONS = 4_096;
 /** Of one query. */
 const MAX_PARAMETERS = 64;
+/** Names all requests that no route matches: their methods and paths are the clients' choice. */
+const NO_ROUTE = { method: 'any', route: 'none' } as const;
 
 /** Not listening yet; `listen` and `close` are the instance's own. */
 export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyInstance {
@@ -81,6 +86,8 @@ export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyI
     genReqId: () => makeId('req', parts.now(), parts.random(10)),
     frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) => {
       sendProblem(notFound(), request, reply);
+      // Fastify runs no hooks for a path that it cannot decode.
+      parts.onAnswered?.({ ...NO_ROUTE, status: reply.statusCode, tookMs: reply.elapsedTime });
     },
     clientErrorHandler: (_error: Error, socket: Socket) => {
       refuseUnreadable(parts, socket);
@@ -119,6 +126,11 @@ export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyI
     if (request.is404) return refuseUnknown(routes, request, reply);
     refuseManyParameters(request.url);
     return undefined;
+  });
+  server.addHook('onResponse', async (request, reply) => {
+    const { method, url: route } = request.routeOptions;
+    const matched = route === undefined || request.is404 ? NO_ROUTE : { method: String(method), route };
+    parts.onAnswered?.({ ...matched, status: reply.statusCode, tookMs: reply.elapsedTime });
   });
   server.setErrorHandler((error, request, reply) => {
     if (isAbortedUpload(error, request)) {

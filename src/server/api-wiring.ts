@@ -88,6 +88,7 @@ export function wireApi({ config, store, telemetry }: Wiring, parts: ApiParts): 
       homeOf: (id) => homeOf(admin, id),
       appliedEverywhere: appliedEverywhere(store, feed),
       onAbortedUpload: telemetry.abortedUpload,
+      onAnswered: telemetry.httpRequest,
       draining: parts.draining,
       log: telemetry.log.child({ part: 'http' }),
       tracing: telemetry.tracing,

@@ -69,7 +69,12 @@ async function open(
 ): Promise<Store> {
   const address = given ?? remoteAddress(secrets);
   if (address !== undefined) {
-    const db = openDatabase({ url: address.url, poolMax: config.database.poolSize, tracing: telemetry.tracing });
+    const db = openDatabase({
+      url: address.url,
+      poolMax: config.database.poolSize,
+      tracing: telemetry.tracing,
+      reports: telemetry.database,
+    });
     return { otherSecretKey: undefined, ...address, db, close: () => db.close() };
   }
   await using opening = new AsyncDisposableStack();
@@ -80,7 +85,12 @@ async function open(
   });
   opening.defer(() => embedded.stop());
   const secretKey = secrets.secretKey ?? (await embeddedSecretKey(config.dataDir, create));
-  const db = openDatabase({ url: embedded.url, poolMax: config.database.poolSize, tracing: telemetry.tracing });
+  const db = openDatabase({
+    url: embedded.url,
+    poolMax: config.database.poolSize,
+    tracing: telemetry.tracing,
+    reports: telemetry.database,
+  });
   opening.defer(() => db.close());
   const opened = opening.move();
   const otherSecretKey = secrets.secretKeyPrevious;

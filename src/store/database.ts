@@ -2,6 +2,7 @@
 
 import createKnex, { type Knex } from 'knex';
 import pg from 'pg';
+import type { DatabaseReports } from '../telemetry/database-metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { clientOptions, createPool, type Pool, type Row, type Statement } from './pool.ts';
 import { runPreparedBy } from './prepared.ts';
@@ -18,6 +19,8 @@ export interface DatabaseOptions {
   readonly queryTimeoutMs?: number;
   /** Default: no traces. */
   readonly tracing?: Tracing | undefined;
+  /** Default: no metrics. */
+  readonly reports?: DatabaseReports | undefined;
 }
 
 export interface Database {
@@ -43,9 +46,9 @@ const MAX_TURN_WAIT_MS = 8000;
 const MAX_WAITING = 1000;
 
 export function openDatabase(options: DatabaseOptions): Database {
-  const { url, poolMax = 10, acquireTimeoutMs = 2000, queryTimeoutMs = 2000, tracing } = options;
+  const { url, poolMax = 10, acquireTimeoutMs = 2000, queryTimeoutMs = 2000, tracing, reports } = options;
   const places = Math.max(1, poolMax - SPARED);
-  const pool = createPool({ url, max: poolMax, acquireTimeoutMs, queryTimeoutMs, tracing });
+  const pool = createPool({ url, max: poolMax, acquireTimeoutMs, queryTimeoutMs, tracing, reports });
   const knex = createKnex({
     client: 'pg',
     connectionPool: pool,

@@ -8,6 +8,7 @@
 import type { Writable } from 'node:stream';
 import pg from 'pg';
 import { Fault } from '../domain/errors.ts';
+import type { DatabaseReports } from '../telemetry/database-metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { connectionFault, spoilsConnection, statementError } from './faults.ts';
 import { tracedStatement } from './traced-statement.ts';
@@ -21,6 +22,8 @@ export interface PoolOptions {
   readonly queryTimeoutMs: number;
   /** Default: no traces. */
   readonly tracing?: Tracing | undefined;
+  /** Default: no metrics. */
+  readonly reports?: DatabaseReports | undefined;
 }
 
 /** A statement; one with a name is prepared once per connection. */
@@ -83,6 +86,12 @@ export function createPool(options: PoolOptions): Pool {
   const held = new Map<PooledConnection, Use>();
   let connections = 0;
   let closing: Promise<void> | undefined;
+  const hide = options.reports?.pool(() => ({
+    max: options.max,
+    used: held.size,
+    idle: clients.idleCount,
+    waiting: clients.waitingCount,
+  }));
 
   clients.on('connect', (client) => {
     open.add(client);
@@ -152,6 +161,7 @@ export function createPool(options: PoolOptions): Pool {
   }
 
   async function close(): Promise<void> {
+    hide?.();
     const cut = setTimeout(() => {
       for (const client of open) {
         client.connection.stream.destroy();
@@ -229,10 +239,11 @@ export async function endClient(client: pg.Client): Promise<void> {
 function send<R extends pg.QueryResultRow>(
   client: pg.PoolClient,
   statement: string | Statement,
-  { queryTimeoutMs: timeoutMs, tracing }: Pick<PoolOptions, 'queryTimeoutMs' | 'tracing'>,
-  untraced: Done<R>,
+  { queryTimeoutMs: timeoutMs, tracing, reports }: Pick<PoolOptions, 'queryTimeoutMs' | 'tracing' | 'reports'>,
+  unmeasured: Done<R>,
 ): void {
   const { text, name, values } = typeof statement === 'string' ? { text: statement } : statement;
+  const untraced = reports === undefined ? unmeasured : measuredStatement(reports, unmeasured);
   const done = tracing === undefined ? untraced : tracedStatement(tracing, { text, name }, untraced);
   let late = false;
   const timer = setTimeout(() => {
@@ -252,6 +263,14 @@ function send<R extends pg.QueryResultRow>(
       done(null, result);
     }
   });
+}
+
+function measuredStatement<R extends pg.QueryResultRow>({ statement }: DatabaseReports, done: Done<R>): Done<R> {
+  const sentMs = performance.now();
+  return (error, result) => {
+    statement(error === null ? 'success' : error instanceof Fault ? 'fault' : 'error', performance.now() - sentMs);
+    done(error, result);
+  };
 }
 
 const gathering = new WeakSet<Writable>();

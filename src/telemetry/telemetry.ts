@@ -1,12 +1,15 @@
 /** Everything that one process tells about itself: its log, its metrics and the log of decisions, joined. */
 
+import manifest from '../../package.json' with { type: 'json' };
 import { type CacheStats, watchCaches } from './cache-metrics.ts';
 import { type CheckObserver, checkObserver } from './check-observer.ts';
+import { type DatabaseReports, databaseReports } from './database-metrics.ts';
 import { DecisionLog } from './decision-log.ts';
 import { type DecisionTarget, sinkFor } from './decision-sinks.ts';
 import { DecisionTally } from './decision-tally.ts';
 import { type DirectoryReport, directoryReports } from './directory-metrics.ts';
 import { type CallStats, type TlsReload, tlsReloads, watchCalls } from './grpc-metrics.ts';
+import { type AnsweredRequest, httpRequests } from './http-metrics.ts';
 import { type Log, type Logging, type LogOptions, startLogging } from './log.ts';
 import { type AccessLogStats, type MeteringStats, watchAccessLog, watchMetering } from './metering-metrics.ts';
 import { type LoginOutcome, Metrics } from './metrics.ts';
@@ -61,6 +64,9 @@ export interface Telemetry {
   readonly login: (outcome: LoginOutcome) => void;
   /** Counts a refresh token that was used by two. */
   readonly refreshReuse: () => void;
+  /** Counts an answered API request. */
+  readonly httpRequest: (request: AnsweredRequest) => void;
+  readonly database: DatabaseReports;
   /** Counts an API request whose client went away before it was complete. */
   readonly abortedUpload: () => void;
   /** Told what each question to a directory came to. */
@@ -132,6 +138,11 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
   let now = Date.now;
   const tally = new DecisionTally({ now: () => now() });
   const recent = new RecentDecisions();
+  metrics.gauges(
+    { name: 'postern_build_info', help: '1, with the versions of Postern and Node as labels.', together: 'max' },
+    ['version', 'node'],
+    () => [{ labels: { version: manifest.version, node: process.versions.node }, value: 1 }],
+  );
   metrics.counter(
     {
       name: 'postern_decision_counts_dropped_total',
@@ -173,6 +184,8 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
     feedEvents: feedReports(log.child({ part: 'change feed' }), metrics),
     login: (outcome) => metrics.login(outcome),
     refreshReuse: () => metrics.refreshReuse(),
+    httpRequest: httpRequests(metrics),
+    database: databaseReports(metrics),
     abortedUpload: () => metrics.abortedUpload(),
     directory: directoryReports(metrics),
     watch: ({ live, feedAgeMs, now: storeNow }) => {

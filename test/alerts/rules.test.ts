@@ -36,7 +36,7 @@ const queries = dashboard.panels.flatMap(({ title, targets = [] }) => targets.ma
 
 /** As Grafana would write them. */
 function filledIn(expr: string): string {
-  return expr.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*');
+  return expr.replaceAll('$__rate_interval', '5m').replaceAll(/\$(?:namespace|job|instance)/g, '.*');
 }
 
 let promtool: string;
@@ -97,6 +97,12 @@ interface TestOfRule {
 describe('the dashboard', () => {
   it.each(queries)('asks for metrics that exist: $title', ({ expr }) => {
     expect(unknownIn(expr)).toEqual([]);
+  });
+
+  it.each(queries)('selects by namespace, job and server: $title', ({ expr }) => {
+    const selectors = [...expr.matchAll(/\b(?:postern|process)_\w+\{([^}]*)\}/g)].map(([, selector = '']) => selector);
+    expect(selectors.length).toBeGreaterThan(0);
+    for (const selector of selectors) expect(selector).toContain('namespace=~"$namespace",job=~"$job",instance=~"$instance"');
   });
 
   it('asks in expressions that Prometheus reads', async () => {
