@@ -25,6 +25,7 @@ const STEPS: readonly TestStep['step'][] = [
   'tenant',
 ];
 
+/** A configuration of directories in the guide. */
 interface Block {
   readonly heading: string;
   readonly yaml: string;
@@ -32,10 +33,11 @@ interface Block {
 
 function blocks(): Block[] {
   const parts = GUIDE.split(/^(#{2,3} .*)$/m);
-  return parts.flatMap((part, i) => {
+  const all = parts.flatMap((part, i) => {
     const heading = parts[i - 1]?.replace(/^#+ /, '') ?? '';
     return [...part.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, yaml = '']) => ({ heading, yaml }));
   });
+  return all.filter(({ yaml }) => /^ldap:/m.test(yaml));
 }
 
 describe('the guide to directories', () => {

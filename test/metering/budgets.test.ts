@@ -13,7 +13,7 @@ const BOUNDED = { interruptAfterTimeLimit: 8000 };
 const BEAT_MS = 6000;
 
 type Step =
-  | { readonly kind: 'admit'; readonly process: number; readonly amount: number; readonly count: number }
+  | { readonly kind: 'admit'; readonly process: number; readonly prompt: number; readonly amount: number; readonly count: number }
   | { readonly kind: 'end'; readonly told: readonly number[]; readonly which: number; readonly share: number }
   | { readonly kind: 'renew'; readonly process: number; readonly which: number }
   | { readonly kind: 'cancel'; readonly which: number }
@@ -33,6 +33,7 @@ const sound: fc.WeightedArbitrary<Step>[] = [
     arbitrary: fc.record({
       kind: fc.constant('admit' as const),
       process,
+      prompt: fc.integer({ min: 0, max: 10 }),
       amount: fc.integer({ min: 1, max: 40 }),
       count: fc.integer({ min: 1, max: 6 }),
     }),
@@ -72,7 +73,10 @@ const latencies = fc.array(fc.integer({ min: 0, max: 200 }), { minLength: 1, max
 interface Told {
   /** Tokens of each. */
   readonly spent: Map<Running, number>;
-  /** Told to a process that did not crash later. */
+  /**
+   * Told in time to a process that did not crash later, and admitted by a process that did not crash either. The ends of all others may
+   * come after another process has booked the prompt's estimate.
+   */
   readonly certain: Set<Running>;
 }
 
@@ -80,14 +84,19 @@ function tokensOf(world: World, { reservation }: Running): number {
   return reservedBy(world.ids.read(reservation));
 }
 
+/** The tokens that are booked for a request of a process that died. */
+function promptOf(world: World, { reservation }: Running): number {
+  return world.ids.read(reservation)?.prompt ?? 0;
+}
+
 /** Its reservation may have expired. */
 function isStale(world: World, { sinceMs }: Running): boolean {
   return world.nowMs - sinceMs >= TTL_MS - BEAT_MS;
 }
 
-function isBooked(world: World, { reservation }: Running): boolean {
+function bookedTokens(world: World, { reservation }: Running): number | undefined {
   const { holder = '', counter = 0 } = world.ids.read(reservation) ?? {};
-  return world.store.isSettled(holder, counter);
+  return world.store.bookedTokens(holder, counter);
 }
 
 /**
@@ -97,8 +106,9 @@ function isBooked(world: World, { reservation }: Running): boolean {
 function committed(world: World, told: Told, lastsMs: number): number {
   const young = ({ sinceMs }: Running): boolean => world.nowMs - sinceMs < lastsMs;
   let sum = 0;
-  // Whoever was told may crash before it is booked: then the reservation lasts as long as one that nobody told the end of.
-  for (const [request, tokens] of told.spent) if (isBooked(world, request) || young(request)) sum += tokens;
+  // A process that hears of an end may crash before it books it. The reservation then lasts as long as that of a request without an end,
+  // and another process books the prompt's estimate instead of the tokens that the request spent.
+  for (const [request, tokens] of told.spent) sum += bookedTokens(world, request) ?? (young(request) ? tokens : 0);
   for (const request of world.running) if (young(request)) sum += tokensOf(world, request);
   return sum;
 }
@@ -118,7 +128,12 @@ async function run(
     switch (step.kind) {
       case 'admit':
         for (let i = 0; i < step.count; i++) {
-          world.admit(step.process, { metered: true, monthlyTokens: quota, askedTokens: step.amount });
+          world.admit(step.process, {
+            metered: true,
+            monthlyTokens: quota,
+            promptTokens: step.prompt,
+            askedTokens: step.amount,
+          });
         }
         break;
       case 'end': {
@@ -128,10 +143,12 @@ async function run(
         const total = Math.floor(tokensOf(world, request) * step.share);
         for (const i of step.told) world.end(i, request, { total });
         told.spent.set(request, total);
-        by.set(
-          request,
-          step.told.flatMap((i) => world.processes[i] ?? []),
-        );
+        if (!isStale(world, request)) {
+          by.set(
+            request,
+            step.told.flatMap((i) => world.processes[i] ?? []),
+          );
+        }
         world.running.splice(world.running.indexOf(request), 1);
         break;
       }
@@ -185,7 +202,7 @@ async function run(
     check(told);
   }
   for (const [request, tellers] of by) {
-    if (tellers.some(({ alive }) => alive)) told.certain.add(request);
+    if (request.process?.alive === true && tellers.some(({ alive }) => alive)) told.certain.add(request);
   }
   return told;
 }
@@ -255,7 +272,8 @@ describe('a monthly quota', () => {
           expect(usedOf(budget)).toBe(budget.spent);
           const least = sum([...told.certain].map((request) => told.spent.get(request) ?? 0));
           expect(budget.spent).toBeGreaterThanOrEqual(least);
-          expect(budget.spent).toBeLessThanOrEqual(sum(told.spent.values()));
+          const most = world.admitted.map((request) => Math.max(told.spent.get(request) ?? 0, promptOf(world, request)));
+          expect(budget.spent).toBeLessThanOrEqual(sum(most));
           const rest = quota - budget.spent;
           const before = world.running.length;
           if (rest > 0) world.admit(0, { metered: true, monthlyTokens: quota, askedTokens: rest });

@@ -46,7 +46,8 @@ export class MemoryStore implements MeteringStore {
   readonly usage = new Map<string, { requests: number; tokens: number; estimated: number }>();
   readonly #holders = new Map<string, { seenMs: number; turn: number }>();
   readonly #responses = new Map<string, Settlement>();
-  readonly #settled = new Set<string>();
+  /** The tokens booked for each settled reservation. */
+  readonly #settled = new Map<string, number>();
   readonly #settledMs = new Map<string, number>();
   readonly #news: { id: number; holder: string; counter: number; total: number }[] = [];
   readonly #now: () => number;
@@ -89,14 +90,15 @@ export class MemoryStore implements MeteringStore {
       refill(this.#holders, kept.holders);
       refill(this.#counted, kept.counted);
       this.#settled.clear();
-      for (const id of kept.settled) this.#settled.add(id);
+      for (const [id, tokens] of kept.settled) this.#settled.set(id, tokens);
       this.#news.length = 0;
       this.#renewals.length = 0;
     };
   }
 
-  isSettled(holder: string, counter: number): boolean {
-    return this.#settled.has(`${holder} ${counter}`);
+  /** Returns the tokens booked for a reservation, or undefined if none are booked yet. */
+  bookedTokens(holder: string, counter: number): number | undefined {
+    return this.#settled.get(`${holder} ${counter}`);
   }
 
   lease(holder: string, asks: readonly RateAsk[]): Promise<RateAnswer> {
@@ -150,7 +152,7 @@ export class MemoryStore implements MeteringStore {
       }
       if (collections !== undefined) this.creations.delete(`${holder} ${counter}`);
       if (this.#settled.has(`${holder} ${counter}`)) continue;
-      this.#settled.add(`${holder} ${counter}`);
+      this.#settled.set(`${holder} ${counter}`, settlement.books ? total : 0);
       this.#settledMs.set(holder, this.#now());
       booked += 1;
       if (settlement.books) this.#book(settlement);

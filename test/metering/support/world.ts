@@ -76,6 +76,8 @@ export class World {
   readonly #localSkewsMs: readonly number[];
   readonly processes: Process[];
   readonly running: Running[] = [];
+  /** Every request that was admitted, also after its end. */
+  readonly admitted: Running[] = [];
   readonly refused: string[] = [];
   faults = 0;
   pending = 0;
@@ -169,13 +171,15 @@ export class World {
       this.pending -= 1;
       if (admission.kind === 'refused') this.refused.push(admission.code);
       else if (admission.reservation !== undefined) {
-        this.running.push({
+        const request = {
           reservation: admission.reservation,
           tenant: ask.tenantId,
           process: admitting,
           admittedMs: this.nowMs,
           sinceMs: this.nowMs,
-        });
+        };
+        this.running.push(request);
+        this.admitted.push(request);
       }
     };
     const fail = (error: unknown): void => {
