@@ -148,7 +148,11 @@ function positionIn(text: string): readonly string[] {
   });
 }
 
+/** A JSON array of strings. Other JSON is not parsed, because the names of its members can change what JSON.parse reads later. */
+const POSITION = /^\["(?:[^"\\]|\\.)*"(?:,"(?:[^"\\]|\\.)*")*\]$/;
+
 function parsed(text: string): unknown {
+  if (!POSITION.test(text)) return undefined;
   try {
     return JSON.parse(text);
   } catch {

@@ -4,6 +4,9 @@
  * violation, so the cost of refusing such a body does not grow with its size.
  *
  * The text need not be valid JSON. A text that passes here has at most `maxDepth`, `maxMembers` and `maxValues`, and repeats no member.
+ *
+ * No name may end with a backslash. After JSON.parse of V8 14 has read such a name once, it can read other names with an escape at the same
+ * place as that name (https://github.com/nodejs/node/issues/63785), so one caller could change the names that another caller sends.
  */
 
 export const BODY_BOUNDS = {
@@ -81,7 +84,11 @@ export function structureOf(text: string): BodyStructure {
         if (i - start > maxNameLength) {
           return { kind: 'excessive', message: `A member's name is longer than ${maxNameLength} characters.`, readTo: i };
         }
-        if (!addName(object, nameIn(text.slice(start, i)))) {
+        const name = nameIn(text.slice(start, i));
+        if (name.endsWith('\\') && text.charCodeAt(i) === QUOTE) {
+          return { kind: 'unreadable', message: "A member's name ends with a backslash. Choose another name.", readTo: i };
+        }
+        if (!addName(object, name)) {
           return { kind: 'unreadable', message: 'The body repeats a member of an object.', readTo: i };
         }
         if (object.members > maxMembers) {
