@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:http2';
+import Anthropic from '@anthropic-ai/sdk';
+import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type CheckServer, startCheckServer, valuesOf } from '../support/check-server.ts';
 import { type Edge, startEdge } from '../support/envoy.ts';
@@ -358,6 +360,29 @@ describe('CORS', () => {
     expect(answer.headers['access-control-allow-headers']).toContain('authorization');
     expect(answer.headers).not.toHaveProperty('access-control-allow-credentials');
     expect(checks.seen).toHaveLength(0);
+  });
+
+  it('allows a page every header that the SDKs of OpenAI and Anthropic send', async () => {
+    const sent = new Set<string>();
+    const recording: typeof fetch = async (_url, init) => {
+      for (const [name] of new Headers(init?.headers)) sent.add(name);
+      return Response.json({ content: [], choices: [] });
+    };
+    const options = { apiKey: 'k', baseURL: edge.url, fetch: recording, dangerouslyAllowBrowser: true };
+    const anthropic = new Anthropic(options);
+    const openai = new OpenAI({ ...options, organization: 'o', project: 'p' });
+    await anthropic.messages.create({ model: 'm', max_tokens: 1, messages: [] });
+    await anthropic.beta.messages.create({ model: 'm', max_tokens: 1, messages: [], betas: ['some-beta'] });
+    await openai.chat.completions.create({ model: 'm', messages: [] });
+    await openai.beta.threads.create({});
+    expect([...sent]).toEqual(expect.arrayContaining(['anthropic-version', 'openai-organization', 'x-stainless-lang']));
+    const answer = await send(edge.url, {
+      method: 'OPTIONS',
+      path: CHAT,
+      headers: { ...preflight, 'access-control-request-headers': [...sent].join(',') },
+    });
+    const allowed = new Set(String(answer.headers['access-control-allow-headers']).split(/, */));
+    expect([...sent].filter((name) => !allowed.has(name))).toEqual([]);
   });
 
   it('asks Postern about a preflight of an origin that is not allowed', async () => {
