@@ -121,7 +121,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
   });
 
   describe('messages that do not become whole', () => {
-    const STREAMS = 150;
+    const STREAMS = 40;
     const MIB = 1024 * 1024;
     /** A message of 16 MiB, of which a part is sent. */
     const announced = (sentBytes: number): Buffer => {
