@@ -20,7 +20,7 @@ interface Rule {
   readonly alert: string;
   readonly expr: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: { readonly summary: string; readonly runbook: string };
+  readonly annotations: { readonly summary: string; readonly runbook_url: string };
 }
 const { groups }: { groups: readonly { readonly rules: readonly Rule[] }[] } = parse(readFileSync(RULES, 'utf8'));
 const rules = groups.flatMap((group) => group.rules);
@@ -29,7 +29,11 @@ interface Panel {
   readonly title: string;
   readonly targets?: readonly { readonly expr: string }[];
 }
-const dashboard: { readonly panels: readonly Panel[] } = JSON.parse(
+interface Variable {
+  readonly name: string;
+  readonly query: string | { readonly query: string };
+}
+const dashboard: { readonly panels: readonly Panel[]; readonly templating: { readonly list: readonly Variable[] } } = JSON.parse(
   readFileSync(path('helm/postern/files/dashboard.json'), 'utf8'),
 );
 const queries = dashboard.panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })));
@@ -83,9 +87,20 @@ describe('the alert rules', () => {
   it.each(rules)('$alert names metrics that exist, a severity, and a section of the guide that says what to do', (rule) => {
     expect(unknownIn(rule.expr)).toEqual([]);
     expect(['critical', 'warning', 'info']).toContain(rule.labels['severity']);
-    expect(rule.annotations.runbook).toBe(`docs/operations.md#${rule.alert.toLowerCase()}`);
+    // The anchor of a heading of one word is the word in small letters.
+    expect(rule.annotations.runbook_url).toBe(`https://postern.dev/docs/operations.md#${rule.alert.toLowerCase()}`);
     const section = GUIDE.split(`\n### ${rule.alert}\n`)[1]?.split('\n#')[0] ?? '';
     for (const part of ['**Means**', '**See**', '**Do**']) expect(section, `${rule.alert} ${part}`).toContain(part);
+  });
+});
+
+describe('the alert rules of installations that share a Prometheus', () => {
+  it.each(rules)('$alert aggregates within a namespace and job', ({ expr }) => {
+    const aggregations = [...expr.matchAll(/\b(?:sum|min|max|count|avg|absent)\b(?: by \(([^)]*)\))?/g)];
+    expect(aggregations.length).toBeGreaterThan(0);
+    for (const [text, labels = ''] of aggregations) {
+      if (text !== 'absent') expect(labels, text).toMatch(/^namespace, job(?:,|$)/);
+    }
   });
 });
 
@@ -103,6 +118,22 @@ describe('the dashboard', () => {
     const selectors = [...expr.matchAll(/\b(?:postern|process)_\w+\{([^}]*)\}/g)].map(([, selector = '']) => selector);
     expect(selectors.length).toBeGreaterThan(0);
     for (const selector of selectors) expect(selector).toContain('namespace=~"$namespace",job=~"$job",instance=~"$instance"');
+  });
+
+  it('has a variable for the namespace, the job within it and the server within both', () => {
+    const asked = dashboard.templating.list.map(({ name, query }) => [name, typeof query === 'string' ? query : query.query]);
+    expect(Object.fromEntries(asked)).toMatchObject({
+      namespace: 'label_values(postern_build_info, namespace)',
+      job: 'label_values(postern_build_info{namespace=~"$namespace"}, job)',
+      instance: 'label_values(postern_build_info{namespace=~"$namespace",job=~"$job"}, instance)',
+    });
+  });
+
+  it('shows every metric of the API, the database and the build that the guide explains', () => {
+    const shown = queries.map(({ expr }) => expr).join(' ');
+    const explained = [...known()].filter((name) => /^postern_(?:http_re|database|build)\w*(?<!_bucket|_sum|_count)$/.test(name));
+    expect(explained.length).toBeGreaterThan(6);
+    expect(explained.filter((name) => !shown.includes(name))).toEqual([]);
   });
 
   it('asks in expressions that Prometheus reads', async () => {

@@ -43,6 +43,7 @@ const WRONG: readonly (readonly [set: string, refusal: string])[] = [
   ['mesh.maxRequestBytes=512', "at '/mesh/maxRequestBytes': minimum: got 512, want 1,024"],
   ['envoy.upstream=http://platform', "at '/envoy/upstream': 'http://platform' does not match pattern"],
   ['topologySpread.whenUnsatisfiable=Never', "at '/topologySpread/whenUnsatisfiable': value must be one of"],
+  ['metrics.prometheusRule.runbookBaseUrl=docs', "at '/metrics/prometheusRule/runbookBaseUrl': 'docs' does not match pattern"],
   ['ingress.hosts=example.com', "at '/ingress/hosts': got string, want array"],
   ['commonLabels.a.b=c', "at '/commonLabels/a': got object, want string"],
 ];

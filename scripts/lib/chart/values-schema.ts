@@ -147,9 +147,14 @@ const VALUES: Schema = object({
       interval: DURATION,
       scrapeTimeout: DURATION,
       labels: TEXT_MAP,
+      relabelings: MAPS,
       metricRelabelings: MAPS,
     }),
-    prometheusRule: object({ enabled: FLAG, labels: TEXT_MAP }),
+    prometheusRule: object({
+      enabled: FLAG,
+      labels: TEXT_MAP,
+      runbookBaseUrl: { type: 'string', pattern: '^https?://[^\\s"\']+$' },
+    }),
     dashboard: object({ enabled: FLAG, labels: TEXT_MAP, annotations: TEXT_MAP }),
   }),
   envoy: object({
