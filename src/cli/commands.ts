@@ -38,9 +38,9 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['migrate'],
     database: 'makes',
-    takes: '',
-    summary: 'Creates the database schema or upgrades it to this version.',
-    options: CONFIG,
+    takes: '[--grant-to ROLE]',
+    summary: 'Creates the database schema or upgrades it to this version, and grants a database role the rights of a server.',
+    options: { ...CONFIG, 'grant-to': 'value' },
     run: async (args) => (await import('./migrate.ts')).migrateCommand(args),
   },
   {

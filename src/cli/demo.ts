@@ -77,7 +77,7 @@ async function run(
   const telemetry = await serverTelemetry(loaded);
   const opened = await openStore(config, secrets, telemetry);
   running.defer(() => opened.close());
-  const store = await prepareStore(opened);
+  const store = await prepareStore(opened, config, telemetry);
   const passwords = await Passwords.start();
   const administrator = await ensureAdministrator(config, secrets, store, passwords);
   // Before the server starts: there is nothing cached yet that a change could make stale.

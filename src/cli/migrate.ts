@@ -4,12 +4,12 @@ import { createTelemetry } from '../telemetry/telemetry.ts';
 import type { Arguments } from './arguments.ts';
 import { loadOrRefuse } from './configuration.ts';
 
-/** Makes the embedded database when there is none, brings the database to this version and prints what was done. */
+/** Makes the embedded database when there is none, brings the database to this version grants the servers' role its rights if one is named, and prints what was done. */
 export async function migrateCommand(args: Arguments): Promise<number> {
   const { config, secrets } = loadOrRefuse(args);
   const store = await openStore(config, secrets, createTelemetry({ level: 'warn' }));
   try {
-    const done = await migrate(store.db);
+    const done = await migrate(store.db, undefined, args.value('grant-to'));
     process.stdout.write(done.length === 0 ? 'The database is up to date.\n' : `Migrated: ${done.join(', ')}.\n`);
     return 0;
   } finally {

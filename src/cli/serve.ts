@@ -26,7 +26,8 @@ export async function serve(args: Arguments): Promise<number> {
   const stop = stopSignal();
   const opened = await openStore(loaded.config, loaded.secrets, telemetry);
   try {
-    const store = await prepareStore(opened);
+    const store = await Promise.race([prepareStore(opened, loaded.config, telemetry), stop]);
+    if (store === undefined) return 0;
     return only === 'api' || (only === 'gate' && loaded.config.workers === 1)
       ? await serveAlone(only, loaded, store, telemetry, stop)
       : await serveSupervised(only === undefined ? KINDS : [only], loaded, store, telemetry, stop);

@@ -47,6 +47,8 @@ export interface Config {
   readonly database: {
     /** Embedded = a PostgreSQL of our own under `dataDir`. */
     readonly kind: 'embedded' | 'remote';
+    /** Whether a server migrates; otherwise it waits until `postern migrate` has. */
+    readonly migrate: boolean;
     /** Whether LISTEN works; without it changes are seen by polling alone. */
     readonly notifications: boolean;
     readonly poolSize: number;

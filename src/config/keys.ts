@@ -87,6 +87,12 @@ export const KEYS = {
     textLike('postgresql://user:password@host:port/database', /^postgres(ql)?:\/\/[^\s\0]+$/),
     'URL of the PostgreSQL database; absent = an embedded PostgreSQL.',
   ),
+  databaseMigrate: setting(
+    'database.migrate',
+    flag,
+    'true',
+    'false if only `postern migrate` may migrate; the server then waits until the schema is that of its version.',
+  ),
   databaseNotifications: setting(
     'database.notifications',
     flag,

@@ -96,7 +96,12 @@ function takeConfig(take: Take, database: 'embedded' | 'remote'): Omit<Config, '
     },
     grpc: { listen: take(KEYS.grpcListen), transport: take(KEYS.grpcTransport), tls: takeTls(take) },
     admin: { listen: take(KEYS.adminListen) },
-    database: { kind: database, notifications: take(KEYS.databaseNotifications), poolSize: take(KEYS.databasePoolSize) },
+    database: {
+      kind: database,
+      migrate: take(KEYS.databaseMigrate),
+      notifications: take(KEYS.databaseNotifications),
+      poolSize: take(KEYS.databasePoolSize),
+    },
     dataDir: take(KEYS.dataDir),
     issuer: take(KEYS.issuer),
     audience: take(KEYS.audience),
@@ -157,6 +162,9 @@ function checkTogether(
       KEYS.secretKey.path,
       'required with database.url: at least 32 characters, and the same value on every server of this database',
     );
+  }
+  if (!config.database.migrate && secrets.databaseUrl === undefined) {
+    report(KEYS.databaseMigrate.path, 'false requires database.url: only the server itself can migrate its embedded database');
   }
   if (secrets.secretKeyPrevious !== undefined && !isGiven(KEYS.secretKey.path)) {
     report(KEYS.secretKeyPrevious.path, 'requires secret-key, the key that the installation changes to');

@@ -12,7 +12,7 @@ import { NoEmbeddedDatabaseError } from '../store/embedded/error.ts';
 import { embeddedSecretKey } from '../store/embedded/secret-key.ts';
 import { sqlState } from '../store/faults.ts';
 import { checkSecretKey, isSecretKeyOf } from '../store/meta.ts';
-import { migrate, schemaDifference } from '../store/migrate.ts';
+import { migrate, migratedElsewhere, schemaDifference } from '../store/migrate.ts';
 import { DatabaseNotReadyError } from '../store/not-ready.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 
@@ -150,11 +150,13 @@ function remoteAddress({ databaseUrl, secretKey, secretKeyPrevious }: Secrets): 
 }
 
 /**
- * Brings the schema up to this program and checks the secret key. Rejects with a MigrationError, or a Fault.
+ * Brings the schema up to this program, or waits until `postern migrate` has, and checks the secret key. Rejects with a MigrationError, or
+ * a Fault.
  * @returns the store with the key that the database belongs to
  */
-export async function prepareStore(store: Store): Promise<Store> {
-  await migrate(store.db);
+export async function prepareStore(store: Store, config: Config, telemetry: Telemetry): Promise<Store> {
+  if (config.database.migrate) await migrate(store.db);
+  else await migratedElsewhere(store.db, () => telemetry.log.warn('waiting until postern migrate has migrated the database'));
   const active = await withActiveKey(store);
   await checkSecretKey(active.db, active.secretKey);
   return active;

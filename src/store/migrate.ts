@@ -2,9 +2,11 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Database } from './database.ts';
 import { connectionFault, sqlState, statementError } from './faults.ts';
+import { grantTo } from './grants.ts';
 import { recordAdditive, recordedAdditive } from './meta.ts';
 import { endClient } from './pool.ts';
 
@@ -18,6 +20,9 @@ const TABLE = 'postern_migrations';
 /** Any number does, as long as nothing else in the same database uses it for an advisory lock. */
 const LOCK = 726543481;
 const LOCK_TIMEOUT_MS = 60_000;
+const WAIT_MS = 1000;
+/** `insufficient_privilege`: the migration has run, and the rights of this role are not granted yet. */
+const NO_PRIVILEGE = '42501';
 /** A migration may rewrite large tables. */
 const STATEMENT_TIMEOUT_MS = 3_600_000;
 
@@ -43,25 +48,50 @@ function sourceIn(folder: string): Knex.MigrationSource<string> {
  * this program by additive migrations only stays as it is.
  * Rejects with a MigrationError when the schema is newer in another way, with a Fault when the database cannot be reached.
  * @param folder of the migrations; default: this program's
+ * @param serverRole role that gets the rights of a server, if servers connect as another role than this one
  */
-export async function migrate(db: Database, folder: string = DIRECTORY): Promise<readonly string[]> {
+export async function migrate(db: Database, folder: string = DIRECTORY, serverRole?: string): Promise<readonly string[]> {
   const wide = db.reopen({ poolMax: 2, queryTimeoutMs: STATEMENT_TIMEOUT_MS });
   try {
     return await holdingLock(db, async () => {
-      const difference = await schemaDifference(wide, folder);
-      if (difference?.kind === 'newer') throw newerError(difference.unknown);
-      // knex takes a migration that it does not know for a lost file.
-      if (difference === undefined && (await completed(wide)).length > migrationNames(folder).length) return [];
-      const config: Knex.MigratorConfig = { migrationSource: sourceIn(folder), tableName: TABLE };
-      // knex's own lock is a row that a killed run leaves behind; ours makes it needless.
-      await wide.knex.migrate.forceFreeMigrationsLock(config);
-      const [, names]: [number, string[]] = await wide.knex.migrate.latest(config);
-      // Afterwards: until then an older program does not start, which harms nobody.
-      await recordAdditive(wide, additiveMigrations(folder));
+      const names = await runPending(wide, folder);
+      if (serverRole !== undefined) await grantTo(wide, serverRole);
       return names;
     });
   } finally {
     await wide.close();
+  }
+}
+
+async function runPending(wide: Database, folder: string): Promise<readonly string[]> {
+  const difference = await schemaDifference(wide, folder);
+  if (difference?.kind === 'newer') throw newerError(difference.unknown);
+  // knex takes a migration that it does not know for a lost file.
+  if (difference === undefined && (await completed(wide)).length > migrationNames(folder).length) return [];
+  const config: Knex.MigratorConfig = { migrationSource: sourceIn(folder), tableName: TABLE };
+  // knex's own lock is a row that a killed run leaves behind; ours makes it needless.
+  await wide.knex.migrate.forceFreeMigrationsLock(config);
+  const [, names]: [number, string[]] = await wide.knex.migrate.latest(config);
+  // Afterwards: until then an older program does not start, which harms nobody.
+  await recordAdditive(wide, additiveMigrations(folder));
+  return names;
+}
+
+/**
+ * Resolves when another program has brought the schema up to this program, and this role may read the record of it. Changes nothing.
+ * Rejects like `migrate`.
+ * @param onWait called once if the schema is not ready
+ */
+export async function migratedElsewhere(db: Database, onWait: () => void): Promise<void> {
+  for (let waited = false; ; waited = true) {
+    const difference = await schemaDifference(db).catch((error: unknown) => {
+      if (sqlState(error) === NO_PRIVILEGE) return { kind: 'missing' } as const;
+      throw error;
+    });
+    if (difference === undefined) return;
+    if (difference.kind === 'newer') throw newerError(difference.unknown);
+    if (!waited) onWait();
+    await sleep(WAIT_MS);
   }
 }
 

@@ -132,6 +132,13 @@ describe('a wrong route is named with its line', () => {
   });
 });
 
+it('a server that does not migrate needs a database that another program can migrate', () => {
+  expect(problemsOf(load('database.migrate: false'))).toEqual([
+    'postern.yaml:1:1: database.migrate: false requires database.url: only the server itself can migrate its embedded database',
+  ]);
+  expect(problemsOf(load(`database: {migrate: false, url: postgresql://db/x}\nsecret-key: ${'k'.repeat(32)}`))).toEqual([]);
+});
+
 describe('secrets', () => {
   const SECRET_PATHS = ALL_KEYS.filter((key) => key.secret).map((key) => key.path);
 

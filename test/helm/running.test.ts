@@ -1,6 +1,7 @@
 /** What the chart renders, run without a cluster: real servers with its configuration, its arguments and its environment. */
 
 import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
@@ -124,8 +125,12 @@ it('the API and the gate of the mode sidecar start with the rendered configurati
   expect((await api.stop()).code).toBe(0);
 });
 
-it('the Job of the migration runs with the rendered configuration', async () => {
-  const manifests = manifestsOf(await render('argo'));
+it('the Job of the migration runs with the rendered configuration, and grants the role of the servers its rights', async () => {
+  const role = `servers-${randomBytes(4).toString('hex')}`;
+  await database.db.knex.raw('create role ??', [role]);
+  const manifests = manifestsOf(await render('argo', '--set', `migrations.serverRole=${role}`));
   const migrate = await startContainer(manifests, podSpecOf(only(manifests, 'Job')), 'migrate', await addresses());
   expect((await migrate.finished).code).toBe(0);
+  const granted = await database.db.query({ text: "select has_table_privilege($1, 'users', 'update') as may", values: [role] });
+  expect(granted).toEqual([{ may: true }]);
 });

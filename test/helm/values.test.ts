@@ -91,6 +91,8 @@ const TOGETHER: readonly (readonly [set: readonly string[], refusal: string])[] 
   ],
   [['mesh.istio.profile=plain'], 'mesh.istio.gateway: name the Gateway'],
   [['mesh.envoyGateway.profile=full'], 'mesh.envoyGateway.gateway: name the Gateway'],
+  [['migrations.serverRole=postern'], 'migrations.serverRole: set migrations.mode to job and migrations.existingSecret.name'],
+  [['migrations.serverRole=postern', 'migrations.mode=job'], 'migrations.serverRole: set migrations.mode to job and'],
   [['terminationGracePeriodSeconds=10'], 'must exceed preStopSeconds (5) and config.drain.notice (5 s) together'],
   [['autoscaling.enabled=true', 'autoscaling.minReplicas=20'], 'minReplicas must not exceed maxReplicas'],
   [['ingress.enabled=true'], 'ingress.hosts: name at least one host.'],

@@ -150,6 +150,9 @@ metadata:
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- if and $v.migrations.serverRole (or (ne $v.migrations.mode "job") (not $v.migrations.existingSecret.name)) -}}
+{{- fail "migrations.serverRole: set migrations.mode to job and migrations.existingSecret.name to a Secret with the URL of the role that owns the schema." -}}
+{{- end -}}
 {{- if and (eq $v.mode "sidecar") (eq $v.probes.readiness.type "grpc") -}}
 {{- fail "probes.readiness.type: the API of the mode sidecar has no gRPC port. Set it to http." -}}
 {{- end -}}

@@ -60,6 +60,7 @@ const VALUES: Schema = object({
   },
   migrations: object({
     mode: words('server', 'job'),
+    serverRole: { type: 'string', maxLength: 63 },
     backoffLimit: number(0, 100),
     existingSecret: KEY_REF,
     resources: RESOURCES,
