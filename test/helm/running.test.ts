@@ -125,6 +125,19 @@ it('the API and the gate of the mode sidecar start with the rendered configurati
   expect((await api.stop()).code).toBe(0);
 });
 
+it('a server of a dual-stack cluster answers over IPv4 and IPv6', async () => {
+  const free = await addresses();
+  const onPort = (text: string, port: number, at: string): string => text.replace(`[::]:${port}`, `[::]:${at.split(':')[1]}`);
+  const text = onPort(await render('minimal', '--set', 'listenAddress=::'), 8080, free.http);
+  const manifests = manifestsOf(onPort(onPort(text, 9191, free.grpc), 9090, free.admin));
+  const server = await startContainer(manifests, podSpecOf(only(manifests, 'Deployment')), 'postern', free);
+  await eventually('it is ready', () => isReady(free.admin), START_LIMIT_MS);
+  for (const address of [free.admin, free.admin.replace('127.0.0.1', '[::1]')]) {
+    expect((await fetch(`http://${address}/readyz`)).status, address).toBe(200);
+  }
+  expect((await server.stop()).code).toBe(0);
+});
+
 it('the Job of the migration runs with the rendered configuration, and grants the role of the servers its rights', async () => {
   const role = `servers-${randomBytes(4).toString('hex')}`;
   await database.db.knex.raw('create role ??', [role]);

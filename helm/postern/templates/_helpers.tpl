@@ -65,19 +65,28 @@ metadata:
 {{- end -}}
 {{- end -}}
 
-{{- define "postern.image" -}}
-{{- $tag := .Values.image.tag | default .Chart.AppVersion -}}
-{{- if .Values.image.digest -}}
-{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
-{{- else -}}
-{{- printf "%s:%s" .Values.image.repository $tag -}}
+{{/* Takes the image's values, with a tag. */}}
+{{- define "postern.imageName" -}}
+{{- with .registry }}{{ trimSuffix "/" . }}/{{ end -}}
+{{- if .digest }}{{ printf "%s@%s" .repository .digest }}{{ else }}{{ printf "%s:%s" .repository .tag }}{{ end -}}
 {{- end -}}
+
+{{- define "postern.image" -}}
+{{- include "postern.imageName" (merge (dict "tag" (.Values.image.tag | default .Chart.AppVersion)) .Values.image) -}}
 {{- end -}}
 
 {{- define "postern.envoyImage" -}}
-{{- with .Values.envoy.image -}}
-{{- if .digest }}{{ printf "%s@%s" .repository .digest }}{{ else }}{{ printf "%s:%s" .repository .tag }}{{ end -}}
+{{- include "postern.imageName" .Values.envoy.image -}}
 {{- end -}}
+
+{{/* The families of a Service. */}}
+{{- define "postern.ipFamilies" -}}
+{{- with .Values.service.ipFamilyPolicy }}
+ipFamilyPolicy: {{ . }}
+{{- end }}
+{{- with .Values.service.ipFamilies }}
+ipFamilies: {{ toJson . }}
+{{- end }}
 {{- end -}}
 
 {{- define "postern.tlsSecret" -}}
@@ -101,6 +110,9 @@ metadata:
 {{/* Refuses values that are right one by one and cannot work together, in a sentence that says what to set. */}}
 {{- define "postern.refuse" -}}
 {{- $v := .Values -}}
+{{- if not $v.enabled -}}
+{{- fail "enabled: only a chart that has this one as a dependency, with condition: postern.enabled, can leave it out." -}}
+{{- end -}}
 {{- if and $v.database.url $v.database.existingSecret.name -}}
 {{- fail "database: set url or existingSecret.name, not both." -}}
 {{- end -}}

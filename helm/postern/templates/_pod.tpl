@@ -47,6 +47,14 @@
 {{- end }}
 {{- end -}}
 
+{{/* Follows `env` of a container. */}}
+{{- define "postern.envFrom" -}}
+{{- with .Values.extraEnvFrom }}
+envFrom:
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
 {{- define "postern.mounts" -}}
 - name: config
   mountPath: /etc/postern
@@ -89,7 +97,7 @@
 {{- with $v.imagePullSecrets }}
 imagePullSecrets:
 {{- range . }}
-- name: {{ . }}
+- name: {{ kindIs "map" . | ternary . (dict "name" .) | dig "name" "" }}
 {{- end }}
 {{- end }}
 serviceAccountName: {{ include "postern.serviceAccountName" .root }}

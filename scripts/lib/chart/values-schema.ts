@@ -34,19 +34,29 @@ const PROBE = { periodSeconds: number(1, 300), timeoutSeconds: number(1, 60), fa
 
 const VALUES: Schema = object({
   global: ANY_MAP,
+  enabled: FLAG,
   nameOverride: NAME,
   fullnameOverride: NAME,
   commonLabels: TEXT_MAP,
   commonAnnotations: TEXT_MAP,
   mode: words('central', 'sidecar'),
   image: object({
+    registry: TEXT,
     repository: { type: 'string', minLength: 1 },
     tag: TEXT,
     digest: DIGEST,
     pullPolicy: words('Always', 'IfNotPresent', 'Never'),
     command: { ...TEXTS, minItems: 1 },
   }),
-  imagePullSecrets: TEXTS,
+  imagePullSecrets: {
+    type: 'array',
+    items: {
+      anyOf: [
+        { type: 'string', minLength: 1 },
+        { ...object({ name: NAME }), required: ['name'] },
+      ],
+    },
+  },
   config: configSchema(),
   database: object({ url: TEXT, existingSecret: KEY_REF }),
   secretKey: object({ value: secretText(32, 1024), existingSecret: KEY_REF }),
@@ -77,6 +87,7 @@ const VALUES: Schema = object({
   podDisruptionBudget: object({
     enabled: FLAG,
     maxUnavailable: { type: ['integer', 'string'], minimum: 0, pattern: '^[0-9]{1,3}%$' },
+    minAvailable: { type: ['integer', 'string'], minimum: 0, pattern: '^([0-9]{1,3}%)?$' },
   }),
   strategy: object({ type: words('RollingUpdate', 'Recreate'), rollingUpdate: { type: ['object', 'null'] } }),
   revisionHistoryLimit: number(0, 100),
@@ -92,7 +103,10 @@ const VALUES: Schema = object({
     readiness: object({ type: words('http', 'grpc'), ...PROBE }),
   }),
   serviceAccount: object({ create: FLAG, name: NAME, annotations: TEXT_MAP }),
+  listenAddress: words('0.0.0.0', '::'),
   service: object({
+    ipFamilyPolicy: words('', 'SingleStack', 'PreferDualStack', 'RequireDualStack'),
+    ipFamilies: { type: 'array', items: words('IPv4', 'IPv6'), maxItems: 2, uniqueItems: true },
     grpc: object({
       port: PORT,
       type: SERVICE_TYPE,
@@ -159,7 +173,7 @@ const VALUES: Schema = object({
     dashboard: object({ enabled: FLAG, labels: TEXT_MAP, annotations: TEXT_MAP }),
   }),
   envoy: object({
-    image: object({ repository: { type: 'string', minLength: 1 }, tag: TEXT, digest: DIGEST }),
+    image: object({ registry: TEXT, repository: { type: 'string', minLength: 1 }, tag: TEXT, digest: DIGEST }),
     replicaCount: number(0, 1000),
     upstream: { type: 'string', pattern: '^([A-Za-z0-9.-]+:[0-9]{1,5})?$' },
     config: TEXT,
@@ -169,6 +183,12 @@ const VALUES: Schema = object({
     adminPort: PORT,
     serviceType: SERVICE_TYPE,
     servicePort: PORT,
+    serviceAnnotations: TEXT_MAP,
+    podAnnotations: TEXT_MAP,
+    tls: object({ existingSecret: NAME }),
+    probes: object({ startup: ANY_MAP, liveness: ANY_MAP, readiness: ANY_MAP }),
+    extraVolumes: MAPS,
+    extraVolumeMounts: MAPS,
     resources: RESOURCES,
     gateResources: RESOURCES,
   }),
@@ -194,6 +214,7 @@ const VALUES: Schema = object({
   tests: object({ enabled: FLAG }),
   annotations: object({ helmHooks: FLAG, argoSyncWaves: FLAG }),
   extraEnv: { type: 'array', items: { ...object({ name: TEXT, value: TEXT, valueFrom: ANY_MAP }), required: ['name'] } },
+  extraEnvFrom: MAPS,
   extraVolumes: MAPS,
   extraVolumeMounts: MAPS,
   extraContainers: MAPS,
