@@ -6,10 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { parse } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { run } from '../../scripts/lib/tools/cache.ts';
+import { manifestsOf } from '../../scripts/lib/tools/manifests.ts';
 import { findPromtool } from '../../scripts/lib/tools/promtool.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
+import { at, only } from '../helm/objects.ts';
+import { CHART, helm, MINIMAL } from '../helm/support.ts';
 
 const path = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
 const RULES = path('helm/postern/files/alerts.yaml');
@@ -95,6 +98,37 @@ describe('the alert rules', () => {
 });
 
 describe('the alert rules of installations that share a Prometheus', () => {
+  it("notice, as the chart renders them, that the servers of their own release are gone while another's are there", async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'postern-alerts-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const monitored = ['metrics.prometheusRule.enabled=true', 'metrics.serviceMonitor.enabled=true'];
+    const sets = monitored.flatMap((set) => ['--set', set]);
+    const { output } = await helm('template', 'gates', CHART, '-n', 'prod', ...MINIMAL, ...sets);
+    await writeFile(join(folder, 'rules.yaml'), stringify(at(only(manifestsOf(output), 'PrometheusRule'), 'spec')));
+    const server = (namespace: string, job: string): string => `postern_build_info{namespace="${namespace}",job="${job}"}`;
+    const gone = { namespace: 'prod', job: 'gates', severity: 'critical' };
+    const { summary, runbook_url } = rules.find(({ alert }) => alert === 'PosternAbsent')?.annotations ?? {};
+    const test = {
+      interval: '1m',
+      input_series: [
+        { series: server('prod', 'gates'), values: '1x10 stale' },
+        { series: server('prod', 'other'), values: '1x60' },
+        { series: server('test', 'gates'), values: '1x60' },
+      ],
+      alert_rule_test: [
+        { eval_time: '10m', alertname: 'PosternAbsent' },
+        {
+          eval_time: '50m',
+          alertname: 'PosternAbsent',
+          exp_alerts: [{ exp_labels: gone, exp_annotations: { summary, runbook_url } }],
+        },
+      ],
+    };
+    const file = join(folder, 'test.yaml');
+    await writeFile(file, stringify({ rule_files: ['rules.yaml'], evaluation_interval: '1m', tests: [test] }));
+    expect(await run(promtool, ['test', 'rules', file])).toMatchObject({ ok: true, output: expect.stringContaining('SUCCESS') });
+  });
+
   it.each(rules)('$alert aggregates within a namespace and job', ({ expr }) => {
     const aggregations = [...expr.matchAll(/\b(?:sum|min|max|count|avg|absent)\b(?: by \(([^)]*)\))?/g)];
     expect(aggregations.length).toBeGreaterThan(0);

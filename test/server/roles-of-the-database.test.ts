@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { RECENT_DECISIONS_UPKEEP, tidyUp } from '../../src/admin/auth/upkeep.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
@@ -102,6 +103,11 @@ describe('a server whose role may not change the schema', () => {
     const verified = await stand.run(['verify-audit'], envOf(SERVERS));
     expect([verified.stderr, verified.code]).toEqual(['', 0]);
     expect(server.stdout() + server.stderr()).not.toContain('permission denied');
+  });
+
+  it('removes expired rows, which no statement of the upkeep is denied', async () => {
+    await expect(tidyUp(asServer)).resolves.toBeGreaterThanOrEqual(0);
+    await expect(tidyUp(asServer, undefined, RECENT_DECISIONS_UPKEEP.chores)).resolves.toBeGreaterThanOrEqual(0);
   });
 
   it('starts at once when the schema is ready', async () => {
