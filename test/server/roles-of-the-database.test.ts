@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { RECENT_DECISIONS_UPKEEP, tidyUp } from '../../src/admin/auth/upkeep.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import { migrate, migratedElsewhere } from '../../src/store/migrate.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { newerMigrations } from '../support/newer-migrations.ts';
 import { ADMIN, call, decider, done, login, makeKey, makeUser, SECRET_KEY, tryLogin } from './support/client.ts';
@@ -165,4 +165,49 @@ it('a migration for a role that does not exist names it and exits 1', async () =
   const failed = await stand.run(['migrate', '--grant-to', 'nobody'], envOf(OWNER));
   expect(failed.code).toBe(1);
   expect(failed.stderr).toContain('role "nobody" does not exist\n');
+});
+
+async function emptyDatabase(): Promise<FreshDatabase> {
+  const empty = await freshDatabase('');
+  onTestFinished(() => empty.close());
+  return empty;
+}
+
+it('a server waits for its rights too, if the migration has run and they are not granted yet', async () => {
+  const { url, db } = await emptyDatabase();
+  await migrate(db);
+  const asServers = openDatabase({ url: url.replace('postern@', `${encodeURIComponent(SERVERS)}@`) });
+  onTestFinished(() => asServers.close());
+  const { promise: waits, resolve } = Promise.withResolvers<void>();
+  const ready = migratedElsewhere(asServers, resolve);
+  await waits;
+  await migrate(db, undefined, SERVERS);
+  await ready;
+});
+
+describe('a server that is not ready to serve yet ends at SIGTERM', () => {
+  it('while it waits for the migration', async () => {
+    const { url } = await emptyDatabase();
+    const env = { POSTERN_DATABASE_URL: url, POSTERN_SECRET_KEY: SECRET_KEY, POSTERN_DATABASE_MIGRATE: 'false' };
+    const waiting = stand.start(['serve'], env);
+    await eventually('it waits', async () => waiting.stdout().includes('waiting until'));
+    expect((await waiting.stop()).code).toBe(0);
+  });
+
+  it('while another server migrates', async () => {
+    const { url, db } = await emptyDatabase();
+    const other = db.newClient();
+    await other.connect();
+    onTestFinished(() => other.end());
+    await other.query('select pg_advisory_lock(726543481)');
+    const waiting = stand.start(['serve'], { POSTERN_DATABASE_URL: url, POSTERN_SECRET_KEY: SECRET_KEY });
+    await eventually('it waits for the lock', async () => {
+      const locks = await db.query({
+        text: `select from pg_locks join pg_database on pg_database.oid = pg_locks.database
+          where datname = current_database() and locktype = 'advisory' and not granted`,
+      });
+      return locks.length > 0;
+    });
+    expect((await waiting.stop()).code).toBe(0);
+  });
 });
