@@ -4,7 +4,7 @@ import { createTelemetry } from '../telemetry/telemetry.ts';
 import type { Arguments } from './arguments.ts';
 import { loadOrRefuse } from './configuration.ts';
 
-/** Makes the embedded database when there is none, brings the database to this version grants the servers' role its rights if one is named, and prints what was done. */
+/** Brings the database to this version, grants a role the rights of a server if one is named, and prints what was done. Makes an embedded database if there is none. */
 export async function migrateCommand(args: Arguments): Promise<number> {
   const { config, secrets } = loadOrRefuse(args);
   const store = await openStore(config, secrets, createTelemetry({ level: 'warn' }));
