@@ -1,9 +1,11 @@
 /**
- * What a larger body costs a check: chat requests of 1 KB, and with an image of 100 KB, 1 MiB and 10 MiB, or with as much text, by one server whose
- * `inspect.max-body` is 16 MiB. Beside it an empty method on the same transport, which reads the bytes and no more.
+ * What a larger body costs a check: chat requests of 1 KB, with an image of 100 KB, 1 MiB and 10 MiB, and with 1 MiB of what costs most to read,
+ * by one server whose `inspect.max-body` is 16 MiB and whose rates of bodies are no bound. Beside it an empty method on the same transport, which
+ * reads the bytes and no more.
  */
 
 import { join } from 'node:path';
+import { SHAPES, withImage, withText } from './body-shapes.ts';
 import { chatBody, encodeFrame, writeFrames } from './frames.ts';
 import { refusedOf, startFloor } from './gate-subjects.ts';
 import { keyText } from './population.ts';
@@ -29,29 +31,15 @@ const BYTES_PER_ROUND = 400 * MIB;
 const MOST_CALLS = Number(process.env['BENCH_CALLS'] ?? 20_000);
 const KEYS = 8;
 const ANSWER_BYTES = 400;
-
-/** A base64 image in a content part, as the OpenAI SDKs send it. */
-function withImage(bytes: number): string {
-  return chatOf([{ type: 'image_url', image_url: { url: `data:image/png;base64,${'iVBORw0KGgo'.repeat(bytes / 11)}` } }]);
-}
-
-/** Lines, so that there is an escape in each. */
-function withText(bytes: number): string {
-  const line = 'The quick brown fox jumps over the lazy dog, and rests by the river.\n';
-  return chatOf(line.repeat(bytes / (line.length + 1)));
-}
-
-function chatOf(content: unknown): string {
-  return JSON.stringify({ model: 'llama-3-8b', max_tokens: 256, messages: [{ role: 'user', content }] });
-}
+const NO_RATES = { POSTERN_INSPECT_CALLER_RATE: '1000 MiB', POSTERN_INSPECT_TENANT_RATE: '1000 MiB' };
 
 const BODIES: readonly (readonly [name: string, body: string])[] = [
   ['1 KB', chatBody('llama-3-8b')],
   ['100 KB, an image', withImage(100 * KIB)],
   ['1 MiB, an image', withImage(MIB)],
   ['10 MiB, an image', withImage(10 * MIB)],
-  ['100 KB, text', withText(100 * KIB)],
-  ['1 MiB, text', withText(MIB)],
+  ['100 KB, lines of text', withText(100 * KIB)],
+  ...SHAPES.map(([name, of]) => [`1 MiB, ${name}`, of(MIB)] as const),
 ];
 
 export async function bodySize(): Promise<void> {
@@ -59,7 +47,7 @@ export async function bodySize(): Promise<void> {
   const load = buildLoad(directory);
   await using world = await openWorld(directory, { tenants: KEYS, keys: KEYS, usable: KEYS, sessions: 1 });
   await using stack = new AsyncDisposableStack();
-  const postern = await world.start({ settings: { POSTERN_INSPECT_MAX_BODY: '16 MiB' } });
+  const postern = await world.start({ settings: { POSTERN_INSPECT_MAX_BODY: '16 MiB', ...NO_RATES } });
   stack.defer(() => postern.stop());
   const floor = await startFloor('built-in', ANSWER_BYTES, directory);
   stack.defer(() => floor.stop());
@@ -90,7 +78,7 @@ export async function bodySize(): Promise<void> {
     }
     rows.push({
       'chat body': name,
-      bytes: body.length,
+      bytes: Buffer.byteLength(body),
       'processor us per check': median(measured.postern).toFixed(0),
       'of that the transport (empty method)': median(measured.floor).toFixed(0),
       'checks/s': Math.round(median(throughput.map(({ per_s }) => per_s))),

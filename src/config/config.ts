@@ -66,6 +66,10 @@ export interface Config {
   readonly inspect: {
     /** The largest body that a decision reads, in bytes. */
     readonly maxBodyBytes: number;
+    /** Bytes per second that one worker reads for one key or user. */
+    readonly callerRate: number;
+    /** The same for all of a tenant together. */
+    readonly tenantRate: number;
   };
   readonly workers: number;
   readonly cache: { readonly credentials: number; readonly maxStalenessMs: number };

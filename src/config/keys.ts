@@ -35,6 +35,7 @@ const PASSWORD = scalar('a password of 15 to 256 characters that is not a common
 
 const MIN_INSPECTED_BYTES = 1024;
 const MAX_INSPECTED_BYTES = 16 * 1024 * 1024;
+const INSPECTED_RATE = size('a size from 1 MiB to 1000 MiB, such as 64 MiB', 1024 * 1024, 1000 * 1024 * 1024);
 
 export const KEYS = {
   httpListen: setting(
@@ -150,6 +151,18 @@ export const KEYS = {
     size('a size from 1 KiB to 16 MiB, such as 1 MiB', MIN_INSPECTED_BYTES, MAX_INSPECTED_BYTES),
     '1 MiB',
     'Maximum size of a body that a decision reads. Envoy must send as much (see postern envoy config).',
+  ),
+  inspectCallerRate: setting(
+    'inspect.caller-rate',
+    INSPECTED_RATE,
+    '32 MiB',
+    'Bytes of bodies that each gate worker reads in a second for one API key, or for one user with an access token; beyond it, 429. Bodies up to 4 KiB do not count.',
+  ),
+  inspectTenantRate: setting(
+    'inspect.tenant-rate',
+    INSPECTED_RATE,
+    '64 MiB',
+    'The same for all keys and users of one tenant together. The default takes at most about half of a worker.',
   ),
   workers: setting(
     'workers',

@@ -114,7 +114,11 @@ function takeConfig(take: Take, database: 'embedded' | 'remote'): Omit<Config, '
     clientIp: { trustedHops: take(KEYS.clientIpTrustedHops) },
     forwardCredential: take(KEYS.forwardCredential),
     routes: take(KEYS.routes),
-    inspect: { maxBodyBytes: take(KEYS.inspectMaxBody) },
+    inspect: {
+      maxBodyBytes: take(KEYS.inspectMaxBody),
+      callerRate: take(KEYS.inspectCallerRate),
+      tenantRate: take(KEYS.inspectTenantRate),
+    },
     workers: take(KEYS.workers),
     cache: { credentials: take(KEYS.cacheCredentials), maxStalenessMs: take(KEYS.cacheMaxStaleness) },
     drain: { noticeMs: take(KEYS.drainNotice) },

@@ -29,6 +29,8 @@ export interface Denial {
   /** With `insufficient_quota`: RFC 3339. */
   readonly resetsAt?: string | undefined;
   readonly rate?: RateState | undefined;
+  /** With `rate_limit_exceeded` that no limit of requests is the cause of. */
+  readonly retryAfterSeconds?: number;
 }
 
 /** google.rpc.Code: INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAVAILABLE, UNAUTHENTICATED. There is no OK among them. */
@@ -87,14 +89,14 @@ function putHeaders(writer: Writer, denial: Denial, requestId: string, isMessage
   if (challenge !== undefined) putHeader(writer, CHALLENGE, challenge);
   if (denial.rate !== undefined) putRateHeaders(writer, denial.rate);
   if (code === 'unavailable') putHeader(writer, RETRY_AFTER, RETRY_UNAVAILABLE);
-  if (code === 'rate_limit_exceeded') putHeader(writer, RETRY_AFTER, retrySeconds(denial.rate));
+  if (code === 'rate_limit_exceeded') putHeader(writer, RETRY_AFTER, retrySeconds(denial));
   if (code === 'insufficient_quota') putHeader(writer, SHOULD_RETRY, 'false');
   putHeader(writer, CACHE_CONTROL, 'no-store');
   putHeader(writer, CONTENT_TYPE, 'application/problem+json');
 }
 
-function retrySeconds(rate: RateState | undefined): string {
-  return String(Math.max(1, Math.min(MAX_RETRY_SECONDS, rate?.resetSeconds ?? MAX_RETRY_SECONDS)));
+function retrySeconds({ rate, retryAfterSeconds }: Denial): string {
+  return String(Math.max(1, Math.min(MAX_RETRY_SECONDS, rate?.resetSeconds ?? retryAfterSeconds ?? MAX_RETRY_SECONDS)));
 }
 
 /** RFC 6750, section 3: without any credential no `error`; which permission would do, where one is missing. */

@@ -17,6 +17,7 @@ import type { RequestId } from '../domain/ids.ts';
 import { readCredential } from '../identity/credential.ts';
 import type { Span, Tracing } from '../telemetry/tracing.ts';
 import { notSentFaults } from './body-not-sent.ts';
+import { type BodyRateOptions, BodyRates } from './body-rates.ts';
 import { DEFAULT_MAX_BODY_BYTES } from './bounds.ts';
 import type { CheckRequest } from './check-input.ts';
 import { readCheckRequest } from './check-request.ts';
@@ -42,6 +43,8 @@ export interface GateParts {
   readonly forwardCredential: boolean;
   /** The largest body that is read, in bytes; default: 1 MiB. */
   readonly maxBodyBytes?: number;
+  /** How many bytes of bodies are read for one caller and for one tenant. Absent: as many as they send. */
+  readonly bodyRates?: BodyRateOptions;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
   /** The clock of `performance.now()`, in milliseconds: for deadlines, and for how long a check takes. */
@@ -80,6 +83,8 @@ const UNAVAILABLE: Denial = Object.freeze({
   code: 'unavailable',
   detail: 'The server cannot decide the request at the moment. Try again in a few seconds.',
 });
+const TOO_MANY_BYTES =
+  'The caller or its tenant sends more bytes of request bodies than the server reads in a second. Send smaller bodies, or fewer at once.';
 const NO_REQUEST = Object.freeze({ input: undefined, clientRequestId: undefined });
 /** For when not even an answer can be written. */
 const LAST_RESORT = denialAnswer(UNAVAILABLE, 'req_00000000000000000000000000', false);
@@ -117,6 +122,7 @@ export function createGate(parts: GateParts): Gate {
   } = parts;
   const requestIds = createRequestIds(random);
   const notSent = notSentFaults();
+  const bodyRates = parts.bodyRates && new BodyRates(parts.bodyRates);
   const writer = createAllowWriter(parts.forwardCredential, random);
 
   function check(bytes: Buffer, call = ENDLESS): Buffer | Promise<Buffer> {
@@ -182,7 +188,7 @@ export function createGate(parts: GateParts): Gate {
     return Math.max(0, Math.min(cameAtMs + maxWaitMs, call.deadlineMs - margin) - monotonicMs());
   }
 
-  /** Lines 5 to 15 of the decision, and then what limits allow. */
+  /** The rate of bodies, lines 5 to 15 of the decision, and then what limits allow. */
   function conclude(
     attempt: Attempt,
     request: CheckRequest,
@@ -192,6 +198,15 @@ export function createGate(parts: GateParts): Gate {
   ): Buffer | Promise<Buffer> {
     const { identity, snapshot } = resolution;
     if (identity.kind === 'proved' && snapshot === undefined) throw new Fault('an identity has no snapshot');
+    if (bodyRates !== undefined && identity.kind === 'proved' && match.kind === 'matched' && match.line.readsBody) {
+      const { principal } = identity;
+      const { id, tenantId } = principal;
+      const retryAfterSeconds = bodyRates.take(id, tenantId, request.input.body.length, attempt.cameAtMs);
+      if (retryAfterSeconds !== undefined) {
+        const refusal = { code: 'rate_limit_exceeded', detail: TOO_MANY_BYTES, route: match.line, principal } as const;
+        return deny(attempt, { ...refusal, retryAfterSeconds }, { kind: 'deny', ...refusal });
+      }
+    }
     const decision = decide(match, request.input, identity, snapshot, nowMs);
     if (decision.kind === 'public' || (decision.kind === 'allow' && identity.kind !== 'proved')) {
       throw new Fault('a decision allows a request without an identity');

@@ -84,6 +84,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
     now: rooms.now,
     forwardCredential: config.forwardCredential,
     maxBodyBytes: config.inspect.maxBodyBytes,
+    bodyRates: config.inspect,
     tracing: telemetry.tracing,
   });
   const listen = config.grpc.listen.kind === 'unix' ? `unix:${config.grpc.listen.path}` : hostAndPort(config.grpc.listen);

@@ -48,7 +48,7 @@ describe('the configuration', () => {
       clientIp: { trustedHops: 0 },
       forwardCredential: false,
       routes: [],
-      inspect: { maxBodyBytes: 1_048_576 },
+      inspect: { maxBodyBytes: 1_048_576, callerRate: 33_554_432, tenantRate: 67_108_864 },
       workers: 1,
       cache: { credentials: 200_000, maxStalenessMs: 300_000 },
       drain: { noticeMs: 0 },

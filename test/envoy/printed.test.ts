@@ -200,7 +200,7 @@ describe('Envoy with the printed configuration', () => {
   let world: LittleWorld;
   const running = new AsyncDisposableStack();
   const routes = SPECS.map(lineOf);
-  const inspect = { maxBodyBytes: 16 * MIB };
+  const inspect = { maxBodyBytes: 16 * MIB, callerRate: 32 * MIB, tenantRate: 64 * MIB };
 
   beforeAll(async () => {
     const table = buildRouteTable(routes);

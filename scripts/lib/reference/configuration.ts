@@ -50,6 +50,7 @@ const GUIDES: Readonly<Record<string, string>> = {
   'secret-key-previous': 'operations.md#changing-secret-key',
   routes: 'concepts.md#routes',
   'inspect.max-body': 'envoy.md#printing-the-configuration',
+  inspect: 'limits.md#bytes-of-bodies-per-second',
   'audit.retention': 'operations.md#the-audit-log',
   login: 'security.md#sessions-signing-keys-passwords',
   ldap: 'ldap.md',
