@@ -6,6 +6,8 @@
 import type { InvalidReason, Principal, RouteLine } from '../decision/model.ts';
 import { type DenyCode, ERRORS } from '../domain/errors.ts';
 import { anthropicProblem, problem } from '../domain/problem.ts';
+import { NO_HOLE } from './answer-template.ts';
+import { fillAscii } from './fill.ts';
 import { headerName, putHeader } from './header-options.ts';
 import { MEMBER, putMember, putWords, wrapMetadata } from './metadata.ts';
 import type { RateState } from './ports.ts';
@@ -60,8 +62,68 @@ export const MAX_BODY_BYTES = 4095;
 /** Body twice over (a bound on the detail alone), headers, metadata. */
 const MAX_ANSWER_BYTES = 16_384;
 
-/** @param isMessages true: the answer has the shape that Anthropic's SDKs read */
+/** An answer of which only the request's id is missing. */
+interface Prepared {
+  readonly code: DenialCode;
+  readonly bytes: Buffer;
+  /** Where the id is, three or four times. */
+  readonly holes: readonly number[];
+}
+
+/** Stands for the id of a request, and is in no other text of an answer. */
+const NO_ID = '\x7f'.repeat(30);
+/** Prepared answers kept at most: 2 MB in all. */
+const MAX_PREPARED = 1024;
+
+/** Prepared answers by route and detail, at the index that `variantOf` returns. */
+const prepared = new Map<RouteLine | undefined, Map<string, Prepared[]>>();
+let preparedCount = 0;
+
+/**
+ * Writes the answer. Where no principal is known, anybody can ask for it, and it must not cost more than an allow: such an answer comes from
+ * prepared bytes.
+ * @param isMessages true: the answer has the shape that Anthropic's SDKs read
+ */
 export function denialAnswer(denial: Denial, requestId: string, isMessages: boolean): Buffer {
+  const { principal, policy, permission, param, resetsAt, rate, retryAfterSeconds } = denial;
+  const own = principal ?? policy ?? permission ?? param ?? resetsAt ?? rate ?? retryAfterSeconds;
+  if (own !== undefined || requestId.length !== NO_ID.length) return writeDenial(denial, requestId, isMessages);
+  const { bytes, holes } = preparedOf(denial, isMessages);
+  const answer = Buffer.allocUnsafe(bytes.length);
+  answer.set(bytes);
+  const [first = NO_HOLE, second = NO_HOLE, third = NO_HOLE, fourth = NO_HOLE] = holes;
+  fillAscii(answer, requestId, first, second, third);
+  if (fourth !== NO_HOLE) fillAscii(answer, requestId, fourth, NO_HOLE, NO_HOLE);
+  return answer;
+}
+
+/** Distinguishes denials of one code, route and detail, beside which their answers depend on these two. */
+function variantOf({ reason }: Denial, isMessages: boolean): number {
+  return (reason === 'scheme' ? 1 : 0) + (isMessages ? 2 : 0);
+}
+
+function preparedOf(denial: Denial, isMessages: boolean): Prepared {
+  const { code, route, detail } = denial;
+  const variant = variantOf(denial, isMessages);
+  const known = prepared.get(route)?.get(detail)?.[variant];
+  if (known !== undefined && known.code === code) return known;
+  if (preparedCount >= MAX_PREPARED) {
+    prepared.clear();
+    preparedCount = 0;
+  }
+  const bytes = writeDenial(denial, NO_ID, isMessages);
+  const holes: number[] = [];
+  for (let at = bytes.indexOf(NO_ID); at >= 0; at = bytes.indexOf(NO_ID, at + NO_ID.length)) holes.push(at);
+  const made = { code, bytes, holes };
+  const ofRoute = prepared.get(route) ?? new Map<string, Prepared[]>();
+  const ofDetail = ofRoute.get(detail) ?? [];
+  ofDetail[variant] = made;
+  prepared.set(route, ofRoute.set(detail, ofDetail));
+  preparedCount++;
+  return made;
+}
+
+function writeDenial(denial: Denial, requestId: string, isMessages: boolean): Buffer {
   const writer = beginWriting(MAX_ANSWER_BYTES + (denial.permission?.length ?? 0) + (denial.route?.template.length ?? 0));
   const { status } = ERRORS[denial.code];
   putDenialMetadata(writer, denial, requestId);

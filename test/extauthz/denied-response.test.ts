@@ -150,3 +150,36 @@ describe('what a client is told to do', () => {
     expect([headers['retry-after'], headers['x-should-retry']]).toEqual([undefined, 'false']);
   });
 });
+
+describe('a denial without a principal', () => {
+  const denials = fc.record({
+    code: fc.constantFrom(
+      'missing_credential',
+      'invalid_credential',
+      'token_expired',
+      'no_route',
+      'malformed_path',
+      'unavailable',
+    ),
+    detail: fc.constantFrom('The request has no credential.', 'Nothing is here: “”.', 'x'.repeat(5000)),
+    route: fc.constantFrom(undefined, ...ROUTE_LINES.slice(0, 3)),
+    reason: fc.constantFrom(undefined, 'scheme', 'unknown'),
+    isMessages: fc.boolean(),
+    requestId: fc.stringMatching(/^req_[0-9a-z]{26}$/),
+  });
+
+  test('has the same answer from prepared bytes as one that is written for its request alone', () => {
+    fc.assert(
+      fc.property(fc.array(denials, { minLength: 1, maxLength: 30 }), (each) => {
+        for (const { isMessages, requestId, route, reason, ...rest } of each) {
+          const denial = { ...rest, ...(route && { route }), ...(reason && { reason }) };
+          // Answers are prepared for ids of the usual length only.
+          const written = denialAnswer(denial, `${requestId}-`, isMessages);
+          const expected = JSON.stringify(readAnswer(written)).replaceAll(`${requestId}-`, requestId);
+          expect(JSON.stringify(readAnswer(denialAnswer(denial, requestId, isMessages)))).toBe(expected);
+        }
+      }),
+      { numRuns: runs(200) },
+    );
+  });
+});
