@@ -20,6 +20,7 @@ const ROUTES = 'envoy.config.route.v3.RouteConfiguration';
 /** What the listener has beside its filters and routes. The mesh has its own way to tell who the client is. */
 const MANAGER_MEMBERS = [
   'access_log_options',
+  'early_header_mutation_extensions',
   'local_reply_config',
   'normalize_path',
   'merge_slashes',
@@ -171,10 +172,12 @@ export function envoyGatewayPatches(text: string, guarded: GuardedGateway): read
   });
   const members = (jsonPath: string, values: Mapping): readonly Mapping[] =>
     Object.entries(values).map(([member, value]) => add(LISTENER, { jsonPath, path: `/${member}` }, value));
+  // A patch would replace the early headers of a ClientTrafficPolicy.
+  const { early_header_mutation_extensions: _early, ...manager } = parts.manager;
   return [
     add(LISTENER, { path: '/per_connection_buffer_limit_bytes' }, parts.bufferBytes),
     add(ROUTES, { jsonPath: '$.virtual_hosts[*]', path: '/request_body_buffer_limit' }, parts.bufferBytes),
-    ...members(`..filters[?(@.name=='${HCM}')].typed_config`, parts.manager),
+    ...members(`..filters[?(@.name=='${HCM}')].typed_config`, manager),
     ...members(`${filter}.typed_config`, parts.check),
     add(LISTENER, { jsonPath: `${filter}.typed_config`, path: '/grpc_service/retry_policy' }, parts.retryPolicy),
     // Added at the place of another filter, so before it.

@@ -447,7 +447,11 @@ export class Connection {
     if (id <= this.#lastId) return this.#trailers(id, isLast, bytes, start, end);
     this.#lastId = id;
     const target = this.#blocks.readRequest(bytes, start, end);
-    if (typeof target === 'number') return target < 0 ? BROKEN_BLOCK : this.#streamError(id, target);
+    if (typeof target === 'number') {
+      if (target < 0) return BROKEN_BLOCK;
+      // A header list that is too large breaks no rule, and may come from a client of the peer. Trailers come from the peer itself.
+      return target === ENHANCE_YOUR_CALM ? this.#streamError(id, target, 'takesLargeHead') : this.#streamError(id, target);
+    }
     // Sections 6.8 and 5.1.2
     if (this.#lastServed !== undefined) return this.#countControl(1);
     if (isLast && target.contentLength > 0) return this.#streamError(id, PROTOCOL_ERROR);
@@ -577,11 +581,8 @@ export class Connection {
   }
 
   /** Resets one stream, open or not, because of an error of the peer. @returns the code for a connection that causes too many */
-  #streamError(id: number, code: number): number {
-    const conduct = this.#conduct;
-    // A header list that is too large breaks no rule, and may come from a client of the peer.
-    const isPermitted = code === ENHANCE_YOUR_CALM ? conduct.takesLargeHead(this.nowMs) : conduct.takesError(this.nowMs);
-    if (!isPermitted) return ENHANCE_YOUR_CALM;
+  #streamError(id: number, code: number, budget: 'takesError' | 'takesLargeHead' = 'takesError'): number {
+    if (!this.#conduct[budget](this.nowMs)) return ENHANCE_YOUR_CALM;
     const stream = this.#streams.get(id);
     if (stream === undefined) this.#writeReset(id, code);
     else this.reset(stream, code);

@@ -138,6 +138,25 @@ describe('a flood of', () => {
     expect(peer.goaway).toBe(ENHANCE_YOUR_CALM);
   });
 
+  test('trailers that are too large count as violations: no client of Envoy can cause them', async () => {
+    const on = await stage();
+    const peer = await on.peer();
+    const fields = Array.from({ length: MAX_HEADER_FIELDS + 1 }, () => ['a', 'b'] as const);
+    const send = (count: number): void =>
+      peer.write(
+        ...Array.from({ length: count }, () => {
+          const id = peer.nextStream();
+          return Buffer.concat([headersOf(id, ECHO), frameOf(FRAME.headers, END_HEADERS | END_STREAM, id, encodeFields(fields))]);
+        }),
+      );
+    send(STREAM_ERRORS.burst);
+    await peer.settled();
+    expect(peer.goaway).toBeUndefined();
+    send(1);
+    await peer.closed();
+    expect(peer.goaway).toBe(ENHANCE_YOUR_CALM);
+  });
+
   test('streams beyond 1,024 open ones is refused, stream by stream, and those that are open are answered', async () => {
     const on = await stage();
     const peer = await on.peer();
