@@ -73,7 +73,7 @@ STRING_BYTES.fill(ENDS_STRING, 0, 0x20);
 for (const letter of '"\\/bfnrt') STRING_BYTES[letter.charCodeAt(0)] = ENDS_ESCAPE;
 STRING_BYTES[QUOTE] = ENDS_ESCAPE | ENDS_STRING;
 STRING_BYTES[BACKSLASH] = ENDS_ESCAPE | BEGINS_ESCAPE;
-/** How many bytes are read one by one behind an escape. */
+/** How many bytes are read one by one behind each escape. */
 const NEAR_BYTES = 8;
 
 /** Bytes of the longest escape of one byte, `\u0061`: a string between quotes takes at most so many times the bytes of its text. */
@@ -166,13 +166,14 @@ export function skipString(text: JsonText, start: number): number {
       at += 4;
     }
     // Where one escape is, others are near. Few branches depend on the bytes, because no processor could predict them.
-    const near = Math.min(end, at + NEAR_BYTES);
+    let near = Math.min(end, at + NEAR_BYTES);
     let isEscaped = 0;
     for (; at < near; at++) {
       const code = bytes[at] ?? 0;
       const kind = STRING_BYTES[code] ?? 0;
       if ((((kind >> 2) & ~isEscaped) | (isEscaped & ~(kind >> 1))) !== 0) break;
       escapeBytes += isEscaped;
+      near += (Math.min(end, at + NEAR_BYTES) - near) & -isEscaped;
       isEscaped = ~isEscaped & (kind & BEGINS_ESCAPE);
       seen |= code;
     }
