@@ -50,6 +50,8 @@ export interface Attack {
   readonly title: string;
   /** The share of innocent requests that may be 503 or lost. Default: 0. */
   readonly mayFail?: number;
+  /** True: Envoy traces. Default: it does not. */
+  readonly traces?: boolean;
   /** Returns how long it takes, for an attack that cannot be shorter. Default: BENCH_SECONDS. */
   readonly durationMs?: (nowMs: number) => number;
   /** Runs before the load begins. */

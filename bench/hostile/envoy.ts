@@ -59,10 +59,24 @@ export interface ProductionEnvoy extends RunningEnvoy {
   readonly port: number;
 }
 
-export async function startProduction({ folder }: Certificates, behind: Behind): Promise<ProductionEnvoy> {
+const OPTIONS = '          access_log_options:';
+/** Spans go to the upstream, which takes none: Envoy drops them. */
+const TRACING = `          tracing:
+            provider:
+              name: envoy.tracers.opentelemetry
+              typed_config:
+                "@type": type.googleapis.com/envoy.config.trace.v3.OpenTelemetryConfig
+                service_name: edge
+                grpc_service: { envoy_grpc: { cluster_name: upstream } }
+`;
+
+/** @param traces true: with a tracer that follows the trace of the client; default: false */
+export async function startProduction({ folder }: Certificates, behind: Behind, traces = false): Promise<ProductionEnvoy> {
   const search = await findEnvoy(process.env, console.log);
   if (search.kind === 'missing') throw new Error(search.message);
-  const text = readFileSync(join(FILES, 'production.yaml'), 'utf8').replaceAll('/etc/envoy', folder);
+  const file = readFileSync(join(FILES, 'production.yaml'), 'utf8').replaceAll('/etc/envoy', folder);
+  if (!file.includes(OPTIONS)) throw new Error('envoy/production.yaml has no place for a tracer');
+  const text = traces ? file.replace(OPTIONS, TRACING + OPTIONS) : file;
   const config = placeAddresses(text, { admin: '127.0.0.1:0', places: placesOf(text, behind) });
   const running = await startEnvoy({ binary: search.path, config, concurrency: WORKER_THREADS });
   const port = Number(running.listeners.get(LISTENER)?.split(':').at(-1));

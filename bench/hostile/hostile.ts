@@ -82,7 +82,7 @@ function printResults(results: readonly Result[]): void {
 
 async function runAttack(attack: Attack): Promise<Result> {
   await using stack = new AsyncDisposableStack();
-  const stand = stack.use(await openStand(join(scratch(), 'stand')));
+  const stand = stack.use(await openStand(join(scratch(), 'stand'), { traces: attack.traces }));
   const mix = await makeInnocents(stand.administrator, stand.http);
   const ammunition = (await attack.prepare?.(stand)) ?? {};
   const ledger = new LedgerReader(stand.ledger);

@@ -40,7 +40,7 @@ export async function longStream(): Promise<void> {
   upstream.listen(0, '127.0.0.1');
   await once(upstream, 'listening');
   const { port } = upstream.address() as AddressInfo;
-  await using stand = await openStand(join(scratch(), 'stand'), `127.0.0.1:${port}`);
+  await using stand = await openStand(join(scratch(), 'stand'), { ownUpstream: `127.0.0.1:${port}` });
   const { administrator } = stand;
   await administrator.makeTenant(TENANT, {}, { monthly_tokens: QUOTA });
   const { key } = await administrator.makeKey(TENANT, { scopes: ['chat:*'] });

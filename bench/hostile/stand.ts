@@ -44,8 +44,12 @@ export interface Stand extends AsyncDisposable {
  * Everything is stopped again in reverse order, also if a part does not start.
  * @param folder removed at the end
  * @param ownUpstream `host:port` of an upstream in place of the stand-in; it has no ledger
+ * @param traces true: Envoy traces
  */
-export async function openStand(folder: string, ownUpstream?: string): Promise<Stand> {
+export async function openStand(
+  folder: string,
+  { ownUpstream, traces = false }: { readonly ownUpstream?: string; readonly traces?: boolean | undefined } = {},
+): Promise<Stand> {
   mkdirSync(folder, { recursive: true, mode: 0o755 });
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rmSync(folder, { recursive: true, force: true }));
@@ -57,7 +61,8 @@ export async function openStand(folder: string, ownUpstream?: string): Promise<S
   const postern = await startPostern({ folder, databaseUrl: world.url, certificates });
   stack.defer(() => postern.stop());
   const upstreamAddress = ownUpstream ?? `127.0.0.1:${upstreamPort}`;
-  const envoy = await startProduction(certificates, { grpc: postern.grpc, http: postern.http, upstream: upstreamAddress });
+  const behind = { grpc: postern.grpc, http: postern.http, upstream: upstreamAddress };
+  const envoy = await startProduction(certificates, behind, traces);
   stack.defer(() => envoy.stop());
   const edge: Edge = { host: '127.0.0.1', port: envoy.port, ca: certificates.ca };
   await serving(edge);

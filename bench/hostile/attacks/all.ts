@@ -1,5 +1,6 @@
 import type { Attack } from '../attack.ts';
 import { cancelledChecks } from './cancelled-checks.ts';
+import { costlyBodies } from './costly-bodies.ts';
 import { fullTenant } from './full-tenant.ts';
 import { globKey } from './glob-key.ts';
 import { loginJson } from './login-json.ts';
@@ -9,6 +10,7 @@ import { manyKeys } from './many-keys.ts';
 import { members } from './members.ts';
 import { rapidReset } from './rapid-reset.ts';
 import { simulate } from './simulate.ts';
+import { traceHeaders } from './trace-headers.ts';
 import { unfinishedBodies } from './unfinished-bodies.ts';
 import { unfinishedMessages } from './unfinished-messages.ts';
 
@@ -25,4 +27,6 @@ export const ATTACKS: readonly Attack[] = [
   longModel,
   madeUpKeys,
   manyKeys,
+  costlyBodies,
+  traceHeaders,
 ];
