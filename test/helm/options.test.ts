@@ -203,27 +203,14 @@ describe("the sidecar's Envoy", () => {
   });
 });
 
-describe('a policy of the network lets only the gateway reach the platform', () => {
-  const policiesIn = (text: string): readonly string[] =>
-    [...text.matchAll(/```yaml\n([\s\S]*?)```/g)]
-      .map(([, yaml = '']) => yaml)
-      .filter((yaml) => /^kind: NetworkPolicy$/m.test(yaml));
+describe('the policy that lets only the gateway reach the platform', async () => {
+  const guide = await readFile(join(ROOT, 'docs/kubernetes.md'), 'utf8');
+  const section = guide.split('### Only the gateway reaches the platform')[1]?.split('\n## ')[0] ?? '';
+  const values: unknown = parse(/```yaml\n([\s\S]*?)```/.exec(section)?.[1] ?? '');
+  const peers = [...section.matchAll(/\| `(\{ [^`]*\})` \|/g)].map(([, peer = '']): unknown => parse(peer));
 
-  it.each(['istio', 'envoy-gateway'])('in the guide %s', async (guide) => {
-    const policies = policiesIn(await readFile(join(ROOT, 'docs', `${guide}.md`), 'utf8'));
-    expect(policies).toHaveLength(1);
-    expect(await validator.validate(policies.join('---\n'))).toEqual([]);
-    const [ingress, ...more] = listAt(parse(policies[0] ?? ''), 'spec', 'ingress');
-    expect(more).toEqual([]);
-    const [peer, ...others] = listAt(ingress, 'from');
-    expect(others).toEqual([]);
-    expect(Object.values(Object(at(peer, 'podSelector', 'matchLabels')))).toContain('ai');
-  });
-
-  it('in the example of the mode sidecar, whose peer is the pod of Envoy alone', async () => {
-    const guide = await readFile(join(ROOT, 'docs/kubernetes.md'), 'utf8');
-    const [values = ''] = policiesIn(guide.replaceAll('\n  kind: NetworkPolicy', '\nkind: NetworkPolicy'));
-    const manifests = await rendered({ ...SIDECAR, ...parse(values.replace('\nkind:', '\n  kind:')) });
+  it('admits the pods of Envoy alone in the mode sidecar', async () => {
+    const manifests = await rendered({ ...SIDECAR, ...Object(values) });
     const wanted = at(
       only(manifests, 'NetworkPolicy', 'platform'),
       'spec',
@@ -238,6 +225,21 @@ describe('a policy of the network lets only the gateway reach the platform', () 
       .filter(({ kind }) => kind === 'Deployment')
       .filter((one) => isSubset(Object(wanted), Object(at(one, 'spec', 'template', 'metadata', 'labels'))));
     expect(chosen.map(({ metadata }) => metadata.name)).toEqual(['postern-envoy']);
+  });
+
+  it('is valid with the peer of each mesh', async () => {
+    expect(peers).toHaveLength(2);
+    for (const peer of peers) {
+      const policy = at(values, 'extraObjects', 0);
+      const spec = { ...Object(at(policy, 'spec')), ingress: [{ from: [peer] }] };
+      expect(await validator.validate(stringify({ ...Object(policy), spec }))).toEqual([]);
+    }
+  });
+
+  it.each(['istio', 'envoy-gateway', 'ai-gateway'])('is a step of the guide %s', async (mesh) => {
+    const text = await readFile(join(ROOT, 'docs', `${mesh}.md`), 'utf8');
+    expect(text).toMatch(/^\*\*\d\. Let only the gateway reach the platform\.\*\*/m);
+    expect(text).toContain('(kubernetes.md#only-the-gateway-reaches-the-platform)');
   });
 });
 
