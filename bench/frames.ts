@@ -5,7 +5,8 @@ import { writeFileSync } from 'node:fs';
 export interface Frame {
   readonly method: string;
   readonly path: string;
-  readonly authorization: string;
+  /** Absent: no credential. */
+  readonly authorization?: string;
   readonly body?: string;
   readonly peer?: string;
 }
@@ -41,7 +42,7 @@ export function encodeFrame(frame: Frame): Buffer {
     header(':method', frame.method),
     header(':path', frame.path),
     header(':scheme', 'https'),
-    header('authorization', frame.authorization),
+    ...(frame.authorization === undefined ? [] : [header('authorization', frame.authorization)]),
     header('content-type', 'application/json'),
     header('content-length', String(body.length)),
     header('x-forwarded-for', peer),

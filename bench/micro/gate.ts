@@ -1,6 +1,7 @@
 /**
  * Processor time of one warm check, from the bytes of Envoy's message to the bytes of the answer, without the network: an API key, ten
- * headers, a chat body of 1 KB, five policies. The same with one denial in ten, and without the record of recent decisions.
+ * headers, a chat body of 1 KB, five policies. The same with one denial in ten, without the record of recent decisions, and without a
+ * credential, which must not cost more than an allow.
  *
  * node bench/micro/gate.ts [keys] [tenants] [rounds]; with --cpu-prof it shows where the time goes.
  */
@@ -52,6 +53,7 @@ const allowed = numbers.map((index) =>
 const mixed = allowed.map((frame, index) =>
   index % 10 === 0 ? encodeFrame({ method: 'POST', path: '/v1/models', authorization: credentialOf(index), body }) : frame,
 );
+const anonymous = [encodeFrame({ method: 'POST', path: '/v1/chat/completions' })];
 
 let answered = 0;
 for (const frame of allowed) answered = (await gate(frame)).length;
@@ -75,6 +77,7 @@ function costOf(check: Gate, frames: readonly Buffer[], from: number): number {
 const subjects = [
   { name: 'all allowed', check: gate, frames: allowed },
   { name: '1 in 10 denied', check: gate, frames: mixed },
+  { name: 'no credential', check: gate, frames: anonymous },
   { name: 'all allowed, not recorded', check: unrecorded, frames: allowed },
   { name: '1 in 10 denied, not recorded', check: unrecorded, frames: mixed },
 ].map((subject) => ({ ...subject, costs: [] as number[] }));
