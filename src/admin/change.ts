@@ -169,6 +169,7 @@ async function carryOut<T>(
     if (error instanceof Refusal && AUDITED.has(error.code)) {
       const refused = { ...draft, before: undefined, after: { code: error.code, detail: error.message } };
       await transaction(parts.db, (trx) => insertAudit(trx, rowOf(actor, entry.action, refused, 'refused')), actor.tenant);
+      error.asAudited();
     }
     throw error;
   }

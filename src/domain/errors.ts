@@ -116,10 +116,18 @@ export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: ErrorCode;
   readonly extras: RefusalExtras;
+  /** True after a row of the audit log has recorded it. */
+  audited = false;
 
   constructor(code: ErrorCode, detail: string, extras: RefusalExtras = {}) {
     super(detail);
     this.code = code;
     this.extras = extras;
+  }
+
+  /** Marks a refusal that a row of the audit log records. */
+  asAudited(): this {
+    this.audited = true;
+    return this;
   }
 }

@@ -24,6 +24,8 @@ export interface IncomingRequest {
   readonly throttledAs: string | undefined;
   readonly requestId: RequestId;
   readonly nowMs: number;
+  /** Called with the principal that the credential proves, before its tenant and its rights are checked. */
+  readonly onProved?: (principal: Principal) => void;
 }
 
 /** A request's `tenant_id`: it means the same as X-Tenant-ID. */
@@ -50,6 +52,7 @@ export async function authenticate(
   const header = headerValue(request.rawHeaders, 'x-tenant-id');
   const first = await resolver.resolve(credential, header, request.nowMs, request.address);
   const principal = provedPrincipal(first);
+  request.onProved?.(principal);
   const tenant = chosenTenant(principal, header, named);
   const { identity, snapshot } =
     tenant === header ? first : await resolver.resolve(credential, tenant, request.nowMs, request.address);

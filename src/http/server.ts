@@ -10,8 +10,10 @@ import {
   LogController,
 } from 'fastify';
 import { refuseRotated } from '../admin/admission.ts';
+import type { RefusedRequest } from '../admin/audit/refusal-windows.ts';
 import { authorize } from '../admin/authorize.ts';
 import { type Caller, isPlatformAdmin } from '../admin/caller.ts';
+import type { Principal } from '../decision/model.ts';
 import { Refusal } from '../domain/errors.ts';
 import { makeId, parseId, type RequestId, type TenantId } from '../domain/ids.ts';
 import type { AnsweredRequest } from '../telemetry/http-metrics.ts';
@@ -25,6 +27,7 @@ import { allowedMethods } from './known-paths.ts';
 import { MERGE_PATCH } from './patch.ts';
 import { type AppliedEverywhere, withPreference } from './prefer.ts';
 import { problemOf } from './problems.ts';
+import { refusedRequest } from './refused.ts';
 import type { Answer, Callers, RawAsk, Route } from './route.ts';
 import { forwardedScheme } from './scheme.ts';
 import { sendStream } from './streams.ts';
@@ -51,6 +54,8 @@ export interface HttpParts {
   readonly onAbortedUpload?: () => void;
   /** Called after each answer, also if the client went away before it was complete. */
   readonly onAnswered?: (request: AnsweredRequest) => void;
+  /** Called for each request that is answered 401 or 403, before the answer. Must not throw. */
+  readonly onRefused?: (refused: RefusedRequest) => void;
   /** Reports whether the process is stopping: its answers then end their connections. Default: never. */
   readonly draining?: () => boolean;
   /** Absent: nothing is logged. */
@@ -136,8 +141,10 @@ export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyI
     if (isAbortedUpload(error, request)) {
       parts.onAbortedUpload?.();
       request.log.debug({ reqId: request.id }, 'a client went away before its request was complete');
-    } else if (!(refusalOf(error, request) instanceof Refusal)) {
-      request.log.error({ err: error, reqId: request.id }, 'a request could not be answered');
+    } else {
+      const refusal = refusalOf(error, request);
+      if (refusal instanceof Refusal) reportRefused(parts, request, refusal);
+      else request.log.error({ err: error, reqId: request.id }, 'a request could not be answered');
     }
     sendProblem(error, request, reply);
   });
@@ -149,6 +156,9 @@ export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyI
 
 /** The result of `admit` before the body was read, for the handler of the same request. */
 const admissions = new WeakMap<FastifyRequest, Admitted>();
+
+/** The principals that requests have proved. */
+const principals = new WeakMap<FastifyRequest, Principal>();
 
 interface Admitted {
   readonly incoming: IncomingRequest;
@@ -192,6 +202,7 @@ async function admit(parts: HttpParts, route: Route, request: FastifyRequest): P
     throttledAs,
     requestId: requestIdOf(request),
     nowMs: parts.now(),
+    onProved: (principal) => principals.set(request, principal),
   };
   if (route.access === 'public') return { incoming, callers: undefined };
   const { access } = route;
@@ -312,6 +323,12 @@ function sendProblem(cause: unknown, request: FastifyRequest, reply: FastifyRepl
 /** Clients leave as they like, so their leaving is no fault of this server. A fault while the body is under way is another error. */
 function isAbortedUpload(cause: unknown, { raw }: FastifyRequest): boolean {
   return !raw.complete && cause instanceof Error && cause === raw.errored;
+}
+
+function reportRefused({ onRefused, trusted }: HttpParts, request: FastifyRequest, refusal: Refusal): void {
+  if (onRefused === undefined) return;
+  const refused = refusedRequest(request, refusal, { id: requestIdOf(request), principal: principals.get(request), trusted });
+  if (refused !== undefined) onRefused(refused);
 }
 
 /** What the framework itself refuses, in the words of the catalogue; anything else passes as it is. */

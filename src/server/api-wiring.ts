@@ -1,6 +1,7 @@
 /** The API over the credential cache, without its listener and its jobs: the use cases, their routes and the HTTP server. */
 
 import { join } from 'node:path';
+import type { RefusedRequest } from '../admin/audit/refusal-windows.ts';
 import type { DirectoryRoom } from '../admin/auth/directory-room.ts';
 import type { AccessTokenParts, AuthParts, PasswordVerifier } from '../admin/auth/parts.ts';
 import { homeOf } from '../admin/home.ts';
@@ -33,6 +34,8 @@ export interface ApiParts {
   readonly draining: () => boolean;
   /** Called for each request with X-Forwarded-For from a peer that is not trusted. */
   readonly onUntrustedForwarding: (peer: string) => void;
+  /** Called for each request that is answered 401 or 403. */
+  readonly onRefused: (refused: RefusedRequest) => void;
 }
 
 export interface WiredApi {
@@ -89,6 +92,7 @@ export function wireApi({ config, store, telemetry }: Wiring, parts: ApiParts): 
       appliedEverywhere: appliedEverywhere(store, feed),
       onAbortedUpload: telemetry.abortedUpload,
       onAnswered: telemetry.httpRequest,
+      onRefused: parts.onRefused,
       draining: parts.draining,
       log: telemetry.log.child({ part: 'http' }),
       tracing: telemetry.tracing,

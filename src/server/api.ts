@@ -17,6 +17,7 @@ import { auditSealer } from './audit.ts';
 import { configuredDirectories, directoryLookups, directoryRoom, warnOfDirectories } from './directories.ts';
 import { keyUses } from './key-uses.ts';
 import { joinLive } from './live-rooms.ts';
+import { startRefusalAudit } from './refusals.ts';
 import { startReplica } from './replica.ts';
 import type { ProcessIdentity, RunningServer, Wiring } from './wiring.ts';
 
@@ -51,6 +52,12 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   const settingWarnings = proxyWarnings(config.http);
   for (const warning of settingWarnings) warn(warning);
   const forwarding = watchForwarding(warn);
+  const sealer = auditSealer(wiring);
+  sealer.start();
+  // Stopped after the listener, so that what the last requests did is sealed too.
+  starting.defer(() => sealer.stop());
+  const refusals = startRefusalAudit(wiring);
+  starting.defer(refusals.stop);
   const { admin, http } = wireApi(wiring, {
     rooms,
     tokens: rooms.tokens,
@@ -60,6 +67,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
     directory: directoryRoom(wiring, directories),
     draining: () => draining,
     onUntrustedForwarding: forwarding.onUntrustedForwarding,
+    onRefused: refusals.note,
   });
   const onUpkeepFault = (error: unknown): void => {
     telemetry.log.warn({ part: 'upkeep', err: error }, 'expired rows could not be removed');
@@ -68,10 +76,6 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   starting.defer(startUpkeep(store.db, onUpkeepFault, RECENT_DECISIONS_UPKEEP));
   const stopLookups = directoryLookups(admin, telemetry);
   if (stopLookups !== undefined) starting.defer(stopLookups);
-  const sealer = auditSealer(wiring);
-  sealer.start();
-  // Stopped after the listener, so that what the last requests did is sealed too.
-  starting.defer(() => sealer.stop());
 
   starting.defer(() => drainHttp(http));
   const { host, port } = config.http.listen;

@@ -1,5 +1,6 @@
 /** The HTTP API, as metrics. Routes are templates, so a client cannot make a series. */
 
+import type { ErrorCode } from '../domain/errors.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface AnsweredRequest {
@@ -43,4 +44,15 @@ export function httpRequests(metrics: Metrics): (request: AnsweredRequest) => vo
     known.totalMs += tookMs;
     durations.observe(tookMs);
   };
+}
+
+/** Returns the function that counts each refused request by its code, which the catalogue of errors bounds. */
+export function httpRefusals(metrics: Metrics): (code: ErrorCode) => void {
+  const counts = new Map<ErrorCode, number>();
+  metrics.counters(
+    { name: 'postern_http_refusals_total', help: 'Requests to the HTTP API that were answered 401 or 403, by code.' },
+    ['code'],
+    () => [...counts].map(([code, value]) => ({ labels: { code }, value })),
+  );
+  return (code) => counts.set(code, (counts.get(code) ?? 0) + 1);
 }

@@ -1,6 +1,7 @@
 /** Everything that one process tells about itself: its log, its metrics and the log of decisions, joined. */
 
 import manifest from '../../package.json' with { type: 'json' };
+import type { ErrorCode } from '../domain/errors.ts';
 import { type CacheStats, watchCaches } from './cache-metrics.ts';
 import { type CheckObserver, checkObserver } from './check-observer.ts';
 import { type DatabaseReports, databaseReports } from './database-metrics.ts';
@@ -9,7 +10,7 @@ import { type DecisionTarget, sinkFor } from './decision-sinks.ts';
 import { DecisionTally } from './decision-tally.ts';
 import { type DirectoryReport, directoryReports } from './directory-metrics.ts';
 import { type CallStats, type TlsReload, tlsReloads, watchCalls } from './grpc-metrics.ts';
-import { type AnsweredRequest, httpRequests } from './http-metrics.ts';
+import { type AnsweredRequest, httpRefusals, httpRequests } from './http-metrics.ts';
 import { type Log, type Logging, type LogOptions, startLogging } from './log.ts';
 import { type AccessLogStats, type MeteringStats, watchAccessLog, watchMetering } from './metering-metrics.ts';
 import { type LoginOutcome, Metrics } from './metrics.ts';
@@ -66,6 +67,8 @@ export interface Telemetry {
   readonly refreshReuse: () => void;
   /** Counts an answered API request. */
   readonly httpRequest: (request: AnsweredRequest) => void;
+  /** Counts an API request that was answered 401 or 403. */
+  readonly httpRefusal: (code: ErrorCode) => void;
   readonly database: DatabaseReports;
   /** Counts an API request whose client went away before it was complete. */
   readonly abortedUpload: () => void;
@@ -185,6 +188,7 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
     login: (outcome) => metrics.login(outcome),
     refreshReuse: () => metrics.refreshReuse(),
     httpRequest: httpRequests(metrics),
+    httpRefusal: httpRefusals(metrics),
     database: databaseReports(metrics),
     abortedUpload: () => metrics.abortedUpload(),
     directory: directoryReports(metrics),

@@ -14,6 +14,7 @@ import { wireApi } from '../../src/server/api-wiring.ts';
 import { NO_LOCAL_GATES } from '../../src/server/applied.ts';
 import { keyUses } from '../../src/server/key-uses.ts';
 import { joinLive } from '../../src/server/live-rooms.ts';
+import { startRefusalAudit } from '../../src/server/refusals.ts';
 import { routeTable } from '../../src/server/route-table.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { insertUser, setManualRoles } from '../../src/store/queries/users.ts';
@@ -80,6 +81,8 @@ export interface HarnessOptions {
   readonly now?: () => number;
   /** Default: no directory. */
   readonly directory?: DirectoryRoom;
+  /** Writes refused requests to the audit log, as the server does. Default: false. */
+  readonly auditsRefusals?: boolean;
   readonly onUntrustedForwarding?: (peer: string) => void;
   /** Makes the resolver that the listener uses in place of the credential cache. The last use of keys is then not noted. */
   readonly resolver?: (live: Live) => Resolver;
@@ -99,6 +102,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const joined = await joinLive(wiring, starting);
   const rooms = { ...joined, now: options.now ?? joined.now };
   const { live, tokens } = rooms;
+  const refusals = options.auditsRefusals === true ? startRefusalAudit(wiring) : undefined;
+  if (refusals !== undefined) starting.defer(refusals.stop);
   const { routes, http } = wireApi(wiring, {
     rooms,
     tokens,
@@ -108,6 +113,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     directory: options.directory,
     draining: () => false,
     onUntrustedForwarding: options.onUntrustedForwarding ?? (() => undefined),
+    onRefused: refusals?.note ?? (() => undefined),
   });
   starting.defer(() => http.close());
   // The pages of the documentation are no part of the description.

@@ -52,7 +52,7 @@ export async function changePassword(parts: LoginParts, caller: Caller, change: 
         target: { type: 'user', id: userId },
         result: 'failure',
       });
-      throw wrongPassword();
+      throw wrongPassword().asAudited();
     }
     const hash = await parts.passwords.hash(change.newPassword).catch(async (error: unknown) => {
       await takeBack(parts.db.knex, attempt);
@@ -124,6 +124,7 @@ async function admitted(parts: AuthParts, from: Provenance, check: SetupCheck): 
       result: 'refused',
       after: { reason },
     });
+    throw invalidCredential().asAudited();
   }
   throw invalidCredential();
 }

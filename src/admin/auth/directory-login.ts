@@ -73,7 +73,7 @@ export async function directoryLogin(
             ...(directory === undefined ? {} : { directory }),
             ...(detail === undefined ? {} : { detail: kept(detail.slice(0, MAX_DETAIL_LENGTH)) }),
           });
-          throw invalidCredential();
+          throw invalidCredential().asAudited();
         }
         default:
           return answer satisfies never;
@@ -183,7 +183,7 @@ async function enter(
       if (entered.why === 'tenant_suspended') throw await suspended(parts, login, person, entered, from);
       await equalWork(parts, room, login, login.startedMs);
       await fail(parts, login, from, { code: entered.why, ...inDirectory(person) }, entered);
-      throw invalidCredential();
+      throw invalidCredential().asAudited();
     }
     default:
       return entered satisfies never;
@@ -285,7 +285,7 @@ async function suspended(
       after: { code: 'tenant_suspended', ...inDirectory(person) },
     });
   });
-  return tenantSuspended();
+  return tenantSuspended().asAudited();
 }
 
 async function passwordExpired(
@@ -307,5 +307,5 @@ async function passwordExpired(
       after: { code: 'password_expired', reason: answer.reason, directory: answer.directory, username: shownName(username) },
     });
   });
-  return new Refusal('password_expired', 'The password has expired in the directory. Change it there, then log in.');
+  return new Refusal('password_expired', 'The password has expired in the directory. Change it there, then log in.').asAudited();
 }

@@ -51,6 +51,7 @@ export function standingOf(answer: LookupAnswer, tenantId: TenantId): Standing {
 
 /**
  * Suspends the user, which ends all sessions; or ends only the session that asked, for a reason that suspends no user.
+ * @returns whether it wrote an audit row; false if the session or the user is gone already
  * @throws Fault when too many persons of the directory were removed within a day to be believed: then nothing is written
  */
 export async function endForDirectory(
@@ -59,16 +60,16 @@ export async function endForDirectory(
   identity: DirectoryIdentity,
   reason: GoneReason,
   from: Provenance,
-): Promise<void> {
-  await transaction(parts.db, async (trx) => {
+): Promise<boolean> {
+  return transaction(parts.db, async (trx) => {
     const suspension = suspensionOf(reason);
     let ended: number;
     if (suspension === undefined) {
-      if (!(await lockUser(trx, tenantId, userId, 'update'))) return;
+      if (!(await lockUser(trx, tenantId, userId, 'update'))) return false;
       ended = Number(await endSession(trx, sessionId));
     } else {
       const suspended = await suspend(trx, identity, suspension, from);
-      if (suspended === undefined) return;
+      if (suspended === undefined) return false;
       ended = suspended.sessionsEnded;
     }
     await record(trx, from, {
@@ -79,5 +80,6 @@ export async function endForDirectory(
       result: 'refused',
       after: { reason, directory: identity.directory, directory_id: identity.stableId, sessions_ended: ended },
     });
+    return true;
   });
 }

@@ -58,7 +58,7 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
       result: 'failure',
       after: { reason: failureReason(user) },
     });
-    throw invalidCredential();
+    throw invalidCredential().asAudited();
   };
   return await attempting(parts, attempt, work, claimAll);
 }
@@ -122,7 +122,7 @@ async function begin(
         after: { code: 'tenant_suspended' },
       });
     });
-    throw tenantSuspended();
+    throw tenantSuspended().asAudited();
   }
   const { beginning, pair } = beginningSession(parts, from, user.tenantId, {
     attempt,

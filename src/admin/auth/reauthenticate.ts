@@ -63,7 +63,7 @@ export async function reauthenticate(
       target: { type: 'user', id: userId },
       result: 'failure',
     });
-    throw required('The current password is wrong.');
+    throw required('The current password is wrong.').asAudited();
   });
 }
 

@@ -56,7 +56,7 @@ type Claim =
 type Outcome =
   | { readonly kind: 'granted'; readonly facts: RefreshFacts; readonly refreshToken: string }
   | { readonly kind: 'suspended' }
-  | { readonly kind: 'refused' }
+  | { readonly kind: 'refused'; readonly audited?: boolean }
   /** The token was used by two; its session has ended now. */
   | { readonly kind: 'reused' };
 
@@ -80,9 +80,9 @@ export async function refresh(parts: RefreshParts, presented: PresentedToken, fr
     case 'reused':
       parts.onRefreshReuse?.();
       await applyHere(parts);
-      throw invalidCredential();
+      throw invalidCredential().asAudited();
     case 'refused':
-      throw invalidCredential();
+      throw outcome.audited === true ? invalidCredential().asAudited() : invalidCredential();
     default:
       return outcome satisfies never;
   }
@@ -106,10 +106,11 @@ async function claimAsking(parts: AuthParts, digest: Uint8Array, presented: Pres
   switch (found.kind) {
     case 'stands':
       return await claimVouched(parts, digest, presented, from, found.person);
-    case 'gone':
-      await endForDirectory(parts, facts, identity, found.reason, from);
+    case 'gone': {
+      const audited = await endForDirectory(parts, facts, identity, found.reason, from);
       await applyHere(parts);
-      return { kind: 'refused' };
+      return { kind: 'refused', audited };
+    }
     default:
       return found satisfies never;
   }

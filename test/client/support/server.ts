@@ -75,6 +75,7 @@ export async function startTestServer(): Promise<TestServer> {
     directory: undefined,
     draining: () => false,
     onUntrustedForwarding: () => undefined,
+    onRefused: () => undefined,
   });
   starting.defer(() => http.close());
   const url = await http.listen({ host: '127.0.0.1', port: 0 });

@@ -22,6 +22,7 @@ export const ACTIONS = [
   'policy.detach',
   'policy.disable',
   'policy.update',
+  'request.refuse',
   'role.create',
   'role.delete',
   'role.update',

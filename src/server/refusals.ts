@@ -1,0 +1,49 @@
+/** Writes refused requests of the API to the audit log, after their answers: no request waits for its row. */
+
+import { RefusalWindows, type RefusedRequest } from '../admin/audit/refusal-windows.ts';
+import { Fault } from '../domain/errors.ts';
+import { startFlushing } from '../store/flushing.ts';
+import { type AuditRow, insertAudits } from '../store/queries/audit.ts';
+import type { Wiring } from './wiring.ts';
+
+const EVERY_MS = 1_000;
+const MAX_ROWS = 500;
+
+export interface RefusalAudit {
+  readonly note: (refused: RefusedRequest) => void;
+  /** Writes every row, with the numbers of windows that have not ended. */
+  readonly stop: () => Promise<void>;
+}
+
+export function startRefusalAudit({ store, telemetry }: Pick<Wiring, 'store' | 'telemetry'>): RefusalAudit {
+  const log = telemetry.log.child({ part: 'audit' });
+  const windows = new RefusalWindows();
+  /** Rows without an answer of the store yet. They may have been written, and are written again. */
+  let rows: readonly AuditRow[] = [];
+  const write = async (): Promise<boolean> => {
+    try {
+      await insertAudits(store.db.knex, rows);
+    } catch (err) {
+      log.warn({ err, rows: rows.length }, 'refused requests could not be written to the audit log');
+      if (err instanceof Fault) return false;
+    }
+    rows = [];
+    return true;
+  };
+  const flushing = startFlushing(async () => {
+    do {
+      if (rows.length === 0) rows = windows.take(performance.now(), MAX_ROWS);
+    } while (rows.length > 0 && (await write()));
+  }, EVERY_MS);
+  return {
+    note: ({ refusal, ...facts }) => {
+      telemetry.httpRefusal(refusal.code);
+      if (!refusal.audited) windows.note({ refusal, ...facts }, performance.now());
+    },
+    stop: async () => {
+      await flushing.stop();
+      rows = [...rows, ...windows.takeAll()];
+      if (rows.length > 0) await write();
+    },
+  };
+}

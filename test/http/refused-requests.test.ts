@@ -1,0 +1,81 @@
+/** Each refused request leaves one row in the audit log. */
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Harness, type Json, outcome, type Reply, startHarness, text } from './harness.ts';
+
+let h: Harness;
+beforeAll(async () => {
+  h = await startHarness({ auditsRefusals: true });
+});
+afterAll(async () => {
+  await h.close();
+});
+
+const PASSWORD = 'a lake of tin whistles';
+
+/** Rows of the request, after a later refusal has its row: rows of one process are written in the order of the requests. */
+async function rowsOf(reply: Reply): Promise<readonly Json[]> {
+  const later = await h.api('GET', '/v1/iam/users', { as: 'none', headers: { 'x-forwarded-for': '192.0.2.1' } });
+  const of = async ({ headers }: Reply) => (await h.audit()).filter(({ request_id }) => request_id === headers['x-request-id']);
+  await expect.poll(() => of(later)).toHaveLength(1);
+  return of(reply);
+}
+
+test('a refusal that its use case has audited has no second row', async () => {
+  const as = h.root.token;
+  await h.api('POST', '/v1/iam/tenants', { as, body: { id: 'acme', name: 'Acme' } });
+  const manager = { name: 'manager', permissions: ['admin:roles', 'admin:users'] };
+  await h.api('POST', '/v1/iam/roles', { as, tenant: 'acme', body: manager });
+  const person = { name: 'Ada', email: 'ada@acme.example', password: PASSWORD, roles: ['manager'] };
+  const made = await h.api('POST', '/v1/iam/users', { as, tenant: 'acme', body: person });
+  const login = (password: string) => h.api('POST', '/v1/auth/login', { body: { email: person.email, password } });
+  const ada = text((await login(PASSWORD)).json, 'access_token');
+  const cases: readonly (readonly [string, string, () => Promise<Reply>])[] = [
+    ['401 invalid_credential', 'auth.login', () => login('another password')],
+    [
+      '401 invalid_credential',
+      'auth.password_change',
+      () => h.api('POST', '/v1/auth/password', { as: ada, body: { old_password: 'another password', new_password: PASSWORD } }),
+    ],
+    [
+      '403 reauthentication_required',
+      'auth.reauthenticate',
+      () =>
+        h.api('PUT', `/v1/iam/users/${text(made.json, 'id')}`, {
+          as: ada,
+          body: { email: 'other@acme.example', current_password: 'another password' },
+        }),
+    ],
+    [
+      '403 escalation',
+      'role.create',
+      () => h.api('POST', '/v1/iam/roles', { as: ada, body: { name: 'stronger', permissions: ['*:*'] } }),
+    ],
+    [
+      '403 reauthentication_required',
+      'request.refuse',
+      () => h.api('PUT', `/v1/iam/users/${text(made.json, 'id')}`, { as: ada, body: { email: 'other@acme.example' } }),
+    ],
+    ['401 invalid_credential', 'request.refuse', () => h.api('POST', '/v1/auth/refresh', { body: { refresh_token: 'unknown' } })],
+  ];
+  for (const [code, action, ask] of cases) {
+    const reply = await ask();
+    expect(outcome(reply)).toBe(code);
+    expect((await rowsOf(reply)).map((row) => row['action'])).toEqual([action]);
+  }
+  await h.api('POST', '/v1/iam/tenants/acme/suspend', { as });
+  const suspended = await login(PASSWORD);
+  expect(outcome(suspended)).toBe('403 tenant_suspended');
+  expect((await rowsOf(suspended)).map((row) => row['action'])).toEqual(['auth.login']);
+});
+
+test('refusals while the database is unreachable have their rows after it has returned', async () => {
+  const { token } = await h.person('default', ['developer']);
+  const ask = () => h.api('GET', '/v1/iam/tenants', { as: token });
+  expect(outcome(await ask())).toBe('403 insufficient_permission');
+  await h.cutDatabase();
+  const refused = await ask();
+  expect(outcome(refused)).toBe('403 insufficient_permission');
+  await h.restoreDatabase();
+  expect((await rowsOf(refused)).map((row) => row['action'])).toEqual(['request.refuse']);
+});
