@@ -27,6 +27,13 @@ export type ApiKey = {
   readonly status: 'active' | 'expired' | 'revoked';
   /** When the key expires; null if it does not. */
   readonly expires_at: string | null;
+  /** The principal that created or imported the key. */
+  readonly created_by: {
+    /** `user` or `api_key`. */
+    readonly type: 'user' | 'api_key' | 'system';
+    /** Null for the system, which creates the keys of a demonstration. */
+    readonly id: string | null;
+  };
   /** When the resource was created. */
   readonly created_at: string;
   /** When the resource was last updated. */
@@ -151,6 +158,8 @@ export type ApiKeysToRevoke = {
     readonly status?: 'active' | 'expired';
     /** The id of the user that owns the key; null if the tenant owns it. */
     readonly user_id?: string;
+    /** The id of the user or API key that created the key. */
+    readonly created_by?: string;
     /** Only keys that expire before this time. */
     readonly expires_before?: string;
     /** The beginning of the shown `prefix`. Never send more of a key: addresses are logged on their way. */
@@ -697,6 +706,13 @@ export type IssuedApiKey = {
   readonly status: 'active' | 'expired' | 'revoked';
   /** When the key expires; null if it does not. */
   readonly expires_at: string | null;
+  /** The principal that created or imported the key. */
+  readonly created_by: {
+    /** `user` or `api_key`. */
+    readonly type: 'user' | 'api_key' | 'system';
+    /** Null for the system, which creates the keys of a demonstration. */
+    readonly id: string | null;
+  };
   /** When the resource was created. */
   readonly created_at: string;
   /** When the resource was last updated. */
@@ -2548,6 +2564,8 @@ export interface Paths {
         readonly status?: 'active' | 'expired' | 'revoked' | undefined;
         /** Only keys of this user. */
         readonly user_id?: string | undefined;
+        /** The id of the user or API key that created the key. */
+        readonly created_by?: string | undefined;
         /** Only keys that expire before this time. */
         readonly expires_before?: string | undefined;
         /** The beginning of the shown `prefix`. Never send more of a key: addresses are logged on their way. */

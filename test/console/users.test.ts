@@ -317,7 +317,31 @@ describe('one user', () => {
     await page.getByRole('tab', { name: 'Sessions 1' }).waitFor();
     await page.getByRole('listitem').filter({ hasText: 'never used' }).getByRole('link', { name: 'notebook' }).waitFor();
     await page.getByRole('tab', { name: 'Keys 1' }).click();
-    await page.getByRole('grid', { name: 'Keys' }).getByRole('link', { name: 'notebook' }).waitFor();
+    await page.getByRole('grid', { name: 'Keys', exact: true }).getByRole('link', { name: 'notebook' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('shows the keys that it created for others, which an administrator opens in the list of keys', async () => {
+    const [maker, owner] = [await named('Key Maker', ['admin']), await named('Key Owner')];
+    const token = await login(http, maker);
+    for (const key of [
+      { name: 'of the tenant', description: 'k', scopes: ['chat:read'], expires_in_days: 9 },
+      { name: 'of another user', description: 'k', scopes: ['chat:read'], user_id: owner.id, expires_in_days: 9 },
+    ]) {
+      await done(http, 'POST', '/v1/iam/api-keys', { token, body: key });
+    }
+    await manage('POST', `/v1/iam/users/${maker.id}/deactivate`);
+    const { page, problems } = await stand.asAdmin({ path: `/console/users/${maker.id}?tab=keys` });
+    const created = page.getByRole('grid', { name: 'Keys that this user created' });
+    await created.getByRole('row').filter({ hasText: 'of the tenant' }).filter({ hasText: 'The tenant' }).waitFor();
+    await created.getByRole('row').filter({ hasText: 'of another user' }).filter({ hasText: 'Key Owner' }).waitFor();
+    await page.getByText('This user has no keys').waitFor();
+    await page.getByRole('link', { name: 'Open in API keys' }).nth(1).click();
+    await page.getByText('Created by: Key Maker').waitFor();
+    const keys = page.getByRole('grid', { name: 'API keys' }).getByRole('row');
+    await expect.poll(() => keys.count()).toBe(3);
+    await keys.filter({ hasText: 'of another user' }).click();
+    await page.getByRole('dialog').getByRole('link', { name: 'Key Maker' }).waitFor();
     expect(problems).toEqual([]);
   });
 

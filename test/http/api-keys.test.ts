@@ -48,6 +48,7 @@ describe('making a key', () => {
       last_four: key.slice(-4),
       status: 'active',
       expires_at: expect.any(String),
+      created_by: { type: 'user', id: boss.id },
       created_at: expect.any(String),
       updated_at: expect.any(String),
       last_used_at: null,
@@ -279,6 +280,32 @@ describe('who sees keys', () => {
     expect(await ids(`status=active&user_id=${ada.id}&expires_before=${before}`)).toEqual([soon.id]);
     expect(await ids('user_id=nobody')).toEqual([]);
     expect(outcome(await h.api('GET', `${KEYS}?expires_before=soon`, { as: boss.token }))).toBe('400 invalid_parameter');
+  });
+});
+
+describe('the creator of a key', () => {
+  test('is the user or the key that created it, and a filter of lists and of revocations', async () => {
+    const maker = await h.person(ACME, ['tenant-admin']);
+    const own = await made({ user_id: maker.id, scopes: ['admin:keys', 'chat:*'] }, maker.token);
+    const forAda = await made({ user_id: ada.id }, maker.token);
+    const ofTenant = await made({}, maker.token);
+    const byKey = await made({ expires_in_days: 1 }, own.key);
+    const ids = async (query: string, as = boss.token) =>
+      new Set(column(await h.api('GET', `${KEYS}?limit=200&${query}`, { as }), 'id'));
+    const creator = async (path: string) => (await h.api('GET', path, { as: boss.token })).json['created_by'];
+    expect(await creator(ofTenant.path)).toEqual({ type: 'user', id: maker.id });
+    expect(await creator(byKey.path)).toEqual({ type: 'api_key', id: own.id });
+    expect(await ids(`created_by=${maker.id}`)).toEqual(new Set([own.id, forAda.id, ofTenant.id]));
+    expect(await ids(`created_by=${maker.id}&user_id=${ada.id}&status=active`)).toEqual(new Set([forAda.id]));
+    expect(await ids(`created_by=${maker.id}&q=build`)).toEqual(new Set([own.id, forAda.id, ofTenant.id]));
+    expect(await ids(`created_by=${own.id}`)).toEqual(new Set([byKey.id]));
+    expect(await ids('created_by=nobody')).toEqual(new Set());
+    // Without admin:keys the list holds the caller's own keys only.
+    expect(await ids(`created_by=${maker.id}`, ada.token)).toEqual(new Set([forAda.id]));
+    const revoked = await h.api('POST', `${KEYS}/revoke`, { as: boss.token, body: { filter: { created_by: maker.id } } });
+    expect(revoked.json['revoked']).toBe(3);
+    expect(await ids(`created_by=${maker.id}&status=active`)).toEqual(new Set());
+    expect(await ids(`created_by=${own.id}&status=active`)).toEqual(new Set([byKey.id]));
   });
 });
 

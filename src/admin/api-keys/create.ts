@@ -63,8 +63,14 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
       };
       trx.lastly(insertKey(trx, key, secret, caller.principal.id, at));
       const { prefix, lastFour } = secret;
-      const unused = { revokedAt: null, lastUsedAt: null, createdAt: at.date, updatedAt: at.date };
-      const made = keyResource({ ...key, prefix, lastFour, ...unused }, caller.nowMs);
+      const created = {
+        createdBy: caller.principal.id,
+        createdAt: at.date,
+        updatedAt: at.date,
+        revokedAt: null,
+        lastUsedAt: null,
+      };
+      const made = keyResource({ ...key, prefix, lastFour, ...created }, caller.nowMs);
       audit.after = made;
       return made;
     },

@@ -182,8 +182,8 @@ async function insertRow(
 ): Promise<AuditedTarget | undefined> {
   if (!(await insertNewKey(trx, key, secret, caller.principal.id, at))) return undefined;
   const { prefix, lastFour } = secret;
-  const unused = { revokedAt: null, lastUsedAt: null, createdAt: at.date, updatedAt: at.date };
-  const after = keyResource({ ...key, prefix, lastFour, ...unused }, caller.nowMs);
+  const created = { createdBy: caller.principal.id, createdAt: at.date, updatedAt: at.date, revokedAt: null, lastUsedAt: null };
+  const after = keyResource({ ...key, prefix, lastFour, ...created }, caller.nowMs);
   return { target: { type: 'api_key', id: key.id }, result: 'success', after };
 }
 

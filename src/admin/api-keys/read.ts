@@ -14,6 +14,8 @@ import { type KeyResource, keyResource } from './resource.ts';
 export interface KeyListQuery extends ListQuery {
   readonly status?: KeyStatus;
   readonly user_id?: string;
+  /** The id of the user or the key that created it. */
+  readonly created_by?: string;
   /** RFC 3339 */
   readonly expires_before?: string;
   /** The beginning of the shown prefix. */
@@ -46,7 +48,7 @@ export type KeyFilterQuery = Omit<KeyListQuery, keyof ListQuery>;
 
 /**
  * The keys that the caller may see among those of the query.
- * @returns undefined when there are none, because `user_id` is no id
+ * @returns undefined when there are none, because `user_id` or `created_by` is no id
  * @throws Refusal of the decision, `invalid_parameter`
  */
 export function keyFilterOf(caller: Caller, query: KeyFilterQuery): KeyFilter | undefined {
@@ -56,6 +58,9 @@ export function keyFilterOf(caller: Caller, query: KeyFilterQuery): KeyFilter | 
   authorize(caller, 'admin:keys', { self: named !== undefined && named === self });
   const userId = named === undefined ? undefined : parseId('usr', named);
   if (named !== undefined && userId === undefined) return undefined;
+  const createdBy =
+    query.created_by === undefined ? undefined : (parseId('usr', query.created_by) ?? parseId('key', query.created_by));
+  if (query.created_by !== undefined && createdBy === undefined) return undefined;
   const expiresBefore = query.expires_before === undefined ? undefined : new Date(query.expires_before);
   if (expiresBefore !== undefined && Number.isNaN(expiresBefore.getTime())) {
     throw new Refusal('invalid_parameter', 'expires_before must be an RFC 3339 time, such as 2026-11-30T12:00:00Z.', {
@@ -65,6 +70,7 @@ export function keyFilterOf(caller: Caller, query: KeyFilterQuery): KeyFilter | 
   return {
     ...(status === undefined ? {} : { status }),
     ...(userId === undefined ? {} : { userId }),
+    ...(createdBy === undefined ? {} : { createdBy }),
     ...(expiresBefore === undefined ? {} : { expiresBefore }),
     ...(prefix === undefined ? {} : { prefix }),
     ...(q === undefined ? {} : { q }),

@@ -1,5 +1,6 @@
 /** What the API shows of a key: never the key itself, but for the one answer that hands it out. */
 
+import { parseId } from '../../domain/ids.ts';
 import type { Metadata, ResourceConstraints } from '../../domain/records.ts';
 import type { KeyStatus, StoredKey } from '../../store/queries/api-keys.ts';
 
@@ -20,10 +21,16 @@ export interface KeyResource {
   readonly imported: boolean;
   readonly status: KeyStatus;
   readonly expires_at: string | null;
+  readonly created_by: KeyCreator;
   readonly created_at: string;
   readonly updated_at: string;
   readonly last_used_at: string | null;
 }
+
+/** The principal that created a key. The id of the system is null. */
+export type KeyCreator =
+  | { readonly type: 'user' | 'api_key'; readonly id: string }
+  | { readonly type: 'system'; readonly id: null };
 
 /** With the key, shown here and never again. */
 export interface IssuedKey extends KeyResource {
@@ -48,6 +55,7 @@ export function keyResource(key: StoredKey, nowMs: number): KeyResource {
     imported: key.imported,
     status: statusOf(key, nowMs),
     expires_at: key.expiresAt?.toISOString() ?? null,
+    created_by: creatorOf(key),
     created_at: key.createdAt.toISOString(),
     updated_at: key.updatedAt.toISOString(),
     last_used_at: key.lastUsedAt?.toISOString() ?? null,
@@ -57,4 +65,10 @@ export function keyResource(key: StoredKey, nowMs: number): KeyResource {
 function statusOf(key: StoredKey, nowMs: number): KeyStatus {
   if (key.revokedAt !== null) return 'revoked';
   return key.expiresAt !== null && key.expiresAt.getTime() <= nowMs ? 'expired' : 'active';
+}
+
+function creatorOf({ createdBy: id }: StoredKey): KeyCreator {
+  if (parseId('usr', id) !== undefined) return { type: 'user', id };
+  if (parseId('key', id) !== undefined) return { type: 'api_key', id };
+  return { type: 'system', id: null };
 }

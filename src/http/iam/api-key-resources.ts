@@ -24,6 +24,13 @@ const key = {
   }),
   status: oneOf('active', 'expired', 'revoked'),
   expires_at: perhaps(instant),
+  created_by: Type.Object(
+    {
+      type: oneOf('user', 'api_key', 'system'),
+      id: perhaps(Type.String({ description: 'Null for the system, which creates the keys of a demonstration.' })),
+    },
+    { description: 'The principal that created or imported the key.' },
+  ),
   created_at: instant,
   updated_at: instant,
   last_used_at: perhaps(instant),

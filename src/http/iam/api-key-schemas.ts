@@ -12,6 +12,7 @@ import { closed, countedPage, metadata, oneOf, resourceConstraints, somePatterns
 
 const ownFilters = {
   user_id: Type.Optional(Type.String({ maxLength: 64 })),
+  created_by: Type.Optional(Type.String({ maxLength: 64, description: 'The id of the user or API key that created the key.' })),
   expires_before: Type.Optional(Type.String({ format: 'date-time', maxLength: 64 })),
   prefix: Type.Optional(
     Type.String({

@@ -46,6 +46,8 @@ export interface StoredKey {
   readonly expiresAt: Date | null;
   readonly revokedAt: Date | null;
   readonly lastUsedAt: Date | null;
+  /** The id of a user or a key; `system` for the server's own. */
+  readonly createdBy: string;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
@@ -66,12 +68,13 @@ interface KeyRow {
   readonly expires_at: Date | null;
   readonly revoked_at: Date | null;
   readonly last_used_at: Date | null;
+  readonly created_by: string;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
 
 const COLUMNS = `id, tenant_id, user_id, name, description, metadata, imported, prefix, last_four, scopes, resource_constraints, rate_limit_rpm, expires_at,
-    revoked_at, last_used_at, created_at, updated_at`;
+    revoked_at, last_used_at, created_by, created_at, updated_at`;
 
 const KEY = `select ${COLUMNS} from api_keys`;
 
@@ -133,6 +136,7 @@ function toKey(row: KeyRow): StoredKey {
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
     lastUsedAt: row.last_used_at,
+    createdBy: row.created_by,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };

@@ -6,7 +6,7 @@
  * All that this asks of a tenant's keys is in the index.
  */
 
-import type { UserId } from '../../domain/ids.ts';
+import type { KeyId, UserId } from '../../domain/ids.ts';
 import type { Asking } from '../asking.ts';
 import { type Page, scopeBinding, scopeCondition, type TenantScope } from './rows.ts';
 
@@ -15,6 +15,8 @@ export type KeyStatus = 'active' | 'expired' | 'revoked';
 export interface KeyFilter {
   readonly status?: KeyStatus;
   readonly userId?: UserId;
+  /** The creator. */
+  readonly createdBy?: UserId | KeyId;
   readonly expiresBefore?: Date;
   /** The beginning of the shown prefix. Printable ASCII. */
   readonly prefix?: string;
@@ -73,12 +75,13 @@ export function textConditions(filter: KeyFilter): readonly string[] {
 const AFTER_ASCII = '\x7f';
 
 export function keyBindings(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): Asking['bindings'] {
-  const { userId, expiresBefore, status, prefix, q } = filter;
+  const { userId, createdBy, expiresBefore, status, prefix, q } = filter;
   const after = page.after?.[0];
   return {
     ...scopeBinding(scope),
     ...(after === undefined ? {} : { after }),
     ...(userId === undefined ? {} : { userId }),
+    ...(createdBy === undefined ? {} : { createdBy }),
     ...(expiresBefore === undefined ? {} : { expiresBefore }),
     ...(status === undefined ? {} : { now }),
     ...(prefix === undefined ? {} : { prefix, prefixEnd: prefix + AFTER_ASCII }),
@@ -88,12 +91,18 @@ export function keyBindings(scope: TenantScope, filter: KeyFilter, page: Page, n
 }
 
 function ownersOf(scope: TenantScope, filter: KeyFilter): readonly string[] {
-  return [scopeCondition(scope, 'k.tenant_id'), ...(filter.userId === undefined ? [] : ['k.user_id = :userId'])];
+  return [
+    scopeCondition(scope, 'k.tenant_id'),
+    ...(filter.userId === undefined ? [] : ['k.user_id = :userId']),
+    ...(filter.createdBy === undefined ? [] : ['k.created_by = :createdBy']),
+  ];
 }
 
 function monthsOf(filter: KeyFilter): readonly string[] {
   return [
     ...(filter.status === undefined ? [] : STATUS_MONTHS[filter.status]),
+    // The index of creators is in the order of months as well. The planner would otherwise walk through all keys for a creator of few.
+    ...(filter.createdBy === undefined ? [] : ['expiry_month is not null']),
     ...(filter.expiresBefore === undefined ? [] : ['expiry_month <= expiry_month_of(:expiresBefore)']),
   ];
 }

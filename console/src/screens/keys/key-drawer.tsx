@@ -103,6 +103,7 @@ function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
           { name: text.lastUse, value: <Ago time={apiKey.last_used_at} /> },
           { name: text.expires, value: <Until time={apiKey.expires_at} /> },
           { name: text.created, value: <Moment time={apiKey.created_at} /> },
+          { name: text.createdBy, value: <Creator creator={apiKey.created_by} /> },
           { name: text.id, value: <Id value={id} /> },
           ...Object.entries(apiKey.metadata).map(([name, value]) => ({ name, value })),
         ]}
@@ -120,4 +121,9 @@ function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
       <Budgets apiKey={apiKey} />
     </>
   );
+}
+
+function Creator({ creator }: { readonly creator: ApiKey['created_by'] }) {
+  const { type, id } = creator;
+  return type === 'system' || id === null ? text.system : <Principal type={type} id={id} />;
 }

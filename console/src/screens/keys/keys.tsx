@@ -97,7 +97,17 @@ export function Keys() {
           onChange={(value) => show({ status: value === 'all' ? undefined : value })}
           options={(['all', ...KEY_FILTERS] as const).map((value) => ({ value, label: text.filters[value] }))}
         />
-        {search.user === undefined ? null : <OwnerChip id={search.user} onRemove={() => show({ user: undefined })} />}
+        {search.user === undefined ? null : (
+          <UserChip label={text.ownedBy} name={text.owner} id={search.user} onRemove={() => show({ user: undefined })} />
+        )}
+        {search.creator === undefined ? null : (
+          <UserChip
+            label={text.byCreator}
+            name={text.createdBy}
+            id={search.creator}
+            onRemove={() => show({ creator: undefined })}
+          />
+        )}
       </Tools>
       {selected.size === 0 ? null : (
         <div className={styles.chosen}>
@@ -172,22 +182,30 @@ function LastUse({ time }: { readonly time: string | null }) {
   );
 }
 
-function OwnerChip({ id, onRemove }: { readonly id: string; readonly onRemove: () => void }) {
-  const name = useName('user', id) ?? shortened(id);
+interface UserChipProps {
+  readonly label: string;
+  readonly name: string;
+  readonly id: string;
+  readonly onRemove: () => void;
+}
+
+function UserChip({ label, name, id, onRemove }: UserChipProps) {
+  const user = useName('user', id) ?? shortened(id);
   return (
-    <Chip label={common.removeOf(text.ownedBy)} onRemove={onRemove}>
-      {`${text.owner}: ${name}`}
+    <Chip label={common.removeOf(label)} onRemove={onRemove}>
+      {`${name}: ${user}`}
     </Chip>
   );
 }
 
 /** A text that begins as keys do is a prefix; anything else is searched for. */
-function queryOf({ q, status, user }: KeysSearch) {
+function queryOf({ q, status, user, creator }: KeysSearch) {
   return {
     ...(q === undefined ? {} : q.startsWith('psk_') ? { prefix: q } : { q }),
     ...(status === undefined ? {} : { status: status === 'expiring' ? ('active' as const) : status }),
     ...(status === 'expiring' ? { expires_before: soon() } : {}),
     ...(user === undefined ? {} : { user_id: user }),
+    ...(creator === undefined ? {} : { created_by: creator }),
   };
 }
 

@@ -8,6 +8,8 @@ export interface KeysSearch {
   /** Absent: all. */
   readonly status?: KeyFilter;
   readonly user?: string;
+  /** The id of the user that created the keys. */
+  readonly creator?: string;
   /** The open drawer: a key's id, or `new`. */
   readonly open?: string;
   /** What the drawer of a key shows in place of the key. */
@@ -19,6 +21,7 @@ export function keysSearch(given: Given): KeysSearch {
     ...text(given, 'q'),
     ...oneOf(given, 'status', KEY_FILTERS),
     ...text(given, 'user'),
+    ...text(given, 'creator'),
     ...text(given, 'open'),
     ...oneOf(given, 'act', ['edit'] as const),
   };
