@@ -160,6 +160,15 @@ export const COMMANDS: readonly Command[] = [
     run: async (args) => (await import('./ldap-test.ts')).ldapTestCommand(args),
   },
   {
+    words: ['remove-data'],
+    database: 'none',
+    takes: '[--yes]',
+    summary:
+      'Removes the embedded database with its secret key and its log, also if it lies outside data-dir. Stop the server first.',
+    options: { ...CONFIG, yes: 'flag' },
+    run: async (args) => (await import('./remove-data.ts')).removeDataCommand(args),
+  },
+  {
     words: ['rotate-secret-key'],
     database: 'ready',
     takes: '[--yes]',

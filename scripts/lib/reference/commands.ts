@@ -18,6 +18,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'verify-audit': 'postern verify-audit',
   'audit follow': 'postern audit follow --cursor /var/lib/postern/siem.cursor',
   'ldap test': 'postern ldap test ada',
+  'remove-data': 'postern remove-data --config /etc/postern/postern.yaml',
   'rotate-secret-key': 'postern rotate-secret-key --yes',
   'rotate-signing-key': 'postern rotate-signing-key --yes',
 };
@@ -31,6 +32,7 @@ const GUIDES: Readonly<Record<string, string>> = {
   'verify-audit': 'operations.md#the-audit-log',
   'audit follow': 'decision-log.md#the-audit-log-in-a-siem',
   'ldap test': 'ldap.md#troubleshooting',
+  'remove-data': 'operations.md#removing-the-embedded-database',
   'rotate-secret-key': 'operations.md#changing-secret-key',
   'reset-admin': 'operations.md#disasters',
 };

@@ -27,9 +27,12 @@ export interface Home {
   readonly user: ServerUser | undefined;
 }
 
-const NOTE = 'cluster-location';
+/** The file of `data-dir` that names the home, if that is elsewhere. */
+export const LOCATION = 'cluster-location';
+/** The file of such a home that names `data-dir`. */
+export const ORIGIN = 'data-dir';
 /** For root alone; the second where the first cannot be written. */
-const BASES = ['/var/lib/postern', '/var/tmp/postern'] as const;
+export const BASES = ['/var/lib/postern', '/var/tmp/postern'] as const;
 /** `sun_path` has 104 bytes on macOS, 108 on Linux, and the server adds `/.s.PGSQL.5432`. */
 const MAX_SOCKET_DIR_BYTES = 85;
 
@@ -41,6 +44,9 @@ export async function openHome(givenDataDir: string, log: (message: string) => v
   if (!create) await requireCluster(givenDataDir);
   const dataDir = await openDataDir(givenDataDir);
   const directory = await locate(dataDir, log);
+  if (directory !== dataDir) {
+    log(`the data is in two places: ${dataDir} and ${directory}; "postern remove-data" removes both`);
+  }
   const cluster = join(directory, 'postgres');
   // Asked first: another start may take the cluster over and start the server in between.
   const running = await isRunning(cluster);
@@ -64,7 +70,7 @@ async function takeOver(cluster: string, former: ServerUser, user: ServerUser, l
 }
 
 async function requireCluster(given: string): Promise<void> {
-  const directory = (await readIfThere(join(given, NOTE)).catch(() => undefined))?.trim() ?? given;
+  const directory = (await readIfThere(join(given, LOCATION)).catch(() => undefined))?.trim() ?? given;
   const entries = await readdir(join(directory, 'postgres')).catch((error: unknown) =>
     // Whoever opens it says what is wrong with it.
     ['ENOENT', 'ENOTDIR'].includes(systemCode(error) ?? '') ? [] : ['unreadable'],
@@ -86,7 +92,7 @@ async function openDataDir(given: string): Promise<string> {
 }
 
 async function locate(dataDir: string, log: (message: string) => void): Promise<string> {
-  const noted = (await readIfThere(join(dataDir, NOTE)))?.trim();
+  const noted = (await readIfThere(join(dataDir, LOCATION)))?.trim();
   if (noted !== undefined) {
     return followNote(dataDir, noted);
   }
@@ -95,7 +101,7 @@ async function locate(dataDir: string, log: (message: string) => void): Promise<
     return dataDir;
   }
   const made = await makeHomeElsewhere(dataDir);
-  const agreed = (await readOrMake(join(dataDir, NOTE), () => `${made}\n`)).trim();
+  const agreed = (await readOrMake(join(dataDir, LOCATION), () => `${made}\n`)).trim();
   if (agreed !== made) {
     await rm(made, { recursive: true });
     return followNote(dataDir, agreed);
@@ -107,7 +113,7 @@ async function locate(dataDir: string, log: (message: string) => void): Promise<
 async function followNote(dataDir: string, directory: string): Promise<string> {
   if ((await lstat(directory).catch(() => undefined))?.isDirectory() !== true) {
     throw new EmbeddedError(
-      `The database of ${dataDir} is kept in ${directory}, and that folder no longer exists. Restore it, or delete ${join(dataDir, NOTE)} to begin with an empty database.`,
+      `The database of ${dataDir} is kept in ${directory}, and that folder no longer exists. Restore it, or delete ${join(dataDir, LOCATION)} to begin with an empty database.`,
     );
   }
   return directory;
@@ -123,7 +129,7 @@ async function makeHomeElsewhere(dataDir: string): Promise<string> {
         const home = await mkdtemp(join(base, `${basename(dataDir).replaceAll(/[^\w-]/g, '')}-`));
         await chmod(home, 0o711);
         // For people who find the folder and wonder whose it is.
-        await replaceFile(join(home, 'data-dir'), `${dataDir}\n`);
+        await replaceFile(join(home, ORIGIN), `${dataDir}\n`);
         return home;
       }
     } catch {
@@ -142,13 +148,16 @@ async function isRunning(cluster: string): Promise<boolean> {
 
 /** @param former the user that owned the cluster before it was taken over */
 async function openSocketDir(directory: string, user: ServerUser | undefined, former: ServerUser | undefined): Promise<string> {
+  return makePrivate(socketDirOf(directory), user, former);
+}
+
+/** Returns the folder of the socket of a home. */
+export function socketDirOf(directory: string): string {
   const inside = join(directory, 'run');
   // The server splits a list at commas, and a connection string has its own special characters.
-  if (Buffer.byteLength(inside) <= MAX_SOCKET_DIR_BYTES && /^[\w./-]+$/.test(inside)) {
-    return makePrivate(inside, user, former);
-  }
+  if (Buffer.byteLength(inside) <= MAX_SOCKET_DIR_BYTES && /^[\w./-]+$/.test(inside)) return inside;
   const name = createHash('sha256').update(directory).digest('hex').slice(0, 16);
-  return makePrivate(`/tmp/postern-${name}`, user, former);
+  return `/tmp/postern-${name}`;
 }
 
 async function makePrivate(path: string, user: ServerUser | undefined, former: ServerUser | undefined): Promise<string> {
