@@ -39,6 +39,10 @@ export interface BudgetsParts {
   readonly maxBudgets: number;
   readonly maxReservations: number;
   readonly counts: MeteringCounts;
+  /** Called with a request of this process that another process heard to be running, and when the store heard of it. */
+  readonly onRenewed?: (counter: number, heardAtMs: number) => void;
+  /** Reports whether such news matter although no tokens are reserved. Default: never. */
+  readonly awaitsNews?: () => boolean;
   /** Told once each time the store goes away. */
   readonly onFault?: (error: unknown) => void;
 }
@@ -143,10 +147,16 @@ export class Budgets {
     // A reservation expires when an answer of the store that was asked for after its time did not renew it.
     if (now - this.#returnedAtMs >= RETURN_GRACE_MS) this.#outstanding.expire(this.#heardAtMs);
     this.#review(now);
-    const listens = this.#outstanding.size > 0 && now - this.#askedAtMs >= NEWS_MS;
+    const awaitsNews = this.#outstanding.size > 0 || this.#parts.awaitsNews?.() === true;
+    const listens = awaitsNews && now - this.#askedAtMs >= NEWS_MS;
     const speaks = this.#touched.size > 0 || (this.#patientIsDue && this.#patient.size > 0);
     if (speaks || this.#alone || listens) this.#ask(listens || this.#alone);
     return this.#asking ?? Promise.resolve();
+  }
+
+  /** The moment of the last question that the store answered: every renewal before it is known here. */
+  get heardAtMs(): number {
+    return this.#heardAtMs;
   }
 
   /** Another server of the database answers, which may not know what this process holds: it is to be heard again before it is used. */
@@ -362,7 +372,12 @@ export class Budgets {
       if (budget.uncertain) this.#touched.add(budget);
       learn(budget, ask, grant, now);
     }
-    for (const { counters, ageMs } of renewals) for (const counter of counters) this.#outstanding.renew(counter, now - ageMs);
+    for (const { counters, ageMs } of renewals) {
+      for (const counter of counters) {
+        this.#outstanding.renew(counter, now - ageMs);
+        this.#parts.onRenewed?.(counter, now - ageMs);
+      }
+    }
     this.#heard = news.map(({ id }) => id);
     for (const { counters, totals } of news) for (const [i, counter] of counters.entries()) this.settled(counter, totals[i] ?? 0);
   }

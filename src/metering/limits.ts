@@ -108,6 +108,8 @@ export class Limits {
       holdTtlMs: this.#holdTtlMs,
       maxBudgets: maxSubjects,
       maxReservations,
+      onRenewed: (counter, heardAtMs) => this.#open.renew(counter, heardAtMs),
+      awaitsNews: () => this.#open.size > 0,
     });
     this.#changes = new ReservationChanges({ ...shared, maxWaiting: maxSettlements });
     this.#open = new OpenRequests({ ...shared, maxOpen: MAX_OPEN });
@@ -212,7 +214,7 @@ export class Limits {
       this.#budgets.tick(),
       this.#settler.tick(),
       this.#changes.tick(),
-      this.#open.tick(),
+      this.#open.tick(this.#budgets.heardAtMs),
       this.#ends.tick(),
     ]);
   }
@@ -259,7 +261,7 @@ export class Limits {
 
   #renewOwn(counter: number): void {
     this.#budgets.renew(counter);
-    this.#open.renew(counter);
+    this.#open.renew(counter, this.#parts.monotonicMs());
   }
 
   #reported({ holder }: Reservation): void {

@@ -3,7 +3,7 @@
  * that another process can book them if this one dies with the reports of their ends.
  *
  * A note may name requests that are over: the store books each reservation once. So a note goes when the last of its requests has ended
- * here, or when this process has heard of none of them for as long as a reservation lives.
+ * here, or when no process has heard of any of them for as long as a reservation lives.
  */
 
 import { dayOf, periodOf } from './calendar.ts';
@@ -66,10 +66,10 @@ export class OpenRequests {
     else this.#fresh.set(opened.counter, opened);
   }
 
-  /** The request is running, as this process hears. */
-  renew(counter: number): void {
+  /** The request was running at that moment, as this process or another one heard. */
+  renew(counter: number, heardAtMs: number): void {
     const note = this.#noted.get(counter);
-    if (note !== undefined) note.expiresAtMs = this.#parts.monotonicMs() + this.#parts.reservationTtlMs;
+    if (note !== undefined) note.expiresAtMs = Math.max(note.expiresAtMs, heardAtMs + this.#parts.reservationTtlMs);
   }
 
   /** The request is over, and is booked or was cancelled. */
@@ -82,12 +82,15 @@ export class OpenRequests {
     if (note.open === 0) this.#forget(note);
   }
 
-  /** Notes what is due. Never rejects: what the store did not take is sent again. */
-  tick(): Promise<void> {
+  /**
+   * Notes what is due. Never rejects: what the store did not take is sent again.
+   * @param heardAtMs renewals before it that other processes heard are known here
+   */
+  tick(heardAtMs: number): Promise<void> {
     const now = this.#parts.monotonicMs();
     if (now - this.#flushedAtMs < FLUSH_MS) return this.#flushing ?? Promise.resolve();
     this.#flushedAtMs = now;
-    for (const note of this.#notes) if (note.expiresAtMs <= now) this.#forget(note);
+    for (const note of this.#notes) if (note.expiresAtMs <= heardAtMs) this.#forget(note);
     this.#flushing ??= this.#flush().finally(() => {
       this.#flushing = undefined;
     });

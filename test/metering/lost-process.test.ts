@@ -176,11 +176,34 @@ test('a cancelled check, a request that ended here, and one of which nothing was
   await turn(dies);
   expect(await notes()).toBe(1);
   dies.aheadMs += TTL_MS;
+  // The store answers that no other process has heard of it, then the note goes.
+  await turn(dies);
   await turn(dies);
   expect(await notes()).toBe(0);
   await buried();
   expect(await usage()).toMatchObject({ requests: 1, tokens: 2 });
 });
+
+test.each([
+  ['with', 1_000_000],
+  ['without', undefined],
+])(
+  'a request that only another process renews stays noted, and is booked if every process that knew it died (%s a quota)',
+  async (_name, quota) => {
+    const reservation = await admitted({ monthlyTokens: quota });
+    await turn(dies);
+    for (let elapsedMs = 0; elapsedMs < 3 * TTL_MS; elapsedMs += TTL_MS / 3) {
+      lives.limits.renew(reservation);
+      await turn(lives);
+      dies.aheadMs += TTL_MS / 3;
+      await turn(dies);
+    }
+    expect(await notes()).toBe(1);
+    await buried();
+    expect(await usage()).toMatchObject({ requests: 1, tokens: 40 });
+    expect(await notes()).toBe(0);
+  },
+);
 
 test('a process that lives keeps its notes', async () => {
   await admitted({});
