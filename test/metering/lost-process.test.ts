@@ -164,6 +164,25 @@ test.each([
   expect(await notes()).toBe(0);
 });
 
+test('a request that outlives its process by minutes is booked by its end', async () => {
+  const running = await admitted({});
+  await turn(dies);
+  for (let minutes = 0; minutes < 4; minutes++) {
+    lives.limits.renew(running);
+    await turn(lives);
+    await buried();
+    expect(await usage()).toMatchObject({ requests: 0 });
+    // The next minute: what was heard is old by then.
+    await database.db.query({ text: `update open_requests set looked_at = null where holder = $1`, values: [dies.holder] });
+    await database.db.query({ text: `update reservation_renewals set heard_at = heard_at - interval '1 minute'` });
+  }
+  lives.limits.settle(finished(running, 50, 70));
+  await turn(lives);
+  await buried();
+  expect(await usage()).toMatchObject({ requests: 1, tokens: 120, estimated: 0 });
+  expect(await notes()).toBe(0);
+});
+
 test('a cancelled check, a request that ended here, and one of which nothing was heard for its lifetime are not noted', async () => {
   const before = await admitted({});
   dies.limits.release(before);
