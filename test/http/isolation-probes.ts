@@ -58,6 +58,7 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
   current_password: 'plain',
   tenant_id: 'tenant',
   user_id: 'user',
+  created_by: 'user',
   role: 'role',
   roles: ['role'],
   attached_roles: ['role'],
