@@ -66,8 +66,6 @@ const KEYS = {
   'trial-bot': { tenant: TRIAL, description: 'First steps', scopes: ['chat:*'], days: 20 },
 } as const satisfies Readonly<Record<string, Omit<DemoKey, 'name'>>>;
 
-export type DemoKeyName = keyof typeof KEYS;
-
 const ALL = Object.entries<Omit<DemoKey, 'name'>>(KEYS).map(([name, key]): DemoKey => ({ name, ...key }));
 
 /** Makes the lasting keys that are missing. @returns the secrets of the new ones by name */

@@ -13,8 +13,6 @@ import type { Reserved } from './admission.ts';
 
 /** Bytes of the key. */
 export const RESERVATION_KEY_BYTES = 16;
-/** Characters of an id. */
-export const RESERVATION_LENGTH = 52;
 
 /** What the end of the request changes. `budget`: its issuer holds tokens for it. */
 export type ReservationKind = 'usage' | 'budget' | 'adds-collection' | 'removes-collection' | 'reads-response' | 'reports-usage';
