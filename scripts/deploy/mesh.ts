@@ -6,28 +6,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ENVOY_VERSION } from '../../src/cli/envoy.ts';
 import type { Check, CheckOutcome } from '../lib/deploy-check.ts';
+import { runTests } from '../lib/deploy-tests.ts';
 import { SOURCES, schemasOf } from '../lib/mesh/schemas.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
-const TESTS_TIMEOUT_MS = 300_000;
 const MODULE_TIMEOUT_MS = 120_000;
-
-async function runTests(): Promise<CheckOutcome> {
-  const args = [join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', '--reporter=json', 'test/mesh'];
-  const options = { cwd: ROOT, timeout: TESTS_TIMEOUT_MS, maxBuffer: 64 * 1024 * 1024 };
-  // A failed test is an exit code; the report is on standard output all the same.
-  const { stdout } = await run(process.execPath, args, options).catch((error: unknown) => ({ stdout: outputOf(error) }));
-  const report = /\{"numTotalTestSuites".*\}/s.exec(stdout)?.[0];
-  if (report === undefined) return { kind: 'failed', says: 'the tests in test/mesh did not run' };
-  const { numPassedTests: passed, numFailedTests: failed }: Readonly<Record<string, unknown>> = JSON.parse(report);
-  const says = `${passed} tests passed, ${failed} failed`;
-  return failed === 0 && typeof passed === 'number' && passed > 0 ? { kind: 'ok', says } : { kind: 'failed', says };
-}
-
-function outputOf(error: unknown): string {
-  return error instanceof Error && 'stdout' in error ? String(error.stdout) : '';
-}
 
 /** Compares the schemas that the tests use with those in the modules, of as many modules as can be had here. */
 async function compareSchemas(): Promise<CheckOutcome> {
@@ -61,7 +45,7 @@ export const checks: readonly Check[] = [
   {
     name: 'the guides for meshes are valid, and every decision case passes through a real Envoy in each plain and each full profile',
     tool: { name: 'envoy', version: ENVOY_VERSION },
-    run: runTests,
+    run: () => runTests('test/mesh'),
   },
   {
     name: 'the schemas that validate the guides are those of the projects',

@@ -8,6 +8,7 @@ import { ENVOY_VERSION, findEnvoy } from '../../src/cli/envoy.ts';
 import { startEmbedded } from '../../src/store/embedded/embedded.ts';
 import { freeAddress } from '../../test/support/ports.ts';
 import type { Check, CheckOutcome } from '../lib/deploy-check.ts';
+import { runTests } from '../lib/deploy-tests.ts';
 import { findOlderVersion, type OlderVersion } from '../lib/rolling/older-version.ts';
 import { type RollingOutcome, restartRolling, type Step } from '../lib/rolling/rolling.ts';
 import { ServerEnded, startServer } from '../lib/rolling/server.ts';
@@ -122,6 +123,11 @@ export const checks: readonly Check[] = [
     name: 'a rolling restart of two servers behind Envoy fails no request',
     tool: ENVOY,
     run: () => restarted(ROOT, UPGRADE(ROOT), ''),
+  },
+  {
+    name: 'a rollout of the mode sidecar, with the times of the chart, cuts no stream of 45 s',
+    tool: ENVOY,
+    run: () => runTests('test/helm/sidecar-rollout.test.ts', { POSTERN_TEST_ANSWER_SECONDS: '45' }),
   },
   {
     name: 'a rolling upgrade from a server with an older schema fails no request, also while the old server runs beside the new one',

@@ -61,6 +61,15 @@ export const COMMANDS: readonly Command[] = [
     run: async (args) => (await import('./print-envoy.ts')).printEnvoyConfig(args),
   },
   {
+    words: ['envoy', 'drain'],
+    database: 'none',
+    takes: '--admin HOST:PORT --notice DURATION --limit DURATION',
+    summary:
+      "Waits for SIGTERM, then drains Envoy until its requests have ended: at least for --notice, at most for --limit. The chart's pods of Envoy run it.",
+    options: { ...CONFIG, admin: 'value', notice: 'value', limit: 'value' },
+    run: async (args) => (await import('./drain-envoy.ts')).drainEnvoyCommand(args),
+  },
+  {
     words: ['health'],
     database: 'none',
     takes: '',

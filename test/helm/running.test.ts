@@ -2,19 +2,17 @@
 
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { type Manifest, manifestsOf } from '../../scripts/lib/tools/manifests.ts';
 import { placeAddresses } from '../../src/cli/envoy-config.ts';
-import { SECRET_KEY } from '../server/support/client.ts';
 import { eventually } from '../server/support/eventually.ts';
-import { isReady, openStand, type Running, type Stand } from '../server/support/postern.ts';
+import { type Addresses, isReady, openStand, type Running, type Stand } from '../server/support/postern.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { startConfig } from '../support/envoy.ts';
 import { send } from '../support/http.ts';
-import { freeAddress } from '../support/ports.ts';
-import { at, containersOf, listAt, only, podSpecOf, textAt } from './objects.ts';
+import { freeAddresses, startContainer as startContainerOf } from './containers.ts';
+import { containersOf, listAt, only, podSpecOf, textAt } from './objects.ts';
 import { render } from './support.ts';
 
 /** As long as a busy machine may need. */
@@ -33,41 +31,8 @@ afterAll(async () => {
   await database?.close();
 });
 
-interface Addresses {
-  readonly http: string;
-  readonly grpc: string;
-  readonly admin: string;
-}
-
-async function addresses(): Promise<Addresses> {
-  return { http: await freeAddress(), grpc: await freeAddress(), admin: await freeAddress() };
-}
-
-/** The container's own command, with the files that a kubelet would mount and addresses that are free here. */
-async function startContainer(manifests: readonly Manifest[], pod: unknown, name: string, free: Addresses): Promise<Running> {
-  const container = containersOf(pod).find((one) => at(one, 'name') === name);
-  const folder = join(stand.folder, `${name}-${free.admin.split(':')[1]}`);
-  await mkdir(folder);
-  await writeFile(join(folder, 'database-url'), `${database.url}\n`);
-  await writeFile(join(folder, 'secret-key'), SECRET_KEY);
-  const [item] = listAt(
-    listAt(pod, 'volumes').find((volume) => at(volume, 'name') === 'config'),
-    'configMap',
-    'items',
-  );
-  const config = textAt(only(manifests, 'ConfigMap', 'postern'), 'data', textAt(item, 'key'))
-    .replace('0.0.0.0:8080', free.http)
-    .replace('0.0.0.0:9191', free.grpc)
-    .replace('0.0.0.0:9090', free.admin)
-    .replace('notice: 5s', 'notice: 1s')
-    .replace('unix:/run/postern/', `unix:${stand.folder}/`);
-  await writeFile(join(folder, 'postern.yaml'), config);
-  const env: Record<string, string> = { POSTERN_HTTP_LISTEN: '', POSTERN_GRPC_LISTEN: '', POSTERN_ADMIN_LISTEN: '' };
-  for (const variable of listAt(container, 'env')) {
-    env[textAt(variable, 'name')] = textAt(variable, 'value').replace('/run/secrets/postern', folder);
-  }
-  const args = listAt(container, 'args').map((arg) => String(arg).replace('/etc/postern', folder));
-  return stand.start(args, env);
+function startContainer(manifests: readonly Manifest[], pod: unknown, name: string, free: Addresses): Promise<Running> {
+  return startContainerOf({ stand, databaseUrl: database.url, manifests, pod, name, free });
 }
 
 /** Runs the program of `helm test`, with the Services' names replaced by the addresses. */
@@ -91,7 +56,7 @@ function helmTest(
 
 it('the central server starts with the rendered configuration, passes helm test, and ends with 0', async () => {
   const manifests = manifestsOf(await render('minimal'));
-  const free = await addresses();
+  const free = await freeAddresses();
   const pod = podSpecOf(only(manifests, 'Deployment'));
   const server = await startContainer(manifests, pod, 'postern', free);
   await eventually('it is ready', () => isReady(free.admin), START_LIMIT_MS);
@@ -107,7 +72,7 @@ it('the central server starts with the rendered configuration, passes helm test,
 
 it('the API and the gate of the mode sidecar start with the rendered configuration, the gate on its socket and Envoy in front of both', async () => {
   const manifests = manifestsOf(await render('sidecar'));
-  const [apiAt, gateAt] = [await addresses(), await addresses()];
+  const [apiAt, gateAt] = [await freeAddresses(), await freeAddresses()];
   const api = await startContainer(manifests, podSpecOf(only(manifests, 'Deployment', 'postern')), 'postern', apiAt);
   const gate = await startContainer(manifests, podSpecOf(only(manifests, 'Deployment', 'postern-envoy')), 'gate', gateAt);
   await eventually('both are ready', async () => (await isReady(apiAt.admin)) && (await isReady(gateAt.admin)), START_LIMIT_MS);
@@ -126,7 +91,7 @@ it('the API and the gate of the mode sidecar start with the rendered configurati
 });
 
 it('a server of a dual-stack cluster answers over IPv4 and IPv6', async () => {
-  const free = await addresses();
+  const free = await freeAddresses();
   const onPort = (text: string, port: number, at: string): string => text.replace(`[::]:${port}`, `[::]:${at.split(':')[1]}`);
   const text = onPort(await render('minimal', '--set', 'listenAddress=::'), 8080, free.http);
   const manifests = manifestsOf(onPort(onPort(text, 9191, free.grpc), 9090, free.admin));
@@ -142,7 +107,7 @@ it('the Job of the migration runs with the rendered configuration, and grants th
   const role = `servers-${randomBytes(4).toString('hex')}`;
   await database.db.knex.raw('create role ??', [role]);
   const manifests = manifestsOf(await render('argo', '--set', `migrations.serverRole=${role}`));
-  const migrate = await startContainer(manifests, podSpecOf(only(manifests, 'Job')), 'migrate', await addresses());
+  const migrate = await startContainer(manifests, podSpecOf(only(manifests, 'Job')), 'migrate', await freeAddresses());
   expect((await migrate.finished).code).toBe(0);
   const granted = await database.db.query({ text: "select has_table_privilege($1, 'users', 'update') as may", values: [role] });
   expect(granted).toEqual([{ may: true }]);

@@ -107,6 +107,12 @@ ipFamilies: {{ toJson . }}
 {{- else }}{{ $number }}{{ end -}}
 {{- end -}}
 
+{{/* Seconds in which Envoy's requests may end. The gate needs the rest of the grace period: its own drain, and a margin. */}}
+{{- define "postern.drainLimit" -}}
+{{- $notice := include "postern.seconds" (dig "drain" "notice" "0" .Values.config) | int -}}
+{{- max 1 (int .Values.preStopSeconds) (sub (int .Values.terminationGracePeriodSeconds) (add 5 $notice)) -}}
+{{- end -}}
+
 {{/* Refuses values that are right one by one and cannot work together, in a sentence that says what to set. */}}
 {{- define "postern.refuse" -}}
 {{- $v := .Values -}}

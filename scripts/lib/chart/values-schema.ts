@@ -190,6 +190,7 @@ const VALUES: Schema = object({
     extraVolumes: MAPS,
     extraVolumeMounts: MAPS,
     resources: RESOURCES,
+    drainResources: RESOURCES,
     gateResources: RESOURCES,
   }),
   mesh: object({

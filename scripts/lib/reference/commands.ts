@@ -9,6 +9,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   migrate: 'postern migrate --config /etc/postern/postern.yaml',
   'check-config': 'postern check-config --config /etc/postern/postern.yaml',
   'envoy config': 'postern envoy config --profile production --upstream models.example.com:8000 > envoy.yaml',
+  'envoy drain': 'postern envoy drain --admin 127.0.0.1:9901 --notice 5s --limit 50s',
   health: 'postern health',
   explain: 'postern explain --subject usr_01k0m5s6yq5q3v6w2v1y0c8r9t --method POST --path /v1/chat/completions --tenant acme',
   'policy disable': 'postern policy disable office-hours --tenant acme',
@@ -26,6 +27,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
 /** Pages that say more. */
 const GUIDES: Readonly<Record<string, string>> = {
   'envoy config': 'envoy.md#printing-the-configuration',
+  'envoy drain': 'kubernetes.md#sidecar',
   explain: 'policies.md',
   apply: 'declarative.md',
   export: 'declarative.md',

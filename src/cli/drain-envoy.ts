@@ -1,0 +1,93 @@
+/**
+ * `postern envoy drain`: the container that Kubernetes ends first in a pod of Envoy. Envoy itself closes every request at SIGTERM, and
+ * Kubernetes ends sidecar containers only after the others, so Envoy lives as long as this process: until its requests have ended.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { hostAndPort } from '../config/listening.ts';
+import { duration, type Parser, tcpAddress } from '../config/parsers.ts';
+import { type Arguments, UsageError } from './arguments.ts';
+import { stopSignal } from './signals.ts';
+
+const POLL_MS = 500;
+const MAX_TIMER_MS = 2 ** 31 - 1;
+const ADMIN_TIMEOUT_MS = 2_000;
+/** Envoy sends its report of a finished request up to 0.2 s later, so one look at an Envoy without requests is too early. */
+const LOOKS_WITHOUT_REQUESTS = 2;
+
+interface Drain {
+  /** `http://host:port` of Envoy's admin interface. */
+  readonly adminUrl: string;
+  /** Lasts at least so long: new connections still arrive, because proxies learn late that the pod ends. */
+  readonly noticeMs: number;
+  /** Lasts at most so long. */
+  readonly limitMs: number;
+}
+
+/** Waits for SIGTERM, then until Envoy has drained. Resolves with 1 if requests had not ended. */
+export async function drainEnvoyCommand(args: Arguments): Promise<number> {
+  const adminUrl = `http://${hostAndPort(option(args, 'admin', tcpAddress))}`;
+  const [noticeMs, limitMs] = [option(args, 'notice', duration), option(args, 'limit', duration)];
+  if (limitMs < noticeMs) throw new UsageError('--limit must be at least --notice.');
+  // A handler of a signal does not keep a process running.
+  const waiting = setInterval(() => undefined, MAX_TIMER_MS);
+  const stopped = stopSignal();
+  process.stdout.write(
+    `Envoy drains when this process gets SIGTERM: at least ${noticeMs / 1_000} s, at most ${limitMs / 1_000} s.\n`,
+  );
+  await stopped;
+  clearInterval(waiting);
+  return drainEnvoy({ adminUrl, noticeMs, limitMs });
+}
+
+function option<T>(args: Arguments, name: string, parser: Parser<T>): T {
+  const parsed = parser({ kind: 'text', text: args.value(name) ?? '' });
+  if (parsed.kind === 'value') return parsed.value;
+  throw new UsageError(`--${name}: expected ${parsed.flaws[0]?.expected}.`);
+}
+
+/** While the admin interface does not answer, Envoy counts as busy: an Envoy with requests must not end for want of an answer. */
+async function drainEnvoy({ adminUrl, noticeMs, limitMs }: Drain): Promise<number> {
+  const start = performance.now();
+  let draining = false;
+  let looks = 0;
+  for (;;) {
+    // Envoy still accepts connections. With each response it asks the client to open another one, which reaches another pod.
+    draining ||= (await askAdmin(adminUrl, 'POST', '/healthcheck/fail')) !== undefined;
+    const requests = draining ? await requestsUnderWay(adminUrl) : undefined;
+    looks = requests === 0 ? looks + 1 : 0;
+    const elapsedMs = performance.now() - start;
+    if (looks >= LOOKS_WITHOUT_REQUESTS && elapsedMs >= noticeMs) return 0;
+    if (elapsedMs >= limitMs) return unfinished(adminUrl, requests, elapsedMs);
+    await sleep(Math.min(POLL_MS, limitMs - elapsedMs));
+  }
+}
+
+function unfinished(adminUrl: string, requests: number | undefined, elapsedMs: number): number {
+  const seconds = Math.round(elapsedMs / 1_000);
+  process.stderr.write(
+    requests === undefined
+      ? `Envoy's admin interface at ${adminUrl} has not answered within ${seconds} s.\n`
+      : `Envoy closes the requests that have not ended after ${seconds} s: ${requests}.\n`,
+  );
+  return 1;
+}
+
+/** Requests, streams and upgraded connections that clients have open; undefined without an answer. */
+async function requestsUnderWay(adminUrl: string): Promise<number | undefined> {
+  const text = await askAdmin(adminUrl, 'GET', '/stats?filter=^http%5C..*%5C.downstream_rq_active$');
+  if (text === undefined) return undefined;
+  const counts = [...text.matchAll(/^http\.(.*)\.downstream_rq_active: (\d+)$/gm)];
+  // The admin interface counts this question.
+  return counts.filter(([, prefix]) => prefix !== 'admin').reduce((sum, [, , count]) => sum + Number(count), 0);
+}
+
+/** Returns the body of a response with the status 200. */
+async function askAdmin(adminUrl: string, method: 'GET' | 'POST', path: string): Promise<string | undefined> {
+  try {
+    const response = await fetch(adminUrl + path, { method, signal: AbortSignal.timeout(ADMIN_TIMEOUT_MS) });
+    return response.ok ? await response.text() : undefined;
+  } catch {
+    return undefined;
+  }
+}
