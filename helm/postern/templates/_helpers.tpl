@@ -93,9 +93,34 @@ ipFamilies: {{ toJson . }}
 {{- .Values.tls.existingSecret | default (printf "%s-grpc-tls" (include "postern.fullname" .)) -}}
 {{- end -}}
 
-{{/* The component of the Deployment that serves the API: with the gate, or alone. */}}
+{{/* The component of the Deployment that serves the API: with the gate, or alone. The same in both modes, because it is in selectors. */}}
 {{- define "postern.component" -}}
-{{- if eq .Values.mode "sidecar" }}api{{ else }}server{{ end -}}
+server
+{{- end -}}
+
+{{/* Refuses an upgrade that would fail half-way: Kubernetes does not change the selector of a Deployment. Takes {root, name, component}. */}}
+{{- define "postern.refuseSelector" -}}
+{{- with lookup "apps/v1" "Deployment" .root.Release.Namespace .name -}}
+{{- $live := toJson .spec.selector.matchLabels -}}
+{{- $wanted := include "postern.selector" $ | fromYaml | toJson -}}
+{{- if ne $live $wanted -}}
+{{- fail (printf "The Deployment %s has the selector %s, and Kubernetes cannot change it to %s. Nothing was changed. Delete the Deployment without its pods (kubectl -n %s delete deployment %s --cascade=orphan) and upgrade again, as docs/kubernetes.md describes in \"Upgrade from 0.2.0\"." $.name $live $wanted $.root.Release.Namespace $.name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+`replicas` of a Deployment. With autoscaling it is the number that the Deployment has: an upgrade that leaves the member out sets it to 1.
+Without a cluster (`helm template`) there is no member. Takes {root, name, count}.
+*/}}
+{{- define "postern.replicas" -}}
+{{- if not .root.Values.autoscaling.enabled -}}
+replicas: {{ .count }}
+{{- else -}}
+{{- with lookup "apps/v1" "Deployment" .root.Release.Namespace .name -}}
+replicas: {{ int .spec.replicas }}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Seconds of a duration such as 5s, 500ms or 2m; 0 for 0. */}}
@@ -188,6 +213,11 @@ ipFamilies: {{ toJson . }}
 {{- end -}}
 {{- if and $v.httpRoute.enabled (not $v.httpRoute.parentRefs) -}}
 {{- fail "httpRoute.parentRefs: name at least one Gateway." -}}
+{{- end -}}
+{{- $name := include "postern.fullname" . -}}
+{{- include "postern.refuseSelector" (dict "root" . "name" $name "component" (include "postern.component" .)) -}}
+{{- if eq $v.mode "sidecar" -}}
+{{- include "postern.refuseSelector" (dict "root" . "name" (printf "%s-envoy" $name) "component" "envoy") -}}
 {{- end -}}
 {{- if gt (int $v.autoscaling.minReplicas) (int $v.autoscaling.maxReplicas) -}}
 {{- fail "autoscaling: minReplicas must not exceed maxReplicas." -}}

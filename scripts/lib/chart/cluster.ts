@@ -46,9 +46,22 @@ export async function installOnCluster(helm: string, kubectl: string, chart: str
       ...['--set', 'migrations.resources.requests.cpu=100m'],
     ]);
     done.push('two upgrades');
+    const upgrade = (...sets: readonly string[]): Promise<string> =>
+      must(helm, ['upgrade', RELEASE, chart, ...common, ...sets.flatMap((set) => ['--set', set])]);
+    const replicas = async (name: string): Promise<string> =>
+      must(kubectl, ['get', 'deployment', name, '--namespace', namespace, '--output', 'jsonpath={.spec.replicas}']);
+    const sidecar = ['mode=sidecar', 'envoy.upstream=platform:8081'];
+    await upgrade(...sidecar, 'replicaCount=5', 'envoy.replicaCount=6');
+    // Once to switch autoscaling on, and once with it. Nothing scales meanwhile: such a cluster has no controllers.
+    for (let i = 0; i < 2; i++) {
+      await upgrade(...sidecar, 'autoscaling.enabled=true');
+      const kept = `${await replicas(RELEASE)} and ${await replicas(`${RELEASE}-envoy`)}`;
+      if (kept !== '5 and 6') return { kind: 'failed', says: `with autoscaling there are ${kept} replicas, not 5 and 6` };
+    }
+    await upgrade();
+    done.push('two changes of mode, autoscaling switched on');
     await must(helm, ['rollback', RELEASE, '1', '--namespace', namespace]);
-    const replicas = ['get', 'deployment', RELEASE, '--namespace', namespace, '--output', 'jsonpath={.spec.replicas}'];
-    const seen = (await must(kubectl, replicas)).trim();
+    const seen = await replicas(RELEASE);
     if (seen !== '2') return { kind: 'failed', says: `after the rollback there are ${seen} replicas, not 2` };
     done.push('rollback');
     await must(helm, ['uninstall', RELEASE, '--namespace', namespace]);
