@@ -97,6 +97,10 @@ const TOGETHER: readonly (readonly [set: readonly string[], refusal: string])[] 
     'envoy.config: config.routes has POST /v1/a, which reads the body.',
   ],
   [['mesh.istio.profile=plain'], 'mesh.istio.gateway: name the Gateway'],
+  [
+    ['mesh.istio.profile=plain', 'mesh.istio.gateway=ai', 'podLabels.sidecar\\.istio\\.io/inject=no'],
+    "podLabels: without Istio's sidecar",
+  ],
   [['mesh.envoyGateway.profile=full'], 'mesh.envoyGateway.gateway: name the Gateway'],
   [['enabled=false'], 'enabled: only a chart that has this one as a dependency'],
   [['migrations.serverRole=postern'], 'migrations.serverRole: set migrations.mode to job and migrations.existingSecret.name'],

@@ -113,6 +113,11 @@ describe('a mistake that schemas accept is found', () => {
       /no rule that matches every request/,
     ],
     [
+      'a way to Postern in clear text',
+      changed('istio', 'DestinationRule', (spec) => ({ ...spec, trafficPolicy: { tls: { mode: 'DISABLE' } } })),
+      /no DestinationRule encrypts/,
+    ],
+    [
       'a check that fails open',
       changed('envoy-gateway', 'SecurityPolicy', (spec) => withCheck(spec, { failOpen: true })),
       /fails open/,

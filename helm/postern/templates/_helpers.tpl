@@ -123,6 +123,13 @@ replicas: {{ int .spec.replicas }}
 {{- end -}}
 {{- end -}}
 
+{{/* The label with which Istio injects its sidecar into a pod, also in a namespace without a label. */}}
+{{- define "postern.injection" -}}
+{{- if and (ne .Values.mesh.istio.profile "none") .Values.mesh.istio.mutualTls -}}
+sidecar.istio.io/inject: "true"
+{{- end -}}
+{{- end -}}
+
 {{/* Seconds of a duration such as 5s, 500ms or 2m; 0 for 0. */}}
 {{- define "postern.seconds" -}}
 {{- $text := toString . -}}
@@ -204,6 +211,9 @@ replicas: {{ int .spec.replicas }}
 {{- end -}}
 {{- if and (ne $v.mesh.istio.profile "none") (not $v.mesh.istio.gateway) -}}
 {{- fail "mesh.istio.gateway: name the Gateway that is guarded." -}}
+{{- end -}}
+{{- if and (include "postern.injection" .) (ne (index $v.podLabels "sidecar.istio.io/inject" | default "true") "true") -}}
+{{- fail "podLabels: without Istio's sidecar, the gateway cannot reach Postern by mutual TLS. Remove sidecar.istio.io/inject, or set mesh.istio.mutualTls to false if something else encrypts credentials." -}}
 {{- end -}}
 {{- if and (ne $v.mesh.envoyGateway.profile "none") (not $v.mesh.envoyGateway.gateway) -}}
 {{- fail "mesh.envoyGateway.gateway: name the Gateway that is guarded." -}}

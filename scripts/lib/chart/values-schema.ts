@@ -201,6 +201,7 @@ const VALUES: Schema = object({
       namespace: NAME,
       gateway: NAME,
       provider: { type: 'string', minLength: 1 },
+      mutualTls: FLAG,
       usageProvider: TEXT,
     }),
     envoyGateway: object({

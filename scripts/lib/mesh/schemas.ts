@@ -14,7 +14,11 @@ export const SOURCES: readonly { readonly module: string; readonly folder: strin
     folder: 'config/crd/experimental',
     kinds: ['GatewayClass', 'Gateway', 'HTTPRoute', 'ReferenceGrant'],
   },
-  { module: 'istio.io/api@v1.31.1', folder: 'kubernetes', kinds: ['AuthorizationPolicy', 'Telemetry', 'EnvoyFilter'] },
+  {
+    module: 'istio.io/api@v1.31.1',
+    folder: 'kubernetes',
+    kinds: ['AuthorizationPolicy', 'DestinationRule', 'Telemetry', 'EnvoyFilter'],
+  },
   {
     module: 'github.com/envoyproxy/gateway@v1.9.1',
     folder: 'charts/gateway-crds-helm/templates/generated',

@@ -15,6 +15,8 @@ export interface IstioManifests {
   readonly meshConfig: unknown;
   readonly policy: Mapping;
   readonly httpRoute: Mapping;
+  /** Default: none, as if Istio's sidecars at both ends had encrypted and decrypted. */
+  readonly destinationRules?: readonly Mapping[];
 }
 
 const CHECK_PREFIX = 'istio-ext-authz';
@@ -93,6 +95,15 @@ function checkFilters({ meshConfig, policy }: IstioManifests): object[] {
   return [shadowRules, check];
 }
 
+/** Istio adds certificates of both ends. A server without TLS gets no further than the first message. */
+const TLS = {
+  name: 'tls',
+  typed_config: {
+    '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext',
+    common_tls_context: { alpn_protocols: ['istio', 'h2'] },
+  },
+};
+
 /** Paths as `meshConfig.pathNormalization` says, beyond the RFC's normal form. */
 function pathSettings(meshConfig: unknown): object {
   switch (at(meshConfig, 'pathNormalization', 'normalization')) {
@@ -103,6 +114,15 @@ function pathSettings(meshConfig: unknown): object {
     default:
       return {};
   }
+}
+
+/** The cluster of a Service, with TLS if a DestinationRule demands it. */
+function clusterWithRule(name: string, address: string, rules: readonly Mapping[], http2 = false): object {
+  const host = name.split('||')[1];
+  const rule = rules.find((one) => at(one, 'spec', 'host') === host);
+  return at(rule, 'spec', 'trafficPolicy', 'tls', 'mode') === 'ISTIO_MUTUAL'
+    ? { ...cluster(name, address, http2), transport_socket: TLS }
+    : cluster(name, address, http2);
 }
 
 export function istioBootstrap(manifests: IstioManifests, parts: Parts): object {
@@ -127,7 +147,7 @@ export function istioBootstrap(manifests: IstioManifests, parts: Parts): object 
       http_filters: [...checkFilters(manifests), cors, ROUTER],
     },
     [
-      ...[...grpcClusters].map((name) => cluster(name, parts.grpc, true)),
+      ...[...grpcClusters].map((name) => clusterWithRule(name, parts.grpc, manifests.destinationRules ?? [], true)),
       cluster('postern-http', parts.http),
       cluster('upstream', parts.upstream),
     ],

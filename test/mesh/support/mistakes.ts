@@ -1,4 +1,4 @@
-/** Mistakes in manifests that every schema accepts, and that let requests pass without a check or deny all of them. */
+/** Mistakes in manifests that every schema accepts, and that let requests pass without a check, deny all of them, or show credentials to the network. */
 
 import { at, isMapping, listAt, type Mapping } from './guides.ts';
 
@@ -12,7 +12,7 @@ export function mistakesOf(documents: readonly Mapping[]): readonly string[] {
       case 'SecurityPolicy':
         return ofSecurityPolicy(one);
       default:
-        return providersOf(one).flatMap(ofProvider);
+        return providersOf(one).flatMap((provider) => [...ofProvider(provider), ...ofClearText(provider, documents)]);
     }
   });
 }
@@ -32,6 +32,18 @@ function ofProvider(provider: unknown): string[] {
       ? ['the buffer of a connection limits bodies to 32 KiB']
       : []),
   ];
+}
+
+/** Istio encrypts by itself only what it sends to pods with its sidecar. */
+function ofClearText(provider: unknown, documents: readonly Mapping[]): string[] {
+  const service = at(provider, 'service');
+  const isEncrypted = documents.some(
+    (one) =>
+      one['kind'] === 'DestinationRule' &&
+      at(one, 'spec', 'host') === service &&
+      at(one, 'spec', 'trafficPolicy', 'tls', 'mode') === 'ISTIO_MUTUAL',
+  );
+  return isEncrypted ? [] : [`no DestinationRule encrypts what Istio sends to ${String(service)}`];
 }
 
 function ofAuthorizationPolicy(policy: Mapping, providers: readonly unknown[]): string[] {
