@@ -51,6 +51,8 @@ interface Live {
   readonly name: string;
   readonly replicas: number;
   readonly component: string;
+  /** Default: the release that is upgraded. */
+  readonly release?: string;
 }
 
 /** Renders as an upgrade does, in a namespace with these Deployments. */
@@ -86,7 +88,7 @@ async function upgrade(live: readonly Live[], name: string): Promise<Ran> {
   return helm('template', 'postern', CHART, '-n', NAMESPACE, ...server, ...values);
 }
 
-function deployment({ name, replicas, component }: Live): object {
+function deployment({ name, replicas, component, release = 'postern' }: Live): object {
   const labels = { 'app.kubernetes.io/name': 'postern', 'app.kubernetes.io/instance': 'postern' };
   return {
     apiVersion: 'apps/v1',
@@ -95,7 +97,7 @@ function deployment({ name, replicas, component }: Live): object {
       name,
       namespace: NAMESPACE,
       labels: { 'app.kubernetes.io/managed-by': 'Helm' },
-      annotations: { 'meta.helm.sh/release-name': 'postern', 'meta.helm.sh/release-namespace': NAMESPACE },
+      annotations: { 'meta.helm.sh/release-name': release, 'meta.helm.sh/release-namespace': NAMESPACE },
     },
     spec: { replicas, selector: { matchLabels: { ...labels, 'app.kubernetes.io/component': component } } },
   };
@@ -129,6 +131,13 @@ it('an upgrade that would change a selector is refused before anything is applie
   expect(output).toContain('The Deployment postern has the selector {"app.kubernetes.io/component":"api"');
   expect(output).toContain('Nothing was changed.');
   expect(output).toContain(`kubectl -n ${NAMESPACE} delete deployment postern --cascade=orphan`);
+});
+
+it('Helm refuses to change the Deployment of another release, and the chart does not advise its deletion', async () => {
+  const { ok, output } = await upgrade([{ name: 'postern', replicas: 2, component: 'api', release: 'other' }], 'sidecar');
+  expect(ok).toBe(false);
+  expect(output).toContain('current value is "other"');
+  expect(output).not.toContain('--cascade=orphan');
 });
 
 it('an upgrade that switches autoscaling on keeps the replicas that run, of each Deployment', async () => {

@@ -103,7 +103,9 @@ server
 {{- with lookup "apps/v1" "Deployment" .root.Release.Namespace .name -}}
 {{- $live := toJson .spec.selector.matchLabels -}}
 {{- $wanted := include "postern.selector" $ | fromYaml | toJson -}}
-{{- if ne $live $wanted -}}
+{{- /* Helm itself refuses to touch the Deployment of another release. */ -}}
+{{- $isOurs := eq (dig "annotations" "meta.helm.sh/release-name" "" .metadata) $.root.Release.Name -}}
+{{- if and $isOurs (ne $live $wanted) -}}
 {{- fail (printf "The Deployment %s has the selector %s, and Kubernetes cannot change it to %s. Nothing was changed. Delete the Deployment without its pods (kubectl -n %s delete deployment %s --cascade=orphan) and upgrade again, as docs/kubernetes.md describes in \"Upgrade from 0.2.0\"." $.name $live $wanted $.root.Release.Namespace $.name) -}}
 {{- end -}}
 {{- end -}}
