@@ -11,7 +11,7 @@ import { stopSignal } from './signals.ts';
 
 const POLL_MS = 500;
 const MAX_TIMER_MS = 2 ** 31 - 1;
-const ADMIN_TIMEOUT_MS = 2_000;
+const ADMIN_TIMEOUT_MS = 1_000;
 /** Envoy sends its report of a finished request up to 0.2 s later, so one look at an Envoy without requests is too early. */
 const LOOKS_WITHOUT_REQUESTS = 2;
 
@@ -46,7 +46,7 @@ function option<T>(args: Arguments, name: string, parser: Parser<T>): T {
   throw new UsageError(`--${name}: expected ${parsed.flaws[0]?.expected}.`);
 }
 
-/** While the admin interface does not answer, Envoy counts as busy: an Envoy with requests must not end for want of an answer. */
+/** Without an answer of the admin interface, Envoy counts as busy: an Envoy with requests must not end for want of an answer. */
 async function drainEnvoy({ adminUrl, noticeMs, limitMs }: Drain): Promise<number> {
   const start = performance.now();
   let draining = false;
@@ -67,18 +67,18 @@ function unfinished(adminUrl: string, requests: number | undefined, elapsedMs: n
   const seconds = Math.round(elapsedMs / 1_000);
   process.stderr.write(
     requests === undefined
-      ? `Envoy's admin interface at ${adminUrl} has not answered within ${seconds} s.\n`
+      ? `Envoy's admin interface at ${adminUrl} has not said within ${seconds} s how many requests are open.\n`
       : `Envoy closes the requests that have not ended after ${seconds} s: ${requests}.\n`,
   );
   return 1;
 }
 
-/** Requests, streams and upgraded connections that clients have open; undefined without an answer. */
+/** Requests, streams and upgraded connections that clients have open; undefined if Envoy does not say. */
 async function requestsUnderWay(adminUrl: string): Promise<number | undefined> {
   const text = await askAdmin(adminUrl, 'GET', '/stats?filter=^http%5C..*%5C.downstream_rq_active$');
-  if (text === undefined) return undefined;
-  const counts = [...text.matchAll(/^http\.(.*)\.downstream_rq_active: (\d+)$/gm)];
-  // The admin interface counts this question.
+  const counts = [...(text ?? '').matchAll(/^http\.(.*)\.downstream_rq_active: (\d+)$/gm)];
+  // The admin interface counts this question: without any count, Envoy keeps no such statistics.
+  if (counts.length === 0) return undefined;
   return counts.filter(([, prefix]) => prefix !== 'admin').reduce((sum, [, , count]) => sum + Number(count), 0);
 }
 

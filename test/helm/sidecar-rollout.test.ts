@@ -158,12 +158,22 @@ it('a stream that does not end is closed while the gate still has its part of th
   expect((await pod.gate.finished).code).toBe(0);
 });
 
-it('an Envoy whose admin interface does not answer keeps its requests for as long as the limit says', async () => {
-  const free = await freeAddresses();
-  const drain = stand.start(['envoy', 'drain', '--admin', free.admin, '--notice', '1s', '--limit', '2s']);
+it.each([
+  ['does not answer', undefined],
+  ['answers without the number of requests', 200],
+  ['answers with an error', 500],
+])('an Envoy whose admin interface %s keeps its requests for as long as the limit says', async (_case, status) => {
+  let admin = (await freeAddresses()).admin;
+  if (status !== undefined) {
+    const server = await startServer((_incoming, outgoing) => outgoing.writeHead(status).end(''));
+    onTestFinished(() => server.close());
+    admin = server.address;
+  }
+  const drain = stand.start(['envoy', 'drain', '--admin', admin, '--notice', '1s', '--limit', '2s']);
   await eventually('a signal finds the drain', async () => drain.stdout().includes('SIGTERM'));
   const { code, stderr } = await drain.stop();
-  expect([code, stderr]).toEqual([1, `Envoy's admin interface at http://${free.admin} has not answered within 2 s.\n`]);
+  const said = `Envoy's admin interface at http://${admin} has not said within 2 s how many requests are open.\n`;
+  expect([code, stderr]).toEqual([1, said]);
 });
 
 it.each([
