@@ -53,6 +53,8 @@ interface Live {
   readonly component: string;
   /** Default: the release that is upgraded. */
   readonly release?: string;
+  /** Managers of the Deployment. Default: none. */
+  readonly managers?: readonly object[];
 }
 
 /** Renders as an upgrade does, in a namespace with these Deployments. */
@@ -88,7 +90,7 @@ async function upgrade(live: readonly Live[], name: string): Promise<Ran> {
   return helm('template', 'postern', CHART, '-n', NAMESPACE, ...server, ...values);
 }
 
-function deployment({ name, replicas, component, release = 'postern' }: Live): object {
+function deployment({ name, replicas, component, release = 'postern', managers = [] }: Live): object {
   const labels = { 'app.kubernetes.io/name': 'postern', 'app.kubernetes.io/instance': 'postern' };
   return {
     apiVersion: 'apps/v1',
@@ -98,6 +100,7 @@ function deployment({ name, replicas, component, release = 'postern' }: Live): o
       namespace: NAMESPACE,
       labels: { 'app.kubernetes.io/managed-by': 'Helm' },
       annotations: { 'meta.helm.sh/release-name': release, 'meta.helm.sh/release-namespace': NAMESPACE },
+      managedFields: managers,
     },
     spec: { replicas, selector: { matchLabels: { ...labels, 'app.kubernetes.io/component': component } } },
   };
@@ -147,6 +150,19 @@ it('an upgrade that switches autoscaling on keeps the replicas that run, of each
   ];
   const manifests = upgraded(await upgrade(live, 'sidecar-ha'));
   expect([replicasOf(manifests, 'postern'), replicasOf(manifests, 'postern-envoy')]).toEqual([6, 9]);
+});
+
+const OWNED = { fieldsV1: { 'f:spec': { 'f:replicas': {} } } };
+const SCALED = { manager: 'kube-controller-manager', operation: 'Update', subresource: 'scale', ...OWNED };
+
+it.each([
+  ['whose number Helm applied keeps it', [{ manager: 'helm', operation: 'Apply', ...OWNED }], 6],
+  ['whose number Helm never applied gets none', [{ manager: 'helm', operation: 'Apply', fieldsV1: { 'f:spec': {} } }], undefined],
+  ['that the autoscaler has scaled gets none', [{ manager: 'helm', operation: 'Apply', ...OWNED }, SCALED], undefined],
+  ['that Helm changes from the client keeps its number', [{ manager: 'helm', operation: 'Update', ...OWNED }, SCALED], 6],
+])('with autoscaling, a Deployment %s', async (_case, managers, expected) => {
+  const manifests = upgraded(await upgrade([{ name: 'postern', replicas: 6, component: 'server', managers }], 'sidecar-ha'));
+  expect(replicasOf(manifests, 'postern')).toBe(expected);
 });
 
 it('with autoscaling, a render without a cluster has no replicas, so that a GitOps tool leaves the count to the autoscaler', async () => {

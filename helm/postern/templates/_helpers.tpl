@@ -112,7 +112,8 @@ server
 {{- end -}}
 
 {{/*
-`replicas` of a Deployment. With autoscaling it is the number that the Deployment has: an upgrade that leaves the member out sets it to 1.
+`replicas` of a Deployment. With autoscaling it is the number that the Deployment has, because an upgrade that removes the member sets 1. It is
+left out if Helm applies on the server and is not the only owner of the number: then the number stays, and a later rollback meets no conflict.
 Without a cluster (`helm template`) there is no member. Takes {root, name, count}.
 */}}
 {{- define "postern.replicas" -}}
@@ -120,7 +121,20 @@ Without a cluster (`helm template`) there is no member. Takes {root, name, count
 replicas: {{ .count }}
 {{- else -}}
 {{- with lookup "apps/v1" "Deployment" .root.Release.Namespace .name -}}
+{{- $applies := false -}}
+{{- $owns := false -}}
+{{- $scaled := false -}}
+{{- range .metadata.managedFields -}}
+{{- if and (eq .manager "helm") (eq .operation "Apply") -}}
+{{- $applies = true -}}
+{{- $owns = hasKey (dig "f:spec" dict .fieldsV1) "f:replicas" -}}
+{{- else if eq (default "" .subresource) "scale" -}}
+{{- $scaled = true -}}
+{{- end -}}
+{{- end -}}
+{{- if or (not $applies) (and $owns (not $scaled)) -}}
 replicas: {{ int .spec.replicas }}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -52,12 +52,18 @@ export async function installOnCluster(helm: string, kubectl: string, chart: str
       must(kubectl, ['get', 'deployment', name, '--namespace', namespace, '--output', 'jsonpath={.spec.replicas}']);
     const sidecar = ['mode=sidecar', 'envoy.upstream=platform:8081'];
     await upgrade(...sidecar, 'replicaCount=5', 'envoy.replicaCount=6');
-    // Once to switch autoscaling on, and once with it. Nothing scales meanwhile: such a cluster has no controllers.
+    // Once to switch autoscaling on, and once with it, before the autoscaler scales.
     for (let i = 0; i < 2; i++) {
       await upgrade(...sidecar, 'autoscaling.enabled=true');
       const kept = `${await replicas(RELEASE)} and ${await replicas(`${RELEASE}-envoy`)}`;
       if (kept !== '5 and 6') return { kind: 'failed', says: `with autoscaling there are ${kept} replicas, not 5 and 6` };
     }
+    // As the autoscaler does. The upgrades leave the number to it, so the rollback of one of them meets no conflict.
+    await must(kubectl, ['scale', 'deployment', `${RELEASE}-envoy`, '--namespace', namespace, '--replicas=9']);
+    for (let i = 0; i < 2; i++) await upgrade(...sidecar, 'autoscaling.enabled=true');
+    await must(helm, ['rollback', RELEASE, '--namespace', namespace]);
+    const scaled = await replicas(`${RELEASE}-envoy`);
+    if (scaled !== '9') return { kind: 'failed', says: `after the autoscaler there are ${scaled} replicas, not 9` };
     await upgrade();
     done.push('two changes of mode, autoscaling switched on');
     await must(helm, ['rollback', RELEASE, '1', '--namespace', namespace]);
