@@ -19,7 +19,7 @@ import type {
   TenantView,
   Undecidable,
 } from './model.ts';
-import { denied, isSpent, permitted, type Question, question, type Trace } from './permitted.ts';
+import { denied, heldRoles, isSpent, permitted, type Question, question, type Trace } from './permitted.ts';
 import type { Policy } from './policies.ts';
 import type { RouteMatch } from './routes.ts';
 import { effectiveTenant, OTHER_TENANT } from './tenant.ts';
@@ -170,6 +170,7 @@ function conclude(match: Matched, asked: Question, body: BodyFacts | undefined, 
     kind: 'allow',
     route: line,
     principal,
+    roles: heldRoles(principal, asked.own),
     tenant,
     resources,
     model: modelNamed ? modelOf(resources) : undefined,

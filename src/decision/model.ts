@@ -119,6 +119,8 @@ export interface Allow {
   readonly kind: 'allow';
   readonly route: RouteLine;
   readonly principal: Principal;
+  /** The user's roles; of a key, its owner's. */
+  readonly roles: readonly RoleName[];
   readonly tenant: TenantView;
   readonly resources: readonly Resource[];
   /** The model that the body or path names; undefined when none is named. */

@@ -46,6 +46,22 @@ export function rolesOf(principal: Principal): readonly RoleName[] {
   return principal.kind === 'user' ? principal.roles : (principal.owner?.roles ?? NO_ROLES);
 }
 
+const lastHeld = new WeakMap<readonly RoleName[], { readonly own: TenantView; readonly held: readonly RoleName[] }>();
+
+/**
+ * The roles of a user, or of a key's owner, that their tenant has. A deleted role gives nothing at once, while users still have rows of it.
+ * The same lists return the same list, because prepared answers are found by it.
+ */
+export function heldRoles(principal: Principal, own: TenantView): readonly RoleName[] {
+  const roles = rolesOf(principal);
+  if (roles.every((role) => roleGrant(role, own) !== undefined)) return roles;
+  const last = lastHeld.get(roles);
+  if (last?.own === own) return last.held;
+  const held = Object.freeze(roles.filter((role) => roleGrant(role, own) !== undefined));
+  lastHeld.set(roles, { own, held });
+  return held;
+}
+
 export interface QuestionParts {
   readonly principal: Principal;
   readonly permissions: readonly Permission[];

@@ -17,7 +17,6 @@ import { beginWriting, finishWriting, putBytes, wrap } from './wire-write.ts';
 
 /** Of a model's name in the metadata; the rest is cut, the log does not need it. */
 const MAX_MODEL_LENGTH = 256;
-const NO_ROLES: readonly string[] = [];
 
 /** What of an admission the answer says. */
 export type Admitted = Pick<Extract<Admission, { kind: 'admitted' }>, 'reservation' | 'rate'>;
@@ -40,9 +39,8 @@ export function createAllowWriter(forwardCredential: boolean, random: RandomPool
   const templateOf = createTemplates(Own.prepareRemovals(forwardCredential));
   return {
     allow(allow, { reservation, rate }, requestId, aliases, isMessages) {
-      const { principal, tenant, route } = allow;
+      const { principal, roles, tenant, route } = allow;
       const { id: subject, kind } = principal;
-      const roles = principal.kind === 'user' ? principal.roles : (principal.owner?.roles ?? NO_ROLES);
       const user = principal.kind === 'user' ? principal.id : principal.owner?.id;
       const model = (allow.model ?? allow.defaultModel)?.slice(0, MAX_MODEL_LENGTH);
       const maxTokens = allow.maxTokens === undefined ? undefined : String(allow.maxTokens);

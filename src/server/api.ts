@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RECENT_DECISIONS_UPKEEP, startUpkeep } from '../admin/auth/upkeep.ts';
+import { DELETED_ROLES_UPKEEP, RECENT_DECISIONS_UPKEEP, startUpkeep } from '../admin/auth/upkeep.ts';
 import type { Secrets } from '../config/config.ts';
 import { listening } from '../config/listening.ts';
 import { proxyWarnings, watchForwarding } from '../http/forwarding.ts';
@@ -73,7 +73,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
     telemetry.log.warn({ part: 'upkeep', err: error }, 'expired rows could not be removed');
   };
   starting.defer(startUpkeep(store.db, onUpkeepFault));
-  starting.defer(startUpkeep(store.db, onUpkeepFault, RECENT_DECISIONS_UPKEEP));
+  for (const plan of [RECENT_DECISIONS_UPKEEP, DELETED_ROLES_UPKEEP]) starting.defer(startUpkeep(store.db, onUpkeepFault, plan));
   const stopLookups = directoryLookups(admin, telemetry);
   if (stopLookups !== undefined) starting.defer(stopLookups);
 

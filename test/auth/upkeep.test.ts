@@ -114,7 +114,7 @@ test('an address from which an account has not logged in for 30 days goes, the o
 test('two servers do not tidy up at once', async () => {
   await leftBehind(3, 1, `ended_at = now() - interval '25 hours'`);
   await transaction(stand.db, async (trx) => {
-    expect(await takesUpkeep(trx)).toBe(true);
+    expect(await takesUpkeep(trx, 'usual')).toBe(true);
     expect(await tidyUp(stand.db)).toBe(0);
   });
   expect(await tidyUp(stand.db)).toBe(6);

@@ -185,6 +185,23 @@ describe('a model that the decision cannot see', () => {
 });
 
 describe('an allow', () => {
+  test('names only roles that the tenant has, by the same list for the same user and tenant', () => {
+    const view = compileTenant(record({ roles: [{ name: roleName('reader'), permissions: ['models:read'], constraints: {} }] }));
+    const snapshot = { own: view, effective: view, global: compilePolicies([]) };
+    const input = checkInput({ method: 'GET', path: '/v1/models' });
+    const match = matchRoute(table, input);
+    const rolesOf = (principal: UserPrincipal) => {
+      const decision = decide(match, input, { kind: 'proved', principal }, snapshot, NOW);
+      return decision.kind === 'allow' ? decision.roles : undefined;
+    };
+    const holder = userWith(['auditor', 'deleted', 'reader']);
+    expect(rolesOf(holder)).toEqual(['auditor', 'reader']);
+    expect(rolesOf(holder)).toBe(rolesOf(holder));
+    const other = userWith(['auditor', 'reader']);
+    expect(rolesOf(other)).toBe(other.roles);
+    expect(rolesOf(userWith(['deleted']))).toBeUndefined();
+  });
+
   test('names the model of the body, the smallest limit in force and what is asked for', () => {
     const settings = { default_model: 'd', max_tokens_per_request: 100 };
     const body = '{"model":"m","max_tokens":50,"max_completion_tokens":70,"n":2,"best_of":4}';

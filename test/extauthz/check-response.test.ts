@@ -28,6 +28,7 @@ const ALLOW: Allow = {
   kind: 'allow',
   route: CHAT,
   principal: OWNED_KEY,
+  roles: OWNED_KEY.owner?.roles ?? [],
   tenant: tenant('acme'),
   resources: [],
   model: undefined,
@@ -76,6 +77,7 @@ const allow: fc.Arbitrary<Allow> = fc.record({
   kind: fc.constant('allow' as const),
   route: fc.constantFrom(...ROUTE_LINES),
   principal,
+  roles,
   tenant: fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,62}$/).map(tenant),
   resources: fc.constant([]),
   model: fc.option(text, { nil: undefined }),
@@ -126,7 +128,7 @@ describe('an allow, read by the complete definition', () => {
         expect(headers['x-postern-user-id']).toBe(owner?.id);
         expect(headers['x-postern-tenant']).toBe(decision.tenant.id);
         expect(headers['x-tenant-id']).toBe(decision.tenant.id);
-        expect(headers['x-postern-roles']).toBe(set(owner?.roles.join(',')));
+        expect(headers['x-postern-roles']).toBe(set(decision.roles.join(',')));
         expect(headers['x-postern-max-tokens']).toBe(set(decision.maxTokens));
         const model = headers['x-postern-default-model'];
         expect(model && decodeURIComponent(model)).toBe(set(decision.defaultModel)?.toWellFormed());
@@ -146,7 +148,7 @@ describe('an allow, read by the complete definition', () => {
   });
 
   test('what it does not set must not come from the client', () => {
-    const { headers, removed } = answerTo({ ...ALLOW, principal: TENANT_KEY });
+    const { headers, removed } = answerTo({ ...ALLOW, principal: TENANT_KEY, roles: [] });
     const absent = ['x-postern-user-id', 'x-postern-roles', 'x-postern-max-tokens', 'x-postern-default-model'];
     expect(absent.filter((name) => name in headers)).toEqual([]);
     expect(removed).toEqual(expect.arrayContaining(absent));
@@ -216,7 +218,7 @@ describe('an allow, read by the complete definition', () => {
   test('an answer is not changed by the next one', () => {
     const first = writer.allow(ALLOW, NOT_LIMITED, REQUEST_ID, [], false);
     const copy = Buffer.from(first);
-    writer.allow({ ...ALLOW, principal: USER }, NOT_LIMITED, REQUEST_ID, [], false);
+    writer.allow({ ...ALLOW, principal: USER, roles: USER.roles }, NOT_LIMITED, REQUEST_ID, [], false);
     expect(first).toEqual(copy);
   });
 });
@@ -310,7 +312,7 @@ describe('limits', () => {
         count,
         roles,
         (limit, remaining, resetSeconds, windowSeconds, some) => {
-          const allow: Allow = { ...ALLOW, principal: { ...USER, roles: some } };
+          const allow: Allow = { ...ALLOW, principal: { ...USER, roles: some }, roles: some };
           const plain = readAnswer(writer.allow(allow, { reservation: 'ab'.repeat(16), rate: undefined }, REQUEST_ID, [], false));
           const rate = { limit, remaining, resetSeconds, windowSeconds };
           const limited = readAnswer(writer.allow(allow, { reservation: 'ab'.repeat(16), rate }, REQUEST_ID, [], false));

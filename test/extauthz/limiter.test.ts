@@ -15,6 +15,7 @@ const ALLOW: Allow = {
   kind: 'allow',
   route: line('POST', '/v1/chat/completions'),
   principal: { ...OWNED_KEY, rateLimitRpm: 7 },
+  roles: [],
   tenant: tenant(
     { rate_limit_rpm: 60, max_tokens_per_request: 500, timezone: 'Europe/Berlin' },
     { monthly_tokens: 9000, max_collections: 3 },

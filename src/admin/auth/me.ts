@@ -2,6 +2,7 @@
 
 import { builtinRoles } from '../../decision/builtin-roles.ts';
 import type { Principal, Snapshot } from '../../decision/model.ts';
+import { heldRoles } from '../../decision/permitted.ts';
 import type { KeyId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import { findKey } from '../../store/queries/api-keys.ts';
 import { findUser } from '../../store/queries/users.ts';
@@ -29,6 +30,8 @@ export interface Me {
 export async function me(parts: Pick<AuthParts, 'db'>, caller: Caller): Promise<Me> {
   const { principal } = caller;
   const { email, name, source } = await profile(parts, principal);
+  const { own } = caller.snapshot;
+  const roles = own === undefined ? [] : heldRoles(principal, own);
   switch (principal.kind) {
     case 'user':
       return {
@@ -38,8 +41,8 @@ export async function me(parts: Pick<AuthParts, 'db'>, caller: Caller): Promise<
         name,
         tenantId: principal.tenantId,
         source,
-        roles: principal.roles,
-        permissions: permissionsOf(principal.roles, caller.snapshot),
+        roles,
+        permissions: permissionsOf(roles, caller.snapshot),
         platformAdmin: principal.platformAdmin,
       };
     case 'api_key':
@@ -50,7 +53,7 @@ export async function me(parts: Pick<AuthParts, 'db'>, caller: Caller): Promise<
         name,
         tenantId: principal.tenantId,
         source,
-        roles: principal.owner?.roles ?? [],
+        roles,
         permissions: principal.grant.patterns,
         platformAdmin: false,
       };

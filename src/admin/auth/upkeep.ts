@@ -1,6 +1,6 @@
 /**
- * Takes away what requests leave behind: sessions that are over with their refresh tokens, one-time tokens past their time, counted
- * failures of windows that ended, addresses without a login for 30 days, answers kept under an Idempotency-Key, ids of usage events that nobody can send again, counts of
+ * Takes away what requests leave behind: the rows of deleted roles' holders, sessions that are over with their refresh tokens, one-time
+ * tokens past their time, counted failures of windows that ended, addresses without a login for 30 days, answers kept under an Idempotency-Key, ids of usage events that nobody can send again, counts of
  * decisions and recorded decisions beyond their bounds, digests of secrets that were rotated long ago. None of it decides anything any more; it
  * would only grow.
  */
@@ -12,9 +12,10 @@ import { pruneRotatedDigests } from '../../store/queries/ended-credentials.ts';
 import { pruneAnswers } from '../../store/queries/idempotency.ts';
 import { pruneKnownAddresses, pruneWindows } from '../../store/queries/login-failures.ts';
 import { pruneExcessRecent, pruneOldRecent, RECENT_BOUNDS } from '../../store/queries/recent-decisions.ts';
+import { forgetDeletedRole } from '../../store/queries/roles.ts';
 import { pruneSessions } from '../../store/queries/sessions.ts';
 import { databaseTime } from '../../store/queries/time.ts';
-import { takesUpkeep } from '../../store/queries/upkeep.ts';
+import { takesUpkeep, type UpkeepKind } from '../../store/queries/upkeep.ts';
 import { pruneEvents } from '../../store/queries/usage-events.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { transaction } from '../../store/transaction.ts';
@@ -23,6 +24,8 @@ import { WINDOW_MS } from './throttle.ts';
 /** Small, so that no batch holds the change feed up: each session that goes is a line in it. */
 const SESSIONS = 200;
 const ROWS = 5_000;
+/** Small, because the batch holds the rows of these users, and the change feed while it appends a line for each. */
+const HOLDERS = 200;
 /** Of one chore in one run; what is left waits for the next. */
 const MAX_BATCHES = 200;
 const EVERY_MS = 300_000;
@@ -31,26 +34,30 @@ const EVERY_MS = 300_000;
 type Chore = (trx: Queryable) => Promise<number>;
 
 export interface UpkeepPlan {
+  readonly kind: UpkeepKind;
   readonly chores: readonly Chore[];
   readonly everyMs: number;
 }
 
-const CHORES: readonly Chore[] = [
-  (trx) => pruneSessions(trx, { sessions: SESSIONS, tokens: ROWS }),
-  (trx) => prunePasswordSetups(trx, ROWS),
-  (trx) => pruneWindows(trx, WINDOW_MS, ROWS),
-  (trx) => pruneKnownAddresses(trx, ROWS),
-  (trx) => pruneAnswers(trx, ROWS),
-  (trx) => pruneEvents(trx, ROWS),
-  (trx) => pruneDecisions(trx, ROWS),
-  (trx) => pruneRotatedDigests(trx, ROWS),
-  (trx) => joinOldMinutes(trx, ROWS),
-];
-
-const USUAL: UpkeepPlan = { chores: CHORES, everyMs: EVERY_MS };
+const USUAL: UpkeepPlan = {
+  kind: 'usual',
+  chores: [
+    (trx) => pruneSessions(trx, { sessions: SESSIONS, tokens: ROWS }),
+    (trx) => prunePasswordSetups(trx, ROWS),
+    (trx) => pruneWindows(trx, WINDOW_MS, ROWS),
+    (trx) => pruneKnownAddresses(trx, ROWS),
+    (trx) => pruneAnswers(trx, ROWS),
+    (trx) => pruneEvents(trx, ROWS),
+    (trx) => pruneDecisions(trx, ROWS),
+    (trx) => pruneRotatedDigests(trx, ROWS),
+    (trx) => joinOldMinutes(trx, ROWS),
+  ],
+  everyMs: EVERY_MS,
+};
 
 /** Runs more often, because gates under a flood write hundreds of rows per second. */
 export const RECENT_DECISIONS_UPKEEP: UpkeepPlan = {
+  kind: 'recent_decisions',
   chores: [
     async (trx) => pruneOldRecent(trx, (await databaseTime(trx)).date.getTime(), ROWS),
     (trx) => pruneExcessRecent(trx, RECENT_BOUNDS, ROWS),
@@ -58,16 +65,23 @@ export const RECENT_DECISIONS_UPKEEP: UpkeepPlan = {
   everyMs: 10_000,
 };
 
+/** Runs more often, because a role of the same name waits for it. */
+export const DELETED_ROLES_UPKEEP: UpkeepPlan = {
+  kind: 'deleted_roles',
+  chores: [(trx) => forgetDeletedRole(trx, HOLDERS)],
+  everyMs: 2_000,
+};
+
 /**
  * One run, batch by batch in transactions of their own. Of several servers one is at it at a time.
  * @param stop no batch begins once it is aborted
  * @returns how many rows are gone
  */
-export async function tidyUp(db: Database, stop?: AbortSignal, chores: readonly Chore[] = CHORES): Promise<number> {
+export async function tidyUp(db: Database, stop?: AbortSignal, { kind, chores }: UpkeepPlan = USUAL): Promise<number> {
   let gone = 0;
   for (const chore of chores) {
     for (let batch = 0; batch < MAX_BATCHES && stop?.aborted !== true; batch++) {
-      const removed = await transaction(db, async (trx) => ((await takesUpkeep(trx)) ? chore(trx) : 0));
+      const removed = await transaction(db, async (trx) => ((await takesUpkeep(trx, kind)) ? chore(trx) : 0));
       gone += removed;
       if (removed === 0) break;
     }
@@ -84,7 +98,7 @@ export function startUpkeep(db: Database, onFault: (error: unknown) => void, pla
   const stop = new AbortController();
   let running: Promise<void> | undefined;
   const timer = setInterval(() => {
-    running ??= tidyUp(db, stop.signal, plan.chores)
+    running ??= tidyUp(db, stop.signal, plan)
       .then(() => undefined, onFault)
       .finally(() => {
         running = undefined;

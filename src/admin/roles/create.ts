@@ -22,7 +22,7 @@ export interface NewRoleRequest {
   readonly resource_constraints?: unknown;
 }
 
-/** @throws Refusal `invalid_field`, `already_exists`, `escalation` */
+/** @throws Refusal `invalid_field`, `already_exists`, `in_use`, `escalation` */
 export async function createRole(parts: AdminParts, caller: Caller, request: NewRoleRequest): Promise<RoleResource> {
   const { name, constraints } = readNewRole(request);
   return change(parts, caller, { action: 'role.create', target: { type: 'role', id: name } }, async ({ trx, caller, audit }) => {
@@ -64,8 +64,20 @@ async function insertUnlessTaken(trx: Transaction, role: NewRole, at: DatabaseTi
   try {
     await insertRole(trx, role, at);
   } catch (error) {
-    throw brokenConstraint(error) === 'roles_pkey' ? taken() : error;
+    switch (brokenConstraint(error)) {
+      case 'roles_pkey':
+        throw taken();
+      case 'roles_deleted_name':
+        throw beingRemoved(role.name);
+      default:
+        throw error;
+    }
   }
+}
+
+export function beingRemoved(name: string): Refusal {
+  const detail = `A role named ${name} was deleted and is still being removed from its users. Try again in a minute, or choose another name.`;
+  return new Refusal('in_use', detail, { param: 'name' });
 }
 
 function taken(): Refusal {

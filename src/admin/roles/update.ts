@@ -11,7 +11,7 @@ import {
   type StoredRole,
   updateRole as writeRole,
 } from '../../store/queries/roles.ts';
-import { isRoleGiven, takeRoleFromAll } from '../../store/queries/users.ts';
+import { isRoleGiven } from '../../store/queries/users.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller.ts';
 import { change } from '../change.ts';
@@ -59,6 +59,7 @@ export async function updateRole(parts: AdminParts, caller: Caller, text: string
 }
 
 /**
+ * The users who have the role lose it with the commit. Their rows are removed afterwards (auth/upkeep.ts).
  * @param force takes the role from the users and policies that have it, instead of refusing
  * @throws Refusal `not_found`, `builtin_role`, `in_use`
  */
@@ -77,7 +78,6 @@ export async function deleteRole(parts: AdminParts, caller: Caller, text: string
         );
       }
       held(roleResource(role));
-      await takeRoleFromAll(trx, role.tenantId, role.name);
       await detachRoleFromAll(trx, role.tenantId, role.name);
       await removeRole(trx, role.tenantId, role.name);
       audit.before = roleResource(role);

@@ -2,7 +2,9 @@
 
 import { Fault } from '../../domain/errors.ts';
 import type { RoleName, TenantId } from '../../domain/ids.ts';
+import { brokenConstraint } from '../../store/faults.ts';
 import { deleteRole, findRole, insertRole, type StoredRole, updateRole } from '../../store/queries/roles.ts';
+import { beingRemoved } from '../roles/create.ts';
 import { roleResource } from '../roles/resource.ts';
 import { difference } from './difference.ts';
 import type { SetupError } from './read.ts';
@@ -74,7 +76,9 @@ function deletion(role: StoredRole): PlannedStep {
 }
 
 async function create(to: Writing, after: Parts): Promise<void> {
-  await insertRole(to.trx, after);
+  await insertRole(to.trx, after).catch((error: unknown) => {
+    throw brokenConstraint(error) === 'roles_deleted_name' ? beingRemoved(after.name) : error;
+  });
   await audit(to, 'role.create', after, { after: roleResource(await written(to, after.tenantId, after.name)) });
 }
 

@@ -95,7 +95,7 @@ export function roleRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
       maxBodyBytes: MAX_BODY_BYTES,
       query: strictly,
       answers: makes('The role.', Role),
-      refusals: ['escalation', 'already_exists', 'quota_exceeded'],
+      refusals: ['escalation', 'already_exists', 'in_use', 'quota_exceeded'],
       handler: async ({ caller, body, query }) => {
         if (query.strict === true) refuseUnneeded(parts, body.permissions, '/permissions');
         const role = noticedRole(parts, await createRole(parts, caller, body));

@@ -155,8 +155,44 @@ export async function updateRole(q: Queryable, role: NewRole): Promise<void> {
   await runPrepared(q, STATEMENTS.update, valuesOf(role));
 }
 
+/** From the commit on, nobody has the role. Its name stays reserved until `forgetDeletedRole` has removed it from all its holders. */
 export async function deleteRole(q: Queryable, tenant: TenantId, name: RoleName): Promise<void> {
-  await q.raw('delete from roles where tenant_id = :tenant and name = :name', { tenant, name });
+  await q.raw(
+    `with gone as (delete from roles where tenant_id = :tenant and name = :name returning tenant_id, name)
+     insert into deleted_roles (tenant_id, name) select tenant_id, name from gone
+     where exists (select from user_roles where tenant_id = :tenant and role_name = :name) on conflict do nothing`,
+    { tenant, name },
+  );
+}
+
+/**
+ * Removes a deleted role from a batch of its holders, and frees its name when none is left. A user whose row another transaction holds waits
+ * for a later batch: nobody waits for two locks of the batch in different orders.
+ * @returns the number of holders, and 1 for a name that is free again
+ */
+export async function forgetDeletedRole(q: Queryable, holders: number): Promise<number> {
+  // Any of them: a role whose holders are all held must not keep the others.
+  const { rows } = await q.raw<{ rows: { tenant_id: string; name: string }[] }>(
+    'select tenant_id, name from deleted_roles order by random() limit 1',
+  );
+  const [role] = rows;
+  if (role === undefined) return 0;
+  const named = { tenant: role.tenant_id, name: role.name };
+  const { rows: users } = await q.raw<{ rows: { id: string }[] }>(
+    `select u.id from user_roles r join users u on u.id = r.user_id where r.tenant_id = :tenant and r.role_name = :name
+     limit :holders for no key update of u skip locked`,
+    { ...named, holders },
+  );
+  await q.raw('delete from user_roles where role_name = :name and user_id = any(cast(:ids as text[]))', {
+    ...named,
+    ids: users.map(({ id }) => id),
+  });
+  const { rowCount } = await q.raw<{ rowCount: number }>(
+    `delete from deleted_roles where tenant_id = :tenant and name = :name
+       and not exists (select from user_roles where tenant_id = :tenant and role_name = :name)`,
+    named,
+  );
+  return users.length + rowCount;
 }
 
 function valuesOf(role: NewRole): readonly unknown[] {

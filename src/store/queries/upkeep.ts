@@ -1,12 +1,18 @@
-/** Who tidies up: one server at a time. */
+/** Who tidies up: one server at a time for each kind. */
 
 import type { Queryable } from '../queryable.ts';
 
-/** Any number does, as long as nothing else in the same database uses it for an advisory lock. */
+/** First of two keys of a lock; the second is the hash of a kind. Any number does, as long as nothing else in the same database uses it for an advisory lock. */
 const UPKEEP_LOCK = 726543492;
 
-/** True when no other transaction is tidying up; none begins before this one ends. */
-export async function takesUpkeep(trx: Queryable): Promise<boolean> {
-  const { rows } = await trx.raw<{ rows: { held: boolean }[] }>('select pg_try_advisory_xact_lock(?) as held', [UPKEEP_LOCK]);
+/** Upkeep of one kind does not wait for that of another. */
+export type UpkeepKind = 'usual' | 'recent_decisions' | 'deleted_roles';
+
+/** True when no other transaction is tidying up this kind; none begins before this one ends. */
+export async function takesUpkeep(trx: Queryable, kind: UpkeepKind): Promise<boolean> {
+  const { rows } = await trx.raw<{ rows: { held: boolean }[] }>('select pg_try_advisory_xact_lock(?, hashtext(?)) as held', [
+    UPKEEP_LOCK,
+    kind,
+  ]);
   return rows[0]?.held === true;
 }

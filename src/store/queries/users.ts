@@ -55,17 +55,22 @@ export interface UserRow {
   readonly updated_at: Date;
 }
 
+/** SQL: the role `r` of the user `u` is not a deleted one whose rows are still there. */
+const NOT_DELETED = 'not exists (select from deleted_roles d where d.tenant_id = u.tenant_id and d.name = r.role_name)';
+
 /** A local user has no roles of a directory, so all that the row names were given by hand. */
 const COLUMNS = `u.id, u.tenant_id, u.email, u.name, u.department, u.metadata, u.status, u.source, u.created_at, u.updated_at, u.email_conflict,
     case when u.source = 'ldap' then coalesce(u.directory_suspension, 'active') end as directory_status,
-    case when u.source = 'local' then array(select role_name from unnest(u.role_names) role_name order by role_name collate "C")
+    case when u.source = 'local' then array(
+        select r.role_name from unnest(u.role_names) r (role_name) where ${NOT_DELETED} order by r.role_name collate "C")
       else ${rolesBy('manual')} end as roles,
     case when u.source = 'local' then '{}' else ${rolesBy('directory')} end as directory_roles,
     (select last_login_at from user_logins where user_id = u.id) as last_login_at,
     (${LOCKED_UNTIL}) as locked_until`;
 
 function rolesBy(source: 'manual' | 'directory'): string {
-  return `array(select role_name from user_roles where user_id = u.id and source = '${source}' order by role_name collate "C")`;
+  return `array(select r.role_name from user_roles r where r.user_id = u.id and r.source = '${source}' and ${NOT_DELETED}
+      order by r.role_name collate "C")`;
 }
 
 /** Users as UserRow; what follows narrows `u`. */
@@ -232,11 +237,6 @@ export async function isRoleGiven(q: Queryable, tenant: TenantId, role: RoleName
     { tenant, role },
   );
   return rows.length > 0;
-}
-
-/** Takes a role from everybody in a tenant. */
-export async function takeRoleFromAll(q: Queryable, tenant: TenantId, role: RoleName): Promise<void> {
-  await q.raw('delete from user_roles where tenant_id = :tenant and role_name = :role', { tenant, role });
 }
 
 /** Returns the tenant of a user within the scope; undefined if there is no such user in it. */

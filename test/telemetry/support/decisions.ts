@@ -11,6 +11,7 @@ export function allowed(tenant: string, route: RouteLine): Allow {
     kind: 'allow',
     route,
     principal: { ...TENANT_KEY, tenantId: tenantId(tenant) },
+    roles: [],
     tenant: compileTenant({ id, status: 'active', settings: {}, quotas: {}, roles: [], policies: [] }),
     resources: [],
     model: undefined,
