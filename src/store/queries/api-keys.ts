@@ -387,11 +387,14 @@ export async function revokeKeys(q: Queryable, tenant: TenantId, ids: readonly K
   return rows.map(toKey);
 }
 
-/** For an owner who is deleted. Answers which keys were revoked. */
+/**
+ * For an owner who is deleted. Answers which keys were revoked. A key that has expired needs nothing: without its owner it never works again,
+ * and an owner may have any number of such keys.
+ */
 export async function revokeKeysOfUser(q: Queryable, tenant: TenantId, userId: UserId): Promise<readonly KeyId[]> {
   const { rows } = await q.raw<{ rows: { id: string }[] }>(
     `update api_keys set revoked_at = clock_timestamp(), updated_at = clock_timestamp()
-     where tenant_id = :tenant and user_id = :userId and revoked_at is null returning id`,
+     where tenant_id = :tenant and user_id = :userId and ${ACTIVE_NOW} returning id`,
     { tenant, userId },
   );
   return rows.map((row) => storedKey(row.id));

@@ -257,10 +257,11 @@ export async function endSession(q: Queryable, id: SessionId): Promise<boolean> 
   return result.rowCount === 1;
 }
 
-/** Ends all sessions of a user but `except`; answers how many. */
+/** Ends all sessions of a user but `except`; answers how many. A session that has expired stays so, and there may be any number of them. */
 export async function endSessionsOfUser(q: Queryable, userId: UserId, except?: SessionId): Promise<number> {
   const result = await q.raw<{ rowCount: number }>(
-    'update sessions set ended_at = clock_timestamp() where user_id = :userId and ended_at is null and id <> :except',
+    `update sessions set ended_at = clock_timestamp()
+     where user_id = :userId and ended_at is null and expires_at > statement_timestamp() and id <> :except`,
     { userId, except: except ?? '' },
   );
   return result.rowCount;
