@@ -61,7 +61,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     knex,
     pool,
     query: (statement) => pool.run(statement),
-    turns: makeTurns({ places, placesPerLane: Math.ceil(places / 2), maxWaiting: MAX_WAITING, maxWaitMs: MAX_TURN_WAIT_MS }),
+    turns: makeTurns({ places, maxWaiting: MAX_WAITING, maxWaitMs: MAX_TURN_WAIT_MS }),
     newClient: () => new pg.Client(clientOptions({ url, acquireTimeoutMs })),
     reopen: (changes) => openDatabase({ ...options, ...changes }),
     close: () => pool.destroy(),

@@ -57,7 +57,7 @@ describe('turns', () => {
   });
 
   test('of one lane leave places to the others, and keep their own order', async () => {
-    const turns = makeTurns({ places: 3, placesPerLane: 2, maxWaiting: 10, maxWaitMs: 60_000 });
+    const turns = makeTurns({ places: 4, maxWaiting: 10, maxWaitMs: 60_000 });
     const works = Array.from({ length: 6 }, work);
     const lanes = ['stuck', 'stuck', 'stuck', 'stuck', 'other', undefined];
     const begun: number[] = [];
@@ -67,10 +67,10 @@ describe('turns', () => {
         return run();
       }, lanes[i]),
     );
-    await expect.poll(() => begun).toEqual([0, 1, 4]);
+    await expect.poll(() => begun).toEqual([0, 1, 4, 5]);
     works[4]?.end('other');
     await taken[4];
-    await expect.poll(() => begun).toEqual([0, 1, 4, 5]);
+    expect(begun).toEqual([0, 1, 4, 5]);
     works[1]?.end('stuck');
     await taken[1];
     await expect.poll(() => begun).toEqual([0, 1, 4, 5, 2]);
@@ -79,11 +79,32 @@ describe('turns', () => {
     expect(begun).toEqual([0, 1, 4, 5, 2, 3]);
   });
 
+  test('of two lanes that are stuck leave a place to a third', async () => {
+    const turns = makeTurns({ places: 8, maxWaiting: 100, maxWaitMs: 60_000 });
+    const stuck = work();
+    const taken = ['a', 'b'].flatMap((lane) => Array.from({ length: 20 }, () => turns.take(stuck.run, lane)));
+    expect(await turns.take(() => Promise.resolve('third'), 'c')).toBe('third');
+    stuck.end('done');
+    await Promise.all(taken);
+  });
+
+  test('of one lane that is stuck leave half of the waiting room to the others', async () => {
+    const turns = makeTurns({ places: 4, maxWaiting: 10, maxWaitMs: 60_000 });
+    const stuck = work();
+    const taken = Array.from({ length: 20 }, () => turns.take(stuck.run, 'a').catch((error: unknown) => error));
+    const others = Array.from({ length: 5 }, (_, i) => turns.take(() => Promise.resolve(i), `other ${i}`));
+    expect(await Promise.all(others)).toEqual([0, 1, 2, 3, 4]);
+    stuck.end('done');
+    const outcomes = await Promise.all(taken);
+    expect(outcomes.filter((outcome) => outcome === 'done')).toHaveLength(7);
+    expect(outcomes.filter((outcome) => outcome instanceof Fault)).toHaveLength(13);
+  });
+
   test('never exceed the places of all or of a lane, and all work is done', async () => {
     const job = fc.record({ lane: fc.option(fc.constantFrom('a', 'b', 'c'), { nil: undefined }), steps: fc.nat(3) });
     await fc.assert(
       fc.asyncProperty(fc.array(job, { maxLength: 40 }), async (jobs) => {
-        const turns = makeTurns({ places: 4, placesPerLane: 2, maxWaiting: 100, maxWaitMs: 60_000 });
+        const turns = makeTurns({ places: 4, maxWaiting: 100, maxWaitMs: 60_000 });
         const running: (string | undefined)[] = [];
         let most = 0;
         let mostOfLane = 0;

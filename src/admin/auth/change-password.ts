@@ -83,16 +83,23 @@ export async function resetPassword(
 ): Promise<void> {
   if (!isOneTimeToken(reset.token)) throw invalidCredential();
   const digest = oneTimeDigest(reset.token);
-  if ((await findPasswordSetup(parts.db.knex, digest)) === undefined) throw invalidCredential();
+  const { db } = parts;
+  const setup = await findPasswordSetup(db.knex, digest);
+  const tenant = setup && (await passwordUserById(db.knex, setup.userId))?.tenantId;
+  if (tenant === undefined) throw invalidCredential();
   // A refused token answers like an unknown one, so the maker is checked before the password is looked at; and again when it is set.
-  const user = await admitted(parts, from, await transaction(parts.db, (trx) => checkSetup(trx, digest, from)));
+  const user = await admitted(parts, from, await transaction(db, (trx) => checkSetup(trx, digest, from), tenant));
   refuseWeak(parts, reset.newPassword, user);
   const hash = await parts.passwords.hash(reset.newPassword);
-  const check = await transaction(parts.db, async (trx) => {
-    const checked = await checkSetup(trx, digest, from);
-    if (checked.kind === 'usable') await useSetup(trx, digest, checked.user, hash, from);
-    return checked;
-  });
+  const check = await transaction(
+    db,
+    async (trx) => {
+      const checked = await checkSetup(trx, digest, from);
+      if (checked.kind === 'usable') await useSetup(trx, digest, checked.user, hash, from);
+      return checked;
+    },
+    tenant,
+  );
   await admitted(parts, from, check);
   await applyHere(parts);
 }

@@ -89,7 +89,13 @@ async function suspendIfHere(
   suspension: 'disabled' | 'expired',
   from: Provenance,
 ): Promise<void> {
-  const changed = await transaction(parts.db, async (trx) => (await suspend(trx, identity, suspension, from))?.changed === true);
+  const user = await findDirectoryUser(parts.db.knex, identity);
+  if (user === undefined) return;
+  const changed = await transaction(
+    parts.db,
+    async (trx) => (await suspend(trx, identity, suspension, from))?.changed === true,
+    user.tenantId,
+  );
   if (changed) await applyHere(parts);
 }
 
@@ -202,7 +208,9 @@ async function enterSettled(
   from: Provenance,
 ): Promise<Entered | undefined> {
   const session = beginning(parts, login, person, from);
-  const id = await beginSettledSession(parts.db.knex, settledUser(person), session.beginning);
+  const { knex, turns } = parts.db;
+  // It waits for the user's row, so it takes a turn like a transaction.
+  const id = await turns.take(() => beginSettledSession(knex, settledUser(person), session.beginning), person.tenantId);
   return id === undefined ? undefined : { kind: 'begun', id, session, changed: false };
 }
 
@@ -274,17 +282,21 @@ async function suspended(
   { id, tenant }: Extract<Admission, { readonly kind: 'turned_away' }>,
   from: Provenance,
 ): Promise<Refusal> {
-  await transaction(parts.db, async (trx) => {
-    await takeBack(trx, attempt);
-    await record(trx, from, {
-      action: 'auth.login',
-      actor: id,
-      tenant,
-      target: { type: 'user', id: id ?? shownName(username) },
-      result: 'refused',
-      after: { code: 'tenant_suspended', ...inDirectory(person) },
-    });
-  });
+  await transaction(
+    parts.db,
+    async (trx) => {
+      await takeBack(trx, attempt);
+      await record(trx, from, {
+        action: 'auth.login',
+        actor: id,
+        tenant,
+        target: { type: 'user', id: id ?? shownName(username) },
+        result: 'refused',
+        after: { code: 'tenant_suspended', ...inDirectory(person) },
+      });
+    },
+    tenant,
+  );
   return tenantSuspended().asAudited();
 }
 
@@ -296,16 +308,20 @@ async function passwordExpired(
   from: Provenance,
 ): Promise<Refusal> {
   const user = answer.person && (await findDirectoryUser(parts.db.knex, identityOf(answer.person)));
-  await transaction(parts.db, async (trx) => {
-    await takeBack(trx, attempt);
-    await record(trx, from, {
-      action: 'auth.login',
-      actor: user?.id,
-      tenant: user?.tenantId,
-      target: { type: 'user', id: user?.id ?? shownName(username) },
-      result: 'refused',
-      after: { code: 'password_expired', reason: answer.reason, directory: answer.directory, username: shownName(username) },
-    });
-  });
+  await transaction(
+    parts.db,
+    async (trx) => {
+      await takeBack(trx, attempt);
+      await record(trx, from, {
+        action: 'auth.login',
+        actor: user?.id,
+        tenant: user?.tenantId,
+        target: { type: 'user', id: user?.id ?? shownName(username) },
+        result: 'refused',
+        after: { code: 'password_expired', reason: answer.reason, directory: answer.directory, username: shownName(username) },
+      });
+    },
+    user?.tenantId,
+  );
   return new Refusal('password_expired', 'The password has expired in the directory. Change it there, then log in.').asAudited();
 }

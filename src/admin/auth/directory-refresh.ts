@@ -61,25 +61,29 @@ export async function endForDirectory(
   reason: GoneReason,
   from: Provenance,
 ): Promise<boolean> {
-  return transaction(parts.db, async (trx) => {
-    const suspension = suspensionOf(reason);
-    let ended: number;
-    if (suspension === undefined) {
-      if (!(await lockUser(trx, tenantId, userId, 'update'))) return false;
-      ended = Number(await endSession(trx, sessionId));
-    } else {
-      const suspended = await suspend(trx, identity, suspension, from);
-      if (suspended === undefined) return false;
-      ended = suspended.sessionsEnded;
-    }
-    await record(trx, from, {
-      action: 'auth.refresh',
-      actor: userId,
-      tenant: tenantId,
-      target: { type: 'session', id: sessionId },
-      result: 'refused',
-      after: { reason, directory: identity.directory, directory_id: identity.stableId, sessions_ended: ended },
-    });
-    return true;
-  });
+  return transaction(
+    parts.db,
+    async (trx) => {
+      const suspension = suspensionOf(reason);
+      let ended: number;
+      if (suspension === undefined) {
+        if (!(await lockUser(trx, tenantId, userId, 'update'))) return false;
+        ended = Number(await endSession(trx, sessionId));
+      } else {
+        const suspended = await suspend(trx, identity, suspension, from);
+        if (suspended === undefined) return false;
+        ended = suspended.sessionsEnded;
+      }
+      await record(trx, from, {
+        action: 'auth.refresh',
+        actor: userId,
+        tenant: tenantId,
+        target: { type: 'session', id: sessionId },
+        result: 'refused',
+        after: { reason, directory: identity.directory, directory_id: identity.stableId, sessions_ended: ended },
+      });
+      return true;
+    },
+    tenantId,
+  );
 }

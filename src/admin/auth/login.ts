@@ -111,17 +111,21 @@ async function begin(
   attempt: Attempt,
 ): Promise<TokenPair | undefined> {
   if (!user.tenantActive) {
-    await transaction(parts.db, async (trx) => {
-      await forgive(trx, attempt);
-      await record(trx, from, {
-        action: 'auth.login',
-        actor: user.id,
-        tenant: user.tenantId,
-        target: { type: 'user', id: user.id },
-        result: 'refused',
-        after: { code: 'tenant_suspended' },
-      });
-    });
+    await transaction(
+      parts.db,
+      async (trx) => {
+        await forgive(trx, attempt);
+        await record(trx, from, {
+          action: 'auth.login',
+          actor: user.id,
+          tenant: user.tenantId,
+          target: { type: 'user', id: user.id },
+          result: 'refused',
+          after: { code: 'tenant_suspended' },
+        });
+      },
+      user.tenantId,
+    );
     throw tenantSuspended().asAudited();
   }
   const { beginning, pair } = beginningSession(parts, from, user.tenantId, {
@@ -129,7 +133,9 @@ async function begin(
     forgives: true,
     cookie: request.cookie,
   });
-  if (!(await beginSession(parts.db.knex, user, beginning))) return undefined;
+  const { knex, turns } = parts.db;
+  // It waits for the user's row, so it takes a turn like a transaction.
+  if (!(await turns.take(() => beginSession(knex, user, beginning), user.tenantId))) return undefined;
   await renewHash(parts, user, request.password);
   return await pair(user.id);
 }
@@ -139,7 +145,7 @@ async function renewHash(parts: AuthParts, user: ProvedUser, password: string): 
   if (!parts.passwords.needsRehash(user.passwordHash)) return;
   try {
     const renewed = await parts.passwords.hash(password);
-    await transaction(parts.db, (trx) => upgradeHash(trx, user.id, user.passwordHash, renewed));
+    await transaction(parts.db, (trx) => upgradeHash(trx, user.id, user.passwordHash, renewed), user.tenantId);
   } catch {
     return;
   }

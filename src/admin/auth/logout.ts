@@ -13,7 +13,7 @@ import type { PresentedToken } from './refresh.ts';
 /** A token that is unknown, or came the wrong way, has no session to end here: the answer is the same. */
 export async function logoutByRefreshToken(parts: AuthParts, presented: PresentedToken, from: Provenance): Promise<void> {
   if (!isRefreshToken(presented.text)) return;
-  const found = await transaction(parts.db, (trx) => sessionOfToken(trx, refreshDigest(presented.text)));
+  const found = await sessionOfToken(parts.db.knex, refreshDigest(presented.text));
   if (found === undefined || found.cookie !== (presented.via === 'cookie')) return;
   await end(parts, found.id, from);
 }
@@ -37,19 +37,25 @@ export async function logoutByAccessToken(parts: AuthParts, token: string, from:
 }
 
 async function end(parts: AuthParts, id: SessionId, from: Provenance): Promise<void> {
-  const ended = await transaction(parts.db, async (trx) => {
-    const owner = await sessionOwner(trx, id);
-    if (owner === undefined) return false;
-    await holdAlone(trx, owner.tenantId, id);
-    if (!(await endSession(trx, id))) return false;
-    await record(trx, from, {
-      action: 'auth.logout',
-      actor: owner.userId,
-      tenant: owner.tenantId,
-      target: { type: 'session', id },
-      result: 'success',
-    });
-    return true;
-  });
+  // A session keeps its user, and a user its tenant.
+  const owner = await sessionOwner(parts.db.knex, id);
+  if (owner === undefined) return;
+  const { userId, tenantId } = owner;
+  const ended = await transaction(
+    parts.db,
+    async (trx) => {
+      await holdAlone(trx, tenantId, id);
+      if (!(await endSession(trx, id))) return false;
+      await record(trx, from, {
+        action: 'auth.logout',
+        actor: userId,
+        tenant: tenantId,
+        target: { type: 'session', id },
+        result: 'success',
+      });
+      return true;
+    },
+    tenantId,
+  );
   if (ended) await applyHere(parts);
 }

@@ -14,7 +14,14 @@ import type { DirectoryPerson } from '../../directory/model.ts';
 import type { OpaqueToken } from '../../identity/opaque-tokens.ts';
 import { deriveSuccessor, isRefreshToken, makeRefreshNonce, refreshDigest } from '../../identity/refresh.ts';
 import type { DirectoryIdentity } from '../../store/queries/directory-users.ts';
-import { endSession, lockSessionOfToken, type RefreshFacts, refreshFacts, succeedToken } from '../../store/queries/sessions.ts';
+import {
+  endSession,
+  lockSessionOfToken,
+  type RefreshFacts,
+  refreshFacts,
+  sessionOfToken,
+  succeedToken,
+} from '../../store/queries/sessions.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { transaction } from '../../store/transaction.ts';
 import { record } from './audit.ts';
@@ -99,7 +106,9 @@ function sharedClaim(parts: RefreshParts, presented: PresentedToken, from: Prove
 }
 
 async function claimAsking(parts: AuthParts, digest: Uint8Array, presented: PresentedToken, from: Provenance): Promise<Outcome> {
-  const first = await transaction(parts.db, (trx) => claim(trx, parts, digest, presented, from));
+  const session = await sessionOfToken(parts.db.knex, digest);
+  if (session === undefined) return { kind: 'refused' };
+  const first = await transaction(parts.db, (trx) => claim(trx, parts, digest, presented, from), session.tenantId);
   if (first.kind !== 'ask') return first;
   const { facts, identity } = first;
   const found = await standing(parts, identity, facts);
@@ -124,12 +133,16 @@ async function claimVouched(
   from: Provenance,
   person: DirectoryPerson,
 ): Promise<Outcome> {
-  const { outcome, changed } = await transaction(parts.db, async (trx) => {
-    const changed = await refreshUser(trx, person, from);
-    const outcome =
-      changed === undefined ? ({ kind: 'refused' } as const) : await claim(trx, parts, digest, presented, from, person);
-    return { outcome, changed };
-  });
+  const { outcome, changed } = await transaction(
+    parts.db,
+    async (trx) => {
+      const changed = await refreshUser(trx, person, from);
+      const outcome =
+        changed === undefined ? ({ kind: 'refused' } as const) : await claim(trx, parts, digest, presented, from, person);
+      return { outcome, changed };
+    },
+    person.tenantId,
+  );
   if (changed === true) await applyHere(parts);
   return outcome.kind === 'ask' ? { kind: 'refused' } : outcome;
 }

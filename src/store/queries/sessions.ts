@@ -267,17 +267,18 @@ export async function endSessionsOfUser(q: Queryable, userId: UserId, except?: S
   return result.rowCount;
 }
 
-/** The session that a refresh token belongs to, used or not. */
+/** The session that a refresh token belongs to, used or not, and the tenant of its user. */
 export async function sessionOfToken(
   q: Queryable,
   digest: Uint8Array,
-): Promise<{ readonly id: SessionId; readonly cookie: boolean } | undefined> {
-  const result = await q.raw<{ rows: { id: string; cookie: boolean }[] }>(
-    'select s.id, s.cookie from sessions s join refresh_tokens r on r.session_id = s.id where r.digest = :digest',
+): Promise<{ readonly id: SessionId; readonly cookie: boolean; readonly tenantId: TenantId } | undefined> {
+  const result = await q.raw<{ rows: { id: string; cookie: boolean; tenant_id: string }[] }>(
+    `select s.id, s.cookie, u.tenant_id from refresh_tokens r
+     join sessions s on s.id = r.session_id join users u on u.id = s.user_id where r.digest = :digest`,
     { digest },
   );
   const row = result.rows[0];
-  return row && { id: storedSession(row.id), cookie: row.cookie };
+  return row && { id: storedSession(row.id), cookie: row.cookie, tenantId: storedTenant(row.tenant_id) };
 }
 
 /** Whose session it is, and of which tenant; undefined when there is no such session. */
