@@ -73,8 +73,10 @@ export interface Config {
   };
   readonly workers: number;
   readonly cache: { readonly credentials: number; readonly maxStalenessMs: number };
-  /** How long audit rows are kept at least; undefined = for ever. */
   readonly drain: { readonly noticeMs: number };
+  /** How long keys are kept that were revoked or have expired; undefined = for ever. */
+  readonly apiKeys: { readonly retentionMs: number | undefined };
+  /** How long audit rows are kept at least; undefined = for ever. */
   readonly audit: { readonly retentionMs: number | undefined };
   /** Failures in 15 minutes. */
   readonly login: {

@@ -188,6 +188,12 @@ export const KEYS = {
     '0',
     'How long a stopping server keeps answering checks after it reports that it is unhealthy, so that proxies can switch to other servers.',
   ),
+  apiKeysRetention: setting(
+    'api-keys.retention',
+    retention,
+    '90d',
+    'How long an API key is kept after it was revoked or has expired; 0 = forever.',
+  ),
   auditRetention: setting('audit.retention', retention, '0', 'How long audit rows are kept; 0 = forever.'),
   loginFailuresPerAccount: setting(
     'login.failures-per-account',

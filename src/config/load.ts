@@ -122,6 +122,7 @@ function takeConfig(take: Take, database: 'embedded' | 'remote'): Omit<Config, '
     workers: take(KEYS.workers),
     cache: { credentials: take(KEYS.cacheCredentials), maxStalenessMs: take(KEYS.cacheMaxStaleness) },
     drain: { noticeMs: take(KEYS.drainNotice) },
+    apiKeys: { retentionMs: take(KEYS.apiKeysRetention) },
     audit: { retentionMs: take(KEYS.auditRetention) },
     login: {
       failuresPerAccount: take(KEYS.loginFailuresPerAccount),

@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DELETED_ROLES_UPKEEP, RECENT_DECISIONS_UPKEEP, startUpkeep } from '../admin/auth/upkeep.ts';
+import { DELETED_ROLES_UPKEEP, endedKeysUpkeep, RECENT_DECISIONS_UPKEEP, startUpkeep } from '../admin/auth/upkeep.ts';
 import type { Secrets } from '../config/config.ts';
 import { listening } from '../config/listening.ts';
 import { proxyWarnings, watchForwarding } from '../http/forwarding.ts';
@@ -74,6 +74,8 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   };
   starting.defer(startUpkeep(store.db, onUpkeepFault));
   for (const plan of [RECENT_DECISIONS_UPKEEP, DELETED_ROLES_UPKEEP]) starting.defer(startUpkeep(store.db, onUpkeepFault, plan));
+  const { retentionMs } = config.apiKeys;
+  if (retentionMs !== undefined) starting.defer(startUpkeep(store.db, onUpkeepFault, endedKeysUpkeep(retentionMs)));
   const stopLookups = directoryLookups(admin, telemetry);
   if (stopLookups !== undefined) starting.defer(stopLookups);
 

@@ -51,6 +51,7 @@ const GUIDES: Readonly<Record<string, string>> = {
   routes: 'concepts.md#routes',
   'inspect.max-body': 'envoy.md#printing-the-configuration',
   inspect: 'limits.md#bytes-of-bodies-per-second',
+  'api-keys.retention': 'limits.md#api-keys',
   'audit.retention': 'operations.md#the-audit-log',
   login: 'security.md#sessions-signing-keys-passwords',
   ldap: 'ldap.md',
@@ -73,6 +74,7 @@ const NOTES: Readonly<Record<string, string>> = {
   'limits.reservation-ttl':
     "Set it to at least three times Envoy's `access_log_flush_interval`: Envoy's periodic entries renew the reservation while the request runs.",
   'limits.window': 'Other values than 60s are for tests, and must be the same on every server.',
+  'api-keys.retention': 'At least 1d, and the same on every server.',
   'audit.retention': 'At least 1d, and the same on every server.',
   'usage.source': 'The same on every server.',
 };

@@ -16,7 +16,7 @@ import type { HeldCaller } from '../hold-caller.ts';
 import { disclosed } from '../idempotency.ts';
 import { invalidField, tenantGone, throwIfInvalid, valid } from '../refusals.ts';
 import { type ExpiryRequest, permittedExpiry, refuseOutliving, requestedExpiry } from './expiry.ts';
-import { takeKeyPlace } from './quota.ts';
+import { refuseManyNewKeys, takeKeyPlace } from './quota.ts';
 import { refuseFaster } from './rate-limit.ts';
 import { type IssuedKey, keyResource } from './resource.ts';
 
@@ -32,7 +32,7 @@ export interface NewKeyRequest extends ExpiryRequest {
   readonly rate_limit_rpm?: number | null;
 }
 
-/** @throws Refusal of the decision; `invalid_field`, `escalation`, `quota_exceeded` */
+/** @throws Refusal of the decision; `invalid_field`, `escalation`, `quota_exceeded`, `rate_limit_exceeded` */
 export async function createKey(parts: AdminParts, caller: Caller, request: NewKeyRequest): Promise<IssuedKey> {
   mayMakeFor(caller, ownerOf(caller, request));
   throwIfInvalid([...validatePatterns(request.scopes, '/scopes'), ...validateKeyConstraints(request.resource_constraints)]);
@@ -52,6 +52,7 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
       const { tenant, at } = held;
       await mayOwn(trx, caller, owner);
       await takeKeyPlace(trx, caller.tenant, owner);
+      await refuseManyNewKeys(trx, caller.tenant, owner, at.date.getTime());
       const expiresAt = permittedExpiry(tenant, requestedExpiry(request, caller.nowMs));
       await refuseOutliving(trx, caller, expiresAt);
       const { name = null, description, scopes, rate_limit_rpm: rateLimitRpm = null } = request;

@@ -6,6 +6,7 @@
  */
 
 import type { Database } from '../../store/database.ts';
+import { pruneEndedKeys } from '../../store/queries/api-keys.ts';
 import { prunePasswordSetups } from '../../store/queries/credentials.ts';
 import { joinOldMinutes, pruneDecisions } from '../../store/queries/decision-counts.ts';
 import { pruneRotatedDigests } from '../../store/queries/ended-credentials.ts';
@@ -26,6 +27,7 @@ const SESSIONS = 200;
 const ROWS = 5_000;
 /** Small, because the batch holds the rows of these users, and the change feed while it appends a line for each. */
 const HOLDERS = 200;
+const KEYS = 200;
 /** Of one chore in one run; what is left waits for the next. */
 const MAX_BATCHES = 200;
 const EVERY_MS = 300_000;
@@ -71,6 +73,11 @@ export const DELETED_ROLES_UPKEEP: UpkeepPlan = {
   chores: [(trx) => forgetDeletedRole(trx, HOLDERS)],
   everyMs: 2_000,
 };
+
+/** Keys that were revoked, or have expired, longer ago than `keepMs`. Each that goes is a line in the change feed. */
+export function endedKeysUpkeep(keepMs: number): UpkeepPlan {
+  return { kind: 'ended_keys', chores: [(trx) => pruneEndedKeys(trx, keepMs, KEYS)], everyMs: EVERY_MS };
+}
 
 /**
  * One run, batch by batch in transactions of their own. Of several servers one is at it at a time.

@@ -45,7 +45,7 @@ export function keyRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
       maxBodyBytes: MAX_BODY_BYTES,
       query: strictly,
       answers: makes('The API key, with its text.', IssuedApiKey),
-      refusals: ['escalation', 'quota_exceeded'],
+      refusals: ['escalation', 'quota_exceeded', 'rate_limit_exceeded'],
       handler: async ({ caller, body, query }) => {
         if (query.strict === true) refuseUnneeded(parts, body.scopes, '/scopes');
         const key = noticedKey(parts, await createKey(parts, caller, body));

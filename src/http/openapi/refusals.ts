@@ -157,7 +157,8 @@ export const EXPLAINED: Readonly<Record<ErrorCode, string>> = {
     'The body is not application/json (for PATCH also application/merge-patch+json) in UTF-8, or is compressed.',
   invalid_field: 'Members of the body are unknown, missing or malformed; `errors` names them.',
   idempotency_mismatch: 'The `Idempotency-Key` was used with a different request.',
-  rate_limit_exceeded: 'Too many requests within the current minute, or more bytes of bodies than the server reads in a second.',
+  rate_limit_exceeded:
+    'Too many requests within the current minute, more bytes of bodies than the server reads in a second, or too many new keys of one owner.',
   insufficient_quota: 'The tenant has fewer tokens left than the request may spend.',
   too_many_attempts: 'Too many failed logins for the account, or from the address.',
   unavailable: 'The server cannot decide or complete the request now.',

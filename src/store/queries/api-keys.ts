@@ -86,6 +86,12 @@ const KEYS_LOCK = 726543499;
 const ACTIVE_NOW = `not revoked and expiry_month >= expiry_month_of(statement_timestamp())
   and (expires_at is null or expires_at > statement_timestamp())`;
 
+/** The first key of which the owner had as many new ones as it may, by the newest. Ids begin with the time. */
+function newKeys(ofOwner: string): string {
+  return `select (extract(epoch from created_at - clock_timestamp()) * 1000 + $5::float8)::float8 as wait_ms from api_keys
+    where ${ofOwner} and tenant_id = $1 and id > $3 order by id desc offset $4 limit 1`;
+}
+
 const STATEMENTS = {
   lock: { name: 'lock_key', text: `${KEY} where tenant_id = $1 and id = $2 for update` },
   share: { name: 'share_key', text: `${KEY} where tenant_id = $1 and id = $2 for share` },
@@ -112,6 +118,8 @@ const STATEMENTS = {
     name: 'count_active_keys_of_tenant',
     text: `select count(*)::int as active from (select from api_keys where user_id is null and tenant_id = $1 and ${ACTIVE_NOW} limit $2) keys`,
   },
+  newOfUser: { name: 'new_keys_of_user', text: newKeys('user_id = $2') },
+  newOfTenant: { name: 'new_keys_of_tenant', text: newKeys('user_id is null and tenant_id = $2') },
 } as const satisfies Readonly<Record<string, Prepared>>;
 
 const INSERT_NEW: Prepared = {
@@ -159,7 +167,7 @@ export async function listKeys(
   return pageRows(await runAsking<KeyRow & BoundedRow>(q, asking), page, toKey);
 }
 
-/** In the order of the ids. Keys are never deleted, so what a search found is there. */
+/** In the order of the ids. A key that upkeep has removed since the search found it is left out. */
 async function keysOfIds(q: Queryable, scope: TenantScope, page: Page, ids: readonly string[]): Promise<PageRows<StoredKey>> {
   const values = [ids, scopeBinding(scope).tenant ?? null, bytesBinding(page).maxBytes];
   return pageRows(await runPrepared<KeyRow & BoundedRow>(q, STATEMENTS.byIds, values), page, toKey);
@@ -305,6 +313,35 @@ export async function countActiveKeys(q: Queryable, tenant: TenantId, owner: Use
       ? await runPrepared<{ active: number }>(q, STATEMENTS.countOfTenant, [tenant, most])
       : await runPrepared<{ active: number }>(q, STATEMENTS.countOfUser, [owner, tenant, most]);
   return rows[0]?.active ?? 0;
+}
+
+/**
+ * Returns the milliseconds until an owner may have one more new key, if it may have so many within a time.
+ * @param since the least id of a key that is made at the beginning of that time
+ */
+export async function newKeyDelayMs(
+  q: Queryable,
+  tenant: TenantId,
+  owner: UserId | undefined,
+  { most, withinMs, since }: { readonly most: number; readonly withinMs: number; readonly since: KeyId },
+): Promise<number> {
+  const [oldest] = await runPrepared<{ wait_ms: number }>(
+    q,
+    owner === undefined ? STATEMENTS.newOfTenant : STATEMENTS.newOfUser,
+    [...[tenant, owner ?? tenant, since, most - 1, withinMs]],
+  );
+  return Math.max(0, oldest?.wait_ms ?? 0);
+}
+
+/** Removes a batch of keys that were revoked, or have expired, longer ago than `keepMs`, the longest first. Returns their number. */
+export async function pruneEndedKeys(q: Queryable, keepMs: number, batch: number): Promise<number> {
+  const { rowCount } = await q.raw<{ rowCount: number }>(
+    `delete from api_keys where id in (
+       select id from api_keys where least(revoked_at, expires_at) < statement_timestamp() - :keepMs * interval '1 millisecond'
+       order by least(revoked_at, expires_at) limit :batch for update skip locked)`,
+    { keepMs, batch },
+  );
+  return rowCount;
 }
 
 /** @returns false when a key with that digest exists */

@@ -6,7 +6,7 @@ import type { Queryable } from '../queryable.ts';
 const UPKEEP_LOCK = 726543492;
 
 /** Upkeep of one kind does not wait for that of another. */
-export type UpkeepKind = 'usual' | 'recent_decisions' | 'deleted_roles';
+export type UpkeepKind = 'usual' | 'recent_decisions' | 'deleted_roles' | 'ended_keys';
 
 /** True when no other transaction is tidying up this kind; none begins before this one ends. */
 export async function takesUpkeep(trx: Queryable, kind: UpkeepKind): Promise<boolean> {
