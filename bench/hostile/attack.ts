@@ -58,8 +58,8 @@ export interface Attack {
   readonly prepare?: (stand: Stand) => Promise<Ammunition>;
   /** Runs in a process of its own. Ends soon after that time, milliseconds since the epoch. */
   readonly run: (target: Target, ammunition: Ammunition, untilMs: number) => Promise<Tally>;
-  /** Runs after the attack. */
-  readonly after?: (stand: Stand) => Promise<Aftermath>;
+  /** Runs after the attack. @param got what `run` returned */
+  readonly after?: (stand: Stand, got: Tally) => Promise<Aftermath>;
 }
 
 export function count(tally: Tally, name: string, by = 1): void {

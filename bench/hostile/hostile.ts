@@ -113,7 +113,7 @@ async function runAttack(attack: Attack): Promise<Result> {
   const hasEnded = !stand.postern.isRunning();
   const aftermath: Aftermath = hasEnded
     ? { note: '', broken: [`Postern ended: ${stand.postern.log().trim().replaceAll(/\s+/g, ' ')}`] }
-    : ((await attack.after?.(stand)) ?? NOTHING);
+    : ((await attack.after?.(stand, attackerGot)) ?? NOTHING);
   const usage = hasEnded ? [] : await compareUsage(stand.administrator, ledger, INNOCENTS);
   const quiet = figuresOf(report, quietFromMs, fromMs);
   const attacked = figuresOf(report, fromMs, untilMs);

@@ -1,6 +1,7 @@
 import type { Attack } from '../attack.ts';
 import { cancelledChecks } from './cancelled-checks.ts';
 import { costlyBodies } from './costly-bodies.ts';
+import { crowdedRole } from './crowded-role.ts';
 import { fullTenant } from './full-tenant.ts';
 import { globKey } from './glob-key.ts';
 import { loginJson } from './login-json.ts';
@@ -11,6 +12,7 @@ import { members } from './members.ts';
 import { rapidReset } from './rapid-reset.ts';
 import { simulate } from './simulate.ts';
 import { traceHeaders } from './trace-headers.ts';
+import { stuckTenant } from './stuck-tenant.ts';
 import { unfinishedBodies } from './unfinished-bodies.ts';
 import { unfinishedMessages } from './unfinished-messages.ts';
 
@@ -29,4 +31,6 @@ export const ATTACKS: readonly Attack[] = [
   manyKeys,
   costlyBodies,
   traceHeaders,
+  stuckTenant,
+  crowdedRole,
 ];

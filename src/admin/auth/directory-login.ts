@@ -17,7 +17,7 @@ import { suspend } from './directory-suspension.ts';
 import { type Admission, admit, identityOf, inDirectory, settledUser, type TurnedAway } from './directory-user.ts';
 import { applyHere, invalidCredential, type LoginParts, type Provenance, type TokenPair, tenantSuspended } from './parts.ts';
 import { kept, MAX_NAME_LENGTH, shownName } from './shown-name.ts';
-import { type Attempt, attemptAt, attempting, takeBack } from './throttle.ts';
+import { type Attempt, afterProof, attemptAt, attempting, takeBack } from './throttle.ts';
 
 export interface DirectoryLogin {
   /** As it was typed; the directory's room reads it. */
@@ -177,7 +177,11 @@ async function enter(
   person: DirectoryPerson,
   from: Provenance,
 ): Promise<TokenPair> {
-  const entered = (await enterSettled(parts, login, person, from)) ?? (await enterChanged(parts, login, person, from));
+  const entered = await afterProof(
+    parts.db.knex,
+    login.attempt,
+    async () => (await enterSettled(parts, login, person, from)) ?? (await enterChanged(parts, login, person, from)),
+  );
   switch (entered.kind) {
     case 'begun': {
       if (entered.changed) await applyHere(parts);

@@ -11,7 +11,7 @@ import { checkPassword, type ProvedUser } from './check-password.ts';
 import { directoryLogin, directorySubject } from './directory-login.ts';
 import { type AuthParts, invalidCredential, type LoginParts, type Provenance, type TokenPair, tenantSuspended } from './parts.ts';
 import { shownName } from './shown-name.ts';
-import { type Attempt, attemptAt, attempting, type ClaimAll, forgive } from './throttle.ts';
+import { type Attempt, afterProof, attemptAt, attempting, type ClaimAll, forgive } from './throttle.ts';
 
 export interface LoginRequest {
   /** A directory's user name proves nobody while no directory is configured, at the same cost as a wrong password. */
@@ -135,7 +135,8 @@ async function begin(
   });
   const { knex, turns } = parts.db;
   // It waits for the user's row, so it takes a turn like a transaction.
-  if (!(await turns.take(() => beginSession(knex, user, beginning), user.tenantId))) return undefined;
+  const begun = await afterProof(knex, attempt, () => turns.take(() => beginSession(knex, user, beginning), user.tenantId));
+  if (!begun) return undefined;
   await renewHash(parts, user, request.password);
   return await pair(user.id);
 }

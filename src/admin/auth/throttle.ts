@@ -142,6 +142,16 @@ export async function forgive(trx: Queryable, attempt: Attempt): Promise<void> {
   await forgiveAttempt(trx, attempt);
 }
 
+/** Runs what follows a correct password. If it fails, the attempt is taken back: the database, not the client, was at fault. */
+export async function afterProof<T>(q: Queryable, attempt: Attempt, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    await takeBack(q, attempt);
+    throw error;
+  }
+}
+
 /** The attempt was no failure, or its password could not be checked; those before it stay counted. */
 export async function takeBack(q: Queryable, attempt: Attempt): Promise<void> {
   await returnAttempt(q, attempt);

@@ -5,6 +5,7 @@
  * would only grow.
  */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../store/database.ts';
 import { pruneEndedKeys } from '../../store/queries/api-keys.ts';
 import { prunePasswordSetups } from '../../store/queries/credentials.ts';
@@ -26,11 +27,13 @@ import { WINDOW_MS } from './throttle.ts';
 const SESSIONS = 200;
 const ROWS = 5_000;
 /** Small, because the batch holds the rows of these users, and the change feed while it appends a line for each. */
-const HOLDERS = 200;
+const HOLDERS = 50;
 const KEYS = 200;
 /** Of one chore in one run; what is left waits for the next. */
 const MAX_BATCHES = 200;
 const EVERY_MS = 300_000;
+/** Between two batches. */
+const MAX_PAUSE_MS = 200;
 
 /** One bounded statement or a few. Resolves with the number of rows removed; 0 ends the chore. */
 type Chore = (trx: Queryable) => Promise<number>;
@@ -88,9 +91,12 @@ export async function tidyUp(db: Database, stop?: AbortSignal, { kind, chores }:
   let gone = 0;
   for (const chore of chores) {
     for (let batch = 0; batch < MAX_BATCHES && stop?.aborted !== true; batch++) {
+      const begunMs = performance.now();
       const removed = await transaction(db, async (trx) => ((await takesUpkeep(trx, kind)) ? chore(trx) : 0));
       gone += removed;
       if (removed === 0) break;
+      // The changes of callers share the locks and the processor with the batches: these take at most half of the time.
+      await sleep(Math.min(performance.now() - begunMs, MAX_PAUSE_MS));
     }
   }
   return gone;
