@@ -107,7 +107,7 @@ describe('a server whose role may not change the schema', () => {
 
   it('removes expired rows, which no statement of the upkeep is denied', async () => {
     await expect(tidyUp(asServer)).resolves.toBeGreaterThanOrEqual(0);
-    await expect(tidyUp(asServer, undefined, RECENT_DECISIONS_UPKEEP.chores)).resolves.toBeGreaterThanOrEqual(0);
+    await expect(tidyUp(asServer, undefined, RECENT_DECISIONS_UPKEEP)).resolves.toBeGreaterThanOrEqual(0);
   });
 
   it('starts at once when the schema is ready', async () => {

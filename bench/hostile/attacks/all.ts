@@ -11,8 +11,8 @@ import { manyKeys } from './many-keys.ts';
 import { members } from './members.ts';
 import { rapidReset } from './rapid-reset.ts';
 import { simulate } from './simulate.ts';
-import { traceHeaders } from './trace-headers.ts';
 import { stuckTenant } from './stuck-tenant.ts';
+import { traceHeaders } from './trace-headers.ts';
 import { unfinishedBodies } from './unfinished-bodies.ts';
 import { unfinishedMessages } from './unfinished-messages.ts';
 
