@@ -24,7 +24,7 @@ function blocks(page: string, language: string): readonly string[] {
 
 /** Commands that need a cluster, a container engine, a package index, a company's directory, a second secret key or a stopped server, and commands that do not end. */
 const NOT_RUN =
-  /\b(kubectl|helm|docker|pip|ldapsearch)\b|GATEWAY\b|https:\/\/ai\.example\.com|localhost:8080|postern ldap test|postern audit follow --cursor|postern rotate-secret-key|postern remove-data|postern -- serve|postern (serve|demo|health)\b/;
+  /\b(kubectl|helm|docker|pip|ldapsearch)\b|GATEWAY\b|https:\/\/ai\.example\.com|localhost:8080|postern ldap test|postern audit follow --cursor|postern rotate-secret-key|postern remove-data|postern -- serve|postern (serve|demo|health|envoy drain)\b/;
 
 let folder: string;
 let demo: Demo;

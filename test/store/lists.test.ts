@@ -556,6 +556,7 @@ test('a database that had users and keys before is listed like one that is new',
     '0021-directory-status.sql',
     '0023-key-search.sql',
     '0025-user-care.sql',
+    '0037-deleted-roles.sql',
   ])
     await run(name);
   expect(await old.db.query({ text: 'select feed_position() as position' })).toEqual(before);
