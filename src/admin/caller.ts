@@ -6,6 +6,7 @@ import type { Database } from '../store/database.ts';
 import type { Access } from './authorize.ts';
 import type { IdempotentRequest } from './idempotency.ts';
 import type { Preconditions } from './preconditions.ts';
+import type { WriteRate } from './write-rate.ts';
 
 /**
  * A principal that may act in its effective tenant: steps 5 to 10 of the decision let it through. Between that and the commit of a change
@@ -69,4 +70,6 @@ export interface AdminParts {
   /** Bytes from a secure source. */
   readonly random: (size: number) => Uint8Array;
   readonly passwords: PasswordHasher;
+  /** Absent: callers write as much as they like. */
+  readonly writes?: WriteRate;
 }

@@ -89,7 +89,7 @@ export interface ChangeWork {
   readonly held: Held;
 }
 
-type ChangeParts = Pick<AdminParts, 'db' | 'feed' | 'flush'>;
+type ChangeParts = Pick<AdminParts, 'db' | 'feed' | 'flush' | 'writes'>;
 
 /** Refusals that say something about who tried: they leave an audit row of their own. */
 const AUDITED: ReadonlySet<ErrorCode> = new Set(['escalation', 'builtin_role', 'last_admin', 'would_lock_out', 'quota_exceeded']);
@@ -97,20 +97,27 @@ const AUDITED: ReadonlySet<ErrorCode> = new Set(['escalation', 'builtin_role', '
 /**
  * Runs the work of a caller's change in one transaction together with its audit row: once, if the request has an Idempotency-Key. Then what
  * it resolves with is kept, so it is plain JSON without secrets.
- * @throws Refusal of `holdCaller` or of the work (nothing is written but, for escalations and their like, the refusal); Fault when the
- *   store is gone
+ * @throws Refusal of `holdCaller` or of the work (nothing is written but, for escalations and their like, the refusal); `rate_limit_exceeded`
+ *   of a caller that has written too much; Fault when the store is gone
  */
-export function change<T>(
+export async function change<T>(
   parts: ChangeParts,
   caller: Caller,
   entry: ChangeEntry,
   work: (given: ChangeWork) => Promise<T>,
 ): Promise<T> {
-  return carryOut(parts, actorOf(caller), entry, async (trx, audit, written) => {
-    await claim(trx, caller);
-    const held = await holdCaller(trx, caller, writtenRows(entry));
-    return once(trx, held, () => written(work({ trx, caller: held, audit, held: heldFor(held) })));
-  });
+  parts.writes?.admit(caller, entry.action);
+  return carryOut(
+    parts,
+    actorOf(caller),
+    entry,
+    async (trx, audit, written) => {
+      await claim(trx, caller);
+      const held = await holdCaller(trx, caller, writtenRows(entry));
+      return once(trx, held, () => written(work({ trx, caller: held, audit, held: heldFor(held) })));
+    },
+    (rows) => parts.writes?.wrote(caller, rows),
+  );
 }
 
 /** Like `change`, for what nobody calls over HTTP: the command line, the demo. */
@@ -131,6 +138,7 @@ async function carryOut<T>(
   actor: Actor,
   entry: AuditEntry,
   run: (trx: Transaction, audit: AuditDraft, written: Written) => Promise<T>,
+  onWritten: (rows: readonly AuditRow[]) => void = () => undefined,
 ): Promise<T> {
   const blank = (): AuditDraft => ({
     target: entry.target,
@@ -141,6 +149,7 @@ async function carryOut<T>(
     each: undefined,
   });
   let draft = blank();
+  let rows: readonly AuditRow[] = [];
   let result: T;
   try {
     result = await transaction(
@@ -148,17 +157,13 @@ async function carryOut<T>(
       async (trx) => {
         // A transaction that conflicts with another one runs again, and starts with an empty draft.
         draft = blank();
+        rows = [];
         return run(trx, draft, async (work) => {
           const value = await work;
-          const { each } = draft;
-          if (each === undefined) trx.lastly(insertAudit(trx, rowOf(actor, entry.action, draft, draft.result)));
-          else if (each.length > 0)
-            trx.lastly(
-              insertAudits(
-                trx,
-                each.map((one) => rowOf(actor, entry.action, { ...draft, ...one }, one.result)),
-              ),
-            );
+          const { each = [{ result: draft.result }] } = draft;
+          rows = each.map((one) => rowOf(actor, entry.action, { ...draft, ...one }, one.result));
+          const [row] = rows;
+          if (row !== undefined) trx.lastly(rows.length === 1 ? insertAudit(trx, row) : insertAudits(trx, rows));
           return value;
         });
       },
@@ -173,6 +178,7 @@ async function carryOut<T>(
     }
     throw error;
   }
+  onWritten(rows);
   await settle(parts);
   return result;
 }

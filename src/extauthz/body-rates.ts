@@ -3,6 +3,8 @@
  * two token buckets in the memory of this process, asked before a body is read.
  */
 
+import { ByteRates } from '../domain/byte-rates.ts';
+
 /** Bytes per second; each is also the most at once, apart from the body that goes beyond it. */
 export interface BodyRateOptions {
   /** For one API key, or for one user with an access token. */
@@ -13,42 +15,14 @@ export interface BodyRateOptions {
 /** Bodies up to this size do not count: the rest of the check takes longer than reading them. */
 const FREE_BYTES = 4096;
 const BURST_MS = 1000;
-const SWEEP_EVERY_MS = 1000;
-
-/** By id, the time at which the bytes that were read are paid for. Of an id without debt nothing is kept. */
-class Bucket {
-  readonly #bytesPerMs: number;
-  readonly #paidAtMs = new Map<string, number>();
-
-  constructor(bytesPerSecond: number) {
-    this.#bytesPerMs = bytesPerSecond / 1000;
-  }
-
-  get size(): number {
-    return this.#paidAtMs.size;
-  }
-
-  waitMs(id: string, nowMs: number): number {
-    return (this.#paidAtMs.get(id) ?? nowMs) - nowMs - BURST_MS;
-  }
-
-  take(id: string, bytes: number, nowMs: number): void {
-    this.#paidAtMs.set(id, Math.max(nowMs, this.#paidAtMs.get(id) ?? nowMs) + bytes / this.#bytesPerMs);
-  }
-
-  sweep(nowMs: number): void {
-    for (const [id, paidAtMs] of this.#paidAtMs) if (paidAtMs <= nowMs) this.#paidAtMs.delete(id);
-  }
-}
 
 export class BodyRates {
-  readonly #callers: Bucket;
-  readonly #tenants: Bucket;
-  #sweptAtMs = 0;
+  readonly #callers: ByteRates;
+  readonly #tenants: ByteRates;
 
   constructor({ callerRate, tenantRate }: BodyRateOptions) {
-    this.#callers = new Bucket(callerRate);
-    this.#tenants = new Bucket(tenantRate);
+    this.#callers = new ByteRates({ bytesPerSecond: callerRate, burstMs: BURST_MS });
+    this.#tenants = new ByteRates({ bytesPerSecond: tenantRate, burstMs: BURST_MS });
   }
 
   /** How many callers and tenants have read bodies that are not yet paid for. */
@@ -63,11 +37,6 @@ export class BodyRates {
    */
   take(caller: string, tenant: string, bytes: number, nowMs: number): number | undefined {
     if (bytes <= FREE_BYTES) return undefined;
-    if (nowMs - this.#sweptAtMs >= SWEEP_EVERY_MS) {
-      this.#sweptAtMs = nowMs;
-      this.#callers.sweep(nowMs);
-      this.#tenants.sweep(nowMs);
-    }
     const waitMs = Math.max(this.#callers.waitMs(caller, nowMs), this.#tenants.waitMs(tenant, nowMs));
     if (waitMs > 0) return Math.ceil(waitMs / 1000);
     this.#callers.take(caller, bytes, nowMs);

@@ -9,6 +9,8 @@ export interface ProblemAnswer {
   readonly body: Problem;
 }
 
+/** Clients that retry by themselves do not wait longer. */
+const MAX_RATE_RETRY_SECONDS = 60;
 const DEFAULT_RETRY_SECONDS = 1;
 const REALM = 'Bearer realm="postern"';
 
@@ -49,7 +51,10 @@ function challenge(code: ErrorCode, status: number, { scope, otherScheme }: Refu
 function retryAdvice(code: ErrorCode, status: number, retryAfter: number | undefined): Readonly<Record<string, string>> {
   if (code === 'idempotency_in_progress') return { 'x-should-retry': 'true', 'retry-after': '1' };
   if (status === 409 || code === 'insufficient_quota') return { 'x-should-retry': 'false' };
-  if (retryAfter !== undefined) return { 'retry-after': String(Math.max(1, Math.ceil(retryAfter))) };
+  if (retryAfter !== undefined) {
+    const most = code === 'rate_limit_exceeded' ? MAX_RATE_RETRY_SECONDS : Number.POSITIVE_INFINITY;
+    return { 'retry-after': String(Math.max(1, Math.min(most, Math.ceil(retryAfter)))) };
+  }
   if (status === 503 || status === 429) return { 'retry-after': String(DEFAULT_RETRY_SECONDS) };
   return {};
 }

@@ -5,6 +5,7 @@ import type { RefusedRequest } from '../admin/audit/refusal-windows.ts';
 import type { DirectoryRoom } from '../admin/auth/directory-room.ts';
 import type { AccessTokenParts, AuthParts, PasswordVerifier } from '../admin/auth/parts.ts';
 import { homeOf } from '../admin/home.ts';
+import type { WriteRate } from '../admin/write-rate.ts';
 import { createRandomPool } from '../extauthz/random-pool.ts';
 import { apiRoutes } from '../http/api-routes.ts';
 import type { Resolver } from '../http/authenticate.ts';
@@ -31,6 +32,7 @@ export interface ApiParts {
   readonly gates: LocalGates;
   /** Undefined if no directory is configured. */
   readonly directory: DirectoryRoom | undefined;
+  readonly writes: WriteRate;
   readonly draining: () => boolean;
   /** Called for each request with X-Forwarded-For from a peer that is not trusted. */
   readonly onUntrustedForwarding: (peer: string) => void;
@@ -68,6 +70,7 @@ export function wireApi({ config, store, telemetry }: Wiring, parts: ApiParts): 
     },
     directory: parts.directory,
     onRefreshReuse: telemetry.refreshReuse,
+    writes: parts.writes,
   };
   const { random } = admin;
   const routes = withDescription(

@@ -5,6 +5,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DELETED_ROLES_UPKEEP, endedKeysUpkeep, RECENT_DECISIONS_UPKEEP, startUpkeep } from '../admin/auth/upkeep.ts';
+import { WriteRate } from '../admin/write-rate.ts';
 import type { Secrets } from '../config/config.ts';
 import { listening } from '../config/listening.ts';
 import { proxyWarnings, watchForwarding } from '../http/forwarding.ts';
@@ -65,6 +66,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
     passwords: wiring.passwords,
     gates: wiring.gates,
     directory: directoryRoom(wiring, directories),
+    writes: new WriteRate(() => performance.now()),
     draining: () => draining,
     onUntrustedForwarding: forwarding.onUntrustedForwarding,
     onRefused: refusals.note,

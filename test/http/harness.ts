@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { inject, test } from 'vitest';
 import type { DirectoryRoom } from '../../src/admin/auth/directory-room.ts';
+import { WriteRate } from '../../src/admin/write-rate.ts';
 import type { RouteTable } from '../../src/decision/routes.ts';
 import { makeId, parseRoleName, parseTenantId, type RoleName, type TenantId, type UserId } from '../../src/domain/ids.ts';
 import type { Resolver } from '../../src/http/authenticate.ts';
@@ -79,6 +80,8 @@ export interface HarnessOptions {
   readonly settings?: Settings;
   /** The time of the API in milliseconds since the epoch. Default: the store's clock. */
   readonly now?: () => number;
+  /** Default: the product's. */
+  readonly writes?: WriteRate;
   /** Default: no directory. */
   readonly directory?: DirectoryRoom;
   /** Writes refused requests to the audit log, as the server does. Default: false. */
@@ -111,6 +114,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     passwords: await sharedPasswords(),
     gates: NO_LOCAL_GATES,
     directory: options.directory,
+    writes: options.writes ?? new WriteRate(() => performance.now()),
     draining: () => false,
     onUntrustedForwarding: options.onUntrustedForwarding ?? (() => undefined),
     onRefused: refusals?.note ?? (() => undefined),

@@ -45,7 +45,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   invalid_field: 'Correct the members that `errors` lists.',
   idempotency_mismatch: 'Use a new `Idempotency-Key` for a different request.',
   rate_limit_exceeded:
-    'Wait for `Retry-After`. An administrator raises the limit of the tenant or the key. The number of new keys has a fixed limit.',
+    'Wait for `Retry-After`. An administrator raises the limit of the tenant or the key. The number of new keys and the bytes that one caller writes have fixed limits.',
   insufficient_quota: "Wait until `resets_at`, or ask a platform administrator to raise the tenant's `monthly_tokens`.",
   too_many_attempts: 'Wait for `Retry-After`. An administrator unlocks a user with `POST /v1/iam/users/{id}/unlock`.',
   unavailable: 'Send the request again after `Retry-After`. The log of the server names the cause.',

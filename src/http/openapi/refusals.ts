@@ -20,6 +20,8 @@ const OF_CALLERS = [
   'tenant_suspended',
 ] as const;
 const OF_PERMISSIONS = ['denied_by_policy', 'insufficient_permission'] as const;
+/** Of changes; the routes that change nothing do not have it. */
+const OF_CHANGES = ['rate_limit_exceeded'] as const;
 const OF_KEYS = ['idempotency_in_progress', 'idempotency_mismatch'] as const;
 
 /** Every code that a route can answer with, in the order of the catalogue. */
@@ -30,11 +32,16 @@ export function codesOf(route: Coded): readonly ErrorCode[] {
     ...(route.method === 'GET' ? [] : OF_BODIES),
     ...(route.access === 'public' ? [] : OF_CALLERS),
     ...(route.access === 'public' || route.access === 'any' ? [] : OF_PERMISSIONS),
+    ...(changes(route) ? OF_CHANGES : []),
     ...(takesIdempotencyKey(route) ? OF_KEYS : []),
     ...(takesConditions(route) ? (['precondition_failed'] as const) : []),
     ...route.refusals,
   ]);
   return ALL_CODES.filter((code) => codes.has(code));
+}
+
+function changes({ method, access, path }: Coded): boolean {
+  return method !== 'GET' && access !== 'public' && !path.startsWith('/v1/iam/explain');
 }
 
 /** A resource with an ETag that the caller may be wrong about. */
@@ -125,7 +132,7 @@ export const EXPLAINED: Readonly<Record<ErrorCode, string>> = {
   invalid_tenant: '`X-Tenant-ID` or `tenant_id` is malformed or repeated, or they name different tenants.',
   max_tokens_exceeded: "The request asks for more tokens than the tenant's `max_tokens_per_request`.",
   usage_required: 'The tenant has `require_stream_usage`, and the request asks for a stream of completions without its usage.',
-  invalid_json: 'The body is missing, is not JSON in UTF-8, or repeats a member.',
+  invalid_json: 'The body is missing, is not JSON in UTF-8, repeats a member, or has a member whose name ends with a backslash.',
   invalid_parameter: 'A query parameter, a cursor or a header is unknown or malformed.',
   missing_credential: 'The request carries no credential.',
   invalid_credential:
@@ -158,7 +165,7 @@ export const EXPLAINED: Readonly<Record<ErrorCode, string>> = {
   invalid_field: 'Members of the body are unknown, missing or malformed; `errors` names them.',
   idempotency_mismatch: 'The `Idempotency-Key` was used with a different request.',
   rate_limit_exceeded:
-    'Too many requests within the current minute, more bytes of bodies than the server reads in a second, or too many new keys of one owner.',
+    'Too many requests within the current minute, more bytes of bodies than the server reads in a second, too many new keys of one owner, or changes that write more than one caller may.',
   insufficient_quota: 'The tenant has fewer tokens left than the request may spend.',
   too_many_attempts: 'Too many failed logins for the account, or from the address.',
   unavailable: 'The server cannot decide or complete the request now.',

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { bootstrap } from '../../../src/admin/bootstrap.ts';
+import { WriteRate } from '../../../src/admin/write-rate.ts';
 import { DEFAULT_TENANT, makeId } from '../../../src/domain/ids.ts';
 import { readCredential } from '../../../src/identity/credential.ts';
 import { wireApi } from '../../../src/server/api-wiring.ts';
@@ -73,6 +74,7 @@ export async function startTestServer(): Promise<TestServer> {
     passwords,
     gates: NO_LOCAL_GATES,
     directory: undefined,
+    writes: new WriteRate(() => performance.now()),
     draining: () => false,
     onUntrustedForwarding: () => undefined,
     onRefused: () => undefined,

@@ -1,0 +1,66 @@
+/** How much one caller may write by its changes. */
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { WriteRate } from '../../src/admin/write-rate.ts';
+import { type Harness, type Person, startHarness } from './harness.ts';
+
+const BYTES_PER_SECOND = 1;
+const BURST_BYTES = 10_000;
+
+let nowMs = 0;
+let h: Harness;
+beforeAll(async () => {
+  h = await startHarness({ writes: new WriteRate(() => nowMs, BYTES_PER_SECOND, BURST_BYTES) });
+});
+afterAll(() => h.close());
+
+async function makeKey(person: Person): Promise<string> {
+  const body = { description: 'own', scopes: ['chat:*'], expires_in_days: 1 };
+  const { status, json } = await h.api('POST', '/v1/iam/api-keys', { as: person.token, body });
+  expect(status).toBe(201);
+  return `/v1/iam/api-keys/${json['id']}`;
+}
+
+const annotate = (person: Person, key: string) =>
+  h.api('PUT', key, { as: person.token, body: { metadata: { note: 'x'.repeat(512) } } });
+
+/** Changes the key until the server refuses it. */
+async function exhaust(person: Person, key: string) {
+  for (let i = 0; i < 100; i++) {
+    const reply = await annotate(person, key);
+    if (reply.status !== 200) return reply;
+  }
+  throw new Error('the server admits every change');
+}
+
+test('a caller that has written too much is refused further changes, and nobody else is', async () => {
+  const [writer, other] = [await h.person('default', ['developer']), await h.person('default', ['developer'])];
+  const [key, second, others] = [await makeKey(writer), await makeKey(writer), await makeKey(other)];
+  const refused = await exhaust(writer, key);
+  expect([refused.status, refused.json['code'], refused.headers['retry-after']]).toEqual([429, 'rate_limit_exceeded', '60']);
+  expect((await h.api('GET', key, { as: writer.token })).status).toBe(200);
+  expect((await annotate(other, others)).status).toBe(200);
+  // Rights can always be ended.
+  expect((await h.api('DELETE', second, { as: writer.token })).status).toBe(204);
+  expect((await annotate(writer, key)).status).toBe(429);
+  nowMs += 20_000_000;
+  expect((await annotate(writer, key)).status).toBe(200);
+});
+
+test('the keys of a user count as the user', async () => {
+  const writer = await h.person('default', ['tenant-admin']);
+  const body = { description: 'own', scopes: ['admin:keys'], expires_in_days: 5, user_id: writer.id };
+  const made = await h.api('POST', '/v1/iam/api-keys', { as: writer.token, body });
+  expect(made.status).toBe(201);
+  await exhaust(writer, await makeKey(writer));
+  const byKey = await h.api('POST', '/v1/iam/api-keys', {
+    as: String(made.json['key']),
+    body: { description: 'another', scopes: ['admin:keys'], expires_in_days: 1 },
+  });
+  expect(byKey.json['code']).toBe('rate_limit_exceeded');
+});
+
+test('a platform administrator has no such bound', async () => {
+  const key = await makeKey(h.root);
+  for (let i = 0; i < 10; i++) expect((await annotate(h.root, key)).status).toBe(200);
+});
