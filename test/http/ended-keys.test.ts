@@ -51,7 +51,7 @@ const create = (as: string, owner: Person | null = null) =>
     body: { description: 'New', scopes: ['chat:read'], expires_in_days: 1, user_id: owner?.id ?? null },
   });
 
-test('a user gets 1,000 new keys in 24 hours, revoked ones too, whoever makes them; then 429 says when there may be one more', async () => {
+test('a user gets 1,000 new keys in 24 hours from all creators together, revoked ones included; then 429 names the time until the next one', async () => {
   await insertKeys({ owner: developer, count: 999, madeAgoMs: DAY_MS - 600_000, revokedAgoMs: 0 });
   expect(outcome(await create(developer.token))).toBe('201');
   const refused = await create(developer.token);

@@ -75,7 +75,7 @@ test('the name of a deleted role is refused until no user has a row of it, so th
   expect(await shown(holder)).toEqual([]);
 });
 
-test('a user whose row is held keeps its row of the role until it is free, and nobody waits for the batch', async () => {
+test('a user whose row is locked keeps its row of the deleted role until the lock ends, and no change waits for the batch', async () => {
   await makeHolders(SOME, true);
   await remove();
   await transaction(h.db, async (trx) => {

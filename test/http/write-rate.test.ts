@@ -33,7 +33,7 @@ async function exhaust(person: Person, key: string) {
   throw new Error('the server admits every change');
 }
 
-test('a caller that has written too much is refused further changes, and nobody else is', async () => {
+test('the server refuses further changes of a caller that has written too much, and of no other caller', async () => {
   const [writer, other] = [await h.person('default', ['developer']), await h.person('default', ['developer'])];
   const [key, second, others] = [await makeKey(writer), await makeKey(writer), await makeKey(other)];
   const refused = await exhaust(writer, key);

@@ -8,7 +8,7 @@ create table deleted_roles (
   primary key (tenant_id, name)
 );
 
--- Whoever deletes or inserts a role of a tenant holds the tenant's rules alone, so an insert sees every deletion before it.
+-- A transaction that deletes or inserts a role holds an exclusive lock on the tenant's rules, so an insert sees every deletion before it.
 create function roles_refuse_deleted_name() returns trigger language plpgsql as $$
 begin
   if exists (select from deleted_roles d where d.tenant_id = new.tenant_id and d.name = new.name) then

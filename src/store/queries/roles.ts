@@ -155,7 +155,7 @@ export async function updateRole(q: Queryable, role: NewRole): Promise<void> {
   await runPrepared(q, STATEMENTS.update, valuesOf(role));
 }
 
-/** From the commit on, nobody has the role. Its name stays reserved until `forgetDeletedRole` has removed it from all its holders. */
+/** After the commit, the role gives no user anything. Its name stays reserved until `forgetDeletedRole` has removed it from all its holders. */
 export async function deleteRole(q: Queryable, tenant: TenantId, name: RoleName): Promise<void> {
   await q.raw(
     `with gone as (delete from roles where tenant_id = :tenant and name = :name returning tenant_id, name)
@@ -167,7 +167,7 @@ export async function deleteRole(q: Queryable, tenant: TenantId, name: RoleName)
 
 /**
  * Removes a deleted role from a batch of its holders, and frees its name when none is left. A user whose row another transaction holds waits
- * for a later batch: nobody waits for two locks of the batch in different orders.
+ * for a later batch, so a batch never waits for a lock while it holds others.
  * @returns the number of holders, and 1 for a name that is free again
  */
 export async function forgetDeletedRole(q: Queryable, holders: number): Promise<number> {
