@@ -45,7 +45,7 @@ test('a user with many expired sessions is deactivated, and the sessions that ha
 test('a user with many expired keys is deleted, and no key works or can be made to work again', async () => {
   await insert(
     `insert into api_keys (id, tenant_id, user_id, description, digest, prefix, last_four, scopes, expires_at, created_by)
-     select 'key_' || lpad(n::text, 26, '0'), :tenant, :user, 'Expired', sha256((:name || n)::bytea), 'psk_0000', '0000', '{models:read}',
+     select 'key_00end' || lpad(n::text, 21, '0'), :tenant, :user, 'Expired', sha256((:name || n)::bytea), 'psk_0000', '0000', '{models:read}',
        now() - interval '1 hour', 'test'
      from generate_series(cast(:from as int), cast(:to as int)) n`,
   );
