@@ -1,8 +1,8 @@
 /**
  * One pool of connections, for knex and for prepared statements alike. It bounds every wait: for a free connection, for a new one,
  * and for each answer. PostgreSQL itself ends a statement that waits too long for a lock or takes too long, so the connection serves the
- * next statement. If no answer comes even then, the server hangs or the network is cut. The statement then loses its connection, and its
- * caller gets a Fault, because the outcome is unknown.
+ * next statement. If no answer comes even then, the server hangs, the network is cut, or a pooler has dropped the limits. The statement is
+ * then cancelled and loses its connection, and its caller gets a Fault, because the outcome is unknown.
  */
 
 import type { Writable } from 'node:stream';
@@ -10,6 +10,7 @@ import pg from 'pg';
 import { Fault } from '../domain/errors.ts';
 import type { DatabaseReports } from '../telemetry/database-metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
+import { cancelStatement } from './cancel.ts';
 import { connectionFault, spoilsConnection, statementError } from './faults.ts';
 import { tracedStatement } from './traced-statement.ts';
 
@@ -248,6 +249,7 @@ function send<R extends pg.QueryResultRow>(
   let late = false;
   const timer = setTimeout(() => {
     late = true;
+    cancelStatement(client);
     client.connection.stream.destroy();
   }, timeoutMs);
   gatherWrites(client.connection.stream);

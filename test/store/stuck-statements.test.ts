@@ -98,3 +98,11 @@ test('a statement that is over its time ends at the server too, and its connecti
     "select from pg_stat_activity where datname = current_database() and query like 'select pg_sleep%' and state = 'active'";
   expect(await fresh.db.query({ text: sleeping })).toEqual([]);
 });
+
+test('a statement that PostgreSQL does not limit is cancelled there when its caller gives up', async () => {
+  const unlimited = "set statement_timeout = 0; select 'unlimited', pg_sleep(60)";
+  await expect(db.query({ text: unlimited })).rejects.toBeInstanceOf(Fault);
+  const running =
+    "select from pg_stat_activity where datname = current_database() and query like 'set statement_timeout%unlimited%' and state = 'active'";
+  await expect.poll(() => fresh.db.query({ text: running })).toEqual([]);
+});

@@ -1,0 +1,28 @@
+/**
+ * Cancels a statement at the server, on a connection of its own: CancelRequest in PostgreSQL's documentation of the protocol, "Message
+ * Formats". PostgreSQL does not notice that a client has left while a statement runs, so the statement would keep its locks.
+ */
+
+import { connect } from 'node:net';
+import type { ClientBase } from 'pg';
+
+const CANCEL_REQUEST = 80_877_102;
+const PACKET_BYTES = 16;
+const TIMEOUT_MS = 2_000;
+
+/** Asks the server to end the statement that runs on the connection. Never throws: if the server does not answer, the statement goes on. */
+export function cancelStatement(client: ClientBase): void {
+  const { host, port, processID, secretKey }: Readonly<Record<string, unknown>> = { ...client };
+  if (typeof host !== 'string' || typeof port !== 'number') return;
+  if (typeof processID !== 'number' || typeof secretKey !== 'number') return;
+  const packet = Buffer.alloc(PACKET_BYTES);
+  packet.writeInt32BE(PACKET_BYTES, 0);
+  packet.writeInt32BE(CANCEL_REQUEST, 4);
+  packet.writeInt32BE(processID, 8);
+  packet.writeInt32BE(secretKey, 12);
+  const socket = connect(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port });
+  socket.setTimeout(TIMEOUT_MS, () => socket.destroy());
+  // The connection of the statement is cut in any case.
+  socket.on('error', () => undefined);
+  socket.end(packet);
+}
