@@ -22,10 +22,8 @@ const ALWAYS: ReadonlySet<string> = new Set([
   'suspend',
   'delete',
   'detach',
-  'disable',
   'end_session',
   'end_sessions',
-  'password_change',
   'record',
 ]);
 

@@ -1,6 +1,9 @@
 /**
  * Cancels a statement at the server, on a connection of its own: CancelRequest in PostgreSQL's documentation of the protocol, "Message
  * Formats". PostgreSQL does not notice that a client has left while a statement runs, so the statement would keep its locks.
+ *
+ * The request is not encrypted, also if the connection is: PostgreSQL reads it before TLS begins. Its key can only cancel statements of this
+ * connection, which is cut at the same time. A proxy that admits only TLS drops the request.
  */
 
 import { connect } from 'node:net';

@@ -72,7 +72,7 @@ async function runPending(wide: Database, folder: string): Promise<readonly stri
   // knex's own lock is a row that a killed run leaves behind; ours makes it needless.
   await wide.knex.migrate.forceFreeMigrationsLock(config);
   const [, names]: [number, string[]] = await wide.knex.migrate.latest(config);
-  // Afterwards: until then an older program does not start, which harms nobody.
+  // Recorded after the migrations: until the record is there, an older program refuses to start, which is safe.
   await recordAdditive(wide, additiveMigrations(folder));
   return names;
 }

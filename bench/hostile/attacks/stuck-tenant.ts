@@ -1,4 +1,4 @@
-/** Attack 15: 50 callers that wait for locked rows of their tenant, which nobody unlocks while the attack lasts. */
+/** Attack 15: 50 callers that wait for locked rows of their tenant, which stay locked while the attack lasts. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';

@@ -283,9 +283,25 @@ async function suspended(
   parts: LoginParts,
   { username, attempt }: Entering,
   person: DirectoryPerson,
-  { id, tenant }: Extract<Admission, { readonly kind: 'turned_away' }>,
+  user: Extract<Admission, { readonly kind: 'turned_away' }>,
   from: Provenance,
 ): Promise<Refusal> {
+  await recordRefused(parts, attempt, from, { ...user, username }, { code: 'tenant_suspended', ...inDirectory(person) });
+  return tenantSuspended().asAudited();
+}
+
+/** Takes back the attempt, whose password was correct, and audits the refusal. */
+async function recordRefused(
+  parts: LoginParts,
+  attempt: Attempt,
+  from: Provenance,
+  {
+    id,
+    tenant,
+    username,
+  }: { readonly id?: UserId | undefined; readonly tenant?: TenantId | undefined; readonly username: string },
+  after: Readonly<Record<string, string | number>>,
+): Promise<void> {
   await transaction(
     parts.db,
     async (trx) => {
@@ -296,12 +312,11 @@ async function suspended(
         tenant,
         target: { type: 'user', id: id ?? shownName(username) },
         result: 'refused',
-        after: { code: 'tenant_suspended', ...inDirectory(person) },
+        after,
       });
     },
     tenant,
   );
-  return tenantSuspended().asAudited();
 }
 
 async function passwordExpired(
@@ -312,20 +327,8 @@ async function passwordExpired(
   from: Provenance,
 ): Promise<Refusal> {
   const user = answer.person && (await findDirectoryUser(parts.db.knex, identityOf(answer.person)));
-  await transaction(
-    parts.db,
-    async (trx) => {
-      await takeBack(trx, attempt);
-      await record(trx, from, {
-        action: 'auth.login',
-        actor: user?.id,
-        tenant: user?.tenantId,
-        target: { type: 'user', id: user?.id ?? shownName(username) },
-        result: 'refused',
-        after: { code: 'password_expired', reason: answer.reason, directory: answer.directory, username: shownName(username) },
-      });
-    },
-    user?.tenantId,
-  );
+  const { reason, directory } = answer;
+  const after = { code: 'password_expired', reason, directory, username: shownName(username) };
+  await recordRefused(parts, attempt, from, { id: user?.id, tenant: user?.tenantId, username }, after);
   return new Refusal('password_expired', 'The password has expired in the directory. Change it there, then log in.').asAudited();
 }

@@ -1,8 +1,8 @@
 /**
  * Takes away what requests leave behind: the rows of deleted roles' holders, sessions that are over with their refresh tokens, one-time
- * tokens past their time, counted failures of windows that ended, addresses without a login for 30 days, answers kept under an Idempotency-Key, ids of usage events that nobody can send again, counts of
- * decisions and recorded decisions beyond their bounds, digests of secrets that were rotated long ago. None of it decides anything any more; it
- * would only grow.
+ * tokens past their time, counted failures of windows that ended, addresses without a login for 30 days, answers kept under an
+ * Idempotency-Key, ids of usage events that are too old to be sent again, counts of decisions and recorded decisions beyond their bounds,
+ * keys that ended and digests of secrets that were rotated long ago. No decision reads these rows, and they would only grow.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
