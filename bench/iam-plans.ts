@@ -2,12 +2,12 @@
 
 import { writeFileSync } from 'node:fs';
 import type { TenantId, UserId } from '../src/domain/ids.ts';
+import { type KeyFilter, keyIdsInOrder } from '../src/iam/api-keys/list-queries.ts';
+import { idsInOrder, type UserFilter } from '../src/iam/users/list-queries.ts';
+import { allMarks, firstLooks, idBehind, idsAmongNext, idsByText } from '../src/iam/users/search-queries.ts';
 import { type Asking, hidingValues } from '../src/store/asking.ts';
 import { openDatabase } from '../src/store/database.ts';
-import { type KeyFilter, keyIdsInOrder } from '../src/store/queries/key-lists.ts';
-import type { TenantScope } from '../src/store/queries/rows.ts';
-import { idsInOrder, type UserFilter } from '../src/store/queries/user-lists.ts';
-import { allMarks, firstLooks, idBehind, idsAmongNext, idsByText } from '../src/store/queries/user-search.ts';
+import type { TenantScope } from '../src/store/paging.ts';
 import { BIG, UNUSED_ROLE } from './iam-population.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,9 +1,9 @@
 /** `npm run client:types`: writes client/types.ts, the types of the API as its description has them. */
 
 import { writeFile } from 'node:fs/promises';
-import { describedRoutes } from '../src/http/api-routes.ts';
 import { describeApi } from '../src/http/openapi/document.ts';
 import { openApiRoute } from '../src/http/openapi/route.ts';
+import { describedRoutes } from '../src/iam/api-routes.ts';
 import { typesOfDocument } from './lib/openapi-types.ts';
 import type { JsonObject } from './lib/schema-types.ts';
 

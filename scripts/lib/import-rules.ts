@@ -1,6 +1,6 @@
 /**
- * Which room may import which. Imports point one way, from the edges to the words everyone uses, so that what decides can be read,
- * tested and trusted without what surrounds it.
+ * Which module may import which. Imports point one way, from the listeners to the shared vocabulary, so that the decision can be read,
+ * tested and trusted without the rest.
  */
 
 export interface SourceFile {
@@ -15,20 +15,20 @@ export interface Violation {
   readonly advice: string;
 }
 
-interface Room {
-  /** Rooms it may import, beside itself. */
+interface Module {
+  /** Modules that it may import, beside itself. */
   readonly from: readonly string[];
-  /** Rooms whose `ports.ts` it may import types from, to implement what they ask for. */
+  /** Modules whose `ports.ts` it may import types from, to implement them. */
   readonly ports?: readonly string[];
-  /** True where nothing but the language may be used: no packages, nothing of Node. */
+  /** True if it may use the language only: no packages, nothing of Node. */
   readonly pure?: true;
 }
 
 const MIDDLE = ['identity', 'live', 'store', 'directory', 'metering'];
 const BASE = ['domain', 'decision', 'telemetry'];
-const middle = (own: string): Room => ({ from: BASE, ports: MIDDLE.filter((room) => room !== own) });
+const middle = (own: string): Module => ({ from: BASE, ports: MIDDLE.filter((module) => module !== own) });
 
-const ROOMS: Readonly<Record<string, Room>> = {
+const MODULES: Readonly<Record<string, Module>> = {
   domain: { from: [], pure: true },
   decision: { from: ['domain'], pure: true },
   telemetry: { from: ['domain', 'decision'] },
@@ -39,11 +39,13 @@ const ROOMS: Readonly<Record<string, Room>> = {
   store: middle('store'),
   directory: middle('directory'),
   metering: middle('metering'),
-  admin: { from: [...BASE, ...MIDDLE] },
-  extauthz: { from: [...BASE, ...MIDDLE.filter((room) => room !== 'store')] },
-  http: { from: [...BASE, ...MIDDLE, 'admin'] },
-  server: { from: [...BASE, ...MIDDLE, 'config', 'admin', 'extauthz', 'http'] },
-  cli: { from: [...BASE, ...MIDDLE, 'config', 'admin', 'extauthz', 'http', 'server', 'demo'] },
+  // What every management request passes: the caller, the frame of a change, lists.
+  'iam/caller': { from: [...BASE, ...MIDDLE] },
+  http: { from: [...BASE, ...MIDDLE, 'iam/caller'] },
+  iam: { from: [...BASE, ...MIDDLE, 'iam/caller', 'http'] },
+  extauthz: { from: [...BASE, ...MIDDLE.filter((module) => module !== 'store')] },
+  server: { from: [...BASE, ...MIDDLE, 'config', 'iam/caller', 'iam', 'extauthz', 'http'] },
+  cli: { from: [...BASE, ...MIDDLE, 'config', 'iam/caller', 'iam', 'extauthz', 'http', 'server', 'demo'] },
   main: { from: ['cli'] },
   // Not of the server: programs and browsers take it as it is.
   client: { from: [], pure: true },
@@ -51,11 +53,11 @@ const ROOMS: Readonly<Record<string, Room>> = {
   console: { from: ['client'] },
 };
 
-/** Packages that one room alone knows. */
+/** Packages that one module alone knows. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   knex: ['store'],
   pg: ['store'],
-  fastify: ['http'],
+  fastify: ['http', 'iam'],
   jose: ['identity'],
   '@node-rs/argon2': ['identity'],
   ldapts: ['directory'],
@@ -66,22 +68,22 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
 const TRANSACTION = 'src/store/transaction.ts';
 
 /**
- * Files of admin and http that may begin a transaction. A caller's change gets its transaction from `change` or `asCaller`, which read inside
+ * Files of iam and http that may begin a transaction. A caller's change gets its transaction from `change` or `asCaller`, which read inside
  * it what the caller may do. The others have no caller: a login, a refresh, a one-time token, the command line.
  */
 const BEGINS_TRANSACTIONS: ReadonlySet<string> = new Set([
-  'src/admin/change.ts',
-  'src/admin/hold-caller.ts',
-  'src/admin/bootstrap.ts',
-  'src/admin/setup/apply.ts',
-  'src/admin/auth/change-password.ts',
-  'src/admin/auth/directory-login.ts',
-  'src/admin/auth/directory-refresh.ts',
-  'src/admin/auth/login.ts',
-  'src/admin/auth/logout.ts',
-  'src/admin/auth/refresh.ts',
-  'src/admin/auth/upkeep.ts',
-  'src/admin/directory/lookups.ts',
+  'src/iam/change/change.ts',
+  'src/iam/caller/hold-caller.ts',
+  'src/iam/users/bootstrap.ts',
+  'src/iam/setup/apply.ts',
+  'src/iam/auth/change-password.ts',
+  'src/iam/auth/directory-login.ts',
+  'src/iam/auth/directory-refresh.ts',
+  'src/iam/auth/login.ts',
+  'src/iam/auth/logout.ts',
+  'src/iam/auth/refresh.ts',
+  'src/iam/auth/upkeep.ts',
+  'src/iam/directory/lookups.ts',
 ]);
 
 export function checkImports(files: readonly SourceFile[]): Violation[] {
@@ -121,47 +123,95 @@ function withoutComments(text: string): string {
   return text.replace(token, (found) => (found.startsWith('/') ? found.replace(/[^\n]/g, ' ') : found));
 }
 
-/** `src/live/live.ts` -> `live`; `src/server.ts` -> `server`; `client/url.ts` -> `client`. */
-function roomOf(path: string): string {
-  const [area = '', room = ''] = path.split('/');
-  return area === 'src' ? room.replace(/\.ts$/, '') : area;
+/** Directories of `iam` that are below `http`. */
+const REQUEST_FRAME: ReadonlySet<string> = new Set(['caller', 'change', 'list']);
+
+/** Directories of `iam` that each hold one entity. */
+const ENTITIES: ReadonlySet<string> = new Set(['api-keys', 'users', 'roles', 'policies', 'tenants', 'sessions']);
+
+/** Of an entity, what others may use: its definition, its statements, and what is made to be shared. */
+const DEFINITION = /\/(?:entity|queries|[a-z-]+-queries)\.ts$/;
+const ROUTES = /\/(?:routes|[a-z-]+-routes)\.ts$/;
+
+/** Files of an entity that others use beside its definition. */
+const SHARED: ReadonlySet<string> = new Set([
+  'src/iam/policies/record.ts',
+  'src/iam/users/administrators.ts',
+  'src/iam/users/find.ts',
+  'src/iam/users/resource.ts',
+  'src/iam/users/roles.ts',
+]);
+
+/** `src/live/live.ts` -> `live`; `src/iam/change/change.ts` -> `iam/caller`; `src/server.ts` -> `server`; `client/url.ts` -> `client`. */
+function moduleOf(path: string): string {
+  const [area = '', module = '', directory = ''] = path.split('/');
+  if (area !== 'src') return area;
+  if (module === 'iam' && REQUEST_FRAME.has(directory)) return 'iam/caller';
+  return module.replace(/\.ts$/, '');
+}
+
+/** `src/iam/users/find.ts` -> `users`; undefined outside of `iam`. */
+function entityOf(path: string): string | undefined {
+  const [, module, directory] = path.split('/');
+  return module === 'iam' ? directory : undefined;
+}
+
+/** Inside `iam`: definition <- statements <- use cases <- routes, and of another entity its definition and statements only. */
+function adviceWithinIam(path: string, target: string): string | undefined {
+  const [from, to] = [entityOf(path), entityOf(target)];
+  if (from === undefined || to === undefined) return undefined;
+  if (from === to) {
+    const climbs = ROUTES.test(target) && !ROUTES.test(path);
+    return climbs ? `${path} may not import ${target}: routes import use cases.` : undefined;
+  }
+  if (REQUEST_FRAME.has(to)) return undefined;
+  if (DEFINITION.test(target) || SHARED.has(target)) return undefined;
+  if (REQUEST_FRAME.has(from)) return `${from} may use the definitions and statements of an entity only, not ${target}.`;
+  if (DEFINITION.test(path)) return `statements may use other definitions and statements only, not ${target}.`;
+  if (ENTITIES.has(from) && ENTITIES.has(to) && !ROUTES.test(path)) {
+    return `${from} may use the definition and the statements of ${to} only, not ${target}.`;
+  }
+  return undefined;
 }
 
 function adviceFor(path: string, { specifier, typeOnly }: Import): string | undefined {
-  const own = roomOf(path);
-  const room = ROOMS[own];
-  if (room === undefined) return `${own} is no room: put the file into one, or add the room to scripts/lib/import-rules.ts.`;
+  const own = moduleOf(path);
+  const module = MODULES[own];
+  if (module === undefined) return `${own} is no module: put the file into one, or add it to scripts/lib/import-rules.ts.`;
   if (specifier === undefined) return 'import() of something computed cannot be checked: name the module.';
   if (own === 'console' && specifier.startsWith('node:')) return `the console runs in a browser, which has no ${specifier}.`;
-  if (!specifier.startsWith('.')) return adviceForPackage(own, room, specifier, typeOnly);
+  if (!specifier.startsWith('.')) return adviceForPackage(own, module, specifier, typeOnly);
   const target = resolve(path, specifier);
-  if (own === 'client') return roomOf(target) === own ? undefined : `client stands alone and may not import ${target}.`;
+  if (own === 'client') return moduleOf(target) === own ? undefined : `client stands alone and may not import ${target}.`;
   if (own === 'console') {
     const allowed = target.startsWith('console/src/') || target === 'client/index.ts';
     return allowed ? undefined : `the console works by the client alone and may not import ${target}.`;
   }
   if (!target.startsWith('src/')) {
-    return target === 'package.json' ? undefined : `${target} is outside src: move what is needed into a room.`;
+    return target === 'package.json' ? undefined : `${target} is outside src: move what is needed into a module.`;
   }
-  if (target === TRANSACTION && !typeOnly && ['admin', 'http'].includes(own) && !BEGINS_TRANSACTIONS.has(path)) {
+  if (target === TRANSACTION && !typeOnly && ['iam/caller', 'iam', 'http'].includes(own) && !BEGINS_TRANSACTIONS.has(path)) {
     return `${path} may not begin a transaction: a caller's change gets it from change() or asCaller(), with the caller that it holds.`;
   }
-  const other = roomOf(target);
-  if (other === own || room.from.includes(other)) return undefined;
-  if (room.ports?.includes(other)) {
+  const within = adviceWithinIam(path, target);
+  if (within !== undefined) return within;
+  const other = moduleOf(target);
+  if (other === own || module.from.includes(other)) return undefined;
+  if (own === 'iam/caller' && other === 'iam' && (DEFINITION.test(target) || SHARED.has(target))) return undefined;
+  if (module.ports?.includes(other)) {
     if (/\/ports\.ts$/.test(target) && typeOnly) return undefined;
     return `${own} and ${other} do not import each other: declare what is needed as an interface in ports.ts of the one that needs it, and let server.ts join them.`;
   }
-  return `${own} may not import ${other}, only ${room.from.join(', ') || 'its own files'}: move what both need to the left, or pass it in from server.ts.`;
+  return `${own} may not import ${other}, only ${module.from.join(', ') || 'its own files'}: move what both need to the left, or pass it in from server.ts.`;
 }
 
-function adviceForPackage(own: string, room: Room, specifier: string, typeOnly: boolean): string | undefined {
-  if (room.pure)
+function adviceForPackage(own: string, module: Module, specifier: string, typeOnly: boolean): string | undefined {
+  if (module.pure)
     return `${own} is pure and uses no package and nothing of Node (here ${specifier}): pass the value in as an argument.`;
   const name = specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
   const owners = PACKAGES[name];
   if (owners === undefined || owners.includes(own) || typeOnly) return undefined;
-  return `${name} is known to ${owners.join(' and ')} alone: ask that room for what ${own} needs.`;
+  return `${name} is known to ${owners.join(' and ')} alone: ask that module for what ${own} needs.`;
 }
 
 function resolve(from: string, specifier: string): string {

@@ -5,12 +5,12 @@
 
 import { open } from 'node:fs/promises';
 import { type Document, isAlias, isCollection, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
-import type { SetupDocument } from '../admin/setup/document.ts';
-import { readSetups, type SetupError } from '../admin/setup/read.ts';
-import type { Setup } from '../admin/setup/setup.ts';
 import { positionIn } from '../config/file.ts';
 import { joinPath, type Position, type Problem } from '../config/problems.ts';
 import { unstorable } from '../http/storable.ts';
+import type { SetupDocument } from '../iam/setup/document.ts';
+import { readSetups, type SetupError } from '../iam/setup/read.ts';
+import type { Setup } from '../iam/setup/setup.ts';
 import { meaningErrors } from './apply-meaning.ts';
 import { checkForm } from './apply-schema.ts';
 

@@ -1,7 +1,7 @@
 /** Checks the meaning of a set-up file that has errors of form, so that one run reports both. */
 
-import { readSetup, type SetupError } from '../admin/setup/read.ts';
 import type { FieldError } from '../domain/problem.ts';
+import { readSetup, type SetupError } from '../iam/setup/read.ts';
 import { checkForm } from './apply-schema.ts';
 
 /** Each round removes the values that the round before found. A value that is removed may leave its parent incomplete, and so on up. */

@@ -1,8 +1,8 @@
 /** A plan for people to read: what is made, what changes from what to what, what goes. */
 
-import { counts } from '../admin/setup/apply.ts';
-import type { MemberChange } from '../admin/setup/difference.ts';
-import type { Step } from '../admin/setup/step.ts';
+import { counts } from '../iam/setup/apply.ts';
+import type { MemberChange } from '../iam/setup/difference.ts';
+import type { Step } from '../iam/setup/step.ts';
 
 const MARKS: Readonly<Record<Step['verb'], string>> = { create: '+', change: '~', delete: '-' };
 

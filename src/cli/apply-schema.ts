@@ -1,9 +1,9 @@
 /** The form of a set-up file, made of the same parts as the schemas of the API, and checked by the same validator. */
 
 import { type TSchema, Type } from 'typebox';
-import { SETUP_VERSION, type SetupDocument } from '../admin/setup/document.ts';
 import { didYouMean } from '../config/nearest.ts';
 import type { FieldError } from '../domain/problem.ts';
+import { nullable, type Validated, validatorOf } from '../http/validation.ts';
 import {
   closed,
   description,
@@ -17,8 +17,8 @@ import {
   somePatterns,
   title,
   visibleText,
-} from '../http/iam/schemas.ts';
-import { nullable, type Validated, validatorOf } from '../http/validation.ts';
+} from '../iam/schema/schemas.ts';
+import { SETUP_VERSION, type SetupDocument } from '../iam/setup/document.ts';
 
 const settings = Type.Object(
   {

@@ -1,12 +1,12 @@
 /** `postern apply`: shows what it takes to make the database be as a file says, and does it. */
 
 import { randomBytes } from 'node:crypto';
-import { applySetup, previewSetup, type SetupParts } from '../admin/setup/apply.ts';
-import { setupNotices, unboundNotices } from '../admin/setup/notices.ts';
-import type { SetupOptions } from '../admin/setup/plan.ts';
-import type { Step } from '../admin/setup/step.ts';
-import type { SetupToken } from '../admin/setup/write.ts';
 import { formatProblem, type Problem } from '../config/problems.ts';
+import { applySetup, previewSetup, type SetupParts } from '../iam/setup/apply.ts';
+import { setupNotices, unboundNotices } from '../iam/setup/notices.ts';
+import type { SetupOptions } from '../iam/setup/plan.ts';
+import type { Step } from '../iam/setup/step.ts';
+import type { SetupToken } from '../iam/setup/write.ts';
 import { routeTable } from '../server/route-table.ts';
 import { readSetupFile, type SetupFile, STDIN } from './apply-file.ts';
 import { planText } from './apply-plan.ts';

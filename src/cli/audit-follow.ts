@@ -4,6 +4,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Fault } from '../domain/errors.ts';
 import {
   type AuditCursor,
   FIRST_CURSOR,
@@ -12,8 +13,7 @@ import {
   formatCursor,
   newestCursor,
   parseCursor,
-} from '../admin/audit/follow.ts';
-import { Fault } from '../domain/errors.ts';
+} from '../iam/audit/follow.ts';
 import type { Queryable } from '../store/queryable.ts';
 import { type Arguments, UsageError } from './arguments.ts';
 import { readCursorFile, writeCursorFile } from './cursor-file.ts';

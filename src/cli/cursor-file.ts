@@ -2,7 +2,7 @@
 
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { type AuditCursor, formatCursor, parseCursor } from '../admin/audit/follow.ts';
+import { type AuditCursor, formatCursor, parseCursor } from '../iam/audit/follow.ts';
 
 /** Undefined if there is no file. Rejects with a sentence if it is none of ours. */
 export async function readCursorFile(path: string): Promise<AuditCursor | undefined> {

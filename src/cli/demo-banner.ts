@@ -1,6 +1,6 @@
 /** What the demo prints when it is ready: where things are, who one is, and some requests to paste. */
 
-import type { BootstrapOutcome } from '../admin/bootstrap.ts';
+import type { BootstrapOutcome } from '../iam/users/bootstrap.ts';
 import { TRIAL_LIMITS } from './demo-setup.ts';
 
 export interface BannerParts {

@@ -3,13 +3,13 @@
  * demo prints get a new secret at every start, because nobody can show a key a second time.
  */
 
-import type { AdminParts } from '../admin/caller.ts';
-import { type Actor, type AuditEntry, changeAsSystem } from '../admin/change.ts';
 import { makeId, type TenantId } from '../domain/ids.ts';
+import { insertKey, listKeys, type NewKey, revokeKey, rotateKey, type StoredKey, updateKey } from '../iam/api-keys/queries.ts';
+import type { AdminParts } from '../iam/caller/caller.ts';
+import { type Actor, type AuditEntry, changeAsSystem } from '../iam/change/change.ts';
+import { listUsers } from '../iam/users/page-queries.ts';
+import type { StoredUser } from '../iam/users/queries.ts';
 import { makeApiKey } from '../identity/api-keys.ts';
-import { insertKey, listKeys, type NewKey, revokeKey, rotateKey, type StoredKey, updateKey } from '../store/queries/api-keys.ts';
-import { listUsers } from '../store/queries/user-pages.ts';
-import type { StoredUser } from '../store/queries/users.ts';
 import type { Transaction } from '../store/transaction.ts';
 import { ACME, DEVELOPER, TRIAL } from './demo-setup.ts';
 

@@ -3,10 +3,10 @@
  * there already stays as it is; only the two printed keys get a new secret at every start.
  */
 
-import type { AdminParts } from '../admin/caller.ts';
-import { type Actor, changeAsSystem } from '../admin/change.ts';
 import { makeId, parseRoleName } from '../domain/ids.ts';
-import { insertUser, type StoredUser, setManualRoles } from '../store/queries/users.ts';
+import type { AdminParts } from '../iam/caller/caller.ts';
+import { type Actor, changeAsSystem } from '../iam/change/change.ts';
+import { insertUser, type StoredUser, setManualRoles } from '../iam/users/queries.ts';
 import { ensureKeys, renewKey, userOf } from './demo-keys.ts';
 import { ACME, DEVELOPER, ensureSetup, TRIAL } from './demo-setup.ts';
 import { seedTraffic } from './demo-traffic.ts';

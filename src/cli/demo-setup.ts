@@ -1,11 +1,11 @@
 /** The tenants of the demonstration with their roles, policies and users: demo-setup.yaml, applied once as `postern apply` does it. */
 
 import { fileURLToPath } from 'node:url';
-import type { AdminParts } from '../admin/caller.ts';
-import { applySetup, previewSetup } from '../admin/setup/apply.ts';
 import { Refusal } from '../domain/errors.ts';
 import { parseTenantId, type TenantId } from '../domain/ids.ts';
-import { findTenant } from '../store/queries/tenants.ts';
+import type { AdminParts } from '../iam/caller/caller.ts';
+import { applySetup, previewSetup } from '../iam/setup/apply.ts';
+import { findTenant } from '../iam/tenants/queries.ts';
 import { readSetupFile } from './apply-file.ts';
 
 /** The tenant in which the console opens and whose key the demo prints. */

@@ -4,16 +4,16 @@
  * passed since the last start is added.
  */
 
-import type { AdminParts } from '../admin/caller.ts';
-import { dayIn, momentOf } from '../admin/usage/period.ts';
 import { CLIENTS, type Client, SLOT_MS, slotOf } from '../demo/traffic.ts';
 import type { TenantId } from '../domain/ids.ts';
+import type { StoredKey } from '../iam/api-keys/queries.ts';
+import type { AdminParts } from '../iam/caller/caller.ts';
+import { findTenant } from '../iam/tenants/queries.ts';
+import { bookEvents, takeEvents, type UsageEvent } from '../iam/usage/event-queries.ts';
+import { dayIn, momentOf } from '../iam/usage/period.ts';
 import { DecisionCounts } from '../store/decision-counts.ts';
 import { KeyUses } from '../store/last-use.ts';
 import { runPrepared } from '../store/prepared.ts';
-import type { StoredKey } from '../store/queries/api-keys.ts';
-import { findTenant } from '../store/queries/tenants.ts';
-import { bookEvents, takeEvents, type UsageEvent } from '../store/queries/usage-events.ts';
 import { type Transaction, transaction } from '../store/transaction.ts';
 import type { DecisionCount } from '../telemetry/decision-tally.ts';
 import { demoKeys } from './demo-keys.ts';

@@ -1,8 +1,8 @@
 /** Writes a set-up as YAML, part by part, so that no more than one part is held as a whole. */
 
 import { Document, Scalar, visit } from 'yaml';
-import { SETUP_VERSION } from '../admin/setup/document.ts';
-import type { ExportPart } from '../admin/setup/export.ts';
+import { SETUP_VERSION } from '../iam/setup/document.ts';
+import type { ExportPart } from '../iam/setup/export.ts';
 
 const HEAD = `# A setup of Postern. \`postern export\` writes this file and \`postern apply\` reads it.
 # It contains tenants, roles, policies and local users. It contains no secrets: passwords, API keys, sessions and one-time tokens stay in the database.

@@ -1,6 +1,6 @@
 /** `postern export`: writes what is in the database as a file that `postern apply` takes. */
 
-import { exportSetup } from '../admin/setup/export.ts';
+import { exportSetup } from '../iam/setup/export.ts';
 import { MAX_FILE_BYTES } from './apply-file.ts';
 import { type Arguments, UsageError } from './arguments.ts';
 import { setupWriter } from './export-file.ts';

@@ -1,4 +1,4 @@
-import { disablePolicy } from '../admin/policies/disable.ts';
+import { disablePolicy } from '../iam/policies/disable.ts';
 import { type Arguments, UsageError } from './arguments.ts';
 import { tenantOption } from './tenant-option.ts';
 import { withStore } from './with-store.ts';

@@ -1,4 +1,4 @@
-import type { BootstrapOutcome } from '../admin/bootstrap.ts';
+import type { BootstrapOutcome } from '../iam/users/bootstrap.ts';
 
 /** Prints the first administrator's password, once, to the terminal and never to the log. */
 export function printAdministrator(outcome: BootstrapOutcome): void {

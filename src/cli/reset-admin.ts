@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { resetAdmin } from '../admin/bootstrap.ts';
+import { resetAdmin } from '../iam/users/bootstrap.ts';
 import { Passwords } from '../identity/passwords.ts';
 import type { Arguments } from './arguments.ts';
 import { stoppedBefore } from './confirm.ts';

@@ -1,4 +1,4 @@
-import { rotateSecretKey, type SecretKeyRotation } from '../admin/auth/rotate-secret-key.ts';
+import { rotateSecretKey, type SecretKeyRotation } from '../iam/auth/rotate-secret-key.ts';
 import type { Arguments } from './arguments.ts';
 import { stoppedBefore } from './confirm.ts';
 import { withStore } from './with-store.ts';

@@ -1,7 +1,7 @@
-import { type Rotation, rotateSigningKey } from '../admin/auth/rotate-signing-key.ts';
+import { type Rotation, rotateSigningKey } from '../iam/auth/rotate-signing-key.ts';
 import { rotationTimes } from '../identity/signing-key-plan.ts';
 import { checkSecretKey } from '../store/meta.ts';
-import { databaseTime } from '../store/queries/time.ts';
+import { databaseTime } from '../store/time.ts';
 import type { Arguments } from './arguments.ts';
 import { stoppedBefore } from './confirm.ts';
 import { withStore } from './with-store.ts';

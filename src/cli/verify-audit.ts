@@ -1,6 +1,6 @@
 /** `postern verify-audit`: whether the audit log is as it was written. Servers may run meanwhile. */
 
-import { retiredAuditMacs } from '../admin/auth/retired-audit-keys.ts';
+import { retiredAuditMacs } from '../iam/auth/retired-audit-keys.ts';
 import { auditMac, otherAuditMac } from '../server/audit.ts';
 import { type Anchor, type Verification, verifyAudit } from '../store/audit-verify.ts';
 import { checkSecretKey } from '../store/meta.ts';

@@ -1,12 +1,12 @@
 /** Who is calling: lines 5 to 10 of the decision, with the management rule for suspended tenants. */
 
-import { admittedTenant, invalidCredential } from '../admin/admission.ts';
-import type { Access } from '../admin/authorize.ts';
-import type { Caller } from '../admin/caller.ts';
 import { type HeaderValue, type Principal, REPEATED } from '../decision/model.ts';
 import type { CredentialForm } from '../domain/credential.ts';
 import { Refusal } from '../domain/errors.ts';
 import { parseTenantId, type RequestId } from '../domain/ids.ts';
+import { admittedTenant, invalidCredential } from '../iam/caller/admission.ts';
+import type { Access } from '../iam/caller/authorize.ts';
+import type { Caller } from '../iam/caller/caller.ts';
 import { joinApiKeys, readCredential } from '../identity/credential.ts';
 import type { Resolution } from '../live/live.ts';
 import { headerValue } from './headers.ts';

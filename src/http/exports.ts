@@ -1,8 +1,8 @@
 /** Lists that are also answered whole, as one stream of another media type. */
 
-import { MAX_EXPORT_MS } from '../admin/export.ts';
 import type { HeaderValue } from '../decision/model.ts';
 import { Refusal } from '../domain/errors.ts';
+import { MAX_EXPORT_MS } from '../iam/list/export.ts';
 import { preferredType } from './accept.ts';
 
 export const PAGES = 'application/json';

@@ -1,8 +1,8 @@
 /** The Idempotency-Key of a request, for POST under /v1/iam. */
 
-import { fingerprintOf, type IdempotentRequest } from '../admin/idempotency.ts';
 import { REPEATED } from '../decision/model.ts';
 import { Refusal } from '../domain/errors.ts';
+import { fingerprintOf, type IdempotentRequest } from '../iam/change/idempotency.ts';
 import type { RawAsk, Route } from './route.ts';
 
 /** Printable ASCII. */

@@ -1,8 +1,8 @@
 /** The public keys that access tokens are signed with (RFC 7517), for whoever verifies them. */
 
 import { Type } from 'typebox';
-import { entityTag } from '../admin/preconditions.ts';
 import type { HeaderValue } from '../decision/model.ts';
+import { entityTag } from '../iam/change/preconditions.ts';
 import { type Answers, component, shows } from './answers.ts';
 import type { Answer, Route } from './route.ts';
 import { NOTHING, publicRoute } from './route.ts';

@@ -1,7 +1,14 @@
 /** If-Match and If-None-Match as they are sent, and conditional answers (RFC 9110, section 13.1). */
 
-import { type EntityTag, entityTag, isUnchanged, type Preconditions, requireMet, type TagList } from '../admin/preconditions.ts';
 import { Refusal } from '../domain/errors.ts';
+import {
+  type EntityTag,
+  entityTag,
+  isUnchanged,
+  type Preconditions,
+  requireMet,
+  type TagList,
+} from '../iam/change/preconditions.ts';
 import type { Answer } from './route.ts';
 
 /** All lines of a header, joined by commas as if they were one; undefined = there is none. */

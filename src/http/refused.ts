@@ -1,11 +1,11 @@
 /** The facts of a refused request, for the audit log. Nothing of its body, its query or its credential is among them. */
 
 import type { FastifyRequest } from 'fastify';
-import type { RefusedRequest } from '../admin/audit/refusal-windows.ts';
-import type { AuditTarget } from '../admin/change.ts';
 import type { Principal } from '../decision/model.ts';
 import { ERRORS, type Refusal } from '../domain/errors.ts';
 import { parseId, parsePolicyName, parseRoleName, parseTenantId, type RequestId, type TenantId } from '../domain/ids.ts';
+import type { AuditTarget } from '../iam/change/change.ts';
+import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
 import { sourceOf, type TrustedProxies } from './client-address.ts';
 import { headerValue } from './headers.ts';
 

@@ -1,12 +1,12 @@
 /** One endpoint as data: what it is called, who may use it, what it takes and what it does. OpenAPI is made from the same table. */
 
 import { type Static, type TSchema, Type } from 'typebox';
-import type { Access } from '../admin/authorize.ts';
-import type { Caller } from '../admin/caller.ts';
 import type { HeaderValue } from '../decision/model.ts';
 import { type ErrorCode, Refusal } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
 import { fieldSentence } from '../domain/problem.ts';
+import type { Access } from '../iam/caller/authorize.ts';
+import type { Caller } from '../iam/caller/caller.ts';
 import type { Answers } from './answers.ts';
 import { defaultBodyBytes } from './body-limits.ts';
 import type { ForwardedScheme } from './scheme.ts';

@@ -9,13 +9,13 @@ import {
   fastify,
   LogController,
 } from 'fastify';
-import { refuseRotated } from '../admin/admission.ts';
-import type { RefusedRequest } from '../admin/audit/refusal-windows.ts';
-import { authorize } from '../admin/authorize.ts';
-import { type Caller, isPlatformAdmin } from '../admin/caller.ts';
 import type { Principal } from '../decision/model.ts';
 import { Refusal } from '../domain/errors.ts';
 import { makeId, parseId, type RequestId, type TenantId } from '../domain/ids.ts';
+import { refuseRotated } from '../iam/caller/admission.ts';
+import { authorize } from '../iam/caller/authorize.ts';
+import { type Caller, isPlatformAdmin } from '../iam/caller/caller.ts';
+import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
 import type { AnsweredRequest } from '../telemetry/http-metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { authenticate, type IncomingRequest, type NamedTenant, type Resolver } from './authenticate.ts';

@@ -2,8 +2,8 @@
 
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import { ExportStopped } from '../admin/export.ts';
 import { Refusal } from '../domain/errors.ts';
+import { ExportStopped } from '../iam/list/export.ts';
 import type { TextStream } from './route.ts';
 
 /**

@@ -1,6 +1,6 @@
 /** Runs a route on the terms that the request's headers set: what the resource must be like, and that asking again does nothing twice. */
 
-import type { Caller } from '../admin/caller.ts';
+import type { Caller } from '../iam/caller/caller.ts';
 import { readIdempotentRequest } from './idempotency.ts';
 import { conditional, type HeaderLines, readPreconditions, tagged } from './preconditions.ts';
 import type { Answer, Callers, RawAsk, Route } from './route.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { type BootstrapOutcome, bootstrap } from '../admin/bootstrap.ts';
 import type { Config, Secrets } from '../config/config.ts';
+import { type BootstrapOutcome, bootstrap } from '../iam/users/bootstrap.ts';
 import type { Passwords } from '../identity/passwords.ts';
 import type { Store } from './store.ts';
 

@@ -1,13 +1,7 @@
 /** The API over the credential cache, without its listener and its jobs: the use cases, their routes and the HTTP server. */
 
 import { join } from 'node:path';
-import type { RefusedRequest } from '../admin/audit/refusal-windows.ts';
-import type { DirectoryRoom } from '../admin/auth/directory-room.ts';
-import type { AccessTokenParts, AuthParts, PasswordVerifier } from '../admin/auth/parts.ts';
-import { homeOf } from '../admin/home.ts';
-import type { WriteRate } from '../admin/write-rate.ts';
 import { createRandomPool } from '../extauthz/random-pool.ts';
-import { apiRoutes } from '../http/api-routes.ts';
 import type { Resolver } from '../http/authenticate.ts';
 import { trustProxies } from '../http/client-address.ts';
 import { consoleRoutes } from '../http/console/routes.ts';
@@ -15,6 +9,12 @@ import { withDescription } from '../http/description.ts';
 import type { PublishedKeys } from '../http/jwks.ts';
 import type { Route } from '../http/route.ts';
 import { createHttp } from '../http/server.ts';
+import { apiRoutes } from '../iam/api-routes.ts';
+import type { DirectoryRoom } from '../iam/auth/directory-room.ts';
+import type { AccessTokenParts, AuthParts, PasswordVerifier } from '../iam/auth/parts.ts';
+import { homeOf } from '../iam/caller/home.ts';
+import type { WriteRate } from '../iam/caller/write-rate.ts';
+import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
 import { appliedEverywhere, feedOfServer, type LocalGates } from './applied.ts';
 import { meteringSettings } from './limits.ts';
 import type { LiveRooms } from './live-rooms.ts';

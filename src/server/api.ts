@@ -4,12 +4,12 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DELETED_ROLES_UPKEEP, endedKeysUpkeep, RECENT_DECISIONS_UPKEEP, startUpkeep } from '../admin/auth/upkeep.ts';
-import { WriteRate } from '../admin/write-rate.ts';
 import type { Secrets } from '../config/config.ts';
 import { listening } from '../config/listening.ts';
 import { proxyWarnings, watchForwarding } from '../http/forwarding.ts';
 import { readiness } from '../http/health.ts';
+import { DELETED_ROLES_UPKEEP, endedKeysUpkeep, RECENT_DECISIONS_UPKEEP, startUpkeep } from '../iam/auth/upkeep.ts';
+import { WriteRate } from '../iam/caller/write-rate.ts';
 import type { Passwords } from '../identity/passwords.ts';
 import { notingUses } from '../live/noting.ts';
 import { type WiredApi, wireApi } from './api-wiring.ts';

@@ -1,12 +1,12 @@
 /** The configured directories, and the jobs that ask them. */
 
-import { type DirectoryRoom, openDirectoryRoom } from '../admin/auth/directory-room.ts';
-import type { AuthParts } from '../admin/auth/parts.ts';
-import { DirectoryLookups, startLookups } from '../admin/directory/lookups.ts';
 import type { Config, Secrets } from '../config/config.ts';
 import { directorySettings } from '../config/directories.ts';
 import { openDirectories } from '../directory/directories.ts';
 import type { Directories } from '../directory/model.ts';
+import { type DirectoryRoom, openDirectoryRoom } from '../iam/auth/directory-room.ts';
+import type { AuthParts } from '../iam/auth/parts.ts';
+import { DirectoryLookups, startLookups } from '../iam/directory/lookups.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { tracedDirectories } from './traced.ts';
 import type { Wiring } from './wiring.ts';

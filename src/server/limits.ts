@@ -1,8 +1,8 @@
 /** The limits over their part of the store. */
 
 import { randomBytes } from 'node:crypto';
-import type { MeteringSettings } from '../admin/usage/parts.ts';
 import type { Config } from '../config/config.ts';
+import type { MeteringSettings } from '../iam/usage/parts.ts';
 import { deriveKey } from '../identity/seal.ts';
 import { Limits } from '../metering/limits.ts';
 import { holderName, RESERVATION_KEY_BYTES } from '../metering/reservation-ids.ts';

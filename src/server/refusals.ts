@@ -1,9 +1,9 @@
 /** Writes refused requests of the API to the audit log, after their answers: no request waits for its row. */
 
-import { RefusalWindows, type RefusedRequest } from '../admin/audit/refusal-windows.ts';
 import { Fault } from '../domain/errors.ts';
+import { RefusalWindows, type RefusedRequest } from '../iam/change/refusal-windows.ts';
+import { type AuditRow, insertAudits } from '../store/audit-rows.ts';
 import { startFlushing } from '../store/flushing.ts';
-import { type AuditRow, insertAudits } from '../store/queries/audit.ts';
 import type { Wiring } from './wiring.ts';
 
 const EVERY_MS = 1_000;

@@ -2,8 +2,7 @@
 
 import { setImmediate as breath } from 'node:timers/promises';
 import { headMac, type Mac, rowDigest, sameBytes, sealHash, type UnsignedSeal, ZEROS } from './audit-chain.ts';
-import type { Database } from './database.ts';
-import { insertAudit } from './queries/audit.ts';
+import { insertAudit } from './audit-rows.ts';
 import {
   type ChainEnd,
   chainEnd,
@@ -17,7 +16,8 @@ import {
   takeChain,
   type WaitingRow,
   waitingRows,
-} from './queries/audit-seals.ts';
+} from './audit-seal-queries.ts';
+import type { Database } from './database.ts';
 import { sentTogether } from './together.ts';
 import { type Transaction, transaction } from './transaction.ts';
 

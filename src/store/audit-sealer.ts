@@ -9,9 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from '../domain/errors.ts';
 import { hex, type Mac } from './audit-chain.ts';
 import { removeBatch, type SealedTo, type Step, sealBatch } from './audit-seal.ts';
+import { anyWaiting } from './audit-seal-queries.ts';
 import type { Database } from './database.ts';
 import { connectionFault } from './faults.ts';
-import { anyWaiting } from './queries/audit-seals.ts';
 
 /** What happens in the chain, for logs. Nothing here may throw. */
 export interface SealerEvents {

@@ -1,6 +1,6 @@
 /** Rows of the audit log that no seal names and that do not wait for one: Postern did not write them. */
 
-import { idsIn, sealedIds } from './queries/audit-seals.ts';
+import { idsIn, sealedIds } from './audit-seal-queries.ts';
 import type { Queryable } from './queryable.ts';
 
 /** What is wrong with the audit log. */

@@ -16,9 +16,9 @@ import {
   type UnsignedSeal,
   ZEROS,
 } from './audit-chain.ts';
+import { chainEnd, lastRemoval, rowsToCheck, sealsAfter, waitingState } from './audit-seal-queries.ts';
 import { type Break, unnamedRow } from './audit-unnamed.ts';
 import type { Database } from './database.ts';
-import { chainEnd, lastRemoval, rowsToCheck, sealsAfter, waitingState } from './queries/audit-seals.ts';
 import type { Queryable } from './queryable.ts';
 
 /** A seal known from elsewhere: the chain must pass through it. */

@@ -2,8 +2,8 @@
 
 import { Fault } from '../domain/errors.ts';
 import type { PublicJwk, SigningKeyChange, SigningKeyStore, StoredSigningKey } from '../identity/ports.ts';
+import { insertAudit } from './audit-rows.ts';
 import type { Database } from './database.ts';
-import { insertAudit } from './queries/audit.ts';
 import type { Queryable } from './queryable.ts';
 import { transaction } from './transaction.ts';
 

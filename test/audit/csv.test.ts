@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { csvLine } from '../../src/admin/csv.ts';
+import { csvLine } from '../../src/iam/list/csv.ts';
 import { runs } from '../support/properties.ts';
 
 /** RFC 4180 read back by hand: one line of quoted or plain cells. */

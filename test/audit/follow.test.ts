@@ -11,8 +11,8 @@ import {
   newestCursor,
   parseCursor,
   UnknownCursorError,
-} from '../../src/admin/audit/follow.ts';
-import { insertAudit } from '../../src/store/queries/audit.ts';
+} from '../../src/iam/audit/follow.ts';
+import { insertAudit } from '../../src/store/audit-rows.ts';
 import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { entry, ids, sealerOf, write } from './support.ts';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { RefusalWindows, type RefusedRequest } from '../../src/admin/audit/refusal-windows.ts';
 import type { Principal } from '../../src/decision/model.ts';
 import { Refusal } from '../../src/domain/errors.ts';
 import { makeId, parseTenantId } from '../../src/domain/ids.ts';
-import type { AuditRow } from '../../src/store/queries/audit.ts';
+import { RefusalWindows, type RefusedRequest } from '../../src/iam/change/refusal-windows.ts';
+import type { AuditRow } from '../../src/store/audit-rows.ts';
 import { runs } from '../support/properties.ts';
 
 const MINUTE_MS = 60_000;

@@ -2,8 +2,8 @@
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { headMac, hex, sealHash } from '../../src/store/audit-chain.ts';
+import { insertSeal, putChainHead, sealsAfter } from '../../src/store/audit-seal-queries.ts';
 import type { Database } from '../../src/store/database.ts';
-import { insertSeal, putChainHead, sealsAfter } from '../../src/store/queries/audit-seals.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { ids, mac, sealerOf, verdict, verify, write } from './support.ts';
 

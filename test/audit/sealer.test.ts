@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { insertAudit } from '../../src/store/queries/audit.ts';
+import { insertAudit } from '../../src/store/audit-rows.ts';
 import { outcome, startHarness, text } from '../http/harness.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';

@@ -2,10 +2,10 @@
 
 import { createHmac } from 'node:crypto';
 import type { Mac } from '../../src/store/audit-chain.ts';
+import { type AuditRow, insertAudit } from '../../src/store/audit-rows.ts';
 import { AuditSealer, type SealerOptions } from '../../src/store/audit-sealer.ts';
 import { type Anchor, type Verification, verifyAudit } from '../../src/store/audit-verify.ts';
 import type { Database } from '../../src/store/database.ts';
-import { type AuditRow, insertAudit } from '../../src/store/queries/audit.ts';
 import { transaction } from '../../src/store/transaction.ts';
 
 export const mac: Mac = (text) => createHmac('sha256', 'a key of tests').update(text).digest();

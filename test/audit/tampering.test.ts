@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { insertAudit } from '../../src/store/audit-rows.ts';
 import { verifyWithin } from '../../src/store/audit-verify.ts';
-import { insertAudit } from '../../src/store/queries/audit.ts';
 import type { Queryable } from '../../src/store/queryable.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';

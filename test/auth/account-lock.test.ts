@@ -2,9 +2,9 @@
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { PasswordVerifier } from '../../src/admin/auth/parts.ts';
-import { forgetAccount } from '../../src/admin/auth/throttle.ts';
-import { unlockUser } from '../../src/store/queries/login-failures.ts';
+import { unlockUser } from '../../src/iam/auth/failure-queries.ts';
+import type { PasswordVerifier } from '../../src/iam/auth/parts.ts';
+import { forgetAccount } from '../../src/iam/auth/throttle.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';
 import { addPerson, PASSWORD } from './people.ts';

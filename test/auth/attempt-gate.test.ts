@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { AttemptGate } from '../../src/admin/auth/attempt-gate.ts';
+import { AttemptGate } from '../../src/iam/auth/attempt-gate.ts';
 import { runs } from '../support/properties.ts';
 
 /** Lets everything go on that waits for nothing but its turn. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type BootstrapParts, bootstrap, resetAdmin } from '../../src/admin/bootstrap.ts';
+import { type BootstrapParts, bootstrap, resetAdmin } from '../../src/iam/users/bootstrap.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { addPerson, auditOf, clear, everythingStored, PASSWORD } from './people.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { type HeaderValue, REPEATED } from '../../src/decision/model.ts';
-import { type CookieName, clearCookie, cookieName, readCookie, setCookie } from '../../src/http/auth/cookie.ts';
-import { isOwnOrigin, pageScheme } from '../../src/http/auth/origin.ts';
 import { trustProxies } from '../../src/http/client-address.ts';
 import { type ForwardedScheme, forwardedScheme } from '../../src/http/scheme.ts';
+import { type CookieName, clearCookie, cookieName, readCookie, setCookie } from '../../src/iam/auth/cookie.ts';
+import { isOwnOrigin, pageScheme } from '../../src/iam/auth/origin.ts';
 
 describe('only pages of our own may use the cookie', () => {
   interface More {

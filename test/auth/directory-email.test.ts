@@ -1,8 +1,8 @@
 /** E-mail addresses of a directory's users that another user has: nobody is kept out, and nobody's address is taken over. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { DirectoryLookups } from '../../src/admin/directory/lookups.ts';
 import type { UserId } from '../../src/domain/ids.ts';
+import { DirectoryLookups } from '../../src/iam/directory/lookups.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { type DirectoryWorld, describeWithSlapd, LDAP_PASSWORD, startDirectoryWorld } from './directory-world.ts';
 import { addKey, addPerson, clear, PASSWORD } from './people.ts';

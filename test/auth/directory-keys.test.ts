@@ -3,9 +3,9 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { isBelievable } from '../../src/admin/auth/directory-suspension.ts';
-import { DirectoryLookups, type LookupFailure } from '../../src/admin/directory/lookups.ts';
 import { makeId, type UserId } from '../../src/domain/ids.ts';
+import { isBelievable } from '../../src/iam/auth/directory-suspension.ts';
+import { DirectoryLookups, type LookupFailure } from '../../src/iam/directory/lookups.ts';
 import { BLIND } from '../directory/servers/slapd.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import {

@@ -2,8 +2,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { refresh as refreshToken } from '../../src/admin/auth/refresh.ts';
 import { makeId } from '../../src/domain/ids.ts';
+import { refresh as refreshToken } from '../../src/iam/auth/refresh.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import {
   DIRECTORY,

@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { rotateSigningKey } from '../../src/admin/auth/rotate-signing-key.ts';
 import { DEFAULT_TENANT, makeId } from '../../src/domain/ids.ts';
+import { rotateSigningKey } from '../../src/iam/auth/rotate-signing-key.ts';
 import { rotationTimes } from '../../src/identity/signing-key-plan.ts';
 import { SigningKeys } from '../../src/identity/signing-keys.ts';
 import { AccessTokens } from '../../src/identity/tokens.ts';

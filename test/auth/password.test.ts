@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { UserId } from '../../src/domain/ids.ts';
+import { putPasswordSetup } from '../../src/iam/users/password-queries.ts';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
 import { makeOneTimeToken, oneTimeDigest } from '../../src/identity/one-time.ts';
-import { putPasswordSetup } from '../../src/store/queries/credentials.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { addPerson, auditOf, clear, everythingStored, PASSWORD } from './people.ts';
 import { bearer, type Reply, refreshTokenOf, type Stand, startStand } from './stand.ts';

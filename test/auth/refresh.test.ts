@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { refresh as refreshToken } from '../../src/admin/auth/refresh.ts';
 import { Fault } from '../../src/domain/errors.ts';
 import { makeId, type UserId } from '../../src/domain/ids.ts';
+import { refresh as refreshToken } from '../../src/iam/auth/refresh.ts';
+import { MAX_REFRESHES } from '../../src/iam/sessions/queries.ts';
 import { refreshDigest } from '../../src/identity/refresh.ts';
-import { MAX_REFRESHES } from '../../src/store/queries/sessions.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { addPerson, auditOf, clear, everythingStored, PASSWORD } from './people.ts';
 import { bearer, type Reply, refreshTokenOf, type Stand, startStand } from './stand.ts';

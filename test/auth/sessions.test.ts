@@ -2,8 +2,8 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { UserId } from '../../src/domain/ids.ts';
+import { MAX_SESSIONS } from '../../src/iam/sessions/queries.ts';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
-import { MAX_SESSIONS } from '../../src/store/queries/sessions.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { addPerson, auditOf, clear, PASSWORD } from './people.ts';
 import { bearer, fromAddress, type Reply, refreshTokenOf, type Stand, startStand } from './stand.ts';

@@ -1,14 +1,14 @@
 /** A server for logging in, joined from the real parts; several can share one database, as replicas do. */
 
 import { randomBytes } from 'node:crypto';
-import { AttemptGate } from '../../src/admin/auth/attempt-gate.ts';
-import type { DirectoryRoom } from '../../src/admin/auth/directory-room.ts';
-import type { AccessTokenParts, AuthParts, LoginSettings, PasswordVerifier } from '../../src/admin/auth/parts.ts';
-import { authRoutes } from '../../src/http/auth/routes.ts';
 import { trustProxies } from '../../src/http/client-address.ts';
-import { userRoutes } from '../../src/http/iam/users.ts';
 import { jwksRoute } from '../../src/http/jwks.ts';
 import { createHttp } from '../../src/http/server.ts';
+import { AttemptGate } from '../../src/iam/auth/attempt-gate.ts';
+import type { DirectoryRoom } from '../../src/iam/auth/directory-room.ts';
+import type { AccessTokenParts, AuthParts, LoginSettings, PasswordVerifier } from '../../src/iam/auth/parts.ts';
+import { authRoutes } from '../../src/iam/auth/routes.ts';
+import { userRoutes } from '../../src/iam/users/routes.ts';
 import { Passwords } from '../../src/identity/passwords.ts';
 import { rotationTimes } from '../../src/identity/signing-key-plan.ts';
 import { SigningKeys } from '../../src/identity/signing-keys.ts';

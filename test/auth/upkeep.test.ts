@@ -1,11 +1,11 @@
 /** What logging in leaves behind goes away by itself, and nothing that still decides goes with it. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { startUpkeep, tidyUp } from '../../src/admin/auth/upkeep.ts';
 import type { UserId } from '../../src/domain/ids.ts';
+import { startUpkeep, tidyUp } from '../../src/iam/auth/upkeep.ts';
+import { takesUpkeep } from '../../src/iam/auth/upkeep-queries.ts';
+import { putPasswordSetup } from '../../src/iam/users/password-queries.ts';
 import { makeOneTimeToken } from '../../src/identity/one-time.ts';
-import { putPasswordSetup } from '../../src/store/queries/credentials.ts';
-import { takesUpkeep } from '../../src/store/queries/upkeep.ts';
 import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { addPerson, clear, PASSWORD } from './people.ts';

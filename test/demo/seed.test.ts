@@ -2,14 +2,14 @@
 
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AdminParts } from '../../src/admin/caller.ts';
 import { seedDemo } from '../../src/cli/demo-seed.ts';
 import { ACME, TRIAL, TRIAL_LIMITS } from '../../src/cli/demo-setup.ts';
 import { seedTraffic } from '../../src/cli/demo-traffic.ts';
 import { CLIENTS, SLOT_MS, slotOf } from '../../src/demo/traffic.ts';
 import { DEFAULT_TENANT } from '../../src/domain/ids.ts';
-import { revokeKey } from '../../src/store/queries/api-keys.ts';
-import { findTenant, insertTenant } from '../../src/store/queries/tenants.ts';
+import { revokeKey } from '../../src/iam/api-keys/queries.ts';
+import type { AdminParts } from '../../src/iam/caller/caller.ts';
+import { findTenant, insertTenant } from '../../src/iam/tenants/queries.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 
 /** A Friday. */

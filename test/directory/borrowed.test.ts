@@ -5,10 +5,10 @@
 
 import { Attribute, Change, Client } from 'ldapts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openDirectoryRoom } from '../../src/admin/auth/directory-room.ts';
 import { openDirectories } from '../../src/directory/directories.ts';
 import type { DirectoryPerson } from '../../src/directory/model.ts';
 import type { DirectorySettings } from '../../src/directory/settings.ts';
+import { openDirectoryRoom } from '../../src/iam/auth/directory-room.ts';
 import { startStand } from '../auth/stand.ts';
 import { freshDatabase } from '../support/database.ts';
 import { asked, cellOf } from './logins.ts';

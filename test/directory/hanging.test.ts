@@ -1,9 +1,9 @@
 /** A directory that takes connections and then says no more: whoever needs it is told so in time, and nobody else notices. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openDirectoryRoom } from '../../src/admin/auth/directory-room.ts';
 import { openDirectories } from '../../src/directory/directories.ts';
 import type { DirectorySettings } from '../../src/directory/settings.ts';
+import { openDirectoryRoom } from '../../src/iam/auth/directory-room.ts';
 import { addPerson, PASSWORD as LOCAL_PASSWORD } from '../auth/people.ts';
 import { fromAddress, type Stand, startStand } from '../auth/stand.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';

@@ -2,11 +2,11 @@
 
 import { Attribute, Change, Client } from 'ldapts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openDirectoryRoom } from '../../src/admin/auth/directory-room.ts';
-import { DirectoryLookups, type LookupFailure } from '../../src/admin/directory/lookups.ts';
 import { openDirectories } from '../../src/directory/directories.ts';
 import type { DirectorySettings } from '../../src/directory/settings.ts';
 import type { UserId } from '../../src/domain/ids.ts';
+import { openDirectoryRoom } from '../../src/iam/auth/directory-room.ts';
+import { DirectoryLookups, type LookupFailure } from '../../src/iam/directory/lookups.ts';
 import { addKey, addPerson } from '../auth/people.ts';
 import { bearer, type Stand, startStand } from '../auth/stand.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';

@@ -2,11 +2,11 @@
 
 import { Client } from 'ldapts';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { openDirectoryRoom } from '../../src/admin/auth/directory-room.ts';
 import { openDirectories } from '../../src/directory/directories.ts';
 import type { Directories } from '../../src/directory/model.ts';
 import type { DirectorySettings } from '../../src/directory/settings.ts';
 import { Fault } from '../../src/domain/errors.ts';
+import { openDirectoryRoom } from '../../src/iam/auth/directory-room.ts';
 import { startStand } from '../auth/stand.ts';
 import { freshDatabase } from '../support/database.ts';
 import { freePort } from '../support/ports.ts';

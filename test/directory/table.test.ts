@@ -2,8 +2,8 @@
 
 import { Client } from 'ldapts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openDirectoryRoom } from '../../src/admin/auth/directory-room.ts';
 import { openDirectories } from '../../src/directory/directories.ts';
+import { openDirectoryRoom } from '../../src/iam/auth/directory-room.ts';
 import { type Stand, startStand } from '../auth/stand.ts';
 import { freshDatabase } from '../support/database.ts';
 import { boundNames, comparable, INJECTIONS, searchedNames } from './injection.ts';

@@ -2,10 +2,10 @@
 
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openDirectoryRoom } from '../../src/admin/auth/directory-room.ts';
 import { openDirectories } from '../../src/directory/directories.ts';
 import type { Directories } from '../../src/directory/model.ts';
 import { Fault } from '../../src/domain/errors.ts';
+import { openDirectoryRoom } from '../../src/iam/auth/directory-room.ts';
 import { type Stand, startStand } from '../auth/stand.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { makeAuthority, makeCertificates } from './servers/certificates.ts';

@@ -3,8 +3,8 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { ERRORS } from '../../src/domain/errors.ts';
-import { describedRoutes } from '../../src/http/api-routes.ts';
 import { EXPLAINED } from '../../src/http/openapi/refusals.ts';
+import { describedRoutes } from '../../src/iam/api-routes.ts';
 
 const guide = await readFile(new URL('../../docs/api.md', import.meta.url), 'utf8');
 const rows = guide

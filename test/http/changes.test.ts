@@ -2,9 +2,9 @@
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { changeAsSystem } from '../../src/admin/change.ts';
 import { Fault, Refusal } from '../../src/domain/errors.ts';
 import { makeId } from '../../src/domain/ids.ts';
+import { changeAsSystem } from '../../src/iam/change/change.ts';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
 import { type Harness, outcome, startHarness, text } from './harness.ts';
 

@@ -1,8 +1,8 @@
 /** Directories for tests of the HTTP door. */
 
-import { type DirectoryRoom, openDirectoryRoom } from '../../src/admin/auth/directory-room.ts';
 import { openDirectories } from '../../src/directory/directories.ts';
 import { DEFAULT_TENANT } from '../../src/domain/ids.ts';
+import { type DirectoryRoom, openDirectoryRoom } from '../../src/iam/auth/directory-room.ts';
 
 /** One named `corp` whose server is not there: nothing ever listens on port 1 of loopback. */
 export function nowhere(): DirectoryRoom {

@@ -1,8 +1,8 @@
 /** Keys that have ended are bounded: new ones by a rate, old ones by a time. */
 
 import { beforeEach, expect, test } from 'vitest';
-import { endedKeysUpkeep, tidyUp } from '../../src/admin/auth/upkeep.ts';
 import { makeId } from '../../src/domain/ids.ts';
+import { endedKeysUpkeep, tidyUp } from '../../src/iam/auth/upkeep.ts';
 import { type Harness, it, outcome, type Person, unique } from './harness.ts';
 
 const KEYS = '/v1/iam/api-keys';

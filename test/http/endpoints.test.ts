@@ -1,9 +1,9 @@
 /** Every endpoint does what it is for, and answers as the description of the API says: the harness holds each answer against it. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { describedRoutes } from '../../src/http/api-routes.ts';
 import { withDescription } from '../../src/http/description.ts';
 import type { Route } from '../../src/http/route.ts';
+import { describedRoutes } from '../../src/iam/api-routes.ts';
 import { storeDecision } from '../support/recorded-decisions.ts';
 import { nowhere } from './directories.ts';
 import { type Call, column, type Harness, type Reply, startHarness, text } from './harness.ts';

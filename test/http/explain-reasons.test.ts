@@ -2,7 +2,7 @@
 
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { tidyUp } from '../../src/admin/auth/upkeep.ts';
+import { tidyUp } from '../../src/iam/auth/upkeep.ts';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
 import { type Harness, it, type Json, outcome, type Person, rows, text, unique } from './harness.ts';
 

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { MAX_EXPORT_MS } from '../../src/admin/export.ts';
+import { MAX_EXPORT_MS } from '../../src/iam/list/export.ts';
 import { type Harness, type Json, outcome, type Person, startHarness, text } from './harness.ts';
 
 /** Together far more than a connection holds whose reader does not read. */

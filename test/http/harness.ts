@@ -2,12 +2,13 @@
 
 import { randomBytes } from 'node:crypto';
 import { inject, test } from 'vitest';
-import type { DirectoryRoom } from '../../src/admin/auth/directory-room.ts';
-import { WriteRate } from '../../src/admin/write-rate.ts';
 import type { RouteTable } from '../../src/decision/routes.ts';
 import { makeId, parseRoleName, parseTenantId, type RoleName, type TenantId, type UserId } from '../../src/domain/ids.ts';
 import type { Resolver } from '../../src/http/authenticate.ts';
 import type { Route } from '../../src/http/route.ts';
+import type { DirectoryRoom } from '../../src/iam/auth/directory-room.ts';
+import { WriteRate } from '../../src/iam/caller/write-rate.ts';
+import { insertUser, setManualRoles } from '../../src/iam/users/queries.ts';
 import type { AccessTokens } from '../../src/identity/tokens.ts';
 import type { Live } from '../../src/live/live.ts';
 import { notingUses } from '../../src/live/noting.ts';
@@ -18,7 +19,6 @@ import { joinLive } from '../../src/server/live-rooms.ts';
 import { startRefusalAudit } from '../../src/server/refusals.ts';
 import { routeTable } from '../../src/server/route-table.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import { insertUser, setManualRoles } from '../../src/store/queries/users.ts';
 import { freshDatabase } from '../support/database.ts';
 import { holdAgainstDescription } from '../support/description.ts';
 import { send } from '../support/http.ts';

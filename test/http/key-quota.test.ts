@@ -1,7 +1,7 @@
 /** How many active keys an owner may have. */
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { MAX_ACTIVE_KEYS } from '../../src/admin/api-keys/quota.ts';
+import { MAX_ACTIVE_KEYS } from '../../src/iam/api-keys/quota.ts';
 import { type Harness, outcome, type Person, type Reply, startHarness, text } from './harness.ts';
 
 // Thousands of rows, on machines that are busy.

@@ -2,9 +2,9 @@
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { applySetup, previewSetup, type SetupParts } from '../../src/admin/setup/apply.ts';
-import type { SetupDocument } from '../../src/admin/setup/document.ts';
 import { Refusal } from '../../src/domain/errors.ts';
+import { applySetup, previewSetup, type SetupParts } from '../../src/iam/setup/apply.ts';
+import type { SetupDocument } from '../../src/iam/setup/document.ts';
 import { optionsWith, setupOf } from '../setup/support.ts';
 import { runs } from '../support/properties.ts';
 import { type Harness, outcome, type Person, startHarness } from './harness.ts';

@@ -1,7 +1,7 @@
 /** A one-time token acts for its maker: a maker that may not act on the user at its use sets no password with it. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { SetupDocument } from '../../src/admin/setup/document.ts';
+import type { SetupDocument } from '../../src/iam/setup/document.ts';
 import { makeOneTimeToken } from '../../src/identity/one-time.ts';
 import { apply, applyPlan, plan, setupOf } from '../setup/support.ts';
 import { type Call, type Harness, outcome, type Person, type Reply, startHarness, text } from './harness.ts';

@@ -4,10 +4,10 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Spectral } from '@stoplight/spectral-core';
 import { oas } from '@stoplight/spectral-rulesets';
 import { expect, it, vi } from 'vitest';
-import { describedRoutes } from '../../src/http/api-routes.ts';
 import { describeApi } from '../../src/http/openapi/document.ts';
 import { isObject, type Json, plain } from '../../src/http/openapi/json.ts';
 import { openApiRoute } from '../../src/http/openapi/route.ts';
+import { describedRoutes } from '../../src/iam/api-routes.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 

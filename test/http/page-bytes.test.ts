@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE_BYTES } from '../../src/admin/list.ts';
-import { listAudit } from '../../src/store/queries/audit-log.ts';
+import { listAudit } from '../../src/iam/audit/queries.ts';
+import { DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE_BYTES } from '../../src/iam/list/list.ts';
 import { write } from '../audit/support.ts';
 import { tenantId } from '../store/seed.ts';
 import { runs } from '../support/properties.ts';

@@ -1,7 +1,7 @@
 /** Entity tags: what changes them, and what If-Match and If-None-Match keep from happening. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { entityTag } from '../../src/admin/preconditions.ts';
+import { entityTag } from '../../src/iam/change/preconditions.ts';
 import { sendRaw } from '../support/http.ts';
 import { type Harness, type Json, outcome, type Reply, rows, startHarness, text } from './harness.ts';
 import { KINDS, type Kind, makeOne } from './resources.ts';

@@ -1,7 +1,7 @@
 /** A role that many users have is deleted: at once for everybody, and bit by bit in the store. */
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { DELETED_ROLES_UPKEEP, tidyUp } from '../../src/admin/auth/upkeep.ts';
+import { DELETED_ROLES_UPKEEP, tidyUp } from '../../src/iam/auth/upkeep.ts';
 import { transaction } from '../../src/store/transaction.ts';
 import { type Harness, outcome, type Person, startHarness, unique } from './harness.ts';
 

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { tidyUp } from '../../src/admin/auth/upkeep.ts';
+import { tidyUp } from '../../src/iam/auth/upkeep.ts';
 import { type Call, type Harness, type Json, outcome, type Person, startHarness } from './harness.ts';
 
 const EVENTS = '/v1/iam/usage/events';

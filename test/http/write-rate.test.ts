@@ -1,7 +1,7 @@
 /** How much one caller may write by its changes. */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { WriteRate } from '../../src/admin/write-rate.ts';
+import { WriteRate } from '../../src/iam/caller/write-rate.ts';
 import { type Harness, type Person, startHarness } from './harness.ts';
 
 const BYTES_PER_SECOND = 1;

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { RECENT_DECISIONS_UPKEEP, tidyUp } from '../../src/admin/auth/upkeep.ts';
+import { RECENT_DECISIONS_UPKEEP, tidyUp } from '../../src/iam/auth/upkeep.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { migrate, migratedElsewhere } from '../../src/store/migrate.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';

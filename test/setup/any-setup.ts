@@ -1,16 +1,10 @@
 /** Set-ups at random, and what they mean. */
 
 import fc from 'fast-check';
-import type {
-  PolicyDocument,
-  RoleDocument,
-  SetupDocument,
-  TenantDocument,
-  UserDocument,
-} from '../../src/admin/setup/document.ts';
 import { DAY_NAMES } from '../../src/domain/records.ts';
 import { BUILTIN_ROLES } from '../../src/domain/roles.ts';
 import { withoutHidden } from '../../src/domain/visible-text.ts';
+import type { PolicyDocument, RoleDocument, SetupDocument, TenantDocument, UserDocument } from '../../src/iam/setup/document.ts';
 
 /** Text as people and machines write it, also what YAML reads as something else, and what breaks lines. */
 export const words = fc

@@ -1,8 +1,8 @@
 /** What a set-up must not do, whatever its file says; and what it leaves alone. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { SetupDocument, TenantDocument } from '../../src/admin/setup/document.ts';
 import { Refusal } from '../../src/domain/errors.ts';
+import type { SetupDocument, TenantDocument } from '../../src/iam/setup/document.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { apply, applyPlan, exported, plan, planLines, setupOf } from './support.ts';
 

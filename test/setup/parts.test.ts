@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
-import type { SetupDocument, TenantDocument } from '../../src/admin/setup/document.ts';
+import type { SetupDocument, TenantDocument } from '../../src/iam/setup/document.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';
 import { setup } from './any-setup.ts';

@@ -3,8 +3,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
-import type { PolicyDocument, RoleDocument, TenantDocument, UserDocument } from '../../src/admin/setup/document.ts';
 import { setupWriter } from '../../src/cli/export-file.ts';
+import type { PolicyDocument, RoleDocument, TenantDocument, UserDocument } from '../../src/iam/setup/document.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';
 import { meaning, setup, sorted, words } from './any-setup.ts';

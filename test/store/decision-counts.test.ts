@@ -1,15 +1,15 @@
 /** Counts of decisions on their way into the database: from every server, and through one that is away for a while. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { DecisionCounts, type DecisionCountsOptions } from '../../src/store/decision-counts.ts';
-import type { Statement } from '../../src/store/pool.ts';
 import {
   joinOldMinutes,
   KEPT_DAYS,
   listDecisions,
   MINUTES_KEPT_DAYS,
   pruneDecisions,
-} from '../../src/store/queries/decision-counts.ts';
+} from '../../src/iam/decisions/count-queries.ts';
+import { DecisionCounts, type DecisionCountsOptions } from '../../src/store/decision-counts.ts';
+import type { Statement } from '../../src/store/pool.ts';
 import { type DecisionCount, DecisionTally } from '../../src/telemetry/decision-tally.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 

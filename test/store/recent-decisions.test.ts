@@ -4,7 +4,6 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { parseId } from '../../src/domain/ids.ts';
-import type { Statement } from '../../src/store/pool.ts';
 import {
   fairCap,
   findRecent,
@@ -14,7 +13,8 @@ import {
   pruneOldRecent,
   RECENT_BOUNDS,
   RECENT_HOURS,
-} from '../../src/store/queries/recent-decisions.ts';
+} from '../../src/iam/decisions/recent-queries.ts';
+import type { Statement } from '../../src/store/pool.ts';
 import { RecentDecisionWriter } from '../../src/store/recent-decisions.ts';
 import type { RecentDecisionRow } from '../../src/telemetry/recent-decision.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';

@@ -2,14 +2,14 @@
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Asking, hidingValues, runAsking } from '../../src/store/asking.ts';
 import {
   countTenants,
   listTenants,
   type TenantFilter,
   tenantsByText,
   tenantsInOrder,
-} from '../../src/store/queries/tenant-lists.ts';
+} from '../../src/iam/tenants/list-queries.ts';
+import { type Asking, hidingValues, runAsking } from '../../src/store/asking.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';
 

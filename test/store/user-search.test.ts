@@ -3,12 +3,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TenantId } from '../../src/domain/ids.ts';
+import type { UserFilter } from '../../src/iam/users/list-queries.ts';
+import { listUsers } from '../../src/iam/users/page-queries.ts';
+import { allMarks, idBehind, idsAmongNext, idsByText } from '../../src/iam/users/search-queries.ts';
 import { type Asking, hidingValues } from '../../src/store/asking.ts';
 import type { Database } from '../../src/store/database.ts';
-import type { Page, TenantScope } from '../../src/store/queries/rows.ts';
-import type { UserFilter } from '../../src/store/queries/user-lists.ts';
-import { listUsers } from '../../src/store/queries/user-pages.ts';
-import { allMarks, idBehind, idsAmongNext, idsByText } from '../../src/store/queries/user-search.ts';
+import type { Page, TenantScope } from '../../src/store/paging.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';
 import { tenantId } from './seed.ts';

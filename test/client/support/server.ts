@@ -1,9 +1,9 @@
 /** The product's API over a database of its own, with access tokens that a test can make older. */
 
 import { randomBytes } from 'node:crypto';
-import { bootstrap } from '../../../src/admin/bootstrap.ts';
-import { WriteRate } from '../../../src/admin/write-rate.ts';
 import { DEFAULT_TENANT, makeId } from '../../../src/domain/ids.ts';
+import { WriteRate } from '../../../src/iam/caller/write-rate.ts';
+import { bootstrap } from '../../../src/iam/users/bootstrap.ts';
 import { readCredential } from '../../../src/identity/credential.ts';
 import { wireApi } from '../../../src/server/api-wiring.ts';
 import { NO_LOCAL_GATES } from '../../../src/server/applied.ts';

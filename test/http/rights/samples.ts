@@ -1,7 +1,7 @@
 /** A request that works, for each endpoint of the API's description that a caller can send with another method than GET. */
 
-import { describedRoutes } from '../../../src/http/api-routes.ts';
 import { describeApi } from '../../../src/http/openapi/document.ts';
+import { describedRoutes } from '../../../src/iam/api-routes.ts';
 import { importedKey, usageEvent } from '../isolation-probes.ts';
 import { type Case, PASSWORD } from './cases.ts';
 

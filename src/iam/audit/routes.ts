@@ -1,0 +1,95 @@
+/** /v1/iam/audit: pages of JSON, or everything as one stream of NDJSON or CSV. */
+
+import { Type } from 'typebox';
+import { type Answers, shows } from '../../http/answers.ts';
+import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../../http/exports.ts';
+import { type Answer, callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import type { AdminParts } from '../caller/caller.ts';
+import { listOf } from '../schema/resource-parts.ts';
+import { closed, countedPage, oneOf, tenantFilter } from '../schema/schemas.ts';
+import { auditChain } from './chain.ts';
+import { type AuditExportFormat, exportAudit } from './export.ts';
+import { listAuditPage } from './list.ts';
+import { AuditChain, AuditRow } from './response-schemas.ts';
+
+const instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
+
+const filters = Type.Object(
+  {
+    ...countedPage,
+    ...tenantFilter,
+    actor: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 64, description: 'An id, or `system` or `anonymous` for actors without an id.' }),
+    ),
+    action: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'As in auth.login.' })),
+    target: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 400, description: 'An id or a name, or with its type before it: role/auditor.' }),
+    ),
+    result: Type.Optional(oneOf('success', 'failure', 'refused')),
+    from: instant('The start of the time span, included.'),
+    to: instant('The end of the time span, excluded.'),
+    request_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  },
+  closed,
+);
+
+const EXPORTS: Readonly<Record<string, { readonly format: AuditExportFormat; readonly type: string; readonly file: string }>> = {
+  'application/x-ndjson': { format: 'ndjson', type: 'application/x-ndjson; charset=utf-8', file: 'audit.ndjson' },
+  'text/csv': { format: 'csv', type: 'text/csv; charset=utf-8; header=present', file: 'audit.csv' },
+};
+
+const answers: Answers = {
+  200: {
+    description: 'One page of rows, newest first, or the stream that the Accept header asks for.',
+    content: {
+      [PAGES]: listOf(AuditRow),
+      'application/x-ndjson': Type.String({
+        description: `One row as JSON on each line. ${stopsEarly('an object with `object` `export_stopped`, `reason`, `detail` and `next_cursor`')}`,
+      }),
+      'text/csv': Type.String({
+        description: `A header line, then one row on each line. before and after are JSON. ${stopsEarly('`export_stopped`, the reason and the cursor')}`,
+      }),
+    },
+  },
+};
+
+export function auditRoutes(parts: AdminParts): readonly Route[] {
+  return [
+    callerRoute({
+      method: 'GET',
+      path: '/v1/iam/audit',
+      operationId: 'listAudit',
+      summary: 'Read the audit log, newest first: in pages, or as one stream of NDJSON or CSV if the Accept header asks for it.',
+      permission: 'audit:read',
+      body: NOTHING,
+      query: filters,
+      answers,
+      refusals: [],
+      handler: async ({ caller, again, query, header }): Promise<Answer> => {
+        const wanted = EXPORTS[wantedType(header('accept'), Object.keys(EXPORTS))];
+        const headers = { vary: 'accept' };
+        if (wanted === undefined) return { status: 200, headers, body: await listAuditPage(parts, caller, query) };
+        refuseLimit(query);
+        const pieces = await exportAudit(parts, { caller, again }, query, wanted.format);
+        return {
+          status: 200,
+          headers: { ...headers, 'content-disposition': `attachment; filename="${wanted.file}"` },
+          stream: { type: wanted.type, pieces, longestMs: LONGEST_EXPORT_MS },
+        };
+      },
+    }),
+    callerRoute({
+      method: 'GET',
+      path: '/v1/iam/audit/chain',
+      operationId: 'getAuditChain',
+      summary: 'Show how far the audit log is sealed. The server verifies nothing.',
+      permission: 'audit:read',
+      needs: '`audit:read` of a platform administrator',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The state of the chain.', AuditChain),
+      refusals: [],
+      handler: async ({ caller }) => ({ status: 200, body: await auditChain(parts, caller) }),
+    }),
+  ];
+}

@@ -1,0 +1,177 @@
+/** Setting a password: by the old one, or by a one-time token that an administrator gave out. */
+
+import { Refusal } from '../../domain/errors.ts';
+import { isOneTimeToken, oneTimeDigest } from '../../identity/one-time.ts';
+import { type Transaction, transaction } from '../../store/transaction.ts';
+import type { Caller } from '../caller/caller.ts';
+import { asCaller } from '../caller/hold-caller.ts';
+import { invalidField } from '../caller/refusals.ts';
+import { endSessionsOfUser } from '../sessions/queries.ts';
+import { ownSession } from '../sessions/revoke-own.ts';
+import { type MakerRefusal, makerRefusal } from '../users/maker.ts';
+import {
+  discardPasswordSetups,
+  findPasswordSetup,
+  type PasswordUser,
+  passwordUserById,
+  replacePassword,
+  setPassword,
+  usePasswordSetup,
+} from '../users/password-queries.ts';
+import { record } from './audit.ts';
+import { checkPassword } from './check-password.ts';
+import { localSubject } from './login.ts';
+import { type AuthParts, applyHere, invalidCredential, type LoginParts, type Provenance } from './parts.ts';
+import { attemptAt, attempting, forgetAccount, forgive, takeBack } from './throttle.ts';
+
+export interface PasswordChange {
+  readonly oldPassword: string;
+  readonly newPassword: string;
+}
+
+/**
+ * The caller's own password. Wrong old passwords count like failed logins: a stolen access token is no way to guess faster. All other
+ * sessions end.
+ * @throws Refusal: `invalid_credential` for a wrong old password, `invalid_field` for a new one that is refused and for users whose password
+ *   is the directory's, `too_many_attempts`,
+ *   `insufficient_permission` for keys
+ */
+export async function changePassword(parts: LoginParts, caller: Caller, change: PasswordChange, from: Provenance): Promise<void> {
+  const { userId, sessionId } = ownSession(caller);
+  const found = await passwordUserById(parts.db.knex, userId);
+  if (found?.ofDirectory === true) throw invalidField('', 'The directory manages your password. Change it there.');
+  refuseWeak(parts, change.newPassword, found);
+  const attempt = attemptAt(localSubject(userId, found), from.throttledAs);
+  await attempting(parts, attempt, async () => {
+    const { proved } = await checkPassword(parts, attempt, change.oldPassword, async () => found);
+    if (proved === undefined) {
+      await record(parts.db.knex, from, {
+        action: 'auth.password_change',
+        actor: userId,
+        tenant: found?.tenantId,
+        target: { type: 'user', id: userId },
+        result: 'failure',
+      });
+      throw wrongPassword().asAudited();
+    }
+    const hash = await parts.passwords.hash(change.newPassword).catch(async (error: unknown) => {
+      await takeBack(parts.db.knex, attempt);
+      throw error;
+    });
+    await asCaller(parts.db, caller, { user: userId }, async (trx) => {
+      if (!(await replacePassword(trx, userId, proved.passwordVersion, hash))) throw wrongPassword();
+      const ended = await endSessionsOfUser(trx, userId, sessionId);
+      await discardPasswordSetups(trx, userId);
+      await forgive(trx, attempt);
+      await recordSet(trx, from, 'auth.password_change', proved, ended);
+    });
+  });
+  await applyHere(parts);
+}
+
+/**
+ * Sets a new password with a one-time token, once. The token acts for its maker, who must still be allowed to act on the user. All sessions
+ * of the user end, and the failures counted against the account are removed. A refused password, and a maker that may not act now, leave
+ * the token as it was, until it expires.
+ * @throws Refusal: `invalid_credential` for a token that is unknown, used or expired, or whose user or maker does not allow its use;
+ *   `invalid_field`
+ */
+export async function resetPassword(
+  parts: AuthParts,
+  reset: { readonly token: string; readonly newPassword: string },
+  from: Provenance,
+): Promise<void> {
+  if (!isOneTimeToken(reset.token)) throw invalidCredential();
+  const digest = oneTimeDigest(reset.token);
+  const { db } = parts;
+  const setup = await findPasswordSetup(db.knex, digest);
+  const tenant = setup && (await passwordUserById(db.knex, setup.userId))?.tenantId;
+  if (tenant === undefined) throw invalidCredential();
+  // A refused token answers like an unknown one, so the maker is checked before the password is looked at; and again when it is set.
+  const user = await admitted(parts, from, await transaction(db, (trx) => checkSetup(trx, digest, from), tenant));
+  refuseWeak(parts, reset.newPassword, user);
+  const hash = await parts.passwords.hash(reset.newPassword);
+  const check = await transaction(
+    db,
+    async (trx) => {
+      const checked = await checkSetup(trx, digest, from);
+      if (checked.kind === 'usable') await useSetup(trx, digest, checked.user, hash, from);
+      return checked;
+    },
+    tenant,
+  );
+  await admitted(parts, from, check);
+  await applyHere(parts);
+}
+
+type SetupCheck =
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'usable'; readonly user: PasswordUser }
+  | { readonly kind: 'refused'; readonly user: PasswordUser; readonly reason: MakerRefusal };
+
+async function checkSetup(trx: Transaction, digest: Uint8Array, from: Provenance): Promise<SetupCheck> {
+  const setup = await findPasswordSetup(trx, digest);
+  const user = setup && (await passwordUserById(trx, setup.userId));
+  if (setup === undefined || user === undefined) return { kind: 'unknown' };
+  const { requestId, nowMs } = from;
+  const reason = await makerRefusal(trx, { setup, tenant: user.tenantId, requestId, nowMs });
+  return reason === undefined ? { kind: 'usable', user } : { kind: 'refused', user, reason };
+}
+
+/** @throws Refusal `invalid_credential` unless the token may be used; the audit log says why its maker may not act */
+async function admitted(parts: AuthParts, from: Provenance, check: SetupCheck): Promise<PasswordUser> {
+  if (check.kind === 'usable') return check.user;
+  if (check.kind === 'refused') {
+    const { user, reason } = check;
+    await record(parts.db.knex, from, {
+      action: 'auth.password_setup',
+      actor: undefined,
+      tenant: user.tenantId,
+      target: { type: 'user', id: user.id },
+      result: 'refused',
+      after: { reason },
+    });
+    throw invalidCredential().asAudited();
+  }
+  throw invalidCredential();
+}
+
+/** @throws Refusal `invalid_credential` when the user may have no password now, or another request used the token first */
+async function useSetup(trx: Transaction, digest: Uint8Array, user: PasswordUser, hash: string, from: Provenance): Promise<void> {
+  if (!(await setPassword(trx, user.id, hash)) || !(await usePasswordSetup(trx, digest))) throw invalidCredential();
+  await discardPasswordSetups(trx, user.id);
+  const ended = await endSessionsOfUser(trx, user.id);
+  await forgetAccount(trx, localSubject(user.id, user));
+  await recordSet(trx, from, 'auth.password_setup', user, ended);
+}
+
+async function recordSet(
+  trx: Transaction,
+  from: Provenance,
+  action: 'auth.password_change' | 'auth.password_setup',
+  user: PasswordUser,
+  ended: number,
+): Promise<void> {
+  await record(trx, from, {
+    action,
+    actor: user.id,
+    tenant: user.tenantId,
+    target: { type: 'user', id: user.id },
+    result: 'success',
+    after: { sessions_ended: ended },
+  });
+}
+
+function wrongPassword(): Refusal {
+  return new Refusal('invalid_credential', 'The old password is wrong.', { param: 'old_password' });
+}
+
+/** @throws Refusal `invalid_field` that says everything that is wrong with the new password */
+function refuseWeak(parts: AuthParts, password: string, owner: PasswordUser | undefined): void {
+  const problems = parts.passwords.validate(password, { email: owner?.email, name: owner?.name });
+  if (problems.length === 0) return;
+  throw new Refusal('invalid_field', problems.join(' '), {
+    param: 'new_password',
+    errors: problems.map((message) => ({ path: '/new_password', message })),
+  });
+}

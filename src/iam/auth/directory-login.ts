@@ -1,0 +1,334 @@
+/**
+ * Logging in by a corporate directory: it is asked first, with nothing held; then one transaction makes or updates the user and begins the
+ * session. Every failure answers alike, after the same time and the same work as a wrong local password; why, the audit and the metrics know.
+ */
+
+import { setImmediate as allTold } from 'node:timers/promises';
+import type { DirectoryAnswer, DirectoryPerson, DirectoryReason } from '../../directory/model.ts';
+import { Fault, Refusal } from '../../domain/errors.ts';
+import type { TenantId, UserId } from '../../domain/ids.ts';
+import { transaction } from '../../store/transaction.ts';
+import { kept, MAX_NAME_LENGTH, shownName } from '../change/audit-username.ts';
+import { beginSession, beginSettledSession } from '../sessions/queries.ts';
+import { type DirectoryIdentity, findDirectoryUser } from '../users/directory-queries.ts';
+import { type AuthEvent, record } from './audit.ts';
+import { type BeginningSession, beginningSession } from './begin.ts';
+import { asking, type DirectoryRoom } from './directory-room.ts';
+import { suspend } from './directory-suspension.ts';
+import { type Admission, admit, identityOf, inDirectory, settledUser, type TurnedAway } from './directory-user.ts';
+import { applyHere, invalidCredential, type LoginParts, type Provenance, type TokenPair, tenantSuspended } from './parts.ts';
+import { type Attempt, afterProof, attemptAt, attempting, takeBack } from './throttle.ts';
+
+export interface DirectoryLogin {
+  /** As it was typed; the directory's room reads it. */
+  readonly username: string;
+  readonly password: string;
+  readonly cookie: boolean;
+}
+
+const MAX_DETAIL_LENGTH = 1024;
+
+/** Refused before anybody looked at a password: how long these take says nothing of how long a look takes. */
+const NOT_LOOKED_AT: ReadonlySet<DirectoryReason> = new Set([
+  'unknown_user',
+  'ambiguous_user',
+  'invalid_username',
+  'empty_password',
+  'no_domain',
+]);
+
+/**
+ * @throws Refusal: `invalid_credential` for everything that proves nobody, or nobody who may come in; `password_expired` and
+ *   `tenant_suspended` after a correct password; `too_many_attempts`; `unavailable` when too many are asking. Fault when the directory
+ *   cannot be asked, or the store.
+ */
+export async function directoryLogin(
+  parts: LoginParts,
+  room: DirectoryRoom,
+  login: DirectoryLogin,
+  from: Provenance,
+): Promise<TokenPair> {
+  const arrivedMs = performance.now();
+  const attempt = attemptAt(directorySubject(login.username), from.throttledAs);
+  const attempted = (tell: Tell): Promise<TokenPair> =>
+    attempting(parts, attempt, async () => {
+      const startedMs = performance.now();
+      const answer = await authenticate(parts, room, login, { attempt, arrivedMs, startedMs, tell });
+      switch (answer.kind) {
+        case 'proved':
+          return await enter(parts, room, { ...login, attempt, startedMs }, answer.person, from);
+        case 'password_expired':
+          room.report({ operation: 'login', directory: answer.directory, outcome: 'password_expired' });
+          if (answer.person !== undefined) await suspendIfHere(parts, identityOf(answer.person), 'expired', from);
+          throw await passwordExpired(parts, login, attempt, answer, from);
+        case 'refused': {
+          const { directory, reason, stableId, detail } = answer;
+          room.report({ operation: 'login', directory, outcome: reason });
+          if ((reason === 'disabled' || reason === 'expired') && directory !== undefined && stableId !== undefined) {
+            await suspendIfHere(parts, { directory, stableId }, reason, from);
+          }
+          await equalWork(parts, room, login, startedMs);
+          await fail(parts, login, from, {
+            reason,
+            ...(directory === undefined ? {} : { directory }),
+            ...(detail === undefined ? {} : { detail: kept(detail.slice(0, MAX_DETAIL_LENGTH)) }),
+          });
+          throw invalidCredential().asAudited();
+        }
+        default:
+          return answer satisfies never;
+      }
+    });
+  return await failingEarly(attempted);
+}
+
+/** The login proves the state of the account: then the user's keys must not work on until the next lookup. */
+async function suspendIfHere(
+  parts: LoginParts,
+  identity: DirectoryIdentity,
+  suspension: 'disabled' | 'expired',
+  from: Provenance,
+): Promise<void> {
+  const user = await findDirectoryUser(parts.db.knex, identity);
+  if (user === undefined) return;
+  const changed = await transaction(
+    parts.db,
+    async (trx) => (await suspend(trx, identity, suspension, from))?.changed === true,
+    user.tenantId,
+  );
+  if (changed) await applyHere(parts);
+}
+
+type Tell = (error: unknown) => void;
+
+/** The outcome of `work`, or before it ends the failure that it tells of. */
+function failingEarly<T>(work: (tell: Tell) => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    work(reject).then(resolve, reject);
+  });
+}
+
+/**
+ * What failures are counted under: the bare name, however it is spelt. A directory takes `ALICE`, `CORP\alice` and `alice@corp.example`
+ * for one person, and counts her failures together before it locks her out; some overlook what follows a NUL, or characters that nobody
+ * sees. As two names of two people may look alike here, a success of one forgets no failure of the other: it takes back its own attempt
+ * alone.
+ */
+export function directorySubject(username: string): string {
+  const typed = username
+    .slice(0, MAX_NAME_LENGTH)
+    .replace(/(?<=.)\0.*$/s, '')
+    .trim();
+  const bare = typed.replace(/^[^\\]*\\/, '').replace(/@[^@]*$/, '');
+  const plain = (bare === '' ? typed : bare)
+    .normalize('NFKD')
+    .replaceAll(/[\p{M}\p{Cc}\p{Default_Ignorable_Code_Point}]+/gu, '')
+    .toLowerCase();
+  return `directory:${plain.replaceAll(/\s+/g, ' ').trim()}`;
+}
+
+interface Asking {
+  readonly attempt: Attempt;
+  /** Since when the person waits; when the directory's part began. */
+  readonly arrivedMs: number;
+  readonly startedMs: number;
+  readonly tell: Tell;
+}
+
+async function authenticate(
+  parts: LoginParts,
+  room: DirectoryRoom,
+  { username, password }: DirectoryLogin,
+  { attempt, arrivedMs, startedMs, tell }: Asking,
+): Promise<DirectoryAnswer> {
+  if (username.length > MAX_NAME_LENGTH) return { kind: 'refused', reason: 'invalid_username' };
+  try {
+    const ask = () => room.directories.authenticate(username, password, performance.now() - arrivedMs);
+    const answer = await asking(room, 'login', undefined, ask);
+    if (answer.kind !== 'refused' || !NOT_LOOKED_AT.has(answer.reason)) room.pace.note(performance.now() - startedMs);
+    return answer;
+  } catch (error) {
+    // Whoever waited for the time-out has waited long enough. Until the attempt is given back it is under way, so that the next one at
+    // the account waits for that rather than being refused.
+    tell(error);
+    // Others may have waited for the same time-out: they are all told before the store has work with any of them.
+    await allTold();
+    await takeBack(parts.db.knex, attempt);
+    throw error;
+  }
+}
+
+/** What a wrong local password costs, and as long as a directory takes to look at one. */
+async function equalWork(parts: LoginParts, room: DirectoryRoom, { password }: DirectoryLogin, startedMs: number): Promise<void> {
+  await room.pace.heldBack(startedMs);
+  // That the queue is full must not undo what the directory has counted.
+  await parts.passwords.verify(undefined, password).catch(() => undefined);
+}
+
+interface Entering extends DirectoryLogin {
+  readonly attempt: Attempt;
+  readonly startedMs: number;
+}
+
+async function enter(
+  parts: LoginParts,
+  room: DirectoryRoom,
+  login: Entering,
+  person: DirectoryPerson,
+  from: Provenance,
+): Promise<TokenPair> {
+  const entered = await afterProof(
+    parts.db.knex,
+    login.attempt,
+    async () => (await enterSettled(parts, login, person, from)) ?? (await enterChanged(parts, login, person, from)),
+  );
+  switch (entered.kind) {
+    case 'begun': {
+      if (entered.changed) await applyHere(parts);
+      room.report({ operation: 'login', directory: person.directory, outcome: 'success' });
+      return await entered.session.pair(entered.id);
+    }
+    case 'turned_away': {
+      room.report({ operation: 'login', directory: person.directory, outcome: entered.why });
+      if (entered.why === 'tenant_suspended') throw await suspended(parts, login, person, entered, from);
+      await equalWork(parts, room, login, login.startedMs);
+      await fail(parts, login, from, { code: entered.why, ...inDirectory(person) }, entered);
+      throw invalidCredential().asAudited();
+    }
+    default:
+      return entered satisfies never;
+  }
+}
+
+type Entered =
+  | { readonly kind: 'begun'; readonly id: UserId; readonly session: BeginningSession; readonly changed: boolean }
+  | Extract<Admission, { readonly kind: 'turned_away' }>;
+
+/** Nearly always nothing changed since the last login: then it is one statement, like a local one. */
+async function enterSettled(
+  parts: LoginParts,
+  login: Entering,
+  person: DirectoryPerson,
+  from: Provenance,
+): Promise<Entered | undefined> {
+  const session = beginning(parts, login, person, from);
+  const { knex, turns } = parts.db;
+  // It waits for the user's row, so it takes a turn like a transaction.
+  const id = await turns.take(() => beginSettledSession(knex, settledUser(person), session.beginning), person.tenantId);
+  return id === undefined ? undefined : { kind: 'begun', id, session, changed: false };
+}
+
+async function enterChanged(parts: LoginParts, login: Entering, person: DirectoryPerson, from: Provenance): Promise<Entered> {
+  try {
+    return await transaction(
+      parts.db,
+      async (trx): Promise<Entered> => {
+        const admission = await admit(trx, parts, person, from);
+        if (admission.kind === 'turned_away') return admission;
+        const session = beginning(parts, login, person, from);
+        const { id } = admission.user;
+        const begun = await beginSession(trx, { id, passwordVersion: '' }, session.beginning);
+        if (!begun) throw new Fault('a user whose row is locked may not start a session');
+        return { kind: 'begun', id, session, changed: admission.changed };
+      },
+      person.tenantId,
+    );
+  } catch (error) {
+    const why = error instanceof Refusal ? refusedWith(error) : undefined;
+    if (why === undefined) throw error;
+    return { kind: 'turned_away', why, id: undefined, tenant: person.tenantId };
+  }
+}
+
+function refusedWith({ code }: Refusal): TurnedAway | undefined {
+  switch (code) {
+    case 'quota_exceeded':
+      return code;
+    // The tenant was deleted between being read and being held.
+    case 'tenant_mismatch':
+      return 'unknown_tenant';
+    default:
+      return undefined;
+  }
+}
+
+function beginning(
+  parts: LoginParts,
+  { attempt, cookie }: Entering,
+  { directory, tenantId }: DirectoryPerson,
+  from: Provenance,
+): BeginningSession {
+  return beginningSession(parts, from, tenantId, { attempt, forgives: false, cookie, details: { directory } });
+}
+
+/** Written down by the name that was typed: whose name it is, only a right password tells. */
+async function fail(
+  parts: LoginParts,
+  { username }: DirectoryLogin,
+  from: Provenance,
+  after: NonNullable<AuthEvent['after']>,
+  known: { readonly id?: UserId | undefined; readonly tenant?: TenantId | undefined } = {},
+): Promise<void> {
+  await record(parts.db.knex, from, {
+    action: 'auth.login',
+    actor: undefined,
+    tenant: known.tenant,
+    target: { type: 'user', id: known.id ?? shownName(username) },
+    result: 'failure',
+    after: { ...after, username: shownName(username) },
+  });
+}
+
+async function suspended(
+  parts: LoginParts,
+  { username, attempt }: Entering,
+  person: DirectoryPerson,
+  user: Extract<Admission, { readonly kind: 'turned_away' }>,
+  from: Provenance,
+): Promise<Refusal> {
+  await recordRefused(parts, attempt, from, { ...user, username }, { code: 'tenant_suspended', ...inDirectory(person) });
+  return tenantSuspended().asAudited();
+}
+
+/** Takes back the attempt, whose password was correct, and audits the refusal. */
+async function recordRefused(
+  parts: LoginParts,
+  attempt: Attempt,
+  from: Provenance,
+  {
+    id,
+    tenant,
+    username,
+  }: { readonly id?: UserId | undefined; readonly tenant?: TenantId | undefined; readonly username: string },
+  after: Readonly<Record<string, string | number>>,
+): Promise<void> {
+  await transaction(
+    parts.db,
+    async (trx) => {
+      await takeBack(trx, attempt);
+      await record(trx, from, {
+        action: 'auth.login',
+        actor: id,
+        tenant,
+        target: { type: 'user', id: id ?? shownName(username) },
+        result: 'refused',
+        after,
+      });
+    },
+    tenant,
+  );
+}
+
+async function passwordExpired(
+  parts: LoginParts,
+  { username }: DirectoryLogin,
+  attempt: Attempt,
+  answer: Extract<DirectoryAnswer, { readonly kind: 'password_expired' }>,
+  from: Provenance,
+): Promise<Refusal> {
+  const user = answer.person && (await findDirectoryUser(parts.db.knex, identityOf(answer.person)));
+  const { reason, directory } = answer;
+  const after = { code: 'password_expired', reason, directory, username: shownName(username) };
+  await recordRefused(parts, attempt, from, { id: user?.id, tenant: user?.tenantId, username }, after);
+  return new Refusal('password_expired', 'The password has expired in the directory. Change it there, then log in.').asAudited();
+}

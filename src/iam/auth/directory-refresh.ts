@@ -1,0 +1,89 @@
+/** Whether a directory still stands by a user whose session is refreshed, and what follows when it does not. */
+
+import type { GoneReason as DirectoryGoneReason, DirectoryPerson, LookupAnswer } from '../../directory/model.ts';
+import { Fault } from '../../domain/errors.ts';
+import type { TenantId } from '../../domain/ids.ts';
+import { transaction } from '../../store/transaction.ts';
+import { endSession, type RefreshFacts } from '../sessions/queries.ts';
+import type { DirectoryIdentity } from '../users/directory-queries.ts';
+import { lockUser } from '../users/queries.ts';
+import { record } from './audit.ts';
+import { asking } from './directory-room.ts';
+import { suspend, suspensionOf } from './directory-suspension.ts';
+import type { AuthParts, Provenance } from './parts.ts';
+
+export type GoneReason = DirectoryGoneReason | 'tenant_changed';
+
+export type Standing =
+  | { readonly kind: 'stands'; readonly person: DirectoryPerson }
+  | { readonly kind: 'gone'; readonly reason: GoneReason };
+
+/**
+ * Asks the directory. Never call it in a transaction: a directory may take seconds.
+ * @throws Fault when it cannot be asked, or is not configured any more; Refusal `unavailable` when too many are asking
+ */
+export async function standing(
+  { directory: room }: AuthParts,
+  identity: DirectoryIdentity,
+  facts: RefreshFacts,
+): Promise<Standing> {
+  const { directory, stableId } = identity;
+  if (room === undefined) throw new Fault(`the user belongs to the directory ${directory}, but no directory is configured`);
+  const answer = await asking(room, 'refresh', directory, () => room.directories.lookup(directory, stableId));
+  const found = standingOf(answer, facts.tenantId);
+  room.report({ operation: 'refresh', directory, outcome: found.kind === 'stands' ? 'success' : found.reason });
+  return found;
+}
+
+/** What the directory's answer means for a user of this tenant. */
+export function standingOf(answer: LookupAnswer, tenantId: TenantId): Standing {
+  switch (answer.kind) {
+    case 'found':
+      return answer.person.tenantId === tenantId
+        ? { kind: 'stands', person: answer.person }
+        : { kind: 'gone', reason: 'tenant_changed' };
+    case 'gone':
+      return answer;
+    default:
+      return answer satisfies never;
+  }
+}
+
+/**
+ * Suspends the user, which ends all sessions; or ends only the session that asked, for a reason that suspends no user.
+ * @returns whether it wrote an audit row; false if the session or the user is gone already
+ * @throws Fault when too many persons of the directory were removed within a day to be believed: then nothing is written
+ */
+export async function endForDirectory(
+  parts: AuthParts,
+  { userId, tenantId, sessionId }: RefreshFacts,
+  identity: DirectoryIdentity,
+  reason: GoneReason,
+  from: Provenance,
+): Promise<boolean> {
+  return transaction(
+    parts.db,
+    async (trx) => {
+      const suspension = suspensionOf(reason);
+      let ended: number;
+      if (suspension === undefined) {
+        if (!(await lockUser(trx, tenantId, userId, 'update'))) return false;
+        ended = Number(await endSession(trx, sessionId));
+      } else {
+        const suspended = await suspend(trx, identity, suspension, from);
+        if (suspended === undefined) return false;
+        ended = suspended.sessionsEnded;
+      }
+      await record(trx, from, {
+        action: 'auth.refresh',
+        actor: userId,
+        tenant: tenantId,
+        target: { type: 'session', id: sessionId },
+        result: 'refused',
+        after: { reason, directory: identity.directory, directory_id: identity.stableId, sessions_ended: ended },
+      });
+      return true;
+    },
+    tenantId,
+  );
+}

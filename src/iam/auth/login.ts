@@ -1,0 +1,153 @@
+/** Logging in: a password becomes a session with its first pair of tokens. */
+
+import type { UserId } from '../../domain/ids.ts';
+import { transaction } from '../../store/transaction.ts';
+import { shownName } from '../change/audit-username.ts';
+import { beginSession } from '../sessions/queries.ts';
+import { type PasswordUser, passwordUserByEmail, upgradeHash } from '../users/password-queries.ts';
+import { record } from './audit.ts';
+import { beginningSession } from './begin.ts';
+import { checkPassword, type ProvedUser } from './check-password.ts';
+import { directoryLogin, directorySubject } from './directory-login.ts';
+import { type Claimed, claimLogin } from './failure-queries.ts';
+import { type AuthParts, invalidCredential, type LoginParts, type Provenance, type TokenPair, tenantSuspended } from './parts.ts';
+import { type Attempt, afterProof, attemptAt, attempting, type ClaimAll, forgive } from './throttle.ts';
+
+export interface LoginRequest {
+  /** A directory's user name proves nobody while no directory is configured, at the same cost as a wrong password. */
+  readonly account:
+    | { readonly kind: 'email'; readonly email: string }
+    | { readonly kind: 'directory'; readonly username: string };
+  readonly password: string;
+  /** The refresh token shall travel in a cookie, and only there. */
+  readonly cookie: boolean;
+}
+
+/**
+ * @throws Refusal: `invalid_credential` for everything that proves nobody; `tenant_suspended` after a correct password;
+ *   `too_many_attempts`; `unavailable` when too many passwords are being checked; of a directory also `password_expired`, and a Fault when
+ *   it cannot be asked
+ */
+export async function login(parts: LoginParts, request: LoginRequest, from: Provenance): Promise<TokenPair> {
+  const { account, password, cookie } = request;
+  if (account.kind === 'directory' && parts.directory !== undefined) {
+    return await directoryLogin(parts, parts.directory, { username: account.username, password, cookie }, from);
+  }
+  const name = accountName(request);
+  const attempt = attemptAt(name.subject, from.throttledAs);
+  const { knex } = parts.db;
+  let found: (Claimed & { readonly user: PasswordUser | undefined }) | undefined;
+  const claimAll: ClaimAll = async (of, windows) => {
+    found = await claimLogin(knex, of, windows, name.email);
+    return found;
+  };
+  const find = async (): Promise<PasswordUser | undefined> => {
+    // The address is asked last.
+    if (found?.address === true) return found.user;
+    return name.email === undefined ? undefined : passwordUserByEmail(knex, name.email);
+  };
+  const work = async (): Promise<TokenPair> => {
+    const { user, proved } = await checkPassword(parts, attempt, request.password, find);
+    const pair = proved === undefined ? undefined : await begin(parts, request, from, proved, attempt);
+    if (pair !== undefined) return pair;
+    await record(knex, from, {
+      action: 'auth.login',
+      actor: undefined,
+      tenant: user?.tenantId,
+      target: { type: 'user', id: name.shown },
+      result: 'failure',
+      after: { reason: failureReason(user) },
+    });
+    throw invalidCredential().asAudited();
+  };
+  return await attempting(parts, attempt, work, claimAll);
+}
+
+/** For the audit log alone: the answer is the same for all. */
+function failureReason(user: PasswordUser | undefined): string {
+  if (user === undefined) return 'unknown_user';
+  if (!user.active) return 'deactivated';
+  if (user.ofDirectory) return 'directory_user';
+  return user.passwordHash === undefined ? 'no_password' : 'wrong_password';
+}
+
+interface AccountName {
+  /** What failures are counted under. */
+  readonly subject: string;
+  /** To look up; undefined when no user can have it: it is too long, or holds what cannot be kept. */
+  readonly email: string | undefined;
+  /** As the audit log shows it. */
+  readonly shown: string;
+}
+
+function accountName({ account }: LoginRequest): AccountName {
+  const name = (account.kind === 'email' ? account.email : account.username).trim().toLowerCase();
+  const shown = shownName(name);
+  switch (account.kind) {
+    case 'email':
+      return { subject: emailSubject(name), email: name === shown ? name : undefined, shown };
+    case 'directory':
+      return { subject: directorySubject(name), email: undefined, shown };
+    default:
+      return account satisfies never;
+  }
+}
+
+export function emailSubject(email: string): string {
+  return `email:${email}`;
+}
+
+/** Returns the subject under which failures of a local user are counted. A login counts under the same subject. */
+export function localSubject(id: UserId, user: PasswordUser | undefined): string {
+  return user?.email === undefined ? `user:${id}` : emailSubject(user.email);
+}
+
+/** The password was right. Undefined when it no longer is: a reset or a deactivation was faster. */
+async function begin(
+  parts: AuthParts,
+  request: LoginRequest,
+  from: Provenance,
+  user: ProvedUser,
+  attempt: Attempt,
+): Promise<TokenPair | undefined> {
+  if (!user.tenantActive) {
+    await transaction(
+      parts.db,
+      async (trx) => {
+        await forgive(trx, attempt);
+        await record(trx, from, {
+          action: 'auth.login',
+          actor: user.id,
+          tenant: user.tenantId,
+          target: { type: 'user', id: user.id },
+          result: 'refused',
+          after: { code: 'tenant_suspended' },
+        });
+      },
+      user.tenantId,
+    );
+    throw tenantSuspended().asAudited();
+  }
+  const { beginning, pair } = beginningSession(parts, from, user.tenantId, {
+    attempt,
+    forgives: true,
+    cookie: request.cookie,
+  });
+  const { knex, turns } = parts.db;
+  // It waits for the user's row, so it takes a turn like a transaction.
+  const begun = await afterProof(knex, attempt, () => turns.take(() => beginSession(knex, user, beginning), user.tenantId));
+  if (!begun) return undefined;
+  await renewHash(parts, user, request.password);
+  return await pair(user.id);
+}
+
+/** While the password is at hand, its hash is brought to today's parameters. A login does not fail for it: the next one tries again. */
+async function renewHash(parts: AuthParts, user: ProvedUser, password: string): Promise<void> {
+  if (!parts.passwords.needsRehash(user.passwordHash)) return;
+  try {
+    const renewed = await parts.passwords.hash(password);
+    await transaction(parts.db, (trx) => upgradeHash(trx, user.id, user.passwordHash, renewed), user.tenantId);
+  } catch {
+    return;
+  }
+}

@@ -1,0 +1,61 @@
+/** Logging out: the session of a refresh token or of an access token ends. Doing it again changes nothing and is no error. */
+
+import { Refusal } from '../../domain/errors.ts';
+import type { SessionId } from '../../domain/ids.ts';
+import { isRefreshToken, refreshDigest } from '../../identity/refresh.ts';
+import { transaction } from '../../store/transaction.ts';
+import { holdAlone } from '../caller/queries.ts';
+import { endSession, sessionOfToken, sessionOwner } from '../sessions/queries.ts';
+import { record } from './audit.ts';
+import { type AuthParts, applyHere, invalidCredential, type Provenance } from './parts.ts';
+import type { PresentedToken } from './refresh.ts';
+
+/** A token that is unknown, or came the wrong way, has no session to end here: the answer is the same. */
+export async function logoutByRefreshToken(parts: AuthParts, presented: PresentedToken, from: Provenance): Promise<void> {
+  if (!isRefreshToken(presented.text)) return;
+  const found = await sessionOfToken(parts.db.knex, refreshDigest(presented.text));
+  if (found === undefined || found.cookie !== (presented.via === 'cookie')) return;
+  await end(parts, found.id, from);
+}
+
+/**
+ * The token is verified, its session is not asked to be alive: who logs out twice is out.
+ * @throws Refusal `token_expired` or `invalid_credential` when the token proves no session
+ */
+export async function logoutByAccessToken(parts: AuthParts, token: string, from: Provenance): Promise<void> {
+  const verified = await parts.tokens.verify(token);
+  switch (verified.kind) {
+    case 'valid':
+      return await end(parts, verified.sessionId, from);
+    case 'expired':
+      throw new Refusal('token_expired', 'The access token has expired. Log out with the refresh token.');
+    case 'invalid':
+      throw invalidCredential();
+    default:
+      return verified satisfies never;
+  }
+}
+
+async function end(parts: AuthParts, id: SessionId, from: Provenance): Promise<void> {
+  // A session keeps its user, and a user its tenant.
+  const owner = await sessionOwner(parts.db.knex, id);
+  if (owner === undefined) return;
+  const { userId, tenantId } = owner;
+  const ended = await transaction(
+    parts.db,
+    async (trx) => {
+      await holdAlone(trx, tenantId, id);
+      if (!(await endSession(trx, id))) return false;
+      await record(trx, from, {
+        action: 'auth.logout',
+        actor: userId,
+        tenant: tenantId,
+        target: { type: 'session', id },
+        result: 'success',
+      });
+      return true;
+    },
+    tenantId,
+  );
+  if (ended) await applyHere(parts);
+}

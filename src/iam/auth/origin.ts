@@ -1,0 +1,58 @@
+/** Which page sent a request, as far as its cookie depends on that. */
+
+import type { HeaderValue } from '../../decision/model.ts';
+import type { ForwardedScheme, Scheme } from '../../http/scheme.ts';
+
+export interface PageHeaders {
+  readonly origin: HeaderValue;
+  readonly host: HeaderValue;
+  /** What a trusted proxy says of the client's connection. */
+  readonly scheme: ForwardedScheme;
+}
+
+/**
+ * Reports whether a page of this server's own sent the request. Own are the configured origins, or else the origin that `Host` names:
+ * with the scheme that a trusted proxy reports, or without a report `https`, and also `http` for a loopback host. No Origin, or `null`,
+ * is nobody's.
+ * @param origins `http.origins`, such as `https://ai.example.com`; undefined = not configured
+ */
+export function isOwnOrigin({ origin, host, scheme }: PageHeaders, origins: readonly string[] | undefined): boolean {
+  if (typeof origin !== 'string') return false;
+  const sent = origin.toLowerCase();
+  if (origins !== undefined) return origins.some((own) => own.toLowerCase() === sent);
+  if (typeof host !== 'string' || host === '') return false;
+  const [, sentScheme, sentHost] = /^(https?):\/\/([^/]+)$/.exec(sent) ?? [];
+  if (!schemesOf(host, scheme).some((own) => own === sentScheme)) return false;
+  const usualPort = sentScheme === 'https' ? ':443' : ':80';
+  const own = host.toLowerCase();
+  return sentHost === own || `${sentHost}${usualPort}` === own;
+}
+
+/** Returns the scheme of the page: that of its Origin, else that of the connection. */
+export function pageScheme({ origin, host, scheme }: PageHeaders): Scheme {
+  const sent = typeof origin === 'string' ? /^(https?):/i.exec(origin)?.[1]?.toLowerCase() : undefined;
+  if (sent === 'https' || sent === 'http') return sent;
+  if (scheme === 'https' || scheme === 'http') return scheme;
+  return typeof host === 'string' && isLoopback(host) ? 'http' : 'https';
+}
+
+/** A browser keeps no Secure cookie of a page without TLS, except from loopback: there `http` is a page of this machine. */
+function schemesOf(host: string, scheme: ForwardedScheme): readonly Scheme[] {
+  switch (scheme) {
+    case 'https':
+    case 'http':
+      return [scheme];
+    case 'unreadable':
+      return [];
+    case undefined:
+      return isLoopback(host) ? ['https', 'http'] : ['https'];
+    default:
+      return scheme satisfies never;
+  }
+}
+
+const LOOPBACK = /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
+
+function isLoopback(host: string): boolean {
+  return LOOPBACK.test(host);
+}

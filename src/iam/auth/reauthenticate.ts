@@ -1,0 +1,100 @@
+/**
+ * A person proves itself again before a change that outlives a stolen access token: a new email address, or a reset of the password. The
+ * password is checked before the change's transaction, so that no transaction waits for a hash.
+ */
+
+import { Refusal } from '../../domain/errors.ts';
+import type { UserId } from '../../domain/ids.ts';
+import type { Transaction } from '../../store/transaction.ts';
+import { type Caller, isOwnUser, selfId } from '../caller/caller.ts';
+import type { HeldCaller } from '../caller/hold-caller.ts';
+import { passwordUserById } from '../users/password-queries.ts';
+import { record } from './audit.ts';
+import { checkPassword } from './check-password.ts';
+import { localSubject } from './login.ts';
+import type { AuthParts } from './parts.ts';
+import { attemptAt, attempting, forgive, type ThrottleParts } from './throttle.ts';
+
+export type ReauthenticationParts = ThrottleParts & Pick<AuthParts, 'passwords'>;
+
+/** The part of a request that proves its caller again. */
+export interface PresentedPassword {
+  readonly currentPassword: string | undefined;
+  /** Addresses that a failure counts for, like those of a login; undefined = the source is unknown. */
+  readonly throttledAs: string | undefined;
+}
+
+/** The user that proved itself, and the version of the password that it proved itself with. */
+export interface Reauthentication {
+  readonly userId: UserId;
+  readonly passwordVersion: string;
+}
+
+/**
+ * Checks the current password if a local user acts on itself. A wrong password counts like a failed login.
+ * @param target the id of the user that the request changes
+ * @returns undefined if there is nothing to check
+ * @throws Refusal `reauthentication_required` for a wrong password, `too_many_attempts`, `unavailable`
+ */
+export async function reauthenticate(
+  parts: ReauthenticationParts,
+  caller: Caller,
+  target: string,
+  { currentPassword, throttledAs }: PresentedPassword,
+): Promise<Reauthentication | undefined> {
+  const { knex } = parts.db;
+  const userId = selfId(caller);
+  if (currentPassword === undefined || userId === undefined || userId !== target) return undefined;
+  const user = await passwordUserById(knex, userId);
+  if (user === undefined || user.ofDirectory) return undefined;
+  const attempt = attemptAt(localSubject(userId, user), throttledAs);
+  return attempting(parts, attempt, async () => {
+    const { proved } = await checkPassword(parts, attempt, currentPassword, async () => user);
+    if (proved !== undefined) {
+      await forgive(knex, attempt);
+      return { userId, passwordVersion: proved.passwordVersion };
+    }
+    const { address, requestId, nowMs } = caller;
+    const from = { address, throttledAs, userAgent: undefined, requestId, nowMs };
+    await record(knex, from, {
+      action: 'auth.reauthenticate',
+      actor: userId,
+      tenant: user.tenantId,
+      target: { type: 'user', id: userId },
+      result: 'failure',
+    });
+    throw required('The current password is wrong.').asAudited();
+  });
+}
+
+/**
+ * Call it with the user's row locked.
+ * @throws Refusal `reauthentication_required` if the caller acts on itself and its current password was not checked; always for a key that
+ *   acts on its owner
+ */
+export async function requireReauthentication(
+  trx: Transaction,
+  caller: HeldCaller,
+  user: { readonly id: UserId },
+  proof: Reauthentication | undefined,
+): Promise<void> {
+  if (!isOwnUser(caller, user.id)) return;
+  if (caller.principal.kind === 'api_key') {
+    throw new Refusal(
+      'reauthentication_required',
+      'An API key cannot change the email address or the password of its owner. Log in, and send the access token.',
+    );
+  }
+  if (proof?.userId !== user.id) throw required('This change needs your current password.');
+  // The password may have changed since it was checked.
+  if ((await passwordUserById(trx, user.id))?.passwordVersion !== proof.passwordVersion) {
+    throw required('The current password is wrong.');
+  }
+}
+
+function required(message: string): Refusal {
+  return new Refusal('reauthentication_required', message, {
+    param: 'current_password',
+    errors: [{ path: '/current_password', message }],
+  });
+}

@@ -1,0 +1,36 @@
+/** The schemas of what /v1/auth answers with. */
+
+import { Type } from 'typebox';
+import { component } from '../../http/answers.ts';
+import { nullable } from '../../http/validation.ts';
+
+export const TokenPair = component(
+  'TokenPair',
+  Type.Object({
+    access_token: Type.String({ description: 'A JWT.' }),
+    token_type: Type.Unsafe<'Bearer'>({ type: 'string', enum: ['Bearer'] }),
+    expires_in: Type.Integer({ description: 'Seconds.' }),
+    refresh_token: Type.Optional(Type.String({ description: 'Absent if the refresh token is sent as a cookie.' })),
+  }),
+);
+
+export const Me = component(
+  'Me',
+  Type.Object({
+    id: Type.String(),
+    type: Type.Unsafe<'user' | 'api_key'>({ type: 'string', enum: ['user', 'api_key'] }),
+    email: nullable(Type.String()),
+    name: Type.String(),
+    tenant_id: Type.String(),
+    source: Type.Unsafe<'local' | 'ldap' | null>({
+      type: ['string', 'null'],
+      enum: ['local', 'ldap', null],
+      description: 'Where the password is kept: `local` is Postern, `ldap` a directory. Null for API keys.',
+    }),
+    roles: Type.Array(Type.String()),
+    permissions: Type.Array(Type.String(), {
+      description: 'The permission patterns of the roles or scopes. Policies and constraints may narrow or widen them.',
+    }),
+    platform_admin: Type.Boolean(),
+  }),
+);

@@ -1,0 +1,75 @@
+/**
+ * Changing the installation's `secret-key`, for the operator who runs the servers; no caller is asked. It runs while every server accepts both
+ * keys. One transaction seals anew whatever is stored under the former key. Servers write under the key that they found at their start until
+ * they are started again, so the command may be repeated, and says how much was left.
+ */
+
+import { Fault } from '../../domain/errors.ts';
+import { macUnder } from '../../identity/mac.ts';
+import { deriveKey } from '../../identity/seal.ts';
+import { resealed } from '../../identity/signing-key.ts';
+import { headMac, hex, sameBytes } from '../../store/audit-chain.ts';
+import { CHAIN_LOCK } from '../../store/audit-seal.ts';
+import { chainEnd, putChainHead } from '../../store/audit-seal-queries.ts';
+import { isSecretKeyOf, putSecretKey, SecretKeyError } from '../../store/meta.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import { resealSigningKeys } from '../../store/signing-keys.ts';
+import type { AdminParts } from '../caller/caller.ts';
+import { type Actor, changeAsSystem } from '../change/change.ts';
+import { putRetired, readRetired } from './retired-audit-keys.ts';
+
+const OPERATOR: Actor = { type: 'system', id: undefined, tenant: undefined, address: undefined, requestId: undefined };
+
+export interface SecretKeyParts extends Pick<AdminParts, 'db' | 'feed' | 'flush' | 'now'> {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface SecretKeyRotation {
+  /** False: the database belonged to the new key already, and this looked for what was written under the former key since. */
+  readonly changed: boolean;
+  /** Signing keys that were sealed under the former key. */
+  readonly signingKeys: number;
+  /** The newest seal of the audit log was signed under the former key. */
+  readonly auditHead: boolean;
+}
+
+/** Rejects with a SecretKeyError when the database belongs to neither key. */
+export async function rotateSecretKey(parts: SecretKeyParts): Promise<SecretKeyRotation> {
+  const { db, from, to } = parts;
+  const changed = await isSecretKeyOf(db, from);
+  if (!changed && !(await isSecretKeyOf(db, to))) {
+    throw new SecretKeyError(
+      'The database uses neither secret-key nor secret-key-previous. Nothing was changed. Set secret-key-previous to the key that the servers use.',
+    );
+  }
+  return changeAsSystem(parts, OPERATOR, { action: 'secret_key.rotate' }, async (trx, audit) => {
+    const [fromSeal, toSeal] = [deriveKey(from, 'signing-keys'), deriveKey(to, 'signing-keys')];
+    const signingKeys = await resealSigningKeys(trx, (key) => resealed(key, fromSeal, toSeal));
+    const auditHead = await handOverChain(trx, from, to);
+    await putSecretKey(trx, to);
+    audit.after = { changed, signing_keys: signingKeys, audit_head: auditHead };
+    return { changed, signingKeys, auditHead };
+  });
+}
+
+/** Signs the chain's head under the new key, and keeps the former key for the seals before. Returns whether there was anything to do. */
+async function handOverChain(trx: Queryable, from: string, to: string): Promise<boolean> {
+  await trx.raw('select pg_advisory_xact_lock(?)', [CHAIN_LOCK]);
+  const retired = await readRetired(trx, [to, from]);
+  const [fromMac, toMac] = [macUnder(from, 'audit-chain'), macUnder(to, 'audit-chain')];
+  const { head } = await chainEnd(trx);
+  const key = hex(deriveKey(from, 'audit-chain'));
+  const isLeft = head !== undefined && !sameBytes(head.mac, headMac(toMac, head.seq, head.hash));
+  if (head === undefined) {
+    await putRetired(trx, to, retired);
+    return false;
+  }
+  if (isLeft && !sameBytes(head.mac, headMac(fromMac, head.seq, head.hash))) {
+    throw new Fault('the newest seal of the audit log is signed with neither key. Run postern verify-audit first');
+  }
+  // Moved to the head each time: seals of both keys may alternate before it, as servers change one after another.
+  await putRetired(trx, to, [...retired.filter((each) => each.key !== key), { key, through: head.seq, hash: hex(head.hash) }]);
+  await putChainHead(trx, { ...head, mac: headMac(toMac, head.seq, head.hash) });
+  return isLeft;
+}

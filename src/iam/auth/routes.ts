@@ -1,0 +1,301 @@
+/** /v1/auth: logging in and out, refreshing, one's own password and sessions. */
+
+import { type Static, Type } from 'typebox';
+import { REPEATED } from '../../decision/model.ts';
+import { Refusal } from '../../domain/errors.ts';
+import { fieldSentence } from '../../domain/problem.ts';
+import { type Answers, component, DONE, shows } from '../../http/answers.ts';
+import { type Answer, type Ask, callerRoute, NOTHING, publicRoute, type Route } from '../../http/route.ts';
+import { asksAlso } from '../../http/validation.ts';
+import { joinApiKeys, readCredential } from '../../identity/credential.ts';
+import { aPassword } from '../schema/grammar.ts';
+import { sessionRoutes } from '../sessions/own-routes.ts';
+import { AttemptGate } from './attempt-gate.ts';
+import { changePassword, resetPassword } from './change-password.ts';
+import { clearCookie, cookieName, readCookie, setCookie } from './cookie.ts';
+import { type LoginRequest, login } from './login.ts';
+import { logoutByAccessToken, logoutByRefreshToken } from './logout.ts';
+import { me } from './me.ts';
+import { isOwnOrigin, type PageHeaders, pageScheme } from './origin.ts';
+import { type AuthParts, invalidCredential, type LoginParts, type Provenance, type TokenPair } from './parts.ts';
+import { type PresentedToken, type RefreshParts, refresh } from './refresh.ts';
+import * as resources from './response-schemas.ts';
+
+export interface AuthHttpParts extends AuthParts {
+  /** `http.origins`; undefined = that of the Host header. */
+  readonly origins: readonly string[] | undefined;
+  /** Told how each login ended. */
+  readonly onLogin?: (outcome: LoginOutcome) => void;
+}
+
+export type LoginOutcome = 'success' | 'failure' | 'refused' | 'throttled';
+
+const CLOSED = { additionalProperties: false } as const;
+
+/** A login names an e-mail address, or a directory user with `auth_type`, and not a mixture. */
+const NEITHER_LOGIN = {
+  anyOf: [
+    { required: ['email', 'username'] },
+    { required: ['email', 'auth_type'] },
+    { required: ['username'], not: { required: ['auth_type'] } },
+    { not: { anyOf: [{ required: ['email'] }, { required: ['username'] }] } },
+  ],
+};
+
+const LoginBody = component(
+  'Login',
+  Type.Object(
+    {
+      email: Type.Optional(Type.String()),
+      username: Type.Optional(Type.String()),
+      auth_type: Type.Optional(Type.Unsafe<'ldap'>({ type: 'string', enum: ['ldap'] })),
+      password: Type.String(),
+      session: Type.Optional(
+        Type.Unsafe<'cookie'>({
+          type: 'string',
+          enum: ['cookie'],
+          description: 'The refresh token comes as an HttpOnly cookie.',
+        }),
+      ),
+    },
+    {
+      ...CLOSED,
+      ...asksAlso({ not: NEITHER_LOGIN }),
+      examples: [{ email: 'ada@acme.example', password: 'a lake of tin whistles' }],
+    },
+  ),
+);
+const refreshToken = {
+  refresh_token: Type.Optional(Type.String({ description: 'Absent if the refresh token is sent as a cookie.' })),
+};
+
+const RefreshBody = component(
+  'RefreshToken',
+  Type.Object(refreshToken, {
+    ...CLOSED,
+    description: 'A browser that keeps the refresh token in a cookie sends an empty object or no body.',
+  }),
+);
+const LogoutBody = component(
+  'Logout',
+  Type.Object(refreshToken, { ...CLOSED, description: 'Empty if the access token or the cookie identifies the session.' }),
+);
+const PasswordBody = component(
+  'PasswordChange',
+  Type.Object({ old_password: Type.String(), new_password: Type.String(aPassword) }, CLOSED),
+);
+const ResetBody = component(
+  'NewPassword',
+  Type.Object({ token: Type.String({ description: 'A `password_setup_token`.' }), new_password: Type.String(aPassword) }, CLOSED),
+);
+
+/** What a directory takes for a name it says itself. */
+function isOfDirectory(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && 'auth_type' in body && body.auth_type === 'ldap';
+}
+
+const LOGGED_OUT: Answers = { 204: { description: 'The session has ended.', headers: ['set-cookie'] } };
+
+/** @param attempts the logins under way in this process; its routes are made once */
+export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new AttemptGate()): readonly Route[] {
+  const parts = { ...server, attempts, claims: new Map() };
+  return [
+    publicRoute({
+      method: 'POST',
+      path: '/v1/auth/login',
+      operationId: 'login',
+      summary: 'Log in with email and password, or with a directory username. Returns an access token and a refresh token.',
+      body: LoginBody,
+      query: NOTHING,
+      takesAnyText: isOfDirectory,
+      answers: shows('The tokens.', resources.TokenPair, ['set-cookie']),
+      refusals: ['invalid_field', 'invalid_credential', 'tenant_suspended', 'password_expired', 'too_many_attempts'],
+      handler: (ask) => handleLogin(parts, ask),
+    }),
+    publicRoute({
+      method: 'POST',
+      path: '/v1/auth/refresh',
+      operationId: 'refresh',
+      summary: 'Exchange a refresh token, from the body or the cookie, for a new pair of tokens.',
+      body: RefreshBody,
+      query: NOTHING,
+      answers: shows('The next tokens.', resources.TokenPair, ['set-cookie']),
+      refusals: ['invalid_credential', 'tenant_suspended'],
+      handler: (ask) => handleRefresh(parts, ask),
+    }),
+    publicRoute({
+      method: 'POST',
+      path: '/v1/auth/logout',
+      operationId: 'logout',
+      summary: "End the session of a refresh token, or of the request's access token.",
+      body: LogoutBody,
+      query: NOTHING,
+      takesCredential: true,
+      answers: LOGGED_OUT,
+      refusals: ['missing_credential', 'invalid_credential', 'token_expired'],
+      handler: (ask) => handleLogout(parts, ask),
+    }),
+    callerRoute({
+      method: 'GET',
+      path: '/v1/auth/me',
+      operationId: 'getMe',
+      summary: "Get the principal of the request's credential.",
+      permission: 'any',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The principal.', resources.Me),
+      refusals: [],
+      handler: async ({ caller }) => {
+        const { id, type, email, name, tenantId, source, roles, permissions, platformAdmin } = await me(parts, caller);
+        return {
+          status: 200,
+          body: { id, type, email, name, tenant_id: tenantId, source, roles, permissions, platform_admin: platformAdmin },
+        };
+      },
+    }),
+    callerRoute({
+      method: 'POST',
+      path: '/v1/auth/password',
+      operationId: 'changePassword',
+      summary: "Change your own password. The caller's other sessions end.",
+      permission: 'any',
+      body: PasswordBody,
+      query: NOTHING,
+      answers: DONE,
+      refusals: ['insufficient_permission', 'too_many_attempts'],
+      handler: async (ask) => {
+        const change = { oldPassword: ask.body.old_password, newPassword: ask.body.new_password };
+        await changePassword(parts, ask.caller, change, provenance(ask));
+        return { status: 204 };
+      },
+    }),
+    publicRoute({
+      method: 'POST',
+      path: '/v1/auth/password/reset',
+      operationId: 'resetPassword',
+      summary: 'Set a password with a one-time token. All sessions of the user end.',
+      body: ResetBody,
+      query: NOTHING,
+      answers: DONE,
+      refusals: ['invalid_credential'],
+      handler: async (ask) => {
+        await resetPassword(parts, { token: ask.body.token, newPassword: ask.body.new_password }, provenance(ask));
+        return { status: 204 };
+      },
+    }),
+    ...sessionRoutes(parts),
+  ];
+}
+
+type Asked = Ask<unknown, unknown>;
+
+function provenance(ask: Asked): Provenance {
+  const agent = ask.header('user-agent');
+  return {
+    address: ask.address,
+    throttledAs: ask.throttledAs,
+    userAgent: agent === REPEATED ? undefined : agent,
+    requestId: ask.requestId,
+    nowMs: ask.nowMs,
+  };
+}
+
+async function handleLogin(parts: AuthHttpParts & LoginParts, ask: Ask<Static<typeof LoginBody>, unknown>): Promise<Answer> {
+  const cookie = ask.body.session === 'cookie';
+  const account = accountOf(ask.body);
+  // Another site's page must not log a browser in as somebody else. Programs send no Origin.
+  if (cookie && ask.header('origin') !== undefined && !fromOwnPage(parts, ask)) throw invalidCredential();
+  try {
+    const pair = await login(parts, { account, password: ask.body.password, cookie }, provenance(ask));
+    parts.onLogin?.('success');
+    return tokenAnswer(parts, ask, pair);
+  } catch (error) {
+    if (error instanceof Refusal) parts.onLogin?.(outcomeOf(error));
+    throw error;
+  }
+}
+
+function outcomeOf({ code }: Refusal): LoginOutcome {
+  return code === 'too_many_attempts' ? 'throttled' : code === 'invalid_credential' ? 'failure' : 'refused';
+}
+
+function accountOf(body: Static<typeof LoginBody>): LoginRequest['account'] {
+  const wanted = body.auth_type === 'ldap' ? 'username' : 'email';
+  const other = body.auth_type === 'ldap' ? 'email' : 'username';
+  const name = body[wanted];
+  if (name === undefined) throw badMember(wanted, 'This member is required.');
+  if (body[other] !== undefined) throw badMember(other, 'This member does not belong to this kind of login.');
+  return wanted === 'email' ? { kind: 'email', email: name } : { kind: 'directory', username: name };
+}
+
+function badMember(member: string, message: string): Refusal {
+  const path = `/${member}`;
+  return new Refusal('invalid_field', `The body is not valid: ${fieldSentence({ path, message })}`, {
+    param: member,
+    errors: [{ path, message }],
+  });
+}
+
+async function handleRefresh(
+  parts: AuthHttpParts & RefreshParts,
+  ask: Ask<Static<typeof RefreshBody>, unknown>,
+): Promise<Answer> {
+  const presented = bodyToken(ask.body) ?? cookieToken(parts, ask);
+  if (presented === undefined) throw invalidCredential();
+  return tokenAnswer(parts, ask, await refresh(parts, presented, provenance(ask)));
+}
+
+/** A refresh token decides alone where the body names one. A browser sends its cookie with its access token: either may be past its time. */
+async function handleLogout(parts: AuthHttpParts, ask: Ask<Static<typeof LogoutBody>, unknown>): Promise<Answer> {
+  const named = bodyToken(ask.body);
+  const brought = named ?? cookieToken(parts, ask);
+  if (brought !== undefined) await logoutByRefreshToken(parts, brought, provenance(ask));
+  if (named === undefined) await logoutBearer(parts, ask, brought !== undefined);
+  const name = cookieNameOf(ask);
+  const hadCookie = readCookie(ask.header('cookie'), name) !== undefined;
+  return { status: 204, ...(hadCookie ? { headers: { 'set-cookie': clearCookie(name) } } : {}) };
+}
+
+/** @param optional another token has been given, so one that proves nothing is no reason to refuse */
+async function logoutBearer(parts: AuthHttpParts, ask: Asked, optional: boolean): Promise<void> {
+  const credential = readCredential(ask.header('authorization'), joinApiKeys(ask.header('x-api-key'), ask.header('api-key')));
+  try {
+    if (credential.kind === 'token') return await logoutByAccessToken(parts, credential.token, provenance(ask));
+    if (credential.kind !== 'missing') throw invalidCredential();
+    throw new Refusal(
+      'missing_credential',
+      'Send a refresh token in the body, or an access token: Authorization: Bearer <token>.',
+    );
+  } catch (error) {
+    if (!(optional && error instanceof Refusal)) throw error;
+  }
+}
+
+function bodyToken(body: Static<typeof RefreshBody>): PresentedToken | undefined {
+  return body.refresh_token === undefined ? undefined : { text: body.refresh_token, via: 'body' };
+}
+
+/** A cookie counts only with our own Origin. */
+function cookieToken(parts: AuthHttpParts, ask: Asked): PresentedToken | undefined {
+  const text = readCookie(ask.header('cookie'), cookieNameOf(ask));
+  return text !== undefined && fromOwnPage(parts, ask) ? { text, via: 'cookie' } : undefined;
+}
+
+function fromOwnPage(parts: AuthHttpParts, ask: Asked): boolean {
+  return isOwnOrigin(pageOf(ask), parts.origins);
+}
+
+function pageOf({ header, scheme }: Asked): PageHeaders {
+  return { origin: header('origin'), host: header('host'), scheme };
+}
+
+function cookieNameOf(ask: Asked): ReturnType<typeof cookieName> {
+  return cookieName(pageScheme(pageOf(ask)));
+}
+
+function tokenAnswer(parts: AuthHttpParts, ask: Asked, pair: TokenPair): Answer {
+  const body = { access_token: pair.accessToken, token_type: 'Bearer', expires_in: pair.expiresIn };
+  if (!pair.cookie) return { status: 200, body: { ...body, refresh_token: pair.refreshToken } };
+  const cookie = setCookie(cookieNameOf(ask), pair.refreshToken, parts.login.refreshIdleMs);
+  return { status: 200, body, headers: { 'set-cookie': cookie } };
+}

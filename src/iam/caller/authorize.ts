@@ -1,0 +1,61 @@
+/** The right to use a management endpoint, by the same decision as the data plane. */
+
+import { decideManagement } from '../../decision/management.ts';
+import { Refusal, type RefusalExtras } from '../../domain/errors.ts';
+import { type Caller, isPlatformAdmin } from './caller.ts';
+
+/** The permissions of management; `admin:tenants` works for platform administrators only. */
+export const MANAGEMENT_PERMISSIONS = [
+  'admin:users',
+  'admin:roles',
+  'admin:policies',
+  'admin:tenants',
+  'admin:keys',
+  'audit:read',
+  'usage:read',
+  'usage:write',
+] as const;
+
+export type ManagementPermission = (typeof MANAGEMENT_PERMISSIONS)[number];
+
+/** What an endpoint asks of its callers. `use-case`: the use case decides, because acting on oneself needs less; `any`: every credential. */
+export type Access = ManagementPermission | 'use-case' | 'any';
+
+export interface AuthorizeOptions {
+  /** The caller acts on itself, with an access token: no grant is needed, but a policy may still deny. */
+  readonly self?: boolean;
+}
+
+/** @throws Refusal with the code of the line that denied: `denied_by_policy` or `insufficient_permission`. */
+export function authorize(caller: Caller, permission: ManagementPermission, options: AuthorizeOptions = {}): void {
+  const self = options.self === true && caller.principal.kind === 'user';
+  const decision = decideManagement({
+    permission,
+    self,
+    principal: caller.principal,
+    snapshot: caller.snapshot,
+    clientAddress: caller.address,
+    nowMs: caller.nowMs,
+  });
+  if (decision.kind === 'deny') {
+    const extras: RefusalExtras = {
+      ...(decision.policy === undefined ? {} : { policy: decision.policy }),
+      ...(decision.permission === undefined ? {} : { scope: decision.permission }),
+    };
+    throw new Refusal(decision.code, decision.detail, extras);
+  }
+  if (permission === 'admin:tenants' && !isPlatformAdmin(caller)) {
+    throw new Refusal('insufficient_permission', 'Only platform administrators may use admin:tenants.', { scope: permission });
+  }
+}
+
+/** Whether `authorize` would let the caller through; for use cases that fall back to acting on oneself. */
+export function isAuthorized(caller: Caller, permission: ManagementPermission, options: AuthorizeOptions = {}): boolean {
+  try {
+    authorize(caller, permission, options);
+    return true;
+  } catch (error) {
+    if (error instanceof Refusal) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * The caller inside the transaction of its change. What it holds there decides: its credential, session, user, roles, tenants and the
+ * policies that apply to it are read under locks that last until the commit, so a right that ended before the commit writes nothing. The
+ * cache of this process may be behind the store, and the request may have waited for its body.
+ */
+
+import { compilePolicies, compileTenant } from '../../decision/compile.ts';
+import type { Principal, Snapshot } from '../../decision/model.ts';
+import { Interner } from '../../live/interner.ts';
+import { keyRefused, ownerRefused, sessionRefused, userRefused } from '../../live/standing.ts';
+import { liveKey, liveSession, liveUser, ownedPrincipal, userPrincipal } from '../../live/values.ts';
+import type { Database } from '../../store/database.ts';
+import { type Transaction, transaction } from '../../store/transaction.ts';
+import { admittedTenant, invalidCredential, refuseRotated } from './admission.ts';
+import { authorize } from './authorize.ts';
+import type { Caller } from './caller.ts';
+import { type HeldCredential, type HeldRows, holdCallerRows, type WrittenRows } from './queries.ts';
+
+const HELD: unique symbol = Symbol('held');
+
+/** A caller as it is inside a transaction, and stays until that ends. Only `holdCaller` and `heldMaker` return one. */
+export interface HeldCaller extends Caller {
+  readonly [HELD]: true;
+}
+
+/** Runs `work` in one transaction in which the caller is held. @throws Refusal like `holdCaller`; like `transaction` */
+export function asCaller<T>(
+  db: Database,
+  caller: Caller,
+  writes: WrittenRows,
+  work: (trx: Transaction, caller: HeldCaller) => Promise<T>,
+): Promise<T> {
+  return transaction(db, async (trx) => work(trx, await holdCaller(trx, caller, writes)), caller.tenant);
+}
+
+/**
+ * Admits the caller again, as the store has it now, with the permission of its endpoint. Call it before the transaction takes any other
+ * lock. Its instant is that of the store's clock.
+ * @param writes existing rows that the change writes
+ * @throws Refusal of the step that applies: `invalid_credential`, `tenant_mismatch`, `tenant_suspended`, `denied_by_policy`,
+ *   `insufficient_permission`
+ */
+export async function holdCaller(trx: Transaction, caller: Caller, writes: WrittenRows): Promise<HeldCaller> {
+  const credential = credentialOf(caller);
+  const rows = await holdCallerRows(trx, {
+    credential,
+    userId: caller.principal.kind === 'user' ? caller.principal.id : caller.principal.owner?.id,
+    own: caller.principal.tenantId,
+    effective: caller.tenant,
+    writes,
+  });
+  const principal = principalOf(credential, rows);
+  const own = rows.own && compileTenant(rows.own);
+  const snapshot: Snapshot = {
+    own,
+    effective: caller.tenant === principal.tenantId ? own : rows.effective && compileTenant(rows.effective),
+    global: compilePolicies(rows.globalPolicies),
+  };
+  admittedTenant(principal, snapshot, caller.tenant);
+  const held: HeldCaller = { ...caller, principal, snapshot, nowMs: rows.nowMs, [HELD]: true };
+  if (held.access !== 'any' && held.access !== 'use-case') authorize(held, held.access);
+  return held;
+}
+
+/** @param maker the maker of a one-time token, read from rows that the transaction has locked */
+export function heldMaker(maker: Caller): HeldCaller {
+  return { ...maker, [HELD]: true };
+}
+
+function credentialOf({ principal, keyDigest }: Caller): HeldCredential {
+  switch (principal.kind) {
+    case 'user':
+      if (principal.sessionId === undefined) throw invalidCredential();
+      return { kind: 'session', id: principal.sessionId };
+    case 'api_key':
+      if (keyDigest === undefined) throw invalidCredential();
+      return { kind: 'key', id: principal.id, digest: keyDigest };
+    default:
+      return principal satisfies never;
+  }
+}
+
+/** Nothing is shared between callers here, so little is kept. */
+const interner = new Interner(1);
+
+/** Step 8, by the rules of the check. */
+function principalOf(credential: HeldCredential, { key, session, user, nowMs }: HeldRows): Principal {
+  const owner = user && liveUser(user, user.id, interner);
+  if (credential.kind === 'session') {
+    if (session === undefined || user === undefined || owner === undefined) throw invalidCredential();
+    const refused = sessionRefused(liveSession(session, session.id), user.id, nowMs) ?? userRefused(owner);
+    if (refused !== undefined) throw invalidCredential();
+    return userPrincipal(owner, session.id);
+  }
+  if (key === undefined) throw invalidCredential();
+  const known = liveKey(key, interner);
+  if (keyRefused(known, nowMs) !== undefined) throw invalidCredential();
+  if (known.ownerId === undefined) {
+    refuseRotated(known.made.principal);
+    return known.made.principal;
+  }
+  if (owner === undefined || ownerRefused(known, owner) !== undefined) throw invalidCredential();
+  refuseRotated(known.made.principal);
+  return ownedPrincipal(known, owner);
+}

@@ -1,0 +1,257 @@
+/**
+ * The rows that say what a caller may do, held inside the transaction of its change.
+ *
+ * First each part is held by name (`hold_turn` in the schema): shared with other changes of the same caller, or alone if this change writes
+ * it. These locks are fair, so a caller that writes without a pause cannot keep its rights from ending. Then the rows are held, `for share`
+ * or `for update`, against transactions that hold no names: a logout, a directory, the command line.
+ *
+ * Every transaction takes its locks in one order: names, tenants, administrators, users, then keys and sessions; within a kind sorted. So
+ * two callers that change each other at once are served one after the other, and no change has to strengthen a lock that it shares.
+ */
+
+import { Fault } from '../../domain/errors.ts';
+import type { KeyDigest, KeyId, SessionId, TenantId, UserId } from '../../domain/ids.ts';
+import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../../domain/records.ts';
+import { ADMIN } from '../../domain/roles.ts';
+import { finish } from '../../domain/steps.ts';
+import { KEY, POLICY, ROLE, USER_STATUS } from '../../store/live-source.ts';
+import type { Row } from '../../store/pool.ts';
+import { type Prepared, runPrepared } from '../../store/prepared.ts';
+import { keyRecord, policyRecords, sessionRecord, tenantRecord, userRecord } from '../../store/rows.ts';
+import { sentTogether } from '../../store/together.ts';
+import type { Transaction } from '../../store/transaction.ts';
+import { ADMINISTRATORS_LOCK } from '../users/administrator-queries.ts';
+
+/** The credential that a caller proved itself with. */
+export type HeldCredential =
+  | { readonly kind: 'session'; readonly id: SessionId }
+  | { readonly kind: 'key'; readonly id: KeyId; readonly digest: KeyDigest };
+
+/** Existing rows that a change writes. */
+export interface WrittenRows {
+  readonly tenant?: TenantId | undefined;
+  readonly user?: UserId | undefined;
+  readonly session?: SessionId | undefined;
+  readonly key?: KeyId | undefined;
+  /** Several keys. Never together with `session` and `key`. */
+  readonly keys?: readonly KeyId[] | undefined;
+  /** The change writes roles, or policies, of the effective tenant; `policies` includes the global ones. */
+  readonly rules?: 'roles' | 'policies' | undefined;
+}
+
+export interface CallerToHold {
+  readonly credential: HeldCredential;
+  /** The session's user, or the key's owner; undefined for a key that its tenant owns. */
+  readonly userId: UserId | undefined;
+  readonly own: TenantId;
+  readonly effective: TenantId;
+  readonly writes: WrittenRows;
+}
+
+/** Everything that decides what a caller may do, as it stays until the transaction ends. */
+export interface HeldRows {
+  /** The store's clock after the locks were granted, milliseconds since the epoch. */
+  readonly nowMs: number;
+  readonly key: KeyRecord | undefined;
+  readonly session: SessionRecord | undefined;
+  readonly user: UserRecord | undefined;
+  /** With those roles that the user holds, and those policies that are enabled and may apply to the user. */
+  readonly own: TenantRecord | undefined;
+  readonly effective: TenantRecord | undefined;
+  readonly globalPolicies: readonly PolicyRecord[];
+}
+
+/** The owner of global policies. */
+const GLOBAL = '';
+
+/**
+ * Held by a change of several keys. It holds a lock for each of them, and the locks of all transactions have one place of bounded size, so
+ * only one such change runs at a time. No tenant has this name.
+ */
+const SEVERAL_KEYS = ' keys';
+
+type Mode = 'share' | 'update';
+
+const inBothModes = (name: string, text: string, of = ''): Readonly<Record<Mode, Prepared>> => ({
+  share: { name: `${name}_share`, text: `${text} for share${of}` },
+  update: { name: `${name}_update`, text: `${text} for update${of}` },
+});
+
+const STATEMENTS = {
+  tenant: inBothModes('hold_tenant', 'select from tenants where id = $1'),
+  turns: {
+    name: 'hold_turns',
+    text: 'select hold_turn(name, alone) from unnest($1::text[], $2::boolean[]) as turns(name, alone)',
+  },
+  /** If the change writes one of them: then it counts later who remains, and waits before it locks a row that another such change needs. */
+  administrators: {
+    name: 'hold_administrators',
+    text: `select pg_advisory_xact_lock(${ADMINISTRATORS_LOCK}) where exists (
+      select from user_roles r join users u on u.id = r.user_id
+      where r.role_name = '${ADMIN}' and r.source = 'manual' and ((u.id = $1 and u.tenant_id = $2) or u.tenant_id = $3)
+    )`,
+  },
+  user: inBothModes('hold_user', `select u.id, u.tenant_id, ${USER_STATUS} as status from users u where u.id = $1`),
+  session: inBothModes(
+    'hold_session',
+    `select s.id, s.user_id, s.ended_at is not null as ended, floor(extract(epoch from s.expires_at) * 1000)::float8 as expires_at_ms
+      from sessions s where s.id = $1`,
+  ),
+  key: inBothModes(
+    'hold_key',
+    `select ${KEY}, k.digest <> $2 as by_previous from api_keys k where k.id = $1 and (k.digest = $2 or k.previous_digest = $2)`,
+  ),
+  /** Rows that a change writes and that are not the caller's own: only those that it may reach. */
+  otherUser: { name: 'hold_other_user', text: 'select from users where id = $1 and tenant_id = $2 for update' },
+  otherSession: { name: 'hold_other_session', text: 'select from sessions where id = $1 and user_id = $2 for update' },
+  otherKey: { name: 'hold_other_key', text: 'select from api_keys where id = $1 and tenant_id = $2 for update' },
+  otherKeys: {
+    name: 'hold_other_keys',
+    text: 'select from api_keys where id = any($1::text[]) and tenant_id = $2 order by id collate "C" for update',
+  },
+  /** Reads after the locks: a statement that waits for a row still sees all others as they were before it waited. */
+  rights: {
+    name: 'rights_of_caller',
+    text: `
+      with caller as materialized (
+        select floor(extract(epoch from clock_timestamp()) * 1000)::float8 as now_ms,
+          array(select distinct role_name from user_roles where user_id = $2 order by role_name) as role_names
+      )
+      select caller.now_ms, caller.role_names, t.id, t.status, t.settings, t.quotas,
+        (select json_agg(${ROLE} order by p.name collate "C")::text from roles p
+          where p.tenant_id = owners.owner and p.name = any(caller.role_names)) as roles,
+        (select json_agg(${POLICY} order by p.name collate "C")::text from policies p
+          where coalesce(p.tenant_id, '') = owners.owner and p.enabled and (p.applies_to = 'everyone' or exists (
+            select from policy_roles r where r.policy_id = p.id and r.role_name = any(caller.role_names)
+          ))) as policies
+      from unnest($1::text[]) with ordinality as owners(owner, place) cross join caller
+      left join tenants t on t.id = owners.owner and t.deleted_at is null
+      order by owners.place`,
+  },
+} as const;
+
+/** Holds the caller until the transaction ends, and reads it: all in one round trip. */
+export async function holdCallerRows(trx: Transaction, caller: CallerToHold): Promise<HeldRows> {
+  const { credential, userId, own, effective, writes } = caller;
+  const sent: Promise<readonly Row[]>[] = [];
+  const send = (statement: Prepared, ...values: readonly unknown[]): Promise<readonly Row[]> => {
+    const rows = runPrepared<Row>(trx, statement, values);
+    sent.push(rows);
+    return rows;
+  };
+  const turns = turnsOf(caller);
+  const names = inOrder(...turns.keys());
+  send(
+    STATEMENTS.turns,
+    names,
+    names.map((name) => turns.get(name)),
+  );
+  for (const id of inOrder(own, effective, writes.tenant)) send(STATEMENTS.tenant[modeOf(id, writes.tenant)], id);
+  if (writes.user !== undefined || writes.tenant !== undefined) {
+    send(STATEMENTS.administrators, writes.user ?? null, effective, writes.tenant ?? null);
+  }
+  let user: Promise<readonly Row[]> | undefined;
+  for (const id of inOrder(userId, writes.user)) {
+    if (id === userId) user = send(STATEMENTS.user[modeOf(id, writes.user)], id);
+    else send(STATEMENTS.otherUser, id, effective);
+  }
+  const otherKeys = inOrder(...(writes.keys ?? [])).filter((id) => id !== credential.id);
+  const sendKeys = (keys: readonly KeyId[]): void => {
+    if (keys.length > 0) send(STATEMENTS.otherKeys, keys, effective);
+  };
+  sendKeys(otherKeys.filter((id) => id < credential.id));
+  let proof: Promise<readonly Row[]> | undefined;
+  for (const id of inOrder<string>(credential.id, writes.session, writes.key)) {
+    if (id === credential.id) proof = send(...proofOf(credential, writes));
+    else if (id === writes.session) send(STATEMENTS.otherSession, id, userId);
+    else send(STATEMENTS.otherKey, id, effective);
+  }
+  sendKeys(otherKeys.filter((id) => id > credential.id));
+  const rights = send(STATEMENTS.rights, [own, effective, GLOBAL], userId ?? null);
+  await sentTogether(sent);
+  return recordsOf(credential, await rights, { proof: (await proof)?.[0], user: (await user)?.[0] });
+}
+
+function proofOf(credential: HeldCredential, writes: WrittenRows): readonly [Prepared, ...unknown[]] {
+  const { id } = credential;
+  switch (credential.kind) {
+    case 'session':
+      return [STATEMENTS.session[modeOf(id, writes.session)], id];
+    case 'key':
+      return [
+        STATEMENTS.key[modeOf(id, writes.keys?.includes(credential.id) ? id : writes.key)],
+        id,
+        Buffer.from(credential.digest, 'hex'),
+      ];
+    default:
+      return credential satisfies never;
+  }
+}
+
+function recordsOf(
+  credential: HeldCredential,
+  [own, effective, global]: readonly Row[],
+  { proof, user }: { readonly proof: Row | undefined; readonly user: Row | undefined },
+): HeldRows {
+  const nowMs = own?.['now_ms'];
+  if (own === undefined || effective === undefined || global === undefined || typeof nowMs !== 'number') {
+    throw new Fault('the database did not return the permissions of a caller');
+  }
+  return {
+    nowMs,
+    key: proof && credential.kind === 'key' ? keyRecord(proof, credential.digest) : undefined,
+    session: proof && credential.kind === 'session' ? sessionRecord(proof) : undefined,
+    user: user && userRecord({ ...user, roles: own['role_names'] }),
+    own: tenantOf(own),
+    effective: tenantOf(effective),
+    globalPolicies: finish(policyRecords(pieces(global['policies']))),
+  };
+}
+
+function tenantOf(row: Row): TenantRecord | undefined {
+  if (row['id'] === null) return undefined;
+  return finish(tenantRecord(row, { roles: pieces(row['roles']), policies: pieces(row['policies']) }));
+}
+
+function pieces(text: unknown): readonly string[] {
+  return typeof text === 'string' ? [text] : [];
+}
+
+/** Each once, in the order in which every transaction takes its locks. */
+function inOrder<Id extends string>(...ids: readonly (Id | undefined)[]): readonly Id[] {
+  return [...new Set(ids.filter((id) => id !== undefined))].sort((left, right) => (left < right ? -1 : 1));
+}
+
+function modeOf(id: string, written: string | undefined): Mode {
+  return id === written ? 'update' : 'share';
+}
+
+/** The names to hold, and whether alone. A written row's name begins with the tenant in which the caller acts: it reaches no other. */
+function turnsOf({ credential, userId, own, effective, writes }: CallerToHold): ReadonlyMap<string, boolean> {
+  const turns = new Map<string, boolean>([
+    [GLOBAL, writes.rules === 'policies'],
+    [own, false],
+    [effective, writes.rules !== undefined],
+    [turnOf(own, credential.id), false],
+  ]);
+  if (userId !== undefined) turns.set(turnOf(own, userId), false);
+  if (writes.tenant !== undefined) turns.set(writes.tenant, true);
+  if (writes.keys !== undefined && writes.keys.length > 0) turns.set(SEVERAL_KEYS, true);
+  for (const id of [writes.user, writes.key, ...(writes.keys ?? [])]) {
+    if (id !== undefined) turns.set(turnOf(id === userId || id === credential.id ? own : effective, id), true);
+  }
+  if (writes.session !== undefined) turns.set(turnOf(own, writes.session), true);
+  return turns;
+}
+
+function turnOf(tenant: TenantId, id: UserId | SessionId | KeyId): string {
+  return `${tenant}/${id}`;
+}
+
+/**
+ * Waits until no change of this user, key or session is under way, and lets none begin, until the transaction ends. For transactions
+ * without a caller that end a right; call it before they take a lock.
+ */
+export async function holdAlone(trx: Transaction, tenant: TenantId, id: UserId | SessionId | KeyId): Promise<void> {
+  await runPrepared(trx, STATEMENTS.turns, [[turnOf(tenant, id)], [true]]);
+}

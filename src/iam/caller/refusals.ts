@@ -1,0 +1,67 @@
+/** The refusals that many use cases share, so that they read the same everywhere. */
+
+import type { Parsed } from '../../decision/validate.ts';
+import { Refusal } from '../../domain/errors.ts';
+import { type FieldError, fieldSentence } from '../../domain/problem.ts';
+import { brokenConstraint } from '../../store/faults.ts';
+
+/** The same words for what never was, what is gone and what belongs to another tenant. */
+export function notFound(what: string): Refusal {
+  if (what === 'tenant') return new Refusal('not_found', 'The tenant does not exist, or you may not act in it.');
+  return new Refusal('not_found', `The ${what} does not exist, or it belongs to another tenant.`);
+}
+
+/** The effective tenant was there when the caller was let in, and is deleted since: told as it would be from now on. */
+export function tenantGone(): Refusal {
+  return new Refusal('tenant_mismatch', 'The tenant does not exist, or this credential may not act in it.');
+}
+
+/** The error itself, but for what the store refuses of any change: then the refusal that says so. */
+export function refusedByStore(error: unknown): unknown {
+  if (brokenConstraint(error) !== 'rules_size') return error;
+  return new Refusal(
+    'quota_exceeded',
+    'The roles and policies of a tenant may use 1 MiB in total, and this change would exceed it. Delete or shorten some first.',
+  );
+}
+
+/** Errors that one answer shows. */
+const MAX_SHOWN = 50;
+
+/** @param errors at least one; the first 50 are shown */
+export function invalidFields(errors: readonly FieldError[]): Refusal {
+  const [first] = errors;
+  const detail = first === undefined ? 'The body is not valid.' : `The body is not valid: ${fieldSentence(first)}`;
+  return new Refusal('invalid_field', detail, {
+    errors: errors.slice(0, MAX_SHOWN),
+    ...(first === undefined ? {} : { param: first.path.slice(1) }),
+  });
+}
+
+export function invalidField(path: string, message: string): Refusal {
+  return invalidFields([{ path, message }]);
+}
+
+export function escalation(detail: string): Refusal {
+  return new Refusal('escalation', detail);
+}
+
+/**
+ * The value of what a validator read.
+ * @throws Refusal `invalid_field`
+ */
+export function valid<T>(parsed: Parsed<T>): T {
+  if (parsed.kind === 'errors') throw invalidFields(parsed.errors);
+  return parsed.value;
+}
+
+export function throwIfInvalid(errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalidFields(errors);
+}
+
+export function lastAdminRefusal(): Refusal {
+  return new Refusal(
+    'last_admin',
+    'This change would leave no active local administrator who can log in. Create another administrator first, and let that user set a password.',
+  );
+}

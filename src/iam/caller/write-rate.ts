@@ -1,0 +1,70 @@
+/**
+ * Bounds the bytes that one caller writes to the audit log, and so the growth of the database: each change keeps the state before and after
+ * it. A small request can write as much as the largest resource has.
+ *
+ * The rate is one of each API process. Platform administrators have none. Changes that end rights, and reports of usage, are always admitted.
+ */
+
+import { ByteRates } from '../../domain/byte-rates.ts';
+import { Refusal } from '../../domain/errors.ts';
+import type { AuditRow } from '../../store/audit-rows.ts';
+import type { Caller } from './caller.ts';
+
+/** 1.4 GB in a day. */
+const BYTES_PER_SECOND = 16 * 1024;
+/** Far more than an export of a large tenant that is applied again. */
+const BURST_BYTES = 256 * 1024 * 1024;
+
+/** Verbs of actions. */
+const ALWAYS: ReadonlySet<string> = new Set([
+  'revoke',
+  'deactivate',
+  'suspend',
+  'delete',
+  'detach',
+  'end_session',
+  'end_sessions',
+  'record',
+]);
+
+export class WriteRate {
+  readonly #rates: ByteRates;
+  readonly #monotonicMs: () => number;
+
+  constructor(monotonicMs: () => number, bytesPerSecond = BYTES_PER_SECOND, burstBytes = BURST_BYTES) {
+    this.#monotonicMs = monotonicMs;
+    this.#rates = new ByteRates({ bytesPerSecond, burstMs: (burstBytes / bytesPerSecond) * 1000 });
+  }
+
+  /** @throws Refusal `rate_limit_exceeded` while the caller has written more than its rate */
+  admit(caller: Caller, action: string): void {
+    const payer = payerOf(caller);
+    const waitMs = payer === undefined || isAlways(action) ? 0 : this.#rates.waitMs(payer, this.#monotonicMs());
+    if (waitMs <= 0) return;
+    throw new Refusal('rate_limit_exceeded', 'The caller has written more in its changes than one caller may. Try again later.', {
+      retryAfter: waitMs / 1000,
+    });
+  }
+
+  wrote(caller: Caller, rows: readonly AuditRow[]): void {
+    const payer = payerOf(caller);
+    if (payer !== undefined) this.#rates.take(payer, JSON.stringify(rows).length, this.#monotonicMs());
+  }
+}
+
+/** @param action `<thing>.<verb>` */
+function isAlways(action: string): boolean {
+  return ALWAYS.has(action.slice(action.indexOf('.') + 1));
+}
+
+/** The keys of a user count as the user, and the keys of a tenant together. */
+function payerOf({ principal }: Caller): string | undefined {
+  switch (principal.kind) {
+    case 'user':
+      return principal.platformAdmin ? undefined : principal.id;
+    case 'api_key':
+      return principal.owner?.id ?? principal.tenantId;
+    default:
+      return principal satisfies never;
+  }
+}

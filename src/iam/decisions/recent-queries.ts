@@ -1,0 +1,178 @@
+/** Recorded decisions: pages, one by its request id, and the bounds of what is kept. */
+
+import { makeId, type RequestId } from '../../domain/ids.ts';
+import { type Asking, countUpTo } from '../../store/asking.ts';
+import { type Page, scopeBinding, scopeCondition, type TenantScope } from '../../store/paging.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import type { RecentDecisionRow } from '../../telemetry/recent-decision.ts';
+
+export interface StoredDecision extends Omit<RecentDecisionRow, 'time' | 'code'> {
+  readonly time: Date;
+  readonly code: string;
+}
+
+export interface RecentFilter {
+  readonly outcome?: 'allow' | 'deny';
+  readonly code?: string;
+  /** The id of a user or a key. */
+  readonly principal?: string;
+  /** Method and template of a line of the route table. */
+  readonly route?: string;
+  /** From then on; milliseconds since the epoch. */
+  readonly fromMs?: number;
+  /** Up to then, that instant left out. */
+  readonly toMs?: number;
+}
+
+export interface RecentBounds {
+  /** Of one tenant and outcome. */
+  readonly perGroup: number;
+  readonly total: number;
+}
+
+export const RECENT_HOURS = 24;
+export const RECENT_BOUNDS: RecentBounds = { perGroup: 1000, total: 200_000 };
+
+const KEPT_MS = RECENT_HOURS * 3_600_000;
+const ZEROS = new Uint8Array(10);
+
+/** Returns the lowest request id of a millisecond: ids are in the order of time. */
+function firstIdOf(ms: number): RequestId {
+  return makeId('req', Math.min(Math.max(Math.ceil(ms), 0), MAX_ID_MS), ZEROS);
+}
+
+/** The time of an id has 48 bits. */
+const MAX_ID_MS = 2 ** 48 - 1;
+
+const CONDITIONS = {
+  outcome: 'outcome = :outcome',
+  code: 'code = :code',
+  principal: 'principal_id = :principal',
+  route: 'route = :route',
+  fromMs: 'request_id >= :from',
+  toMs: 'request_id < :to',
+} as const satisfies Record<keyof RecentFilter, string>;
+
+function isFilter(name: string): name is keyof RecentFilter {
+  return name in CONDITIONS;
+}
+
+/**
+ * Lists recorded decisions, newest first.
+ * @param page its position is the request id of the row before
+ */
+export async function listRecent(
+  q: Queryable,
+  scope: TenantScope,
+  filter: RecentFilter,
+  page: Page,
+  nowMs: number,
+): Promise<readonly StoredDecision[]> {
+  const { sql, bindings } = matching(scope, filter, nowMs);
+  const after = page.after?.[0];
+  const { rows } = await q.raw<{ rows: StoredDecision[] }>(
+    `select * ${sql} ${after === undefined ? '' : 'and request_id < :after'} order by request_id desc limit :take`,
+    { ...bindings, ...(after === undefined ? {} : { after }), take: page.take },
+  );
+  return rows;
+}
+
+/** Counts the recorded decisions of a list, up to `most`. */
+export async function countRecent(
+  q: Queryable,
+  scope: TenantScope,
+  filter: RecentFilter,
+  nowMs: number,
+  most: number,
+): Promise<number> {
+  const { sql, bindings } = matching(scope, filter, nowMs);
+  return countUpTo(q, { sql: `select ${sql}`, bindings }, most);
+}
+
+/** The decisions that a list has, whatever the page: a statement without its beginning. */
+function matching(scope: TenantScope, filter: RecentFilter, nowMs: number): Asking {
+  const { fromMs, toMs, ...texts } = filter;
+  const names = Object.keys(filter).filter(isFilter);
+  const conditions = [scopeCondition(scope, 'tenant_id'), 'request_id >= :oldest', ...names.map((name) => CONDITIONS[name])];
+  return {
+    sql: `from recent_decisions where ${conditions.join(' and ')}`,
+    bindings: {
+      ...scopeBinding(scope),
+      ...texts,
+      ...(fromMs === undefined ? {} : { from: firstIdOf(fromMs) }),
+      ...(toMs === undefined ? {} : { to: firstIdOf(toMs) }),
+      oldest: firstIdOf(nowMs - KEPT_MS),
+    },
+  };
+}
+
+/** Returns the decision of a request; undefined if it is not recorded, too old, or outside the scope. */
+export async function findRecent(
+  q: Queryable,
+  scope: TenantScope,
+  requestId: RequestId,
+  nowMs: number,
+): Promise<StoredDecision | undefined> {
+  const { rows } = await q.raw<{ rows: StoredDecision[] }>(
+    `select * from recent_decisions where request_id = :requestId and request_id >= :oldest and ${scopeCondition(scope, 'tenant_id')}`,
+    { ...scopeBinding(scope), requestId, oldest: firstIdOf(nowMs - KEPT_MS) },
+  );
+  return rows[0];
+}
+
+/** How many groups of one tenant and outcome have that many rows. */
+export interface GroupSize {
+  readonly rows: number;
+  readonly groups: number;
+}
+
+/**
+ * Returns how many rows each group may keep: the largest number within the bounds. Large groups shrink first, so a group smaller than the
+ * result loses nothing.
+ */
+export function fairCap(sizes: readonly GroupSize[], { perGroup, total }: RecentBounds): number {
+  const ascending = sizes.toSorted((left, right) => left.rows - right.rows);
+  let groups = ascending.reduce((sum, size) => sum + size.groups, 0);
+  let left = total;
+  for (const size of ascending) {
+    // All groups from this one on have at least `size.rows`.
+    if (size.rows >= perGroup || size.rows * groups > left) break;
+    left -= size.rows * size.groups;
+    groups -= size.groups;
+  }
+  return groups === 0 ? perGroup : Math.min(perGroup, Math.floor(left / groups));
+}
+
+/** Removes decisions of more than 24 hours before `nowMs`, by the database's clock. Returns how many rows it removed, at most `batch`. */
+export async function pruneOldRecent(q: Queryable, nowMs: number, batch: number): Promise<number> {
+  const { rowCount } = await q.raw<{ rowCount: number }>(
+    `delete from recent_decisions where request_id = any(array(
+       select request_id from recent_decisions where request_id < :oldest order by request_id limit :batch))`,
+    { oldest: firstIdOf(nowMs - KEPT_MS), batch },
+  );
+  return rowCount;
+}
+
+/** Removes the oldest decisions of groups that exceed the bounds. Returns how many rows it removed, at most `batch`. */
+export async function pruneExcessRecent(q: Queryable, bounds: RecentBounds, batch: number): Promise<number> {
+  const { rows: sizes } = await q.raw<{ rows: GroupSize[] }>(
+    `select rows, count(*)::int as groups from (
+       select count(*)::int as rows from recent_decisions group by tenant_id, outcome) as sized group by rows`,
+    {},
+  );
+  const cap = fairCap(sizes, bounds);
+  if (sizes.every(({ rows }) => rows <= cap)) return 0;
+  const { rowCount } = await q.raw<{ rowCount: number }>(
+    `delete from recent_decisions where request_id = any(array(
+       select excess.request_id
+       from (select tenant_id, outcome, count(*) as rows from recent_decisions
+         group by tenant_id, outcome having count(*) > :cap) as large
+       cross join lateral (
+         select request_id from recent_decisions of_group
+         where of_group.tenant_id = large.tenant_id and of_group.outcome = large.outcome
+         order by request_id limit large.rows - :cap) as excess
+       limit :batch))`,
+    { cap, batch },
+  );
+  return rowCount;
+}

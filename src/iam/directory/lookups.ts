@@ -1,0 +1,171 @@
+/**
+ * Looks up the owners of keys in their directory once a day, as no login or refresh asks it about a person who only uses keys. The
+ * database says which lookups are due, and a process claims each, so they go on after a restart and no two processes do the same one.
+ */
+
+import { Fault, Refusal } from '../../domain/errors.ts';
+import { makeId, type UserId } from '../../domain/ids.ts';
+import { transaction } from '../../store/transaction.ts';
+import { type Standing, standingOf } from '../auth/directory-refresh.ts';
+import { asking, type DirectoryRoom, MAX_LOOKUPS } from '../auth/directory-room.ts';
+import { RemovalsFault, suspend, suspensionOf } from '../auth/directory-suspension.ts';
+import { refreshUser } from '../auth/directory-user.ts';
+import { type AuthParts, applyHere, type Provenance } from '../auth/parts.ts';
+import { noteDirectoryCheck } from '../users/directory-queries.ts';
+import { type ClaimedLookup, claimLookups, isOvertaken } from './queries.ts';
+
+/** With the next two, at most 120 lookups a minute of one process: 172,800 persons a day. */
+const RUN_EVERY_MS = 10_000;
+const MAX_CLAIMED = 20;
+/** Users that one run reads to find those that are due. */
+const MAX_WALKED = 2_000;
+/** A lookup that brought no answer is due again after this time. */
+const CLAIM_MS = 15 * 60_000;
+/** How long a directory is left alone after a run to which it gave no answer. */
+const PAUSE_MS = 60_000;
+
+/** A directory that failed to answer lookups of one run. */
+export interface LookupFailure {
+  readonly directory: string;
+  readonly lookups: number;
+  /** The first. */
+  readonly error: unknown;
+}
+
+export type LookupParts = Pick<AuthParts, 'db' | 'feed' | 'flush' | 'now' | 'random'>;
+
+export class DirectoryLookups {
+  readonly #parts: LookupParts;
+  readonly #room: DirectoryRoom;
+  readonly #onFailure: (failure: LookupFailure) => void;
+  readonly #pausedUntilMs = new Map<string, number>();
+  #walkedTo: UserId | undefined;
+
+  /** @param onFailure called once for each directory of a run that failed */
+  constructor(parts: LookupParts, room: DirectoryRoom, onFailure: (failure: LookupFailure) => void) {
+    this.#parts = parts;
+    this.#room = room;
+    this.#onFailure = onFailure;
+  }
+
+  /**
+   * Claims lookups that are due and does them, a few at a time.
+   * @param stop no lookup begins once it is aborted; what was claimed and not begun is due again in 15 minutes
+   * @returns how many were claimed
+   * @throws Fault of the store
+   */
+  async run(stop?: AbortSignal): Promise<number> {
+    const directories = this.#room.lookedUp.filter((name) => (this.#pausedUntilMs.get(name) ?? 0) <= performance.now());
+    if (directories.length === 0) return 0;
+    const { lookups, walkedTo } = await claimLookups(this.#parts.db.knex, {
+      directories,
+      after: this.#walkedTo,
+      maxWalked: MAX_WALKED,
+      maxClaimed: MAX_CLAIMED,
+      claimMs: CLAIM_MS,
+    });
+    this.#walkedTo = walkedTo;
+    if (lookups.length === 0) return 0;
+    const outcomes = await this.#all(lookups, stop);
+    if (outcomes.some(({ changed }) => changed)) await applyHere(this.#parts);
+    this.#conclude(outcomes);
+    return lookups.length;
+  }
+
+  async #all(lookups: readonly ClaimedLookup[], stop: AbortSignal | undefined): Promise<readonly Outcome[]> {
+    const left = [...lookups];
+    const outcomes: Outcome[] = [];
+    const one = async (): Promise<void> => {
+      for (let next = left.shift(); next !== undefined && stop?.aborted !== true; next = left.shift()) {
+        outcomes.push(await this.#one(next));
+      }
+    };
+    await Promise.all(Array.from({ length: MAX_LOOKUPS }, one));
+    return outcomes;
+  }
+
+  async #one(lookup: ClaimedLookup): Promise<Outcome> {
+    const { directory, stableId } = lookup.identity;
+    try {
+      const answer = await asking(this.#room, 'lookup', directory, () => this.#room.directories.lookup(directory, stableId));
+      const found = standingOf(answer, lookup.tenantId);
+      return { directory, changed: await this.#apply(lookup, found), error: undefined, answered: true };
+    } catch (error) {
+      // The transaction of one person must not end the run of the others.
+      if (!(error instanceof Fault || error instanceof Refusal)) throw error;
+      return { directory, changed: false, error, answered: error instanceof RemovalsFault };
+    }
+  }
+
+  /** Writes what the directory says of the user. Returns whether anything changed that replicas cache. */
+  async #apply(lookup: ClaimedLookup, found: Standing): Promise<boolean> {
+    const { identity, userId } = lookup;
+    const report = (outcome: string): void => this.#room.report({ operation: 'lookup', directory: identity.directory, outcome });
+    const from = this.#provenance();
+    try {
+      const changed = await transaction(this.#parts.db, async (trx) => {
+        if (await isOvertaken(trx, userId)) return false;
+        if (found.kind === 'stands') return (await refreshUser(trx, found.person, from)) === true;
+        const suspension = suspensionOf(found.reason);
+        if (suspension !== undefined) return (await suspend(trx, identity, suspension, from))?.changed === true;
+        await noteDirectoryCheck(trx, userId);
+        return false;
+      });
+      report(found.kind === 'stands' ? 'success' : found.reason);
+      return changed;
+    } catch (error) {
+      if (error instanceof RemovalsFault) report('too_many_removed');
+      throw error;
+    }
+  }
+
+  /** Reports the failures of a run, and leaves those directories alone for a while that gave no answer at all. */
+  #conclude(outcomes: readonly Outcome[]): void {
+    for (const directory of new Set(outcomes.map((outcome) => outcome.directory))) {
+      const own = outcomes.filter((outcome) => outcome.directory === directory);
+      const failed = own.filter(({ error }) => error !== undefined);
+      const [first] = failed;
+      if (first === undefined) continue;
+      if (!own.some(({ answered }) => answered)) this.#pausedUntilMs.set(directory, performance.now() + PAUSE_MS);
+      this.#onFailure({ directory, lookups: failed.length, error: first.error });
+    }
+  }
+
+  #provenance(): Provenance {
+    const nowMs = this.#parts.now();
+    const requestId = makeId('req', nowMs, this.#parts.random(10));
+    return { address: undefined, throttledAs: undefined, userAgent: undefined, requestId, nowMs };
+  }
+}
+
+interface Outcome {
+  readonly directory: string;
+  readonly changed: boolean;
+  readonly error: unknown;
+  /** False when the directory, or the store, could not be asked. */
+  readonly answered: boolean;
+}
+
+/**
+ * Runs the lookups every ten seconds.
+ * @param onFault called with the failure of a run as a whole; the next run tries again
+ * @returns how to stop; resolves when the lookups under way have ended
+ */
+export function startLookups(lookups: DirectoryLookups, onFault: (error: unknown) => void): () => Promise<void> {
+  const stop = new AbortController();
+  let running: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    running ??= lookups
+      .run(stop.signal)
+      .then(() => undefined, onFault)
+      .finally(() => {
+        running = undefined;
+      });
+  }, RUN_EVERY_MS);
+  timer.unref();
+  return async () => {
+    clearInterval(timer);
+    stop.abort();
+    await running;
+  };
+}

@@ -1,0 +1,64 @@
+/** /v1/iam/directory */
+
+import { Type } from 'typebox';
+import { component, shows } from '../../http/answers.ts';
+import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import { MAX_NAME_LENGTH } from '../change/audit-username.ts';
+import { closed, oneOf } from '../schema/schemas.ts';
+import { type DirectoryTestParts, testDirectory } from './test.ts';
+
+const question = component(
+  'DirectoryTestRequest',
+  Type.Object(
+    {
+      username: Type.String({ maxLength: MAX_NAME_LENGTH, description: 'The username as in a login.' }),
+      password: Type.Optional(
+        Type.String({ maxLength: 1024, description: 'If absent, the test runs all steps except the bind as the user.' }),
+      ),
+      directory: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 64,
+          description: '`ldap.name`. Default: the directory that a login with this name would use first.',
+        }),
+      ),
+    },
+    { ...closed, examples: [{ username: 'alice' }] },
+  ),
+);
+
+const steps = component(
+  'DirectoryTest',
+  Type.Object({
+    steps: Type.Array(
+      Type.Object({
+        step: oneOf('connect', 'tls', 'service_bind', 'find_user', 'user_bind', 'attributes', 'groups', 'roles', 'tenant'),
+        ok: Type.Boolean(),
+        detail: Type.String({ description: 'The outcome.' }),
+        advice: Type.Optional(Type.String({ description: 'How to correct the problem.' })),
+        data: Type.Optional(
+          Type.Object({}, { additionalProperties: true, description: 'The values that the step found, without secrets.' }),
+        ),
+      }),
+      { description: 'The steps in order, up to the first that failed.' },
+    ),
+  }),
+);
+
+export function directoryRoutes(parts: DirectoryTestParts): readonly Route[] {
+  return [
+    callerRoute({
+      method: 'POST',
+      path: '/v1/iam/directory/test',
+      operationId: 'testDirectory',
+      summary:
+        'Test a directory login and report each step. The server creates no session and no user. A wrong password counts as a failed login.',
+      permission: 'admin:tenants',
+      body: question,
+      query: NOTHING,
+      answers: shows('The steps and their outcomes.', steps),
+      refusals: ['not_found', 'too_many_attempts'],
+      handler: async ({ caller, body }) => ({ status: 200, body: await testDirectory(parts, caller, body) }),
+    }),
+  ];
+}

@@ -1,0 +1,129 @@
+/** Why a credential may have ended: read for explanations only, never for a decision. */
+
+import type { KeyDigest, KeyId, SessionId, TenantId, UserId } from '../../domain/ids.ts';
+import { USER_STATUS } from '../../store/live-source.ts';
+import { storedKey, storedTenant, storedUser } from '../../store/paging.ts';
+import type { Queryable } from '../../store/queryable.ts';
+
+export interface UserEnd {
+  readonly active: boolean;
+  /** When the user was deactivated or suspended by its directory; null for an active user, or if that is not known. */
+  readonly since: Date | null;
+}
+
+export interface KeyEnd {
+  readonly id: KeyId;
+  readonly tenantId: TenantId;
+  readonly userId: UserId | undefined;
+  /** When a rotation stops this secret; null for the key's present secret. */
+  readonly stoppedAt: Date | null;
+  readonly revokedAt: Date | null;
+  readonly expiresAt: Date | null;
+  /** Undefined if the key has no owner in its tenant. */
+  readonly owner: UserEnd | undefined;
+}
+
+export interface SessionEnd {
+  /** Undefined if there is no such user. */
+  readonly user: UserEnd | undefined;
+  /** When the session ended, or ends; null if it is not there any more. */
+  readonly endsAt: Date | null;
+}
+
+/** How long the digest of a rotated secret is kept after the secret stopped. */
+const KEPT = '30 days';
+/** Digests of one key that are kept; a rotation removes the oldest beyond. */
+const MAX_DIGESTS = 100;
+
+const SINCE = 'case when u.directory_suspension is null then u.deactivated_at else u.directory_suspended_at end';
+
+interface KeyEndRow {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly user_id: string | null;
+  readonly stopped_at: Date | null;
+  readonly revoked_at: Date | null;
+  readonly expires_at: Date | null;
+  readonly owner_status: string | null;
+  readonly owner_since: Date | null;
+}
+
+/**
+ * Returns the key whose secret has this digest, or had it in the last 30 days; undefined if there is none. An import may give the digest of
+ * an old secret to a new key: then the new key is the answer.
+ */
+export async function keyEnd(q: Queryable, digest: KeyDigest): Promise<KeyEnd | undefined> {
+  const { rows } = await q.raw<{ rows: KeyEndRow[] }>(
+    `select k.id, k.tenant_id, k.user_id, found.stopped_at, k.revoked_at, k.expires_at,
+       case when u.id is not null then ${USER_STATUS} end as owner_status, ${SINCE} as owner_since
+     from (
+       select id, cast(null as timestamptz) as stopped_at from api_keys where digest = decode(:digest, 'hex')
+       union all
+       select key_id, stopped_at from rotated_key_digests
+       where digest = decode(:digest, 'hex') and stopped_at > clock_timestamp() - interval '${KEPT}'
+     ) found
+     join api_keys k on k.id = found.id
+     left join users u on u.id = k.user_id and u.tenant_id = k.tenant_id
+     order by found.stopped_at nulls first limit 1`,
+    { digest },
+  );
+  const [row] = rows;
+  return (
+    row && {
+      id: storedKey(row.id),
+      tenantId: storedTenant(row.tenant_id),
+      userId: row.user_id === null ? undefined : storedUser(row.user_id),
+      stoppedAt: row.stopped_at,
+      revokedAt: row.revoked_at,
+      expiresAt: row.expires_at,
+      owner: userEnd(row.owner_status, row.owner_since),
+    }
+  );
+}
+
+/** @param session undefined for a question about the user alone */
+export async function sessionEnd(q: Queryable, user: UserId, session: SessionId | undefined): Promise<SessionEnd> {
+  const { rows } = await q.raw<{ rows: { status: string | null; since: Date | null; ends_at: Date | null }[] }>(
+    `select case when u.id is not null then ${USER_STATUS} end as status, ${SINCE} as since,
+       least(s.ended_at, s.expires_at) as ends_at
+     from (select) one left join users u on u.id = :user
+     left join sessions s on s.id = cast(:session as text) and s.user_id = u.id`,
+    { user, session: session ?? null },
+  );
+  const [row] = rows;
+  return { user: userEnd(row?.status ?? null, row?.since ?? null), endsAt: row?.ends_at ?? null };
+}
+
+function userEnd(status: string | null, since: Date | null): UserEnd | undefined {
+  return status === null ? undefined : { active: status === 'active', since };
+}
+
+/**
+ * Remembers the digest of a key's present secret, which is about to be replaced. The key's row is held.
+ * @param until when the secret stops; null = now
+ */
+export async function rememberDigest(q: Queryable, id: KeyId, until: Date | null): Promise<void> {
+  await q.raw(
+    `with ended as (
+       update rotated_key_digests set stopped_at = clock_timestamp() where key_id = :id and stopped_at > clock_timestamp()
+     ), removed as (
+       delete from rotated_key_digests where digest in (
+         select digest from rotated_key_digests where key_id = :id order by stopped_at desc offset ${MAX_DIGESTS - 1})
+     )
+     insert into rotated_key_digests (digest, key_id, stopped_at)
+     select digest, id, coalesce(cast(:until as timestamptz), clock_timestamp()) from api_keys where id = :id
+     on conflict (digest) do update set key_id = excluded.key_id, stopped_at = excluded.stopped_at`,
+    { id, until },
+  );
+}
+
+/** Deletes digests that are over their time, the oldest first; returns how many. */
+export async function pruneRotatedDigests(q: Queryable, batch: number): Promise<number> {
+  const { rowCount } = await q.raw<{ rowCount: number }>(
+    `delete from rotated_key_digests where digest in (
+       select digest from rotated_key_digests where stopped_at <= clock_timestamp() - interval '${KEPT}'
+       order by stopped_at limit :batch for update skip locked)`,
+    { batch },
+  );
+  return rowCount;
+}

@@ -1,0 +1,93 @@
+/**
+ * Steps 16 and 17 for an explanation: the limits as the store knows them, compared with what the request may spend. Only reads.
+ *
+ * The gates hold parts of rates and budgets ahead of need, and this process is no gate. So `used` of a rate contains what the gates fetched
+ * and did not hand out yet, and `reserved` of tokens what they hold: a gate may decide otherwise by that much.
+ */
+
+import type { ExplainedLimit } from '../../decision/explain-steps.ts';
+import type { Allow, Identity, TenantView } from '../../decision/model.ts';
+import type { RouteMatch } from '../../decision/routes.ts';
+import { mayspend } from '../../metering/admission.ts';
+import { type LimitsState, readLimits } from '../usage/limit-queries.ts';
+import type { MeteringParts } from '../usage/parts.ts';
+import { momentOf } from '../usage/period.ts';
+import type { ExplainParts } from './question.ts';
+
+/** Returns the limits that an allowed request meets. */
+export type LimitCheck = (allow: Allow) => readonly ExplainedLimit[];
+
+/**
+ * Reads the state of the limits as it is now, whatever instant the question is about.
+ * @param nowMs of the clock
+ * @returns undefined if no limit can be reached: the route is not matched or no principal is proved
+ */
+export async function limitCheck(
+  { db, metering }: Pick<ExplainParts, 'db' | 'metering'>,
+  match: RouteMatch,
+  identity: Identity,
+  tenant: TenantView | undefined,
+  nowMs: number,
+): Promise<LimitCheck | undefined> {
+  if (match.kind !== 'matched' || identity.kind !== 'proved' || tenant === undefined) return undefined;
+  const { principal } = identity;
+  const { period, periodEndsMs } = momentOf(tenant.settings.timezone, nowMs);
+  const key = principal.kind === 'api_key' ? principal.id : undefined;
+  const state = await readLimits(db.knex, tenant.id, period, metering.windowMs, key);
+  return (allow) => [...ratesOf(allow, state), tokensOf(allow, state, metering, periodEndsMs), collectionsOf(allow, state)];
+}
+
+interface Counted {
+  readonly limit: number | undefined;
+  readonly used: number;
+  readonly needed: number;
+  readonly applies: boolean;
+}
+
+type State = Pick<ExplainedLimit, 'applies' | 'limit' | 'used' | 'remaining' | 'needed' | 'exceeded'>;
+
+function stateOf({ limit, used, needed, applies }: Counted): State {
+  if (limit === undefined) return { applies, limit: null, used, remaining: null, needed, exceeded: false };
+  const remaining = Math.max(0, limit - used);
+  return { applies, limit, used, remaining, needed, exceeded: applies && needed > remaining };
+}
+
+function ratesOf({ tenant, principal }: Allow, state: LimitsState): readonly ExplainedLimit[] {
+  const rate = (of: ExplainedLimit['of'], limit: number | undefined, used: number): ExplainedLimit => ({
+    name: 'rate_limit_rpm',
+    of,
+    line: 16,
+    // Requests without a rate limit are not counted.
+    ...stateOf({ limit, used, needed: 1, applies: limit !== undefined }),
+    reserved: null,
+    resets_at: limit === undefined ? null : new Date(state.windowEndsMs).toISOString(),
+  });
+  const ofTenant = rate('tenant', tenant.settings.rate_limit_rpm, state.granted);
+  return principal.kind === 'api_key' ? [ofTenant, rate('api_key', principal.rateLimitRpm, state.keyGranted)] : [ofTenant];
+}
+
+function tokensOf(
+  { tenant, route, ...asked }: Allow,
+  state: LimitsState,
+  estimates: MeteringParts['metering'],
+  periodEndsMs: number,
+): ExplainedLimit {
+  const { prompt, answer } = mayspend({ ...asked, maxTokensPerRequest: tenant.settings.max_tokens_per_request }, estimates);
+  const needed = route.tokens ? prompt + answer : 0;
+  return {
+    name: 'monthly_tokens',
+    of: 'tenant',
+    line: 17,
+    ...stateOf({ limit: tenant.quotas.monthly_tokens, used: state.spent, needed, applies: route.tokens }),
+    reserved: state.held,
+    resets_at: new Date(periodEndsMs).toISOString(),
+  };
+}
+
+function collectionsOf({ tenant, route }: Allow, state: LimitsState): ExplainedLimit {
+  const applies = route.counts === 'adds-collection';
+  const { collections: used, collectionsReserved: reserved } = state;
+  const counted = stateOf({ limit: tenant.quotas.max_collections, used, needed: applies ? 1 : 0, applies });
+  const full = counted.remaining !== null && counted.remaining - reserved < 1;
+  return { name: 'max_collections', of: 'tenant', line: 17, ...counted, exceeded: applies && full, reserved, resets_at: null };
+}

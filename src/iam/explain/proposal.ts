@@ -1,0 +1,105 @@
+/** Reads roles and policies that are proposed but not saved, by the rules under which they would be made or changed. */
+
+import type { TenantView } from '../../decision/model.ts';
+import type { Proposal } from '../../decision/proposed.ts';
+import { Refusal } from '../../domain/errors.ts';
+import { type PolicyName, parsePolicyName, type TenantId } from '../../domain/ids.ts';
+import type { FieldError } from '../../domain/problem.ts';
+import type { PolicyRecord, RoleRecord } from '../../domain/records.ts';
+import { BUILTIN_ROLES, isBuiltinRole } from '../../domain/roles.ts';
+import { invalidField, invalidFields, throwIfInvalid } from '../caller/refusals.ts';
+import { type NewPolicyRequest, readNewPolicy } from '../policies/create.ts';
+import { type NewRoleRequest, readNewRole } from '../roles/create.ts';
+
+export interface ProposalRequest {
+  /** Each is given whole, as if it were made. */
+  readonly policies?: readonly NewPolicyRequest[];
+  readonly roles?: readonly NewRoleRequest[];
+}
+
+/** Where the proposal would be saved. */
+export interface ProposalPlace {
+  /** Whose custom roles may be attached, beside proposed ones. */
+  readonly tenant: Pick<TenantView, 'id' | 'roles'>;
+  /** Which of the names that are proposed are taken, and by whom. */
+  readonly taken: ReadonlyMap<PolicyName, 'global' | 'tenant'>;
+  /** @throws Refusal for who may not write global policies, given undefined */
+  readonly mayWriteOwner: (owner: TenantId | undefined) => void;
+}
+
+const BUILTIN = BUILTIN_ROLES.map((role) => role.name);
+
+/** The names of the proposed policies that could be taken. */
+export function proposedNames(request: ProposalRequest): readonly PolicyName[] {
+  return (request.policies ?? []).flatMap((policy) => parsePolicyName(policy.name) ?? []);
+}
+
+/** @throws Refusal `invalid_field`, with paths that begin at the list: `/policies/0/conditions/time`; `escalation` */
+export function readProposal(request: ProposalRequest, place: ProposalPlace): Proposal {
+  const { policies = [], roles = [] } = request;
+  const proposedRoles = roles.map((role, i) => within(`/roles/${i}`, () => readRole(role)));
+  refuseRepeats('/roles', proposedRoles);
+  const read = policies.map((policy, i) => within(`/policies/${i}`, () => readPolicy(policy, place, proposedRoles)));
+  refuseRepeats(
+    '/policies',
+    read.map(({ record }) => record),
+  );
+  const recordsOf = (global: boolean) => read.filter((one) => one.global === global).map(({ record }) => record);
+  return { roles: proposedRoles, policies: recordsOf(false), globalPolicies: recordsOf(true) };
+}
+
+function readRole(request: NewRoleRequest): RoleRecord {
+  if (isBuiltinRole(request.name)) throw invalidField('/name', 'Built-in roles cannot be changed.');
+  const { name, constraints } = readNewRole(request);
+  return { name, permissions: request.permissions, constraints };
+}
+
+function readPolicy(request: NewPolicyRequest, place: ProposalPlace, proposed: readonly RoleRecord[]) {
+  const { name, conditions, audience } = readNewPolicy(request);
+  const global = isGlobal(name, request.global, place);
+  const attachable = [...BUILTIN, ...(global ? [] : [...place.tenant.roles.keys(), ...proposed.map((role) => role.name)])];
+  const attachedRoles = audience.roles.map((role) => attachable.find((one) => one === role));
+  const message = global ? 'Only built-in roles may be attached to a global policy.' : 'This role does not exist in the tenant.';
+  throwIfInvalid(attachedRoles.flatMap((role, i) => (role === undefined ? [{ path: `/attached_roles/${i}`, message }] : [])));
+  const record: PolicyRecord = {
+    name,
+    effect: request.effect,
+    actions: request.actions,
+    resources: request.resources,
+    conditions,
+    appliesTo: audience.appliesTo,
+    attachedRoles: [...new Set(attachedRoles.filter((role) => role !== undefined))],
+    enabled: request.enabled ?? true,
+  };
+  return { global, record };
+}
+
+/** A policy keeps its owner: what is proposed under a name that is there is proposed in its place. */
+function isGlobal(name: PolicyName, asked: boolean | undefined, { taken, mayWriteOwner, tenant }: ProposalPlace): boolean {
+  const owner = taken.get(name);
+  const global = asked ?? owner === 'global';
+  if (global || owner === 'global') mayWriteOwner(undefined);
+  else mayWriteOwner(tenant.id);
+  if (owner !== undefined && global !== (owner === 'global')) {
+    throw invalidField('/global', 'A policy with this name exists, and a policy cannot change between global and tenant scope.');
+  }
+  return global;
+}
+
+function refuseRepeats(path: string, named: readonly { readonly name: string }[]): void {
+  const names = named.map(({ name }) => name);
+  const repeated: FieldError[] = names.flatMap((name, i) =>
+    names.indexOf(name) === i ? [] : [{ path: `${path}/${i}/name`, message: 'This name appears twice in the proposal.' }],
+  );
+  throwIfInvalid(repeated);
+}
+
+/** What is wrong with a member of the request, told from the request's root. */
+function within<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'invalid_field') throw error;
+    throw invalidFields((error.extras.errors ?? []).map((one) => ({ path: `${path}${one.path}`, message: one.message })));
+  }
+}

@@ -1,0 +1,203 @@
+/**
+ * Explains a recorded decision: the same decision function over what was recorded, by the rules of now. Names that the decision read from
+ * a body come from the record, because no body is kept.
+ */
+
+import { type Explanation, explain } from '../../decision/explain.ts';
+import { stepsOf } from '../../decision/explain-steps.ts';
+import type { CheckInput, Identity, InvalidReason } from '../../decision/model.ts';
+import { matchRoute } from '../../decision/routes.ts';
+import { effectiveTenant } from '../../decision/tenant.ts';
+import { ERRORS } from '../../domain/errors.ts';
+import { parseId } from '../../domain/ids.ts';
+import type { Resolution } from '../../live/live.ts';
+import type { TenantScope } from '../../store/paging.ts';
+import { keyDigest } from '../api-keys/queries.ts';
+import { type Caller, isPlatformAdmin } from '../caller/caller.ts';
+import { notFound } from '../caller/refusals.ts';
+import { type RecentResource, recentResource } from '../decisions/recent.ts';
+import { findRecent, type StoredDecision } from '../decisions/recent-queries.ts';
+import { scopeOf } from '../list/list.ts';
+import { tenantOfUser } from '../users/queries.ts';
+import { shownTo } from './explain.ts';
+import type { ExplainParts, ExplainRequest } from './question.ts';
+
+export interface RecordedExplanation extends Explanation {
+  /** The rules of now decide as it was decided: the same code and policy. */
+  readonly same: boolean;
+  readonly note: string;
+}
+
+/** Why a recorded decision has no explanation: `unknown_principal` also covers principals and tenants that the caller must not see. */
+export type NotExplained = 'unreadable' | 'altered' | 'unknown_principal';
+
+export interface ExplainedDecision extends RecentResource {
+  /** The recorded request as `explain` and `simulate` take it; null if the record is not exact. */
+  readonly request: ExplainRequest | null;
+  readonly explanation: RecordedExplanation | null;
+  readonly not_explained: NotExplained | null;
+}
+
+/** @throws Refusal `not_found` for a request id that is not recorded, or is another tenant's */
+export async function readRecent(parts: ExplainParts, caller: Caller, requestId: string): Promise<ExplainedDecision> {
+  const id = parseId('req', requestId);
+  const row = id && (await findRecent(parts.db.knex, scopeOf(caller), id, caller.nowMs));
+  if (row === undefined) throw notFound('recent decision');
+  const shown = recentResource(row);
+  const { method, path, facts } = row;
+  if (method === null || path === null) {
+    return { ...shown, request: null, explanation: null, not_explained: 'unreadable' };
+  }
+  if (facts.altered) return { ...shown, request: null, explanation: null, not_explained: 'altered' };
+  const body = bodyOf(parts, row, method, path);
+  const request = requestOf(row, method, path, body);
+  const resolution = await resolutionOf(parts, caller, row);
+  if (resolution === undefined) return { ...shown, request, explanation: null, not_explained: 'unknown_principal' };
+  const input = inputOf(row, method, path, body);
+  // Without the state of the limits: that of then is not kept, and that of now did not decide.
+  const explanation = explain(
+    matchRoute(parts.routes, input),
+    input,
+    resolution.identity,
+    resolution.snapshot,
+    row.time.getTime(),
+  );
+  return { ...shown, request, explanation: shownTo(caller, asRecorded(row, explanation)), not_explained: null };
+}
+
+/** The principal of now, in the tenant that the request named; undefined if the caller must not see it or it is gone. */
+async function resolutionOf(parts: ExplainParts, caller: Caller, row: StoredDecision): Promise<Resolution | undefined> {
+  const { principal_type: type, principal_id: id, facts } = row;
+  if (type === null || id === null) return { identity: unproved(row), snapshot: undefined };
+  const home = isPlatformAdmin(caller) ? undefined : caller.principal.tenantId;
+  const scope: TenantScope = home === undefined ? { kind: 'every' } : { kind: 'one', tenant: home };
+  const resolution = await resolveIn(parts, scope, row, id);
+  if (resolution === undefined || home === undefined || resolution.identity.kind !== 'proved') return resolution;
+  const choice = effectiveTenant(resolution.identity.principal, facts.tenant ?? undefined);
+  return choice.kind === 'tenant' && choice.id !== home ? undefined : resolution;
+}
+
+async function resolveIn(
+  { db, live }: ExplainParts,
+  scope: TenantScope,
+  { facts, time }: StoredDecision,
+  id: string,
+): Promise<Resolution | undefined> {
+  const header = facts.tenant ?? undefined;
+  const userId = parseId('usr', id);
+  if (userId !== undefined) {
+    const known = (await tenantOfUser(db.knex, scope, userId)) !== undefined;
+    return known ? live.resolveUser(userId, header, time.getTime()) : undefined;
+  }
+  const keyId = parseId('key', id);
+  const digest = keyId && (await keyDigest(db.knex, scope, keyId));
+  return digest && live.resolveKey(digest, header, time.getTime());
+}
+
+const REASONS: readonly InvalidReason[] = [
+  'malformed',
+  'scheme',
+  'unknown',
+  'checksum',
+  'signature',
+  'revoked',
+  'key_expired',
+  'user_deactivated',
+  'user_missing',
+  'session_ended',
+];
+
+/** The credential is not kept, so steps 5 to 8 are as recorded. */
+function unproved({ code, facts }: StoredDecision): Identity {
+  if (code === 'token_expired') return { kind: 'expired' };
+  if (code !== 'invalid_credential') return { kind: 'missing' };
+  return { kind: 'invalid', reason: REASONS.find((reason) => reason === facts.reason) ?? 'unknown' };
+}
+
+/** A body that names what the decision read from the body; undefined if the route reads none, or the body could not be read. */
+function bodyOf({ routes }: ExplainParts, row: StoredDecision, method: string, path: string): string | undefined {
+  const match = matchRoute(routes, { method, path, upgrade: undefined });
+  if (match.kind !== 'matched' || !match.line.readsBody || row.code === 'malformed_body') return undefined;
+  const named = (kind: string): readonly string[] =>
+    row.resources
+      .slice(match.resources.length)
+      .filter((text) => text.startsWith(`${kind}/`) && text.length > kind.length + 1)
+      .map((text) => text.slice(kind.length + 1));
+  const [model] = named('models');
+  const collections = named('collections');
+  return JSON.stringify({
+    ...(model === undefined ? {} : { model }),
+    ...(collections.length === 0 ? {} : { collections }),
+    ...(row.facts.asked_tokens === null ? {} : { max_tokens: row.facts.asked_tokens }),
+  });
+}
+
+function requestOf(row: StoredDecision, method: string, path: string, body: string | undefined): ExplainRequest {
+  return {
+    ...(row.principal_id === null ? {} : { subject: row.principal_id }),
+    ...(row.facts.tenant === null ? {} : { tenant_id: row.facts.tenant }),
+    method,
+    path,
+    client_ip: row.client_ip,
+    time: row.time.toISOString(),
+    ...(body === undefined ? {} : { body, content_type: 'application/json' }),
+  };
+}
+
+const encoder = new TextEncoder();
+
+function inputOf(row: StoredDecision, method: string, path: string, body: string | undefined): CheckInput {
+  return {
+    method,
+    path,
+    authorization: undefined,
+    tenant: row.facts.tenant ?? undefined,
+    upgrade: row.facts.upgrade ? 'websocket' : undefined,
+    contentType: body === undefined ? undefined : 'application/json',
+    contentEncoding: undefined,
+    body: encoder.encode(body ?? ''),
+    bodyPartial: row.code === 'body_too_large',
+    bodyMissing: false,
+    clientAddress: row.client_ip ?? undefined,
+  };
+}
+
+const NOTE =
+  'This explanation decides the recorded request again, at its original time, with the current rules. The rules may have changed since.';
+const LIMITS_NOTE =
+  'The limit is the recorded one. The steps before it are decided again with the current rules, which may have changed since.';
+const OTHER_NOTE =
+  'The current decision differs from the recorded one, because the rules, the principal or its credential have changed since.';
+
+/** The limits that ended a decision; their state of then is not kept. */
+const LIMIT_STEPS = { rate_limit_exceeded: 16, insufficient_quota: 17 } as const;
+
+function asRecorded(row: StoredDecision, explanation: Explanation): RecordedExplanation {
+  const { code, detail } = row;
+  if (explanation.code === 'allow' && (code === 'rate_limit_exceeded' || code === 'insufficient_quota')) {
+    const ending = { line: LIMIT_STEPS[code], outcome: 'denied', code, status: ERRORS[code].status, detail } as const;
+    const { status } = ending;
+    return {
+      ...explanation,
+      decision: 'deny',
+      status,
+      code,
+      detail,
+      steps: stepsOf(ending, undefined),
+      same: true,
+      note: LIMITS_NOTE,
+    };
+  }
+  const same = explanation.code === code && explanation.policy === row.policy;
+  // Only the record knows what was wrong with a body.
+  const steps = same
+    ? explanation.steps.map((step) => (step.outcome === 'denied' ? { ...step, detail } : step))
+    : explanation.steps;
+  return {
+    ...explanation,
+    detail: same && code !== 'allow' ? detail : explanation.detail,
+    steps,
+    same,
+    note: same ? NOTE : OTHER_NOTE,
+  };
+}

@@ -1,0 +1,135 @@
+/**
+ * Why a credential proves no principal, for callers that may manage its key or its user. For every other caller the reason is `unknown`, as
+ * for a credential that was never issued: the answer must not tell which credentials exist.
+ */
+
+import type { Unproved } from '../../decision/explain-steps.ts';
+import type { Identity } from '../../decision/model.ts';
+import type { CredentialForm } from '../../domain/credential.ts';
+import { type KeyDigest, parseId, parseTenantId, type SessionId, type TenantId, type UserId } from '../../domain/ids.ts';
+import { readTokenForm } from '../../identity/token-form.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import { isAuthorized, type ManagementPermission } from '../caller/authorize.ts';
+import { isPlatformAdmin, selfId } from '../caller/caller.ts';
+import { type KeyEnd, keyEnd, type SessionEnd, sessionEnd, type UserEnd } from './ended-queries.ts';
+import type { Asker } from './question.ts';
+
+/** What an identity was asked about. */
+export type AskedSubject =
+  | { readonly kind: 'key'; readonly digest: KeyDigest }
+  | { readonly kind: 'user'; readonly id: UserId; readonly tenant: TenantId; readonly session: SessionId | undefined }
+  | { readonly kind: 'checksum' }
+  /** No key and no token of ours. */
+  | { readonly kind: 'none' };
+
+/** The claims of a token whose signature was verified. */
+export interface Claims {
+  readonly userId: UserId;
+  readonly tenantId: TenantId;
+  readonly sessionId: SessionId | undefined;
+}
+
+const NOTHING = { key_id: null, user_id: null, time: null } as const;
+const UNKNOWN: Unproved = { reason: 'unknown', ...NOTHING };
+
+/** Reads the claims of a token; undefined unless the identity shows that its signature was verified. */
+export function verifiedClaims(form: CredentialForm, identity: Identity): Claims | undefined {
+  if (form.kind !== 'token' || !isVerified(identity)) return undefined;
+  const claims: { readonly sub?: unknown; readonly tenant_id?: unknown; readonly sid?: unknown } = JSON.parse(
+    readTokenForm(form.token)?.payload ?? '{}',
+  );
+  const userId = parseId('usr', String(claims.sub));
+  const tenantId = parseTenantId(String(claims.tenant_id));
+  if (userId === undefined || tenantId === undefined) return undefined;
+  return { userId, tenantId, sessionId: parseId('ses', String(claims.sid)) };
+}
+
+function isVerified(identity: Identity): boolean {
+  switch (identity.kind) {
+    case 'proved':
+    case 'expired':
+      return true;
+    case 'missing':
+      return false;
+    case 'invalid':
+      return ['session_ended', 'user_deactivated', 'user_missing'].includes(identity.reason);
+    default:
+      return identity satisfies never;
+  }
+}
+
+/** Returns what a credential was asked about, by its form and its verified claims. */
+export function askedSubject(form: CredentialForm, claims: Claims | undefined): AskedSubject {
+  switch (form.kind) {
+    case 'api_key':
+      return { kind: 'key', digest: form.digest };
+    case 'bad_checksum':
+      return { kind: 'checksum' };
+    case 'token':
+      if (claims === undefined) return { kind: 'none' };
+      return { kind: 'user', id: claims.userId, tenant: claims.tenantId, session: claims.sessionId };
+    case 'missing':
+    case 'malformed':
+    case 'other_scheme':
+      return { kind: 'none' };
+    default:
+      return form satisfies never;
+  }
+}
+
+/** The instant that a question is about, and the one at which it is asked. */
+export interface Instants {
+  readonly nowMs: number;
+  readonly askedAtMs: number;
+}
+
+export async function whyUnproved(q: Queryable, asker: Asker, subject: AskedSubject, instants: Instants): Promise<Unproved> {
+  switch (subject.kind) {
+    case 'checksum':
+      // Whoever holds the text can compute it.
+      return { reason: 'checksum', ...NOTHING };
+    case 'none':
+      return UNKNOWN;
+    case 'key': {
+      const key = await keyEnd(q, subject.digest);
+      return key !== undefined && mayManage(asker, 'admin:keys', key.tenantId, key.userId) ? whyKey(key, instants) : UNKNOWN;
+    }
+    case 'user': {
+      if (!mayManage(asker, 'admin:users', subject.tenant, subject.id)) return UNKNOWN;
+      return whyUser(subject.id, await sessionEnd(q, subject.id, subject.session));
+    }
+    default:
+      return subject satisfies never;
+  }
+}
+
+/** @param userId the user whom it is about: everyone may manage their own keys and sessions */
+function mayManage(asker: Asker, permission: ManagementPermission, tenant: TenantId, userId: UserId | undefined): boolean {
+  if (asker.kind === 'operator') return true;
+  const { caller } = asker;
+  if (userId !== undefined && userId === selfId(caller)) return isAuthorized(caller, permission, { self: true });
+  if (!isPlatformAdmin(caller) && tenant !== caller.principal.tenantId) return false;
+  return isAuthorized(caller, permission);
+}
+
+function whyKey(key: KeyEnd, { nowMs, askedAtMs }: Instants): Unproved {
+  const { stoppedAt, revokedAt, expiresAt, owner } = key;
+  const of = { key_id: key.id, user_id: key.userId ?? null };
+  // A secret that stopped before the key was revoked had ended already. One that has stopped by now ended, also in a question about the past.
+  const rotated = stoppedAt !== null && stoppedAt.getTime() <= (revokedAt?.getTime() ?? Math.max(nowMs, askedAtMs));
+  if (rotated) return { reason: 'rotated', ...of, time: stoppedAt.toISOString() };
+  if (revokedAt !== null) return { reason: 'revoked', ...of, time: revokedAt.toISOString() };
+  if (expiresAt !== null && expiresAt.getTime() <= nowMs) return { reason: 'expired', ...of, time: expiresAt.toISOString() };
+  if (key.userId !== undefined && owner?.active !== true) return { reason: 'owner_deactivated', ...of, time: sinceOf(owner) };
+  return UNKNOWN;
+}
+
+function whyUser(id: UserId, { user, endsAt }: SessionEnd): Unproved {
+  const of = { key_id: null, user_id: id };
+  if (user !== undefined && !user.active) return { reason: 'owner_deactivated', ...of, time: sinceOf(user) };
+  return { reason: 'session_ended', ...of, time: endsAt?.toISOString() ?? null };
+}
+
+function sinceOf(user: UserEnd | undefined): string | null {
+  return user?.since?.toISOString() ?? null;
+}

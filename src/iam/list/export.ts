@@ -1,0 +1,134 @@
+/**
+ * Exports: a whole list as one stream, fetched batch by batch as its reader takes it. No connection to the database is held between two
+ * batches, however slowly the reader reads.
+ *
+ * A stream may outlive the rights that it began with. Before each batch the caller is admitted again, by what is stored then. An export
+ * that has to stop says why in its last line, with a cursor to go on with, and is then broken off, so that no client takes it for whole.
+ */
+
+import { type ErrorCode, Refusal } from '../../domain/errors.ts';
+import type { PageRows } from '../../store/paging.ts';
+import type { AdminParts, Caller } from '../caller/caller.ts';
+import type { Cursors } from './list.ts';
+
+/** Longest duration of one export, in milliseconds. */
+export const MAX_EXPORT_MS = 10 * 60_000;
+/** Most bytes of the rows of one batch, as stored; one row may pass it. */
+export const MAX_BATCH_BYTES = 256 * 1024;
+
+export interface ExportCaller {
+  readonly caller: Caller;
+  /** Admits the caller again, with the same credential. Rejects with the Refusal of the step that rejects it. */
+  readonly again: () => Promise<Caller>;
+}
+
+export interface ExportFormat<Row> {
+  /** The first line; empty for none. */
+  readonly header: string;
+  readonly line: (row: Row) => string;
+  /** The last line of an export that stopped early. */
+  readonly stopped: (stop: ExportStop) => string;
+}
+
+export interface ExportedList<Row> {
+  /** Fetches the batch after a position; undefined = the first. */
+  readonly fetch: (caller: Caller, after: readonly string[] | undefined) => Promise<PageRows<Row>>;
+  readonly position: (row: Row) => readonly string[];
+  readonly format: ExportFormat<Row>;
+}
+
+export interface ExportStop {
+  /** The code with which a request for the rest would be rejected now; or `time_limit`. */
+  readonly reason: ErrorCode | 'time_limit';
+  readonly detail: string;
+  /** Names the rest of the export. */
+  readonly cursor: string;
+}
+
+/** Thrown after the last line of an export that stopped early. The cause is the error that stopped it. */
+export class ExportStopped extends Error {
+  override readonly name = 'ExportStopped';
+  readonly reason: ExportStop['reason'];
+
+  constructor({ reason, detail }: ExportStop, cause: unknown) {
+    super(`an export stopped early: ${detail}`, { cause });
+    this.reason = reason;
+  }
+}
+
+/**
+ * Resolves when the first batch is fetched, so that an error that can be foreseen comes before the answer begins.
+ * @throws Refusal of the list's `fetch`
+ */
+export async function startExport<Row>(
+  parts: Pick<AdminParts, 'feed' | 'now'>,
+  from: ExportCaller,
+  cursors: Cursors,
+  list: ExportedList<Row>,
+): Promise<AsyncIterable<string>> {
+  return pieces(parts, from, cursors, list, await list.fetch(from.caller, cursors.after));
+}
+
+async function* pieces<Row>(
+  parts: Pick<AdminParts, 'feed' | 'now'>,
+  { caller, again }: ExportCaller,
+  cursors: Cursors,
+  { fetch, position, format }: ExportedList<Row>,
+  first: PageRows<Row>,
+): AsyncGenerator<string> {
+  const endsMs = caller.nowMs + MAX_EXPORT_MS;
+  if (format.header !== '') yield format.header;
+  for (let batch = first; ; ) {
+    const last = batch.rows.at(-1);
+    if (last === undefined) return;
+    yield batch.rows.map(format.line).join('');
+    if (!batch.more) return;
+    const after = position(last);
+    try {
+      if (parts.now() >= endsMs) throw new TimeLimit();
+      batch = await fetch(await admittedAgain(parts, caller, again), after);
+    } catch (cause) {
+      const stop = stopOf(cause, cursors.next(after));
+      yield format.stopped(stop);
+      throw new ExportStopped(stop, cause);
+    }
+  }
+}
+
+/** Admits the caller by everything that was committed before the call. */
+async function admittedAgain(parts: Pick<AdminParts, 'feed'>, caller: Caller, again: () => Promise<Caller>): Promise<Caller> {
+  await parts.feed.catchUp();
+  const now = await again();
+  if (now.tenant !== caller.tenant || now.everyTenant !== caller.everyTenant) {
+    throw new Refusal('tenant_mismatch', 'The credential now belongs to another tenant.');
+  }
+  return now;
+}
+
+class TimeLimit extends Error {}
+
+function stopOf(cause: unknown, cursor: string): ExportStop {
+  if (cause instanceof TimeLimit) {
+    return {
+      reason: 'time_limit',
+      detail: `The export exceeded its limit of ${MAX_EXPORT_MS / 60_000} minutes. Continue from next_cursor.`,
+      cursor,
+    };
+  }
+  if (cause instanceof Refusal) return { reason: cause.code, detail: cause.message, cursor };
+  return {
+    reason: 'unavailable',
+    detail: 'The server cannot read the remaining rows at the moment. Continue from next_cursor later.',
+    cursor,
+  };
+}
+
+/** The last line of an NDJSON export that stopped early. A row has no member `object`. */
+export function stoppedNdjson({ reason, detail, cursor }: ExportStop): string {
+  return `${JSON.stringify({ object: 'export_stopped', reason, detail, next_cursor: cursor })}\n`;
+}
+
+/** The last line of a CSV export that stopped early. None of its cells needs quotes, and a cursor is no formula to guard against here. */
+export function stoppedCsv({ reason, cursor }: ExportStop): string {
+  return `export_stopped,${reason},${cursor}\r\n`;
+}

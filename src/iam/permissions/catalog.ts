@@ -1,0 +1,21 @@
+/** Every permission that something needs: the routes of the platform, configured ones included, and the endpoints of management. */
+
+import { type PermissionCatalog, permissionCatalog } from '../../decision/permission-catalog.ts';
+import type { RouteTable } from '../../decision/routes.ts';
+import { MANAGEMENT_PERMISSIONS } from '../caller/authorize.ts';
+
+export interface CatalogParts {
+  readonly routes: RouteTable;
+}
+
+const catalogs = new WeakMap<RouteTable, PermissionCatalog>();
+
+/** Returns the same catalog for the same table, because a catalog remembers its answers. */
+export function catalogOf(routes: RouteTable): PermissionCatalog {
+  const known = catalogs.get(routes);
+  if (known !== undefined) return known;
+  const needed = routes.lines.flatMap((route) => route.permissions.map(({ text }) => text));
+  const made = permissionCatalog([...needed, ...MANAGEMENT_PERMISSIONS]);
+  catalogs.set(routes, made);
+  return made;
+}

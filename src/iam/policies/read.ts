@@ -1,0 +1,73 @@
+/** Reading policies: the tenant's own and the global ones in one list, by name. */
+
+import { type PolicyName, parsePolicyName, parseRoleName, type RoleName, type TenantId } from '../../domain/ids.ts';
+import { isBuiltinRole } from '../../domain/roles.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import type { AdminParts, Caller } from '../caller/caller.ts';
+import { notFound } from '../caller/refusals.ts';
+import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
+import type { CatalogParts } from '../permissions/catalog.ts';
+import { type Noticed, noticedPolicy } from '../permissions/notices.ts';
+import { findRole } from '../roles/queries.ts';
+import { countPolicies, countPoliciesOfRole, findPolicy, listPolicies, type PolicyFilter, policiesOfRole } from './queries.ts';
+import { type PolicyResource, policyResource } from './resource.ts';
+
+export interface PolicyListQuery extends ListQuery, PolicyFilter {}
+
+export async function listPoliciesPage(
+  parts: AdminParts & CatalogParts,
+  caller: Caller,
+  query: PolicyListQuery,
+): Promise<List<PolicyResource & Noticed>> {
+  const { limit: _limit, cursor: _cursor, count: _count, ...filter } = query;
+  return paged(
+    caller,
+    'policies',
+    query,
+    (page) => listPolicies(parts.db.knex, scopeOf(caller), filter, page),
+    (policy) => [policy.name, policy.tenantId ?? ''],
+    (policy) => noticedPolicy(parts, policyResource(policy)),
+    (most) => countPolicies(parts.db.knex, scopeOf(caller), filter, most),
+  );
+}
+
+/** @throws Refusal `not_found` */
+export async function getPolicy(parts: AdminParts, caller: Caller, text: string): Promise<PolicyResource> {
+  const policy = await findPolicy(parts.db.knex, caller.tenant, policyNameOf(text));
+  if (policy === undefined) throw notFound('policy');
+  return policyResource(policy);
+}
+
+/** The policies that are attached to one role. */
+export async function listRolePoliciesPage(
+  parts: AdminParts & CatalogParts,
+  caller: Caller,
+  text: string,
+  query: ListQuery,
+): Promise<List<PolicyResource & Noticed>> {
+  const role = await existingRole(parts.db.knex, caller.tenant, text);
+  return paged(
+    caller,
+    `policies of ${role}`,
+    query,
+    (page) => policiesOfRole(parts.db.knex, caller.tenant, role, page),
+    (policy) => [policy.name],
+    (policy) => noticedPolicy(parts, policyResource(policy)),
+    (most) => countPoliciesOfRole(parts.db.knex, caller.tenant, role, most),
+  );
+}
+
+/** @throws Refusal `not_found` */
+export async function existingRole(q: Queryable, tenant: TenantId, text: string): Promise<RoleName> {
+  const name = parseRoleName(text);
+  if (name === undefined) throw notFound('role');
+  if (!isBuiltinRole(name) && (await findRole(q, tenant, name)) === undefined) throw notFound('role');
+  return name;
+}
+
+/** @throws Refusal `not_found` for any text that cannot be a name */
+export function policyNameOf(text: string): PolicyName {
+  const name = parsePolicyName(text);
+  if (name === undefined) throw notFound('policy');
+  return name;
+}

@@ -1,0 +1,89 @@
+/** Reading roles: the built-in ones and the tenant's own in one list, by name. */
+
+import { builtinRoles } from '../../decision/builtin-roles.ts';
+import { parseRoleName, type RoleName } from '../../domain/ids.ts';
+import type { Page, PageRows } from '../../store/paging.ts';
+import type { AdminParts, Caller } from '../caller/caller.ts';
+import { notFound } from '../caller/refusals.ts';
+import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
+import type { CatalogParts } from '../permissions/catalog.ts';
+import { type Noticed, noticedRole } from '../permissions/notices.ts';
+import { countRoles, findRole, listRoles, type RoleFilter, type StoredRole } from './queries.ts';
+import { builtinResource, type RoleResource, roleResource } from './resource.ts';
+
+export interface RoleListQuery extends ListQuery, RoleFilter {
+  readonly builtin?: boolean;
+}
+
+const NONE: PageRows<StoredRole> = { rows: [], more: false };
+
+export async function listRolesPage(
+  parts: AdminParts & CatalogParts,
+  caller: Caller,
+  query: RoleListQuery,
+): Promise<List<RoleResource & Noticed>> {
+  const { limit: _limit, cursor: _cursor, count: _count, builtin, ...filter } = query;
+  return paged(
+    caller,
+    'roles',
+    query,
+    async (page) => {
+      const own = builtin === true ? NONE : await listRoles(parts.db.knex, scopeOf(caller), filter, page);
+      const builtins = builtin === false ? [] : builtinsAfter(filter, page);
+      return { rows: merged(builtins, own.rows.map(roleResource), own.more).slice(0, page.take), more: own.more };
+    },
+    position,
+    (role) => noticedRole(parts, role),
+    async (most) => {
+      const own = builtin === true ? 0 : await countRoles(parts.db.knex, scopeOf(caller), filter, most);
+      return own + (builtin === false ? 0 : builtinsWith(filter).length);
+    },
+  );
+}
+
+/** @throws Refusal `not_found` */
+export async function getRole(parts: AdminParts, caller: Caller, text: string): Promise<RoleResource> {
+  const builtin = builtinRoles().find((role) => role.name === text);
+  if (builtin !== undefined) return builtinResource(builtin);
+  const role = await findRole(parts.db.knex, caller.tenant, roleNameOf(text));
+  if (role === undefined) throw notFound('role');
+  return roleResource(role);
+}
+
+/** @throws Refusal `not_found` for any text that cannot be a name */
+export function roleNameOf(text: string): RoleName {
+  const name = parseRoleName(text);
+  if (name === undefined) throw notFound('role');
+  return name;
+}
+
+function builtinsWith({ q }: RoleFilter): readonly RoleResource[] {
+  const needle = q?.toLowerCase();
+  return builtinRoles()
+    .map(builtinResource)
+    .filter((role) => needle === undefined || `${role.name}\n${role.description}`.toLowerCase().includes(needle));
+}
+
+function builtinsAfter(filter: RoleFilter, page: Page): readonly RoleResource[] {
+  const name = page.after?.[0];
+  const roles = builtinsWith(filter);
+  return name === undefined ? roles : roles.filter((role) => role.name > name);
+}
+
+/** Both by position. Built-in roles behind the last row of a page that has more belong to the next one. */
+function merged(builtins: readonly RoleResource[], own: readonly RoleResource[], more: boolean): readonly RoleResource[] {
+  const last = more ? own.at(-1) : undefined;
+  const before = last === undefined ? builtins : builtins.filter((role) => byPosition(role, last) < 0);
+  return [...before, ...own].toSorted(byPosition);
+}
+
+function position(role: RoleResource): readonly [string, string] {
+  return [role.name, role.tenant_id ?? ''];
+}
+
+function byPosition(left: RoleResource, right: RoleResource): number {
+  const [leftName, leftTenant] = position(left);
+  const [rightName, rightTenant] = position(right);
+  if (leftName !== rightName) return leftName < rightName ? -1 : 1;
+  return leftTenant < rightTenant ? -1 : leftTenant > rightTenant ? 1 : 0;
+}

@@ -1,0 +1,203 @@
+/** /v1/iam/roles, with the policies attached to each. */
+
+import { Type } from 'typebox';
+import { component, DONE, makes, shows, TAGGED } from '../../http/answers.ts';
+import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
+import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import type { AdminParts } from '../caller/caller.ts';
+import type { CatalogParts } from '../permissions/catalog.ts';
+import { noticedRole, refuseUnneeded } from '../permissions/notices.ts';
+import { attachPolicy, detachPolicy } from '../policies/attach.ts';
+import { listRolePoliciesPage } from '../policies/read.ts';
+import { aName } from '../schema/grammar.ts';
+import { listOf } from '../schema/resource-parts.ts';
+import { Policy, Role } from '../schema/resources.ts';
+import {
+  closed,
+  countedPage,
+  description,
+  forced,
+  patterns,
+  resourceConstraints,
+  strictly,
+  tenantFilter,
+  withoutTenant,
+} from '../schema/schemas.ts';
+import { createRole } from './create.ts';
+import { getRole, listRolesPage } from './read.ts';
+import { deleteRole, updateRole } from './update.ts';
+
+const listing = Type.Object(
+  {
+    ...countedPage,
+    ...tenantFilter,
+    q: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name or description, in any case.' }),
+    ),
+    builtin: Type.Optional(Type.Boolean({ description: '`true`: only built-in roles. `false`: only custom roles.' })),
+  },
+  closed,
+);
+const paging = Type.Object({ ...countedPage }, closed);
+
+export const newRole = component(
+  'NewRole',
+  Type.Object(
+    {
+      name: Type.String({ maxLength: 64, ...aName }),
+      description: Type.Optional(description),
+      permissions: patterns,
+      resource_constraints: Type.Optional(resourceConstraints),
+    },
+    {
+      ...closed,
+      examples: [{ name: 'support', permissions: ['chat:*', 'models:read'], resource_constraints: { models: ['llama-*'] } }],
+    },
+  ),
+);
+
+const changes = component(
+  'RoleChanges',
+  Type.Object(
+    {
+      description: Type.Optional(description),
+      permissions: Type.Optional(patterns),
+      resource_constraints: Type.Optional(resourceConstraints),
+    },
+    { ...closed, examples: [{ description: 'People who answer tickets.' }] },
+  ),
+);
+
+const ROLES = '/v1/iam/roles';
+const ROLE = '/v1/iam/roles/:name';
+
+export function roleRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
+  return [
+    callerRoute({
+      method: 'GET',
+      path: ROLES,
+      operationId: 'listRoles',
+      summary: 'List roles, including the built-in roles.',
+      permission: 'admin:roles',
+      body: NOTHING,
+      query: listing,
+      answers: shows('One page of roles.', listOf(Role)),
+      refusals: [],
+      handler: async ({ caller, query }) => ({ status: 200, body: await listRolesPage(parts, caller, withoutTenant(query)) }),
+    }),
+    callerRoute({
+      method: 'POST',
+      path: ROLES,
+      operationId: 'createRole',
+      summary: 'Create a role.',
+      permission: 'admin:roles',
+      body: newRole,
+      maxBodyBytes: MAX_BODY_BYTES,
+      query: strictly,
+      answers: makes('The role.', Role),
+      refusals: ['escalation', 'already_exists', 'in_use', 'quota_exceeded'],
+      handler: async ({ caller, body, query }) => {
+        if (query.strict === true) refuseUnneeded(parts, body.permissions, '/permissions');
+        const role = noticedRole(parts, await createRole(parts, caller, body));
+        return { status: 201, body: role, headers: { location: `${ROLES}/${role.name}` } };
+      },
+    }),
+    callerRoute({
+      method: 'GET',
+      path: ROLE,
+      operationId: 'getRole',
+      summary: 'Get a role.',
+      permission: 'admin:roles',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The role.', Role, TAGGED),
+      refusals: ['not_found'],
+      handler: async ({ caller, param }) => ({
+        status: 200,
+        body: noticedRole(parts, await getRole(parts, caller, param('name'))),
+      }),
+    }),
+    callerRoute({
+      method: 'PUT',
+      path: ROLE,
+      operationId: 'updateRole',
+      summary: 'Update a role: the members that are present.',
+      permission: 'admin:roles',
+      body: changes,
+      maxBodyBytes: MAX_BODY_BYTES,
+      query: strictly,
+      answers: shows('The updated role.', Role, TAGGED),
+      refusals: ['not_found', 'builtin_role', 'escalation', 'quota_exceeded', 'precondition_failed'],
+      handler: async ({ caller, param, body, query }) => {
+        if (query.strict === true) refuseUnneeded(parts, body.permissions, '/permissions');
+        return { status: 200, body: noticedRole(parts, await updateRole(parts, caller, param('name'), body)) };
+      },
+    }),
+    callerRoute({
+      method: 'DELETE',
+      path: ROLE,
+      operationId: 'deleteRole',
+      summary: 'Delete a role. With `force=true`, users and policies that have the role lose it.',
+      permission: 'admin:roles',
+      body: NOTHING,
+      query: forced,
+      answers: DONE,
+      refusals: ['not_found', 'builtin_role', 'in_use', 'precondition_failed'],
+      handler: async ({ caller, param, query }) => {
+        await deleteRole(parts, caller, param('name'), query.force === true);
+        return { status: 204 };
+      },
+    }),
+    ...attachmentRoutes(parts),
+  ];
+}
+
+function attachmentRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
+  return [
+    callerRoute({
+      method: 'GET',
+      path: `${ROLE}/policies`,
+      operationId: 'listRolePolicies',
+      summary: 'List the policies attached to a role.',
+      permission: 'admin:policies',
+      body: NOTHING,
+      query: paging,
+      answers: shows('One page of policies.', listOf(Policy)),
+      refusals: ['not_found'],
+      handler: async ({ caller, param, query }) => ({
+        status: 200,
+        body: await listRolePoliciesPage(parts, caller, param('name'), query),
+      }),
+    }),
+    callerRoute({
+      method: 'PUT',
+      path: `${ROLE}/policies/:policy`,
+      operationId: 'attachPolicy',
+      summary: 'Attach a policy to a role.',
+      permission: 'admin:policies',
+      body: NOTHING,
+      query: forced,
+      answers: DONE,
+      refusals: ['not_found', 'escalation', 'would_lock_out', 'precondition_failed'],
+      handler: async ({ caller, param, query }) => {
+        await attachPolicy(parts, caller, param('name'), param('policy'), query.force === true);
+        return { status: 204 };
+      },
+    }),
+    callerRoute({
+      method: 'DELETE',
+      path: `${ROLE}/policies/:policy`,
+      operationId: 'detachPolicy',
+      summary: 'Detach a policy from a role.',
+      permission: 'admin:policies',
+      body: NOTHING,
+      query: NOTHING,
+      answers: DONE,
+      refusals: ['not_found', 'escalation', 'precondition_failed'],
+      handler: async ({ caller, param }) => {
+        await detachPolicy(parts, caller, param('name'), param('policy'));
+        return { status: 204 };
+      },
+    }),
+  ];
+}

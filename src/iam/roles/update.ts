@@ -1,0 +1,89 @@
+/** Changing and deleting custom roles. The built-in ones are the same everywhere and forever. */
+
+import { parseConstraints, validateConstraints, validatePatterns } from '../../decision/validate.ts';
+import { Refusal } from '../../domain/errors.ts';
+import { isBuiltinRole } from '../../domain/roles.ts';
+import type { Transaction } from '../../store/transaction.ts';
+import type { AdminParts, Caller } from '../caller/caller.ts';
+import { mayWiden } from '../caller/escalation.ts';
+import { notFound, throwIfInvalid, valid } from '../caller/refusals.ts';
+import { change } from '../change/change.ts';
+import { detachRoleFromAll, isRoleAttached } from '../policies/queries.ts';
+import { isRoleGiven } from '../users/queries.ts';
+import { findRole, lockRoles, deleteRole as removeRole, type StoredRole, updateRole as writeRole } from './queries.ts';
+import { roleNameOf } from './read.ts';
+import { type RoleResource, roleResource } from './resource.ts';
+
+/** Absent members stay as they are. */
+export interface RoleChanges {
+  readonly description?: string;
+  readonly permissions?: readonly string[];
+  readonly resource_constraints?: unknown;
+}
+
+/** @throws Refusal `not_found`, `builtin_role`, `invalid_field`, `escalation` */
+export async function updateRole(parts: AdminParts, caller: Caller, text: string, changes: RoleChanges): Promise<RoleResource> {
+  throwIfInvalid([
+    ...validatePatterns(changes.permissions ?? [], '/permissions'),
+    ...validateConstraints(changes.resource_constraints),
+  ]);
+  return change(
+    parts,
+    caller,
+    { action: 'role.update', target: { type: 'role', id: text } },
+    async ({ trx, caller, audit, held }) => {
+      const role = await holdRole(trx, caller, text);
+      held(roleResource(role));
+      const changed = {
+        ...role,
+        description: changes.description ?? role.description,
+        permissions: changes.permissions ?? role.permissions,
+        constraints:
+          changes.resource_constraints === undefined ? role.constraints : valid(parseConstraints(changes.resource_constraints)),
+      };
+      mayWiden(caller, role, changed);
+      await writeRole(trx, changed);
+      const written = await findRole(trx, role.tenantId, role.name);
+      if (written === undefined) throw notFound('role');
+      audit.before = roleResource(role);
+      audit.after = roleResource(written);
+      return roleResource(written);
+    },
+  );
+}
+
+/**
+ * The users who have the role lose it with the commit. Their rows are removed afterwards (auth/upkeep.ts).
+ * @param force takes the role from the users and policies that have it, instead of refusing
+ * @throws Refusal `not_found`, `builtin_role`, `in_use`
+ */
+export async function deleteRole(parts: AdminParts, caller: Caller, text: string, force: boolean): Promise<void> {
+  await change(
+    parts,
+    caller,
+    { action: 'role.delete', target: { type: 'role', id: text } },
+    async ({ trx, caller, audit, held }) => {
+      const role = await holdRole(trx, caller, text);
+      const used = (await isRoleGiven(trx, role.tenantId, role.name)) || (await isRoleAttached(trx, role.tenantId, role.name));
+      if (used && !force) {
+        throw new Refusal(
+          'in_use',
+          'Users have this role, or policies are attached to it. Use force=true to remove it from them.',
+        );
+      }
+      held(roleResource(role));
+      await detachRoleFromAll(trx, role.tenantId, role.name);
+      await removeRole(trx, role.tenantId, role.name);
+      audit.before = roleResource(role);
+    },
+  );
+}
+
+async function holdRole(trx: Transaction, caller: Caller, text: string): Promise<StoredRole> {
+  const name = roleNameOf(text);
+  if (isBuiltinRole(name)) throw new Refusal('builtin_role', 'Built-in roles cannot be changed or deleted.');
+  await lockRoles(trx, caller.tenant, [name], 'update');
+  const role = await findRole(trx, caller.tenant, name);
+  if (role === undefined) throw notFound('role');
+  return role;
+}

@@ -1,0 +1,94 @@
+/** Parts that the schemas of several responses of /v1/iam share. */
+
+import { type TSchema, Type } from 'typebox';
+import { type Component, component } from '../../http/answers.ts';
+import { MAX_COUNTED } from '../list/list.ts';
+import { MAX_NOTICES } from '../permissions/notices.ts';
+import { oneOf } from './schemas.ts';
+
+/** RFC 3339 in UTC. */
+export const instant = Type.String({ format: 'date-time', examples: ['2026-11-21T09:00:00.000Z'] });
+export const perhaps = (schema: TSchema & { readonly type: string }) => Type.Unsafe({ ...schema, type: [schema.type, 'null'] });
+export const text = Type.String();
+export const texts = Type.Array(text);
+
+export const limit = Type.Integer({ minimum: 0 });
+
+export const UserId = Type.String({ pattern: '^usr_[0-9a-z]{26}$', examples: ['usr_01jd5k3v8m2x7q9w4r6t0y1z3b'] });
+export const KeyId = Type.String({ pattern: '^key_[0-9a-z]{26}$', examples: ['key_01jd5k3v8m2x7q9w4r6t0y1z3b'] });
+
+export const Constraints = component(
+  'ResourceConstraints',
+  Type.Object(
+    { models: Type.Optional(texts), collections: Type.Optional(texts), agents: Type.Optional(texts) },
+    {
+      description: 'Names or globs by kind. An absent kind is unconstrained, an empty list permits none.',
+    },
+  ),
+);
+
+/** Pairs that people attach to a key, user or tenant. */
+export const Metadata = component(
+  'Metadata',
+  Type.Unsafe<Record<string, string>>({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    description: 'Pairs of text. No decision reads them.',
+  }),
+);
+
+/** The member that takes the place of the secret in a response that the server repeats for an Idempotency-Key. */
+export const withheld = {
+  secret_available: Type.Optional(
+    Type.Unsafe<false>({ const: false, description: 'Present instead of the secret if the server repeats a response.' }),
+  ),
+};
+
+/** The members of roles, policies and keys that tell which of their parts have no effect. */
+export const notices = {
+  notices: Type.Optional(
+    Type.Array(
+      component(
+        'Notice',
+        Type.Object({
+          kind: oneOf('unneeded_pattern', 'binds_no_one'),
+          path: Type.String({ description: 'JSON pointer to the member.', examples: ['/permissions/0'] }),
+          pattern: perhaps(Type.String({ description: 'The pattern that no route and no endpoint needs.' })),
+          nearest: perhaps(Type.String({ description: 'The nearest pattern that covers a permission.' })),
+          message: text,
+        }),
+      ),
+      {
+        maxItems: MAX_NOTICES + 1,
+        description: 'The parts of the resource that have no effect. Absent if there are none. Read-only.',
+      },
+    ),
+  ),
+  notice: Type.Optional(Type.String({ description: 'The messages of `notices` as one text; absent without notices.' })),
+};
+
+/** One page of a list. */
+export function listOf(schema: Component) {
+  return component(
+    `${schema.title}List`,
+    Type.Object({
+      object: oneOf('list'),
+      data: Type.Array(schema),
+      has_more: Type.Boolean(),
+      next_cursor: perhaps(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),
+      total: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: MAX_COUNTED,
+          description: 'The number of rows of the whole list. Present with `count=true`, for up to 10,000 rows.',
+        }),
+      ),
+      total_exceeds: Type.Optional(
+        Type.Unsafe<number>({
+          const: MAX_COUNTED,
+          description: 'Present instead of `total` if the list has more rows than this.',
+        }),
+      ),
+    }),
+  );
+}

@@ -1,0 +1,181 @@
+/** The schemas of the responses of /v1/iam that show users, sessions, roles, policies and tenants. */
+
+import { type TSchema, Type } from 'typebox';
+import { DAY_NAMES, type DirectorySuspension } from '../../domain/records.ts';
+import { component } from '../../http/answers.ts';
+import { Constraints, instant, limit, Metadata, notices, perhaps, text, texts, UserId, withheld } from './resource-parts.ts';
+import { oneOf } from './schemas.ts';
+
+export const directoryStatus = oneOf<'active' | DirectorySuspension>(
+  'active',
+  'removed',
+  'disabled',
+  'expired',
+  'tenant_changed',
+  'several_names',
+  'several_ids',
+);
+
+const user = {
+  id: UserId,
+  email: perhaps(Type.String({ description: 'Null for users whose directory has no email address for them.' })),
+  name: text,
+  department: perhaps(text),
+  metadata: Metadata,
+  roles: Type.Array(text, { description: 'Assigned through the API.' }),
+  directory_roles: Type.Array(text, { description: 'Assigned by the directory. Read-only.' }),
+  tenant_id: text,
+  status: oneOf('active', 'deactivated'),
+  source: Type.Unsafe<'local' | 'ldap'>({
+    ...oneOf('local', 'ldap'),
+    description: '`ldap`: a user of a directory, which provides its email address, name and password.',
+  }),
+  directory_status: Type.Optional(
+    Type.Unsafe<'active' | DirectorySuspension>({
+      ...directoryStatus,
+      description:
+        'Only of users of a directory: what it said last of the user, whose keys and sessions are rejected unless it is `active`. Read-only.',
+    }),
+  ),
+  email_conflict: Type.Optional(
+    perhaps(
+      Type.String({
+        description:
+          'Only of users of a directory: the address that it shows, if another user has it. `email` is null then. Read-only.',
+      }),
+    ),
+  ),
+  last_login_at: Type.Unsafe({
+    ...perhaps(instant),
+    description: 'The time of the last login that created a session. Null if there was none. Read-only.',
+  }),
+  locked_until: Type.Unsafe({
+    ...perhaps(instant),
+    description: 'The time until which failed logins lock the account. Null if the account is not locked. Read-only.',
+  }),
+  created_at: instant,
+  updated_at: instant,
+};
+
+export const User = component('User', Type.Object(user));
+
+export const CreatedUser = component(
+  'CreatedUser',
+  Type.Object({
+    ...user,
+    password_setup_token: Type.Optional(
+      Type.String({
+        description: 'A token that sets the first password, once and within one hour. Only this response contains it.',
+      }),
+    ),
+    ...withheld,
+  }),
+);
+
+export const PasswordReset = component(
+  'PasswordReset',
+  Type.Object({
+    password_setup_token: Type.Optional(Type.String({ description: 'Only this response contains it.' })),
+    ...withheld,
+    expires_at: instant,
+  }),
+);
+
+export const Role = component(
+  'Role',
+  Type.Object({
+    name: text,
+    description: text,
+    permissions: texts,
+    resource_constraints: Constraints,
+    builtin: Type.Boolean(),
+    tenant_id: perhaps(Type.String({ description: 'Null for built-in roles, which are the same in every tenant.' })),
+    created_at: perhaps(instant),
+    updated_at: perhaps(instant),
+    ...notices,
+  }),
+);
+
+const condition = (operators: readonly [string, string], operand: TSchema) =>
+  Type.Partial(Type.Object({ [operators[0]]: operand, [operators[1]]: operand }));
+
+export const Conditions = component(
+  'PolicyConditions',
+  Type.Object(
+    {
+      ip_address: Type.Optional(condition(['in', 'not_in'], texts)),
+      time: Type.Optional(condition(['between', 'not_between'], Type.Array(text, { minItems: 2, maxItems: 2 }))),
+      day_of_week: Type.Optional(condition(['in', 'not_in'], Type.Array(oneOf(...DAY_NAMES)))),
+      weekly_hours: Type.Optional(condition(['in', 'not_in'], texts)),
+      timezone: Type.Optional(text),
+    },
+    { description: 'All must hold. Empty: the policy always applies.' },
+  ),
+);
+
+export const Policy = component(
+  'Policy',
+  Type.Object({
+    name: text,
+    description: text,
+    effect: oneOf('allow', 'deny'),
+    actions: texts,
+    resources: texts,
+    conditions: Conditions,
+    applies_to: oneOf('everyone', 'roles'),
+    attached_roles: texts,
+    global: Type.Boolean(),
+    enabled: Type.Boolean(),
+    tenant_id: perhaps(Type.String({ description: 'Null for global policies.' })),
+    created_at: instant,
+    updated_at: instant,
+    ...notices,
+  }),
+);
+
+export const Tenant = component(
+  'Tenant',
+  Type.Object({
+    id: text,
+    name: text,
+    status: oneOf('active', 'suspended'),
+    settings: component(
+      'TenantSettings',
+      Type.Object(
+        {
+          default_model: Type.Optional(text),
+          max_tokens_per_request: Type.Optional(limit),
+          rate_limit_rpm: Type.Optional(limit),
+          timezone: Type.Optional(text),
+          allow_keys_without_expiry: Type.Optional(Type.Boolean()),
+          require_stream_usage: Type.Optional(Type.Boolean()),
+        },
+        { description: 'If a limit is absent, there is none. 0 allows nothing.' },
+      ),
+    ),
+    quotas: component(
+      'TenantQuotas',
+      Type.Object(
+        { monthly_tokens: Type.Optional(limit), max_users: Type.Optional(limit), max_collections: Type.Optional(limit) },
+        { description: 'If a limit is absent, there is none. 0 allows nothing.' },
+      ),
+    ),
+    metadata: Metadata,
+    created_at: instant,
+    updated_at: instant,
+  }),
+);
+
+export const Session = component(
+  'Session',
+  Type.Object({
+    id: Type.String({ pattern: '^ses_[0-9a-z]{26}$', examples: ['ses_01jd5k3v8m2x7q9w4r6t0y1z3b'] }),
+    created_at: instant,
+    last_used_at: Type.String({ format: 'date-time', description: 'The time at which the session began or was last refreshed.' }),
+    expires_at: Type.String({ format: 'date-time', description: 'The time at which the session ends even if it is used.' }),
+    address: perhaps(Type.String({ description: 'The client address at login.' })),
+    user_agent: perhaps(text),
+    cookie: Type.Boolean({ description: "The refresh token is kept in a browser's cookie." }),
+    current: Type.Boolean({ description: "Whether this is the session of the request's access token." }),
+  }),
+);

@@ -1,0 +1,132 @@
+/** The parts that the schemas of many endpoints are made of. */
+
+import { Type } from 'typebox';
+import { MAX_CONSTRAINT_NAMES, MAX_ENTRIES, MAX_GLOB_LENGTH } from '../../decision/limits.ts';
+import type { Metadata } from '../../domain/records.ts';
+import { VISIBLE_TEXT, VISIBLE_TITLE } from '../../domain/visible-text.ts';
+import { asksAlso } from '../../http/validation.ts';
+import { MAX_COUNTED, MAX_LIMIT } from '../list/list.ts';
+import { aName, aPermissionPattern, aResourcePattern, RESOURCE_NAME, TENANT_ID } from './grammar.ts';
+
+/** One of a few words; an `enum` rather than a union of constants, so that an error is told once. */
+export function oneOf<const T extends string>(...words: readonly T[]) {
+  return Type.Unsafe<T>({ type: 'string', enum: [...words] });
+}
+
+/**
+ * For the description of the API: no NUL, and none of the characters that VISIBLE_TEXT refuses. It excludes every joiner, and does not mention
+ * tags, because patterns of OpenAPI documents have no characters beyond U+FFFF.
+ */
+const DESCRIBED_TEXT = '[^\\u0000\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb]*';
+
+/** Text that people write: not blank, and without hidden characters. */
+export function title(maxLength: number) {
+  const described = `^${DESCRIBED_TEXT}\\S${DESCRIBED_TEXT}$`;
+  return Type.String({ minLength: 1, maxLength, pattern: VISIBLE_TITLE, ...asksAlso({ pattern: described }) });
+}
+
+/** Text that people write, without hidden characters. It may be empty. */
+export function visibleText(maxLength: number) {
+  return Type.String({ maxLength, pattern: VISIBLE_TEXT, ...asksAlso({ pattern: `^${DESCRIBED_TEXT}$` }) });
+}
+
+export const description = visibleText(2000);
+
+export const MAX_METADATA_PAIRS = 16;
+
+/** Pairs that people attach to a key, a user or a tenant; null = none. */
+export const metadata = Type.Unsafe<Metadata | null>({
+  type: ['object', 'null'],
+  description: 'Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them.',
+  maxProperties: MAX_METADATA_PAIRS,
+  propertyNames: { type: 'string', minLength: 1, maxLength: 64, pattern: '(?<!\\\\)$' },
+  additionalProperties: { type: 'string', maxLength: 512 },
+});
+
+/** ASCII, so that lower case is the same everywhere; otherwise the address's host decides what is one. */
+export const email = Type.String({ minLength: 3, maxLength: 254, pattern: '^[!-?A-~]+@[!-?A-~]+$' });
+
+/** Permission patterns; what a pattern is the use case tells, with its reasons. */
+export const patterns = Type.Array(Type.String({ maxLength: 256, ...aPermissionPattern }), { maxItems: MAX_ENTRIES });
+
+export const somePatterns = Type.Array(Type.String({ maxLength: 512, ...aPermissionPattern }), {
+  minItems: 1,
+  maxItems: MAX_ENTRIES,
+});
+
+export const someResourcePatterns = Type.Array(Type.String({ maxLength: 512, ...aResourcePattern }), {
+  minItems: 1,
+  maxItems: MAX_ENTRIES,
+});
+
+export const roleNames = Type.Array(Type.String({ maxLength: 64, ...aName }), { maxItems: 100 });
+
+const names = Type.Unsafe<readonly string[] | null>({
+  type: ['array', 'null'],
+  items: { type: 'string', maxLength: 512, ...asksAlso({ minLength: 1, maxLength: MAX_GLOB_LENGTH, pattern: RESOURCE_NAME }) },
+  maxItems: MAX_CONSTRAINT_NAMES,
+});
+
+/** Absent or null = any; an empty list = none. The constraints of a key take at most `MAX_CONSTRAINTS_BYTES` as JSON. */
+export const resourceConstraints = Type.Unsafe<unknown>({
+  type: ['object', 'null'],
+  properties: { models: names, collections: names, agents: names },
+  additionalProperties: false,
+});
+
+/** Absent or null = no limit, 0 = nothing. */
+export const limitOrNull = Type.Unsafe<number | null>({
+  type: ['integer', 'null'],
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
+});
+
+export const page = {
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: MAX_LIMIT, description: 'The number of rows of a page. Default: 50.' }),
+  ),
+  cursor: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 1024,
+      description: 'The `next_cursor` of the previous page, or of the export that stopped.',
+    }),
+  ),
+};
+
+/** The parameters of a list whose rows can be counted. */
+export const countedPage = {
+  ...page,
+  count: Type.Optional(
+    Type.Boolean({ description: `\`true\`: the page also has \`total\`, or \`total_exceeds\` beyond ${MAX_COUNTED} rows.` }),
+  ),
+};
+
+/** Means the same as X-Tenant-ID; platform administrators may say `*` for every tenant. */
+export const tenantFilter = {
+  tenant_id: Type.Optional(
+    Type.String({
+      maxLength: 63,
+      description: 'The same as X-Tenant-ID. Platform administrators may send * for all tenants.',
+      ...asksAlso({ pattern: `^\\*$|${TENANT_ID}` }),
+    }),
+  ),
+};
+
+/** A query without `tenant_id`, which the caller's tenant already is. */
+export function withoutTenant<Q extends { readonly tenant_id?: string }>(query: Q): Omit<Q, 'tenant_id'> {
+  const { tenant_id: _joinedAlready, ...rest } = query;
+  return rest;
+}
+
+export const closed = { additionalProperties: false } as const;
+
+export const forced = Type.Object({ force: Type.Optional(Type.Boolean()) }, closed);
+
+const strict = Type.Optional(
+  Type.Boolean({ description: 'Rejects patterns that no route and no endpoint needs (422). Default: false.' }),
+);
+
+export const strictly = Type.Object({ strict }, closed);
+
+export const forcedStrictly = Type.Object({ ...forced.properties, strict }, closed);

@@ -1,0 +1,96 @@
+/** The active sessions of another user: an administrator lists them and ends one, or all of them. */
+
+import type { AdminParts, Caller } from '../caller/caller.ts';
+import { mayActOnUser } from '../caller/escalation.ts';
+import { notFound } from '../caller/refusals.ts';
+import { change } from '../change/change.ts';
+import { type List, type ListQuery, paged } from '../list/list.ts';
+import { holdUser, userIdOf } from '../users/find.ts';
+import { findUser } from '../users/queries.ts';
+import { type UserResource, userResource } from '../users/resource.ts';
+import { countActiveSessions, findActiveSession, listActiveSessions, lockActiveSession } from './list-queries.ts';
+import { endSession, endSessionsOfUser } from './queries.ts';
+import { idleMs, type SessionResource, type SessionTimes, sessionIdOf, sessionResource } from './resource.ts';
+
+export type UserSessionParts = AdminParts & SessionTimes;
+
+/** Lists the newest first. @throws Refusal `not_found`, `invalid_parameter` for a cursor of another list */
+export async function listUserSessions(
+  parts: UserSessionParts,
+  caller: Caller,
+  user: string,
+  query: ListQuery,
+): Promise<List<SessionResource>> {
+  const { knex } = parts.db;
+  const userId = await existing(parts, caller, user);
+  return paged(
+    caller,
+    `sessions of user ${userId}`,
+    query,
+    (page) => listActiveSessions(knex, userId, idleMs(parts), page),
+    (session) => [session.id],
+    (session) => sessionResource(session, currentOf(caller)),
+    (most) => countActiveSessions(knex, userId, idleMs(parts), most),
+  );
+}
+
+/** @throws Refusal `not_found` */
+export async function getUserSession(
+  parts: UserSessionParts,
+  caller: Caller,
+  user: string,
+  session: string,
+): Promise<SessionResource> {
+  const userId = await existing(parts, caller, user);
+  const found = await findActiveSession(parts.db.knex, userId, sessionIdOf(session), idleMs(parts));
+  if (found === undefined) throw notFound('session');
+  return sessionResource(found, currentOf(caller));
+}
+
+/**
+ * Ends one session: its refresh token and its access tokens prove nothing from now on.
+ * @throws Refusal `not_found`, `escalation`
+ */
+export async function endUserSession(parts: UserSessionParts, caller: Caller, user: string, session: string): Promise<void> {
+  await change(
+    parts,
+    caller,
+    { action: 'user.end_session', target: { type: 'user', id: user }, existing: true },
+    async ({ trx, caller, audit, held }) => {
+      const { user: owner, allowPolicies } = await holdUser(trx, caller, user);
+      await mayActOnUser(trx, caller, owner, allowPolicies);
+      const id = sessionIdOf(session);
+      const found = await lockActiveSession(trx, owner.id, id, idleMs(parts));
+      if (found === undefined) throw notFound('session');
+      held(sessionResource(found, currentOf(caller)));
+      await endSession(trx, id);
+      audit.after = { ended_session: id };
+    },
+  );
+}
+
+/** @throws Refusal `not_found`, `escalation` */
+export async function endUserSessions(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
+  return change(
+    parts,
+    caller,
+    { action: 'user.end_sessions', target: { type: 'user', id }, existing: true },
+    async ({ trx, caller, audit, held }) => {
+      const { user, allowPolicies } = await holdUser(trx, caller, id);
+      await mayActOnUser(trx, caller, user, allowPolicies);
+      held(userResource(user));
+      audit.after = { ended_sessions: await endSessionsOfUser(trx, user.id) };
+      return userResource(user);
+    },
+  );
+}
+
+async function existing({ db }: UserSessionParts, caller: Caller, text: string) {
+  const user = await findUser(db.knex, caller.tenant, userIdOf(text));
+  if (user === undefined) throw notFound('user');
+  return user.id;
+}
+
+function currentOf({ principal }: Pick<Caller, 'principal'>) {
+  return principal.kind === 'user' ? principal.sessionId : undefined;
+}

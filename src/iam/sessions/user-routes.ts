@@ -1,0 +1,76 @@
+/** /v1/iam/users/{id}/sessions */
+
+import { Type } from 'typebox';
+import { DONE, shows, TAGGED } from '../../http/answers.ts';
+import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import { listOf } from '../schema/resource-parts.ts';
+import { Session, User } from '../schema/resources.ts';
+import { closed, countedPage } from '../schema/schemas.ts';
+import { endUserSession, endUserSessions, getUserSession, listUserSessions, type UserSessionParts } from './of-user.ts';
+
+const pages = Type.Object(countedPage, closed);
+
+const SESSIONS = '/v1/iam/users/:id/sessions';
+const SESSION = '/v1/iam/users/:id/sessions/:session';
+
+export function userSessionRoutes(parts: UserSessionParts): readonly Route[] {
+  return [
+    callerRoute({
+      method: 'GET',
+      path: SESSIONS,
+      operationId: 'listUserSessions',
+      summary: 'List the active sessions of a user, newest first.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: pages,
+      answers: shows('One page of sessions.', listOf(Session)),
+      refusals: ['not_found'],
+      handler: async ({ caller, param, query }) => ({
+        status: 200,
+        body: await listUserSessions(parts, caller, param('id'), query),
+      }),
+    }),
+    callerRoute({
+      method: 'DELETE',
+      path: SESSIONS,
+      operationId: 'endUserSessions',
+      summary: 'End all sessions of a user.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The user.', User, TAGGED),
+      refusals: ['not_found', 'escalation', 'precondition_failed'],
+      handler: async ({ caller, param }) => ({ status: 200, body: await endUserSessions(parts, caller, param('id')) }),
+    }),
+    callerRoute({
+      method: 'GET',
+      path: SESSION,
+      operationId: 'getUserSession',
+      summary: 'Get one active session of a user.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The session.', Session, TAGGED),
+      refusals: ['not_found'],
+      handler: async ({ caller, param }) => ({
+        status: 200,
+        body: await getUserSession(parts, caller, param('id'), param('session')),
+      }),
+    }),
+    callerRoute({
+      method: 'DELETE',
+      path: SESSION,
+      operationId: 'endUserSession',
+      summary: 'End one session of a user. Its tokens are no longer valid.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      answers: DONE,
+      refusals: ['not_found', 'escalation', 'precondition_failed'],
+      handler: async ({ caller, param }) => {
+        await endUserSession(parts, caller, param('id'), param('session'));
+        return { status: 204 };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,81 @@
+/**
+ * Making the database be as a set-up says: for whoever runs the server, so no caller is asked. First a plan is made to be looked at;
+ * then it is done whole, in one transaction, or not at all.
+ */
+
+import type { Database } from '../../store/database.ts';
+import { brokenConstraint } from '../../store/faults.ts';
+import { transaction } from '../../store/transaction.ts';
+import { type Actor, changeAsSystem } from '../change/change.ts';
+import { type Plan, planSetup, type SetupOptions } from './plan.ts';
+import { lockSetup } from './queries.ts';
+import type { Setup } from './setup.ts';
+import { type Step, sameSteps } from './step.ts';
+import { type SetupToken, writeSteps } from './write.ts';
+
+export interface SetupParts {
+  readonly db: Database;
+  /** Bytes from a secure source. */
+  readonly random: (size: number) => Uint8Array;
+}
+
+const OPERATOR: Actor = { type: 'system', id: undefined, tenant: undefined, address: undefined, requestId: undefined };
+
+/**
+ * What applying would do now.
+ * @throws Refusal `quota_exceeded`, `last_admin`, `would_lock_out`, `in_use`
+ */
+export function previewSetup({ db }: SetupParts, setup: Setup, options: SetupOptions): Promise<Plan> {
+  return transaction(db, async (trx) => {
+    // Nothing is locked, so only one snapshot keeps the parts of the plan consistent with each other.
+    await trx.raw('set transaction isolation level repeatable read, read only');
+    return planSetup(trx, setup, options, false);
+  });
+}
+
+export type Applied =
+  | { readonly kind: 'applied'; readonly setupTokens: readonly SetupToken[] }
+  /** The plan is not what it was when it was shown; nothing was written. */
+  | { readonly kind: 'changed' };
+
+/** Ends the transaction without a trace. */
+class Changed extends Error {
+  override readonly name = 'Changed';
+}
+
+/** Somebody else took the name first. */
+const TAKEN: ReadonlySet<string | undefined> = new Set(['users_email_key', 'roles_pkey', 'tenants_pkey', 'policies_by_name']);
+
+/**
+ * Does what was shown, each step with its audit row, and all of it in one transaction. Of several at once one is done after the other.
+ * @param shown the steps that were agreed to
+ * @throws Refusal like `previewSetup`
+ */
+export async function applySetup(
+  parts: SetupParts,
+  setup: Setup,
+  options: SetupOptions & { readonly setupTokens: boolean },
+  shown: readonly Step[],
+): Promise<Applied> {
+  // There is no cache in this process that would have to follow.
+  const uncached = { db: parts.db, feed: { catchUp: async () => undefined }, flush: () => undefined };
+  try {
+    const setupTokens = await changeAsSystem(uncached, OPERATOR, { action: 'setup.apply' }, async (trx, audit) => {
+      await lockSetup(trx);
+      const plan = await planSetup(trx, setup, options, true);
+      if (plan.kind === 'errors' || !sameSteps(plan.steps, shown)) throw new Changed();
+      audit.after = counts(plan.steps);
+      return writeSteps(trx, plan.steps, { ...options, random: parts.random });
+    });
+    return { kind: 'applied', setupTokens };
+  } catch (error) {
+    if (error instanceof Changed || TAKEN.has(brokenConstraint(error))) return { kind: 'changed' };
+    throw error;
+  }
+}
+
+/** How many steps there are of each kind. */
+export function counts(steps: readonly Step[]): { readonly create: number; readonly change: number; readonly delete: number } {
+  const of = (verb: Step['verb']): number => steps.filter((step) => step.verb === verb).length;
+  return { create: of('create'), change: of('change'), delete: of('delete') };
+}

@@ -1,0 +1,142 @@
+/** What applying and exporting a whole set-up reads and holds at once, where other queries look at one thing of one tenant. */
+
+import { Fault } from '../../domain/errors.ts';
+import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import type { Metadata } from '../../domain/records.ts';
+import { storedTenant, storedUser } from '../../store/paging.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import { type NewUser, type StoredUser, toUser, USER, type UserRow } from '../users/queries.ts';
+
+/** Set-ups are applied one after the other; each sees what the one before it did. */
+const SETUP_LOCK = 726_543_496;
+
+export async function lockSetup(trx: Queryable): Promise<void> {
+  await trx.raw('select pg_advisory_xact_lock(?)', [SETUP_LOCK]);
+}
+
+/** Of these ids the ones that were a tenant's which is deleted. */
+export async function deletedTenants(q: Queryable, ids: readonly TenantId[]): Promise<ReadonlySet<TenantId>> {
+  const { rows } = await q.raw<{ rows: { id: string }[] }>(
+    'select id from tenants where id = any(cast(:ids as text[])) and deleted_at is not null',
+    { ids },
+  );
+  return new Set(rows.map((row) => storedTenant(row.id)));
+}
+
+/** Holds these tenants and all their roles and policies until the transaction ends: nobody adds to them or changes them meanwhile. */
+export async function holdTenants(trx: Queryable, ids: readonly TenantId[]): Promise<void> {
+  await trx.raw('select from tenants where id = any(cast(:ids as text[])) order by id collate "C" for update', { ids });
+  await trx.raw(
+    'select from roles where tenant_id = any(cast(:ids as text[])) order by tenant_id collate "C", name collate "C" for update',
+    { ids },
+  );
+  await trx.raw('select from policies where tenant_id = any(cast(:ids as text[])) order by id for update', { ids });
+}
+
+export async function holdGlobalPolicies(trx: Queryable): Promise<void> {
+  await trx.raw('select from policies where tenant_id is null order by id for update');
+}
+
+/** Holds the users of these addresses, and all local users with an address of these tenants. */
+export async function holdUsers(trx: Queryable, emails: readonly string[], tenants: readonly TenantId[]): Promise<void> {
+  await trx.raw(
+    `select from users
+     where email = any(cast(:emails as text[])) or (source = 'local' and email is not null and tenant_id = any(cast(:tenants as text[])))
+     order by id for update`,
+    { emails, tenants },
+  );
+}
+
+/** The users of these addresses wherever they are, and all local users with an address of these tenants, by address. */
+export async function usersForSetup(
+  q: Queryable,
+  emails: readonly string[],
+  tenants: readonly TenantId[],
+): Promise<readonly StoredUser[]> {
+  const { rows } = await q.raw<{ rows: UserRow[] }>(
+    `${USER}
+     where u.email = any(cast(:emails as text[])) or (u.source = 'local' and u.email is not null and u.tenant_id = any(cast(:tenants as text[])))
+     order by u.email collate "C", u.id`,
+    { emails, tenants },
+  );
+  return rows.map(toUser);
+}
+
+export interface NewSetupUser extends Omit<NewUser, 'email' | 'passwordHash'> {
+  readonly email: string;
+  readonly metadata: Metadata;
+  readonly status: StoredUser['status'];
+  readonly roles: readonly RoleName[];
+}
+
+/** Makes many users at once, without passwords. Fails with a broken `users_email_key` when an address is taken. */
+export async function insertUsers(trx: Queryable, users: readonly NewSetupUser[]): Promise<readonly StoredUser[]> {
+  const { rows } = await trx.raw<{ rows: { id: string; created_at: Date; updated_at: Date }[] }>(
+    `insert into users (id, tenant_id, email, name, department, status, metadata)
+     select id, tenant_id, email, name, department, status, metadata from jsonb_to_recordset(cast(:users as jsonb))
+       as r(id text, tenant_id text, email text, name text, department text, status text, metadata jsonb)
+     returning id, created_at, updated_at`,
+    { users: JSON.stringify(users.map(({ tenantId, ...user }) => ({ ...user, tenant_id: tenantId }))) },
+  );
+  await trx.raw(
+    `insert into user_roles (user_id, role_name, source)
+     select user_id, role_name, 'manual' from unnest(cast(:ids as text[]), cast(:roles as text[])) as r(user_id, role_name)`,
+    { ids: users.flatMap((user) => user.roles.map(() => user.id)), roles: users.flatMap((user) => user.roles) },
+  );
+  const times = new Map(rows.map((row) => [row.id, { createdAt: row.created_at, updatedAt: row.updated_at }]));
+  return users.map((user) => {
+    const written = times.get(user.id);
+    if (written === undefined) throw new Fault('a user was not written');
+    return {
+      ...user,
+      ...written,
+      source: 'local',
+      directoryStatus: null,
+      emailConflict: null,
+      roles: user.roles.toSorted(),
+      directoryRoles: [],
+      lastLoginAt: null,
+      lockedUntil: null,
+    };
+  });
+}
+
+/** A tenant's local users with an address, by address, as many at a time as one step takes. To be read inside one transaction. */
+export async function* localUsers(trx: Queryable, tenant: TenantId, atOnce: number): AsyncGenerator<readonly StoredUser[]> {
+  await trx.raw(
+    `declare local_users no scroll cursor for
+     ${USER} where u.tenant_id = :tenant and u.source = 'local' and u.email is not null order by u.email collate "C"`,
+    { tenant },
+  );
+  for (;;) {
+    const { rows } = await trx.raw<{ rows: UserRow[] }>(`fetch ${Math.trunc(atOnce)} from local_users`);
+    if (rows.length === 0) break;
+    yield rows.map(toUser);
+  }
+  await trx.raw('close local_users');
+}
+
+/** How many of a tenant's users a set-up file has no place for: the directory's, and those without an address. */
+export async function countOtherUsers(q: Queryable, tenant: TenantId): Promise<number> {
+  const { rows } = await q.raw<{ rows: { n: number }[] }>(
+    `select count(*)::int as n from users where tenant_id = :tenant and (source <> 'local' or email is null)`,
+    { tenant },
+  );
+  return rows[0]?.n ?? 0;
+}
+
+export interface RoleHolder {
+  readonly id: UserId;
+  readonly email: string | null;
+  readonly byHand: boolean;
+}
+
+/** Who has a role of a tenant, by hand or from the directory. */
+export async function roleHolders(q: Queryable, tenant: TenantId, role: string): Promise<readonly RoleHolder[]> {
+  const { rows } = await q.raw<{ rows: { id: string; email: string | null; by_hand: boolean }[] }>(
+    `select u.id, u.email, r.source = 'manual' as by_hand from user_roles r join users u on u.id = r.user_id
+     where u.tenant_id = :tenant and r.role_name = :role order by u.email collate "C", u.id`,
+    { tenant, role },
+  );
+  return rows.map((row) => ({ id: storedUser(row.id), email: row.email, byHand: row.by_hand }));
+}

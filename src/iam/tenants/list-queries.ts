@@ -1,0 +1,107 @@
+/**
+ * Lists of tenants, by id, with their filters.
+ *
+ * A search (`q`) first reads the next tenants in the order of the list, because a page of a text that many tenants have fills up among few
+ * tenants. If that does not fill the page and does not promise to, the search reads the index of lexemes. Both ways return the same tenants.
+ */
+
+import { type Asking, countUpTo, runAsking } from '../../store/asking.ts';
+import type { Page } from '../../store/paging.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import { moreLooks } from '../users/search-queries.ts';
+import { COLUMNS, type StoredTenant, type TenantRow, toTenant } from './queries.ts';
+
+export interface TenantFilter {
+  readonly status?: StoredTenant['status'];
+  /** Any part of name or id, in any case. */
+  readonly q?: string;
+}
+
+const ORDER = 'id collate "C"';
+
+/** In the words of the index. */
+const TEXT = "lower(id || E'\\n' || name)";
+const HAS_TEXT = `position((select lower(cast(:q as text))) in ${TEXT}) > 0`;
+
+/** Tenants that the first scan of a search reads. */
+const FIRST_LOOKS = 600;
+
+/** Returns one page of tenants, by id: for platform administrators. */
+export async function listTenants(q: Queryable, filter: TenantFilter, page: Page): Promise<readonly StoredTenant[]> {
+  if (filter.q !== undefined) return search(q, filter, page);
+  return (await runAsking<TenantRow>(q, tenantsInOrder(filter, page))).map(toTenant);
+}
+
+/** Counts the tenants of a list, up to `most`. */
+export async function countTenants(q: Queryable, filter: TenantFilter, most: number): Promise<number> {
+  const every: Page = { after: undefined, take: most };
+  return countUpTo(q, filter.q === undefined ? tenantsInOrder(filter, every) : tenantsByText(filter, every), most);
+}
+
+async function search(q: Queryable, filter: TenantFilter, page: Page): Promise<readonly StoredTenant[]> {
+  const first = await scanNext(q, filter, page, FIRST_LOOKS);
+  if (first.complete) return first.tenants;
+  const more = moreLooks(FIRST_LOOKS, first.tenants.length, page.take);
+  const next = more === undefined ? undefined : await scanNext(q, filter, page, more);
+  if (next?.complete) return next.tenants;
+  const { sql, bindings } = tenantsByText(filter, page);
+  const found = `with found as materialized (${sql}) select * from found order by ${ORDER} limit :take`;
+  return (await runAsking<TenantRow>(q, { sql: found, bindings })).map(toTenant);
+}
+
+/** A statement that gives the tenants of a page, in order, for a filter without `q`. */
+export function tenantsInOrder({ status }: TenantFilter, page: Page): Asking {
+  const filter = status === undefined ? {} : { status };
+  const conditions = ['deleted_at is null', ...conditionsOf(filter, page)].join(' and ');
+  const sql = `select ${COLUMNS} from tenants where ${conditions} order by ${ORDER} limit :take`;
+  return { sql, bindings: bindingsOf(filter, page) };
+}
+
+interface Scan {
+  readonly tenants: readonly StoredTenant[];
+  /** The page is full, or there are no more tenants. */
+  readonly complete: boolean;
+}
+
+async function scanNext(q: Queryable, filter: TenantFilter, page: Page, looks: number): Promise<Scan> {
+  // One statement, so that no tenant is deleted between being found and being read.
+  const next = tenantsInOrder(filter, { ...page, take: looks });
+  const sql = `with next as materialized (${next.sql})
+    select found.*, scanned.rows < :take as at_end
+    from (select count(*) as rows from next) scanned
+    left join lateral (select * from next where ${HAS_TEXT} order by ${ORDER} limit :pageSize) found on true
+    order by found.${ORDER}`;
+  const bindings = { ...bindingsOf(filter, page), ...next.bindings, pageSize: page.take };
+  const rows = await runAsking<Partial<TenantRow> & { readonly at_end: boolean }>(q, { sql, bindings });
+  const tenants = rows.filter(isTenant).map(toTenant);
+  return { tenants, complete: tenants.length === page.take || rows[0]?.at_end === true };
+}
+
+function isTenant<R extends Partial<TenantRow>>(row: R): row is R & TenantRow {
+  return typeof row.id === 'string';
+}
+
+/**
+ * A statement that gives the tenants of a search, in no order. The conditions that no index of text has are hidden from the planner, which
+ * would otherwise walk through all tenants for them.
+ */
+export function tenantsByText(filter: TenantFilter, page: Page): Asking {
+  const others = [...conditionsOf(filter, page), HAS_TEXT].map((condition) => `(${condition}) is true`);
+  const sql = `select ${COLUMNS} from tenants where deleted_at is null
+      and user_lexemes('', '', '{}', ${TEXT}) @@ (select user_query(null, null, null, lower(cast(:q as text))))
+      and ${others.join(' and ')}`;
+  return { sql, bindings: bindingsOf(filter, page) };
+}
+
+function conditionsOf({ status }: TenantFilter, page: Page): readonly string[] {
+  return [
+    ...(page.after === undefined ? [] : [`${ORDER} > :after`]),
+    // In the text, because the plan depends on it: nearly all tenants are active.
+    ...(status === undefined ? [] : [`status = '${status}'`]),
+  ];
+}
+
+function bindingsOf({ q }: TenantFilter, page: Page): Asking['bindings'] {
+  const after = page.after?.[0];
+  return { ...(q === undefined ? {} : { q }), ...(after === undefined ? {} : { after }), take: page.take };
+}

@@ -1,0 +1,138 @@
+/** Changing, suspending, activating and deleting tenants. The first one, `default`, stays and stays active. */
+
+import { Refusal } from '../../domain/errors.ts';
+import { DEFAULT_TENANT } from '../../domain/ids.ts';
+import type { Metadata } from '../../domain/records.ts';
+import type { Transaction } from '../../store/transaction.ts';
+import type { AdminParts, Caller } from '../caller/caller.ts';
+import { notFound, throwIfInvalid } from '../caller/refusals.ts';
+import { type AuditDraft, change } from '../change/change.ts';
+import { localAdministrators, lockAdministrators } from '../users/administrator-queries.ts';
+import { refuseWithoutAdministrator } from '../users/administrators.ts';
+import { mergeQuotas, mergeSettings, type QuotasRequest, type SettingsRequest, settingsErrors } from './merge.ts';
+import {
+  findTenant,
+  hasActiveKeys,
+  hasUsers,
+  lockTenant,
+  deleteTenant as removeTenant,
+  type StoredTenant,
+  updateTenant as writeTenant,
+} from './queries.ts';
+import { tenantIdOf } from './read.ts';
+import { type TenantResource, tenantResource } from './resource.ts';
+
+export interface TenantChanges {
+  readonly name?: string;
+  readonly settings?: SettingsRequest;
+  readonly quotas?: QuotasRequest;
+  /** Replaces all pairs; null removes them. */
+  readonly metadata?: Metadata | null;
+}
+
+/** @throws Refusal `not_found`, `invalid_field` */
+export async function updateTenant(
+  parts: AdminParts,
+  caller: Caller,
+  text: string,
+  changes: TenantChanges,
+): Promise<TenantResource> {
+  throwIfInvalid(settingsErrors(changes.settings ?? {}));
+  return change(
+    parts,
+    caller,
+    { action: 'tenant.update', target: { type: 'tenant', id: text }, existing: true },
+    async ({ trx, audit, held }) => {
+      const tenant = await holdTenant(trx, text, audit);
+      held(tenantResource(tenant));
+      return written(trx, audit, tenant, {
+        ...tenant,
+        name: changes.name ?? tenant.name,
+        settings: mergeSettings(tenant.settings, changes.settings ?? {}),
+        quotas: mergeQuotas(tenant.quotas, changes.quotas ?? {}),
+        metadata: changes.metadata === undefined ? tenant.metadata : (changes.metadata ?? {}),
+      });
+    },
+  );
+}
+
+/**
+ * @param force lets a platform administrator suspend the tenant that it belongs to, which shuts it out
+ * @throws Refusal `not_found`, `in_use` for the first tenant, `last_admin`, `would_lock_out`
+ */
+export async function suspendTenant(parts: AdminParts, caller: Caller, text: string, force: boolean): Promise<TenantResource> {
+  return change(
+    parts,
+    caller,
+    { action: 'tenant.suspend', target: { type: 'tenant', id: text }, existing: true },
+    async ({ trx, caller, audit, held }) => {
+      await lockAdministrators(trx);
+      const tenant = await holdTenant(trx, text, audit);
+      refuseDefault(tenant, 'suspended');
+      const administrators = await localAdministrators(trx);
+      refuseWithoutAdministrator(
+        administrators,
+        administrators.filter((administrator) => administrator.tenantId !== tenant.id),
+      );
+      if (tenant.id === caller.principal.tenantId && !force) {
+        throw new Refusal('would_lock_out', 'Suspending your own tenant locks you out. Use force=true to suspend it anyway.');
+      }
+      held(tenantResource(tenant));
+      return written(trx, audit, tenant, { ...tenant, status: 'suspended' });
+    },
+  );
+}
+
+/** @throws Refusal `not_found` */
+export async function activateTenant(parts: AdminParts, caller: Caller, text: string): Promise<TenantResource> {
+  return change(
+    parts,
+    caller,
+    { action: 'tenant.activate', target: { type: 'tenant', id: text }, existing: true },
+    async ({ trx, audit, held }) => {
+      const tenant = await holdTenant(trx, text, audit);
+      held(tenantResource(tenant));
+      return written(trx, audit, tenant, { ...tenant, status: 'active' });
+    },
+  );
+}
+
+/** @throws Refusal `not_found`, `in_use` while it has users or active keys, and for the first tenant */
+export async function deleteTenant(parts: AdminParts, caller: Caller, text: string): Promise<void> {
+  await change(
+    parts,
+    caller,
+    { action: 'tenant.delete', target: { type: 'tenant', id: text }, existing: true },
+    async ({ trx, caller, audit, held }) => {
+      const tenant = await holdTenant(trx, text, audit);
+      refuseDefault(tenant, 'deleted');
+      if ((await hasUsers(trx, tenant.id)) || (await hasActiveKeys(trx, tenant.id, new Date(caller.nowMs)))) {
+        throw new Refusal('in_use', 'The tenant still has users or active keys. Delete the users and revoke the keys first.');
+      }
+      held(tenantResource(tenant));
+      await removeTenant(trx, tenant.id);
+      audit.before = tenantResource(tenant);
+    },
+  );
+}
+
+/** The row belongs to the audit of the tenant that is changed, wherever its administrator acts from. */
+async function holdTenant(trx: Transaction, text: string, audit: AuditDraft): Promise<StoredTenant> {
+  const tenant = await lockTenant(trx, tenantIdOf(text), 'update');
+  if (tenant === undefined) throw notFound('tenant');
+  audit.tenant = tenant.id;
+  return tenant;
+}
+
+function refuseDefault(tenant: StoredTenant, what: string): void {
+  if (tenant.id === DEFAULT_TENANT) throw new Refusal('in_use', `The first tenant cannot be ${what}.`);
+}
+
+async function written(trx: Transaction, audit: AuditDraft, before: StoredTenant, after: StoredTenant): Promise<TenantResource> {
+  await writeTenant(trx, after);
+  const tenant = await findTenant(trx, after.id);
+  if (tenant === undefined) throw notFound('tenant');
+  audit.before = tenantResource(before);
+  audit.after = tenantResource(tenant);
+  return tenantResource(tenant);
+}

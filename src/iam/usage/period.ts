@@ -1,0 +1,22 @@
+/** The months that usage is counted in: calendar months on the wall of a tenant's time zone. */
+
+import { Calendar, dayOf, type Moment } from '../../metering/calendar.ts';
+import type { UsageMonth } from './queries.ts';
+
+const UTC = 'UTC';
+const calendar = new Calendar();
+
+/** @param timezone undefined = UTC */
+export function momentOf(timezone: string | undefined, atMs: number): Moment {
+  return calendar.at(timezone ?? UTC, atMs);
+}
+
+export function dayIn({ minute, offset }: Moment): string {
+  return dayOf(minute, offset);
+}
+
+/** @param period `2026-11` */
+export function monthOf(period: string): UsageMonth {
+  const [year = '', month = ''] = period.split('-');
+  return { year: Number(year), month: Number(month) };
+}

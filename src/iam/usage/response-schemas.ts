@@ -1,0 +1,195 @@
+/** The schemas of usage and limits: what is asked, and what is answered. */
+
+import { Type } from 'typebox';
+import { component } from '../../http/answers.ts';
+import { nullable } from '../../http/validation.ts';
+import { aTenantId } from '../schema/grammar.ts';
+import { closed, oneOf, page, tenantFilter, title } from '../schema/schemas.ts';
+import { MAX_EVENTS } from './events.ts';
+import { USAGE_GROUPS } from './queries.ts';
+
+export const usageFilters = Type.Object(
+  {
+    ...page,
+    ...tenantFilter,
+    period: Type.Optional(
+      Type.String({
+        pattern: '^[1-9][0-9]{3}-(0[1-9]|1[0-2])$',
+        maxLength: 7,
+        description: "A calendar month in the tenant's time zone. Default: the current month.",
+        examples: ['2026-11'],
+      }),
+    ),
+    group_by: Type.Optional(oneOf(...USAGE_GROUPS)),
+  },
+  closed,
+);
+
+/** Of whatever form the API's own ids have; whether there is one, or still is, nobody asks. */
+function idOf(prefix: 'key' | 'usr') {
+  return nullable(
+    Type.String({
+      maxLength: 64,
+      pattern: `^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`,
+      examples: [`${prefix}_01jd5k3v8m2x7q9w4r6t0y1z3b`],
+    }),
+  );
+}
+
+/** Sums over a thousand events stay exact. */
+const MAX_EVENT_TOKENS = 1_000_000_000;
+const tokens = Type.Integer({ minimum: 0, maximum: MAX_EVENT_TOKENS });
+
+const event = component(
+  'UsageEvent',
+  Type.Object(
+    {
+      id: Type.String({
+        minLength: 1,
+        maxLength: 128,
+        pattern: '^[!-~]+$',
+        description: 'An id that the client chooses. An event with the id of an earlier event is not counted again.',
+      }),
+      model: title(256),
+      key_id: Type.Optional(idOf('key')),
+      user_id: Type.Optional(idOf('usr')),
+      time: Type.String({ format: 'date-time', maxLength: 64, description: 'The time of the usage, within the last 35 days.' }),
+      prompt_tokens: tokens,
+      completion_tokens: tokens,
+      cached_tokens: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: MAX_EVENT_TOKENS,
+          description: 'The part of the prompt tokens that the upstream read from its cache.',
+        }),
+      ),
+      total_tokens: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: 2 * MAX_EVENT_TOKENS,
+          description: 'Default: the sum of prompt and completion tokens.',
+        }),
+      ),
+      requests: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: 1_000_000,
+          description: 'The number of requests that the event stands for. Default: 1.',
+        }),
+      ),
+    },
+    closed,
+  ),
+);
+
+export const usageEvents = component(
+  'UsageEvents',
+  Type.Object(
+    {
+      tenant_id: Type.Optional(Type.String({ maxLength: 64, ...aTenantId })),
+      events: Type.Array(event, { minItems: 1, maxItems: MAX_EVENTS }),
+    },
+    closed,
+  ),
+);
+
+const count = Type.Integer({ minimum: 0 });
+
+const sums = {
+  requests: count,
+  prompt_tokens: count,
+  completion_tokens: count,
+  cached_tokens: Type.Integer({
+    minimum: 0,
+    description: 'The part of the prompt tokens that the upstream read from its cache.',
+  }),
+  total_tokens: count,
+  estimated_tokens: Type.Integer({
+    minimum: 0,
+    description: 'The part of the total that was estimated and not reported by the upstream.',
+  }),
+};
+
+const perhaps = (description: string) => Type.Optional(nullable(Type.String({ description })));
+
+export const Usage = component(
+  'Usage',
+  Type.Object({
+    period: Type.String({ examples: ['2026-11'] }),
+    tenant_id: Type.String({ description: '`*` for all tenants together.' }),
+    total: component('UsageSums', Type.Object(sums)),
+    data: Type.Array(
+      component(
+        'UsageRow',
+        Type.Object({
+          model: perhaps('Grouped by model. null: the request named none, or failed.'),
+          key: perhaps('Grouped by key: its id. null: without a key.'),
+          user: perhaps('Grouped by user: its id, of a key its owner. null: a key of its tenant.'),
+          day: Type.Optional(Type.String({ format: 'date', description: "The day, in the tenant's time zone." })),
+          ...sums,
+        }),
+      ),
+      { description: 'One row for each model, key, user or day with usage, in order. Empty without `group_by`.' },
+    ),
+    has_more: Type.Boolean(),
+    next_cursor: nullable(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),
+  }),
+);
+
+export const UsageEventsResult = component(
+  'UsageEventsResult',
+  Type.Object({
+    accepted: count,
+    duplicates: Type.Integer({
+      minimum: 0,
+      description: 'Events that an earlier event of this or another batch already reported.',
+    }),
+  }),
+);
+
+const limit = {
+  limit: nullable(Type.Integer({ minimum: 0, description: 'Null: there is no limit.' })),
+  used: nullable(Type.Integer({ minimum: 0, description: 'Null: the usage is not counted.' })),
+  remaining: nullable(count),
+  resets_at: nullable(Type.String({ format: 'date-time', description: 'Null: it does not reset by itself.' })),
+};
+
+const limitSchema = component('Limit', Type.Object(limit));
+
+const reservable = component(
+  'ReservableLimit',
+  Type.Object({
+    ...limit,
+    reserved: Type.Integer({
+      minimum: 0,
+      description: 'The part of `remaining` that is set aside for requests in progress and fetched ahead of need.',
+    }),
+  }),
+);
+
+export const Limits = component(
+  'Limits',
+  Type.Object({
+    rate_limit_rpm: limitSchema,
+    max_tokens_per_request: limitSchema,
+    monthly_tokens: reservable,
+    max_users: limitSchema,
+    max_collections: reservable,
+  }),
+);
+
+/** More than any tenant has, and exact in a number. */
+const MAX_USED = 1_000_000_000_000_000;
+
+export const usageCorrection = component(
+  'UsageCorrection',
+  Type.Object(
+    {
+      collections: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_USED, description: 'The number of items.' })),
+      monthly_tokens_used: Type.Optional(
+        Type.Integer({ minimum: 0, maximum: MAX_USED, description: 'Tokens spent in the current period.' }),
+      ),
+    },
+    { ...closed, examples: [{ collections: 12 }] },
+  ),
+);

@@ -1,0 +1,101 @@
+/** Usage and limits: /v1/iam/usage, /v1/iam/usage/events, and what a tenant's limits stand at. */
+
+import { Type } from 'typebox';
+import { type Answers, shows } from '../../http/answers.ts';
+import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
+import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../../http/exports.ts';
+import { type Answer, callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import { authorize } from '../caller/authorize.ts';
+import type { AdminParts } from '../caller/caller.ts';
+import { recordEvents } from './events.ts';
+import { exportUsage } from './export.ts';
+import { correctUsage, getLimits } from './limits.ts';
+import type { MeteringParts } from './parts.ts';
+import { readUsage } from './read.ts';
+import { Limits, Usage, UsageEventsResult, usageCorrection, usageEvents, usageFilters } from './response-schemas.ts';
+
+const CSV = 'text/csv';
+
+const usageAnswers: Answers = {
+  200: {
+    description: 'The total and one page of its parts, or all parts in the format that the Accept header asks for.',
+    content: {
+      [PAGES]: Usage,
+      [CSV]: Type.String({
+        description: `A header line, then one row on each line: those of the grouping, or the total. ${stopsEarly('`export_stopped`, the reason and the cursor')}`,
+      }),
+    },
+  },
+};
+
+export function usageRoutes(parts: AdminParts & MeteringParts): readonly Route[] {
+  return [
+    callerRoute({
+      method: 'GET',
+      path: '/v1/iam/usage',
+      operationId: 'getUsage',
+      summary:
+        'Show the usage of a month: the total, and the usage by model, key, user or day. As CSV if the Accept header asks for it.',
+      permission: 'usage:read',
+      body: NOTHING,
+      query: usageFilters,
+      answers: usageAnswers,
+      refusals: [],
+      handler: async ({ caller, again, query, header }): Promise<Answer> => {
+        const headers = { vary: 'accept' };
+        if (wantedType(header('accept'), [CSV]) !== CSV) {
+          return { status: 200, headers, body: await readUsage(parts, caller, query) };
+        }
+        refuseLimit(query);
+        const { period, pieces } = await exportUsage(parts, { caller, again }, query);
+        return {
+          status: 200,
+          headers: { ...headers, 'content-disposition': `attachment; filename="usage-${period}.csv"` },
+          stream: { type: `${CSV}; charset=utf-8; header=present`, pieces, longestMs: LONGEST_EXPORT_MS },
+        };
+      },
+    }),
+    callerRoute({
+      method: 'POST',
+      path: '/v1/iam/usage/events',
+      operationId: 'recordUsage',
+      summary: 'Report usage from a platform that meters itself. Each event counts once.',
+      permission: 'usage:write',
+      body: usageEvents,
+      maxBodyBytes: MAX_BODY_BYTES,
+      query: NOTHING,
+      answers: shows('The number of counted events and of duplicates.', UsageEventsResult),
+      refusals: ['in_use'],
+      handler: async ({ callerIn, body }) => {
+        const caller = await callerIn(body.tenant_id);
+        authorize(caller, 'usage:write');
+        return { status: 200, body: await recordEvents(parts, caller, body.events) };
+      },
+    }),
+    callerRoute({
+      method: 'GET',
+      path: '/v1/iam/tenants/:id/limits',
+      operationId: 'getLimits',
+      summary:
+        'Show the limits of a tenant and what is left of them. Platform administrators may ask about any tenant, other callers about their own.',
+      permission: 'usage:read',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('Each limit with its usage, the rest and the time of its reset.', Limits),
+      refusals: ['not_found'],
+      handler: async ({ caller, param }) => ({ status: 200, body: await getLimits(parts, caller, param('id')) }),
+    }),
+    callerRoute({
+      method: 'PUT',
+      path: '/v1/iam/tenants/:id/usage',
+      operationId: 'correctUsage',
+      summary: 'Set the current usage of a tenant, after it changed without Postern.',
+      permission: 'admin:tenants',
+      body: usageCorrection,
+      query: NOTHING,
+      answers: shows('The resulting limits.', Limits),
+      refusals: ['not_found'],
+      handler: async ({ caller, param, body }) => ({ status: 200, body: await correctUsage(parts, caller, param('id'), body) }),
+    }),
+  ];
+}

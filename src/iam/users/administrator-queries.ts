@@ -1,0 +1,130 @@
+/** The platform's administrators as the first start and the command line need them: without a caller, before anybody can log in. */
+
+import { DEFAULT_TENANT, type TenantId, type UserId } from '../../domain/ids.ts';
+import { ADMIN } from '../../domain/roles.ts';
+import { storedTenant, storedUser } from '../../store/paging.ts';
+import type { Queryable } from '../../store/queryable.ts';
+
+/** Any number does, as long as nothing else in the same database uses it for an advisory lock. */
+export const ADMINISTRATORS_LOCK = 726_543_491;
+
+/**
+ * Waits until no other transaction makes or removes administrators, and keeps others from it until this transaction ends. A transaction
+ * that may leave fewer administrators (it changes a holder of `admin`, or suspends a tenant) takes this lock before it locks their rows,
+ * and reads after it who remains.
+ */
+export async function lockAdministrators(trx: Queryable): Promise<void> {
+  await trx.raw('select pg_advisory_xact_lock(?)', [ADMINISTRATORS_LOCK]);
+}
+
+/** An active local user to whom the role `admin` was given by hand. */
+export interface Administrator {
+  readonly id: UserId;
+  readonly email: string | null;
+  readonly tenantId: TenantId;
+  /** False while the tenant is suspended; then the administrator is locked out. */
+  readonly tenantActive: boolean;
+  /** False until a first password is set; before that, the administrator cannot log in. */
+  readonly hasPassword: boolean;
+}
+
+const ADMINISTRATORS = `from users u join user_roles r on r.user_id = u.id join tenants t on t.id = u.tenant_id
+  where r.role_name = '${ADMIN}' and r.source = 'manual' and u.source = 'local' and u.status = 'active'`;
+
+/** The administrators of all tenants. */
+export async function localAdministrators(q: Queryable): Promise<readonly Administrator[]> {
+  const { rows } = await q.raw<{
+    rows: { id: string; email: string | null; tenant_id: string; tenant_active: boolean; has_password: boolean }[];
+  }>(
+    `select u.id, u.email, u.tenant_id, t.status = 'active' and t.deleted_at is null as tenant_active,
+       u.password_hash is not null as has_password
+     ${ADMINISTRATORS}`,
+  );
+  return rows.map((row) => ({
+    id: storedUser(row.id),
+    email: row.email,
+    tenantId: storedTenant(row.tenant_id),
+    tenantActive: row.tenant_active,
+    hasPassword: row.has_password,
+  }));
+}
+
+/** Reports whether there is an administrator, in whatever tenant. */
+export async function hasLocalAdministrator(q: Queryable): Promise<boolean> {
+  const { rows } = await q.raw<{ rows: { found: boolean }[] }>(`select exists (select ${ADMINISTRATORS}) as found`);
+  return rows[0]?.found === true;
+}
+
+/** Reports whether the user of the address was given the role `admin` by hand, whether or not they can log in. */
+export async function holdsAdminRole(q: Queryable, email: string): Promise<boolean> {
+  const { rows } = await q.raw<{ rows: { found: boolean }[] }>(
+    `select exists (select from users u join user_roles r on r.user_id = u.id
+       where u.email = :email and r.role_name = :role and r.source = 'manual') as found`,
+    { email, role: ADMIN },
+  );
+  return rows[0]?.found === true;
+}
+
+/** Those of the users that have a password. */
+export async function usersWithPassword(q: Queryable, ids: readonly UserId[]): Promise<ReadonlySet<UserId>> {
+  const { rows } = await q.raw<{ rows: { id: string }[] }>(
+    'select id from users where id = any(cast(:ids as text[])) and password_hash is not null',
+    { ids },
+  );
+  return new Set(rows.map((row) => storedUser(row.id)));
+}
+
+export async function ensureDefaultTenant(trx: Queryable): Promise<void> {
+  await trx.raw(`insert into tenants (id, name) values (?, 'Default') on conflict (id) do nothing`, [DEFAULT_TENANT]);
+}
+
+export interface UserToRaise {
+  readonly id: UserId;
+  readonly tenantId: TenantId;
+  readonly tenantActive: boolean;
+  readonly source: 'local' | 'ldap';
+  readonly status: 'active' | 'deactivated';
+}
+
+interface UserToRaiseRow extends Pick<UserToRaise, 'source' | 'status'> {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly tenant_active: boolean;
+}
+
+/** The user of that email address, in whatever tenant; the row is locked until the transaction ends. */
+export async function holdUserByEmail(trx: Queryable, email: string): Promise<UserToRaise | undefined> {
+  const { rows } = await trx.raw<{ rows: UserToRaiseRow[] }>(
+    `select u.id, u.tenant_id, u.source, u.status, t.status = 'active' and t.deleted_at is null as tenant_active
+     from users u join tenants t on t.id = u.tenant_id where u.email = ? for update of u`,
+    [email],
+  );
+  const [row] = rows;
+  return (
+    row && {
+      id: storedUser(row.id),
+      tenantId: storedTenant(row.tenant_id),
+      tenantActive: row.tenant_active,
+      source: row.source,
+      status: row.status,
+    }
+  );
+}
+
+export async function insertFirstUser(trx: Queryable, user: { readonly id: UserId; readonly email: string }): Promise<void> {
+  await trx.raw(`insert into users (id, tenant_id, email, name) values (?, ?, ?, 'Administrator')`, [
+    user.id,
+    DEFAULT_TENANT,
+    user.email,
+  ]);
+}
+
+/** Gives a user that password and the role `admin`. */
+export async function raiseToAdministrator(trx: Queryable, id: UserId, passwordHash: string): Promise<void> {
+  await trx.raw(
+    `update users set password_hash = ?, password_changed_at = clock_timestamp(), updated_at = clock_timestamp()
+     where id = ?`,
+    [passwordHash, id],
+  );
+  await trx.raw('insert into user_roles (user_id, role_name) values (?, ?) on conflict do nothing', [id, ADMIN]);
+}

@@ -1,0 +1,57 @@
+/** Makes the one-time token with which a user sets a new password. */
+
+import { makeOneTimeToken } from '../../identity/one-time.ts';
+import {
+  type PresentedPassword,
+  type ReauthenticationParts,
+  reauthenticate,
+  requireReauthentication,
+} from '../auth/reauthenticate.ts';
+import type { AdminParts, Caller } from '../caller/caller.ts';
+import { mayActOnUser } from '../caller/escalation.ts';
+import { invalidField } from '../caller/refusals.ts';
+import { change } from '../change/change.ts';
+import { disclosed } from '../change/idempotency.ts';
+import { holdUser } from './find.ts';
+import { makerOf } from './maker.ts';
+import { putPasswordSetup } from './password-queries.ts';
+import { userResource } from './resource.ts';
+
+export interface PasswordReset {
+  /** Shown here and never again. */
+  readonly password_setup_token?: string;
+  /** In place of the token, in an answer given again. */
+  readonly secret_available?: false;
+  readonly expires_at: string;
+}
+
+/**
+ * @throws Refusal `not_found`, `escalation`, `invalid_field` for users whose password is the directory's; `reauthentication_required` and
+ *   `too_many_attempts` for the caller's own password
+ */
+export async function resetPassword(
+  parts: AdminParts & ReauthenticationParts,
+  caller: Caller,
+  id: string,
+  presented: PresentedPassword,
+): Promise<PasswordReset> {
+  const proof = await reauthenticate(parts, caller, id, presented);
+  const setup = makeOneTimeToken(parts.random);
+  const reset = await change(
+    parts,
+    caller,
+    { action: 'user.password_reset', target: { type: 'user', id }, existing: true },
+    async ({ trx, caller, audit, held }) => {
+      const { user, allowPolicies } = await holdUser(trx, caller, id);
+      if (user.source === 'local') await requireReauthentication(trx, caller, user, proof);
+      await mayActOnUser(trx, caller, user, allowPolicies);
+      if (user.source !== 'local') throw invalidField('', 'The directory manages the password of this user. Change it there.');
+      held(userResource(user));
+      const expires = new Date(await putPasswordSetup(trx, user.id, setup.digest, makerOf(caller)));
+      const after = { expires_at: expires.toISOString() };
+      audit.after = after;
+      return after;
+    },
+  );
+  return { ...disclosed(caller, { password_setup_token: setup.text }), ...reset };
+}

@@ -1,0 +1,174 @@
+/**
+ * Users of a directory. They are found by their identity there and by nothing else: neither the name that was typed nor an e-mail address
+ * makes anybody somebody.
+ */
+
+import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import type { DirectorySuspension } from '../../domain/records.ts';
+import { storedRole, storedTenant, storedUser } from '../../store/paging.ts';
+import { type Prepared, runPrepared } from '../../store/prepared.ts';
+import type { Queryable } from '../../store/queryable.ts';
+
+/** Who somebody is in a directory. */
+export interface DirectoryIdentity {
+  /** The name of the configured directory. */
+  readonly directory: string;
+  /** What the directory never changes about the person. */
+  readonly stableId: string;
+}
+
+/** A user of a directory as a login needs to know it. */
+export interface DirectoryUser {
+  readonly id: UserId;
+  readonly tenantId: TenantId;
+  readonly email: string | null;
+  /** The address that the directory shows and another user has. */
+  readonly emailConflict: string | null;
+  readonly name: string;
+  readonly active: boolean;
+  /** Why the directory suspends the user; null = it does not. */
+  readonly suspension: DirectorySuspension | null;
+  /** False while the tenant is suspended, or deleted. */
+  readonly tenantActive: boolean;
+  /** Given by the directory, sorted. */
+  readonly roles: readonly RoleName[];
+}
+
+interface DirectoryRow {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly email: string | null;
+  readonly email_conflict: string | null;
+  readonly name: string;
+  readonly active: boolean;
+  readonly directory_suspension: DirectorySuspension | null;
+  readonly tenant_active: boolean;
+  readonly roles: readonly string[];
+}
+
+/** First of the two keys of a lock; the second is the hash of an identity. */
+const IDENTITY_LOCK = 726_543_493;
+
+const STATEMENTS = {
+  find: {
+    name: 'find_directory_user',
+    text: `select u.id, u.tenant_id, u.email, u.email_conflict, u.name, u.status = 'active' as active, u.directory_suspension,
+        (t.status = 'active' and t.deleted_at is null) as tenant_active,
+        array(select role_name from user_roles where user_id = u.id and source = 'directory' order by role_name collate "C") as roles
+      from users u join tenants t on t.id = u.tenant_id
+      where u.directory = $1 and u.directory_id = $2`,
+  },
+  hold: { name: 'hold_directory_user', text: 'select from users where directory = $1 and directory_id = $2 for update' },
+  lock: { name: 'lock_directory_identity', text: `select pg_advisory_xact_lock(${IDENTITY_LOCK}, hashtext($1 || ' ' || $2))` },
+  insert: {
+    name: 'insert_directory_user',
+    text: `insert into users (id, tenant_id, name, source, directory, directory_id, directory_checked_at, role_names)
+      values ($1, $2, $3, 'ldap', $4, $5, clock_timestamp(), array(select distinct name from unnest($6::text[]) name order by name))`,
+  },
+  update: {
+    name: 'update_directory_user',
+    text: `update users set name = $2, directory_suspension = null, directory_suspended_at = null,
+        directory_checked_at = clock_timestamp(), updated_at = clock_timestamp() where id = $1`,
+  },
+  giveEmail: { name: 'give_directory_email', text: 'select give_directory_email($1, $2)' },
+  isTaken: { name: 'is_email_taken', text: 'select exists (select from users where email = $1) as taken' },
+  checked: { name: 'note_directory_check', text: 'update users set directory_checked_at = clock_timestamp() where id = $1' },
+  suspend: {
+    name: 'suspend_directory_user',
+    text: `update users set directory_suspension = $2, directory_suspended_at = coalesce(directory_suspended_at, clock_timestamp()),
+        directory_checked_at = clock_timestamp(), updated_at = clock_timestamp() where id = $1`,
+  },
+  giveRoles: {
+    name: 'give_directory_roles',
+    text: `with gone as (
+        delete from user_roles where user_id = $1 and source = 'directory' and role_name <> all($2::text[])
+      )
+      insert into user_roles (user_id, role_name, source, tenant_id, status)
+      select u.id, role, 'directory', u.tenant_id, u.status from users u cross join unnest($2::text[]) role where u.id = $1
+      on conflict do nothing`,
+  },
+} as const satisfies Readonly<Record<string, Prepared>>;
+
+export async function findDirectoryUser(
+  q: Queryable,
+  { directory, stableId }: DirectoryIdentity,
+): Promise<DirectoryUser | undefined> {
+  const [row] = await runPrepared<DirectoryRow>(q, STATEMENTS.find, [directory, stableId]);
+  return (
+    row && {
+      id: storedUser(row.id),
+      tenantId: storedTenant(row.tenant_id),
+      email: row.email,
+      emailConflict: row.email_conflict,
+      name: row.name,
+      active: row.active,
+      suspension: row.directory_suspension,
+      tenantActive: row.tenant_active,
+      roles: row.roles.map(storedRole),
+    }
+  );
+}
+
+/** The same, with the row held until the transaction ends. What is read is as the last holder left it. */
+export async function holdDirectoryUser(trx: Queryable, identity: DirectoryIdentity): Promise<DirectoryUser | undefined> {
+  const held = await runPrepared(trx, STATEMENTS.hold, [identity.directory, identity.stableId]);
+  return held.length === 0 ? undefined : findDirectoryUser(trx, identity);
+}
+
+/** Who makes the user of an identity that has none takes this first, so that of two first logins at once one makes it. */
+export async function lockDirectoryIdentity(trx: Queryable, { directory, stableId }: DirectoryIdentity): Promise<void> {
+  await runPrepared(trx, STATEMENTS.lock, [directory, stableId]);
+}
+
+export interface NewDirectoryUser {
+  readonly id: UserId;
+  readonly tenantId: TenantId;
+  readonly email: string | null;
+  readonly name: string;
+  readonly identity: DirectoryIdentity;
+  /** Given by the directory; known to the tenant. */
+  readonly roles: readonly RoleName[];
+}
+
+/** Inserts a user. If another user has the e-mail address, the new user has none, and the address is kept as its conflict. */
+export async function insertDirectoryUser(trx: Queryable, user: NewDirectoryUser): Promise<void> {
+  const { id, tenantId, email, name, identity, roles } = user;
+  await runPrepared(trx, STATEMENTS.insert, [id, tenantId, name, identity.directory, identity.stableId, roles]);
+  if (email !== null) await giveEmail(trx, id, email);
+  await giveDirectoryRoles(trx, id, roles);
+}
+
+/**
+ * Writes the directory's statements about a user, and that it does not suspend the user. If another user has the e-mail address, the user
+ * has none, and the address is kept as its conflict.
+ */
+export async function updateDirectoryUser(trx: Queryable, user: Pick<DirectoryUser, 'id' | 'email' | 'name'>): Promise<void> {
+  await runPrepared(trx, STATEMENTS.update, [user.id, user.name]);
+  await giveEmail(trx, user.id, user.email);
+}
+
+/** @param email null = the directory shows none */
+async function giveEmail(trx: Queryable, id: UserId, email: string | null): Promise<void> {
+  await runPrepared(trx, STATEMENTS.giveEmail, [id, email]);
+}
+
+/** Reports whether any user has the address. */
+export async function isEmailTaken(q: Queryable, email: string): Promise<boolean> {
+  const [row] = await runPrepared<{ taken: boolean }>(q, STATEMENTS.isTaken, [email]);
+  return row?.taken === true;
+}
+
+/** Notes that the directory answered for the user just now, and that nothing has to change. */
+export async function noteDirectoryCheck(trx: Queryable, id: UserId): Promise<void> {
+  await runPrepared(trx, STATEMENTS.checked, [id]);
+}
+
+/** Suspends a user: from the commit on, every replica rejects its keys and access tokens. The user's row must be held. */
+export async function suspendDirectoryUser(trx: Queryable, id: UserId, suspension: DirectorySuspension): Promise<void> {
+  await runPrepared(trx, STATEMENTS.suspend, [id, suspension]);
+}
+
+/** Makes the roles given by the directory exactly these; those given by hand stay. The user's row must be held, the roles known. */
+export async function giveDirectoryRoles(trx: Queryable, id: UserId, roles: readonly RoleName[]): Promise<void> {
+  await runPrepared(trx, STATEMENTS.giveRoles, [id, roles]);
+}

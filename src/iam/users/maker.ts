@@ -1,0 +1,161 @@
+/**
+ * A one-time token acts for its maker. When it is used, the maker must still be allowed to act on the user: by the rules and rights of
+ * that moment, in the circumstances (address and instant) of the maker's own request, because at its use the maker makes none.
+ */
+
+import { compileGrant, compilePolicies, compileTenant } from '../../decision/compile.ts';
+import type { Principal, Snapshot, TenantView } from '../../decision/model.ts';
+import type { PolicySet } from '../../decision/policies.ts';
+import { type ErrorCode, Refusal } from '../../domain/errors.ts';
+import type { RequestId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import { ADMIN } from '../../domain/roles.ts';
+import { sentTogether } from '../../store/together.ts';
+import type { Transaction } from '../../store/transaction.ts';
+import { findKey, type StoredKey, shareKey } from '../api-keys/queries.ts';
+import { authorize } from '../caller/authorize.ts';
+import type { Caller } from '../caller/caller.ts';
+import { mayActOnUser } from '../caller/escalation.ts';
+import { heldMaker } from '../caller/hold-caller.ts';
+import { enabledPolicies } from '../policies/queries.ts';
+import { recordOf } from '../policies/record.ts';
+import { findRoles, lockRoles } from '../roles/queries.ts';
+import { lockTenant } from '../tenants/queries.ts';
+import type { PasswordSetup, TokenMaker } from './password-queries.ts';
+import { findUser, lockUsers, type StoredUser } from './queries.ts';
+
+export function makerOf({ principal, address }: Caller): TokenMaker {
+  const { tenantId } = principal;
+  return principal.kind === 'user'
+    ? { kind: 'user', id: principal.id, tenantId, address }
+    : { kind: 'api_key', id: principal.id, tenantId, address };
+}
+
+/** Why a maker may not act; for the audit log only. A code is that of the decision that refused. */
+export type MakerRefusal =
+  | 'maker_unknown'
+  | 'maker_missing'
+  | 'maker_deactivated'
+  | 'maker_revoked'
+  | 'maker_expired'
+  | ErrorCode;
+
+interface Use {
+  readonly setup: PasswordSetup;
+  readonly tenant: TenantId;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number;
+  readonly requestId: RequestId;
+}
+
+/**
+ * Locks the token's user and everything that gives the maker its rights until the transaction ends, and compares them.
+ * @param use the token, and the tenant of its user
+ * @returns why the token is refused; undefined = the maker may act on the user
+ */
+export async function makerRefusal(trx: Transaction, use: Use): Promise<MakerRefusal | undefined> {
+  const { maker, userId } = use.setup;
+  const ownerId = maker?.kind === 'api_key' ? (await findKey(trx, maker.tenantId, maker.id))?.userId : undefined;
+  const makerId = maker?.kind === 'user' ? maker.id : ownerId;
+  await lockUsers(trx, makerId === undefined ? [userId] : [userId, makerId]);
+  if (maker === undefined) return 'maker_unknown';
+  if (maker.kind === 'system') return undefined;
+  const proved = await provedMaker(trx, maker, use.nowMs);
+  if (proved.kind === 'refused') return proved.reason;
+  const user = await findUser(trx, use.tenant, userId);
+  return user === undefined ? 'not_found' : refusalOf(trx, use, { ...maker, principal: proved.principal }, user);
+}
+
+type Proved =
+  | { readonly kind: 'proved'; readonly principal: Principal }
+  | { readonly kind: 'refused'; readonly reason: MakerRefusal };
+
+function refused(reason: MakerRefusal): Proved {
+  return { kind: 'refused', reason };
+}
+
+/** The maker's principal as it is now, as the credential cache derives it from the same rows. */
+async function provedMaker(trx: Transaction, maker: Exclude<TokenMaker, { kind: 'system' }>, nowMs: number): Promise<Proved> {
+  const { tenantId } = maker;
+  if (maker.kind === 'user') {
+    const user = await findUser(trx, tenantId, maker.id);
+    if (user === undefined) return refused('maker_missing');
+    if (!isActive(user)) return refused('maker_deactivated');
+    const roles = rolesOf(user);
+    const platformAdmin = roles.includes(ADMIN);
+    return {
+      kind: 'proved',
+      principal: { kind: 'user', id: user.id, tenantId, roles, platformAdmin, sessionId: undefined },
+    };
+  }
+  const key = await shareKey(trx, tenantId, maker.id);
+  if (key === undefined) return refused('maker_missing');
+  if (key.revokedAt !== null) return refused('maker_revoked');
+  if (key.expiresAt !== null && key.expiresAt.getTime() <= nowMs) return refused('maker_expired');
+  if (key.userId === undefined) return { kind: 'proved', principal: keyPrincipal(key, undefined) };
+  const owner = await findUser(trx, tenantId, key.userId);
+  if (owner === undefined) return refused('maker_missing');
+  if (!isActive(owner)) return refused('maker_deactivated');
+  return { kind: 'proved', principal: keyPrincipal(key, { id: owner.id, roles: rolesOf(owner) }) };
+}
+
+/** A user whom its directory suspends counts as deactivated. */
+function isActive({ status, directoryStatus }: StoredUser): boolean {
+  return status === 'active' && (directoryStatus === null || directoryStatus === 'active');
+}
+
+function keyPrincipal(key: StoredKey, owner: { id: UserId; roles: readonly RoleName[] } | undefined): Principal {
+  const { id, tenantId, scopes, constraints } = key;
+  return { kind: 'api_key', id, tenantId, grant: compileGrant(scopes, constraints), owner, rateLimitRpm: undefined };
+}
+
+function rolesOf(user: StoredUser): readonly RoleName[] {
+  return [...new Set([...user.roles, ...user.directoryRoles])];
+}
+
+async function refusalOf(
+  trx: Transaction,
+  { setup, tenant, requestId }: Use,
+  { principal, address }: { readonly principal: Principal; readonly address: string | undefined },
+  user: StoredUser,
+): Promise<MakerRefusal | undefined> {
+  const snapshot = await lockedSnapshot(trx, principal, user);
+  const caller = heldMaker({
+    ...{ principal, snapshot, tenant, everyTenant: false, address, requestId, nowMs: setup.madeAtMs },
+    ...{ keyDigest: undefined, access: 'admin:users' },
+  });
+  try {
+    authorize(caller, 'admin:users');
+    await mayActOnUser(trx, caller, user);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Refusal) return error.code;
+    throw error;
+  }
+}
+
+/** Tenants and roles are locked against changes. Of the user's tenant, only the status counts for a maker of another tenant. */
+async function lockedSnapshot(trx: Transaction, principal: Principal, user: StoredUser): Promise<Snapshot> {
+  const roles = principal.kind === 'user' ? principal.roles : (principal.owner?.roles ?? []);
+  if (principal.tenantId === user.tenantId) {
+    const { view, global } = await lockedView(trx, user.tenantId, [...roles, ...rolesOf(user)]);
+    return { own: view, effective: view, global };
+  }
+  const own = await lockedView(trx, principal.tenantId, roles);
+  const effective = await lockedView(trx, user.tenantId, rolesOf(user));
+  return { own: own.view, effective: effective.view, global: own.global };
+}
+
+interface LockedView {
+  /** Undefined = there is no such tenant. */
+  readonly view: TenantView | undefined;
+  readonly global: PolicySet;
+}
+
+async function lockedView(trx: Transaction, id: TenantId, names: readonly RoleName[]): Promise<LockedView> {
+  const tenant = await lockTenant(trx, id, 'share');
+  await lockRoles(trx, id, names, 'share');
+  const [roles, stored] = await sentTogether([findRoles(trx, id, names), enabledPolicies(trx, id)] as const);
+  const policies = stored.filter((policy) => policy.tenantId !== undefined).map(recordOf);
+  const global = compilePolicies(stored.filter((policy) => policy.tenantId === undefined).map(recordOf));
+  return { view: tenant && compileTenant({ ...tenant, roles, policies }), global };
+}

@@ -1,0 +1,233 @@
+/** /v1/iam/users */
+
+import { Type } from 'typebox';
+import { component, DONE, makes, shows, TAGGED } from '../../http/answers.ts';
+import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import { nullable } from '../../http/validation.ts';
+import type { ReauthenticationParts } from '../auth/reauthenticate.ts';
+import { authorize } from '../caller/authorize.ts';
+import { aPassword, aTenantId } from '../schema/grammar.ts';
+import { listOf } from '../schema/resource-parts.ts';
+import { CreatedUser, directoryStatus, PasswordReset, User } from '../schema/resources.ts';
+import {
+  closed,
+  countedPage,
+  email,
+  metadata,
+  oneOf,
+  roleNames,
+  tenantFilter,
+  title,
+  visibleText,
+  withoutTenant,
+} from '../schema/schemas.ts';
+import type { UserSessionParts } from '../sessions/of-user.ts';
+import { userSessionRoutes } from '../sessions/user-routes.ts';
+import { createUser } from './create.ts';
+import { resetPassword } from './credentials.ts';
+import { deleteUser } from './delete.ts';
+import { getUser, listUsersPage } from './read.ts';
+import { activateUser, deactivateUser, unlockUser } from './status.ts';
+import { updateUser } from './update.ts';
+
+/** A filter that is there or not. */
+const only = (description: string) => Type.Unsafe<true>({ type: 'boolean', enum: [true], description });
+
+const filters = Type.Object(
+  {
+    ...countedPage,
+    ...tenantFilter,
+    role: Type.Optional(Type.String({ maxLength: 64 })),
+    status: Type.Optional(oneOf('active', 'deactivated')),
+    email: Type.Optional(Type.String({ maxLength: 254 })),
+    q: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: 'Any part of the name, email address or department, in any case.',
+      }),
+    ),
+    locked: Type.Optional(only('`true`: users whose account is locked by failed logins now.')),
+    directory_status: Type.Optional(directoryStatus),
+    email_conflict: Type.Optional(only('`true`: users of a directory whose address another user has.')),
+  },
+  closed,
+);
+
+const department = nullable(visibleText(200));
+
+const newUser = component(
+  'NewUser',
+  Type.Object(
+    {
+      email,
+      name: title(200),
+      department: Type.Optional(department),
+      metadata: Type.Optional(metadata),
+      roles: Type.Optional(roleNames),
+      tenant_id: Type.Optional(Type.String({ maxLength: 63, description: 'The same as X-Tenant-ID.', ...aTenantId })),
+      password: Type.Optional(Type.String({ maxLength: 1024, ...aPassword })),
+    },
+    { ...closed, examples: [{ email: 'ada@acme.example', name: 'Ada', department: 'Research', roles: ['developer'] }] },
+  ),
+);
+
+const currentPassword = (change: string) =>
+  Type.String({ maxLength: 1024, description: `The caller's current password. Required for ${change}.` });
+
+const reset = component(
+  'PasswordResetRequest',
+  Type.Object({ current_password: Type.Optional(currentPassword("a reset of the caller's own password")) }, closed),
+);
+
+const changes = component(
+  'UserChanges',
+  Type.Object(
+    {
+      email: Type.Optional(email),
+      name: Type.Optional(title(200)),
+      department: Type.Optional(department),
+      metadata: Type.Optional(metadata),
+      roles: Type.Optional(roleNames),
+      current_password: Type.Optional(currentPassword('a new email address of the caller')),
+    },
+    { ...closed, examples: [{ department: 'Research' }] },
+  ),
+);
+
+/** Codes of changes that need the current password if the caller makes them for itself. */
+const OF_OWN_CREDENTIALS = ['reauthentication_required', 'too_many_attempts'] as const;
+
+const USERS = '/v1/iam/users';
+const USER = '/v1/iam/users/:id';
+
+export type UserParts = UserSessionParts & ReauthenticationParts;
+
+export function userRoutes(parts: UserParts): readonly Route[] {
+  return [
+    callerRoute({
+      method: 'GET',
+      path: USERS,
+      operationId: 'listUsers',
+      summary: 'List users.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: filters,
+      answers: shows('One page of users.', listOf(User)),
+      refusals: [],
+      handler: async ({ caller, query }) => ({ status: 200, body: await listUsersPage(parts, caller, withoutTenant(query)) }),
+    }),
+    callerRoute({
+      method: 'POST',
+      path: USERS,
+      operationId: 'createUser',
+      summary: 'Create a user.',
+      permission: 'admin:users',
+      body: newUser,
+      query: NOTHING,
+      answers: makes('The user.', CreatedUser),
+      refusals: ['escalation', 'already_exists', 'quota_exceeded'],
+      handler: async ({ body, callerIn }) => {
+        const { tenant_id: tenantId, ...request } = body;
+        const caller = await callerIn(tenantId);
+        authorize(caller, 'admin:users');
+        const user = await createUser(parts, caller, request);
+        return { status: 201, body: user, headers: { location: `${USERS}/${user.id}` } };
+      },
+    }),
+    callerRoute({
+      method: 'GET',
+      path: USER,
+      operationId: 'getUser',
+      summary: 'Get a user.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The user.', User, TAGGED),
+      refusals: ['not_found'],
+      handler: async ({ caller, param }) => ({ status: 200, body: await getUser(parts, caller, param('id')) }),
+    }),
+    callerRoute({
+      method: 'PUT',
+      path: USER,
+      operationId: 'updateUser',
+      summary: 'Update a user: the members that are present.',
+      permission: 'admin:users',
+      body: changes,
+      query: NOTHING,
+      answers: shows('The updated user.', User, TAGGED),
+      refusals: ['not_found', 'escalation', 'last_admin', 'already_exists', 'precondition_failed', ...OF_OWN_CREDENTIALS],
+      handler: async ({ caller, param, body, throttledAs }) => {
+        const { current_password: currentPassword, ...changes } = body;
+        return { status: 200, body: await updateUser(parts, caller, param('id'), changes, { currentPassword, throttledAs }) };
+      },
+    }),
+    callerRoute({
+      method: 'DELETE',
+      path: USER,
+      operationId: 'deleteUser',
+      summary: 'Delete a user. Its keys are revoked, and its email address can be used again.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      answers: DONE,
+      refusals: ['not_found', 'escalation', 'last_admin', 'precondition_failed'],
+      handler: async ({ caller, param }) => {
+        await deleteUser(parts, caller, param('id'));
+        return { status: 204 };
+      },
+    }),
+    callerRoute({
+      method: 'POST',
+      path: `${USER}/deactivate`,
+      operationId: 'deactivateUser',
+      summary: 'Deactivate a user. Its sessions end, and its keys stop working until it is activated.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The updated user.', User, TAGGED),
+      refusals: ['not_found', 'escalation', 'last_admin', 'precondition_failed'],
+      handler: async ({ caller, param }) => ({ status: 200, body: await deactivateUser(parts, caller, param('id')) }),
+    }),
+    callerRoute({
+      method: 'POST',
+      path: `${USER}/activate`,
+      operationId: 'activateUser',
+      summary: 'Activate a user. Its keys work again.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The updated user.', User, TAGGED),
+      refusals: ['not_found', 'escalation', 'quota_exceeded', 'precondition_failed'],
+      handler: async ({ caller, param }) => ({ status: 200, body: await activateUser(parts, caller, param('id')) }),
+    }),
+    callerRoute({
+      method: 'POST',
+      path: `${USER}/unlock`,
+      operationId: 'unlockUser',
+      summary: 'Unlock a user. The failed logins of the account no longer count.',
+      permission: 'admin:users',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The updated user.', User, TAGGED),
+      refusals: ['not_found', 'escalation', 'precondition_failed', 'reauthentication_required'],
+      handler: async ({ caller, param }) => ({ status: 200, body: await unlockUser(parts, caller, param('id')) }),
+    }),
+    callerRoute({
+      method: 'POST',
+      path: `${USER}/password-reset`,
+      operationId: 'resetUserPassword',
+      summary: 'Create a one-time token that sets a new password for the user.',
+      permission: 'admin:users',
+      body: reset,
+      query: NOTHING,
+      answers: shows('The one-time token.', PasswordReset),
+      refusals: ['not_found', 'escalation', 'precondition_failed', ...OF_OWN_CREDENTIALS],
+      handler: async ({ caller, param, body, throttledAs }) => {
+        const presented = { currentPassword: body.current_password, throttledAs };
+        return { status: 200, body: await resetPassword(parts, caller, param('id'), presented) };
+      },
+    }),
+    ...userSessionRoutes(parts),
+  ];
+}
