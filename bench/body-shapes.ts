@@ -2,7 +2,9 @@
 
 /** A base64 image in a content part, as the OpenAI SDKs send it. */
 export function withImage(bytes: number): string {
-  return chatOf([{ type: 'image_url', image_url: { url: `data:image/png;base64,${'iVBORw0KGgo'.repeat(bytes / 11)}` } }]);
+  return chatOf([
+    { type: 'image_url', image_url: { url: `data:image/png;base64,${'iVBORw0KGgo'.repeat(bytes / 11)}` } },
+  ]);
 }
 
 /** Lines, so that there is an escape in each. */
@@ -42,7 +44,10 @@ export const SHAPES: readonly (readonly [name: string, of: (bytes: number) => st
   ['plain text', (bytes) => chatOf(filled('The quick brown fox jumps over the lazy dog. ', bytes))],
   ['lines of text', withText],
   ['line breaks only', (bytes) => chatOf(filled('\n', bytes))],
-  ['quotes in short words', (bytes) => chatOf(filled(WORDS.map((each) => `${'say'.slice(0, each * 4)}"`).join(''), bytes))],
+  [
+    'quotes in short words',
+    (bytes) => chatOf(filled(WORDS.map((each) => `${'say'.slice(0, each * 4)}"`).join(''), bytes)),
+  ],
   ['escaped code units', (bytes) => `${chatOf('').slice(0, -1)},"text":"${'\\u00e9'.repeat(bytes / 6)}"}`],
   ['text that is not ASCII', (bytes) => chatOf(filled('Съешь ещё этих мягких французских булок. ', bytes))],
   [

@@ -38,7 +38,14 @@ const list = (name: string, path: string, answer: string, text?: string): Consol
   ready: { rows: ROWS, ...(text === undefined ? {} : { text }) },
 });
 
-const search = (screen: string, path: string, answer: string, box: string, typed: string, text: string = typed): ConsoleCase => ({
+const search = (
+  screen: string,
+  path: string,
+  answer: string,
+  box: string,
+  typed: string,
+  text: string = typed,
+): ConsoleCase => ({
   name: `${screen}: search "${typed}"`,
   kind: 'search',
   from: at(path),

@@ -117,7 +117,9 @@ async function makeTraffic(url: string, token: string): Promise<void> {
     const chat = JSON.stringify({ model: `model-${i % 60}`, messages: [{ role: 'user', content: 'Hello' }] });
     const asked = i % 4 === 0 ? fetch(`${url}/v1/models`, { headers: credential }) : undefined;
     await (await asked)?.arrayBuffer();
-    await (await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers: credential, body: chat })).arrayBuffer();
+    await (
+      await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers: credential, body: chat })
+    ).arrayBuffer();
   }
 }
 

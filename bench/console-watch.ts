@@ -100,7 +100,8 @@ class Calls {
 
   /** All of them, once there have been no more for a while. */
   async all(): Promise<readonly Fetched[]> {
-    while (this.#open.size > 0 || performance.now() - this.#lastMs < QUIET_MS) await new Promise((done) => setTimeout(done, 20));
+    while (this.#open.size > 0 || performance.now() - this.#lastMs < QUIET_MS)
+      await new Promise((done) => setTimeout(done, 20));
     this.#page.off('request', this.#began);
     this.#page.off('requestfinished', this.#ended);
     this.#page.off('requestfailed', this.#failed);
@@ -178,7 +179,8 @@ export async function watch(page: Page, { path, act, ready, answer }: Watched): 
       responseEnd <= readyMs + TOLD_LATE_MS,
   );
   const last = answers.toSorted((a, b) => b.responseEnd - a.responseEnd)[0];
-  if (answer !== undefined && last === undefined) throw new Error(`no answer of ${awaited.join(', ')} came before its rows`);
+  if (answer !== undefined && last === undefined)
+    throw new Error(`no answer of ${awaited.join(', ')} came before its rows`);
   return {
     renderMs: Math.max(0, readyMs - (last?.responseEnd ?? beganMs)),
     answerMs: last === undefined ? 0 : last.responseEnd - last.requestStart,

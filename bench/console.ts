@@ -34,7 +34,10 @@ export async function consoleBenchmark(): Promise<void> {
     console.log(Object.values(rows.at(-1) ?? {}).join(' | '));
   }
   if (rows.length > 0)
-    printTable(`The console with ${USERS} users and ${KEYS} keys: medians of ${ROUNDS} rounds. Goal: ${MOST_RENDER_MS} ms`, rows);
+    printTable(
+      `The console with ${USERS} users and ${KEYS} keys: medians of ${ROUNDS} rounds. Goal: ${MOST_RENDER_MS} ms`,
+      rows,
+    );
   const first = 'first screen'.includes(CHOSEN) ? await firstScreens(stand, context, broken) : [];
   if (first.length > 0)
     printTable(

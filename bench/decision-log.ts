@@ -8,7 +8,17 @@ import { join } from 'node:path';
 import { chatBody, encodeFrame, writeFrames } from './frames.ts';
 import { keyText } from './population.ts';
 import { openWorld, type ServerUnderTest } from './server-under-test.ts';
-import { buildLoad, type LoadResult, median, printTable, processorMs, type Row, runLoad, scratch, writeResult } from './stack.ts';
+import {
+  buildLoad,
+  type LoadResult,
+  median,
+  printTable,
+  processorMs,
+  type Row,
+  runLoad,
+  scratch,
+  writeResult,
+} from './stack.ts';
 
 const KEYS = 10_000;
 const TENANTS = 100;

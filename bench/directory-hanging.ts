@@ -26,10 +26,18 @@ export interface Hanging {
 }
 
 /** @param settings of the server, with the directory's; its address and time-out are set here */
-export async function besideHanging(world: World, slapd: DirectoryServer, settings: NodeJS.ProcessEnv): Promise<Hanging> {
+export async function besideHanging(
+  world: World,
+  slapd: DirectoryServer,
+  settings: NodeJS.ProcessEnv,
+): Promise<Hanging> {
   const recorder = await startRecorder(slapd.port, { silentAfter: 0 });
   const server = await world.start({
-    settings: { ...settings, POSTERN_LDAP_URL: `ldap://127.0.0.1:${recorder.port}`, POSTERN_LDAP_TIMEOUT: `${TIMEOUT_MS}ms` },
+    settings: {
+      ...settings,
+      POSTERN_LDAP_URL: `ldap://127.0.0.1:${recorder.port}`,
+      POSTERN_LDAP_TIMEOUT: `${TIMEOUT_MS}ms`,
+    },
   });
   const hanging = { alone: [] as number[], beside: [] as number[], late: [] as number[], lateAlone: [] as number[] };
   try {

@@ -44,7 +44,8 @@ const KINDS: Readonly<Record<DirectoryWork | 'http', string>> = {
 };
 const NAMES = ['bind', 'pattern', 'flat', 'search', 'http', 'plainBind', 'plainSearch'] as const;
 /** Those without TLS are measured by binds without it. */
-const beside = (name: (typeof NAMES)[number]): 'bind' | 'plainBind' => (name.startsWith('plain') ? 'plainBind' : 'bind');
+const beside = (name: (typeof NAMES)[number]): 'bind' | 'plainBind' =>
+  name.startsWith('plain') ? 'plainBind' : 'bind';
 
 export async function directory(): Promise<void> {
   const missing = (await findParts(['openldap'])).get('openldap');
@@ -161,7 +162,14 @@ function logins(server: ServerUnderTest, calls: number): Speed {
     path: '/v1/auth/login',
     body: JSON.stringify({ auth_type: 'ldap', username: login, password: PASSWORD }),
   }));
-  const result = runHttpLoad({ address: server.http, connections: IN_FLIGHT, warm: IN_FLIGHT, calls, requests, from: 0 });
+  const result = runHttpLoad({
+    address: server.http,
+    connections: IN_FLIGHT,
+    warm: IN_FLIGHT,
+    calls,
+    requests,
+    from: 0,
+  });
   if (Object.keys(result.statuses).join() !== '200')
     throw new Error(`directory logins answered ${JSON.stringify(result.statuses)}`);
   return result;

@@ -40,7 +40,10 @@ export async function freshnessOfReplicas(): Promise<ReplicaFreshness> {
   }
   const others = checkers.slice(1);
   /** Has every replica cache the key, then revokes it at the first one. */
-  const revoke = async (i: number, headers: Readonly<Record<string, string>>): Promise<{ frame: Buffer; applied: string }> => {
+  const revoke = async (
+    i: number,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<{ frame: Buffer; applied: string }> => {
     const frame = encodeFrame({
       method: 'POST',
       path: '/v1/chat/completions',
@@ -95,7 +98,8 @@ export async function freshnessOfReplicas(): Promise<ReplicaFreshness> {
   printTable('Goal: no allow after the answer', [trials]);
   const broken: string[] = [];
   if (p99Ms >= MOST_P99_MS) broken.push(`three replicas refused a revoked key after ${p99Ms.toFixed(1)} ms at p99`);
-  if (allowed > 0) broken.push(`a key was allowed after its revocation with wait=applied in ${allowed} of ${TRIALS} trials`);
+  if (allowed > 0)
+    broken.push(`a key was allowed after its revocation with wait=applied in ${allowed} of ${TRIALS} trials`);
   return { rows: [...rows, trials], broken };
 }
 

@@ -22,14 +22,22 @@ export async function freshness(): Promise<void> {
   writeResult('freshness', { ...two, replicas });
 }
 
-async function freshnessOfTwo(): Promise<{ readonly rows: readonly Row[]; readonly distributions: Record<string, number[]> }> {
+async function freshnessOfTwo(): Promise<{
+  readonly rows: readonly Row[];
+  readonly distributions: Record<string, number[]>;
+}> {
   const rows: Row[] = [];
   const distributions: Record<string, number[]> = {};
   for (const [name, notifications] of [
     ['with notifications', true],
     ['notifications cut off', false],
   ] as const) {
-    await using world = await openWorld(join(scratch(), 'world'), { tenants: 10, keys: 1_000, usable: 1_000, sessions: 0 });
+    await using world = await openWorld(join(scratch(), 'world'), {
+      tenants: 10,
+      keys: 1_000,
+      usable: 1_000,
+      sessions: 0,
+    });
     await using stack = new AsyncDisposableStack();
     const first = await world.start({ notifications });
     stack.defer(() => first.stop());

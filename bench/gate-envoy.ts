@@ -18,7 +18,12 @@ export interface Added {
 }
 
 /** @param body of each request; Envoy sends it with the check */
-export async function addedByEnvoy(postern: string, floor: string, authorization: string, body: string): Promise<Added> {
+export async function addedByEnvoy(
+  postern: string,
+  floor: string,
+  authorization: string,
+  body: string,
+): Promise<Added> {
   await using stack = new AsyncDisposableStack();
   const start = async (grpc: string | undefined): Promise<Edge> => {
     const edge = await startConfig(config(grpc));
@@ -56,9 +61,12 @@ async function p50Of(agent: Agent, port: number, authorization: string, body: st
 
 function post(agent: Agent, port: number, authorization: string, body: string): Promise<number> {
   return new Promise((resolve, reject) => {
-    const outgoing = request({ agent, host: '127.0.0.1', port, method: 'POST', path: '/v1/chat/completions' }, (incoming) => {
-      incoming.resume().once('end', () => resolve(incoming.statusCode ?? 0));
-    });
+    const outgoing = request(
+      { agent, host: '127.0.0.1', port, method: 'POST', path: '/v1/chat/completions' },
+      (incoming) => {
+        incoming.resume().once('end', () => resolve(incoming.statusCode ?? 0));
+      },
+    );
     outgoing.once('error', reject);
     outgoing.setHeader('authorization', authorization).setHeader('content-type', 'application/json').end(body);
   });
@@ -79,13 +87,18 @@ function config(grpc: string | undefined): object {
       with_request_body: { max_request_bytes: 65_536, allow_partial_message: false, pack_as_bytes: true },
     }),
   };
-  const router = { name: 'envoy.filters.http.router', typed_config: typed('envoy.extensions.filters.http.router.v3.Router', {}) };
+  const router = {
+    name: 'envoy.filters.http.router',
+    typed_config: typed('envoy.extensions.filters.http.router.v3.Router', {}),
+  };
   const http = {
     name: 'envoy.filters.network.http_connection_manager',
     typed_config: typed('envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', {
       stat_prefix: 'edge',
       route_config: {
-        virtual_hosts: [{ name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, direct_response: { status: 200 } }] }],
+        virtual_hosts: [
+          { name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, direct_response: { status: 200 } }] },
+        ],
       },
       http_filters: grpc === undefined ? [router] : [authz, router],
     }),
@@ -112,7 +125,9 @@ function config(grpc: string | undefined): object {
           },
           load_assignment: {
             cluster_name: 'authz',
-            endpoints: [{ lb_endpoints: [{ endpoint: { address: { socket_address: { address, port_value: Number(port) } } } }] }],
+            endpoints: [
+              { lb_endpoints: [{ endpoint: { address: { socket_address: { address, port_value: Number(port) } } } }] },
+            ],
           },
         },
       ],

@@ -33,7 +33,9 @@ export async function recording(
     stack.defer(() => server.stop());
     return { name, server, results: [], processorUs: [] };
   };
-  const without = await start('not recorded', { NODE_OPTIONS: `--import ${join(import.meta.dirname, 'gate-unrecorded.ts')}` });
+  const without = await start('not recorded', {
+    NODE_OPTIONS: `--import ${join(import.meta.dirname, 'gate-unrecorded.ts')}`,
+  });
   const recorded = await start('recorded', {});
   const run = ({ server, results, processorUs }: Subject): void => {
     const usedMs = processorMs(server.pid);

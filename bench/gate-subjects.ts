@@ -105,7 +105,9 @@ export function ratio(subject: Subject, floor: Subject, figure: Figure): number 
 export function refusedOf({ throughput, alone }: Pick<Subject, 'throughput' | 'alone'>): number {
   return [...throughput, ...alone].reduce(
     (sum, { codes, failed }) =>
-      sum + failed + Object.entries(codes).reduce((others, [code, count]) => (code === '0' ? others : others + count), 0),
+      sum +
+      failed +
+      Object.entries(codes).reduce((others, [code, count]) => (code === '0' ? others : others + count), 0),
     0,
   );
 }

@@ -37,7 +37,11 @@ export async function twoWorkers(world: World, load: string, frames: string): Pr
   }
   const [one, two] = subjects;
   const ratios = (of: (subject: (typeof subjects)[number]) => readonly number[]): number =>
-    median((two === undefined ? [] : of(two)).map((value, i) => value / ((one === undefined ? [] : of(one))[i] ?? Number.NaN)));
+    median(
+      (two === undefined ? [] : of(two)).map(
+        (value, i) => value / ((one === undefined ? [] : of(one))[i] ?? Number.NaN),
+      ),
+    );
   return {
     throughput: ratios(({ results }) => results.map(({ per_s }) => per_s)),
     processor: ratios(({ processorUs }) => processorUs),

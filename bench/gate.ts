@@ -11,7 +11,16 @@ import { checker } from './checker.ts';
 import { chatBody, encodeFrame, writeFrames } from './frames.ts';
 import { type Added, addedByEnvoy } from './gate-envoy.ts';
 import { recording } from './gate-recording.ts';
-import { type Figure, figuresOf, ratio, refusedOf, runRound, type Subject, startFloor, subjectOf } from './gate-subjects.ts';
+import {
+  type Figure,
+  figuresOf,
+  ratio,
+  refusedOf,
+  runRound,
+  type Subject,
+  startFloor,
+  subjectOf,
+} from './gate-subjects.ts';
 import { twoWorkers, type Workers } from './gate-workers.ts';
 import { keyText } from './population.ts';
 import { openWorld, type World } from './server-under-test.ts';
@@ -58,7 +67,11 @@ export async function gate(): Promise<void> {
       tokens: fileOf('tokens', (await world.tokens(TOKENS)).map(chat)),
       mixed,
     };
-    await besideFloors(world, load, directory, frames, { frame: chat(keyText(0)), authorization: `Bearer ${keyText(0)}`, body });
+    await besideFloors(world, load, directory, frames, {
+      frame: chat(keyText(0)),
+      authorization: `Bearer ${keyText(0)}`,
+      body,
+    });
   }
   if (process.env['BENCH_GATE'] !== 'floors') finishRecording(await recording(world, load, mixed));
 }
@@ -75,7 +88,13 @@ interface Example {
   readonly body: string;
 }
 
-async function besideFloors(world: World, load: string, directory: string, frames: Frames, example: Example): Promise<void> {
+async function besideFloors(
+  world: World,
+  load: string,
+  directory: string,
+  frames: Frames,
+  example: Example,
+): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const postern = await world.start();
   stack.defer(() => postern.stop());
@@ -174,9 +193,21 @@ function targetsOf(
   return [
     { row: 'API key / empty grpc-js handler', measured: ratio(key, grpcJs, 'processor'), target: 0.4 },
     { row: 'API key / empty node:http2 handler', measured: ratio(key, nodeHttp2, 'processor'), target: 0.7 },
-    { row: 'API key / empty grpc-go handler (the aim is 1.00)', measured: ratio(key, grpcGo, 'processor'), target: 1.15 },
-    { row: 'p50 of one call at a time / empty grpc-js handler', measured: ratio(key, grpcJs, 'p50 alone'), target: 0.55 },
-    { row: 'p99 at 32 calls at once / empty grpc-go handler', measured: ratio(key, grpcGo, 'p99 under load'), target: 1.5 },
+    {
+      row: 'API key / empty grpc-go handler (the aim is 1.00)',
+      measured: ratio(key, grpcGo, 'processor'),
+      target: 1.15,
+    },
+    {
+      row: 'p50 of one call at a time / empty grpc-js handler',
+      measured: ratio(key, grpcJs, 'p50 alone'),
+      target: 0.55,
+    },
+    {
+      row: 'p99 at 32 calls at once / empty grpc-go handler',
+      measured: ratio(key, grpcGo, 'p99 under load'),
+      target: 1.5,
+    },
     { row: 'access token / API key', measured: ratio(token, key, 'processor'), target: 1.05 },
     { row: '1 in 10 denied / API key', measured: ratio(mixed, key, 'processor'), target: undefined },
     { row: 'checks/s of 2 workers / 1, on both cores with the load', measured: workers.throughput, target: undefined },

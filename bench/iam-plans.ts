@@ -71,9 +71,13 @@ export async function explainLists(url: string, file: string): Promise<number> {
       if (filter.q !== '123') continue;
       const { sql, bindings } = idBehind(PAGE, NEAR);
       const upTo = (await db.knex.raw<{ rows: { id: string }[] }>(sql, bindings)).rows[0]?.id ?? null;
-      await explain(`users of ${whose}: ${name}, by text among ${NEAR}`, idsByText(scope, filter, PAGE, { marks, upTo }));
+      await explain(
+        `users of ${whose}: ${name}, by text among ${NEAR}`,
+        idsByText(scope, filter, PAGE, { marks, upTo }),
+      );
     }
-    for (const [name, filter] of KEYS) await explain(`keys of ${whose}: ${name}`, keyIdsInOrder(scope, filter, PAGE, new Date()));
+    for (const [name, filter] of KEYS)
+      await explain(`keys of ${whose}: ${name}`, keyIdsInOrder(scope, filter, PAGE, new Date()));
   }
   await db.close();
   writeFileSync(file, written.join('\n'));

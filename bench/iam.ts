@@ -78,13 +78,16 @@ export async function iam(): Promise<void> {
   );
 
   const lists: Row[] = [];
-  for (const list of LISTS) lists.push(await measureList(list, list.everywhere ? root : (administrators[0] ?? ''), load, meter));
+  for (const list of LISTS)
+    lists.push(await measureList(list, list.everywhere ? root : (administrators[0] ?? ''), load, meter));
   printTable(
     `Lists with ${USERS} users and ${KEYS} keys, one request at a time, all calls of the quietest ${ROUNDS} rounds`,
     lists,
   );
   const plans = await explainLists(world.url, join(import.meta.dirname, 'results/iam-plans.txt'));
-  console.log(`\n${plans} plans written to bench/results/iam-plans.txt. Resident memory: ${memory(server.pid).now} MB.`);
+  console.log(
+    `\n${plans} plans written to bench/results/iam-plans.txt. Resident memory: ${memory(server.pid).now} MB.`,
+  );
   writeResult('iam', { users: USERS, keys: KEYS, rounds: ROUNDS, rows, lists, memoryMb: memory(server.pid) });
   await check(server, root);
 }
@@ -102,7 +105,8 @@ function throughputKinds(root: string, tokens: readonly string[]): readonly Kind
   /** Scattered over all users of the big tenant that are no callers. */
   const user = (i: number): string => userOf(CALLERS + ((((i * 611_953) % (USERS - 2 * CALLERS)) / 10) | 0) * 10);
   const key = (i: number): string => `key_${(((((i * 104_729) % KEYS) / 10) | 0) * 10).toString(16).padStart(26, '0')}`;
-  const many = (make: (i: number) => LoadRequest): readonly LoadRequest[] => Array.from({ length: 997 }, (_, i) => make(i));
+  const many = (make: (i: number) => LoadRequest): readonly LoadRequest[] =>
+    Array.from({ length: 997 }, (_, i) => make(i));
   return [
     {
       // What HTTP alone costs.
@@ -249,7 +253,10 @@ async function measureList(list: ListCase, token: string, load: Loader, meter: M
   const tenant = list.everywhere ? {} : { tenant: BIG };
   const rounds = await quietRounds(ROUNDS, () => {
     const used = meter(LIST_CALLS + LIST_WARM);
-    return { load: load([{ method: 'GET', path: list.path, token, ...tenant }], LIST_CALLS, 1, LIST_WARM), used: used() };
+    return {
+      load: load([{ method: 'GET', path: list.path, token, ...tenant }], LIST_CALLS, 1, LIST_WARM),
+      used: used(),
+    };
   });
   const loads = rounds.map(({ result }) => result.load);
   const latenciesMs = loads.flatMap((each) => each.latenciesMs);
@@ -278,5 +285,6 @@ async function check(server: ServerUnderTest, root: string): Promise<void> {
     headers: { authorization: `Bearer ${root}` },
   });
   const { data } = (await response.json()) as { data: { name: string }[] };
-  if (data.length === 0 || data.some(({ name }) => !name.startsWith('Zbigniew'))) throw new Error('the search is wrong');
+  if (data.length === 0 || data.some(({ name }) => !name.startsWith('Zbigniew')))
+    throw new Error('the search is wrong');
 }

@@ -88,10 +88,16 @@ export async function gateWithLimits(): Promise<{ readonly rows: readonly Row[];
   const rows = subjects.map((each): Row => {
     const ratio = (kind: 'throughput' | 'alone', figure: 'per_s' | 'p99_us'): number =>
       median(each[kind].map((result, i) => result[figure] / (plain[kind][i]?.[figure] ?? Number.NaN)));
-    const figures = { throughput: ratio('throughput', 'per_s'), p99: ratio('alone', 'p99_us'), asked: median(each.statements) };
-    if (figures.throughput < LEAST_THROUGHPUT) broken.push(`${each.name}: ${figures.throughput.toFixed(2)} of the throughput`);
+    const figures = {
+      throughput: ratio('throughput', 'per_s'),
+      p99: ratio('alone', 'p99_us'),
+      asked: median(each.statements),
+    };
+    if (figures.throughput < LEAST_THROUGHPUT)
+      broken.push(`${each.name}: ${figures.throughput.toFixed(2)} of the throughput`);
     if (figures.p99 > MOST_P99_ALONE) broken.push(`${each.name}: ${figures.p99.toFixed(2)} of the p99 alone`);
-    if (figures.asked > MOST_STATEMENTS) broken.push(`${each.name}: ${figures.asked.toFixed(2)} statements per 1,000 checks`);
+    if (figures.asked > MOST_STATEMENTS)
+      broken.push(`${each.name}: ${figures.asked.toFixed(2)} statements per 1,000 checks`);
     return {
       'warm chat check, 1 KB body': each.name,
       'checks/s': Math.round(median(each.throughput.map(({ per_s }) => per_s))),

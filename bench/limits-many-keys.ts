@@ -113,6 +113,7 @@ export async function manyKeys(): Promise<{ readonly rows: readonly Row[]; reado
   ];
   printTable(`Event loop at the borders of ${WINDOWS} windows of ${WINDOW_MS / 1000} s`, rows);
   const { longestMs } = blocks;
-  const broken = longestMs > MOST_BLOCKED_MS ? [`many keys: the event loop was blocked for ${longestMs.toFixed(0)} ms`] : [];
+  const broken =
+    longestMs > MOST_BLOCKED_MS ? [`many keys: the event loop was blocked for ${longestMs.toFixed(0)} ms`] : [];
   return { rows, broken };
 }

@@ -38,14 +38,19 @@ interface Tally {
   lastAllowedMs: number;
 }
 
-export async function quotaUnderStreams(): Promise<{ readonly rows: readonly Row[]; readonly broken: readonly string[] }> {
+export async function quotaUnderStreams(): Promise<{
+  readonly rows: readonly Row[];
+  readonly broken: readonly string[];
+}> {
   const search = await findEnvoy(process.env, console.log);
   if (search.kind === 'missing') throw new Error(search.message);
   await using stack = new AsyncDisposableStack();
   const world = stack.use(
     await openWorld(join(scratch(), 'world'), async (client) => {
       await populate(client, { tenants: 1, keys: 1, usable: 1 });
-      await client.query(`update tenants set quotas = quotas || jsonb_build_object('monthly_tokens', $1::bigint)`, [QUOTA]);
+      await client.query(`update tenants set quotas = quotas || jsonb_build_object('monthly_tokens', $1::bigint)`, [
+        QUOTA,
+      ]);
     }),
   );
   const upstream = await startUpstream('127.0.0.1', 0);
@@ -157,9 +162,15 @@ function stream(url: string, agent: Agent): Promise<number> {
 }
 
 /** How many requests were booked, again and again. */
-async function watch(client: pg.Client, books: { atMs: number; requests: number }[], signal: AbortSignal): Promise<void> {
+async function watch(
+  client: pg.Client,
+  books: { atMs: number; requests: number }[],
+  signal: AbortSignal,
+): Promise<void> {
   while (!signal.aborted) {
-    const { rows } = await client.query<{ requests: string }>('select coalesce(sum(requests), 0) as requests from usage_daily');
+    const { rows } = await client.query<{ requests: string }>(
+      'select coalesce(sum(requests), 0) as requests from usage_daily',
+    );
     books.push({ atMs: performance.now(), requests: Number(rows[0]?.requests) });
     await sleep(100);
   }

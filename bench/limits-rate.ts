@@ -64,7 +64,10 @@ function until(ms: number): Promise<void> {
   return sleep(Math.max(0, ms - clockMs()));
 }
 
-export async function ratesAcrossServers(): Promise<{ readonly rows: readonly Row[]; readonly broken: readonly string[] }> {
+export async function ratesAcrossServers(): Promise<{
+  readonly rows: readonly Row[];
+  readonly broken: readonly string[];
+}> {
   const rows: Row[] = [];
   const broken: string[] = [];
   for (const run of RUNS) {
@@ -93,12 +96,16 @@ export async function ratesAcrossServers(): Promise<{ readonly rows: readonly Ro
 async function measure({ windows, disturb }: Run): Promise<{ offered: Offered; disturbance: Disturbance | undefined }> {
   await using world = await openWorld(join(scratch(), 'world'), async (client) => {
     await populate(client, { tenants: 1, keys: 1, usable: 1 });
-    await client.query(`update tenants set settings = settings || jsonb_build_object('rate_limit_rpm', $1::int)`, [LIMIT]);
+    await client.query(`update tenants set settings = settings || jsonb_build_object('rate_limit_rpm', $1::int)`, [
+      LIMIT,
+    ]);
   });
   await using stack = new AsyncDisposableStack();
   const servers: ServerUnderTest[] = [];
   for (let i = 0; i < SERVERS; i++) {
-    const server = await world.start({ settings: { POSTERN_LIMITS_WINDOW: `${WINDOW_MS / 1000}s`, POSTERN_LOG_LEVEL: 'error' } });
+    const server = await world.start({
+      settings: { POSTERN_LIMITS_WINDOW: `${WINDOW_MS / 1000}s`, POSTERN_LOG_LEVEL: 'error' },
+    });
     servers.push(server);
     stack.defer(() => server.stop());
   }

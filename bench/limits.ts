@@ -10,7 +10,13 @@ import { quotaUnderStreams } from './limits-quota.ts';
 import { ratesAcrossServers } from './limits-rate.ts';
 import { writeResult } from './stack.ts';
 
-const PARTS = { gate: gateWithLimits, rates: ratesAcrossServers, quota: quotaUnderStreams, keys: manyKeys, own: ownRates };
+const PARTS = {
+  gate: gateWithLimits,
+  rates: ratesAcrossServers,
+  quota: quotaUnderStreams,
+  keys: manyKeys,
+  own: ownRates,
+};
 
 export async function limits(): Promise<void> {
   const wanted = process.env['BENCH_LIMITS'];

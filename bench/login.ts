@@ -9,7 +9,17 @@ import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { Passwords } from '../src/identity/passwords.ts';
 import { openWorld, type ServerUnderTest } from './server-under-test.ts';
-import { LOAD_CORE, median, printTable, processorMs, quantile, quietRounds, SERVER_CORE, scratch, writeResult } from './stack.ts';
+import {
+  LOAD_CORE,
+  median,
+  printTable,
+  processorMs,
+  quantile,
+  quietRounds,
+  SERVER_CORE,
+  scratch,
+  writeResult,
+} from './stack.ts';
 
 const FAILURES = Number(process.env['BENCH_LOGINS'] ?? 300);
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 15);
@@ -144,20 +154,23 @@ async function costOfLogins(server: ServerUnderTest, people: readonly Credential
     'processor ms each': median(speeds.map((speed) => speed.cpuMs)).toFixed(2),
     'floor over it': cpuRatio.toFixed(2),
   });
-  printTable(`Logins beside argon2id alone: the quietest ${ROUNDS} rounds of ${LOGINS}, medians; goal 0.90 of the floor`, [
-    row(
-      'argon2id alone',
-      rounds.map((each) => each.floor),
-      1,
-      1,
-    ),
-    row(
-      'logins',
-      rounds.map((each) => each.logins),
-      median(ratios),
-      median(cpuRatios),
-    ),
-  ]);
+  printTable(
+    `Logins beside argon2id alone: the quietest ${ROUNDS} rounds of ${LOGINS}, medians; goal 0.90 of the floor`,
+    [
+      row(
+        'argon2id alone',
+        rounds.map((each) => each.floor),
+        1,
+        1,
+      ),
+      row(
+        'logins',
+        rounds.map((each) => each.logins),
+        median(ratios),
+        median(cpuRatios),
+      ),
+    ],
+  );
   const stolen = Math.max(...rounds.map((round) => round.stolen));
   console.log(
     `\nThe logins are at ${median(ratios).toFixed(3)} of the floor. A hypervisor took ${(stolen * 100).toFixed(1)} % of a round at most.`,

@@ -53,7 +53,14 @@ export async function populate(client: pg.Client, population: Population): Promi
     [users, population.tenants],
   );
   const policies = [
-    ['blocked-networks', 'deny', ['*'], ['*'], { ip_address: { in: ['198.51.100.0/24', '2001:db8:bad::/48'] } }, 'everyone'],
+    [
+      'blocked-networks',
+      'deny',
+      ['*'],
+      ['*'],
+      { ip_address: { in: ['198.51.100.0/24', '2001:db8:bad::/48'] } },
+      'everyone',
+    ],
     [
       'office-at-night',
       'deny',

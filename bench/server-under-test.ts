@@ -55,7 +55,10 @@ export interface World extends AsyncDisposable {
 /** Fills a database that is migrated and may have been filled before. */
 export type Filler = (client: pg.Client) => Promise<void>;
 
-export async function openWorld(directory: string, shape: (Population & { readonly sessions: number }) | Filler): Promise<World> {
+export async function openWorld(
+  directory: string,
+  shape: (Population & { readonly sessions: number }) | Filler,
+): Promise<World> {
   mkdirSync(directory, { recursive: true, mode: 0o755 });
   const startDatabase = () => startEmbedded({ dataDir: join(directory, 'data'), durable: true });
   let embedded = await startDatabase();
@@ -70,7 +73,11 @@ export async function openWorld(directory: string, shape: (Population & { readon
   }
   await client.end();
 
-  const start: World['start'] = async ({ notifications = true, settings = {}, main = MAIN } = {}): Promise<ServerUnderTest> => {
+  const start: World['start'] = async ({
+    notifications = true,
+    settings = {},
+    main = MAIN,
+  } = {}): Promise<ServerUnderTest> => {
     const [grpc, http, admin] = [
       `127.0.0.1:${await freePort()}`,
       `127.0.0.1:${await freePort()}`,

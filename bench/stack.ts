@@ -244,7 +244,9 @@ export function printTable(title: string, rows: readonly Row[]): void {
   for (const [i, line] of cells.entries()) {
     console.log(print(line));
     if (i === 0)
-      console.log(`|${widths.map((width, n) => (n === 0 ? '-'.repeat(width + 2) : `${'-'.repeat(width + 1)}:`)).join('|')}|`);
+      console.log(
+        `|${widths.map((width, n) => (n === 0 ? '-'.repeat(width + 2) : `${'-'.repeat(width + 1)}:`)).join('|')}|`,
+      );
   }
 }
 

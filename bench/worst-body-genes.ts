@@ -78,7 +78,8 @@ const NAMES = ['m', 'model', 'a/b~c', '\\u0061', '__proto__', 'é'];
 
 /** A text of the unit, of at most so many bytes in all. */
 const FILLERS = {
-  text: (gene: Gene, bytes: number) => `"${repeated(pick(TEXTS, gene.unit), bytes - 2)}${['', '!', '\\u0000'][gene.tail % 3]}"`,
+  text: (gene: Gene, bytes: number) =>
+    `"${repeated(pick(TEXTS, gene.unit), bytes - 2)}${['', '!', '\\u0000'][gene.tail % 3]}"`,
   list: (gene: Gene, bytes: number) => `[${withTail(repeated(`${pick(VALUES, gene.unit)},`, bytes - 16), gene)}]`,
   samples: (gene: Gene, bytes: number, sample: string) => `[${withTail(repeated(`${sample},`, bytes - 16), gene)}]`,
   thousand: (gene: Gene, bytes: number, sample: string) =>
@@ -94,7 +95,10 @@ const FILLERS = {
     return `{${members.join()}${gene.tail % 2 === 0 ? '' : `,${members[0]}`}}`;
   },
   objects: (gene: Gene, bytes: number) => {
-    const members = Array.from({ length: 1 + (gene.tail % 7) * 10 }, (_, i) => `"${pick(NAMES, gene.unit)}${i}":0`).join();
+    const members = Array.from(
+      { length: 1 + (gene.tail % 7) * 10 },
+      (_, i) => `"${pick(NAMES, gene.unit)}${i}":0`,
+    ).join();
     return `[${repeated(`{${members}},`, bytes - 16)}0]`;
   },
   nested: (gene: Gene, bytes: number) => {
@@ -180,7 +184,8 @@ export function placesOf(route: Route): Places {
   const visit = (value: unknown, path: Path): void => {
     paths.push(path);
     if (typeof value !== 'object' || value === null) return;
-    for (const [name, inside] of Object.entries(value)) visit(inside, [...path, Array.isArray(value) ? Number(name) : name]);
+    for (const [name, inside] of Object.entries(value))
+      visit(inside, [...path, Array.isArray(value) ? Number(name) : name]);
   };
   visit(sample, []);
   paths.push(['no_such_member']);

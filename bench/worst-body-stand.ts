@@ -142,7 +142,14 @@ function fullSnapshot(): Snapshot {
     policies.push(policy);
     bytes += JSON.stringify(policy).length;
   }
-  const tenant = { id: must(parseTenantId('acme')), status: 'active', settings: {}, quotas: {}, roles: [], policies } as const;
+  const tenant = {
+    id: must(parseTenantId('acme')),
+    status: 'active',
+    settings: {},
+    quotas: {},
+    roles: [],
+    policies,
+  } as const;
   const own = compileTenant(tenant);
   return { own, effective: own, global: compilePolicies([]) };
 }

@@ -125,7 +125,11 @@ async function headRows(stand: Stand): Promise<Row[]> {
     { name: 'a broken escape', path: '/v1/iam/users', query: `?q=${long('%C3')}%` },
     { name: 'If-None-Match', path: '/v1/iam/users/:id', headers: { 'if-none-match': long('"",') } },
     { name: 'If-None-Match of commas', path: '/v1/iam/users/:id', headers: { 'if-none-match': `"a"${long(' ,')}x` } },
-    { name: 'If-None-Match of the key set', path: '/.well-known/jwks.json', headers: { 'if-none-match': long('W/"",') } },
+    {
+      name: 'If-None-Match of the key set',
+      path: '/.well-known/jwks.json',
+      headers: { 'if-none-match': long('W/"",') },
+    },
     { name: 'Accept', path: '/v1/iam/audit', headers: { accept: long('a/b;q=0.1,') } },
     { name: 'Accept of parameters', path: '/v1/iam/audit', headers: { accept: long('a;') } },
     { name: 'X-Forwarded-For', path: '/v1/iam/users', headers: { 'x-forwarded-for': long('10.0.0.1,') } },

@@ -70,7 +70,14 @@ function measure(rules: Rules, genes: Genes, runs: number): Measured {
     kind: 'proved',
     principal:
       names === undefined
-        ? { kind: 'user', id: user, tenantId: TENANT, roles: rolesUpTo(held), platformAdmin: false, sessionId: undefined }
+        ? {
+            kind: 'user',
+            id: user,
+            tenantId: TENANT,
+            roles: rolesUpTo(held),
+            platformAdmin: false,
+            sessionId: undefined,
+          }
         : {
             kind: 'api_key',
             id: makeId('key', 0, new Uint8Array(10)),
@@ -105,7 +112,9 @@ function search(rulesOf: (genes: Genes) => Rules): Candidate {
   for (let tried = 0; tried < CANDIDATES; tried++) {
     const parent = best[Math.floor(random() * best.length)];
     const genes = parent === undefined || tried < DRAWN * CANDIDATES ? draw() : change(parent.genes);
-    best = [...best, { genes, ms: measure(rulesOf(genes), genes, RUNS).ms }].toSorted((a, b) => b.ms - a.ms).slice(0, 5);
+    best = [...best, { genes, ms: measure(rulesOf(genes), genes, RUNS).ms }]
+      .toSorted((a, b) => b.ms - a.ms)
+      .slice(0, 5);
   }
   const [worst] = best;
   if (worst === undefined) throw new Error('nothing was tried');
@@ -120,7 +129,10 @@ export async function worstDecide(): Promise<void> {
     const { collections, name, stars, piece, run, entries } = genes;
     decisions.push({ family, ms: round(ms), outcome, policies, collections, name, stars, piece, run, entries });
   }
-  printTable(`The worst decide(): ${CANDIDATES} candidates in each family, milliseconds of processor time, medians`, decisions);
+  printTable(
+    `The worst decide(): ${CANDIDATES} candidates in each family, milliseconds of processor time, medians`,
+    decisions,
+  );
   const bodies: Row[] = Object.entries(BODY_FAMILIES).map(([family, make]) => {
     const bytes = Buffer.from(make(BODY_BYTES, random));
     let read = '';

@@ -4,7 +4,21 @@ const unit = (before: string, text: string, after: string) => (bytes: number) =>
   `${before}${text.repeat(Math.floor((bytes - before.length - after.length) / Buffer.byteLength(text)))}${after}`;
 
 /** Values and white space of an array in any order. */
-const TOKENS = ['1', '[]', '{}', '""', '"é"', '"\\n"', 'true', 'null', '-1.5e3', '{"a":1}', '[1]', ' 1 ', '"aaaa"'] as const;
+const TOKENS = [
+  '1',
+  '[]',
+  '{}',
+  '""',
+  '"é"',
+  '"\\n"',
+  'true',
+  'null',
+  '-1.5e3',
+  '{"a":1}',
+  '[1]',
+  ' 1 ',
+  '"aaaa"',
+] as const;
 
 export const BODY_FAMILIES: Readonly<Record<string, (bytes: number, random: () => number) => string>> = {
   'distinct members': (bytes) => `{${Array.from({ length: Math.floor(bytes / 11) }, (_, i) => `"m${i}":0`).join(',')}}`,

@@ -171,7 +171,8 @@ export interface Rules {
   readonly held: number;
 }
 
-const globsOf = (genes: Genes, count: number, from: number) => Array.from({ length: count }, (_, i) => globOf(genes, from + i));
+const globsOf = (genes: Genes, count: number, from: number) =>
+  Array.from({ length: count }, (_, i) => globOf(genes, from + i));
 
 /** Each makes the rules that it finds worst out of the same numbers. */
 export const FAMILIES: Readonly<Record<string, (genes: Genes) => Rules>> = {
@@ -190,7 +191,10 @@ export const FAMILIES: Readonly<Record<string, (genes: Genes) => Rules>> = {
     policies: filling(
       (i) =>
         checkedPolicy(i, {
-          resources: Array.from({ length: genes.entries }, (_, n) => `collections/${i}-${n}${genes.changed > 2 ? '*' : ''}`),
+          resources: Array.from(
+            { length: genes.entries },
+            (_, n) => `collections/${i}-${n}${genes.changed > 2 ? '*' : ''}`,
+          ),
         }),
       policySize,
     ),
@@ -250,7 +254,10 @@ function rolesOf(genes: Genes): RoleRecord[] {
 }
 
 function conditional(genes: Genes, conditionsOf: (i: number, operands: number) => unknown): Rules {
-  return { held: 1, policies: filling((i) => checkedPolicy(i, { conditions: conditionsOf(i, genes.operands) }), policySize) };
+  return {
+    held: 1,
+    policies: filling((i) => checkedPolicy(i, { conditions: conditionsOf(i, genes.operands) }), policySize),
+  };
 }
 
 function addresses(i: number, count: number): readonly string[] {

@@ -45,7 +45,9 @@ export function outgoing(
 
 /** `crypto.randomUUID` exists in secure contexts alone. */
 function makeKey(): string {
-  return crypto.getRandomValues(new Uint8Array(16)).reduce((text, byte) => text + byte.toString(16).padStart(2, '0'), '');
+  return crypto
+    .getRandomValues(new Uint8Array(16))
+    .reduce((text, byte) => text + byte.toString(16).padStart(2, '0'), '');
 }
 
 export function bearing(out: Outgoing, token: string | undefined): Outgoing {

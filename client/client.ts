@@ -43,7 +43,10 @@ export interface Calls {
     ...options: Arguments<Operation<M, P>, CallOptions & { readonly accept?: string }>
   ): Promise<Response>;
   /** Every row of a list, page by page. `query.limit` is the size of a page. */
-  pages<P extends ListPath>(path: P, ...options: Arguments<Operation<'GET', P>>): AsyncGenerator<Row<P>, void, undefined>;
+  pages<P extends ListPath>(
+    path: P,
+    ...options: Arguments<Operation<'GET', P>>
+  ): AsyncGenerator<Row<P>, void, undefined>;
 }
 
 export interface Client extends Calls, Resources {
@@ -89,7 +92,12 @@ function keySession(key: string): Session {
 }
 
 function clientOf(settings: Settings, session: Session, tenant: string | undefined): Client {
-  async function perform<T>(method: string, path: string, options: AnyOptions, read: (response: Response) => Promise<T>) {
+  async function perform<T>(
+    method: string,
+    path: string,
+    options: AnyOptions,
+    read: (response: Response) => Promise<T>,
+  ) {
     const out = outgoing(settings, tenant, method, path, options);
     const token = await session.token(options.signal);
     try {

@@ -57,7 +57,10 @@ export class ConnectionError extends Error {
   /** True: the time was over. */
   readonly timedOut: boolean;
 
-  constructor(message: string, { timedOut = false, cause }: { readonly timedOut?: boolean; readonly cause?: unknown } = {}) {
+  constructor(
+    message: string,
+    { timedOut = false, cause }: { readonly timedOut?: boolean; readonly cause?: unknown } = {},
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.timedOut = timedOut;
   }

@@ -43,18 +43,28 @@ type Try<T> =
  * @param read takes what is wanted from a 2xx answer; what it reads counts into the time of the try
  * @throws ProblemError, ConnectionError, or the signal's reason
  */
-export async function exchange<T>(parts: ExchangeParts, out: Outgoing, read: (response: Response) => Promise<T>): Promise<T> {
+export async function exchange<T>(
+  parts: ExchangeParts,
+  out: Outgoing,
+  read: (response: Response) => Promise<T>,
+): Promise<T> {
   const { now, random, sleep } = parts.timing;
   for (let failures = 1; ; failures++) {
     const tried = await attempt(parts, out, read);
     if (tried.kind === 'done') return tried.value;
-    const delayMs = out.repeatable ? retryDelayMs(tried.answer, failures, out.rules, { nowMs: now(), random }) : undefined;
+    const delayMs = out.repeatable
+      ? retryDelayMs(tried.answer, failures, out.rules, { nowMs: now(), random })
+      : undefined;
     if (delayMs === undefined) throw tried.error;
     await sleep(delayMs, out.signal ?? new AbortController().signal);
   }
 }
 
-async function attempt<T>(parts: ExchangeParts, out: Outgoing, read: (response: Response) => Promise<T>): Promise<Try<T>> {
+async function attempt<T>(
+  parts: ExchangeParts,
+  out: Outgoing,
+  read: (response: Response) => Promise<T>,
+): Promise<Try<T>> {
   const tooLate = new AbortController();
   const answered = new AbortController();
   parts.timing.sleep(out.timeoutMs, answered.signal).then(

@@ -12,7 +12,11 @@ export type PathOf<M extends Method> = {
   [P in keyof Paths]: M extends keyof Paths[P] ? Exclude<P, OwnPath> : never;
 }[keyof Paths];
 
-export type Operation<M extends Method, P> = P extends keyof Paths ? (M extends keyof Paths[P] ? Paths[P][M] : never) : never;
+export type Operation<M extends Method, P> = P extends keyof Paths
+  ? M extends keyof Paths[P]
+    ? Paths[P][M]
+    : never
+  : never;
 
 /** `path`, `query` and `body`, as far as the operation has them. */
 export type Inputs<O> = Pick<O, Extract<keyof O, 'path' | 'query' | 'body'>>;

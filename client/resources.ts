@@ -5,7 +5,8 @@ import type { CallOptions, Method, Operation, PathOf } from './operations.ts';
 
 type BodyOf<M extends Method, P extends PathOf<M>> =
   Operation<M, P> extends { readonly body?: infer B } ? Exclude<B, undefined> : never;
-type QueryOf<P extends PathOf<'GET'>> = Operation<'GET', P> extends { readonly query?: infer Q } ? Exclude<Q, undefined> : never;
+type QueryOf<P extends PathOf<'GET'>> =
+  Operation<'GET', P> extends { readonly query?: infer Q } ? Exclude<Q, undefined> : never;
 
 /** `list` gives every row, page by page; `update` changes the members that are given. */
 export type Resources = ReturnType<typeof resourcesOf>;
@@ -30,13 +31,16 @@ export function resourcesOf({ request, pages }: Calls) {
     me: (options?: CallOptions) => request('GET', '/v1/auth/me', options),
     users: {
       list: (query?: QueryOf<typeof USERS>, options?: CallOptions) => pages(USERS, { query, ...options }),
-      create: (body: BodyOf<'POST', typeof USERS>, options?: CallOptions) => request('POST', USERS, { body, ...options }),
+      create: (body: BodyOf<'POST', typeof USERS>, options?: CallOptions) =>
+        request('POST', USERS, { body, ...options }),
       get: (id: string, options?: CallOptions) => request('GET', USER, { path: { id }, ...options }),
       update: (id: string, body: BodyOf<'PUT', typeof USER>, options?: CallOptions) =>
         request('PUT', USER, { path: { id }, body, ...options }),
       delete: (id: string, options?: CallOptions) => request('DELETE', USER, { path: { id }, ...options }),
-      activate: (id: string, options?: CallOptions) => request('POST', `${USER}/activate`, { path: { id }, ...options }),
-      deactivate: (id: string, options?: CallOptions) => request('POST', `${USER}/deactivate`, { path: { id }, ...options }),
+      activate: (id: string, options?: CallOptions) =>
+        request('POST', `${USER}/activate`, { path: { id }, ...options }),
+      deactivate: (id: string, options?: CallOptions) =>
+        request('POST', `${USER}/deactivate`, { path: { id }, ...options }),
       unlock: (id: string, options?: CallOptions) => request('POST', `${USER}/unlock`, { path: { id }, ...options }),
       /** @param body `current_password` is required to reset the caller's own password */
       resetPassword: (id: string, body: BodyOf<'POST', `${typeof USER}/password-reset`> = {}, options?: CallOptions) =>
@@ -44,11 +48,13 @@ export function resourcesOf({ request, pages }: Calls) {
       sessions: (id: string, options?: CallOptions) => pages(`${USER}/sessions`, { path: { id }, ...options }),
       endSession: (id: string, session: string, options?: CallOptions) =>
         request('DELETE', `${USER}/sessions/{session}`, { path: { id, session }, ...options }),
-      endSessions: (id: string, options?: CallOptions) => request('DELETE', `${USER}/sessions`, { path: { id }, ...options }),
+      endSessions: (id: string, options?: CallOptions) =>
+        request('DELETE', `${USER}/sessions`, { path: { id }, ...options }),
     },
     roles: {
       list: (query?: QueryOf<typeof ROLES>, options?: CallOptions) => pages(ROLES, { query, ...options }),
-      create: (body: BodyOf<'POST', typeof ROLES>, options?: CallOptions) => request('POST', ROLES, { body, ...options }),
+      create: (body: BodyOf<'POST', typeof ROLES>, options?: CallOptions) =>
+        request('POST', ROLES, { body, ...options }),
       get: (name: string, options?: CallOptions) => request('GET', ROLE, { path: { name }, ...options }),
       update: (name: string, body: BodyOf<'PUT', typeof ROLE>, options?: CallOptions) =>
         request('PUT', ROLE, { path: { name }, body, ...options }),
@@ -61,7 +67,8 @@ export function resourcesOf({ request, pages }: Calls) {
     },
     policies: {
       list: (query?: QueryOf<typeof POLICIES>, options?: CallOptions) => pages(POLICIES, { query, ...options }),
-      create: (body: BodyOf<'POST', typeof POLICIES>, options?: CallOptions) => request('POST', POLICIES, { body, ...options }),
+      create: (body: BodyOf<'POST', typeof POLICIES>, options?: CallOptions) =>
+        request('POST', POLICIES, { body, ...options }),
       get: (name: string, options?: CallOptions) => request('GET', POLICY, { path: { name }, ...options }),
       update: (name: string, body: BodyOf<'PUT', typeof POLICY>, options?: CallOptions) =>
         request('PUT', POLICY, { path: { name }, body, ...options }),
@@ -69,13 +76,16 @@ export function resourcesOf({ request, pages }: Calls) {
     },
     tenants: {
       list: (query?: QueryOf<typeof TENANTS>, options?: CallOptions) => pages(TENANTS, { query, ...options }),
-      create: (body: BodyOf<'POST', typeof TENANTS>, options?: CallOptions) => request('POST', TENANTS, { body, ...options }),
+      create: (body: BodyOf<'POST', typeof TENANTS>, options?: CallOptions) =>
+        request('POST', TENANTS, { body, ...options }),
       get: (id: string, options?: CallOptions) => request('GET', TENANT, { path: { id }, ...options }),
       update: (id: string, body: BodyOf<'PUT', typeof TENANT>, options?: CallOptions) =>
         request('PUT', TENANT, { path: { id }, body, ...options }),
       delete: (id: string, options?: CallOptions) => request('DELETE', TENANT, { path: { id }, ...options }),
-      suspend: (id: string, options?: CallOptions) => request('POST', `${TENANT}/suspend`, { path: { id }, ...options }),
-      activate: (id: string, options?: CallOptions) => request('POST', `${TENANT}/activate`, { path: { id }, ...options }),
+      suspend: (id: string, options?: CallOptions) =>
+        request('POST', `${TENANT}/suspend`, { path: { id }, ...options }),
+      activate: (id: string, options?: CallOptions) =>
+        request('POST', `${TENANT}/activate`, { path: { id }, ...options }),
       limits: (id: string, options?: CallOptions) => request('GET', `${TENANT}/limits`, { path: { id }, ...options }),
       correctUsage: (id: string, body: BodyOf<'PUT', `${typeof TENANT}/usage`>, options?: CallOptions) =>
         request('PUT', `${TENANT}/usage`, { path: { id }, body, ...options }),
@@ -102,7 +112,8 @@ export function resourcesOf({ request, pages }: Calls) {
     },
     sessions: {
       list: (options?: CallOptions) => pages('/v1/auth/sessions', options),
-      end: (id: string, options?: CallOptions) => request('DELETE', '/v1/auth/sessions/{id}', { path: { id }, ...options }),
+      end: (id: string, options?: CallOptions) =>
+        request('DELETE', '/v1/auth/sessions/{id}', { path: { id }, ...options }),
       endOthers: (options?: CallOptions) => request('DELETE', '/v1/auth/sessions', options),
     },
     audit: (query?: QueryOf<'/v1/iam/audit'>, options?: CallOptions) => pages('/v1/iam/audit', { query, ...options }),
@@ -117,7 +128,8 @@ export function resourcesOf({ request, pages }: Calls) {
         request('GET', DECISION, { path: { request_id: requestId }, query, ...options }),
     },
     usage: {
-      get: (query?: QueryOf<'/v1/iam/usage'>, options?: CallOptions) => request('GET', '/v1/iam/usage', { query, ...options }),
+      get: (query?: QueryOf<'/v1/iam/usage'>, options?: CallOptions) =>
+        request('GET', '/v1/iam/usage', { query, ...options }),
       record: (body: BodyOf<'POST', '/v1/iam/usage/events'>, options?: CallOptions) =>
         request('POST', '/v1/iam/usage/events', { body, ...options }),
     },

@@ -76,7 +76,8 @@ export function makeSession(parts: SessionParts): Session {
     if (era !== began) return held;
     const before = held;
     // Another process was faster.
-    if (stored !== undefined && stored.accessToken !== before?.accessToken && now() < stored.renewAtMs) return follow(stored);
+    if (stored !== undefined && stored.accessToken !== before?.accessToken && now() < stored.renewAtMs)
+      return follow(stored);
     const refreshToken = cookie ? undefined : (stored?.refreshToken ?? before?.refreshToken);
     if (!cookie && refreshToken === undefined) return end('refused');
     try {

@@ -26,7 +26,11 @@ export interface TokenSource {
   login(body: object, signal: AbortSignal | undefined): Promise<Tokens>;
   /** @param refreshToken absent: the cookie */
   refresh(refreshToken: string | undefined): Promise<Tokens>;
-  logout(refreshToken: string | undefined, accessToken: string | undefined, signal: AbortSignal | undefined): Promise<void>;
+  logout(
+    refreshToken: string | undefined,
+    accessToken: string | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<void>;
 }
 
 export interface TokenSourceParts extends ExchangeParts {
@@ -68,11 +72,15 @@ export function tokenSource(parts: TokenSourceParts): TokenSource {
       const sentAtMs = parts.timing.now();
       const body = refreshToken === undefined ? {} : { refresh_token: refreshToken };
       const timeoutMs = Math.min(parts.timeoutMs, REFRESH_TRY_MS);
-      return readTokens(await post('/v1/auth/refresh', body, { repeatable: true, timeoutMs, rules: REFRESH_RULES }), sentAtMs);
+      return readTokens(
+        await post('/v1/auth/refresh', body, { repeatable: true, timeoutMs, rules: REFRESH_RULES }),
+        sentAtMs,
+      );
     },
     async logout(refreshToken, accessToken, signal) {
       const body = refreshToken === undefined ? {} : { refresh_token: refreshToken };
-      const headers: Record<string, string> = accessToken === undefined ? {} : { authorization: `Bearer ${accessToken}` };
+      const headers: Record<string, string> =
+        accessToken === undefined ? {} : { authorization: `Bearer ${accessToken}` };
       await post('/v1/auth/logout', body, { headers, signal, repeatable: true, rules: REFRESH_RULES });
     },
   };

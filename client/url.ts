@@ -16,7 +16,12 @@ export function readBaseUrl(text: string): string {
 }
 
 /** @param template `/v1/iam/users/{id}` */
-export function requestUrl(base: string, template: string, path: PathParameters = {}, query: QueryParameters = {}): string {
+export function requestUrl(
+  base: string,
+  template: string,
+  path: PathParameters = {},
+  query: QueryParameters = {},
+): string {
   const target = template.replace(/\{([^}]+)\}/g, (_all, name: string) => segment(name, path[name]));
   const pairs = Object.entries(query).flatMap(([name, value]) =>
     value === undefined ? [] : [`${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`],

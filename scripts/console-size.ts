@@ -23,5 +23,6 @@ function print(title: string, loads: readonly Load[]): void {
   const line = (cells: readonly (string | number)[]): string =>
     cells.map((cell, i) => (i === 0 ? String(cell).padEnd(42) : String(cell).padStart(9))).join('');
   console.log(`\n${line([title, 'gzip', 'brotli', 'raw', 'files'])}`);
-  for (const { name, gzip, brotli, raw, files } of loads) console.log(line([`  ${name}`, gzip, brotli, raw, files.length]));
+  for (const { name, gzip, brotli, raw, files } of loads)
+    console.log(line([`  ${name}`, gzip, brotli, raw, files.length]));
 }

@@ -15,7 +15,9 @@ export async function sourceFiles(root: string): Promise<SourceFile[]> {
     .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name));
   return Promise.all(
-    names.sort().map(async (name) => ({ path: relative(root, name).split(sep).join('/'), text: await readFile(name, 'utf8') })),
+    names
+      .sort()
+      .map(async (name) => ({ path: relative(root, name).split(sep).join('/'), text: await readFile(name, 'utf8') })),
   );
 }
 

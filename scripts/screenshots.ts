@@ -82,7 +82,9 @@ try {
 } finally {
   await browser.close();
 }
-const sizes = await Promise.all((await pictures(options.to)).map(async (name) => (await stat(join(options.to, name))).size));
+const sizes = await Promise.all(
+  (await pictures(options.to)).map(async (name) => (await stat(join(options.to, name))).size),
+);
 const bytes = sizes.reduce((sum, size) => sum + size, 0);
 console.log(`${sizes.length} pictures, ${Math.round(bytes / 1000)} kB in ${options.to}`);
 if (bytes > MAX_BYTES) {
@@ -125,7 +127,9 @@ async function takeAll(
 /** Nothing is loading any more, and the fonts are there. */
 async function settled(page: Page): Promise<void> {
   await page.waitForLoadState('networkidle');
-  await page.waitForFunction('document.querySelector("[aria-busy=true]") === null && document.fonts.status === "loaded"');
+  await page.waitForFunction(
+    'document.querySelector("[aria-busy=true]") === null && document.fonts.status === "loaded"',
+  );
 }
 
 /** WebP, which only the browser itself makes. */

@@ -18,7 +18,8 @@ async function groupsOf(names: readonly string[]): Promise<Group[]> {
     .map((file) => file.replace(/\.ts$/, ''))
     .sort();
   const unknown = names.filter((name) => !all.includes(name));
-  if (unknown.length > 0) throw new Error(`There are no checks named ${unknown.join(', ')}; there are ${all.join(', ')}.`);
+  if (unknown.length > 0)
+    throw new Error(`There are no checks named ${unknown.join(', ')}; there are ${all.join(', ')}.`);
   const groups: Group[] = [];
   for (const name of names.length > 0 ? names : all) {
     const { checks }: { checks: readonly Check[] } = await import(pathToFileURL(join(FOLDER, `${name}.ts`)).href);
@@ -28,7 +29,9 @@ async function groupsOf(names: readonly string[]): Promise<Group[]> {
 }
 
 try {
-  const holds = await runChecks(await groupsOf(process.argv.slice(2)), process.env['CI'] === 'true', (line) => console.log(line));
+  const holds = await runChecks(await groupsOf(process.argv.slice(2)), process.env['CI'] === 'true', (line) =>
+    console.log(line),
+  );
   process.exitCode = holds ? 0 : 1;
 } catch (error) {
   console.error(error instanceof Error ? error.message : String(error));

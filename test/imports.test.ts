@@ -48,7 +48,11 @@ describe('a planted violation is found', () => {
     ['src/store/x.ts', "import { y } from '../iam/users/queries.ts';", /store may not import iam/],
     ['src/iam/change/x.ts', "import { y } from '../users/update.ts';", /definitions and statements of an entity only/],
     ['src/iam/change/x.ts', "import { y } from '../../http/route.ts';", /iam.caller may not import http/],
-    ['src/iam/users/x.ts', "import { y } from '../roles/update.ts';", /users may use the definition and the statements of roles/],
+    [
+      'src/iam/users/x.ts',
+      "import { y } from '../roles/update.ts';",
+      /users may use the definition and the statements of roles/,
+    ],
     ['src/iam/users/queries.ts', "import { y } from '../auth/login.ts';", /statements may use/],
     ['src/iam/users/update.ts', "import { y } from './routes.ts';", /routes import use cases/],
   ])('%s: %s', (path, text, advice) => {

@@ -35,7 +35,9 @@ function sentencesOf(source: string): readonly string[] {
   return source
     .split('\n')
     .filter((line) => !COMMENT.test(line))
-    .flatMap((line) => [...line.matchAll(LITERAL)].map(([, single, double, template]) => single ?? double ?? template ?? ''))
+    .flatMap((line) =>
+      [...line.matchAll(LITERAL)].map(([, single, double, template]) => single ?? double ?? template ?? ''),
+    )
     .filter((text) => text.trim().split(/\s+/).length >= 3);
 }
 
@@ -65,7 +67,9 @@ describe('no message uses an unclear wording', () => {
       file.endsWith('.ts'),
     );
     const found = files.flatMap((file) =>
-      unclear(sentencesOf(readFileSync(join(SOURCES, folder, file), 'utf8'))).map((text) => `${folder}/${file}: ${text}`),
+      unclear(sentencesOf(readFileSync(join(SOURCES, folder, file), 'utf8'))).map(
+        (text) => `${folder}/${file}: ${text}`,
+      ),
     );
     expect(files).not.toEqual([]);
     expect(found).toEqual([]);

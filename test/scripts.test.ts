@@ -153,8 +153,16 @@ describe('the closing line', () => {
       { files: [file([passed]), file([], true)], unhandledErrors: 0 },
       '1 passed, 1 failed',
     ],
-    ['a file with a failed test once', { files: [file([passed, failed], true)], unhandledErrors: 0 }, '1 passed, 1 failed'],
-    ['an error outside of any test as a failure', { files: [file([passed])], unhandledErrors: 1 }, '1 passed, 1 failed'],
+    [
+      'a file with a failed test once',
+      { files: [file([passed, failed], true)], unhandledErrors: 0 },
+      '1 passed, 1 failed',
+    ],
+    [
+      'an error outside of any test as a failure',
+      { files: [file([passed])], unhandledErrors: 1 },
+      '1 passed, 1 failed',
+    ],
   ])('counts %s', (_name, results, line) => {
     expect(summaryOf(results)).toBe(line);
   });
@@ -208,7 +216,11 @@ it('a run of the tests that was killed leaves no process and no folder after the
     `import { openRun } from '${TEST_RUN}'; const { folder, close } = await openRun(); console.log(folder); await close();`,
     { TMPDIR: base },
   );
-  expect([existsSync(folder), await isRunning(Number(pid)), existsSync(next.output.trim())]).toEqual([false, false, false]);
+  expect([existsSync(folder), await isRunning(Number(pid)), existsSync(next.output.trim())]).toEqual([
+    false,
+    false,
+    false,
+  ]);
 });
 
 it('pictures of the console without a Chromium end with one sentence that says how to get it', async () => {

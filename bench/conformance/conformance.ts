@@ -38,7 +38,8 @@ async function h2spec(directory: string): Promise<boolean> {
   const [own] = results;
   const others = (own?.others ?? []).map((other) => ({ ...other, permitted: PERMITTED[other.case] }));
   console.log('\nNot passed by the built-in transport:');
-  for (const { case: name, outcome, permitted } of others) console.log(`- ${name} (${outcome}): ${permitted ?? 'NOT PERMITTED'}`);
+  for (const { case: name, outcome, permitted } of others)
+    console.log(`- ${name} (${outcome}): ${permitted ?? 'NOT PERMITTED'}`);
   writeResult('conformance', { results, others });
   return own !== undefined && own.total > 0 && others.every(({ permitted }) => permitted !== undefined);
 }
@@ -53,7 +54,9 @@ async function clients(directory: string): Promise<boolean> {
       `gRPC clients on the transport ${transport}`,
       (first?.verdicts ?? []).map(({ name }, i) => ({
         case: name,
-        ...Object.fromEntries(own.map((run) => [columnOf(run), run.verdicts[i]?.passed === true ? 'passed' : 'FAILED'])),
+        ...Object.fromEntries(
+          own.map((run) => [columnOf(run), run.verdicts[i]?.passed === true ? 'passed' : 'FAILED']),
+        ),
       })),
     );
     for (const run of own) {
@@ -61,13 +64,16 @@ async function clients(directory: string): Promise<boolean> {
     }
   }
   writeResult('conformance-clients', runs);
-  return runs.filter(({ transport }) => transport === 'built-in').every(({ verdicts }) => verdicts.every(({ passed }) => passed));
+  return runs
+    .filter(({ transport }) => transport === 'built-in')
+    .every(({ verdicts }) => verdicts.every(({ passed }) => passed));
 }
 
 async function interop(directory: string): Promise<boolean> {
   const results = await runInterop(directory);
   const of = (name: string, transport: InteropResult['transport'], security: InteropResult['security']): string =>
-    results.find((each) => each.name === name && each.transport === transport && each.security === security)?.passed === true
+    results.find((each) => each.name === name && each.transport === transport && each.security === security)?.passed ===
+    true
       ? 'passed'
       : 'FAILED';
   printTable(

@@ -16,7 +16,11 @@ export interface Campaign {
 const MAX_COMPLAINTS = 10;
 
 /** @param progress called after every request with how many there were */
-export function runCampaign(seed: number, requests: number, progress: (done: number) => void = () => undefined): Campaign {
+export function runCampaign(
+  seed: number,
+  requests: number,
+  progress: (done: number) => void = () => undefined,
+): Campaign {
   const world = littleWorld();
   const credentials = [world.ownedKey, world.tenantKey, world.userToken];
   const next = createGenerator(createRandom(seed), { valid: credentials.map((one) => `Bearer ${one}`) });

@@ -17,7 +17,14 @@ export interface Fuzzed {
 /** Encoding is slow beside damaging, so each seed is damaged many times. */
 const SEEDS = 64;
 const USES_PER_SEED = 200;
-const PUBLIC = ['/v1/auth/login', '/v1/iam/users', '/console', '/docs/x', '/openapi.json', '/.well-known/jwks.json'] as const;
+const PUBLIC = [
+  '/v1/auth/login',
+  '/v1/iam/users',
+  '/console',
+  '/docs/x',
+  '/openapi.json',
+  '/.well-known/jwks.json',
+] as const;
 const PATHS = [
   '/v1/chat/completions',
   '/v1/chat/completions/',
@@ -167,7 +174,8 @@ function damageOnce(bytes: Buffer, random: Random, seeds: readonly Fuzzed[]): Bu
       if (at < bytes.length) bytes[at] = (bytes[at] ?? 0) ^ (1 << random.below(8));
       return bytes;
     case 8:
-      if (at < bytes.length) bytes[at] = random.pick([0, 1, 0x7f, 0x80, 0xff, 0x0a, 0x12, 0x1a, 0x22, 0x5a, 0x62, 0x6a]);
+      if (at < bytes.length)
+        bytes[at] = random.pick([0, 1, 0x7f, 0x80, 0xff, 0x0a, 0x12, 0x1a, 0x22, 0x5a, 0x62, 0x6a]);
       return bytes;
     case 9:
     case 10:

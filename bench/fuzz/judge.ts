@@ -23,11 +23,17 @@ export interface Verdict {
  * @param outcome what the gate told its observer about this very request
  * @param credentials texts that prove somebody, without the scheme
  */
-export function judge(asked: Fuzzed, answer: Buffer, outcome: string | undefined, credentials: readonly string[]): Verdict {
+export function judge(
+  asked: Fuzzed,
+  answer: Buffer,
+  outcome: string | undefined,
+  credentials: readonly string[],
+): Verdict {
   const code = codeOf(answer);
   return {
     code,
-    complaint: code === 0 ? complaintOfAllow(asked, answer, outcome, credentials) : complaintOfDenial(asked, answer, outcome),
+    complaint:
+      code === 0 ? complaintOfAllow(asked, answer, outcome, credentials) : complaintOfDenial(asked, answer, outcome),
   };
 }
 

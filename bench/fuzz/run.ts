@@ -49,12 +49,16 @@ console.log(`\n${(requests / seconds).toFixed()} a second, judging included`);
 console.log(
   `alive: ${warmLive.toFixed(1)} MB warm, ${live.toFixed(1)} MB at the end; resident: ${warmResident.toFixed()} MB warm, ${highest.toFixed()} MB at most`,
 );
-for (const [code, count] of [...outcomes].sort((a, b) => b[1] - a[1])) console.log(`${String(count).padStart(10)}  ${code}`);
+for (const [code, count] of [...outcomes].sort((a, b) => b[1] - a[1]))
+  console.log(`${String(count).padStart(10)}  ${code}`);
 
 const wrong = complaints.map(({ complaint, message }) => `${complaint}\n  ${message}`);
-if (live - warmLive > MAX_LIVE_GROWTH_MB) wrong.push(`${(live - warmLive).toFixed(1)} MB more are alive than when warm`);
+if (live - warmLive > MAX_LIVE_GROWTH_MB)
+  wrong.push(`${(live - warmLive).toFixed(1)} MB more are alive than when warm`);
 if (highest - warmResident > MAX_RESIDENT_GROWTH_MB)
   wrong.push(`resident memory grew by ${(highest - warmResident).toFixed()} MB`);
 for (const line of wrong) console.error(`WRONG: ${line}`);
-console.log(wrong.length === 0 ? '\nNo crash, no fault, no allow without a valid credential, no code 0 but of an allow.' : '');
+console.log(
+  wrong.length === 0 ? '\nNo crash, no fault, no allow without a valid credential, no code 0 but of an allow.' : '',
+);
 process.exitCode = wrong.length > 0 ? 1 : 0;

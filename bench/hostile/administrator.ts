@@ -29,7 +29,12 @@ export class Administrator {
     return new Administrator(`http://${http}`, await login(http, email, password));
   }
 
-  async call(method: string, path: string, body?: object, headers: Readonly<Record<string, string>> = {}): Promise<Called> {
+  async call(
+    method: string,
+    path: string,
+    body?: object,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Called> {
     const response = await fetch(`${this.#base}${path}`, {
       method,
       headers: {
@@ -46,7 +51,8 @@ export class Administrator {
   /** Rejects unless the answer is 2xx. */
   async must(method: string, path: string, body?: object, tenant?: string): Promise<Readonly<Record<string, unknown>>> {
     const answer = await this.call(method, path, body, tenant === undefined ? {} : { 'x-tenant-id': tenant });
-    if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+    if (answer.status >= 300)
+      throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
     return answer.body;
   }
 
@@ -89,7 +95,8 @@ async function login(http: string, email: string, password: string): Promise<str
     });
     const text = await response.text();
     if (response.status === 200) return (JSON.parse(text) as { access_token: string }).access_token;
-    if (response.status !== 503 || tries === LOGIN_TRIES) throw new Error(`The login answered ${response.status}: ${text}`);
+    if (response.status !== 503 || tries === LOGIN_TRIES)
+      throw new Error(`The login answered ${response.status}: ${text}`);
     await sleep(PAUSE_MS);
   }
 }

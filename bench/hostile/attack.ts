@@ -99,7 +99,11 @@ export async function hammer(
 }
 
 /** Calls `step` so often a second, by a schedule, and waits for all calls in the end. */
-export async function paced(perSecond: number, untilMs: number, step: (index: number) => Promise<void> | void): Promise<void> {
+export async function paced(
+  perSecond: number,
+  untilMs: number,
+  step: (index: number) => Promise<void> | void,
+): Promise<void> {
   const begunMs = Date.now();
   const calls = new Set<Promise<void>>();
   for (let next = 0; Date.now() < untilMs; await sleep(1)) {

@@ -95,7 +95,9 @@ export class Connection {
   #connected(): ClientHttp2Session {
     if (this.#session !== undefined && !this.#session.closed && !this.#session.destroyed) return this.#session;
     const { host, port } = this.#edge;
-    const session = connect(`https://${host}:${port}`, { createConnection: () => dial(this.#edge, this.#localAddress) });
+    const session = connect(`https://${host}:${port}`, {
+      createConnection: () => dial(this.#edge, this.#localAddress),
+    });
     session.on('error', () => undefined);
     session.once('goaway', () => session.close());
     this.#session = session;
@@ -105,7 +107,12 @@ export class Connection {
 
 /** Opens TLS for HTTP/2. The socket's errors are the caller's to listen for. */
 export function dial({ host, port, ca }: Edge, localAddress: string): TLSSocket {
-  return connectTls({ socket: connectTcp({ host, port, localAddress }), ca, servername: 'localhost', ALPNProtocols: ['h2'] });
+  return connectTls({
+    socket: connectTcp({ host, port, localAddress }),
+    ca,
+    servername: 'localhost',
+    ALPNProtocols: ['h2'],
+  });
 }
 
 /** Names an outcome for a count: `200`, `403 denied_by_policy`, `503 empty`, `lost: timeout`. */

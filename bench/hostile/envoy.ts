@@ -71,7 +71,11 @@ const TRACING = `          tracing:
 `;
 
 /** @param traces true: with a tracer that follows the trace of the client; default: false */
-export async function startProduction({ folder }: Certificates, behind: Behind, traces = false): Promise<ProductionEnvoy> {
+export async function startProduction(
+  { folder }: Certificates,
+  behind: Behind,
+  traces = false,
+): Promise<ProductionEnvoy> {
   const search = await findEnvoy(process.env, console.log);
   if (search.kind === 'missing') throw new Error(search.message);
   const file = readFileSync(join(FILES, 'production.yaml'), 'utf8').replaceAll('/etc/envoy', folder);

@@ -65,7 +65,10 @@ export async function hostile(): Promise<void> {
     }
   }
   if (results.length > 0) printResults(results);
-  const broken = [...failed, ...results.flatMap(({ attack, broken: missed }) => missed.map((text) => `${attack}: ${text}`))];
+  const broken = [
+    ...failed,
+    ...results.flatMap(({ attack, broken: missed }) => missed.map((text) => `${attack}: ${text}`)),
+  ];
   for (const sentence of broken) console.error(`NOT HELD: attack ${sentence}`);
   if (broken.length > 0) process.exitCode = 1;
   writeResult('hostile', { perSecond: PER_SECOND, attackMs: ATTACK_MS, results, broken });
@@ -180,7 +183,15 @@ function missedGoals(attack: Attack, quiet: Figures, attacked: Figures, usage: r
   return missed;
 }
 
-function rowOf({ attack, title, quiet, attacked: { requests, verdicts, p99Ms }, usage, peakMb, quietPeakMb }: Result): Row {
+function rowOf({
+  attack,
+  title,
+  quiet,
+  attacked: { requests, verdicts, p99Ms },
+  usage,
+  peakMb,
+  quietPeakMb,
+}: Result): Row {
   const sum = (of: 'booked' | 'ledger'): number => usage.reduce((tokens, each) => tokens + each[of].total_tokens, 0);
   return {
     attack: `${attack} ${title}`,

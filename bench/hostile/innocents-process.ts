@@ -18,7 +18,12 @@ const STEP_MS = 1;
 const KEPT_EXAMPLES = 300;
 
 export type Command =
-  | { readonly kind: 'start'; readonly edge: Edge; readonly perSecond: number; readonly mix: readonly InnocentRequest[] }
+  | {
+      readonly kind: 'start';
+      readonly edge: Edge;
+      readonly perSecond: number;
+      readonly mix: readonly InnocentRequest[];
+    }
   /** Sends these beside the mix, evenly over the time. */
   | { readonly kind: 'add'; readonly requests: readonly InnocentRequest[]; readonly overMs: number }
   | { readonly kind: 'stop' };

@@ -15,7 +15,8 @@ export interface InnocentRequest extends Request {
 
 export type Expected =
   /** The upstream answers, and sees this tenant. */
-  { readonly kind: 'allow'; readonly tenant: string } | { readonly kind: 'deny'; readonly status: number; readonly code: string };
+  | { readonly kind: 'allow'; readonly tenant: string }
+  | { readonly kind: 'deny'; readonly status: number; readonly code: string };
 
 export const INNOCENTS: readonly string[] = Array.from({ length: TENANTS }, (_, i) => `innocent-${i + 1}`);
 
@@ -77,7 +78,10 @@ async function makeInnocent(
       ...(stream ? { stream, stream_options: { include_usage: true } } : {}),
     });
   const embed = (credential: string): InnocentRequest =>
-    send(credential, allow, 'POST', '/v1/embeddings', { model: 'text-embedding-3-small', input: `A text of ${tenant}.` });
+    send(credential, allow, 'POST', '/v1/embeddings', {
+      model: 'text-embedding-3-small',
+      input: `A text of ${tenant}.`,
+    });
   const query = (expected: Expected, collection: string): InnocentRequest =>
     send(whole.key, expected, 'POST', '/v1/rag/query', { collections: [collection], query: 'What is it?' });
   return [
@@ -105,7 +109,10 @@ async function makeInnocent(
 }
 
 /** Keys that no server has seen before, and one request with each. */
-export async function makeColdRequests(administrator: Administrator, count: number): Promise<readonly InnocentRequest[]> {
+export async function makeColdRequests(
+  administrator: Administrator,
+  count: number,
+): Promise<readonly InnocentRequest[]> {
   const requests: InnocentRequest[] = [];
   for (let i = 0; i < count; i++) {
     const connection = i % TENANTS;

@@ -20,7 +20,9 @@ export function judge(expected: Expected, outcome: Outcome): Verdict {
   switch (expected.kind) {
     case 'allow':
       // The upstream echoes the headers that it received.
-      return outcome.status === 200 && outcome.body.includes(`"x-postern-tenant":"${expected.tenant}"`) ? 'right' : 'wrong';
+      return outcome.status === 200 && outcome.body.includes(`"x-postern-tenant":"${expected.tenant}"`)
+        ? 'right'
+        : 'wrong';
     case 'deny':
       return outcome.status === expected.status && codeOf(outcome.body) === expected.code ? 'right' : 'wrong';
     default:

@@ -65,7 +65,11 @@ export async function longStream(): Promise<void> {
   const outcome = await answer;
   const lastedMinutes = (performance.now() - began) / 60_000;
   let after = await tokens(administrator);
-  for (const end = performance.now() + SETTLED_WITHIN_MS; performance.now() < end; after = await tokens(administrator)) {
+  for (
+    const end = performance.now() + SETTLED_WITHIN_MS;
+    performance.now() < end;
+    after = await tokens(administrator)
+  ) {
     if (after.reserved === 0 && after.used === USAGE.total_tokens) break;
     await sleep(200);
   }
@@ -79,10 +83,12 @@ export async function longStream(): Promise<void> {
     'reserved after its end': after.reserved,
     'used after its end': after.used,
   };
-  printTable(`A streamed request of ${MINUTES} minutes that may spend ${MAX_TOKENS} tokens, and spends ${USAGE.total_tokens}`, [
-    row,
-  ]);
-  const held = outcome.kind === 'reply' && least >= MAX_TOKENS && after.reserved === 0 && after.used === USAGE.total_tokens;
+  printTable(
+    `A streamed request of ${MINUTES} minutes that may spend ${MAX_TOKENS} tokens, and spends ${USAGE.total_tokens}`,
+    [row],
+  );
+  const held =
+    outcome.kind === 'reply' && least >= MAX_TOKENS && after.reserved === 0 && after.used === USAGE.total_tokens;
   if (!held) {
     console.error('NOT HELD: the reservation was lost, or was not settled.');
     process.exitCode = 1;

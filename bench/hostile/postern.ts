@@ -41,7 +41,11 @@ export interface Postern {
 /** Rejects if the server ends, or is not ready within 60 s. */
 export async function startPostern(options: PosternOptions): Promise<Postern> {
   const { folder, databaseUrl, certificates, words = [], workers = 1 } = options;
-  const [grpc, http, admin] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`];
+  const [grpc, http, admin] = [
+    `127.0.0.1:${await freePort()}`,
+    `127.0.0.1:${await freePort()}`,
+    `127.0.0.1:${await freePort()}`,
+  ];
   const { certFile, keyFile, caFile } = certificates.postern;
   const config = {
     grpc: { listen: grpc, tls: { 'cert-file': certFile, 'key-file': keyFile, 'client-ca-file': caFile } },

@@ -70,9 +70,14 @@ export async function processes(): Promise<void> {
   const memoryRows: Row[] = [{ process: 'postern serve, ready', MB: residentMb(stand.postern.pid) }];
   const results = await disturbAll(stand, mix);
   if (results.length === 0) broken.push(`postern serve has no API process of its own (${API} in its environment)`);
-  else printTable(`${PER_SECOND} requests a second while the API process fails. Goal: no failed check`, results.map(rowOf));
+  else
+    printTable(
+      `${PER_SECOND} requests a second while the API process fails. Goal: no failed check`,
+      results.map(rowOf),
+    );
   memoryRows.push({ process: 'postern serve, after the load', MB: residentMb(stand.postern.pid) });
-  for (const pid of processTree(stand.postern.pid)) memoryRows.push({ process: `  ${roleOf(pid)}`, MB: ownMemory(pid).now });
+  for (const pid of processTree(stand.postern.pid))
+    memoryRows.push({ process: `  ${roleOf(pid)}`, MB: ownMemory(pid).now });
   try {
     memoryRows.push(...(await gateAlone(stand, mix)));
   } catch (error) {
@@ -115,7 +120,12 @@ async function exhaust({ http, administrator }: Stand, api: number): Promise<str
   const body = JSON.stringify({ description: 'x'.repeat(CALL_BYTES) });
   const headers = { authorization: `Bearer ${administrator.token}`, 'content-type': 'application/json' };
   const call = (): Promise<void> =>
-    fetch(`http://${http}/v1/iam/roles`, { method: 'POST', headers, body, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) }).then(
+    fetch(`http://${http}/v1/iam/roles`, {
+      method: 'POST',
+      headers,
+      body,
+      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+    }).then(
       async (answer) => answer.body?.cancel(),
       () => undefined,
     );
@@ -161,7 +171,9 @@ async function gateAlone(stand: Stand, mix: readonly InnocentRequest[]): Promise
 /** `POSTERN_PROCESS` of its environment; the first process has none. */
 function roleOf(pid: number): string {
   const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
-  return environment.find((line) => line.startsWith('POSTERN_PROCESS='))?.slice('POSTERN_PROCESS='.length) ?? 'supervisor';
+  return (
+    environment.find((line) => line.startsWith('POSTERN_PROCESS='))?.slice('POSTERN_PROCESS='.length) ?? 'supervisor'
+  );
 }
 
 function rowOf({ name, figures: { requests, verdicts, p99Ms }, apiAgainMs, note }: Result): Row {

@@ -11,7 +11,8 @@ const MIB = 1024 * 1024;
 const ROUNDS = Number(process.argv[2] ?? 30);
 
 const bodies = SHAPES.map(([name, of]) => ({ name, bytes: Buffer.from(of(MIB)), ms: [] as number[] }));
-for (const { name, bytes } of bodies) if (readJsonBody(bytes).kind !== 'body') throw new Error(`the gate refuses ${name}`);
+for (const { name, bytes } of bodies)
+  if (readJsonBody(bytes).kind !== 'body') throw new Error(`the gate refuses ${name}`);
 for (let round = 0; round < ROUNDS; round++) {
   for (const { bytes, ms } of bodies) {
     const began = performance.now();

@@ -32,7 +32,10 @@ function policy(name: string, parts: Partial<PolicyRecord>): PolicyRecord {
 const POLICIES = [
   policy('banned-nets', { conditions: { ip_address: { in: ['198.51.100.0/24', '2001:db8:bad::/48'] } } }),
   policy('nights', { actions: ['chat:*'], conditions: { time: { between: ['22:00', '06:00'] } } }),
-  policy('weekends', { actions: ['chat:*'], conditions: { day_of_week: { not_in: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri'] } } }),
+  policy('weekends', {
+    actions: ['chat:*'],
+    conditions: { day_of_week: { not_in: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri'] } },
+  }),
   policy('secret-models', { actions: ['chat:*'], resources: ['models/secret-*'] }),
   policy('agents', { actions: ['agents:*'], conditions: { ip_address: { not_in: ['10.0.0.0/8'] } } }),
 ];
@@ -58,7 +61,10 @@ function chatBody(size: number): Uint8Array {
     temperature: 0.7,
     stream: true,
   };
-  const text = JSON.stringify({ ...body, messages: [{ role: 'user', content: 'x'.repeat(size - JSON.stringify(body).length) }] });
+  const text = JSON.stringify({
+    ...body,
+    messages: [{ role: 'user', content: 'x'.repeat(size - JSON.stringify(body).length) }],
+  });
   return Buffer.from(text);
 }
 

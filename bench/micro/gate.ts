@@ -39,7 +39,9 @@ const common = { routes: built.table, resolver: live, trustedHops: 0, forwardCre
 const gate = createGate({ ...common, observer: telemetry.observer });
 const unrecorded = createGate({
   ...common,
-  observer: checkObserver(new CheckMeter(), new DecisionTally({ now: Date.now }), undefined, { offer: () => undefined }),
+  observer: checkObserver(new CheckMeter(), new DecisionTally({ now: Date.now }), undefined, {
+    offer: () => undefined,
+  }),
 });
 
 const body = chatBody('llama-3-8b');
@@ -51,7 +53,9 @@ const allowed = numbers.map((index) =>
 );
 /** No key may write models. */
 const mixed = allowed.map((frame, index) =>
-  index % 10 === 0 ? encodeFrame({ method: 'POST', path: '/v1/models', authorization: credentialOf(index), body }) : frame,
+  index % 10 === 0
+    ? encodeFrame({ method: 'POST', path: '/v1/models', authorization: credentialOf(index), body })
+    : frame,
 );
 const anonymous = [encodeFrame({ method: 'POST', path: '/v1/chat/completions' })];
 

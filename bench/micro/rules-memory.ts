@@ -24,7 +24,9 @@ function policyOf(tenant: string, n: number): PolicyRecord {
     name: given(parsePolicyName(`p${n}`)),
     effect: 'deny',
     actions: ['*'],
-    resources: Array.from({ length: 200 }, (_none, i) => Buffer.from(`models/*a*b*c*d*e*f*${tenant}${n}*${i}*`).toString()),
+    resources: Array.from({ length: 200 }, (_none, i) =>
+      Buffer.from(`models/*a*b*c*d*e*f*${tenant}${n}*${i}*`).toString(),
+    ),
     conditions: {},
     appliesTo: 'everyone',
     attachedRoles: [],
@@ -41,7 +43,10 @@ function* rulesOf(tenant: TenantRecord): Steps<TenantRecord> {
   return { ...tenant, policies };
 }
 
-const small = memorySource(new Map(Array.from({ length: TENANTS }, (_none, index) => [digestOf(index), index])), TENANTS);
+const small = memorySource(
+  new Map(Array.from({ length: TENANTS }, (_none, index) => [digestOf(index), index])),
+  TENANTS,
+);
 const live = new Live({
   source: {
     ...small,

@@ -22,8 +22,11 @@ const ROW_BYTES = 128;
 
 type Lists = { readonly actions?: string[]; readonly resources?: string[]; readonly conditions?: object };
 
-const times = (count: number, make: (n: number) => string): string[] => Array.from({ length: count }, (_none, n) => make(n));
-const models = (count: number, make: (n: number) => string) => ({ resources: times(count, (n) => `models/${make(n)}`) });
+const times = (count: number, make: (n: number) => string): string[] =>
+  Array.from({ length: count }, (_none, n) => make(n));
+const models = (count: number, make: (n: number) => string) => ({
+  resources: times(count, (n) => `models/${make(n)}`),
+});
 /** Four for each hour, some minutes apart. */
 const minute = (n: number, later: number) =>
   [n % 24, 10 * (Math.floor(n / 24) % 4) + later].map((part) => String(part).padStart(2, '0')).join(':');
@@ -34,7 +37,9 @@ const SHAPES: Readonly<Record<string, (i: number) => Lists>> = {
   'short names': (i) => models(200, (n) => `${i}-${n}`),
   'long names': (i) => models(200, (n) => `${i}-${n}-`.padEnd(249, 'x')),
   'globs of eight stars': (i) => models(200, (n) => `*a*b*c*d*e*f*${i}*${n}*`),
-  'IPv4 networks': (i) => ({ conditions: { ip_address: { in: times(1000, (n) => `10.${i % 256}.${n >> 8}.${n % 256}`) } } }),
+  'IPv4 networks': (i) => ({
+    conditions: { ip_address: { in: times(1000, (n) => `10.${i % 256}.${n >> 8}.${n % 256}`) } },
+  }),
   'weekly hours': (i) => ({
     conditions: { weekly_hours: { in: times(84, (n) => `Mon-Sun ${minute(n, i % 8)}-${minute(n, (i % 8) + 1)}`) } },
   }),
@@ -70,7 +75,10 @@ function piecesOf(shape: (i: number) => Lists): { readonly pieces: string[]; rea
 function* compiled(pieces: readonly string[]): Steps<{ readonly view: TenantView; readonly weight: number }> {
   // As from the socket: nothing shared with a run before.
   const policies = pieces.map((piece) => Buffer.from(piece).toString());
-  const record = yield* tenantRecord({ id: 'acme', status: 'active', settings: {}, quotas: {} }, { roles: [], policies });
+  const record = yield* tenantRecord(
+    { id: 'acme', status: 'active', settings: {}, quotas: {} },
+    { roles: [], policies },
+  );
   return { view: yield* compileTenantInSteps(record), weight: yield* weightOfTenant(record) };
 }
 
@@ -100,7 +108,11 @@ const heap = (): number => {
   return heapUsed + arrayBuffers;
 };
 
-function measureMemory(pieces: readonly string[]): { readonly memory: number; readonly weight: number; readonly kept: number } {
+function measureMemory(pieces: readonly string[]): {
+  readonly memory: number;
+  readonly weight: number;
+  readonly kept: number;
+} {
   const before = heap();
   const { view, weight } = finish(compiled(pieces));
   const memory = heap() - before;

@@ -83,7 +83,9 @@ for (let i = 0; i < SCRAPES; i++) {
   scrapesMs.push(performance.now() - beganMs);
 }
 const quantile = (values: readonly number[], q: number): string =>
-  (values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(q * values.length))] ?? Number.NaN).toFixed(1);
+  (values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(q * values.length))] ?? Number.NaN).toFixed(
+    1,
+  );
 console.log(
   `${stats.budgets} budgets: a scrape takes ${quantile(scrapesMs, 0.5)} ms (median), ${quantile(scrapesMs, 1)} ms (longest); ` +
     `a step of the review ${quantile(stepsMs, 0.5)} ms, ${quantile(stepsMs, 1)} ms`,

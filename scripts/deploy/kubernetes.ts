@@ -124,7 +124,10 @@ export const checks: readonly Check[] = [
             const { ok, output } = await kubernetesValidate(tool.path, files, version);
             if (!ok) return failed(`${version}: ${output}`);
           }
-          return { kind: 'ok', says: `${files.length} files, Kubernetes ${KUBERNETES_VERSION} and ${OLDEST_KUBERNETES_VERSION}` };
+          return {
+            kind: 'ok',
+            says: `${files.length} files, Kubernetes ${KUBERNETES_VERSION} and ${OLDEST_KUBERNETES_VERSION}`,
+          };
         } finally {
           await rm(folder, { recursive: true, force: true });
         }

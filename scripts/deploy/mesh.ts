@@ -15,17 +15,22 @@ const MODULE_TIMEOUT_MS = 120_000;
 
 /** Compares the schemas that the tests use with those in the modules, of as many modules as can be had here. */
 async function compareSchemas(): Promise<CheckOutcome> {
-  const kept: Readonly<Record<string, unknown>> = JSON.parse(readFileSync(join(ROOT, 'test/mesh/schemas.json'), 'utf8'));
+  const kept: Readonly<Record<string, unknown>> = JSON.parse(
+    readFileSync(join(ROOT, 'test/mesh/schemas.json'), 'utf8'),
+  );
   const cache = await run('go', ['env', 'GOMODCACHE']).then(
     ({ stdout }) => stdout.trim(),
     () => undefined,
   );
-  if (cache === undefined) return { kind: 'unavailable', says: 'Go is not installed. Install it to fetch the definitions' };
+  if (cache === undefined)
+    return { kind: 'unavailable', says: 'Go is not installed. Install it to fetch the definitions' };
   const [compared, absent]: [string[], string[]] = [[], []];
   for (const source of SOURCES) {
     const folder = join(cache, source.module);
     if (!existsSync(folder)) {
-      await run('go', ['mod', 'download', source.module], { timeout: MODULE_TIMEOUT_MS, cwd: '/' }).catch(() => undefined);
+      await run('go', ['mod', 'download', source.module], { timeout: MODULE_TIMEOUT_MS, cwd: '/' }).catch(
+        () => undefined,
+      );
     }
     if (!existsSync(folder)) {
       absent.push(source.module);

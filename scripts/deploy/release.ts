@@ -42,7 +42,10 @@ async function tryRelease(): Promise<CheckOutcome> {
     }
     const server = await tryServerPackage(join(folder, `npm/postern-${version}.tgz`));
     await tryClientPackage(join(folder, `npm/postern-client-${version}.tgz`));
-    return { kind: 'ok', says: `${held.join('; ')}; the installed server: ${server.length} trials; the installed client` };
+    return {
+      kind: 'ok',
+      says: `${held.join('; ')}; the installed server: ${server.length} trials; the installed client`,
+    };
   } catch (error) {
     return { kind: 'failed', says: error instanceof Error ? error.message : String(error) };
   } finally {

@@ -20,14 +20,20 @@ const DRAIN_NOTICE = '5s';
 const BETWEEN = 300;
 
 /** A new database, which goes with `cleanUp`. */
-async function database(cleanUp: AsyncDisposableStack): Promise<{ folder: string; url: string; env: NodeJS.ProcessEnv }> {
+async function database(
+  cleanUp: AsyncDisposableStack,
+): Promise<{ folder: string; url: string; env: NodeJS.ProcessEnv }> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-rolling-data-'));
   cleanUp.defer(() => rm(folder, { recursive: true, force: true }));
   // PostgreSQL runs as another user if this is root, and has to get to its data.
   await chmod(folder, 0o711);
   const { url, stop } = await startEmbedded({ dataDir: join(folder, 'data'), durable: false });
   cleanUp.defer(stop);
-  return { folder, url, env: { POSTERN_DATABASE_URL: url, POSTERN_SECRET_KEY: 'a secret key for servers that come and go' } };
+  return {
+    folder,
+    url,
+    env: { POSTERN_DATABASE_URL: url, POSTERN_SECRET_KEY: 'a secret key for servers that come and go' },
+  };
 }
 
 /** Runs on a database of its own. */
@@ -64,7 +70,9 @@ async function drainsAsLongAsItSays(): Promise<CheckOutcome> {
   const answer = await fetch(`http://${place.http}/.well-known/jwks.json`).catch(() => undefined);
   const code = await stopped;
   if (answer?.status !== 200) return { kind: 'failed', says: `no answer ${STILL_THERE_MS} ms after SIGTERM` };
-  return code === 0 ? { kind: 'ok', says: 'it answered, and exited 0' } : { kind: 'failed', says: `it ended with ${code}` };
+  return code === 0
+    ? { kind: 'ok', says: 'it answered, and exited 0' }
+    : { kind: 'failed', says: `it ended with ${code}` };
 }
 
 /** An older server that is started, rather than one that runs, after a newer one has migrated. */
@@ -82,7 +90,9 @@ async function startsOnNewerSchema(older: Extract<OlderVersion, { kind: 'found' 
   } catch (error) {
     if (!(error instanceof ServerEnded)) throw error;
     const refused =
-      error.outcome === 1 && error.message.includes('The database is newer than this program') && error.message.includes(names);
+      error.outcome === 1 &&
+      error.message.includes('The database is newer than this program') &&
+      error.message.includes(names);
     return refused
       ? { kind: 'ok', says: `it refuses to start, exits 1 and names ${names}` }
       : { kind: 'failed', says: error.message };
@@ -136,7 +146,11 @@ export const checks: readonly Check[] = [
     optional: true,
     run: () =>
       withOlder((older) =>
-        restarted(older.root, UPGRADE(ROOT), `, from ${older.commit.slice(0, 7)}, which lacks ${older.lacks.join(', ')}`),
+        restarted(
+          older.root,
+          UPGRADE(ROOT),
+          `, from ${older.commit.slice(0, 7)}, which lacks ${older.lacks.join(', ')}`,
+        ),
       ),
   },
   {

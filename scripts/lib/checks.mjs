@@ -118,6 +118,8 @@ function wasInterrupted(code) {
 
 function report(failed) {
   console.log(
-    failed.length === 0 ? '\nAll checks passed.' : `\nFailed: ${failed.join('; ')}. "npm run format" puts formatting right.`,
+    failed.length === 0
+      ? '\nAll checks passed.'
+      : `\nFailed: ${failed.join('; ')}. "npm run format" puts formatting right.`,
   );
 }

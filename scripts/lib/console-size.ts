@@ -48,7 +48,8 @@ export async function measureConsole(): Promise<ConsoleSize> {
   const chunks = [...files.values()].filter((file) => file.type === 'chunk');
   const entry = chunks.find(({ isEntry }) => isEntry);
   if (entry === undefined) throw new Error('The build has no entry.');
-  const screenOf = ({ facadeModuleId }: Rolldown.OutputChunk): string => relative(join(CONSOLE, 'src'), facadeModuleId ?? '');
+  const screenOf = ({ facadeModuleId }: Rolldown.OutputChunk): string =>
+    relative(join(CONSOLE, 'src'), facadeModuleId ?? '');
   const lazy = new Map(chunks.filter(({ isDynamicEntry }) => isDynamicEntry).map((chunk) => [screenOf(chunk), chunk]));
   const closure = (module: string): readonly string[] => {
     const chunk = lazy.get(module);
@@ -117,7 +118,11 @@ function filesOf(chunk: Rolldown.OutputChunk, files: Files): readonly string[] {
 /** As src/http/console sends it: the page and fonts as they are, everything else compressed if the browser takes that. */
 async function sent(name: string, file: Rolldown.OutputChunk | Rolldown.OutputAsset | undefined): Promise<Sizes> {
   const content =
-    file === undefined ? await readFile(join(CONSOLE, 'public', name)) : file.type === 'chunk' ? file.code : file.source;
+    file === undefined
+      ? await readFile(join(CONSOLE, 'public', name))
+      : file.type === 'chunk'
+        ? file.code
+        : file.source;
   const bytes = Buffer.from(content);
   const raw = bytes.length;
   if (name === 'index.html' || name.endsWith('.woff2')) return { raw, gzip: raw, brotli: raw };

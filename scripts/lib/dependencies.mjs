@@ -34,7 +34,9 @@ export async function ensureDependencies() {
 
 /** The first line in which npm says what is wrong, after the one with its code. */
 function reasonIn(output) {
-  const lines = output.split('\n').map((line) => line.replace(/^npm (error|ERR!)\s*((notarget|network|404) )?/, '').trim());
+  const lines = output
+    .split('\n')
+    .map((line) => line.replace(/^npm (error|ERR!)\s*((notarget|network|404) )?/, '').trim());
   return lines
     .find((line) => line !== '' && !/^(code|errno|syscall|path) /.test(line) && !line.startsWith('npm warn'))
     ?.replace(/\.$/, '');
@@ -48,7 +50,8 @@ async function modified(path) {
 /** With the npm that started this script, when one did. */
 function npm(args) {
   const script = process.env.npm_execpath;
-  const [command, all] = script !== undefined && /\.c?js$/.test(script) ? [process.execPath, [script, ...args]] : ['npm', args];
+  const [command, all] =
+    script !== undefined && /\.c?js$/.test(script) ? [process.execPath, [script, ...args]] : ['npm', args];
   return new Promise((resolve, reject) => {
     let output = '';
     const child = spawn(command, all, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -14,7 +14,11 @@ const MARK = { ok: 'ok      ', failed: 'FAILED  ', unavailable: 'missing ' } as 
  * @param mustBeThere true under continuous integration: a missing tool is a failure, unless its check is optional
  * @returns whether all of them hold
  */
-export async function runChecks(groups: readonly Group[], mustBeThere: boolean, say: (line: string) => void): Promise<boolean> {
+export async function runChecks(
+  groups: readonly Group[],
+  mustBeThere: boolean,
+  say: (line: string) => void,
+): Promise<boolean> {
   const counts = { ok: 0, failed: 0, unavailable: 0 };
   let holds = groups.some(({ checks }) => checks.length > 0);
   if (!holds) say('FAILED  there is nothing to check: scripts/deploy has no checks');
@@ -23,7 +27,8 @@ export async function runChecks(groups: readonly Group[], mustBeThere: boolean, 
     for (const check of checks) {
       const outcome = await outcomeOf(check);
       counts[outcome.kind]++;
-      if (outcome.kind === 'failed' || (outcome.kind === 'unavailable' && mustBeThere && check.optional !== true)) holds = false;
+      if (outcome.kind === 'failed' || (outcome.kind === 'unavailable' && mustBeThere && check.optional !== true))
+        holds = false;
       say(lineOf(check, outcome));
     }
   }

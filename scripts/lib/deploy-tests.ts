@@ -15,9 +15,16 @@ const TESTS_TIMEOUT_MS = 300_000;
  */
 export async function runTests(path: string, env: NodeJS.ProcessEnv = {}): Promise<CheckOutcome> {
   const args = [join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', '--reporter=json', path];
-  const options = { cwd: ROOT, env: { ...process.env, ...env }, timeout: TESTS_TIMEOUT_MS, maxBuffer: 64 * 1024 * 1024 };
+  const options = {
+    cwd: ROOT,
+    env: { ...process.env, ...env },
+    timeout: TESTS_TIMEOUT_MS,
+    maxBuffer: 64 * 1024 * 1024,
+  };
   // A failed test is an exit code; the report is on standard output all the same.
-  const { stdout } = await run(process.execPath, args, options).catch((error: unknown) => ({ stdout: outputOf(error) }));
+  const { stdout } = await run(process.execPath, args, options).catch((error: unknown) => ({
+    stdout: outputOf(error),
+  }));
   const report = /\{"numTotalTestSuites".*\}/s.exec(stdout)?.[0];
   if (report === undefined) return { kind: 'failed', says: `the tests in ${path} did not run` };
   const { numPassedTests: passed, numFailedTests: failed }: Readonly<Record<string, unknown>> = JSON.parse(report);

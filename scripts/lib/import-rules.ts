@@ -166,7 +166,8 @@ function adviceWithinIam(path: string, target: string): string | undefined {
   }
   if (REQUEST_FRAME.has(to)) return undefined;
   if (DEFINITION.test(target) || SHARED.has(target)) return undefined;
-  if (REQUEST_FRAME.has(from)) return `${from} may use the definitions and statements of an entity only, not ${target}.`;
+  if (REQUEST_FRAME.has(from))
+    return `${from} may use the definitions and statements of an entity only, not ${target}.`;
   if (DEFINITION.test(path)) return `statements may use other definitions and statements only, not ${target}.`;
   if (ENTITIES.has(from) && ENTITIES.has(to) && !ROUTES.test(path)) {
     return `${from} may use the definition and the statements of ${to} only, not ${target}.`;
@@ -177,12 +178,15 @@ function adviceWithinIam(path: string, target: string): string | undefined {
 function adviceFor(path: string, { specifier, typeOnly }: Import): string | undefined {
   const own = moduleOf(path);
   const module = MODULES[own];
-  if (module === undefined) return `${own} is no module: put the file into one, or add it to scripts/lib/import-rules.ts.`;
+  if (module === undefined)
+    return `${own} is no module: put the file into one, or add it to scripts/lib/import-rules.ts.`;
   if (specifier === undefined) return 'import() of something computed cannot be checked: name the module.';
-  if (own === 'console' && specifier.startsWith('node:')) return `the console runs in a browser, which has no ${specifier}.`;
+  if (own === 'console' && specifier.startsWith('node:'))
+    return `the console runs in a browser, which has no ${specifier}.`;
   if (!specifier.startsWith('.')) return adviceForPackage(own, module, specifier, typeOnly);
   const target = resolve(path, specifier);
-  if (own === 'client') return moduleOf(target) === own ? undefined : `client stands alone and may not import ${target}.`;
+  if (own === 'client')
+    return moduleOf(target) === own ? undefined : `client stands alone and may not import ${target}.`;
   if (own === 'console') {
     const allowed = target.startsWith('console/src/') || target === 'client/index.ts';
     return allowed ? undefined : `the console works by the client alone and may not import ${target}.`;
@@ -190,7 +194,12 @@ function adviceFor(path: string, { specifier, typeOnly }: Import): string | unde
   if (!target.startsWith('src/')) {
     return target === 'package.json' ? undefined : `${target} is outside src: move what is needed into a module.`;
   }
-  if (target === TRANSACTION && !typeOnly && ['iam/caller', 'iam', 'http'].includes(own) && !BEGINS_TRANSACTIONS.has(path)) {
+  if (
+    target === TRANSACTION &&
+    !typeOnly &&
+    ['iam/caller', 'iam', 'http'].includes(own) &&
+    !BEGINS_TRANSACTIONS.has(path)
+  ) {
     return `${path} may not begin a transaction: a caller's change gets it from change() or asCaller(), with the caller that it holds.`;
   }
   const within = adviceWithinIam(path, target);

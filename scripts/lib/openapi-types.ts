@@ -30,7 +30,10 @@ const TEXT_TYPE = /^(?:text\/[\w.+-]+|application\/x-ndjson)\b/;
  * @throws TypesError naming what is not known here
  */
 export function typesOfDocument(document: JsonObject, head: string): string {
-  const schemas = objectAt(objectAt(document['components'] ?? {}, '#/components')['schemas'] ?? {}, '#/components/schemas');
+  const schemas = objectAt(
+    objectAt(document['components'] ?? {}, '#/components')['schemas'] ?? {},
+    '#/components/schemas',
+  );
   const types = Object.entries(schemas).map(([name, schema]) => {
     const at = `#/components/schemas/${pointerSegment(name)}`;
     if (!/^[A-Z][A-Za-z0-9]*$/.test(name) || name === 'Paths') throw new TypesError(at, 'is no name for a type');
@@ -54,7 +57,12 @@ function pathType(document: JsonObject, item: JsonObject, at: string): string {
     const type = operationType(document, objectAt(operation, `${at}/${method}`), shared, `${at}/${method}`);
     const summary = objectAt(operation, at)['summary'];
     return [
-      { name: method.toUpperCase(), optional: false, type, description: typeof summary === 'string' ? summary : undefined },
+      {
+        name: method.toUpperCase(),
+        optional: false,
+        type,
+        description: typeof summary === 'string' ? summary : undefined,
+      },
     ];
   });
   return membersType(operations, '  ');
@@ -119,7 +127,11 @@ function answerMember(document: JsonObject, status: string, answer: Json, at: st
   const { content, description } = resolved(document, answer, at);
   const media = objectAt(content ?? {}, `${at}/content`);
   const types = Object.keys(media);
-  const member = { name: status, optional: false, description: typeof description === 'string' ? description : undefined };
+  const member = {
+    name: status,
+    optional: false,
+    description: typeof description === 'string' ? description : undefined,
+  };
   if (types.length === 0) return { ...member, type: 'undefined' };
   if (types.includes(JSON_TYPE)) return { ...member, type: mediaType(media, JSON_TYPE, at, `${INDENT}    `) };
   const unknown = types.filter((type) => !TEXT_TYPE.test(type));

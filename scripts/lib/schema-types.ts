@@ -20,8 +20,27 @@ export class TypesError extends Error {
 /** They narrow values within a type, or tell people something. */
 const WITHOUT_EFFECT = new Set([
   ...['title', 'description', 'default', 'examples', 'deprecated', 'readOnly', 'writeOnly', '$comment'],
-  ...['format', 'pattern', 'minLength', 'maxLength', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
-  ...['minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties', 'propertyNames', 'contentMediaType', 'not'],
+  ...[
+    'format',
+    'pattern',
+    'minLength',
+    'maxLength',
+    'minimum',
+    'maximum',
+    'exclusiveMinimum',
+    'exclusiveMaximum',
+    'multipleOf',
+  ],
+  ...[
+    'minItems',
+    'maxItems',
+    'uniqueItems',
+    'minProperties',
+    'maxProperties',
+    'propertyNames',
+    'contentMediaType',
+    'not',
+  ],
 ]);
 /** They decide the type alone: beside one of them stands nothing that has an effect. */
 const DECIDING = ['$ref', 'const', 'enum', 'oneOf', 'anyOf', 'allOf'] as const;
@@ -151,7 +170,8 @@ function propertyName(name: string): string {
 }
 
 function literal(value: Json, at: string): string {
-  if (typeof value === 'object' && value !== null) throw new TypesError(at, 'a constant that is no scalar is not known here');
+  if (typeof value === 'object' && value !== null)
+    throw new TypesError(at, 'a constant that is no scalar is not known here');
   return typeof value === 'string' ? quoted(value) : String(value);
 }
 

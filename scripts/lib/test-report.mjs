@@ -8,7 +8,9 @@ export function summaryOf(results) {
   if (results === undefined) return '0 passed, 1 failed';
   const tests = results.files.flatMap((file) => file.tests);
   const count = (state) => tests.filter((test) => test.state === state).length;
-  const broken = results.files.filter(({ isBroken, tests }) => isBroken && tests.every(({ state }) => state !== 'failed'));
+  const broken = results.files.filter(
+    ({ isBroken, tests }) => isBroken && tests.every(({ state }) => state !== 'failed'),
+  );
   const skipped = count('skipped');
   const counts = `${count('passed')} passed, ${count('failed') + broken.length + results.unhandledErrors} failed`;
   return skipped > 0 ? `${counts}, ${skipped} skipped` : counts;

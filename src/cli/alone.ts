@@ -24,7 +24,8 @@ export async function startAlone(
 ): Promise<Alone> {
   await using starting = new AsyncDisposableStack();
   const wiring = { ...loaded, store, telemetry, identity: { id: `${name}/1`, server: name } };
-  const server = kind === 'gate' ? await startGateProcess(wiring, false) : await startApiProcess(wiring, NO_LOCAL_GATES);
+  const server =
+    kind === 'gate' ? await startGateProcess(wiring, false) : await startApiProcess(wiring, NO_LOCAL_GATES);
   starting.defer(() => server.close());
   const health = await listening(
     'admin.listen',

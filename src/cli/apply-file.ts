@@ -49,7 +49,9 @@ export async function readSetupFile(file: string): Promise<SetupFile> {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
     return fail(code === 'ENOENT' ? 'the file does not exist' : `the file cannot be read (${code})`);
   }
-  return bytes === undefined ? fail(`expected a file of at most ${MAX_FILE_BYTES / 1_048_576} MiB`) : readSetupText(name, bytes);
+  return bytes === undefined
+    ? fail(`expected a file of at most ${MAX_FILE_BYTES / 1_048_576} MiB`)
+    : readSetupText(name, bytes);
 }
 
 /** @param name of the file, as problems show it */
@@ -176,7 +178,11 @@ type PartRead =
 /** @param i the number of the document */
 function readPart(part: Part, i: number): PartRead {
   const { file, text } = part;
-  const problem = (message: string, at?: Position): Problem => ({ where: { kind: 'file', file, at }, path: '', message });
+  const problem = (message: string, at?: Position): Problem => ({
+    where: { kind: 'file', file, at },
+    path: '',
+    message,
+  });
   const size = Buffer.byteLength(text);
   if (size > MAX_DOCUMENT_BYTES) {
     const message = `expected a document of at most ${MAX_DOCUMENT_BYTES / 1_048_576} MiB; a line --- begins another document`;
@@ -206,10 +212,17 @@ function readPart(part: Part, i: number): PartRead {
   return readValue(value.value, size <= SHORT_BYTES, problemsOf);
 }
 
-function readValue(value: unknown, short: boolean, problemsOf: (errors: readonly SetupError[]) => readonly Problem[]): PartRead {
+function readValue(
+  value: unknown,
+  short: boolean,
+  problemsOf: (errors: readonly SetupError[]) => readonly Problem[],
+): PartRead {
   if (value === null)
     return { kind: 'problems', problems: problemsOf([{ path: '', message: 'expected a map, with version: 1' }]) };
-  const bad = unstorable(value).map((path) => ({ path, message: 'Text must not contain NUL characters or lone surrogates.' }));
+  const bad = unstorable(value).map((path) => ({
+    path,
+    message: 'Text must not contain NUL characters or lone surrogates.',
+  }));
   const checked = checkForm(value, short);
   if (checked.kind === 'invalid' || bad.length > 0) {
     const paths = new Set(bad.map(({ path }) => path));
@@ -248,7 +261,9 @@ const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,39}$/;
 
 /** As `tenants[0].roles[2].name`. */
 function pathOf(steps: readonly string[]): string {
-  const [first, ...rest] = steps.map((step) => (/^\d+$/.test(step) ? Number(step) : NAME.test(step) ? step : '(not a name)'));
+  const [first, ...rest] = steps.map((step) =>
+    /^\d+$/.test(step) ? Number(step) : NAME.test(step) ? step : '(not a name)',
+  );
   return first === undefined ? '' : joinPath(String(first), rest);
 }
 

@@ -119,7 +119,8 @@ function withAdvice(error: FieldError): FieldError {
   if (name === undefined) return error;
   const members = membersAt(SETUP_SCHEMA, steps.slice(0, -1));
   if (members.length === 0 || members.includes(name)) return error;
-  if (SECRET.test(name)) return { ...error, message: 'This member is unknown, and this file must not contain secrets.' };
+  if (SECRET.test(name))
+    return { ...error, message: 'This member is unknown, and this file must not contain secrets.' };
   const meant = didYouMean(name, members);
   return { ...error, message: meant === '' ? 'This member is unknown.' : `This member is unknown${meant}` };
 }

@@ -40,13 +40,15 @@ interface ApplyOptions {
 
 export async function applyCommand(args: Arguments): Promise<number> {
   const [file, ...rest] = args.words;
-  if (file === undefined || rest.length > 0) throw new UsageError('Give exactly one file, or - to read standard input.');
+  if (file === undefined || rest.length > 0)
+    throw new UsageError('Give exactly one file, or - to read standard input.');
   const options = optionsOf(args, file);
   const read = await readSetupFile(file);
   if (read.kind === 'problems') return refuse(read.problems);
   return withStore(args, async ({ db }, { config }) => {
     const notices = setupNotices({ routes: routeTable(config) }, read.setup);
-    if (options.strict && notices.some(({ kind }) => kind === 'unneeded_pattern')) return refuse(read.problemsOf(notices));
+    if (options.strict && notices.some(({ kind }) => kind === 'unneeded_pattern'))
+      return refuse(read.problemsOf(notices));
     process.stdout.write(listed(read.problemsOf(notices), 'notice: '));
     const patient = db.reopen({ queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 2 });
     try {
@@ -79,7 +81,11 @@ function optionsOf(args: Arguments, file: string): ApplyOptions {
 
 type Readable = Extract<SetupFile, { kind: 'setup' }>;
 
-async function planAndApply(parts: SetupParts, { setup, problemsOf }: Readable, options: ApplyOptions): Promise<number> {
+async function planAndApply(
+  parts: SetupParts,
+  { setup, problemsOf }: Readable,
+  options: ApplyOptions,
+): Promise<number> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const plan = await previewSetup(parts, setup, options.setup);
     if (plan.kind === 'errors') return refuse(problemsOf(plan.errors));

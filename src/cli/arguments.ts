@@ -18,7 +18,10 @@ export interface Arguments {
 /** @param readsWords whether there may be words beside the options */
 export function parseArguments(argv: readonly string[], names: OptionNames, readsWords = false): Arguments {
   const options = Object.fromEntries(
-    Object.entries(names).map(([name, kind]) => [name, { type: kind === 'value' ? ('string' as const) : ('boolean' as const) }]),
+    Object.entries(names).map(([name, kind]) => [
+      name,
+      { type: kind === 'value' ? ('string' as const) : ('boolean' as const) },
+    ]),
   );
   let parsed: ReturnType<typeof parseArgs>;
   try {

@@ -48,9 +48,12 @@ export async function auditFollowCommand(args: Arguments): Promise<number> {
 
 function optionsOf(args: Arguments): Options {
   const [file, from, after] = [args.value('cursor'), args.value('from'), args.value('after')];
-  if (from !== undefined && from !== 'start' && from !== 'now') throw new UsageError(`--from takes start or now, not ${from}.`);
+  if (from !== undefined && from !== 'start' && from !== 'now')
+    throw new UsageError(`--from takes start or now, not ${from}.`);
   if ((file === undefined) === (after === undefined)) {
-    throw new UsageError('Give --cursor FILE, or --after CURSOR if the reader keeps the cursor of the last line itself.');
+    throw new UsageError(
+      'Give --cursor FILE, or --after CURSOR if the reader keeps the cursor of the last line itself.',
+    );
   }
   if (after === undefined) return { file, from: from ?? 'start' };
   if (from !== undefined) throw new UsageError('--from goes with --cursor.');
@@ -100,7 +103,8 @@ async function delivered(rows: readonly FollowedRow[], stop: AbortSignal): Promi
   const text = rows.map(({ row, cursor }) => `${JSON.stringify({ ...row, cursor: formatCursor(cursor) })}\n`).join('');
   const written = new Promise<true>((resolve, reject) => {
     process.stdout.write(text, (error) => {
-      if (error) reject(new Error(`The reader of standard output is gone: ${error.message}. Its cursor was not moved.`));
+      if (error)
+        reject(new Error(`The reader of standard output is gone: ${error.message}. Its cursor was not moved.`));
       else resolve(true);
     });
   });

@@ -7,7 +7,14 @@ import type { RunningServer } from '../server/wiring.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { Loaded } from './configuration.ts';
 import { supervisedGates } from './local-gates.ts';
-import { type Applied, type ApplyRequest, isOrder, type Order, type ProcessKind, type Report } from './process-messages.ts';
+import {
+  type Applied,
+  type ApplyRequest,
+  isOrder,
+  type Order,
+  type ProcessKind,
+  type Report,
+} from './process-messages.ts';
 import { stopSignal } from './signals.ts';
 import { REPORT_EVERY_MS } from './silence.ts';
 import { type ProcessWiring, startApiProcess, startGateProcess } from './start-process.ts';
@@ -40,7 +47,13 @@ export async function serveAsChild(kind: ProcessKind, loaded: Loaded, telemetry:
   }
 }
 
-async function work(kind: ProcessKind, loaded: Loaded, telemetry: Telemetry, order: StartOrder, orders: Orders): Promise<void> {
+async function work(
+  kind: ProcessKind,
+  loaded: Loaded,
+  telemetry: Telemetry,
+  order: StartOrder,
+  orders: Orders,
+): Promise<void> {
   await using running = new AsyncDisposableStack();
   const store = await openStore(loaded.config, loaded.secrets, telemetry, order.store);
   running.defer(() => store.close());

@@ -39,7 +39,8 @@ export const COMMANDS: readonly Command[] = [
     words: ['migrate'],
     database: 'makes',
     takes: '[--grant-to ROLE]',
-    summary: 'Creates the database schema or upgrades it to this version, and grants a database role the rights of a server.',
+    summary:
+      'Creates the database schema or upgrades it to this version, and grants a database role the rights of a server.',
     options: { ...CONFIG, 'grant-to': 'value' },
     run: async (args) => (await import('./migrate.ts')).migrateCommand(args),
   },
@@ -56,8 +57,17 @@ export const COMMANDS: readonly Command[] = [
     database: 'none',
     takes:
       '--profile demo|production|sidecar|istio|envoy-gateway [--listen A] [--grpc A] [--http A] [--upstream A] [--gateway NAMESPACE/NAME]',
-    summary: "Prints an Envoy configuration that matches Postern's: the routes with inspected bodies, and the body size limit.",
-    options: { ...CONFIG, profile: 'value', listen: 'value', grpc: 'value', http: 'value', upstream: 'value', gateway: 'value' },
+    summary:
+      "Prints an Envoy configuration that matches Postern's: the routes with inspected bodies, and the body size limit.",
+    options: {
+      ...CONFIG,
+      profile: 'value',
+      listen: 'value',
+      grpc: 'value',
+      http: 'value',
+      upstream: 'value',
+      gateway: 'value',
+    },
     run: async (args) => (await import('./print-envoy.ts')).printEnvoyConfig(args),
   },
   {
@@ -80,8 +90,10 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['explain'],
     database: 'ready',
-    takes: '--subject ID | --credential TEXT, --method M --path P [--tenant T] [--ip A] [--time T] [--body B] [--content-type C]',
-    summary: 'Explains why a request is allowed or denied. POSTERN_CREDENTIAL can hold the credential instead of --credential.',
+    takes:
+      '--subject ID | --credential TEXT, --method M --path P [--tenant T] [--ip A] [--time T] [--body B] [--content-type C]',
+    summary:
+      'Explains why a request is allowed or denied. POSTERN_CREDENTIAL can hold the credential instead of --credential.',
     options: {
       ...CONFIG,
       subject: 'value',
@@ -147,7 +159,8 @@ export const COMMANDS: readonly Command[] = [
     words: ['verify-audit'],
     database: 'ready',
     takes: '[--anchor SEQ:HASH]',
-    summary: 'Checks the audit log for rows that were removed, changed or added. The anchor is a seal that you saved earlier.',
+    summary:
+      'Checks the audit log for rows that were removed, changed or added. The anchor is a seal that you saved earlier.',
     options: { ...CONFIG, anchor: 'value' },
     run: async (args) => (await import('./verify-audit.ts')).verifyAuditCommand(args),
   },
@@ -181,7 +194,8 @@ export const COMMANDS: readonly Command[] = [
     words: ['rotate-secret-key'],
     database: 'ready',
     takes: '[--yes]',
-    summary: 'Re-seals the database from secret-key-previous to secret-key. Every server must accept both keys while it runs.',
+    summary:
+      'Re-seals the database from secret-key-previous to secret-key. Every server must accept both keys while it runs.',
     options: { ...CONFIG, yes: 'flag' },
     run: async (args) => (await import('./rotate-secret-key.ts')).rotateSecretKeyCommand(args),
   },

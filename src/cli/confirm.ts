@@ -27,7 +27,11 @@ export async function agreementTo(effect: string, args: Arguments, asks = hasTer
 }
 
 /** Asks as `agreementTo` does. Returns undefined if the command may go on; otherwise prints the reason and returns the exit code. */
-export async function stoppedBefore(effect: string, args: Arguments, asks = hasTerminal()): Promise<number | undefined> {
+export async function stoppedBefore(
+  effect: string,
+  args: Arguments,
+  asks = hasTerminal(),
+): Promise<number | undefined> {
   const agreement = await agreementTo(effect, args, asks);
   switch (agreement) {
     case 'agreed':
@@ -36,7 +40,9 @@ export async function stoppedBefore(effect: string, args: Arguments, asks = hasT
       process.stdout.write('\nNothing was changed.\n');
       return DECLINED;
     case 'unasked':
-      process.stderr.write(`${effect} Nothing was changed. Run the command at a terminal to confirm it, or add --yes.\n`);
+      process.stderr.write(
+        `${effect} Nothing was changed. Run the command at a terminal to confirm it, or add --yes.\n`,
+      );
       return UNASKED;
     default:
       return agreement satisfies never;
@@ -44,7 +50,11 @@ export async function stoppedBefore(effect: string, args: Arguments, asks = hasT
 }
 
 /** Asks at a terminal. Every answer except `yes` declines, and so do the end of the input and an interrupt. */
-export async function isAgreed(input: NodeJS.ReadableStream, output: NodeJS.WritableStream, effect: string): Promise<boolean> {
+export async function isAgreed(
+  input: NodeJS.ReadableStream,
+  output: NodeJS.WritableStream,
+  effect: string,
+): Promise<boolean> {
   const terminal = createInterface({ input, output });
   const gone = once(terminal, 'close').then(() => 'no');
   try {

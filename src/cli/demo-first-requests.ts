@@ -16,7 +16,12 @@ const CHAT = '/v1/chat/completions';
 
 const REFUSED: readonly Attempt[] = [
   { key: 'checkout-assistant', method: 'POST', path: CHAT, body: { model: 'secret-sauce', messages: MESSAGES } },
-  { key: 'checkout-assistant', method: 'POST', path: CHAT, body: { model: 'llama-3', max_tokens: 32_000, messages: MESSAGES } },
+  {
+    key: 'checkout-assistant',
+    method: 'POST',
+    path: CHAT,
+    body: { model: 'llama-3', max_tokens: 32_000, messages: MESSAGES },
+  },
   { key: 'nightly-embeddings', method: 'POST', path: CHAT, body: { model: 'llama-3', messages: MESSAGES } },
   { key: 'pricing-notebook', method: 'GET', path: '/v1/models' },
   { key: 'risk-reports', method: 'POST', path: CHAT, body: { model: 'gpt-oss-120b', messages: MESSAGES } },

@@ -4,7 +4,15 @@
  */
 
 import { makeId, type TenantId } from '../domain/ids.ts';
-import { insertKey, listKeys, type NewKey, revokeKey, rotateKey, type StoredKey, updateKey } from '../iam/api-keys/queries.ts';
+import {
+  insertKey,
+  listKeys,
+  type NewKey,
+  revokeKey,
+  rotateKey,
+  type StoredKey,
+  updateKey,
+} from '../iam/api-keys/queries.ts';
 import type { AdminParts } from '../iam/caller/caller.ts';
 import { type Actor, type AuditEntry, changeAsSystem } from '../iam/change/change.ts';
 import { listUsers } from '../iam/users/page-queries.ts';
@@ -61,8 +69,18 @@ const KEYS = {
     owner: 'aicha.benali@acme.example',
     scopes: ['chat:write', 'rag:query'],
   },
-  'code-assistant': { tenant: ACME, description: 'Completion in editors', owner: DEVELOPER, scopes: ['chat:*', 'agents:*'] },
-  'old-chatbot': { tenant: ACME, description: 'Replaced by checkout-assistant', scopes: ['chat:write'], isRevoked: true },
+  'code-assistant': {
+    tenant: ACME,
+    description: 'Completion in editors',
+    owner: DEVELOPER,
+    scopes: ['chat:*', 'agents:*'],
+  },
+  'old-chatbot': {
+    tenant: ACME,
+    description: 'Replaced by checkout-assistant',
+    scopes: ['chat:write'],
+    isRevoked: true,
+  },
   'trial-bot': { tenant: TRIAL, description: 'First steps', scopes: ['chat:*'], days: 20 },
 } as const satisfies Readonly<Record<string, Omit<DemoKey, 'name'>>>;
 
@@ -84,7 +102,16 @@ export async function demoKeys(parts: AdminParts): Promise<readonly StoredKey[]>
 }
 
 async function make(parts: AdminParts, key: DemoKey): Promise<string> {
-  const { tenant, name, description, scopes, constraints = {}, rateLimitRpm = null, days = 300, isRevoked = false } = key;
+  const {
+    tenant,
+    name,
+    description,
+    scopes,
+    constraints = {},
+    rateLimitRpm = null,
+    days = 300,
+    isRevoked = false,
+  } = key;
   const secret = makeApiKey(parts.random);
   const id = makeId('key', parts.now(), parts.random(10));
   const owner = key.owner === undefined ? undefined : (await userOf(parts, tenant, key.owner))?.id;
@@ -163,7 +190,12 @@ async function keysOf({ db, now }: AdminParts, tenant: TenantId): Promise<readon
   return (await listKeys(db.knex, { kind: 'one', tenant }, {}, page, new Date(now()))).rows;
 }
 
-function write(parts: AdminParts, tenant: TenantId, entry: AuditEntry, work: (trx: Transaction) => Promise<void>): Promise<void> {
+function write(
+  parts: AdminParts,
+  tenant: TenantId,
+  entry: AuditEntry,
+  work: (trx: Transaction) => Promise<void>,
+): Promise<void> {
   const actor: Actor = { type: 'system', id: undefined, tenant, address: undefined, requestId: undefined };
   return changeAsSystem(parts, actor, entry, async (trx) => work(trx));
 }

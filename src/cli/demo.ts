@@ -99,7 +99,12 @@ async function run(
 
   const http = reachable(server.addresses.http ?? '');
   const ledger = `${upstream.host}:${upstream.port}`;
-  const places = { edge: listen, 'postern-grpc': reachable(server.addresses.grpc), 'postern-http': http, upstream: ledger };
+  const places = {
+    edge: listen,
+    'postern-grpc': reachable(server.addresses.grpc),
+    'postern-http': http,
+    upstream: ledger,
+  };
   const text = await readFile(ENVOY_CONFIG, 'utf8');
   const envoy = await startEnvoy({
     binary: search.path,
@@ -134,7 +139,10 @@ function loadDemo(args: Arguments, listen: string): Loaded {
   const silent = given.settings.filter(({ raw }) => raw === undefined).map(({ key }) => key.path);
   // Envoy cuts the port off the Host header, so the pages of its address are named here.
   const origins = demoOrigins(listenAddress(listen));
-  const demoDefaults = { ...DEMO_DEFAULTS, ...(origins.length === 0 ? {} : { 'http.origins': JSON.stringify(origins) }) };
+  const demoDefaults = {
+    ...DEMO_DEFAULTS,
+    ...(origins.length === 0 ? {} : { 'http.origins': JSON.stringify(origins) }),
+  };
   const defaults = Object.entries(demoDefaults).filter(([path]) => silent.includes(path));
   const variables = defaults.map(([path, value]) => [`POSTERN_${path.toUpperCase().replaceAll(/[.-]/g, '_')}`, value]);
   return loadOrRefuse(args, { ...process.env, ...Object.fromEntries(variables) });

@@ -23,7 +23,10 @@ const INSPECTED_END = `${INDENT}# Everything else.`;
  * @param text envoy/demo.yaml or envoy/production.yaml, whose comments stay
  * @returns the text with room for bodies of `inspect.max-body`, and with two routes for each configured route that reads its body
  */
-export function agreeing(text: string, { routes, inspect: { maxBodyBytes } }: Pick<Config, 'routes' | 'inspect'>): string {
+export function agreeing(
+  text: string,
+  { routes, inspect: { maxBodyBytes } }: Pick<Config, 'routes' | 'inspect'>,
+): string {
   const reading = routes.filter((route) => route.readsBody);
   const bufferBytes = Math.max(FILE_BUFFER_BYTES, maxBodyBytes + FILE_BUFFER_BYTES - FILE_BODY_BYTES);
   const seconds = FILE_BODY_SECONDS + SECONDS_PER_MIB * Math.max(0, Math.ceil(maxBodyBytes / MIB) - 1);

@@ -42,7 +42,8 @@ export function placeAddresses(text: string, addresses: EnvoyAddresses): object 
     }
     missing.delete(name);
   }
-  if (missing.size > 0) throw new Error(`The Envoy configuration has no listener or cluster named ${[...missing].join(', ')}.`);
+  if (missing.size > 0)
+    throw new Error(`The Envoy configuration has no listener or cluster named ${[...missing].join(', ')}.`);
   if (addresses.admin !== undefined)
     config['admin'] = { ...(isObject(config['admin']) ? config['admin'] : {}), address: envoyAddress(addresses.admin) };
   return config;

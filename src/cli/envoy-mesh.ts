@@ -70,7 +70,10 @@ function partsOf(text: string): Parts {
     manager: chosen(manager, MANAGER_MEMBERS),
     check: chosen(check, CHECK_MEMBERS),
     retryPolicy: at(check, 'grpc_service', 'retry_policy'),
-    headersFilter: { name: 'postern.headers', typed_config: withoutAppending(configOf('envoy.filters.http.header_mutation')) },
+    headersFilter: {
+      name: 'postern.headers',
+      typed_config: withoutAppending(configOf('envoy.filters.http.header_mutation')),
+    },
     usageFilter: { name: USAGE, typed_config: configOf(LUA) },
     routes: listAt(manager, 'route_config', 'virtual_hosts', 0, 'routes'),
   };

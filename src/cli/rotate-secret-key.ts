@@ -8,7 +8,10 @@ export async function rotateSecretKeyCommand(args: Arguments): Promise<number> {
   const rotation = await withStore(args, async ({ db }, { secrets }) => {
     const { secretKeyPrevious: from, secretKey: to } = secrets;
     if (from === undefined || to === undefined || from === to) return undefined;
-    const stopped = await stoppedBefore('This command seals the database with secret-key in place of secret-key-previous.', args);
+    const stopped = await stoppedBefore(
+      'This command seals the database with secret-key in place of secret-key-previous.',
+      args,
+    );
     if (stopped !== undefined) return stopped;
     // There is no cache in this process that would have to follow.
     const feed = { catchUp: async () => undefined };

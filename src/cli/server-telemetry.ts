@@ -46,7 +46,10 @@ function decisionTarget({ log }: Pick<Config, 'log'>, otlp: OtlpTarget | undefin
 }
 
 /** Undefined without a collector. */
-function otlpTarget({ otlp }: Pick<Config, 'otlp'>, { otlpHeaders }: Pick<Secrets, 'otlpHeaders'>): OtlpTarget | undefined {
+function otlpTarget(
+  { otlp }: Pick<Config, 'otlp'>,
+  { otlpHeaders }: Pick<Secrets, 'otlpHeaders'>,
+): OtlpTarget | undefined {
   if (otlp.endpoint === undefined) return undefined;
   return {
     endpoint: otlp.endpoint,

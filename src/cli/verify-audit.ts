@@ -25,7 +25,9 @@ function anchorOf(text: string | undefined): Anchor | undefined {
   if (text === undefined) return undefined;
   const [, seq, hash] = /^([1-9]\d{0,14}):([0-9a-f]{64})$/.exec(text) ?? [];
   if (seq === undefined || hash === undefined) {
-    throw new UsageError(`--anchor ${text} is not a seal. Give the number of the seal, a colon and its 64 hexadecimal digits.`);
+    throw new UsageError(
+      `--anchor ${text} is not a seal. Give the number of the seal, a colon and its 64 hexadecimal digits.`,
+    );
   }
   return { seq: Number(seq), hash };
 }
@@ -35,7 +37,9 @@ function linesOf({ broken, damaged, rows, seals, removed, unsealed, late, newest
   return [
     `Rows checked: ${rows + damaged}, in ${seals} seals.`,
     `Not sealed yet: ${unsealed}.`,
-    ...(removed === 0 ? [] : [`Removed because of their age (audit.retention): ${removed} rows. The chain records the removal.`]),
+    ...(removed === 0
+      ? []
+      : [`Removed because of their age (audit.retention): ${removed} rows. The chain records the removal.`]),
     ...(late.rows === 0
       ? []
       : [

@@ -41,7 +41,9 @@ export interface Config {
     /** HTTP/2 of this project, or Node's. */
     readonly transport: 'built-in' | 'http2';
     /** Undefined = without TLS. With a client CA, clients without a certificate of it are turned away. */
-    readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string | undefined } | undefined;
+    readonly tls:
+      | { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string | undefined }
+      | undefined;
   };
   readonly admin: { readonly listen: TcpAddress };
   readonly database: {

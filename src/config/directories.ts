@@ -47,7 +47,8 @@ export function loadDirectories({ single, list, isGiven }: LdapGiven, report: Re
   for (const item of items) {
     const directory = directoryOf(item.values, item.given, item.report);
     if (directory === undefined) continue;
-    if (directories.some(({ name }) => name === directory.name)) item.report('name', 'expected a unique name for each directory');
+    if (directories.some(({ name }) => name === directory.name))
+      item.report('name', 'expected a unique name for each directory');
     directories.push(directory);
     reports.push({ directory, report: item.report });
     if (item.values.ldapBindPassword !== undefined) passwords[directory.name] = item.values.ldapBindPassword;
@@ -95,12 +96,17 @@ function directoryOf(
     const [there, missing] = given.has('bind-dn') ? ['bind-dn', 'bind-password'] : ['bind-password', 'bind-dn'];
     report(missing, `required with ldap.${there}`);
   }
-  const ca = values.ldapCaFile === undefined ? undefined : readCa(values.ldapCaFile, (message) => report('ca-file', message));
+  const ca =
+    values.ldapCaFile === undefined ? undefined : readCa(values.ldapCaFile, (message) => report('ca-file', message));
   if (!values.ldapEnabled) return undefined;
   for (const member of ['url', 'base-dn']) {
     if (!given.has(member)) report(member, 'required with ldap.enabled');
   }
-  if (values.ldapType === 'openldap' && values.ldapMemberOf !== 'trusted' && values.ldapAttributeMapping.groups !== undefined) {
+  if (
+    values.ldapType === 'openldap' &&
+    values.ldapMemberOf !== 'trusted' &&
+    values.ldapAttributeMapping.groups !== undefined
+  ) {
     report('attribute-mapping', 'the groups attribute is read only with ldap.member-of: trusted');
   }
   if (values.ldapStartTls && values.ldapUrl?.some(({ secure }) => secure) === true) {
@@ -154,6 +160,9 @@ export function directorySettings(
 ): readonly DirectorySettings[] {
   return directories.map(({ bindDn, ...settings }) => {
     const password = directoryPasswords[settings.name];
-    return { ...settings, serviceAccount: bindDn === undefined || password === undefined ? undefined : { dn: bindDn, password } };
+    return {
+      ...settings,
+      serviceAccount: bindDn === undefined || password === undefined ? undefined : { dn: bindDn, password },
+    };
   });
 }

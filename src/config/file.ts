@@ -71,7 +71,8 @@ function readYaml(file: string, text: string): FileContent {
   const problems: Problem[] = doc.errors.map((error) => ({
     where: { kind: 'file', file, at: positionAt(error.pos[0]) },
     path: '',
-    message: error.code === 'DUPLICATE_KEY' ? 'this key appears twice in the same map' : `not valid YAML here (${error.code})`,
+    message:
+      error.code === 'DUPLICATE_KEY' ? 'this key appears twice in the same map' : `not valid YAML here (${error.code})`,
   }));
   if (doc.errors.some((error) => error.code !== 'DUPLICATE_KEY')) {
     return { entries: new Map(), problems, isWhole: false };

@@ -76,7 +76,11 @@ export const KEYS = {
   ),
   grpcTlsCert: optional('grpc.tls.cert-file', FILE_PATH, 'Certificate chain of the gRPC listener, PEM.'),
   grpcTlsKey: optional('grpc.tls.key-file', FILE_PATH, 'Private key of that certificate, PEM.'),
-  grpcTlsClientCa: optional('grpc.tls.client-ca-file', FILE_PATH, "CA that must have issued the clients' certificates, PEM."),
+  grpcTlsClientCa: optional(
+    'grpc.tls.client-ca-file',
+    FILE_PATH,
+    "CA that must have issued the clients' certificates, PEM.",
+  ),
   adminListen: setting(
     'admin.listen',
     tcpAddress,
@@ -245,7 +249,10 @@ export const KEYS = {
     'Tenants whose usage always comes from events, regardless of usage.source.',
   ),
   // Secret because it may hold passwords.
-  ldapList: { ...optional('ldap', ldapDirectories, 'Several directories: a list of maps of the ldap settings.'), secret: true },
+  ldapList: {
+    ...optional('ldap', ldapDirectories, 'Several directories: a list of maps of the ldap settings.'),
+    secret: true,
+  },
   ...LDAP,
   metricsTenantLabel: setting(
     'metrics.tenant-label',
@@ -265,7 +272,11 @@ export const KEYS = {
     'stdout',
     'Target of the decision log: standard output, a file, an OpenTelemetry collector, or none.',
   ),
-  logDecisionsFile: optional('log.decisions.file', FILE_PATH, 'File of the decision log. Required with log.decisions.to: file.'),
+  logDecisionsFile: optional(
+    'log.decisions.file',
+    FILE_PATH,
+    'File of the decision log. Required with log.decisions.to: file.',
+  ),
   logDecisionsAllowOneIn: setting(
     'log.decisions.allow-one-in',
     integer(0, 1_000_000),

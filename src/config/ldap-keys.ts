@@ -20,7 +20,12 @@ const NAME = textLike('a name of lower-case letters, digits and hyphens', /^[a-z
 
 export const LDAP = {
   ldapEnabled: setting('ldap.enabled', flag, 'false', 'Whether users of the directory may log in.'),
-  ldapName: setting('ldap.name', NAME, 'ldap', 'Name of the directory in users, audit and metrics. It must never change.'),
+  ldapName: setting(
+    'ldap.name',
+    NAME,
+    'ldap',
+    'Name of the directory in users, audit and metrics. It must never change.',
+  ),
   ldapType: setting(
     'ldap.type',
     oneOf('auto', 'active-directory', 'openldap', 'freeipa', '389ds'),
@@ -34,7 +39,11 @@ export const LDAP = {
     'false',
     'Whether an ldap:// connection starts TLS before it sends anything else.',
   ),
-  ldapCaFile: optional('ldap.ca-file', FILE_PATH, "CA of the servers' certificates, PEM; absent = the CAs of the system."),
+  ldapCaFile: optional(
+    'ldap.ca-file',
+    FILE_PATH,
+    "CA of the servers' certificates, PEM; absent = the CAs of the system.",
+  ),
   ldapTimeout: setting('ldap.timeout', directoryTimeout, '5s', 'Timeout of a whole login.'),
   ldapBaseDn: optional('ldap.base-dn', dnText, 'DN at which searches start by default.'),
   ldapUserDnPattern: optional(
@@ -43,8 +52,16 @@ export const LDAP = {
     'DN or name with which users bind; absent = users are searched for.',
   ),
   ldapBindDn: optional('ldap.bind-dn', bindName, 'Service account that searches.'),
-  ldapBindPassword: secret('ldap.bind-password', textLike('a password', /^[^\0]{1,1024}$/su), 'Password of the service account.'),
-  ldapUserSearchBase: optional('ldap.user-search-base', dnText, 'DN under which users are searched for; absent = ldap.base-dn.'),
+  ldapBindPassword: secret(
+    'ldap.bind-password',
+    textLike('a password', /^[^\0]{1,1024}$/su),
+    'Password of the service account.',
+  ),
+  ldapUserSearchBase: optional(
+    'ldap.user-search-base',
+    dnText,
+    'DN under which users are searched for; absent = ldap.base-dn.',
+  ),
   ldapUserSearchFilter: optional(
     'ldap.user-search-filter',
     filterTemplate('(uid={0})'),

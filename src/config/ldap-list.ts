@@ -23,7 +23,9 @@ export const ldapDirectories: Parser<readonly LdapItem[]> = (raw) => {
   const list = raw.kind === 'data' ? raw.value : parseJson(raw.text);
   if (!Array.isArray(list)) return flaw(raw.kind === 'text' ? `${EXPECTED} as JSON` : EXPECTED, raw);
   const flaws: Flaw[] = [];
-  const items = list.map((one: unknown, index) => readItem(one, (found) => flaws.push({ ...found, at: [index, ...found.at] })));
+  const items = list.map((one: unknown, index) =>
+    readItem(one, (found) => flaws.push({ ...found, at: [index, ...found.at] })),
+  );
   return flaws.length > 0 ? { kind: 'flaws', flaws } : value(items.filter((item) => item !== undefined));
 };
 

@@ -76,7 +76,8 @@ export const attributeMapping: Parser<Partial<AttributeNames>> = (raw) => {
   const names: Partial<Record<keyof AttributeNames, string>> = {};
   for (const [key, given] of Object.entries(map)) {
     const member = Object.hasOwn(MEMBERS, key) ? MEMBERS[key] : undefined;
-    const isAttribute = typeof given === 'string' && /^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(given) && given.toLowerCase() !== 'dn';
+    const isAttribute =
+      typeof given === 'string' && /^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(given) && given.toLowerCase() !== 'dn';
     if (member === undefined) {
       flaws.push({ at: [key], expected: `unknown key${didYouMean(key, Object.keys(MEMBERS))}` });
     } else if (isAttribute) {

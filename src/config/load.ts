@@ -13,7 +13,12 @@ import type { Setting } from './render.ts';
 import { readTlsFiles } from './tls-files.ts';
 
 export type LoadResult =
-  | { readonly kind: 'config'; readonly config: Config; readonly secrets: Secrets; readonly settings: readonly Setting[] }
+  | {
+      readonly kind: 'config';
+      readonly config: Config;
+      readonly secrets: Secrets;
+      readonly settings: readonly Setting[];
+    }
   | { readonly kind: 'invalid'; readonly problems: readonly Problem[] };
 
 interface Found {
@@ -39,7 +44,9 @@ export function loadConfig(options: { readonly file?: string | undefined; readon
       return { raw: env.raw, locate: () => ({ kind: 'env', name: env.name }) };
     }
     const entry = fromFile?.entries.get(path);
-    return entry && { raw: entry.raw, locate: ({ at }) => ({ kind: 'file', file: file ?? '', at: entry.positionOf(at) }) };
+    return (
+      entry && { raw: entry.raw, locate: ({ at }) => ({ kind: 'file', file: file ?? '', at: entry.positionOf(at) }) }
+    );
   };
   const take: Take = (key) => {
     const found = find(key.path);
@@ -169,7 +176,10 @@ function checkTogether(
     );
   }
   if (!config.database.migrate && secrets.databaseUrl === undefined) {
-    report(KEYS.databaseMigrate.path, 'false requires database.url: only the server itself can migrate its embedded database');
+    report(
+      KEYS.databaseMigrate.path,
+      'false requires database.url: only the server itself can migrate its embedded database',
+    );
   }
   if (secrets.secretKeyPrevious !== undefined && !isGiven(KEYS.secretKey.path)) {
     report(KEYS.secretKeyPrevious.path, 'requires secret-key, the key that the installation changes to');

@@ -32,7 +32,9 @@ export function flaw<T>(expected: string, raw: Raw, at: Steps = []): Parsed<T> {
 }
 
 export function rawOf(data: unknown): Raw {
-  return typeof data === 'object' && data !== null ? { kind: 'data', value: data } : { kind: 'text', text: String(data) };
+  return typeof data === 'object' && data !== null
+    ? { kind: 'data', value: data }
+    : { kind: 'text', text: String(data) };
 }
 
 function show(raw: Raw): string {
@@ -116,7 +118,9 @@ export const duration: Parser<number> = scalar('a duration of at least 1s, such 
   const match = /^(\d{1,12})(ms|s|m|h|d)$/.exec(text);
   const unit = match?.[2];
   const ms =
-    unit === 'ms' || unit === 's' || unit === 'm' || unit === 'h' || unit === 'd' ? Number(match?.[1]) * UNIT_MS[unit] : 0;
+    unit === 'ms' || unit === 's' || unit === 'm' || unit === 'h' || unit === 'd'
+      ? Number(match?.[1]) * UNIT_MS[unit]
+      : 0;
   return ms >= 1000 && ms <= TEN_YEARS_MS ? ms : undefined;
 });
 

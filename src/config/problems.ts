@@ -27,7 +27,9 @@ export function formatProblem({ where, path, message }: Problem): string {
     case 'env':
       return `${where.name}: ${message}`;
     case 'file':
-      return where.at === undefined ? `${where.file}: ${at}` : `${where.file}:${where.at.line}:${where.at.column}: ${at}`;
+      return where.at === undefined
+        ? `${where.file}: ${at}`
+        : `${where.file}:${where.at.line}:${where.at.column}: ${at}`;
     default:
       return where satisfies never;
   }

@@ -13,7 +13,8 @@ const MEMBERS: Readonly<Record<Member, { readonly expected: string; readonly fit
   path: { expected: 'a path template such as /v1/things/{thing}', fits: (member) => typeof member === 'string' },
   permission: {
     expected: 'a permission <resource>:<action>, or a list of two',
-    fits: (member) => typeof member === 'string' || (Array.isArray(member) && member.every((one) => typeof one === 'string')),
+    fits: (member) =>
+      typeof member === 'string' || (Array.isArray(member) && member.every((one) => typeof one === 'string')),
   },
   model: { expected: 'path, body or unknown', fits: isSource },
   collection: { expected: 'path, body or unknown', fits: isSource },
@@ -63,7 +64,9 @@ function parseLine(item: unknown): Parsed<RouteLine> {
     return { kind: 'flaws', flaws };
   }
   const parsed = parseRoute(item);
-  return parsed.kind === 'route' ? value(parsed.line) : { kind: 'flaws', flaws: [{ at: [], expected: parsed.message }] };
+  return parsed.kind === 'route'
+    ? value(parsed.line)
+    : { kind: 'flaws', flaws: [{ at: [], expected: parsed.message }] };
 }
 
 function flawsOf(item: Readonly<Record<string, unknown>>): readonly Flaw[] {

@@ -12,7 +12,13 @@ export function readTlsFiles(tls: Config['grpc']['tls'], report: Report): Secret
     return undefined;
   }
   const cert = readPem(KEYS.grpcTlsCert.path, tls.certFile, 'a PEM certificate', isCertificate, report);
-  const key = readPem(KEYS.grpcTlsKey.path, tls.keyFile, 'a PEM private key without a passphrase', isPrivateKey, report);
+  const key = readPem(
+    KEYS.grpcTlsKey.path,
+    tls.keyFile,
+    'a PEM private key without a passphrase',
+    isPrivateKey,
+    report,
+  );
   const clientCa =
     tls.clientCaFile === undefined
       ? undefined

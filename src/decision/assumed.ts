@@ -28,7 +28,10 @@ function assumedList(policies: readonly Policy[], assumption: Assumption) {
 }
 
 /** Sets are frozen and live as long as their tenant is cached, so each is converted once. */
-const known: Readonly<Record<Assumption, WeakMap<PolicySet, PolicySet>>> = { best: new WeakMap(), worst: new WeakMap() };
+const known: Readonly<Record<Assumption, WeakMap<PolicySet, PolicySet>>> = {
+  best: new WeakMap(),
+  worst: new WeakMap(),
+};
 
 export function assumedPolicies(set: PolicySet, assumption: Assumption): PolicySet {
   const last = known[assumption].get(set);

@@ -23,7 +23,14 @@ import {
   textOf,
 } from './json-bytes.ts';
 import { nameAt } from './known-names.ts';
-import { BYTES_PER_TOKEN, MAX_CHOICES, MAX_COLLECTIONS, MAX_MEMBERS, MAX_PROMPTS, MAX_RESOURCE_NAME } from './limits.ts';
+import {
+  BYTES_PER_TOKEN,
+  MAX_CHOICES,
+  MAX_COLLECTIONS,
+  MAX_MEMBERS,
+  MAX_PROMPTS,
+  MAX_RESOURCE_NAME,
+} from './limits.ts';
 import { fold, noNames, type ReadMember, takeName } from './members.ts';
 import { type CheckInput, type HeaderValue, REPEATED } from './model.ts';
 
@@ -86,7 +93,10 @@ const WRONG_TYPE = problem(
   'This route requires a JSON body. Send exactly one Content-Type header, application/json, with UTF-8 text.',
   'content-type',
 );
-const ENCODED = problem('This route requires a body without Content-Encoding. Send the body uncompressed.', 'content-encoding');
+const ENCODED = problem(
+  'This route requires a body without Content-Encoding. Send the body uncompressed.',
+  'content-encoding',
+);
 const EMPTY = problem('This route requires a JSON object as its body, but the body is empty.');
 const NOT_OBJECT = problem('The body must be a single JSON object.');
 const REPEATED_MEMBER = problem('A member of the body appears more than once. Send each member once.');
@@ -153,7 +163,10 @@ function readText(text: JsonText, start: number, end: number, member: ReadMember
   const bytes = end - start;
   const name = bytes <= MAX_ESCAPE_BYTES * MAX_RESOURCE_NAME ? nameAt(text, start, end, isName) : undefined;
   if (bytes > MAX_RESOURCE_NAME && (name === undefined || Buffer.byteLength(name) > MAX_RESOURCE_NAME))
-    return problem(`Each name in "${member}" must be plain Unicode text of at most ${MAX_RESOURCE_NAME} bytes.`, member);
+    return problem(
+      `Each name in "${member}" must be plain Unicode text of at most ${MAX_RESOURCE_NAME} bytes.`,
+      member,
+    );
   return name ?? problem(`Each name in "${member}" must be plain Unicode text.`, member);
 }
 
@@ -221,7 +234,9 @@ function readInteger(text: JsonText, at: number, member: ReadMember, into: Readi
   const value = after < 0 ? undefined : integer(text, at, after);
   if (value === undefined) {
     into.problem =
-      after < 0 ? undefined : problem(`"${member}" must be a whole number of at least 0, written only in digits.`, member);
+      after < 0
+        ? undefined
+        : problem(`"${member}" must be a whole number of at least 0, written only in digits.`, member);
   } else if (member === 'n' || member === 'best_of') {
     if (value > MAX_CHOICES) into.problem = problem(`"${member}" must be at most ${MAX_CHOICES}.`, member);
     into.choices = Math.max(into.choices, value);
@@ -243,7 +258,13 @@ const INCLUDE_USAGE = 'include_usage';
 const FOLDED_USAGE = fold(INCLUDE_USAGE);
 
 /** How one member of `stream_options` asks for usage; undefined if no reader takes it for `include_usage`. The arguments are between its quotes. */
-function usageIn(text: JsonText, start: number, end: number, value: number, into: Reading): Reading['usage'] | undefined {
+function usageIn(
+  text: JsonText,
+  start: number,
+  end: number,
+  value: number,
+  into: Reading,
+): Reading['usage'] | undefined {
   if (isUncertain(into, text, start, end)) return 'unclear';
   if (end - start > MAX_ESCAPE_BYTES * INCLUDE_USAGE.length) return undefined;
   const name = textOf(text, start, end);
@@ -413,7 +434,8 @@ export function readJsonBody(bytes: Uint8Array, readsPrompts = false, asText = f
   if (skipSpace(text, after) !== bytes.length) return AFTER_END;
   if (!(text.isAscii || isUtf8(bytes))) return NOT_UTF8;
   const { model, collection, collections, largestLimit, smallestLimit, choices, prompts, stream, usage } = into;
-  if (collection !== undefined && collections.length === MAX_COLLECTIONS) return problem(TOO_MANY_COLLECTIONS, 'collections');
+  if (collection !== undefined && collections.length === MAX_COLLECTIONS)
+    return problem(TOO_MANY_COLLECTIONS, 'collections');
   return {
     kind: 'body',
     model,

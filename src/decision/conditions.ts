@@ -2,7 +2,15 @@
 
 import { DAY_NAMES, type StoredConditions } from '../domain/records.ts';
 import { type Address, inNetwork, type Network, parseAddress, parseNetwork } from './address.ts';
-import { dayOfWeek, isTimezone, minuteOfDay, minuteOfWeek, parseEndOfSpan, parseTimeOfDay, spelledTimezone } from './clock.ts';
+import {
+  dayOfWeek,
+  isTimezone,
+  minuteOfDay,
+  minuteOfWeek,
+  parseEndOfSpan,
+  parseTimeOfDay,
+  spelledTimezone,
+} from './clock.ts';
 import { compileWeeklyHours, inWeeklyHours, type WeeklyHours } from './weekly-hours.ts';
 
 /** One operator of one condition, compiled. */
@@ -54,7 +62,11 @@ export interface Circumstances {
   parsedAddress: Address | undefined | null;
 }
 
-export function circumstances(nowMs: number, clientAddress: string | undefined, timezone: string | undefined): Circumstances {
+export function circumstances(
+  nowMs: number,
+  clientAddress: string | undefined,
+  timezone: string | undefined,
+): Circumstances {
   return { nowMs, clientAddress, timezone, parsedAddress: null };
 }
 

@@ -67,7 +67,13 @@ function resourcesOf(match: Matched, body: BodyFacts | undefined, tenant: Tenant
   const takesFromBody = body !== undefined && (line.model === 'body' || line.collection === 'body');
   if (!takesUnknown && !takesFromBody) return fromPath;
   // Most bodies name one model. An array that grows would get room for 17 elements.
-  if (body?.model !== undefined && line.model === 'body' && line.collection !== 'body' && !takesUnknown && fromPath.length === 0)
+  if (
+    body?.model !== undefined &&
+    line.model === 'body' &&
+    line.collection !== 'body' &&
+    !takesUnknown &&
+    fromPath.length === 0
+  )
     return [{ kind: 'models', name: body.model }];
   const resources: Resource[] = fromPath.length === 0 ? [] : [...fromPath];
   // The tenant's default model does not count here: the body may name another.
@@ -174,7 +180,11 @@ function conclude(match: Matched, asked: Question, body: BodyFacts | undefined, 
     tenant,
     resources,
     model: modelNamed ? modelOf(resources) : undefined,
-    maxTokens: !line.tokens ? undefined : smallest === undefined ? tenantLimit : Math.min(smallest, tenantLimit ?? smallest),
+    maxTokens: !line.tokens
+      ? undefined
+      : smallest === undefined
+        ? tenantLimit
+        : Math.min(smallest, tenantLimit ?? smallest),
     defaultModel: modelNamed ? undefined : tenantModel,
     askedTokens: smallest,
     askedChoices: metered === undefined ? 1 : metered.choices * metered.prompts,
@@ -200,7 +210,8 @@ function judgePrincipal(
   const named = effectiveTenant(principal, input.tenant);
   if (named.kind === 'deny') return deny(named.code, named.detail, line, principal);
   const { effective } = snapshot;
-  if (effective === undefined || effective.id !== named.id) return deny('tenant_mismatch', OTHER_TENANT, line, principal);
+  if (effective === undefined || effective.id !== named.id)
+    return deny('tenant_mismatch', OTHER_TENANT, line, principal);
   const tenant = effective.id;
   if (own.status !== 'active' || effective.status !== 'active') {
     return { ...deny('tenant_suspended', SUSPENDED, line, principal), tenant };
@@ -218,7 +229,17 @@ function judgePrincipal(
   const { clientAddress } = input;
   const { permissions } = line;
   const { global } = snapshot;
-  const asked = question({ principal, permissions, resources, own, effective, bound: true, global, clientAddress, nowMs });
+  const asked = question({
+    principal,
+    permissions,
+    resources,
+    own,
+    effective,
+    bound: true,
+    global,
+    clientAddress,
+    nowMs,
+  });
   if (trace !== undefined) trace.question = asked;
   const decision = refused(asked, line, trace) ?? conclude(match, asked, body, effective);
   return decision.kind === 'deny' ? { ...decision, tenant, resources } : decision;

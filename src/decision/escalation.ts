@@ -187,7 +187,10 @@ export function powerOfCaller(principal: Principal, snapshot: Pick<Snapshot, 'ow
   const { own, global } = snapshot;
   if (own === undefined) return NO_POWER;
   if (principal.kind === 'api_key') return ofKey(principal.grant, principal.owner?.roles, own, global, 'unconditional');
-  return { platformAdmin: isPlatformAdmin(principal), holdings: ofRoles(rolesOf(principal), own, global, 'unconditional') };
+  return {
+    platformAdmin: isPlatformAdmin(principal),
+    holdings: ofRoles(rolesOf(principal), own, global, 'unconditional'),
+  };
 }
 
 /** What a user is worth as a target: its conditional allow policies count too. */
@@ -196,7 +199,12 @@ export function powerOfUser(roles: readonly RoleName[], own: TenantView, global:
 }
 
 /** What a key is worth as a target: its scopes, within what its owner is worth. */
-export function powerOfKey(grant: Grant, ownerRoles: readonly RoleName[] | undefined, own: TenantView, global: PolicySet): Power {
+export function powerOfKey(
+  grant: Grant,
+  ownerRoles: readonly RoleName[] | undefined,
+  own: TenantView,
+  global: PolicySet,
+): Power {
   return ofKey(grant, ownerRoles, own, global, 'all');
 }
 

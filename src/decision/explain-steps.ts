@@ -4,7 +4,14 @@ import { type DenyCode, ERRORS, Fault } from '../domain/errors.ts';
 import type { Decision } from './model.ts';
 
 /** Why a credential proves no principal, as a caller that may manage the key or the user sees it. */
-export type UnprovedReason = 'revoked' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
+export type UnprovedReason =
+  | 'revoked'
+  | 'expired'
+  | 'rotated'
+  | 'checksum'
+  | 'unknown'
+  | 'owner_deactivated'
+  | 'session_ended';
 
 export interface Unproved {
   readonly reason: UnprovedReason;
@@ -59,9 +66,19 @@ const LINES: readonly Line[] = [
   { line: 4, name: 'route', codes: ['no_route'], passed: 'A route matches.' },
   { line: 5, name: 'credential', codes: ['missing_credential'], passed: 'The request has a credential.' },
   { line: 6, name: 'credential_form', codes: [], passed: 'The request has exactly one credential, in a known form.' },
-  { line: 7, name: 'token_lifetime', codes: ['token_expired'], passed: 'The credential is not an expired access token.' },
+  {
+    line: 7,
+    name: 'token_lifetime',
+    codes: ['token_expired'],
+    passed: 'The credential is not an expired access token.',
+  },
   { line: 8, name: 'identity', codes: ['invalid_credential'], passed: 'The credential proves a principal.' },
-  { line: 9, name: 'tenant', codes: ['invalid_tenant', 'tenant_mismatch'], passed: 'The principal may act in the tenant.' },
+  {
+    line: 9,
+    name: 'tenant',
+    codes: ['invalid_tenant', 'tenant_mismatch'],
+    passed: 'The principal may act in the tenant.',
+  },
   { line: 10, name: 'tenant_status', codes: ['tenant_suspended'], passed: 'The tenant is active.' },
   {
     line: 11,
@@ -89,7 +106,12 @@ const LINES: readonly Line[] = [
     codes: ['rate_limit_exceeded'],
     passed: 'The request stays within every rate limit that applies.',
   },
-  { line: 17, name: 'quota', codes: ['insufficient_quota'], passed: 'The request stays within every quota that applies.' },
+  {
+    line: 17,
+    name: 'quota',
+    codes: ['insufficient_quota'],
+    passed: 'The request stays within every quota that applies.',
+  },
 ];
 
 /** How a decision ended, limits included. */

@@ -180,7 +180,8 @@ export function explain(
 /** The limit of step 15, if the decision reached it. The body is read again: the decision keeps only what it needs. */
 function tokenLimit(decision: Decision, input: CheckInput, snapshot: Snapshot | undefined): readonly ExplainedLimit[] {
   const exceeded = decision.kind === 'deny' && decision.code === 'max_tokens_exceeded';
-  const reached = decision.kind === 'allow' || exceeded || (decision.kind === 'deny' && decision.code === 'usage_required');
+  const reached =
+    decision.kind === 'allow' || exceeded || (decision.kind === 'deny' && decision.code === 'usage_required');
   const route = reached ? decision.route : undefined;
   if (route === undefined) return [];
   const body = route.tokens ? readBody(input, route.readsPrompts) : undefined;

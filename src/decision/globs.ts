@@ -60,7 +60,8 @@ export function globContains(outer: Glob, inner: Glob): boolean {
 
 /** Reports whether a text is within the bounds of a name or glob. Stored texts may be older than the bounds. */
 export function isWithinBounds(text: string): boolean {
-  const isShort = text.length <= MAX_GLOB_LENGTH || (text.length <= 2 * MAX_GLOB_LENGTH && [...text].length <= MAX_GLOB_LENGTH);
+  const isShort =
+    text.length <= MAX_GLOB_LENGTH || (text.length <= 2 * MAX_GLOB_LENGTH && [...text].length <= MAX_GLOB_LENGTH);
   return isShort && text.split('*').length <= MAX_STARS + 1;
 }
 

@@ -26,7 +26,8 @@ for (const [first = 0] of [...MEMBERS, [BACKSLASH]]) MAY_BEGIN[first] = 1;
 
 /** 1 for the characters of base64 and of base64url (RFC 4648, sections 4 and 5), without the padding. */
 const IS_BASE64 = new Uint8Array(256);
-for (const each of Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_')) IS_BASE64[each] = 1;
+for (const each of Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_'))
+  IS_BASE64[each] = 1;
 
 const NO_DIGIT = 0x10000;
 const HEX_DIGITS = new Int32Array(256).fill(NO_DIGIT);
@@ -44,7 +45,10 @@ function characterAt(bytes: Uint8Array, at: number): number {
   if (bytes[at + 1] === SLASH) return SLASH;
   if (bytes[at + 1] !== LETTER_U) return 0;
   return (
-    (hexDigit(bytes[at + 2]) << 12) | (hexDigit(bytes[at + 3]) << 8) | (hexDigit(bytes[at + 4]) << 4) | hexDigit(bytes[at + 5])
+    (hexDigit(bytes[at + 2]) << 12) |
+    (hexDigit(bytes[at + 3]) << 8) |
+    (hexDigit(bytes[at + 4]) << 4) |
+    hexDigit(bytes[at + 5])
   );
 }
 
@@ -65,7 +69,8 @@ function isName(bytes: Uint8Array, start: number, end: number, name: Uint8Array)
 /** Reports whether a member may hold a file. `start` and `end` are the positions between the quotes of its name, a valid string. */
 export function isFileMember(bytes: Uint8Array, start: number, end: number): boolean {
   const length = end - start;
-  if (length < SHORTEST_NAME || length > LONGEST_ESCAPE * LONGEST_NAME || MAY_BEGIN[bytes[start] ?? 0] === 0) return false;
+  if (length < SHORTEST_NAME || length > LONGEST_ESCAPE * LONGEST_NAME || MAY_BEGIN[bytes[start] ?? 0] === 0)
+    return false;
   for (const name of MEMBERS) if (isName(bytes, start, end, name)) return true;
   return false;
 }

@@ -134,7 +134,10 @@ export function skipPlain(text: JsonText, start: number): number {
 function escapedBytes({ bytes, end }: JsonText, at: number): number {
   if (at + MAX_ESCAPE_BYTES > end) return 0;
   const code =
-    (hexDigit(bytes[at + 2]) << 12) | (hexDigit(bytes[at + 3]) << 8) | (hexDigit(bytes[at + 4]) << 4) | hexDigit(bytes[at + 5]);
+    (hexDigit(bytes[at + 2]) << 12) |
+    (hexDigit(bytes[at + 3]) << 8) |
+    (hexDigit(bytes[at + 4]) << 4) |
+    hexDigit(bytes[at + 5]);
   if (code > 0xffff) return 0;
   return code < 0x80 ? 1 : code < 0x800 || (code & 0xf800) === 0xd800 ? 2 : 3;
 }
@@ -361,7 +364,8 @@ export function skipValue(text: JsonText, start: number, outer: number, holdsFil
       else at = skipScalar(text, at);
       if (at < 0) return at;
       // Of the bytes that a scalar begins with, a quote, a minus and digits are below `:`.
-      if (code < COLON && code !== QUOTE && depth > 0 && open[depth] === CLOSE_ARRAY) text.promptBytes += BYTES_PER_TOKEN;
+      if (code < COLON && code !== QUOTE && depth > 0 && open[depth] === CLOSE_ARRAY)
+        text.promptBytes += BYTES_PER_TOKEN;
     }
     // Closes all that ends here. A comma leads to the next value.
     for (;;) {

@@ -25,7 +25,12 @@ function isSame(known: Uint8Array, bytes: Uint8Array, start: number, length: num
  * @param isName whether a text may be a name at all; the same bytes are asked about once
  * @returns undefined when it is none
  */
-export function nameAt(text: JsonText, start: number, end: number, isName: (name: string) => boolean): string | undefined {
+export function nameAt(
+  text: JsonText,
+  start: number,
+  end: number,
+  isName: (name: string) => boolean,
+): string | undefined {
   const { bytes } = text;
   const length = end - start;
   if (length > MAX_BYTES) return checked(textOf(text, start, end), isName);

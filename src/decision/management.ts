@@ -29,7 +29,8 @@ export function decideManagement(q: ManagementQuestion): { readonly kind: 'allow
   const deny = (code: Deny['code'], detail: string): Deny => ({ kind: 'deny', code, detail, principal });
   if (own === undefined || own.id !== principal.tenantId) return deny('invalid_credential', INVALID_CREDENTIAL);
   const platformAdmin = isPlatformAdmin(principal);
-  if (effective === undefined || (effective.id !== own.id && !platformAdmin)) return deny('tenant_mismatch', OTHER_TENANT);
+  if (effective === undefined || (effective.id !== own.id && !platformAdmin))
+    return deny('tenant_mismatch', OTHER_TENANT);
   if (own.status !== 'active') return deny('tenant_suspended', SUSPENDED);
 
   const permissions = [permissionOf(q.permission)];

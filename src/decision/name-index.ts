@@ -172,7 +172,10 @@ function firstOf(words: Int32Array, head: number, tail: number, offset: number, 
   for (let other = tail + (offset >> 5) + word; word <= last; word++, other++) {
     let both = (words[head + word] ?? 0) & wanted;
     if (both !== 0) {
-      both &= shift === 0 ? (words[other] ?? 0) : ((words[other] ?? 0) >>> shift) | ((words[other + 1] ?? 0) << (BITS - shift));
+      both &=
+        shift === 0
+          ? (words[other] ?? 0)
+          : ((words[other] ?? 0) >>> shift) | ((words[other + 1] ?? 0) << (BITS - shift));
       if (both !== 0) {
         const found = BITS * word + (31 - Math.clz32(both & -both));
         return found <= to ? found : -1;

@@ -6,7 +6,8 @@
 
 export type PathResult =
   /** Segments, percent-decoded once. One trailing slash is ignored; the root has none. */
-  { readonly kind: 'path'; readonly segments: readonly string[] } | { readonly kind: 'malformed'; readonly detail: string };
+  | { readonly kind: 'path'; readonly segments: readonly string[] }
+  | { readonly kind: 'malformed'; readonly detail: string };
 
 function malformed(detail: string): PathResult {
   return { kind: 'malformed', detail };
@@ -40,7 +41,14 @@ function hexDigit(code: number): number {
 /** RFC 3986, section 2.3. */
 function isUnreserved(code: number): boolean {
   const lower = code | 32;
-  return (code >= 48 && code <= 57) || (lower >= 97 && lower <= 122) || code === 45 || code === 46 || code === 95 || code === 126;
+  return (
+    (code >= 48 && code <= 57) ||
+    (lower >= 97 && lower <= 122) ||
+    code === 45 ||
+    code === 46 ||
+    code === 95 ||
+    code === 126
+  );
 }
 
 function escapeProblem(text: string, percent: number): PathResult | undefined {

@@ -78,7 +78,9 @@ function parts(pattern: string): readonly [resource: string, action: string] {
 export function contains(outer: string, inner: string): boolean {
   const [outerResource, outerAction] = parts(outer);
   const [innerResource, innerAction] = parts(inner);
-  return (outerResource === '*' || outerResource === innerResource) && (outerAction === '*' || outerAction === innerAction);
+  return (
+    (outerResource === '*' || outerResource === innerResource) && (outerAction === '*' || outerAction === innerAction)
+  );
 }
 
 /** The pattern of what both cover; undefined when that is nothing. */

@@ -105,11 +105,18 @@ export function denied(asked: Question): Policy | undefined {
 /** How far one side (a user's roles, a key's scopes, its owner's roles) comes. */
 export type Reach = 'no_permission' | 'no_resources' | 'permitted';
 
-function reach(kind: ConsideredGrant['kind'], name: RoleName | undefined, grant: Grant, asked: Question, trace?: Trace): Reach {
+function reach(
+  kind: ConsideredGrant['kind'],
+  name: RoleName | undefined,
+  grant: Grant,
+  asked: Question,
+  trace?: Trace,
+): Reach {
   const coversPermission = grantCoversPermission(grant, grantable(asked));
   // What only an explanation looks at is no work of the decision, which stays the same.
   const work = coversPermission ? asked.work : ruleWork();
-  const coversResources = (coversPermission || trace !== undefined) && grantCoversResources(grant, asked.resources, work);
+  const coversResources =
+    (coversPermission || trace !== undefined) && grantCoversResources(grant, asked.resources, work);
   trace?.grants.push({ kind, name, grant, coversPermission, coversResources });
   if (!coversPermission) return 'no_permission';
   return coversResources ? 'permitted' : 'no_resources';

@@ -138,7 +138,9 @@ function candidates(list: PolicyList, permissions: readonly Permission[]): reado
   const { policies, index } = list;
   if (index === undefined) return policies;
   const key =
-    permissions.length === 1 ? (permissions[0]?.text ?? '') : permissions.map((permission) => permission.text).join(' ');
+    permissions.length === 1
+      ? (permissions[0]?.text ?? '')
+      : permissions.map((permission) => permission.text).join(' ');
   const known = index.picked.get(key);
   if (known !== undefined) return known;
   const picked = pick(policies, index, permissions);
@@ -158,7 +160,12 @@ export function binds(policy: Policy, query: PolicyQuery): boolean {
   return false;
 }
 
-function patternReaches(patterns: ResourcePatterns, resource: Resource, effect: 'allow' | 'deny', work: RuleWork): boolean {
+function patternReaches(
+  patterns: ResourcePatterns,
+  resource: Resource,
+  effect: 'allow' | 'deny',
+  work: RuleWork,
+): boolean {
   const names = patterns[resource.kind];
   if (names === undefined) return false;
   // Which one it is the request does not say: it may be the one that is denied, and need not be the one that is allowed.
@@ -222,7 +229,9 @@ export function reaches(policy: Policy, resources: readonly Resource[], work: Ru
 
 /** Everything that makes a policy match, but for its conditions. */
 export function concerns(policy: Policy, query: PolicyQuery): boolean {
-  return coversAny(policy.actions, query.permissions) && binds(policy, query) && reaches(policy, query.resources, query.work);
+  return (
+    coversAny(policy.actions, query.permissions) && binds(policy, query) && reaches(policy, query.resources, query.work)
+  );
 }
 
 function matches(policy: Policy, query: PolicyQuery): boolean {

@@ -50,11 +50,15 @@ function hasVariable(parts: readonly Part[], name: string): boolean {
 export function parseRoute(spec: RouteSpec, counts: RouteLine['counts'] = 'none', reportsUsage = false): ParsedRoute {
   const template = parseTemplate(spec.path);
   if (template.kind === 'error') return template;
-  const error = (message: string): ParsedRoute => ({ kind: 'error', message: `${spec.method} ${spec.path}: ${message}` });
+  const error = (message: string): ParsedRoute => ({
+    kind: 'error',
+    message: `${spec.method} ${spec.path}: ${message}`,
+  });
   if (!METHOD.test(spec.method)) return error('method must be an uppercase HTTP method');
   if (spec.method === 'HEAD') return error('HEAD is decided as GET; write the route for GET');
   const permissions = parsePermissions(spec.permission);
-  if (permissions === undefined) return error('permission must be one or two permissions of the form <resource>:<action>');
+  if (permissions === undefined)
+    return error('permission must be one or two permissions of the form <resource>:<action>');
   if (spec.model === 'path' && !hasVariable(template.parts, 'model'))
     return error('model: path needs {model} or {model+} in the path');
   if (spec.collection === 'path' && !hasVariable(template.parts, 'collection')) {

@@ -171,7 +171,10 @@ export function standing(ability: Ability, principal: Principal, snapshot: Snaps
     hangsOn:
       verdict === 'allow'
         ? []
-        : [...concerning('denies', query).filter(isConditional), ...(withoutConditions ? [] : allows.filter(isConditional))],
+        : [
+            ...concerning('denies', query).filter(isConditional),
+            ...(withoutConditions ? [] : allows.filter(isConditional)),
+          ],
   };
 }
 

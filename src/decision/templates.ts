@@ -23,7 +23,10 @@ function parsePart(text: string): Part | undefined {
 
 /** One trailing slash is dropped, as it is from a request's path. */
 export function parseTemplate(text: string): TemplateResult {
-  const error = (message: string): TemplateResult => ({ kind: 'error', message: `path ${JSON.stringify(text)}: ${message}` });
+  const error = (message: string): TemplateResult => ({
+    kind: 'error',
+    message: `path ${JSON.stringify(text)}: ${message}`,
+  });
   if (!text.startsWith('/')) return error('must start with a slash');
   const path = text.length > 1 && text.endsWith('/') ? text.slice(0, -1) : text;
   const pieces = path === '/' ? [] : path.slice(1).split('/');

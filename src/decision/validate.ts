@@ -80,7 +80,13 @@ export function isResourcePattern(text: string): boolean {
 /** `permissions` of a role, `scopes` of a key, `actions` of a policy. */
 export function validatePatterns(value: unknown, path: string): readonly FieldError[] {
   const errors: FieldError[] = [];
-  strings(value, path, errors, isPermissionPattern, 'must be * or <resource>:<action>, in which * replaces a whole part');
+  strings(
+    value,
+    path,
+    errors,
+    isPermissionPattern,
+    'must be * or <resource>:<action>, in which * replaces a whole part',
+  );
   return errors;
 }
 
@@ -111,7 +117,8 @@ export function parseConstraints(value: unknown, path = '/resource_constraints')
   const constraints: Partial<Record<ResourceKind, readonly string[]>> = {};
   for (const [key, names] of Object.entries(value)) {
     const kind = RESOURCE_KINDS.find((known) => known === key);
-    if (kind === undefined) errors.push({ path: member(path, key), message: `must be one of ${RESOURCE_KINDS.join(', ')}` });
+    if (kind === undefined)
+      errors.push({ path: member(path, key), message: `must be one of ${RESOURCE_KINDS.join(', ')}` });
     else if (names !== null && names !== undefined) {
       const expectation = `must be a non-empty name or glob ${GLOB_BOUNDS}`;
       constraints[kind] = strings(names, member(path, key), errors, isName, expectation, MAX_CONSTRAINT_NAMES);
@@ -153,11 +160,13 @@ function nonEmpty(
 }
 
 function timeSpan(value: unknown, path: string, errors: FieldError[]): readonly [string, string] {
-  const isTime = (text: string, index: number) => (index === 0 ? parseTimeOfDay(text) : parseEndOfSpan(text)) !== undefined;
+  const isTime = (text: string, index: number) =>
+    (index === 0 ? parseTimeOfDay(text) : parseEndOfSpan(text)) !== undefined;
   const read = strings(value, path, errors, isTime, 'must be HH:MM from 00:00 to 23:59 (an end may be 24:00)');
   const [start, end] = read;
   const well = Array.isArray(value) && read.length === value.length;
-  if (well && (read.length !== 2 || start === end)) errors.push({ path, message: 'must have a start and an end that differ' });
+  if (well && (read.length !== 2 || start === end))
+    errors.push({ path, message: 'must have a start and an end that differ' });
   return [start ?? '', end ?? ''];
 }
 

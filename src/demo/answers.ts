@@ -35,7 +35,11 @@ const LINES: readonly (readonly [method: string, pattern: RegExp, handler: Handl
   ['GET', /^\/v1\/models\/(.+)$/, (_request, moment, name) => ({ kind: 'json', body: model(name, moment) })],
   ['GET', /^\/v1\/rag\/collections$/, () => list([{ id: 'handbook', object: 'collection' }])],
   ['POST', /^\/v1\/rag\/(?:collections\/([^/]+)\/)?(?:query|search)$/, search],
-  ['GET', /^\/v1\/rag\/collections\/([^/]+)\/documents$/, () => list([{ id: 'doc_1', object: 'document', title: 'Welcome' }])],
+  [
+    'GET',
+    /^\/v1\/rag\/collections\/([^/]+)\/documents$/,
+    () => list([{ id: 'doc_1', object: 'document', title: 'Welcome' }]),
+  ],
   ['GET', /^\/v1\/agents$/, () => list([{ id: 'helper', object: 'agent' }])],
   [
     'POST',
@@ -48,7 +52,11 @@ const LINES: readonly (readonly [method: string, pattern: RegExp, handler: Handl
     /^\/v1\/(?:finetuning|fine_tuning)\/jobs$/,
     (request, moment) => thing('fine_tuning.job', moment, { model: modelOf(request), status: 'queued' }),
   ],
-  ['DELETE', /([^/]+)$/, (_request, _moment, name) => ({ kind: 'json', body: { id: name, object: 'deleted', deleted: true } })],
+  [
+    'DELETE',
+    /([^/]+)$/,
+    (_request, _moment, name) => ({ kind: 'json', body: { id: name, object: 'deleted', deleted: true } }),
+  ],
 ];
 
 export function answer(request: DemoRequest, moment: Moment): DemoAnswer {
@@ -73,7 +81,14 @@ function chat(request: DemoRequest, moment: Moment): DemoAnswer {
     message: { role: 'assistant', content },
     finish_reason: made.finish,
   }));
-  const body = { id, object: 'chat.completion', created: seconds(moment), model: made.model, choices, usage: made.usage };
+  const body = {
+    id,
+    object: 'chat.completion',
+    created: seconds(moment),
+    model: made.model,
+    choices,
+    usage: made.usage,
+  };
   return { kind: 'json', body, metered };
 }
 
@@ -86,7 +101,14 @@ function completion(request: DemoRequest, moment: Moment): DemoAnswer {
     return { kind: 'events', events: completionChunks(id, moment, made, reported), ...(reported ? { metered } : {}) };
   }
   const choices = made.choices.map((text, index) => ({ index, text, finish_reason: made.finish, logprobs: null }));
-  const body = { id, object: 'text_completion', created: seconds(moment), model: made.model, choices, usage: made.usage };
+  const body = {
+    id,
+    object: 'text_completion',
+    created: seconds(moment),
+    model: made.model,
+    choices,
+    usage: made.usage,
+  };
   return { kind: 'json', body, metered };
 }
 
@@ -101,7 +123,15 @@ function response(request: DemoRequest, moment: Moment): DemoAnswer {
   };
   const content = [{ type: 'output_text', text: made.choices[0] ?? '', annotations: [] }];
   const output = [{ id: `msg_${moment.id}`, type: 'message', role: 'assistant', status: 'completed', content }];
-  const body = { id, object: 'response', created_at: seconds(moment), status: 'completed', model: made.model, output, usage };
+  const body = {
+    id,
+    object: 'response',
+    created_at: seconds(moment),
+    status: 'completed',
+    model: made.model,
+    output,
+    usage,
+  };
   if (request.body['stream'] === true) return { kind: 'events', events: responseEvents(body, made), metered };
   return { kind: 'json', body, metered };
 }
@@ -146,7 +176,13 @@ function vector(text: string): number[] {
 function search(request: DemoRequest, _moment: Moment, collection: string): DemoAnswer {
   const named = request.body['collections'] ?? request.body['collection'] ?? (collection || 'handbook');
   return list([
-    { id: 'doc_1', object: 'document', score: 0.98, collection: named, text: 'Postern is a small gate beside the main one.' },
+    {
+      id: 'doc_1',
+      object: 'document',
+      score: 0.98,
+      collection: named,
+      text: 'Postern is a small gate beside the main one.',
+    },
   ]);
 }
 

@@ -43,12 +43,14 @@ const LINES: readonly Line[] = [
   {
     step: 'tls',
     when: /StartTLS/,
-    advice: 'The server does not offer StartTLS. Give it a certificate, or use an ldaps:// URL and remove ldap.start-tls.',
+    advice:
+      'The server does not offer StartTLS. Give it a certificate, or use an ldaps:// URL and remove ldap.start-tls.',
   },
   {
     step: 'tls',
     when: /wrong version|packet length|EPROTO|closed the connection|disconnected/i,
-    advice: 'The server does not speak TLS on this port. Use its ldaps port (usually 636), or ldap:// with ldap.start-tls.',
+    advice:
+      'The server does not speak TLS on this port. Use its ldaps port (usually 636), or ldap:// with ldap.start-tls.',
   },
   { step: 'tls', when: /./, advice: 'Check the certificate of the directory server and ldap.ca-file.' },
   {
@@ -61,7 +63,11 @@ const LINES: readonly Line[] = [
     when: /code 49\b.*data 52e|code 49\b|code 32\b|code 34\b/,
     advice: 'Correct ldap.bind-dn and ldap.bind-password.',
   },
-  { step: 'service_bind', when: /must be changed/, advice: 'Give the service account a password that does not expire.' },
+  {
+    step: 'service_bind',
+    when: /must be changed/,
+    advice: 'Give the service account a password that does not expire.',
+  },
   { step: 'service_bind', when: /./, advice: 'Check that the service account in ldap.bind-dn exists and may log in.' },
   {
     step: 'find_user',
@@ -77,12 +83,14 @@ const LINES: readonly Line[] = [
   {
     step: 'find_user',
     when: /code 1\b|code 50\b|authenticat/i,
-    advice: 'The directory does not allow anonymous reads. Set ldap.bind-dn and ldap.bind-password to an account that may read.',
+    advice:
+      'The directory does not allow anonymous reads. Set ldap.bind-dn and ldap.bind-password to an account that may read.',
   },
   {
     step: 'find_user',
     when: /code 32\b/,
-    advice: 'Correct ldap.user-search-base (or ldap.base-dn). It does not exist, or the account in ldap.bind-dn may not read it.',
+    advice:
+      'Correct ldap.user-search-base (or ldap.base-dn). It does not exist, or the account in ldap.bind-dn may not read it.',
   },
   {
     step: 'find_user',
@@ -122,7 +130,11 @@ const LINES: readonly Line[] = [
     advice:
       "The search exceeds the server's limit of entries. Narrow the search, or raise the limit for the account in ldap.bind-dn.",
   },
-  { step: 'any', when: /did not answer/, advice: 'Raise ldap.timeout, or index the attributes of the filters on the server.' },
+  {
+    step: 'any',
+    when: /did not answer/,
+    advice: 'Raise ldap.timeout, or index the attributes of the filters on the server.',
+  },
   { step: 'any', when: /./, advice: 'Read the log of the directory server about this connection.' },
 ];
 

@@ -64,7 +64,8 @@ const CODES: Readonly<Record<number, BindOutcome>> = {
 export function bindOutcome({ code, text, policy }: BindResult): BindOutcome {
   if (code === SUCCESS) return policy === 'change_after_reset' ? MUST_CHANGE : { kind: 'proved' };
   const fallback = CODES[code];
-  if (fallback === undefined) return { kind: 'fault', detail: `the directory answered the bind with code ${code}: ${text}` };
+  if (fallback === undefined)
+    return { kind: 'fault', detail: `the directory answered the bind with code ${code}: ${text}` };
   const data = code === INVALID_CREDENTIALS ? /\bdata ([0-9a-f]{1,8})\b/i.exec(text)?.[1] : undefined;
   if (data !== undefined) return AD_DATA[data.toLowerCase()] ?? refused('refused');
   const worded = TEXTS.find((line) => line.code === code && line.text.test(text));

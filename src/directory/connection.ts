@@ -116,7 +116,10 @@ function wrap({ url, startTls }: Route, socket: Socket, deadline: Deadline): Con
     search: (question, limit) =>
       run(`the search below ${question.base}`, async () => {
         try {
-          const { searchEntries } = await client.search(question.base, { ...optionsOf(question, deadline), sizeLimit: limit });
+          const { searchEntries } = await client.search(question.base, {
+            ...optionsOf(question, deadline),
+            sizeLimit: limit,
+          });
           return searchEntries.slice(0, limit).map(readEntry);
         } catch (error) {
           if (question.scope === 'base' && isCode(error, NO_SUCH_OBJECT)) return [];
@@ -205,7 +208,10 @@ function faultOf(error: unknown, url: DirectoryUrl, what: string, deadline: Dead
   if (error instanceof Fault) return error;
   if (deadline.passed) return deadline.fault();
   if (error instanceof ResultCodeError) {
-    return new DirectoryFault(`${url.text}: ${what} was answered with code ${error.code}: ${textOf(error)}`, error.code);
+    return new DirectoryFault(
+      `${url.text}: ${what} was answered with code ${error.code}: ${textOf(error)}`,
+      error.code,
+    );
   }
   return new Fault(`${url.text}: ${what} failed: ${reasonOf(error).split('\n')[0] ?? ''}`);
 }

@@ -99,7 +99,10 @@ async function ask(
   candidates: readonly { readonly directory: Directory; readonly turns: Turns }[],
   { username, password, elapsedMs }: Login,
 ): Promise<DirectoryAnswer> {
-  using whole = new Deadline(Math.max(...candidates.map(({ directory }) => directory.settings.timeoutMs), 1), elapsedMs);
+  using whole = new Deadline(
+    Math.max(...candidates.map(({ directory }) => directory.settings.timeoutMs), 1),
+    elapsedMs,
+  );
   let answer: DirectoryAnswer = { kind: 'refused', reason: 'no_domain' };
   for (const [index, { directory, turns }] of candidates.entries()) {
     const { timeoutMs } = directory.settings;

@@ -41,7 +41,8 @@ export function readEntry(raw: RawEntry): Entry {
       const start = `${attribute.toLowerCase()};range=`;
       for (const [name, values] of attributes) {
         const bounds = name.startsWith(start) ? /^\d+-(\d+|\*)$/.exec(name.slice(start.length)) : null;
-        if (bounds !== null) return { values: texts(values), next: bounds[1] === '*' ? undefined : Number(bounds[1]) + 1 };
+        if (bounds !== null)
+          return { values: texts(values), next: bounds[1] === '*' ? undefined : Number(bounds[1]) + 1 };
       }
       return undefined;
     },

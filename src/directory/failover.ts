@@ -74,7 +74,10 @@ interface Attempt {
   readonly observe: Observer | undefined;
 }
 
-async function begin(route: Parameters<typeof connectTo>[0], { deadline, share, greet, observe }: Attempt): Promise<Connection> {
+async function begin(
+  route: Parameters<typeof connectTo>[0],
+  { deadline, share, greet, observe }: Attempt,
+): Promise<Connection> {
   const connection = await connectTo(route, { opening: share, whole: deadline }, observe);
   const cancel = share.onPassing(() => connection.close());
   try {

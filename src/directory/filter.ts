@@ -17,7 +17,10 @@ import {
 
 /** The value as it stands in a filter: one value, whatever it holds (RFC 4515, section 3). */
 export function escapeFilterValue(value: string): string {
-  return value.replace(/[*()\\]|(?=\p{ASCII})\p{Cc}/gu, (char) => `\\${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
+  return value.replace(
+    /[*()\\]|(?=\p{ASCII})\p{Cc}/gu,
+    (char) => `\\${char.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  );
 }
 
 /** @param values for `{0}`, `{1}`; escaped here, and never looked at for placeholders themselves */

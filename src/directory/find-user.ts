@@ -13,7 +13,10 @@ import type { DirectorySettings } from './settings.ts';
 import { attributesOf, type TypeTraits, trustsMemberOf } from './types.ts';
 import { domainsOfPattern, isDnPattern, splitDomain, type TypedName } from './user-name.ts';
 
-export type Found = { readonly kind: 'one'; readonly entry: Entry } | { readonly kind: 'none' } | { readonly kind: 'several' };
+export type Found =
+  | { readonly kind: 'one'; readonly entry: Entry }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'several' };
 
 /** Whom a bind by the pattern authenticated. */
 export type BoundFound =
@@ -93,15 +96,21 @@ async function byPrincipalName(
   const { domain, name } = splitDomain(principal) ?? { domain: '', name: principal };
   const domains = domainsOfPattern(settings.userDnPattern ?? '', settings.domains);
   if (!domains.includes(domain)) {
-    return { kind: 'other_domain', detail: `the directory authenticated ${principal}, whose domain is not in ldap.domain` };
+    return {
+      kind: 'other_domain',
+      detail: `the directory authenticated ${principal}, whose domain is not in ldap.domain`,
+    };
   }
   const filter = admittedBy(settings, equals('sAMAccountName', name));
   const entries = await entriesBelow(c, settings, traits, { filter, limit: MAX_NAMESAKES });
   const hidden = entries.find((entry) => firstText(entry, PRINCIPAL_NAME) === undefined);
   if (hidden !== undefined) {
-    throw new Fault(`${c.url.text}: ${hidden.dn} shows no ${PRINCIPAL_NAME} to compare with ${principal}, which is bound`);
+    throw new Fault(
+      `${c.url.text}: ${hidden.dn} shows no ${PRINCIPAL_NAME} to compare with ${principal}, which is bound`,
+    );
   }
-  const isBound = (entry: Entry): boolean => firstText(entry, PRINCIPAL_NAME)?.toLowerCase() === principal.toLowerCase();
+  const isBound = (entry: Entry): boolean =>
+    firstText(entry, PRINCIPAL_NAME)?.toLowerCase() === principal.toLowerCase();
   const [entry, other] = entries.filter(isBound);
   if (entry !== undefined) return other === undefined ? { kind: 'one', entry, isSaid: true } : { kind: 'several' };
   if (entries.length === 0) return { kind: 'none' };
@@ -113,7 +122,12 @@ async function byPrincipalName(
  * @throws Fault for text that is no stable id, and for an id under another attribute than that of the directory's type: people may be able
  *   to write such an attribute
  */
-export async function userById(c: Connection, settings: DirectorySettings, traits: TypeTraits, stableId: string): Promise<Found> {
+export async function userById(
+  c: Connection,
+  settings: DirectorySettings,
+  traits: TypeTraits,
+  stableId: string,
+): Promise<Found> {
   const byId = idFilter(stableId);
   if (byId === undefined) throw new Fault('what is kept as the id of a directory user is none');
   const attribute = attributeOfId(stableId);
@@ -146,7 +160,10 @@ export async function hasNamesake(
 }
 
 /** Who is found otherwise than by the configured filter must be one whom it could find. */
-export function admittedBy({ userSearchFilter: template }: Pick<DirectorySettings, 'userSearchFilter'>, filter: Filter): Filter {
+export function admittedBy(
+  { userSearchFilter: template }: Pick<DirectorySettings, 'userSearchFilter'>,
+  filter: Filter,
+): Filter {
   const admitted = template !== undefined && hasAnyForm(template) ? parseFilter(anyOf(template)) : undefined;
   return admitted === undefined ? filter : bothFilters(filter, admitted);
 }
@@ -162,7 +179,12 @@ async function entryAt(c: Connection, settings: DirectorySettings, traits: TypeT
   return entry === undefined ? { kind: 'none' } : { kind: 'one', entry };
 }
 
-async function one(c: Connection, settings: DirectorySettings, traits: TypeTraits, filter: Filter | string): Promise<Found> {
+async function one(
+  c: Connection,
+  settings: DirectorySettings,
+  traits: TypeTraits,
+  filter: Filter | string,
+): Promise<Found> {
   // One more than wanted tells one from several.
   const [entry, other] = await entriesBelow(c, settings, traits, { filter, limit: 2 });
   if (entry === undefined) return { kind: 'none' };

@@ -63,7 +63,10 @@ export async function groupsOf(walk: Walk, person: Entry): Promise<readonly stri
     const above = (level: readonly string[]) => searchGroups(walk, NESTED_FILTER, level);
     await walkUp(found, searched, { maxLevels: MAX_DEPTH, above });
   } else if (isWalked && traits.nesting === 'walk') {
-    await walkUp(found, [...named, ...searched], { maxLevels: MAX_DEPTH, above: (level) => groupsOfGroups(walk, level) });
+    await walkUp(found, [...named, ...searched], {
+      maxLevels: MAX_DEPTH,
+      above: (level) => groupsOfGroups(walk, level),
+    });
   }
   return found.list();
 }
@@ -175,7 +178,8 @@ export async function allValues(c: Connection, entry: Entry, attribute: string):
     values.push(...range.values);
     const { next } = range;
     if (next === undefined) break;
-    if (values.length > MAX_ENTRIES || range.values.length === 0) throw new Fault(`the values of ${attribute} do not end`);
+    if (values.length > MAX_ENTRIES || range.values.length === 0)
+      throw new Fault(`the values of ${attribute} do not end`);
     const question = {
       base: entry.dn,
       scope: 'base',

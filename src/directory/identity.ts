@@ -26,7 +26,10 @@ export function identify(entry: Entry, settings: DirectorySettings, traits: Type
   if (id.kind === 'several') return { kind: 'refused', reason: 'several_ids', detail: several(traits.id) };
   if (entry.count(username) > 1) return { kind: 'refused', reason: 'several_names', detail: several(username) };
   if (id.kind === 'none') {
-    return { kind: 'hidden', detail: `${entry.dn} shows no ${traits.id}, which identifies people of the type ${traits.type}` };
+    return {
+      kind: 'hidden',
+      detail: `${entry.dn} shows no ${traits.id}, which identifies people of the type ${traits.type}`,
+    };
   }
   return { kind: 'one', stableId: id.stableId, account: firstText(entry, username) };
 }

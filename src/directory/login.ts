@@ -46,13 +46,20 @@ async function closing<T>(c: Connection, use: () => Promise<T>): Promise<T> {
   }
 }
 
-async function findAndBind(c: Connection, directory: Directory, user: TypedName, password: string): Promise<LoginAnswer> {
+async function findAndBind(
+  c: Connection,
+  directory: Directory,
+  user: TypedName,
+  password: string,
+): Promise<LoginAnswer> {
   const { settings } = directory;
   const traits = await directory.typeOf(c);
   const found = await searchUser(c, settings, traits, user);
   if (found.kind !== 'one' || !isExact(user.name)) {
     await bindNobody(c, settings);
-    return found.kind !== 'several' ? refused(directory, 'unknown_user', true) : refused(directory, 'ambiguous_user', false);
+    return found.kind !== 'several'
+      ? refused(directory, 'unknown_user', true)
+      : refused(directory, 'ambiguous_user', false);
   }
   const outcome = outcomeFor(found.entry, bindOutcome(await c.bind(found.entry.dn, password)));
   return concluded(c, directory, traits, { outcome, user, found });
@@ -159,7 +166,12 @@ async function concluded(
   }
 }
 
-async function proved(c: Connection, directory: Directory, traits: TypeTraits, { user, found }: Read): Promise<LoginAnswer> {
+async function proved(
+  c: Connection,
+  directory: Directory,
+  traits: TypeTraits,
+  { user, found }: Read,
+): Promise<LoginAnswer> {
   if (found.kind === 'several') return refused(directory, 'ambiguous_user', false);
   if (found.kind === 'none') {
     // The one who bound may be one whom the configured filter leaves out.

@@ -85,7 +85,16 @@ export type GoneReason =
   | 'ambiguous_user';
 
 export interface TestStep {
-  readonly step: 'connect' | 'tls' | 'service_bind' | 'find_user' | 'user_bind' | 'attributes' | 'groups' | 'roles' | 'tenant';
+  readonly step:
+    | 'connect'
+    | 'tls'
+    | 'service_bind'
+    | 'find_user'
+    | 'user_bind'
+    | 'attributes'
+    | 'groups'
+    | 'roles'
+    | 'tenant';
   readonly ok: boolean;
   /** What happened. Holds no secret. */
   readonly detail: string;

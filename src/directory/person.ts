@@ -29,12 +29,20 @@ export function profileOf(entry: Entry, settings: DirectorySettings, traits: Typ
 }
 
 /** @param groups normalised */
-export function rolesOf(groups: readonly string[], settings: Pick<DirectorySettings, 'groupRoles'>): readonly RoleName[] {
-  return [...new Set(groups.flatMap((group) => settings.groupRoles.get(group) ?? []))].toSorted((a, b) => (a < b ? -1 : 1));
+export function rolesOf(
+  groups: readonly string[],
+  settings: Pick<DirectorySettings, 'groupRoles'>,
+): readonly RoleName[] {
+  return [...new Set(groups.flatMap((group) => settings.groupRoles.get(group) ?? []))].toSorted((a, b) =>
+    a < b ? -1 : 1,
+  );
 }
 
 /** The first line of the mapping that the person is in decides. @param groups normalised */
-export function tenantOf(groups: readonly string[], settings: Pick<DirectorySettings, 'groupTenants' | 'tenantId'>): TenantId {
+export function tenantOf(
+  groups: readonly string[],
+  settings: Pick<DirectorySettings, 'groupTenants' | 'tenantId'>,
+): TenantId {
   const mine = new Set(groups);
   for (const [group, tenant] of settings.groupTenants) {
     if (mine.has(group)) return tenant;

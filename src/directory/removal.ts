@@ -38,7 +38,10 @@ export async function assertRemoved(
   const [root] = await c.search({ base, scope: 'base', filter: anything, attributes: ['objectClass'] }, 1);
   if (root === undefined) throw unproved(c, `the service account cannot read the search base ${base}`);
   // One more than wanted, as the service account may be among those it sees.
-  const others = await c.search({ base, scope: 'sub', filter: everybody(settings, traits), attributes: ACCOUNT_NAMES }, 2);
+  const others = await c.search(
+    { base, scope: 'sub', filter: everybody(settings, traits), attributes: ACCOUNT_NAMES },
+    2,
+  );
   if (!others.some((entry) => !isServiceAccount(entry, settings))) {
     throw unproved(c, `the service account sees no other person below ${base}`);
   }

@@ -75,7 +75,12 @@ function peerCertificate(socket: TLSSocket): PeerCertificate {
 }
 
 /** StartTLS, and TLS from then on. */
-async function upgraded(route: Route, plain: Socket, deadline: Deadline, observe: Observer | undefined): Promise<TLSSocket> {
+async function upgraded(
+  route: Route,
+  plain: Socket,
+  deadline: Deadline,
+  observe: Observer | undefined,
+): Promise<TLSSocket> {
   try {
     await askForTls(plain);
   } catch (error) {

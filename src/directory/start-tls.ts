@@ -37,12 +37,18 @@ function readAnswer(bytes: Buffer): string {
   if (bytes.length > 0 && bytes[0] !== 0x30) return 'the server sent something else';
   const message = element(bytes, 0);
   if (message === undefined) return bytes.length > MAX_ANSWER_BYTES ? 'the server sent something else' : 'incomplete';
-  if (message.end > bytes.length) return message.end > MAX_ANSWER_BYTES ? 'the server sent something else' : 'incomplete';
+  if (message.end > bytes.length)
+    return message.end > MAX_ANSWER_BYTES ? 'the server sent something else' : 'incomplete';
   if (message.end < bytes.length) return 'the server sent more than its answer before TLS began';
   const id = element(bytes, message.start);
   const response = id && element(bytes, id.end);
   const code = response && element(bytes, response.start);
-  if (response?.tag !== EXTENDED_RESPONSE || code?.tag !== 0x0a || code.end !== code.start + 1 || code.end > bytes.length) {
+  if (
+    response?.tag !== EXTENDED_RESPONSE ||
+    code?.tag !== 0x0a ||
+    code.end !== code.start + 1 ||
+    code.end > bytes.length
+  ) {
     return 'the server sent something else';
   }
   const result = bytes[code.start];
@@ -50,7 +56,10 @@ function readAnswer(bytes: Buffer): string {
 }
 
 /** Tag, and where the content starts and ends. Undefined when the header is not all there yet. */
-function element(bytes: Buffer, at: number): { readonly tag: number; readonly start: number; readonly end: number } | undefined {
+function element(
+  bytes: Buffer,
+  at: number,
+): { readonly tag: number; readonly start: number; readonly end: number } | undefined {
   const [tag, length] = [bytes[at], bytes[at + 1]];
   if (tag === undefined || length === undefined) return undefined;
   if (length < 0x80) return { tag, start: at + 2, end: at + 2 + length };

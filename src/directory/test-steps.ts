@@ -104,7 +104,11 @@ async function walk(c: Connection, directory: Directory, question: TestQuestion,
     protocol.stop('find_user', 'the name is empty or too long', 'Use a name of 1 to 256 characters.');
   const user = typedName(question.username, settings.domains);
   if (!isExact(user.name)) {
-    protocol.stop('find_user', 'the name has leading or trailing blanks, or control characters', 'Remove them from the name.');
+    protocol.stop(
+      'find_user',
+      'the name has leading or trailing blanks, or control characters',
+      'Remove them from the name.',
+    );
   }
   const { password } = question;
   const { entry, traits } =
@@ -124,14 +128,23 @@ interface Known {
   readonly traits: TypeTraits;
 }
 
-async function findThenBind(c: Connection, directory: Directory, { user, password }: Tried, protocol: Protocol): Promise<Known> {
+async function findThenBind(
+  c: Connection,
+  directory: Directory,
+  { user, password }: Tried,
+  protocol: Protocol,
+): Promise<Known> {
   const known = await protocol.try('find_user', async () => {
     const traits = await directory.typeOf(c);
     return { entry: theOne(await searchUser(c, directory.settings, traits, user), user, protocol), traits };
   });
   protocol.done('find_user', `found ${known.entry.dn}`, { dn: known.entry.dn, type: known.traits.type });
   if (password !== undefined) {
-    await bindUser(c, { name: known.entry.dn, password, explain: (outcome) => outcomeFor(known.entry, outcome) }, protocol);
+    await bindUser(
+      c,
+      { name: known.entry.dn, password, explain: (outcome) => outcomeFor(known.entry, outcome) },
+      protocol,
+    );
   }
   return known;
 }
@@ -183,7 +196,8 @@ interface Binding {
 }
 
 async function bindUser(c: Connection, { name, password, explain }: Binding, protocol: Protocol): Promise<void> {
-  if (password === '') protocol.stop('user_bind', 'an empty password is never sent', 'Give the password of the person.');
+  if (password === '')
+    protocol.stop('user_bind', 'an empty password is never sent', 'Give the password of the person.');
   const result = await protocol.try('user_bind', () => c.bind(name, password));
   const outcome = explain(bindOutcome(result));
   const said = result.code === 0 ? '' : ` (code ${result.code}${result.text === '' ? '' : `: ${result.text}`})`;
@@ -231,7 +245,9 @@ async function readPerson(
   if (identity.kind !== 'one') protocol.stop('attributes', identity.detail);
   const state = accountState(entry, Date.now());
   const email =
-    profile.email === undefined ? ', without an e-mail address: correct ldap.attribute-mapping.email if there should be one' : '';
+    profile.email === undefined
+      ? ', without an e-mail address: correct ldap.attribute-mapping.email if there should be one'
+      : '';
   protocol.done('attributes', `${profile.username}${email}`, { id: identity.stableId, ...profile, state });
   const read = await protocol.try('groups', async () => {
     await bindService(c, settings);

@@ -100,11 +100,14 @@ async function detect(connection: Connection): Promise<TypeTraits | undefined> {
 
 /** Returns the type that the root entry names; undefined when it names none of the four. */
 export function typeOfRoot(root: Entry): TypeTraits | undefined {
-  if (root.texts('supportedCapabilities').some((oid) => AD_CAPABILITIES.includes(oid))) return TYPES['active-directory'];
+  if (root.texts('supportedCapabilities').some((oid) => AD_CAPABILITIES.includes(oid)))
+    return TYPES['active-directory'];
   const vendor = `${firstText(root, 'vendorName') ?? ''} ${firstText(root, 'vendorVersion') ?? ''}`;
   if (/389|fedora|red hat|freeipa/i.test(vendor)) {
     const isFreeIpa = root.texts('supportedExtension').some((oid) => oid.startsWith(FREEIPA_EXTENSIONS));
     return isFreeIpa ? TYPES.freeipa : TYPES['389ds'];
   }
-  return root.texts('objectClass').some((name) => name.toLowerCase() === 'openldaprootdse') ? TYPES.openldap : undefined;
+  return root.texts('objectClass').some((name) => name.toLowerCase() === 'openldaprootdse')
+    ? TYPES.openldap
+    : undefined;
 }

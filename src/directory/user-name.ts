@@ -30,7 +30,8 @@ export function isName(text: string): boolean {
 /** `CORP\alice` and `alice@corp.example`: the domain in lower case, and the rest. */
 export function splitDomain(typed: string): { readonly domain: string; readonly name: string } | undefined {
   const slash = typed.indexOf('\\');
-  if (slash > 0 && slash < typed.length - 1) return { domain: fold(typed.slice(0, slash)), name: typed.slice(slash + 1) };
+  if (slash > 0 && slash < typed.length - 1)
+    return { domain: fold(typed.slice(0, slash)), name: typed.slice(slash + 1) };
   const at = typed.lastIndexOf('@');
   return at > 0 && at < typed.length - 1 ? { domain: fold(typed.slice(at + 1)), name: typed.slice(0, at) } : undefined;
 }

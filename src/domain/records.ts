@@ -72,7 +72,13 @@ export interface TenantRecord {
 }
 
 /** Why a directory suspends one of its users. */
-export type DirectorySuspension = 'removed' | 'disabled' | 'expired' | 'tenant_changed' | 'several_names' | 'several_ids';
+export type DirectorySuspension =
+  | 'removed'
+  | 'disabled'
+  | 'expired'
+  | 'tenant_changed'
+  | 'several_names'
+  | 'several_ids';
 
 export interface UserRecord {
   readonly id: UserId;

@@ -31,7 +31,11 @@ export const BUILTIN_ROLES: readonly BuiltinRole[] = [
       'admin:*',
     ],
   },
-  { name: 'developer' as RoleName, description: 'Developer.', permissions: ['chat:*', 'embeddings:*', 'rag:*', 'agents:*'] },
+  {
+    name: 'developer' as RoleName,
+    description: 'Developer.',
+    permissions: ['chat:*', 'embeddings:*', 'rag:*', 'agents:*'],
+  },
   { name: 'analyst' as RoleName, description: 'Analyst.', permissions: ['*:read', 'rag:query'] },
   { name: 'ml-engineer' as RoleName, description: 'ML engineer.', permissions: ['models:*', 'finetuning:*', 'chat:*'] },
   { name: 'auditor' as RoleName, description: 'Auditor.', permissions: ['audit:read', 'usage:read'] },

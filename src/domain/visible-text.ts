@@ -23,7 +23,9 @@ export const VISIBLE_TITLE = `${VISIBLE_TEXT}[^]*\\S`;
 /** Returns the hidden characters of a text as code points such as `U+202E`, each once, in the order of the text. */
 export function hiddenIn(text: string): readonly string[] {
   const found = text.match(EACH_HIDDEN) ?? [];
-  return [...new Set(found)].map((each) => `U+${(each.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`);
+  return [...new Set(found)].map(
+    (each) => `U+${(each.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`,
+  );
 }
 
 /** Removes the hidden characters of a text. */

@@ -33,7 +33,11 @@ const MESSAGE_13 = 0x6a;
  * @param trustedHops how many proxies in front of Envoy are believed in `X-Forwarded-For`; 0 = the connection's peer is the client
  * @param maxBodyBytes a longer body counts as partial
  */
-export function readCheckRequest(bytes: Buffer, trustedHops: number, maxBodyBytes = DEFAULT_MAX_BODY_BYTES): CheckMessage {
+export function readCheckRequest(
+  bytes: Buffer,
+  trustedHops: number,
+  maxBodyBytes = DEFAULT_MAX_BODY_BYTES,
+): CheckMessage {
   const draft = newDraft(bytes);
   try {
     readMessage(draft, bytes.length);

@@ -26,7 +26,13 @@ export interface AllowWriter {
    * An identity for the upstream, and for the access log what the decision was about.
    * @param isMessages true: the client finds the request's id where Anthropic's SDKs look for it too
    */
-  allow(allow: Allow, admission: Admitted, requestId: RequestId, aliases: readonly string[], isMessages: boolean): Buffer;
+  allow(
+    allow: Allow,
+    admission: Admitted,
+    requestId: RequestId,
+    aliases: readonly string[],
+    isMessages: boolean,
+  ): Buffer;
   /** Removes the `x-postern-` names and nothing else: the HTTP module, which answers public routes, authenticates by itself. */
   public(allow: PublicAllow, requestId: RequestId, aliases: readonly string[]): Buffer;
 }
@@ -67,8 +73,15 @@ export function createAllowWriter(forwardCredential: boolean, random: RandomPool
       fillAscii(answer, tenant.id, template.tenantHeader, template.tenantIdHeader, template.tenantMember);
       if (maxTokens !== undefined) fillAscii(answer, maxTokens, template.maxTokensHeader, NO_HOLE, NO_HOLE);
       if (model !== undefined) fillUtf8(answer, model, template.modelMember);
-      fillAscii(answer, requestId, template.requestIdMember, template.requestIdHeader, template.anthropicRequestIdHeader);
-      if (reservation === undefined) fillHex(answer, random.take(PLAIN_RESERVATION_LENGTH / 2), template.reservationMember);
+      fillAscii(
+        answer,
+        requestId,
+        template.requestIdMember,
+        template.requestIdHeader,
+        template.anthropicRequestIdHeader,
+      );
+      if (reservation === undefined)
+        fillHex(answer, random.take(PLAIN_RESERVATION_LENGTH / 2), template.reservationMember);
       else fillAscii(answer, reservation, template.reservationMember, NO_HOLE, NO_HOLE);
       return rate === undefined ? answer : withRateHeaders(answer, STATUS_OK.length, rate);
     },

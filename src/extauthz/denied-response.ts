@@ -124,7 +124,9 @@ function preparedOf(denial: Denial, isMessages: boolean): Prepared {
 }
 
 function writeDenial(denial: Denial, requestId: string, isMessages: boolean): Buffer {
-  const writer = beginWriting(MAX_ANSWER_BYTES + (denial.permission?.length ?? 0) + (denial.route?.template.length ?? 0));
+  const writer = beginWriting(
+    MAX_ANSWER_BYTES + (denial.permission?.length ?? 0) + (denial.route?.template.length ?? 0),
+  );
   const { status } = ERRORS[denial.code];
   putDenialMetadata(writer, denial, requestId);
   const deniedEnd = writer.at;

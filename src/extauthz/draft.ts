@@ -121,5 +121,10 @@ export function headerOf(bytes: Buffer, slot: number): HeaderValue {
 
 /** Not what differs from request to request, and no credential. */
 function isInterned(slot: number): boolean {
-  return slot !== Headers.AUTHORIZATION && slot !== Headers.REQUEST_ID && slot !== Headers.X_API_KEY && slot !== Headers.API_KEY;
+  return (
+    slot !== Headers.AUTHORIZATION &&
+    slot !== Headers.REQUEST_ID &&
+    slot !== Headers.X_API_KEY &&
+    slot !== Headers.API_KEY
+  );
 }

@@ -130,8 +130,16 @@ export function createGate(parts: GateParts): Gate {
     try {
       const cameAtMs = monotonicMs();
       const startedAtMs = now();
-      attempt = { call, startedAtMs, cameAtMs, requestId: requestIds(startedAtMs), request: undefined, span: undefined };
-      if (cameAtMs >= call.deadlineMs) throw new Fault('the deadline of the check had passed when its message was complete');
+      attempt = {
+        call,
+        startedAtMs,
+        cameAtMs,
+        requestId: requestIds(startedAtMs),
+        request: undefined,
+        span: undefined,
+      };
+      if (cameAtMs >= call.deadlineMs)
+        throw new Fault('the deadline of the check had passed when its message was complete');
       const message = readCheckRequest(bytes, trustedHops, maxBodyBytes);
       if (message.kind === 'malformed') return deny(attempt, MALFORMED, undefined);
       attempt.request = message;
@@ -173,7 +181,12 @@ export function createGate(parts: GateParts): Gate {
     }
   }
 
-  async function wait(attempt: Attempt, request: CheckRequest, match: RouteMatch, pending: Promise<Resolution>): Promise<Buffer> {
+  async function wait(
+    attempt: Attempt,
+    request: CheckRequest,
+    match: RouteMatch,
+    pending: Promise<Resolution>,
+  ): Promise<Buffer> {
     try {
       const resolution = await within(pending, mayWaitMs(attempt), attempt.call);
       return conclude(attempt, request, match, resolution, now());
@@ -314,7 +327,12 @@ export function createGate(parts: GateParts): Gate {
     return bytes;
   }
 
-  function report(attempt: Attempt | undefined, code: Outcome['code'], decision: Decision | undefined, error: unknown): void {
+  function report(
+    attempt: Attempt | undefined,
+    code: Outcome['code'],
+    decision: Decision | undefined,
+    error: unknown,
+  ): void {
     if (attempt === undefined) return;
     try {
       const { requestId, startedAtMs, request, span } = attempt;

@@ -7,7 +7,13 @@
 export const TENANT_ID = 'x-tenant-id';
 
 /** Headers by which some frameworks let a client change the method or the path after the decision was made for another. */
-export const OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override', 'x-original-url', 'x-rewrite-url'];
+export const OVERRIDES = [
+  'x-http-method-override',
+  'x-http-method',
+  'x-method-override',
+  'x-original-url',
+  'x-rewrite-url',
+];
 
 /** Headers that carry a credential. */
 export const CREDENTIALS = ['authorization', 'x-api-key', 'api-key'];
@@ -18,14 +24,17 @@ export const ACCEPT_ENCODING = 'accept-encoding';
 /** Names that have other spellings; besides these, every name that begins with `x-postern-`. */
 const GUARDED = [TENANT_ID, ACCEPT_ENCODING, ...OVERRIDES, ...CREDENTIALS].map((name) => Buffer.from(name));
 const MAX_FOLDED_BYTES = Math.max(...GUARDED.map((name) => name.length));
-const GUARDED_BY_LENGTH: readonly (readonly Uint8Array[])[] = Array.from({ length: MAX_FOLDED_BYTES + 1 }, (_, length) =>
-  GUARDED.filter((name) => name.length === length),
+const GUARDED_BY_LENGTH: readonly (readonly Uint8Array[])[] = Array.from(
+  { length: MAX_FOLDED_BYTES + 1 },
+  (_, length) => GUARDED.filter((name) => name.length === length),
 );
 const POSTERN = Buffer.from('x-postern');
 
 /** The characters of a header's name (RFC 9110, section 5.6.2) that are no letter and no digit. */
 const SEPARATORS = "!#$%&'*+-.^_`|~";
-const IS_SEPARATOR = Uint8Array.from({ length: 256 }, (_, byte) => (SEPARATORS.includes(String.fromCharCode(byte)) ? 1 : 0));
+const IS_SEPARATOR = Uint8Array.from({ length: 256 }, (_, byte) =>
+  SEPARATORS.includes(String.fromCharCode(byte)) ? 1 : 0,
+);
 const HYPHEN = 0x2d;
 const A = 0x61;
 const X = 0x78;
@@ -69,7 +78,10 @@ export function isOwnAlias(name: string): boolean {
 /** Returns every other spelling of a name with `-`, `_` and `.` in any mixture. */
 export function mixtures(name: string): string[] {
   const [first = '', ...rest] = name.split('-');
-  const all = rest.reduce((starts, part) => starts.flatMap((begun) => ['-', '_', '.'].map((by) => begun + by + part)), [first]);
+  const all = rest.reduce(
+    (starts, part) => starts.flatMap((begun) => ['-', '_', '.'].map((by) => begun + by + part)),
+    [first],
+  );
   return all.filter((one) => one !== name);
 }
 

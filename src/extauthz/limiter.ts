@@ -20,7 +20,16 @@ export function settlingWith(limits: Pick<Limits, 'settle' | 'renew'>): Finished
   return { finished: (request) => limits.settle(request), running: (reservation) => limits.renew(reservation) };
 }
 
-function askOf({ tenant, principal, route, resources, askedTokens, askedChoices, promptTokens, inlineFiles }: Allow): AdmitAsk {
+function askOf({
+  tenant,
+  principal,
+  route,
+  resources,
+  askedTokens,
+  askedChoices,
+  promptTokens,
+  inlineFiles,
+}: Allow): AdmitAsk {
   const { settings, quotas } = tenant;
   const key = principal.kind === 'api_key' ? principal : undefined;
   return {

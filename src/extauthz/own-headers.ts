@@ -71,7 +71,10 @@ export function removal(names: readonly string[]): Buffer {
 /** A public route loses Postern's own names and nothing else. */
 export const REMOVED_ON_PUBLIC = removal([...POSTERN_HEADERS, ...OWN_ALIASES]);
 
-function removedOnAllow(forwardCredential: boolean, ...[userId, roles, maxTokens, defaultModel, metered]: boolean[]): string[] {
+function removedOnAllow(
+  forwardCredential: boolean,
+  ...[userId, roles, maxTokens, defaultModel, metered]: boolean[]
+): string[] {
   return [
     ...(userId ? [] : [USER_ID]),
     ...(roles ? [] : [ROLES]),
@@ -87,7 +90,13 @@ function removedOnAllow(forwardCredential: boolean, ...[userId, roles, maxTokens
  * The names to remove on an allow, for each combination of what decides them: which of the optional headers the answer sets, and
  * whether the route is metered by tokens (an encoded answer would hide its usage).
  */
-export type Removals = (userId: boolean, roles: boolean, maxTokens: boolean, defaultModel: boolean, metered: boolean) => Buffer;
+export type Removals = (
+  userId: boolean,
+  roles: boolean,
+  maxTokens: boolean,
+  defaultModel: boolean,
+  metered: boolean,
+) => Buffer;
 
 /** All the lists, made beforehand: an answer copies bytes. */
 export function prepareRemovals(forwardCredential: boolean): Removals {

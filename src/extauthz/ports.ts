@@ -48,7 +48,12 @@ export type Admission =
       /** Undefined where no rate limit is in force. */
       readonly rate: RateState | undefined;
     }
-  | { readonly kind: 'refused'; readonly code: 'rate_limit_exceeded'; readonly detail: string; readonly rate: RateState }
+  | {
+      readonly kind: 'refused';
+      readonly code: 'rate_limit_exceeded';
+      readonly detail: string;
+      readonly rate: RateState;
+    }
   | {
       readonly kind: 'refused';
       readonly code: 'insufficient_quota';

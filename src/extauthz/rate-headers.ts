@@ -20,7 +20,11 @@ export function putRateHeaders(writer: Writer, rate: RateState): void {
   putAll(writer, rate, putHeader);
 }
 
-function putAll(writer: Writer, { limit, remaining, resetSeconds, windowSeconds }: RateState, put: typeof putHeader): void {
+function putAll(
+  writer: Writer,
+  { limit, remaining, resetSeconds, windowSeconds }: RateState,
+  put: typeof putHeader,
+): void {
   put(writer, NAMES.policy, `"requests";q=${limit};w=${windowSeconds}`);
   put(writer, NAMES.ratelimit, `"requests";r=${remaining};t=${resetSeconds}`);
   put(writer, NAMES.reset, `${resetSeconds}s`);

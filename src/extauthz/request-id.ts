@@ -34,7 +34,13 @@ export function createRequestIds(pool: RandomPool): (nowMs: number) => RequestId
 
 /** 40 bits as eight digits of base 32, the highest first. */
 function putFiveBytes(id: Buffer, place: number, random: Uint8Array, at: number): void {
-  const [a, b, c, d, e] = [random[at] ?? 0, random[at + 1] ?? 0, random[at + 2] ?? 0, random[at + 3] ?? 0, random[at + 4] ?? 0];
+  const [a, b, c, d, e] = [
+    random[at] ?? 0,
+    random[at + 1] ?? 0,
+    random[at + 2] ?? 0,
+    random[at + 3] ?? 0,
+    random[at + 4] ?? 0,
+  ];
   let high = (a << 12) | (b << 4) | (c >> 4);
   let low = ((c & 15) << 16) | (d << 8) | e;
   for (let i = 3; i >= 0; i--) {

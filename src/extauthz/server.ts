@@ -51,7 +51,13 @@ const NO_LOG: AccessLogStats = { streams: 0, entries: 0, running: 0, broken: 0, 
 
 /** Starts listening. Rejects with one sentence that says what is wrong with the address or the TLS files. */
 export async function startExtAuthz(gate: Gate, options: ExtAuthzOptions): Promise<ExtAuthzServer> {
-  const { listen: address, shared = false, listener, transport = 'built-in', maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options;
+  const {
+    listen: address,
+    shared = false,
+    listener,
+    transport = 'built-in',
+    maxBodyBytes = DEFAULT_MAX_BODY_BYTES,
+  } = options;
   const health = createHealth();
   const accessLog = listener === undefined ? undefined : createAccessLog(listener);
   const tls = options.tls === undefined ? undefined : await readTlsFiles(options.tls);
@@ -110,9 +116,12 @@ async function start(
   try {
     return await startGrpc(methods, listenAt(address), tls, { unfinished });
   } catch (cause) {
-    throw new Error(`cannot listen on ${address}: ${cause instanceof Error ? cause.message : 'bad certificate or key'}`, {
-      cause,
-    });
+    throw new Error(
+      `cannot listen on ${address}: ${cause instanceof Error ? cause.message : 'bad certificate or key'}`,
+      {
+        cause,
+      },
+    );
   }
 }
 

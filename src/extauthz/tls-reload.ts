@@ -41,7 +41,13 @@ const everyFewSeconds: Ticking = (tick) => {
 };
 
 /** Begins to watch the files; the result ends it. */
-export function watchTlsFiles({ files, inUse, apply, onReload, ticking = everyFewSeconds }: TlsReloadParts): () => void {
+export function watchTlsFiles({
+  files,
+  inUse,
+  apply,
+  onReload,
+  ticking = everyFewSeconds,
+}: TlsReloadParts): () => void {
   let current = inUse;
   /** What was refused last, so that it is reported once: a content, or the error of reading it. */
   let refused: TlsMaterial | string | undefined;

@@ -35,7 +35,11 @@ export function shows(description: string, body: TSchema, headers: readonly Answ
 }
 
 /** 201 with the resource that was made, where it is, and its entity tag. */
-export function makes(description: string, body: TSchema, headers: readonly AnswerHeader[] = ['location', 'etag']): Answers {
+export function makes(
+  description: string,
+  body: TSchema,
+  headers: readonly AnswerHeader[] = ['location', 'etag'],
+): Answers {
   return { 201: { description, content: { 'application/json': body }, headers } };
 }
 

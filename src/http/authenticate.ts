@@ -14,7 +14,12 @@ import { headerValue } from './headers.ts';
 /** The live cache, as far as this file needs it. Rejects with a Fault, which is no denial. */
 export interface Resolver {
   /** @param client the client's address: look-ups of credentials that were never seen wait fairly between clients */
-  resolve(credential: CredentialForm, tenant: HeaderValue, nowMs: number, client?: string): Resolution | Promise<Resolution>;
+  resolve(
+    credential: CredentialForm,
+    tenant: HeaderValue,
+    nowMs: number,
+    client?: string,
+  ): Resolution | Promise<Resolution>;
 }
 
 export interface IncomingRequest {

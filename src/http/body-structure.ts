@@ -82,17 +82,29 @@ export function structureOf(text: string): BodyStructure {
         atName = false;
         i = endOfString(text, start, Math.min(text.length, start + maxNameLength + 1));
         if (i - start > maxNameLength) {
-          return { kind: 'excessive', message: `A member's name is longer than ${maxNameLength} characters.`, readTo: i };
+          return {
+            kind: 'excessive',
+            message: `A member's name is longer than ${maxNameLength} characters.`,
+            readTo: i,
+          };
         }
         const name = nameIn(text.slice(start, i));
         if (name.endsWith('\\') && text.charCodeAt(i) === QUOTE) {
-          return { kind: 'unreadable', message: "A member's name ends with a backslash. Choose another name.", readTo: i };
+          return {
+            kind: 'unreadable',
+            message: "A member's name ends with a backslash. Choose another name.",
+            readTo: i,
+          };
         }
         if (!addName(object, name)) {
           return { kind: 'unreadable', message: 'The body repeats a member of an object.', readTo: i };
         }
         if (object.members > maxMembers) {
-          return { kind: 'excessive', message: `An object of the body has more than ${maxMembers} members.`, readTo: i };
+          return {
+            kind: 'excessive',
+            message: `An object of the body has more than ${maxMembers} members.`,
+            readTo: i,
+          };
         }
         break;
       }

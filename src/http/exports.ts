@@ -31,5 +31,7 @@ export function wantedType(accept: HeaderValue, exported: readonly string[]): st
  */
 export function refuseLimit({ limit }: { readonly limit?: number }): void {
   if (limit === undefined) return;
-  throw new Refusal('invalid_parameter', `An export is not in pages: leave limit out, or ask for ${PAGES}.`, { param: 'limit' });
+  throw new Refusal('invalid_parameter', `An export is not in pages: leave limit out, or ask for ${PAGES}.`, {
+    param: 'limit',
+  });
 }

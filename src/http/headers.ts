@@ -26,7 +26,8 @@ export function headerText(rawHeaders: readonly string[], name: string): string 
 export function headerList(rawHeaders: readonly string[], name: string): readonly string[] {
   const entries: string[] = [];
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]?.toLowerCase() === name) entries.push(...(rawHeaders[i + 1] ?? '').split(',').map((entry) => entry.trim()));
+    if (rawHeaders[i]?.toLowerCase() === name)
+      entries.push(...(rawHeaders[i + 1] ?? '').split(',').map((entry) => entry.trim()));
   }
   return entries;
 }

@@ -136,7 +136,8 @@ export async function startHealthServer(parts: HealthParts): Promise<HealthServe
   server.on('request', (request, response) => {
     within(answerTo(parts, request), ANSWER_TIMEOUT_MS, 'no answer in time').then(
       (answer) => write(response, request, answer),
-      () => write(response, request, json(503, { status: 'not ready', reasons: ['the answer could not be made in time'] })),
+      () =>
+        write(response, request, json(503, { status: 'not ready', reasons: ['the answer could not be made in time'] })),
     );
   });
   await new Promise<void>((resolve, reject) => {

@@ -17,7 +17,10 @@ export function takesIdempotencyKey(route: Pick<Route, 'method' | 'path'>): bool
  * @returns undefined when the request has no key, or the route takes none
  * @throws Refusal `invalid_parameter` for a key that is empty, too long, repeated, or more than printable ASCII
  */
-export function readIdempotentRequest(route: Pick<Route, 'method' | 'path'>, ask: RawAsk): IdempotentRequest | undefined {
+export function readIdempotentRequest(
+  route: Pick<Route, 'method' | 'path'>,
+  ask: RawAsk,
+): IdempotentRequest | undefined {
   const key = takesIdempotencyKey(route) ? ask.header('idempotency-key') : undefined;
   if (key === undefined) return undefined;
   if (key === REPEATED || !KEY.test(key)) {

@@ -36,7 +36,8 @@ export function jwksRoute(tokens: PublishedKeys): Route {
     method: 'GET',
     path: '/.well-known/jwks.json',
     operationId: 'getKeySet',
-    summary: 'Get the public keys of access tokens: the next, the current, and the retired keys until their tokens have expired.',
+    summary:
+      'Get the public keys of access tokens: the next, the current, and the retired keys until their tokens have expired.',
     body: NOTHING,
     query: NOTHING,
     answers: ANSWERS,

@@ -17,7 +17,11 @@ export async function withPreference(
   appliedEverywhere: AppliedEverywhere | undefined,
 ): Promise<Answer> {
   const isWrite = route.method !== 'GET' && answer.status < 300;
-  if (!isWrite || appliedEverywhere === undefined || !headerList(rawHeaders, 'prefer').some((each) => WAIT_APPLIED.test(each))) {
+  if (
+    !isWrite ||
+    appliedEverywhere === undefined ||
+    !headerList(rawHeaders, 'prefer').some((each) => WAIT_APPLIED.test(each))
+  ) {
     return answer;
   }
   const applied = await appliedEverywhere();

@@ -38,17 +38,27 @@ function answer(code: ErrorCode, detail: string, requestId: string, extras: Refu
 }
 
 /** RFC 6750, section 3.1: no `error` for a request without a credential, or with another scheme. */
-function challenge(code: ErrorCode, status: number, { scope, otherScheme }: RefusalExtras): Readonly<Record<string, string>> {
+function challenge(
+  code: ErrorCode,
+  status: number,
+  { scope, otherScheme }: RefusalExtras,
+): Readonly<Record<string, string>> {
   if (code === 'missing_credential' || otherScheme === true) return { 'www-authenticate': REALM };
   if (status === 401) return { 'www-authenticate': `${REALM}, error="invalid_token"` };
   if (code === 'insufficient_permission') {
-    return { 'www-authenticate': `${REALM}, error="insufficient_scope"${scope === undefined ? '' : `, scope="${scope}"`}` };
+    return {
+      'www-authenticate': `${REALM}, error="insufficient_scope"${scope === undefined ? '' : `, scope="${scope}"`}`,
+    };
   }
   return {};
 }
 
 /** What clients that retry by themselves (the OpenAI SDKs) are told: a conflict does not go away by asking again. */
-function retryAdvice(code: ErrorCode, status: number, retryAfter: number | undefined): Readonly<Record<string, string>> {
+function retryAdvice(
+  code: ErrorCode,
+  status: number,
+  retryAfter: number | undefined,
+): Readonly<Record<string, string>> {
   if (code === 'idempotency_in_progress') return { 'x-should-retry': 'true', 'retry-after': '1' };
   if (status === 409 || code === 'insufficient_quota') return { 'x-should-retry': 'false' };
   if (retryAfter !== undefined) {

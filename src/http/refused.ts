@@ -3,7 +3,14 @@
 import type { FastifyRequest } from 'fastify';
 import type { Principal } from '../decision/model.ts';
 import { ERRORS, type Refusal } from '../domain/errors.ts';
-import { parseId, parsePolicyName, parseRoleName, parseTenantId, type RequestId, type TenantId } from '../domain/ids.ts';
+import {
+  parseId,
+  parsePolicyName,
+  parseRoleName,
+  parseTenantId,
+  type RequestId,
+  type TenantId,
+} from '../domain/ids.ts';
 import type { AuditTarget } from '../iam/change/change.ts';
 import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
 import { sourceOf, type TrustedProxies } from './client-address.ts';

@@ -210,7 +210,8 @@ function reader<B extends TSchema, Q extends TSchema>(
 
 function refuseUnstorable(body: unknown): void {
   const errors = unstorable(body).map((path) => ({ path, message: 'Must not contain NUL or an unpaired surrogate.' }));
-  if (errors.length > 0) throw new Refusal('invalid_field', 'The body contains text that cannot be stored.', { errors });
+  if (errors.length > 0)
+    throw new Refusal('invalid_field', 'The body contains text that cannot be stored.', { errors });
 }
 
 function admittedBody<T>(result: Validated<T>): T {

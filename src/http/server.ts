@@ -98,7 +98,9 @@ export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyI
       refuseUnreadable(parts, socket);
     },
   };
-  const server: FastifyInstance = fastify(parts.log === undefined ? options : { ...options, loggerInstance: parts.log });
+  const server: FastifyInstance = fastify(
+    parts.log === undefined ? options : { ...options, loggerInstance: parts.log },
+  );
   server.server.maxConnections = MAX_CONNECTIONS;
 
   server.removeAllContentTypeParsers();
@@ -212,7 +214,9 @@ async function admit(parts: HttpParts, route: Route, request: FastifyRequest): P
     if (access !== 'any' && access !== 'use-case') authorize(caller, access);
     return caller;
   };
-  const entered = await atHomeOf(parts, route, request, await enter(named), (home) => enter({ text: home, every: false }));
+  const entered = await atHomeOf(parts, route, request, await enter(named), (home) =>
+    enter({ text: home, every: false }),
+  );
   if (route.writes) refuseRotated(entered.principal);
   const caller = allowed(entered);
   return {
@@ -236,8 +240,14 @@ async function atHomeOf(
   caller: Caller,
   enter: (home: TenantId) => Promise<Caller>,
 ): Promise<Caller> {
-  const isNamed = headerValue(request.raw.rawHeaders, 'x-tenant-id') !== undefined || queryOf(request)['tenant_id'] !== undefined;
-  if (homeOf === undefined || isNamed || !isPlatformAdmin(caller) || !/^\/v1\/iam\/(?:users|api-keys)\/:id/.test(route.path))
+  const isNamed =
+    headerValue(request.raw.rawHeaders, 'x-tenant-id') !== undefined || queryOf(request)['tenant_id'] !== undefined;
+  if (
+    homeOf === undefined ||
+    isNamed ||
+    !isPlatformAdmin(caller) ||
+    !/^\/v1\/iam\/(?:users|api-keys)\/:id/.test(route.path)
+  )
     return caller;
   const params: Readonly<Record<string, unknown>> = typeof request.params === 'object' ? { ...request.params } : {};
   const home = await homeOf(String(params['id'] ?? ''));
@@ -270,7 +280,8 @@ function rawAsk(request: FastifyRequest, incoming: IncomingRequest, trusted: Tru
 
 function jsonOf(bytes: Uint8Array, request: FastifyRequest): Extract<JsonResult, { kind: 'json' }> {
   const encoding = headerValue(request.raw.rawHeaders, 'content-encoding');
-  if (encoding !== undefined && encoding !== 'identity') throw new Refusal('unsupported_media_type', 'Send the body unencoded.');
+  if (encoding !== undefined && encoding !== 'identity')
+    throw new Refusal('unsupported_media_type', 'Send the body unencoded.');
   const result = parseJson(bytes);
   switch (result.kind) {
     case 'error':
@@ -327,7 +338,11 @@ function isAbortedUpload(cause: unknown, { raw }: FastifyRequest): boolean {
 
 function reportRefused({ onRefused, trusted }: HttpParts, request: FastifyRequest, refusal: Refusal): void {
   if (onRefused === undefined) return;
-  const refused = refusedRequest(request, refusal, { id: requestIdOf(request), principal: principals.get(request), trusted });
+  const refused = refusedRequest(request, refusal, {
+    id: requestIdOf(request),
+    principal: principals.get(request),
+    trusted,
+  });
   if (refused !== undefined) onRefused(refused);
 }
 

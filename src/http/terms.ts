@@ -6,7 +6,12 @@ import { conditional, type HeaderLines, readPreconditions, tagged } from './prec
 import type { Answer, Callers, RawAsk, Route } from './route.ts';
 
 /** @throws Refusal as the route does; `invalid_parameter` for malformed terms */
-export async function runOnTerms(route: Route, ask: RawAsk, callers: Callers | undefined, header: HeaderLines): Promise<Answer> {
+export async function runOnTerms(
+  route: Route,
+  ask: RawAsk,
+  callers: Callers | undefined,
+  header: HeaderLines,
+): Promise<Answer> {
   if (callers === undefined) return route.run(ask, undefined);
   const terms = { preconditions: readPreconditions(header), idempotency: readIdempotentRequest(route, ask) };
   const on = (caller: Caller): Caller => ({ ...caller, ...terms });

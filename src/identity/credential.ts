@@ -59,7 +59,8 @@ function readAuthorization(header: Exclude<HeaderValue, undefined>): CredentialF
 /** @returns what follows the scheme and its spaces; undefined when the scheme is not Bearer or the header is too long to be looked at */
 function bearerToken(header: Exclude<HeaderValue, undefined>): string | undefined {
   if (header === REPEATED || header.length > SCHEME.length + MAX_SPACES + MAX_TOKEN_BYTES) return undefined;
-  if (!header.startsWith(SCHEME) && header.slice(0, SCHEME.length).toLowerCase() !== SCHEME.toLowerCase()) return undefined;
+  if (!header.startsWith(SCHEME) && header.slice(0, SCHEME.length).toLowerCase() !== SCHEME.toLowerCase())
+    return undefined;
   let start = SCHEME.length;
   while (header.charCodeAt(start) === SPACE) start++;
   return header.slice(start);
@@ -87,5 +88,7 @@ function formOf(token: string): CredentialForm {
  * a key.
  */
 function mayBeForeignKey(token: string): boolean {
-  return token.length >= MIN_FOREIGN_KEY_LENGTH && token.length <= MAX_FOREIGN_KEY_LENGTH && !token.startsWith(JWT_START);
+  return (
+    token.length >= MIN_FOREIGN_KEY_LENGTH && token.length <= MAX_FOREIGN_KEY_LENGTH && !token.startsWith(JWT_START)
+  );
 }

@@ -74,9 +74,13 @@ export class Passwords {
   #enqueue<T>(task: () => Promise<T>): Promise<T> {
     const result = this.#queue.run(task);
     if (result === undefined) {
-      throw new Refusal('unavailable', 'The server is checking too many passwords at once. Try again in a few seconds.', {
-        retryAfter: RETRY_AFTER_SECONDS,
-      });
+      throw new Refusal(
+        'unavailable',
+        'The server is checking too many passwords at once. Try again in a few seconds.',
+        {
+          retryAfter: RETRY_AFTER_SECONDS,
+        },
+      );
     }
     return result;
   }

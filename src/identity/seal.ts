@@ -7,7 +7,12 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import type { RandomSource } from './api-keys.ts';
 
 /** What a derived key is for. A new use takes a new label and never an existing one. */
-export type KeyPurpose = 'signing-keys' | 'refresh-successor' | 'audit-chain' | 'reservation-ids' | 'retired-audit-keys';
+export type KeyPurpose =
+  | 'signing-keys'
+  | 'refresh-successor'
+  | 'audit-chain'
+  | 'reservation-ids'
+  | 'retired-audit-keys';
 
 const SALT = 'postern';
 const KEY_BYTES = 32;
@@ -39,7 +44,10 @@ export function open(key: Uint8Array, sealed: Uint8Array, context: string): Buff
   decipher.setAAD(Buffer.from(context));
   decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
   try {
-    return Buffer.concat([decipher.update(sealed.subarray(1 + NONCE_BYTES, sealed.length - TAG_BYTES)), decipher.final()]);
+    return Buffer.concat([
+      decipher.update(sealed.subarray(1 + NONCE_BYTES, sealed.length - TAG_BYTES)),
+      decipher.final(),
+    ]);
   } catch {
     return undefined;
   }

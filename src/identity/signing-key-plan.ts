@@ -26,7 +26,10 @@ export function rotationTimes(accessTtlMs: number): RotationTimes {
  * The key that signs now: the newest whose time has come. On a server whose clock lags behind the one that made the first key there is
  * none, and the earliest is taken.
  */
-export function currentKey<K extends { readonly signsFromMs: number }>(keys: readonly K[], nowMs: number): K | undefined {
+export function currentKey<K extends { readonly signsFromMs: number }>(
+  keys: readonly K[],
+  nowMs: number,
+): K | undefined {
   let newest: K | undefined;
   let earliest: K | undefined;
   for (const key of keys) {
@@ -88,6 +91,8 @@ function succession(
   takeoverMs: number,
   makeKey: (signsFromMs: number) => StoredSigningKey,
 ): SigningKeyChange {
-  const retire = keys.filter((key) => key.retiredAtMs === undefined).map(({ kid }) => ({ kid, retiredAtMs: takeoverMs }));
+  const retire = keys
+    .filter((key) => key.retiredAtMs === undefined)
+    .map(({ kid }) => ({ kid, retiredAtMs: takeoverMs }));
   return { insert: [makeKey(takeoverMs)], retire, remove: [] };
 }

@@ -50,7 +50,8 @@ export class SigningKeys {
   constructor(parts: SigningKeysParts) {
     this.#parts = parts;
     this.#sealKey = deriveKey(parts.secretKey, 'signing-keys');
-    this.#otherSealKey = parts.otherSecretKey === undefined ? undefined : deriveKey(parts.otherSecretKey, 'signing-keys');
+    this.#otherSealKey =
+      parts.otherSecretKey === undefined ? undefined : deriveKey(parts.otherSecretKey, 'signing-keys');
   }
 
   /** Loads the keys, makes the first where there is none, and looks after them every hour. Rejects with a Fault when it cannot. */
@@ -166,7 +167,9 @@ export class SigningKeys {
   }
 
   #take(stored: readonly StoredSigningKey[]): void {
-    const opened = stored.map((key) => this.#ring.get(key.kid) ?? openSigningKey(this.#sealKey, key, this.#otherSealKey));
+    const opened = stored.map(
+      (key) => this.#ring.get(key.kid) ?? openSigningKey(this.#sealKey, key, this.#otherSealKey),
+    );
     this.#ring = new Map(opened.map((key) => [key.kid, key]));
   }
 }

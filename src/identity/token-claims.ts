@@ -21,7 +21,13 @@ export function readClaims(payload: string, issuer: string, audience: string): T
   const userId = typeof sub === 'string' ? parseId('usr', sub) : undefined;
   const sessionId = typeof sid === 'string' ? parseId('ses', sid) : undefined;
   const tenantId = typeof tenant_id === 'string' ? parseTenantId(tenant_id) : undefined;
-  if (userId === undefined || sessionId === undefined || tenantId === undefined || typeof jti !== 'string' || jti === '') {
+  if (
+    userId === undefined ||
+    sessionId === undefined ||
+    tenantId === undefined ||
+    typeof jti !== 'string' ||
+    jti === ''
+  ) {
     return undefined;
   }
   // We never write `nbf`; a token that has one asks for something that is not checked here.

@@ -34,7 +34,8 @@ export class Freshness {
     } finally {
       if (this.#catchingUp === attempt) this.#catchingUp = undefined;
     }
-    if (!this.holds(this.#parts.monotonicMs())) throw new Fault('the change feed is too far behind to trust what is cached');
+    if (!this.holds(this.#parts.monotonicMs()))
+      throw new Fault('the change feed is too far behind to trust what is cached');
   }
 
   async #catchUp(): Promise<void> {

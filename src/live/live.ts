@@ -189,7 +189,12 @@ export class Live implements ChangeListener {
   }
 
   /** Loads what is missing, stage by stage; undefined when something did not land, or went again before it was used. */
-  async #round(subject: Subject, tenant: HeaderValue, nowMs: number, patience: Patience): Promise<Resolution | undefined> {
+  async #round(
+    subject: Subject,
+    tenant: HeaderValue,
+    nowMs: number,
+    patience: Patience,
+  ): Promise<Resolution | undefined> {
     for (let step = 0; step < STEPS_PER_ROUND; step++) {
       const found = this.#lookUp(subject, tenant, nowMs);
       if (found === undefined) await this.#freshness.restore();

@@ -84,6 +84,11 @@ export class LoadLimiter {
   }
 
   stats(): LimiterStats {
-    return { inFlight: this.#inFlight, waiting: this.#queue.size, rejected: this.#rejected, abandoned: this.#abandoned };
+    return {
+      inFlight: this.#inFlight,
+      waiting: this.#queue.size,
+      rejected: this.#rejected,
+      abandoned: this.#abandoned,
+    };
   }
 }

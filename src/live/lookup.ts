@@ -84,7 +84,9 @@ function ofKey(maps: Maps, digest: KeyDigest, header: HeaderValue, nowMs: number
   const owner = maps.users.find(ownerId, monotonicMs);
   if (owner === undefined) {
     const { tenantId } = key.made.principal;
-    return { missing: [(patience) => maps.users.fill(ownerId, patience), ...missingOfTenants(maps, [tenantId], monotonicMs)] };
+    return {
+      missing: [(patience) => maps.users.fill(ownerId, patience), ...missingOfTenants(maps, [tenantId], monotonicMs)],
+    };
   }
   if (owner === ABSENT) return INVALID.user_missing;
   const ownerIsRefused = ownerRefused(key, owner.value);
@@ -190,7 +192,11 @@ function inTheWorld(
   const snapshot =
     effective === own
       ? atHome(own.value, global.value)
-      : { own: own.value.view, effective: effective === ABSENT ? undefined : effective.value.view, global: global.value };
+      : {
+          own: own.value.view,
+          effective: effective === ABSENT ? undefined : effective.value.view,
+          global: global.value,
+        };
   if (keeping === undefined || header !== undefined) return { identity, snapshot };
   const untilMs = Math.floor(monotonicMs) + MAX_WORLD_AGE_MS;
   const { made, user } = keeping;
@@ -203,6 +209,7 @@ function missingOfTenants(maps: Maps, ids: readonly TenantId[], monotonicMs: num
   for (const id of new Set(ids)) {
     if (maps.tenants.peek(id, monotonicMs) === undefined) missing.push((patience) => maps.tenants.fill(id, patience));
   }
-  if (maps.globals.peek(GLOBAL, monotonicMs) === undefined) missing.push((patience) => maps.globals.fill(GLOBAL, patience));
+  if (maps.globals.peek(GLOBAL, monotonicMs) === undefined)
+    missing.push((patience) => maps.globals.fill(GLOBAL, patience));
   return missing;
 }

@@ -41,7 +41,13 @@ export function makeMaps(parts: MapsParts, { rules, known, unseen, known_token, 
   const runner = parts.runner ?? new Slices({ monotonicMs: () => performance.now(), later: onEventLoop });
   const interner = new Interner(maxTenants);
   const common = { monotonicMs, maxTombstones };
-  const credentials = { ...common, maxEntries: maxCredentials, maxWeight: maxCredentials, runner: AT_ONCE, limiter: known };
+  const credentials = {
+    ...common,
+    maxEntries: maxCredentials,
+    maxWeight: maxCredentials,
+    runner: AT_ONCE,
+    limiter: known,
+  };
   const large = { ...common, runner, limiter: rules };
   return {
     keys: new LiveMap({

@@ -28,7 +28,8 @@ export interface World {
   readonly untilMs: number;
 }
 
-const unproved = (identity: Identity): Resolution => Object.freeze({ identity: Object.freeze(identity), snapshot: undefined });
+const unproved = (identity: Identity): Resolution =>
+  Object.freeze({ identity: Object.freeze(identity), snapshot: undefined });
 
 const invalid = (reason: InvalidReason): Resolution => unproved({ kind: 'invalid', reason });
 

@@ -3,7 +3,13 @@
  * many shapes; the estimate is meant to be too large rather than too small.
  */
 
-import type { PolicyRecord, ResourceConstraints, RoleRecord, StoredConditions, TenantRecord } from '../domain/records.ts';
+import type {
+  PolicyRecord,
+  ResourceConstraints,
+  RoleRecord,
+  StoredConditions,
+  TenantRecord,
+} from '../domain/records.ts';
 import type { Steps } from '../domain/steps.ts';
 
 const TENANT_BYTES = 2048;
@@ -60,7 +66,11 @@ function bytesOfConditions(conditions: StoredConditions): number {
 
 function bytesOfPolicy({ actions, resources, conditions, attachedRoles }: PolicyRecord): number {
   return (
-    POLICY_BYTES + bytesOfTexts(actions) + bytesOfTexts(resources) + bytesOfTexts(attachedRoles) + bytesOfConditions(conditions)
+    POLICY_BYTES +
+    bytesOfTexts(actions) +
+    bytesOfTexts(resources) +
+    bytesOfTexts(attachedRoles) +
+    bytesOfConditions(conditions)
   );
 }
 

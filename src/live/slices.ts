@@ -28,7 +28,8 @@ export interface StepRunner {
 /** For work that is always small. */
 export const AT_ONCE: StepRunner = {
   run: (steps) => {
-    for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return { value: step.value, spentMs: 0 };
+    for (let step = steps.next(); ; step = steps.next())
+      if (step.done === true) return { value: step.value, spentMs: 0 };
   },
 };
 

@@ -119,6 +119,9 @@ export function sessionPrincipal({ id, made }: LiveSession, user: LiveUser): Use
   return principal;
 }
 
-export function userPrincipal({ owner, tenantId, platformAdmin }: LiveUser, sessionId: SessionId | undefined): UserPrincipal {
+export function userPrincipal(
+  { owner, tenantId, platformAdmin }: LiveUser,
+  sessionId: SessionId | undefined,
+): UserPrincipal {
   return Object.freeze({ kind: 'user', id: owner.id, tenantId, roles: owner.roles, platformAdmin, sessionId });
 }

@@ -379,6 +379,7 @@ export class Budgets {
       }
     }
     this.#heard = news.map(({ id }) => id);
-    for (const { counters, totals } of news) for (const [i, counter] of counters.entries()) this.settled(counter, totals[i] ?? 0);
+    for (const { counters, totals } of news)
+      for (const [i, counter] of counters.entries()) this.settled(counter, totals[i] ?? 0);
   }
 }

@@ -6,7 +6,14 @@
  */
 
 import { StoreClock } from '../domain/store-clock.ts';
-import { type Admission, type AdmitAsk, type Estimates, mayspend, type RateRefusal, type Reserved } from './admission.ts';
+import {
+  type Admission,
+  type AdmitAsk,
+  type Estimates,
+  mayspend,
+  type RateRefusal,
+  type Reserved,
+} from './admission.ts';
 import { Budgets, type TokenWish } from './budgets.ts';
 import { Calendar, type Moment } from './calendar.ts';
 import { collectionDigest } from './collection-digest.ts';
@@ -93,7 +100,12 @@ export class Limits {
   #tidying: Promise<void> | undefined;
 
   constructor(parts: LimitsParts) {
-    const { maxSubjects = 200_000, maxReservations = 1_000_000, maxSettlements = 200_000, clock = new StoreClock() } = parts;
+    const {
+      maxSubjects = 200_000,
+      maxReservations = 1_000_000,
+      maxSettlements = 200_000,
+      clock = new StoreClock(),
+    } = parts;
     const shared = { ...parts, clock, counts: this.#counts };
     this.#parts = parts;
     this.#clock = clock;
@@ -329,14 +341,16 @@ export class Limits {
     const { tenantId, tenantRpm, keyId, keyRpm } = ask;
     const tenant = tenantRpm === undefined ? undefined : this.#rates.take('tenant', tenantId, tenantRpm, now);
     if (tenant instanceof Promise) return this.#waitForRates(ask, tenant);
-    if (tenant?.kind === 'refused' || keyId === undefined || keyRpm === undefined) return this.#together(tenant, undefined);
+    if (tenant?.kind === 'refused' || keyId === undefined || keyRpm === undefined)
+      return this.#together(tenant, undefined);
     const key = this.#rates.take('key', keyId, keyRpm, now);
     return key instanceof Promise ? key.then((taken) => this.#together(tenant, taken)) : this.#together(tenant, key);
   }
 
   async #waitForRates({ keyId, keyRpm }: AdmitAsk, pending: Promise<Taken>): Promise<RateOutcome> {
     const tenant = await pending;
-    if (tenant.kind === 'refused' || keyId === undefined || keyRpm === undefined) return this.#together(tenant, undefined);
+    if (tenant.kind === 'refused' || keyId === undefined || keyRpm === undefined)
+      return this.#together(tenant, undefined);
     return this.#together(tenant, await this.#rates.take('key', keyId, keyRpm));
   }
 
@@ -386,7 +400,14 @@ export class Limits {
       return { kind: 'admitted', reservation: id, rate };
     }
     const { period, periodEndsMs } = moment;
-    const wish = { tenant, period, periodEndsMs, quota: monthlyTokens, amount: reserved.prompt + reserved.answer, counter };
+    const wish = {
+      tenant,
+      period,
+      periodEndsMs,
+      quota: monthlyTokens,
+      amount: reserved.prompt + reserved.answer,
+      counter,
+    };
     const outcome = this.#budgets.reserve(wish, now);
     if (outcome instanceof Promise) return outcome.then((granted) => this.#spent(granted, opened, id, wish, rate));
     return this.#spent(outcome, opened, id, wish, rate);
@@ -406,7 +427,11 @@ export class Limits {
     return { kind: 'refused', code: 'insufficient_quota', detail, resetsAt, rate };
   }
 
-  #createCollection(ask: AdmitAsk, rate: RateState | undefined, now: number | undefined): Admission | Promise<Admission> {
+  #createCollection(
+    ask: AdmitAsk,
+    rate: RateState | undefined,
+    now: number | undefined,
+  ): Admission | Promise<Admission> {
     const { tenantId, maxCollections } = ask;
     if (maxCollections === undefined) return this.#admitted('adds-collection', ask, NO_TOKENS, rate, now);
     const moment = this.#moment(ask, now);
@@ -418,7 +443,13 @@ export class Limits {
       .then((reserved) => this.#created(reserved, tenantId, id, maxCollections, rate));
   }
 
-  #created(reserved: boolean, tenant: string, id: string, maxCollections: number, rate: RateState | undefined): Admission {
+  #created(
+    reserved: boolean,
+    tenant: string,
+    id: string,
+    maxCollections: number,
+    rate: RateState | undefined,
+  ): Admission {
     if (reserved) {
       this.#expectsEnd(tenant);
       this.#counts.collectionsAllowed += 1;
@@ -429,7 +460,13 @@ export class Limits {
     return { kind: 'refused', code: 'insufficient_quota', detail, resetsAt: undefined, rate };
   }
 
-  #admitted(kind: ReservationKind, ask: AdmitAsk, reserved: Reserved, rate: RateState | undefined, now?: number): Admission {
+  #admitted(
+    kind: ReservationKind,
+    ask: AdmitAsk,
+    reserved: Reserved,
+    rate: RateState | undefined,
+    now?: number,
+  ): Admission {
     const { minute, offset } = this.#moment(ask, now);
     this.#expectsEnd(ask.tenantId);
     return { kind: 'admitted', reservation: this.#ids.issue(minute, kind, offset, reserved).id, rate };

@@ -55,7 +55,9 @@ export class RateBatch {
     const before = this.asks.length;
     for (let number = first; number <= ahead; number++) {
       const window = subject.window(number);
-      const want = isExhausted(window, subject.limit) ? 0 : Math.max(0, slice + (number <= last ? waits : 0) - window.left);
+      const want = isExhausted(window, subject.limit)
+        ? 0
+        : Math.max(0, slice + (number <= last ? waits : 0) - window.left);
       if (want === 0 && window.unreported === 0) continue;
       this.asks.push({ subject: subject.name, window: number, limit: subject.limit, want, report: window.unreported });
       this.windows.push(window);

@@ -110,7 +110,8 @@ export class RateLeases {
     this.#recent.note(subject, now);
     const taken = this.#try(subject, limit, now);
     if (taken !== undefined) return taken;
-    if (this.#waiting.length >= MAX_WAITING) throw new Fault(`${MAX_WAITING} requests are already waiting for a rate lease`);
+    if (this.#waiting.length >= MAX_WAITING)
+      throw new Fault(`${MAX_WAITING} requests are already waiting for a rate lease`);
     this.#parts.counts.rateWaited += 1;
     return new Promise((resolve) => {
       this.#waiting.push({ subject, limit, attempts: 0, asked: false, resolve });
@@ -207,7 +208,9 @@ export class RateLeases {
 
   #takeAlone(subject: RateSubject, limit: number, now: number): Taken {
     const { windowMs } = this.#parts;
-    const interval = this.#clock.known ? this.#clock.at(now) : { earliestMs: this.#parts.now(), latestMs: this.#parts.now() };
+    const interval = this.#clock.known
+      ? this.#clock.at(now)
+      : { earliestMs: this.#parts.now(), latestMs: this.#parts.now() };
     const first = subject.window(Math.floor(interval.earliestMs / windowMs));
     const last = subject.window(Math.floor(interval.latestMs / windowMs));
     const windows = first === last ? [first] : [first, last];
@@ -318,7 +321,8 @@ export class RateLeases {
       learnGrant(window, ask, grant);
       this.#hold(window, grant.granted);
     }
-    for (const subject of subjects) if (!subject.windows.some(({ unreported }) => unreported > 0)) this.#needs.reported(subject);
+    for (const subject of subjects)
+      if (!subject.windows.some(({ unreported }) => unreported > 0)) this.#needs.reported(subject);
   }
 
   #serveWaiting(): void {

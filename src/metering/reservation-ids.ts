@@ -15,7 +15,13 @@ import type { Reserved } from './admission.ts';
 export const RESERVATION_KEY_BYTES = 16;
 
 /** What the end of the request changes. `budget`: its issuer holds tokens for it. */
-export type ReservationKind = 'usage' | 'budget' | 'adds-collection' | 'removes-collection' | 'reads-response' | 'reports-usage';
+export type ReservationKind =
+  | 'usage'
+  | 'budget'
+  | 'adds-collection'
+  | 'removes-collection'
+  | 'reads-response'
+  | 'reports-usage';
 
 export interface Reservation {
   readonly holder: string;

@@ -109,7 +109,11 @@ function answerEstimate({ textBytes, responseBytes, status }: FinishedUsage, bou
 }
 
 /** @param books false where another source counts the tenant's usage */
-export function settlementOf(finished: FinishedUsage, reservation: Reservation, books: boolean): Settlement | undefined {
+export function settlementOf(
+  finished: FinishedUsage,
+  reservation: Reservation,
+  books: boolean,
+): Settlement | undefined {
   const { tenant } = finished;
   if (tenant === undefined) return undefined;
   const { holder, counter, minute, offset, kind } = reservation;

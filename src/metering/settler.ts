@@ -102,7 +102,8 @@ export class Settler {
       const { booked, unknownHolders } = await store.settle(holder, settlements);
       this.#done(taken);
       const strangers = new Set(unknownHolders);
-      const known = strangers.size === 0 ? settlements : settlements.filter((settlement) => !strangers.has(settlement.holder));
+      const known =
+        strangers.size === 0 ? settlements : settlements.filter((settlement) => !strangers.has(settlement.holder));
       if (strangers.size > 0) this.#keepUnknown(taken.filter(({ settlement }) => strangers.has(settlement.holder)));
       counts.settled += booked;
       // An issuer that spoke to the store while the statement ran counts as unknown although its ends were booked.

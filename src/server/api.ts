@@ -75,7 +75,8 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
     telemetry.log.warn({ part: 'upkeep', err: error }, 'expired rows could not be removed');
   };
   starting.defer(startUpkeep(store.db, onUpkeepFault));
-  for (const plan of [RECENT_DECISIONS_UPKEEP, DELETED_ROLES_UPKEEP]) starting.defer(startUpkeep(store.db, onUpkeepFault, plan));
+  for (const plan of [RECENT_DECISIONS_UPKEEP, DELETED_ROLES_UPKEEP])
+    starting.defer(startUpkeep(store.db, onUpkeepFault, plan));
   const { retentionMs } = config.apiKeys;
   if (retentionMs !== undefined) starting.defer(startUpkeep(store.db, onUpkeepFault, endedKeysUpkeep(retentionMs)));
   const stopLookups = directoryLookups(admin, telemetry);

@@ -69,7 +69,10 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
     db: store.db,
     source: telemetry.recent,
     onError: (error) => {
-      telemetry.log.warn({ part: 'recent decisions', err: error }, 'recent decisions could not be written to the database');
+      telemetry.log.warn(
+        { part: 'recent decisions', err: error },
+        'recent decisions could not be written to the database',
+      );
     },
   });
   starting.defer(() => recent.stop());
@@ -87,7 +90,8 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
     bodyRates: config.inspect,
     tracing: telemetry.tracing,
   });
-  const listen = config.grpc.listen.kind === 'unix' ? `unix:${config.grpc.listen.path}` : hostAndPort(config.grpc.listen);
+  const listen =
+    config.grpc.listen.kind === 'unix' ? `unix:${config.grpc.listen.path}` : hostAndPort(config.grpc.listen);
   const grpc = await listening(
     'grpc.listen',
     listen,

@@ -7,7 +7,10 @@ export function keyUses({ config, store, telemetry }: Wiring, stack: AsyncDispos
     db: store.db,
     maxKeys: config.cache.credentials,
     onError: (error) => {
-      telemetry.log.warn({ part: 'last use', err: error, waiting: uses.waiting }, 'the last use of keys could not be written');
+      telemetry.log.warn(
+        { part: 'last use', err: error, waiting: uses.waiting },
+        'the last use of keys could not be written',
+      );
     },
   });
   stack.defer(() => uses.stop());

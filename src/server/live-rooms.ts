@@ -43,7 +43,8 @@ export async function joinLive({ config, store, telemetry }: Wiring, stack: Asyn
     times: rotationTimes(config.token.accessTtlMs),
     clock: now,
     monotonicMs,
-    onFault: (error) => telemetry.log.warn({ part: 'signing keys', err: error }, 'the signing keys could not be renewed'),
+    onFault: (error) =>
+      telemetry.log.warn({ part: 'signing keys', err: error }, 'the signing keys could not be renewed'),
   });
   stack.defer(() => keys.close());
   const tokens = new AccessTokens({

@@ -38,7 +38,12 @@ export interface StoreAddress {
  * Opens a database that answers; an embedded one that does not exist is made. For what brings the schema up to this program afterwards,
  * and for its child processes. Rejects with an EmbeddedError, or a Fault when a remote one does not answer.
  */
-export function openStore(config: Config, secrets: Secrets, telemetry: Telemetry, given?: StoreAddress): Promise<Store> {
+export function openStore(
+  config: Config,
+  secrets: Secrets,
+  telemetry: Telemetry,
+  given?: StoreAddress,
+): Promise<Store> {
   return open(config, secrets, telemetry, given, true);
 }
 
@@ -48,7 +53,8 @@ export function openStore(config: Config, secrets: Secrets, telemetry: Telemetry
  */
 export async function openReadyStore(config: Config, secrets: Secrets, telemetry: Telemetry): Promise<Store> {
   const store = await open(config, secrets, telemetry, undefined, false).catch((error: unknown) => {
-    if (error instanceof NoEmbeddedDatabaseError) throw new DatabaseNotReadyError(`${error.message} ${embeddedAdvice()}`);
+    if (error instanceof NoEmbeddedDatabaseError)
+      throw new DatabaseNotReadyError(`${error.message} ${embeddedAdvice()}`);
     throw error;
   });
   try {
@@ -99,10 +105,12 @@ async function open(
 
 /** @param dataDir of an embedded database; undefined: database.url names it */
 async function requireSchema(db: Database, dataDir: string | undefined): Promise<void> {
-  const where = dataDir === undefined ? `${nameOf(db)} (database.url)` : `The database in ${resolve(dataDir)} (data-dir)`;
+  const where =
+    dataDir === undefined ? `${nameOf(db)} (database.url)` : `The database in ${resolve(dataDir)} (data-dir)`;
   const difference = await schemaDifference(db).catch((error: unknown) => {
     if (!(error instanceof Fault) || sqlState(error.cause) !== NO_SUCH_DATABASE) throw error;
-    const advice = dataDir === undefined ? 'Create it, or correct database.url, and run postern migrate.' : embeddedAdvice();
+    const advice =
+      dataDir === undefined ? 'Create it, or correct database.url, and run postern migrate.' : embeddedAdvice();
     throw new DatabaseNotReadyError(`${where} does not exist. ${advice}`);
   });
   switch (difference?.kind) {
@@ -156,7 +164,10 @@ function remoteAddress({ databaseUrl, secretKey, secretKeyPrevious }: Secrets): 
  */
 export async function prepareStore(store: Store, config: Config, telemetry: Telemetry): Promise<Store> {
   if (config.database.migrate) await migrate(store.db);
-  else await migratedElsewhere(store.db, () => telemetry.log.warn('waiting until postern migrate has migrated the database'));
+  else
+    await migratedElsewhere(store.db, () =>
+      telemetry.log.warn('waiting until postern migrate has migrated the database'),
+    );
   const active = await withActiveKey(store);
   await checkSecretKey(active.db, active.secretKey);
   return active;

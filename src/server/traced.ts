@@ -6,7 +6,8 @@ import type { Tracing } from '../telemetry/tracing.ts';
 
 export function tracedSource(source: LiveSource, tracing: Tracing | undefined): LiveSource {
   if (tracing === undefined) return source;
-  const fill = <T>(what: string, load: () => Promise<T>): Promise<T> => tracing.traced(`fill ${what}`, 'internal', {}, load);
+  const fill = <T>(what: string, load: () => Promise<T>): Promise<T> =>
+    tracing.traced(`fill ${what}`, 'internal', {}, load);
   return {
     key: (digest, known) => fill('key', () => source.key(digest, known)),
     user: (id) => fill('user', () => source.user(id)),
@@ -37,6 +38,8 @@ export function tracedDirectories(directories: Directories, tracing: Tracing | u
         return answer;
       }),
     test: (question) =>
-      tracing.traced('ldap test', 'client', { 'postern.directory': question.directory }, () => directories.test(question)),
+      tracing.traced('ldap test', 'client', { 'postern.directory': question.directory }, () =>
+        directories.test(question),
+      ),
   };
 }

@@ -24,7 +24,10 @@ interface Written extends Prepared {
 const written = new Map<string, Written>();
 
 /** Rows as they come. Fails like knex. */
-export async function runAsking<R extends pg.QueryResultRow>(q: Queryable, { sql, bindings }: Asking): Promise<readonly R[]> {
+export async function runAsking<R extends pg.QueryResultRow>(
+  q: Queryable,
+  { sql, bindings }: Asking,
+): Promise<readonly R[]> {
   let statement = written.get(sql);
   if (statement === undefined) {
     statement = write(sql, bindings);

@@ -129,7 +129,8 @@ export function canonicalJson(text: string): string {
 
 function written(value: unknown, marked: boolean): string {
   if (Array.isArray(value)) return `[${value.map((each) => written(each, marked)).join(',')}]`;
-  if (typeof value === 'string' && marked) return value.startsWith('n') ? value.slice(1) : JSON.stringify(value.slice(1));
+  if (typeof value === 'string' && marked)
+    return value.startsWith('n') ? value.slice(1) : JSON.stringify(value.slice(1));
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const members = Object.entries(value)
     .sort(byName)

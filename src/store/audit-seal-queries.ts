@@ -76,7 +76,11 @@ export async function takeChain(trx: Queryable, lock: number): Promise<boolean> 
 
 /** The first of those that wait, by id. */
 export async function waitingRows(q: Queryable, take: number): Promise<WaitingRows> {
-  const rows = await runPrepared<ChainRow & { readonly there: boolean; readonly found: number }>(q, STATEMENTS.waiting, [take]);
+  const rows = await runPrepared<ChainRow & { readonly there: boolean; readonly found: number }>(
+    q,
+    STATEMENTS.waiting,
+    [take],
+  );
   const found = rows[0]?.found ?? 0;
   return {
     rows: rows.map((row) => ({ id: row.id, row: row.there ? row : undefined })),
@@ -90,7 +94,9 @@ export async function anyWaiting(q: Queryable): Promise<boolean> {
 }
 
 /** How many wait, and the first of them whose row is gone. */
-export async function waitingState(q: Queryable): Promise<{ readonly count: number; readonly gone: number | undefined }> {
+export async function waitingState(
+  q: Queryable,
+): Promise<{ readonly count: number; readonly gone: number | undefined }> {
   const { rows } = await q.raw<{ rows: { count: number; gone: number | null }[] }>(
     `select count(*) as count, min(u.id) filter (where a.id is null) as gone
      from audit_unsealed u left join audit_log a on a.id = u.id`,

@@ -52,11 +52,21 @@ const NOT_OURS: Step = { rows: 0, more: false, head: undefined, restarted: false
 /** Seals the rows that have waited longest. */
 export function sealBatch(db: Database, mac: Mac, otherMac?: Mac): Promise<Step> {
   return alone(db, mac, otherMac, async (trx, place) => {
-    const [{ rows: waiting, more }, sealedAt] = await sentTogether([waitingRows(trx, BATCH), sealingTime(trx)] as const);
+    const [{ rows: waiting, more }, sealedAt] = await sentTogether([
+      waitingRows(trx, BATCH),
+      sealingTime(trx),
+    ] as const);
     if (waiting.length === 0) return { rows: 0, more: false, head: place.head, restarted: false };
     const ids = waiting.map(({ id }) => id);
     const digests = await digestsOf(waiting);
-    const head = append(trx, mac, { kind: 'rows', seq: place.next, sealedAt, previousHash: place.previous, ids, digests });
+    const head = append(trx, mac, {
+      kind: 'rows',
+      seq: place.next,
+      sealedAt,
+      previousHash: place.previous,
+      ids,
+      digests,
+    });
     trx.lastly(noLongerWaiting(trx, ids));
     return { rows: ids.length, more, head, restarted: place.restarted };
   });
@@ -135,7 +145,8 @@ interface Place {
  * visible. Without a head that we signed the chain begins anew, which shows just as well.
  */
 function placeAfter({ head, lastSeal }: ChainEnd, macs: readonly Mac[]): Place {
-  if (head === undefined && lastSeal === undefined) return { head: undefined, next: 1, previous: ZEROS, restarted: false };
+  if (head === undefined && lastSeal === undefined)
+    return { head: undefined, next: 1, previous: ZEROS, restarted: false };
   const signed = head !== undefined && macs.some((mac) => sameBytes(head.mac, headMac(mac, head.seq, head.hash)));
   const next = Math.max(lastSeal ?? 0, signed ? head.seq : 0) + 1;
   if (!signed) return { head: undefined, next, previous: ZEROS, restarted: true };

@@ -37,7 +37,10 @@ async function unnamedIn(trx: Queryable, start: number, from: number, before: nu
   const add = (id: number): void => {
     named[(id - from) >> 3] = (named[(id - from) >> 3] ?? 0) | (1 << ((id - from) & 7));
   };
-  for (let page: { after: number; take: number } | undefined = { after: start, take: SEALS_PAGE }; page !== undefined; ) {
+  for (
+    let page: { after: number; take: number } | undefined = { after: start, take: SEALS_PAGE };
+    page !== undefined;
+  ) {
     const { ids, last } = await sealedIds(trx, { from, before }, page);
     for (const id of ids) {
       if (has(id)) return { row: id, what: 'two seals name it' };
@@ -48,7 +51,8 @@ async function unnamedIn(trx: Queryable, start: number, from: number, before: nu
   for await (const ids of idPages(trx, 'audit_unsealed', from, before)) ids.forEach(add);
   for await (const ids of idPages(trx, 'audit_log', from, before)) {
     const row = ids.find((id) => !has(id));
-    if (row !== undefined) return { row, what: 'no seal names it and it does not wait for one, so Postern did not write it' };
+    if (row !== undefined)
+      return { row, what: 'no seal names it and it does not wait for one, so Postern did not write it' };
   }
   return undefined;
 }

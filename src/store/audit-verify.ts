@@ -69,7 +69,12 @@ const GROUP_ROWS = 500;
 const GONE = 'it was removed before it could be sealed';
 
 /** @throws Fault when the database does not answer */
-export async function verifyAudit(db: Database, mac: Mac, anchor?: Anchor, former = NO_FORMER_KEYS): Promise<Verification> {
+export async function verifyAudit(
+  db: Database,
+  mac: Mac,
+  anchor?: Anchor,
+  former = NO_FORMER_KEYS,
+): Promise<Verification> {
   const reading = db.reopen({ poolMax: 1, queryTimeoutMs: QUERY_TIMEOUT_MS });
   try {
     return await reading.knex.transaction((trx) => verifyWithin(trx, mac, anchor, former), {
@@ -82,7 +87,12 @@ export async function verifyAudit(db: Database, mac: Mac, anchor?: Anchor, forme
 }
 
 /** As `verifyAudit`, in a transaction that nobody else's commits show in. */
-export async function verifyWithin(trx: Queryable, mac: Mac, anchor?: Anchor, former = NO_FORMER_KEYS): Promise<Verification> {
+export async function verifyWithin(
+  trx: Queryable,
+  mac: Mac,
+  anchor?: Anchor,
+  former = NO_FORMER_KEYS,
+): Promise<Verification> {
   const walk = new Walk(trx, mac, anchor, former);
   const waiting = await waitingState(trx);
   const broken =
@@ -251,7 +261,8 @@ class Walk {
     if (![this.#mac, this.#former.other].some((mac) => mac && sameBytes(head.mac, headMac(mac, head.seq, head.hash)))) {
       return { row: undefined, what: 'the record of the newest seal was changed or was created without secret-key' };
     }
-    if (head.seq > this.#seq) return { row: undefined, what: `${missing(this.#seq + 1, head.seq)} at the end of the chain` };
+    if (head.seq > this.#seq)
+      return { row: undefined, what: `${missing(this.#seq + 1, head.seq)} at the end of the chain` };
     if (head.seq < this.#seq || !sameBytes(head.hash, this.#hash)) {
       return {
         row: undefined,

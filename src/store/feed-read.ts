@@ -33,7 +33,8 @@ export interface FeedQuestion {
 }
 
 /** The timeline as the names of log files begin with it. A standby cannot tell it. */
-const TIMELINE = 'case when pg_is_in_recovery() then null else left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) end';
+const TIMELINE =
+  'case when pg_is_in_recovery() then null else left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) end';
 
 /** Whether this server lets us see its timeline; some hosted ones do not. */
 export async function tellsTimeline(db: Database): Promise<boolean> {

@@ -155,7 +155,10 @@ export class ChangeFeed implements FeedClock {
     this.#wake();
     const late = Promise.withResolvers<never>();
     const limitMs = this.#options.catchUpTimeoutMs;
-    const timer = setTimeout(() => late.reject(new Fault(`the change feed was not read within ${limitMs} ms`)), limitMs);
+    const timer = setTimeout(
+      () => late.reject(new Fault(`the change feed was not read within ${limitMs} ms`)),
+      limitMs,
+    );
     try {
       await Promise.race([promise, late.promise]);
     } finally {

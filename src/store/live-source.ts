@@ -104,7 +104,11 @@ export class PostgresLiveSource implements LiveSource {
 
   constructor(db: Database) {
     this.#db = db;
-    this.#rules = makeTurns({ places: MAX_RULE_LOADS, maxWaiting: MAX_RULE_LOADS_WAITING, maxWaitMs: MAX_RULE_WAIT_MS });
+    this.#rules = makeTurns({
+      places: MAX_RULE_LOADS,
+      maxWaiting: MAX_RULE_LOADS_WAITING,
+      maxWaitMs: MAX_RULE_WAIT_MS,
+    });
     const queue = () => new BatchQueue<Buffer, Row>((digests) => this.#keyRows(digests));
     this.#keys = { known: queue(), unseen: queue() };
   }
@@ -141,7 +145,10 @@ export class PostgresLiveSource implements LiveSource {
     return digests.map((_digest, i) => first([rows.get(i + 1)]));
   }
 
-  async #query(statement: (typeof STATEMENTS)[keyof typeof STATEMENTS], values: readonly unknown[]): Promise<readonly Row[]> {
+  async #query(
+    statement: (typeof STATEMENTS)[keyof typeof STATEMENTS],
+    values: readonly unknown[],
+  ): Promise<readonly Row[]> {
     return this.#db.query({ ...statement, values }).catch((error: unknown) => {
       // These statements take any value, so even an answer of the server is a failure of ours.
       throw error instanceof Fault ? error : new Fault('the database rejected a lookup', { cause: error });

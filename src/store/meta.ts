@@ -16,7 +16,10 @@ export async function metaValue(db: Database, name: string, make: () => string):
     return kept;
   }
   const value = make();
-  await db.query({ text: 'insert into meta (name, value) values ($1, $2) on conflict (name) do nothing', values: [name, value] });
+  await db.query({
+    text: 'insert into meta (name, value) values ($1, $2) on conflict (name) do nothing',
+    values: [name, value],
+  });
   return (await read(db, name)) ?? value;
 }
 
@@ -32,7 +35,9 @@ export function installationIssuer(db: Database): Promise<string> {
  */
 export async function checkSecretKey(db: Database, secretKey: string, remembers = true): Promise<void> {
   const ours = fingerprintOf(secretKey);
-  const kept = remembers ? await metaValue(db, 'secret_key_check', () => ours) : ((await read(db, 'secret_key_check')) ?? ours);
+  const kept = remembers
+    ? await metaValue(db, 'secret_key_check', () => ours)
+    : ((await read(db, 'secret_key_check')) ?? ours);
   if (!isSame(kept, ours)) {
     throw new SecretKeyError(
       'secret-key is not the key with which this database was set up. Give every server the same secret-key. With the embedded database, the key is the file secret-key in data-dir.',
@@ -52,10 +57,13 @@ export async function putSecretKey(trx: Queryable, secretKey: string): Promise<v
 }
 
 export async function putMeta(trx: Queryable, name: string, value: string): Promise<void> {
-  await trx.raw('insert into meta (name, value) values (:name, :value) on conflict (name) do update set value = excluded.value', {
-    name,
-    value,
-  });
+  await trx.raw(
+    'insert into meta (name, value) values (:name, :value) on conflict (name) do update set value = excluded.value',
+    {
+      name,
+      value,
+    },
+  );
 }
 
 export async function readMeta(trx: Queryable, name: string): Promise<string | undefined> {

@@ -50,7 +50,11 @@ function sourceIn(folder: string): Knex.MigrationSource<string> {
  * @param folder of the migrations; default: this program's
  * @param serverRole role that gets the rights of a server, if servers connect as another role than this one
  */
-export async function migrate(db: Database, folder: string = DIRECTORY, serverRole?: string): Promise<readonly string[]> {
+export async function migrate(
+  db: Database,
+  folder: string = DIRECTORY,
+  serverRole?: string,
+): Promise<readonly string[]> {
   const wide = db.reopen({ poolMax: 2, queryTimeoutMs: STATEMENT_TIMEOUT_MS });
   try {
     return await holdingLock(db, async () => {
@@ -108,7 +112,10 @@ export type SchemaDifference =
  * has recorded as additive, does not differ. Rejects with a Fault when the database cannot be reached.
  * @param folder of the migrations; default: this program's
  */
-export async function schemaDifference(db: Database, folder: string = DIRECTORY): Promise<SchemaDifference | undefined> {
+export async function schemaDifference(
+  db: Database,
+  folder: string = DIRECTORY,
+): Promise<SchemaDifference | undefined> {
   const done = await completed(db);
   const known = migrationNames(folder);
   const unknown = done.filter((name) => !known.includes(name));

@@ -62,7 +62,11 @@ export function bytesBinding({ maxBytes = NO_BOUND_BYTES }: Page): { readonly ma
 }
 
 /** What a statement of `withinBytes` found. */
-export function pageRows<Row extends BoundedRow, T>(rows: readonly Row[], page: Page, read: (row: Row) => T): PageRows<T> {
+export function pageRows<Row extends BoundedRow, T>(
+  rows: readonly Row[],
+  page: Page,
+  read: (row: Row) => T,
+): PageRows<T> {
   const found = rows[0]?.rows_found ?? 0;
   return { rows: rows.map(read), more: found === page.take || found > rows.length };
 }

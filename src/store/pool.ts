@@ -253,11 +253,19 @@ function send<R extends pg.QueryResultRow>(
     client.connection.stream.destroy();
   }, timeoutMs);
   gatherWrites(client.connection.stream);
-  const config = { text, ...(name === undefined ? {} : { name }), ...(values === undefined ? {} : { values: [...values] }) };
+  const config = {
+    text,
+    ...(name === undefined ? {} : { name }),
+    ...(values === undefined ? {} : { values: [...values] }),
+  };
   client.query<R>(config, (error: Error | undefined, result) => {
     clearTimeout(timer);
     if (error) {
-      done(late ? new Fault(`the database did not answer within ${timeoutMs} ms`, { cause: error }) : statementError(error));
+      done(
+        late
+          ? new Fault(`the database did not answer within ${timeoutMs} ms`, { cause: error })
+          : statementError(error),
+      );
     } else if (result.command === 'ROLLBACK' && /^\s*commit\b/i.test(text)) {
       // PostgreSQL answers so when a statement before it failed: nothing was kept, and nobody may believe otherwise.
       done(new Fault('the transaction could not be committed: a statement in it had failed'));

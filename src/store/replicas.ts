@@ -109,7 +109,10 @@ export class Replica {
 
   async #write(): Promise<void> {
     const { db, feed, id, server, maxStalenessMs } = this.#options;
-    await db.query({ ...REPORT, values: [id, server, feed.position ?? 0, maxStalenessMs / 1000, feed.session ?? null] });
+    await db.query({
+      ...REPORT,
+      values: [id, server, feed.position ?? 0, maxStalenessMs / 1000, feed.session ?? null],
+    });
   }
 }
 

@@ -1,7 +1,14 @@
 /** From rows to the domain's records. A row that is not what the schema promises is a fault: it decides nothing. */
 
 import { Fault } from '../domain/errors.ts';
-import { type KeyDigest, parseId, parsePolicyName, parseRoleName, parseTenantId, type RoleName } from '../domain/ids.ts';
+import {
+  type KeyDigest,
+  parseId,
+  parsePolicyName,
+  parseRoleName,
+  parseTenantId,
+  type RoleName,
+} from '../domain/ids.ts';
 import type {
   KeyRecord,
   PolicyRecord,

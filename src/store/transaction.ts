@@ -61,7 +61,11 @@ const ATTEMPTS = 4;
  * again, so `work` must not have effects elsewhere. A Fault may mean that the outcome is unknown: the connection was lost during COMMIT.
  * @param tenant whose rows the transaction locks. The transactions of one tenant leave places to others (turns.ts). Default: no such bound
  */
-export async function transaction<T>(db: Database, work: (trx: Transaction) => Promise<T>, tenant?: TenantId): Promise<T> {
+export async function transaction<T>(
+  db: Database,
+  work: (trx: Transaction) => Promise<T>,
+  tenant?: TenantId,
+): Promise<T> {
   return db.turns.take(() => attempts(db, work), tenant);
 }
 
@@ -74,7 +78,9 @@ async function attempts<T>(db: Database, work: (trx: Transaction) => Promise<T>)
         throw error;
       }
       if (attempt === ATTEMPTS) {
-        throw new Fault('the transaction conflicted with other transactions in every attempt', { cause: statementError(error) });
+        throw new Fault('the transaction conflicted with other transactions in every attempt', {
+          cause: statementError(error),
+        });
       }
       await sleep(attempt * 10);
     }

@@ -47,25 +47,35 @@ export function watchCaches(metrics: Metrics, stats: () => CacheStats): void {
       { labels: { cache, kind: 'tombstone' }, value: tombstones },
     ]),
   );
-  metrics.counters({ name: 'postern_cache_lookups_total', help: 'Look-ups in the live cache.' }, ['cache', 'result'], () =>
-    each((cache, { hits, misses }) => [
-      { labels: { cache, result: 'hit' }, value: hits },
-      { labels: { cache, result: 'miss' }, value: misses },
-    ]),
+  metrics.counters(
+    { name: 'postern_cache_lookups_total', help: 'Look-ups in the live cache.' },
+    ['cache', 'result'],
+    () =>
+      each((cache, { hits, misses }) => [
+        { labels: { cache, result: 'hit' }, value: hits },
+        { labels: { cache, result: 'miss' }, value: misses },
+      ]),
   );
   metrics.counters(
-    { name: 'postern_cache_refused_landings_total', help: 'Loads that were discarded because the data changed while they ran.' },
+    {
+      name: 'postern_cache_refused_landings_total',
+      help: 'Loads that were discarded because the data changed while they ran.',
+    },
     ['cache'],
     () => each((cache, { refusedLandings }) => [{ labels: { cache }, value: refusedLandings }]),
   );
-  metrics.gauges({ name: 'postern_cache_in_flight', help: 'Work that the live cache has in progress.' }, ['kind'], () => {
-    const { fillsInFlight, verificationsInFlight, waiting } = stats();
-    return [
-      { labels: { kind: 'fill' }, value: fillsInFlight },
-      { labels: { kind: 'verification' }, value: verificationsInFlight },
-      { labels: { kind: 'waiting' }, value: waiting },
-    ];
-  });
+  metrics.gauges(
+    { name: 'postern_cache_in_flight', help: 'Work that the live cache has in progress.' },
+    ['kind'],
+    () => {
+      const { fillsInFlight, verificationsInFlight, waiting } = stats();
+      return [
+        { labels: { kind: 'fill' }, value: fillsInFlight },
+        { labels: { kind: 'verification' }, value: verificationsInFlight },
+        { labels: { kind: 'waiting' }, value: waiting },
+      ];
+    },
+  );
   watchLoads(metrics, stats);
 }
 
@@ -83,7 +93,10 @@ function watchLoads(metrics: Metrics, stats: () => CacheStats): void {
       ]),
   );
   metrics.counters(
-    { name: 'postern_cache_rejected_loads_total', help: 'Loads of the credential cache that were rejected before they started.' },
+    {
+      name: 'postern_cache_rejected_loads_total',
+      help: 'Loads of the credential cache that were rejected before they started.',
+    },
     ['class', 'reason'],
     () =>
       each((name, { rejected, abandoned }) => [

@@ -43,7 +43,10 @@ export class CheckMeter {
   }
 
   byCode(): readonly Labelled[] {
-    return Array.from(this.#codes.values(), ({ outcome, code, count }) => ({ labels: { outcome, code }, value: count }));
+    return Array.from(this.#codes.values(), ({ outcome, code, count }) => ({
+      labels: { outcome, code },
+      value: count,
+    }));
   }
 
   byRoute(): readonly Labelled[] {

@@ -36,8 +36,10 @@ export function databaseReports(metrics: Metrics): DatabaseReports {
   metrics.gauge({ name: 'postern_database_waiting', help: 'Callers that wait for a connection to the database.' }, () =>
     sum(({ waiting }) => waiting),
   );
-  metrics.counters({ name: 'postern_database_statements_total', help: 'Database statements by outcome.' }, ['outcome'], () =>
-    Object.entries(counts).map(([outcome, value]) => ({ labels: { outcome }, value })),
+  metrics.counters(
+    { name: 'postern_database_statements_total', help: 'Database statements by outcome.' },
+    ['outcome'],
+    () => Object.entries(counts).map(([outcome, value]) => ({ labels: { outcome }, value })),
   );
   const durations = metrics.histogram(
     'postern_database_statement_duration_seconds',

@@ -11,7 +11,14 @@ import {
   type RouteLine,
 } from '../decision/model.ts';
 import { withoutQuery } from '../decision/paths.ts';
-import { type CheckCode, type CheckOutcome, type OutcomeKind, outcomeKind, routeOf, tenantOf } from './check-outcome.ts';
+import {
+  type CheckCode,
+  type CheckOutcome,
+  type OutcomeKind,
+  outcomeKind,
+  routeOf,
+  tenantOf,
+} from './check-outcome.ts';
 import { type DescribedError, describeError } from './describe-error.ts';
 import { maskText } from './masking.ts';
 

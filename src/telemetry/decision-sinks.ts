@@ -14,7 +14,10 @@ export type DecisionTarget =
   | { readonly kind: 'otlp'; readonly target: OtlpTarget };
 
 /** Returns the sink; undefined if nothing would be written: standard output, with a log level above `info`. */
-export function sinkFor(target: DecisionTarget, { log, write }: Pick<Logging, 'log' | 'write'>): DecisionSink | undefined {
+export function sinkFor(
+  target: DecisionTarget,
+  { log, write }: Pick<Logging, 'log' | 'write'>,
+): DecisionSink | undefined {
   switch (target.kind) {
     case 'stdout':
       return log.isLevelEnabled('info') ? { render: jsonLine, deliver: write } : undefined;

@@ -19,6 +19,7 @@ export function describeError(error: unknown, depth = 0): DescribedError {
     return typeof error === 'string' ? error : typeof error;
   }
   const code = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {};
-  const cause = error.cause === undefined || depth >= MAX_CAUSES ? {} : { cause: describeError(error.cause, depth + 1) };
+  const cause =
+    error.cause === undefined || depth >= MAX_CAUSES ? {} : { cause: describeError(error.cause, depth + 1) };
   return { type: error.name, message: error.message, ...code, stack: error.stack, ...cause };
 }

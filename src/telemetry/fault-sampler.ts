@@ -61,7 +61,9 @@ export class FaultSampler {
 
   /** Returns what was counted so far, and begins a second. */
   takeAll(): readonly CountedFaults[] {
-    const counted = [...this.#kinds.values()].filter(({ count }) => count > 0).map(({ count, error }) => ({ count, error }));
+    const counted = [...this.#kinds.values()]
+      .filter(({ count }) => count > 0)
+      .map(({ count, error }) => ({ count, error }));
     this.#begin();
     return counted;
   }

@@ -22,7 +22,10 @@ interface RouteCount {
 /** Returns the function that counts each answered request. */
 export function httpRequests(metrics: Metrics): (request: AnsweredRequest) => void {
   const routes = new Map<string, RouteCount>();
-  const durations = metrics.histogram('postern_http_request_duration_seconds', 'Time to answer a request to the HTTP API.');
+  const durations = metrics.histogram(
+    'postern_http_request_duration_seconds',
+    'Time to answer a request to the HTTP API.',
+  );
   metrics.counters(
     { name: 'postern_http_requests_total', help: 'Requests to the HTTP API by route and status.' },
     ['method', 'route', 'status'],
@@ -34,7 +37,8 @@ export function httpRequests(metrics: Metrics): (request: AnsweredRequest) => vo
   metrics.counters(
     { name: 'postern_http_request_seconds_total', help: 'Time spent on requests to the HTTP API by route.' },
     ['method', 'route'],
-    () => [...routes.values()].map(({ method, route, totalMs }) => ({ labels: { method, route }, value: totalMs / 1000 })),
+    () =>
+      [...routes.values()].map(({ method, route, totalMs }) => ({ labels: { method, route }, value: totalMs / 1000 })),
   );
   return ({ method, route, status, tookMs }) => {
     const key = `${method} ${route}`;

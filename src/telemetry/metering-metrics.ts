@@ -40,7 +40,12 @@ export interface MeteringStats {
   readonly statements: number;
   readonly faults: number;
   /** Now, as what follows. */
-  readonly rates: { readonly subjects: number; readonly held: number; readonly waiting: number; readonly alone: boolean };
+  readonly rates: {
+    readonly subjects: number;
+    readonly held: number;
+    readonly waiting: number;
+    readonly alone: boolean;
+  };
   readonly budgets: {
     readonly budgets: number;
     readonly held: number;
@@ -91,7 +96,12 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
     'postern_quota_tokens_total',
     'Tokens leased, and tokens of reservations that were made, settled, expired or released.',
     () => {
-      const { tokensLeased: leased, tokensReserved: reserved, tokensSettled: settled, tokensExpired: expired } = stats();
+      const {
+        tokensLeased: leased,
+        tokensReserved: reserved,
+        tokensSettled: settled,
+        tokensExpired: expired,
+      } = stats();
       return { leased, reserved, settled, expired, released: stats().tokensReleased };
     },
   );
@@ -101,7 +111,11 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
     () => stats().reservationsExpired,
   );
   counter('postern_reservations_renewed_total', 'Renewals of token reservations.', () => stats().reservationsRenewed);
-  counter('postern_reservations_released_total', 'Reservations of cancelled checks.', () => stats().reservationsReleased);
+  counter(
+    'postern_reservations_released_total',
+    'Reservations of cancelled checks.',
+    () => stats().reservationsReleased,
+  );
   counter(
     'postern_reservation_changes_dropped_total',
     'Renewals and releases that were not written to the database.',
@@ -134,26 +148,34 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
     },
     () => stats().settlementLagMs / 1000,
   );
-  metrics.gauges({ name: 'postern_metering_waiting', help: 'Items that wait to be written to the database.' }, ['kind'], () => {
-    const { rates, budgets, settlementsWaiting, changesWaiting } = stats();
-    return [
-      { labels: { kind: 'rate' }, value: rates.waiting },
-      { labels: { kind: 'tokens' }, value: budgets.waiting },
-      { labels: { kind: 'settlement' }, value: settlementsWaiting },
-      { labels: { kind: 'reservation' }, value: changesWaiting },
-    ];
-  });
-  metrics.gauges({ name: 'postern_metering_held', help: 'Entries of limits that this process holds.' }, ['kind'], () => {
-    const { rates, budgets } = stats();
-    return [
-      { labels: { kind: 'rate_subjects' }, value: rates.subjects },
-      { labels: { kind: 'requests' }, value: rates.held },
-      { labels: { kind: 'budgets' }, value: budgets.budgets },
-      { labels: { kind: 'tokens' }, value: budgets.held },
-      { labels: { kind: 'reserved_tokens' }, value: budgets.reserved },
-      { labels: { kind: 'reservations' }, value: budgets.outstanding },
-    ];
-  });
+  metrics.gauges(
+    { name: 'postern_metering_waiting', help: 'Items that wait to be written to the database.' },
+    ['kind'],
+    () => {
+      const { rates, budgets, settlementsWaiting, changesWaiting } = stats();
+      return [
+        { labels: { kind: 'rate' }, value: rates.waiting },
+        { labels: { kind: 'tokens' }, value: budgets.waiting },
+        { labels: { kind: 'settlement' }, value: settlementsWaiting },
+        { labels: { kind: 'reservation' }, value: changesWaiting },
+      ];
+    },
+  );
+  metrics.gauges(
+    { name: 'postern_metering_held', help: 'Entries of limits that this process holds.' },
+    ['kind'],
+    () => {
+      const { rates, budgets } = stats();
+      return [
+        { labels: { kind: 'rate_subjects' }, value: rates.subjects },
+        { labels: { kind: 'requests' }, value: rates.held },
+        { labels: { kind: 'budgets' }, value: budgets.budgets },
+        { labels: { kind: 'tokens' }, value: budgets.held },
+        { labels: { kind: 'reserved_tokens' }, value: budgets.reserved },
+        { labels: { kind: 'reservations' }, value: budgets.outstanding },
+      ];
+    },
+  );
   metrics.gauge(
     { name: 'postern_metering_alone', help: '1 while limits are enforced without the database.', together: 'max' },
     () => (stats().rates.alone || stats().budgets.alone ? 1 : 0),

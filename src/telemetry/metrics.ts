@@ -38,11 +38,17 @@ export class Metrics {
       registers: [this.#registry],
     });
     this.counter(
-      { name: 'postern_http_aborted_uploads_total', help: 'API requests whose client disconnected before they were complete.' },
+      {
+        name: 'postern_http_aborted_uploads_total',
+        help: 'API requests whose client disconnected before they were complete.',
+      },
       () => this.#abortedUploads,
     );
     this.counter(
-      { name: 'postern_refresh_reuse_total', help: 'Refresh tokens that were used twice. The server ended the session of each.' },
+      {
+        name: 'postern_refresh_reuse_total',
+        help: 'Refresh tokens that were used twice. The server ended the session of each.',
+      },
       () => this.#refreshReuses,
     );
     this.counters({ name: 'postern_checks_total', help: 'Checks by outcome and code.' }, ['outcome', 'code'], () =>
@@ -61,7 +67,10 @@ export class Metrics {
       ['method', 'route', 'setting'],
       () => this.checks.bodiesNotSent(),
     );
-    this.#exposeHistogram({ name: 'postern_check_duration_seconds', help: 'Time to answer a check.' }, this.checks.durations);
+    this.#exposeHistogram(
+      { name: 'postern_check_duration_seconds', help: 'Time to answer a check.' },
+      this.checks.durations,
+    );
   }
 
   login(outcome: LoginOutcome): void {
@@ -81,7 +90,11 @@ export class Metrics {
     this.gauges(described, [], () => [{ labels: {}, value: read() }]);
   }
 
-  gauges({ name, help, together = 'sum' }: Described, labelNames: readonly string[], read: () => readonly Labelled[]): void {
+  gauges(
+    { name, help, together = 'sum' }: Described,
+    labelNames: readonly string[],
+    read: () => readonly Labelled[],
+  ): void {
     const registers = [this.#registry];
     new Gauge({
       name,

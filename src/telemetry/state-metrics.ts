@@ -42,7 +42,11 @@ export function sealingReports(metrics: Metrics, monotonicMs: () => number): Sea
 /** @param ageMs of the key that signs now; undefined before there is one */
 export function watchSigningKey(metrics: Metrics, ageMs: () => number | undefined): void {
   metrics.gauges(
-    { name: 'postern_signing_key_age_seconds', help: 'Time since the current signing key started to sign.', together: 'max' },
+    {
+      name: 'postern_signing_key_age_seconds',
+      help: 'Time since the current signing key started to sign.',
+      together: 'max',
+    },
     [],
     () => {
       const age = ageMs();

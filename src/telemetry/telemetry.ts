@@ -166,7 +166,8 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
       help: 'Checks without their own line in the decision log: faults over their rate, a full buffer, or a lost batch.',
     },
     ['outcome'],
-    () => Object.entries(decisions?.dropped ?? NONE_DROPPED).map(([outcome, value]) => ({ labels: { outcome }, value })),
+    () =>
+      Object.entries(decisions?.dropped ?? NONE_DROPPED).map(([outcome, value]) => ({ labels: { outcome }, value })),
   );
   metrics.counter(
     {
@@ -205,8 +206,10 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
       watchAccessLog(metrics, accessLog);
     },
     watchProcesses: (ready, restarts) => {
-      metrics.gauges({ name: 'postern_processes_ready', help: 'Processes of this server that are ready.' }, ['process'], () =>
-        ready().map(({ kind, ready: value }) => ({ labels: { process: kind }, value })),
+      metrics.gauges(
+        { name: 'postern_processes_ready', help: 'Processes of this server that are ready.' },
+        ['process'],
+        () => ready().map(({ kind, ready: value }) => ({ labels: { process: kind }, value })),
       );
       metrics.counters(
         { name: 'postern_process_restarts_total', help: 'Processes that exited unexpectedly and were replaced.' },
@@ -256,13 +259,20 @@ function decisionLog({ target, allowOneIn }: DecisionLogOptions, logging: Loggin
 }
 
 function feedReports(log: Log, metrics: Metrics): FeedReports {
-  const lag = metrics.histogram('postern_feed_lag_seconds', 'Age of the oldest change of a batch when the batch was applied.');
+  const lag = metrics.histogram(
+    'postern_feed_lag_seconds',
+    'Age of the oldest change of a batch when the batch was applied.',
+  );
   const counts = { polls: 0, errors: 0, flushes: 0, unknown: 0 };
   let isDown = false;
-  metrics.gauge({ name: 'postern_database_down', help: '1 while the database does not answer.', together: 'max' }, () =>
-    isDown ? 1 : 0,
+  metrics.gauge(
+    { name: 'postern_database_down', help: '1 while the database does not answer.', together: 'max' },
+    () => (isDown ? 1 : 0),
   );
-  metrics.counter({ name: 'postern_feed_polls_total', help: 'Successful reads of the change feed.' }, () => counts.polls);
+  metrics.counter(
+    { name: 'postern_feed_polls_total', help: 'Successful reads of the change feed.' },
+    () => counts.polls,
+  );
   metrics.counter({ name: 'postern_feed_errors_total', help: 'Failed reads of the change feed.' }, () => counts.errors);
   metrics.counter(
     { name: 'postern_feed_flushes_total', help: 'Number of times that all caches were flushed.' },

@@ -18,6 +18,7 @@ export function readTraceparent(header: string | undefined): TraceParent | undef
   if (header === undefined || header.length > MAX_LENGTH) return undefined;
   const [, version, traceId, spanId, flags, more] = FORM.exec(header) ?? [];
   if (version === undefined || traceId === undefined || spanId === undefined || flags === undefined) return undefined;
-  if (version === 'ff' || (version === '00' && more !== undefined) || ZEROS.test(traceId) || ZEROS.test(spanId)) return undefined;
+  if (version === 'ff' || (version === '00' && more !== undefined) || ZEROS.test(traceId) || ZEROS.test(spanId))
+    return undefined;
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }

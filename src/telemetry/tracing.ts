@@ -38,7 +38,12 @@ export interface Tracing {
   /** Begins a child of the current span; undefined outside of any. */
   child(name: string, kind: SpanKind, attributes?: Attributes): Span | undefined;
   /** Runs work as a child of the current span; outside of any, only runs it. The span fails if the work does. */
-  traced<T>(name: string, kind: SpanKind, attributes: Attributes, work: (span: Span | undefined) => Promise<T>): Promise<T>;
+  traced<T>(
+    name: string,
+    kind: SpanKind,
+    attributes: Attributes,
+    work: (span: Span | undefined) => Promise<T>,
+  ): Promise<T>;
   /** Spans that were not exported: the collector did not take them, or there was no room. */
   readonly dropped: number;
   /** Exports what waits, within two seconds; for the end of the process. */
@@ -98,7 +103,11 @@ export function createTracing({ target, sample, onLost, warn }: TracingOptions):
 
   async function sendBatch(): Promise<void> {
     const batch: string[] = [];
-    for (let span = waiting.shift(); span !== undefined; span = batch.length < MAX_BATCH ? waiting.shift() : undefined) {
+    for (
+      let span = waiting.shift();
+      span !== undefined;
+      span = batch.length < MAX_BATCH ? waiting.shift() : undefined
+    ) {
       batch.push(span);
     }
     try {
@@ -129,7 +138,8 @@ export function createTracing({ target, sample, onLost, warn }: TracingOptions):
   return {
     request(name, traceparent) {
       const parent = readTraceparent(traceparent);
-      if (parent !== undefined) return parent.sampled ? begin(name, 'server', parent.traceId, parent.spanId, {}) : undefined;
+      if (parent !== undefined)
+        return parent.sampled ? begin(name, 'server', parent.traceId, parent.spanId, {}) : undefined;
       return sample === 'always' ? begin(name, 'server', ids(TRACE_ID_BYTES), undefined, {}) : undefined;
     },
     within: (span, work) => (span instanceof ExportedSpan ? current.run(span, work) : work()),
@@ -217,7 +227,10 @@ class ExportedSpan implements Span {
 /** The message of this program's own errors; of others, which may quote values, the type alone. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return 'Error';
-  return maskText(error instanceof Fault || error instanceof Refusal ? error.message : error.name).slice(0, MAX_MESSAGE);
+  return maskText(error instanceof Fault || error instanceof Refusal ? error.message : error.name).slice(
+    0,
+    MAX_MESSAGE,
+  );
 }
 
 function tracesRequest({ resource }: OtlpTarget, spans: readonly string[]): string {

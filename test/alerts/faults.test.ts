@@ -28,7 +28,13 @@ beforeAll(async () => {
     POSTERN_METRICS_TENANT_LABEL: 'true',
     // Nobody listens there.
     POSTERN_LDAP: JSON.stringify([
-      { name: 'corp', enabled: true, url: `ldap://${await freeAddress()}`, 'base-dn': 'dc=corp', 'names-without-domain': true },
+      {
+        name: 'corp',
+        enabled: true,
+        url: `ldap://${await freeAddress()}`,
+        'base-dn': 'dc=corp',
+        'names-without-domain': true,
+      },
     ]),
   });
 });
@@ -114,5 +120,8 @@ it('a database that is stopped shows at once, the change feed grows old, and und
   gate.close();
   expect(await metric(server.admin, 'postern_checks_total{outcome="fault"')).toBeGreaterThan(0);
   const age = await metric(server.admin, 'postern_feed_age_seconds');
-  await eventually('the feed grows old', async () => (await metric(server.admin, 'postern_feed_age_seconds')) > age + 1);
+  await eventually(
+    'the feed grows old',
+    async () => (await metric(server.admin, 'postern_feed_age_seconds')) > age + 1,
+  );
 });

@@ -36,9 +36,8 @@ interface Variable {
   readonly name: string;
   readonly query: string | { readonly query: string };
 }
-const dashboard: { readonly panels: readonly Panel[]; readonly templating: { readonly list: readonly Variable[] } } = JSON.parse(
-  readFileSync(path('helm/postern/files/dashboard.json'), 'utf8'),
-);
+const dashboard: { readonly panels: readonly Panel[]; readonly templating: { readonly list: readonly Variable[] } } =
+  JSON.parse(readFileSync(path('helm/postern/files/dashboard.json'), 'utf8'));
 const queries = dashboard.panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })));
 
 /** As Grafana would write them. */
@@ -77,24 +76,28 @@ describe('the alert rules', () => {
   });
 
   it('are each tested with a fault on which they fire, and with a healthy server', () => {
-    const { tests }: { tests: readonly { readonly name: string; readonly alert_rule_test: readonly TestOfRule[] }[] } = parse(
-      readFileSync(TESTS, 'utf8'),
-    );
+    const { tests }: { tests: readonly { readonly name: string; readonly alert_rule_test: readonly TestOfRule[] }[] } =
+      parse(readFileSync(TESTS, 'utf8'));
     const healthy = tests.filter(({ name }) => name === 'healthy').flatMap((test) => test.alert_rule_test);
-    const firing = tests.flatMap((test) => test.alert_rule_test).filter(({ exp_alerts: fired = [] }) => fired.length > 0);
+    const firing = tests
+      .flatMap((test) => test.alert_rule_test)
+      .filter(({ exp_alerts: fired = [] }) => fired.length > 0);
     const names = new Set(rules.map(({ alert }) => alert));
     expect(new Set(healthy.map(({ alertname }) => alertname))).toEqual(names);
     expect(new Set(firing.map(({ alertname }) => alertname))).toEqual(names);
   });
 
-  it.each(rules)('$alert names metrics that exist, a severity, and a section of the guide that says what to do', (rule) => {
-    expect(unknownIn(rule.expr)).toEqual([]);
-    expect(['critical', 'warning', 'info']).toContain(rule.labels['severity']);
-    // The anchor of a heading of one word is the word in small letters.
-    expect(rule.annotations.runbook_url).toBe(`https://postern.dev/docs/operations.md#${rule.alert.toLowerCase()}`);
-    const section = GUIDE.split(`\n### ${rule.alert}\n`)[1]?.split('\n#')[0] ?? '';
-    for (const part of ['**Means**', '**See**', '**Do**']) expect(section, `${rule.alert} ${part}`).toContain(part);
-  });
+  it.each(rules)(
+    '$alert names metrics that exist, a severity, and a section of the guide that says what to do',
+    (rule) => {
+      expect(unknownIn(rule.expr)).toEqual([]);
+      expect(['critical', 'warning', 'info']).toContain(rule.labels['severity']);
+      // The anchor of a heading of one word is the word in small letters.
+      expect(rule.annotations.runbook_url).toBe(`https://postern.dev/docs/operations.md#${rule.alert.toLowerCase()}`);
+      const section = GUIDE.split(`\n### ${rule.alert}\n`)[1]?.split('\n#')[0] ?? '';
+      for (const part of ['**Means**', '**See**', '**Do**']) expect(section, `${rule.alert} ${part}`).toContain(part);
+    },
+  );
 });
 
 describe('the alert rules of installations that share a Prometheus', () => {
@@ -105,7 +108,8 @@ describe('the alert rules of installations that share a Prometheus', () => {
     const sets = monitored.flatMap((set) => ['--set', set]);
     const { output } = await helm('template', 'gates', CHART, '-n', 'prod', ...MINIMAL, ...sets);
     await writeFile(join(folder, 'rules.yaml'), stringify(at(only(manifestsOf(output), 'PrometheusRule'), 'spec')));
-    const server = (namespace: string, job: string): string => `postern_build_info{namespace="${namespace}",job="${job}"}`;
+    const server = (namespace: string, job: string): string =>
+      `postern_build_info{namespace="${namespace}",job="${job}"}`;
     const gone = { namespace: 'prod', job: 'gates', severity: 'critical' };
     const { summary, runbook_url } = rules.find(({ alert }) => alert === 'PosternAbsent')?.annotations ?? {};
     const test = {
@@ -126,7 +130,10 @@ describe('the alert rules of installations that share a Prometheus', () => {
     };
     const file = join(folder, 'test.yaml');
     await writeFile(file, stringify({ rule_files: ['rules.yaml'], evaluation_interval: '1m', tests: [test] }));
-    expect(await run(promtool, ['test', 'rules', file])).toMatchObject({ ok: true, output: expect.stringContaining('SUCCESS') });
+    expect(await run(promtool, ['test', 'rules', file])).toMatchObject({
+      ok: true,
+      output: expect.stringContaining('SUCCESS'),
+    });
   });
 
   it.each(rules)('$alert aggregates within a namespace and job', ({ expr }) => {
@@ -151,11 +158,15 @@ describe('the dashboard', () => {
   it.each(queries)('selects by namespace, job and server: $title', ({ expr }) => {
     const selectors = [...expr.matchAll(/\b(?:postern|process)_\w+\{([^}]*)\}/g)].map(([, selector = '']) => selector);
     expect(selectors.length).toBeGreaterThan(0);
-    for (const selector of selectors) expect(selector).toContain('namespace=~"$namespace",job=~"$job",instance=~"$instance"');
+    for (const selector of selectors)
+      expect(selector).toContain('namespace=~"$namespace",job=~"$job",instance=~"$instance"');
   });
 
   it('has a variable for the namespace, the job within it and the server within both', () => {
-    const asked = dashboard.templating.list.map(({ name, query }) => [name, typeof query === 'string' ? query : query.query]);
+    const asked = dashboard.templating.list.map(({ name, query }) => [
+      name,
+      typeof query === 'string' ? query : query.query,
+    ]);
     expect(Object.fromEntries(asked)).toMatchObject({
       namespace: 'label_values(postern_build_info, namespace)',
       job: 'label_values(postern_build_info{namespace=~"$namespace"}, job)',
@@ -165,7 +176,9 @@ describe('the dashboard', () => {
 
   it('shows every metric of the API, the database and the build that the guide explains', () => {
     const shown = queries.map(({ expr }) => expr).join(' ');
-    const explained = [...known()].filter((name) => /^postern_(?:http_re|database|build)\w*(?<!_bucket|_sum|_count)$/.test(name));
+    const explained = [...known()].filter((name) =>
+      /^postern_(?:http_re|database|build)\w*(?<!_bucket|_sum|_count)$/.test(name),
+    );
     expect(explained.length).toBeGreaterThan(6);
     expect(explained.filter((name) => !shown.includes(name))).toEqual([]);
   });

@@ -9,7 +9,8 @@ type Json = null | boolean | number | string | readonly Json[] | { readonly [nam
 
 /** The same value with its members in another order and other blanks. */
 function laidOut(value: Json, blank: string): string {
-  if (Array.isArray(value)) return `[${blank}${value.map((each) => laidOut(each, blank)).join(`${blank},${blank}`)}${blank}]`;
+  if (Array.isArray(value))
+    return `[${blank}${value.map((each) => laidOut(each, blank)).join(`${blank},${blank}`)}${blank}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const members = Object.entries(value).toReversed();
   return `{${blank}${members.map(([name, each]) => `${JSON.stringify(name)}${blank}:${blank}${laidOut(each, blank)}`).join(`,${blank}`)}}`;
@@ -28,7 +29,9 @@ test('is the same whatever the layout and the order of members', () => {
 test('is another for any other content', () => {
   fc.assert(
     fc.property(anyJson, anyJson, (one, two) => {
-      expect(canonicalJson(JSON.stringify(one)) === canonicalJson(JSON.stringify(two))).toBe(isDeepStrictEqual(one, two));
+      expect(canonicalJson(JSON.stringify(one)) === canonicalJson(JSON.stringify(two))).toBe(
+        isDeepStrictEqual(one, two),
+      );
     }),
   );
 });

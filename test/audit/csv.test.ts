@@ -36,7 +36,20 @@ describe('a CSV cell', () => {
     '\u2212',
     '\u2a75',
   ];
-  const before = ['', ' ', '  ', '\u00a0', '\u3000', '\ufeff', '\u200b', '\u0000', '\u0001', '\u0301', '\u202e', '\u2028'];
+  const before = [
+    '',
+    ' ',
+    '  ',
+    '\u00a0',
+    '\u3000',
+    '\ufeff',
+    '\u200b',
+    '\u0000',
+    '\u0001',
+    '\u0301',
+    '\u202e',
+    '\u2028',
+  ];
 
   test.each([...starts, ...wide, ...others])(
     'that begins with %j is text, whatever invisible characters come before it',
@@ -63,7 +76,21 @@ describe('a CSV cell', () => {
   );
 
   test('never begins a formula, and reads back as it was but for the apostrophe, as a naive reader has it', () => {
-    const signs = fc.constantFrom(...starts, ...wide, ...others, ...before, '\t', '\r', '\n', 'a', '1', '"', ',', ';', "'");
+    const signs = fc.constantFrom(
+      ...starts,
+      ...wide,
+      ...others,
+      ...before,
+      '\t',
+      '\r',
+      '\n',
+      'a',
+      '1',
+      '"',
+      ',',
+      ';',
+      "'",
+    );
     fc.assert(
       fc.property(
         fc.array(signs, { maxLength: 5 }).map((parts) => parts.join('')),

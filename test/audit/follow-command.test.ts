@@ -17,7 +17,8 @@ let token: string;
 let env: NodeJS.ProcessEnv;
 let tenants = 0;
 
-const startPostgres = (): Promise<EmbeddedPostgres> => startEmbedded({ dataDir: join(stand.folder, 'remote'), durable: false });
+const startPostgres = (): Promise<EmbeddedPostgres> =>
+  startEmbedded({ dataDir: join(stand.folder, 'remote'), durable: false });
 
 beforeAll(async () => {
   stand = await openStand();
@@ -92,7 +93,9 @@ describe('postern audit follow', () => {
     runs.push(last);
     // One that was killed may have delivered the newest row already.
     const newest = changes.at(-1) ?? '';
-    await eventually(`the row of ${newest} is delivered`, async () => runs.some((running) => hasTarget(running, newest)));
+    await eventually(`the row of ${newest} is delivered`, async () =>
+      runs.some((running) => hasTarget(running, newest)),
+    );
     await last.stop();
     const missing = changes.filter((id) => !runs.some((running) => hasTarget(running, id)));
     expect(missing).toEqual([]);
@@ -106,7 +109,9 @@ describe('postern audit follow', () => {
     const watched = postgres.stop();
     process.kill(pid, 'SIGINT');
     await watched;
-    await eventually('it says that the database is gone', async () => running.stderr().includes('the database did not answer'));
+    await eventually('it says that the database is gone', async () =>
+      running.stderr().includes('the database did not answer'),
+    );
     postgres = await startPostgres();
     const after = await eventually('a change is written', () => change());
     await delivered(running, after);

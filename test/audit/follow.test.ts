@@ -24,7 +24,9 @@ beforeEach(async () => {
 afterEach(() => database.close());
 
 /** Everything after a cursor, page by page. */
-async function followed(from: AuditCursor): Promise<{ rows: FollowedRow[]; next: AuditCursor; lost: number; pages: number }> {
+async function followed(
+  from: AuditCursor,
+): Promise<{ rows: FollowedRow[]; next: AuditCursor; lost: number; pages: number }> {
   const rows: FollowedRow[] = [];
   let [next, lost, pages] = [from, 0, 0];
   for (;;) {

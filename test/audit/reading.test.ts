@@ -13,7 +13,8 @@ let auditor: Person;
 let nobody: Person;
 beforeAll(async () => {
   h = await startHarness();
-  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  for (const id of ['acme', 'globex'])
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
   auditor = await h.person('acme', ['auditor']);
   nobody = await h.person('acme', []);
   await write(
@@ -33,7 +34,9 @@ beforeAll(async () => {
     { action: 'user.bootstrap', actorType: 'system', actorId: undefined, tenantId: undefined, requestId: undefined },
   );
   // Each at a whole second of its own: answers show milliseconds, within which several are written.
-  await h.db.query({ text: `update audit_log set time = date_trunc('second', time) - (1000 - id) * interval '1 second'` });
+  await h.db.query({
+    text: `update audit_log set time = date_trunc('second', time) - (1000 - id) * interval '1 second'`,
+  });
 });
 afterAll(async () => {
   await h?.close();
@@ -150,7 +153,9 @@ describe('pages', () => {
     const page = await list('?tenant_id=*&limit=1', h.root.token);
     const cursor = text(page.json, 'next_cursor');
     expect(outcome(await list(`?limit=1&cursor=${cursor}`))).toBe('400 invalid_parameter');
-    expect(outcome(await list(`?tenant_id=*&result=failure&cursor=${cursor}`, h.root.token))).toBe('400 invalid_parameter');
+    expect(outcome(await list(`?tenant_id=*&result=failure&cursor=${cursor}`, h.root.token))).toBe(
+      '400 invalid_parameter',
+    );
   });
 });
 
@@ -173,7 +178,8 @@ function cellsOf(csv: string): readonly (readonly string[])[] {
 }
 
 describe('exports', () => {
-  const fetchAs = (accept: string, query = '') => h.api('GET', `${AUDIT}${query}`, { as: auditor.token, headers: { accept } });
+  const fetchAs = (accept: string, query = '') =>
+    h.api('GET', `${AUDIT}${query}`, { as: auditor.token, headers: { accept } });
 
   test('as NDJSON are the rows of the pages, one on each line', async () => {
     const exported = await fetchAs('application/x-ndjson', '?action=role.create');
@@ -187,7 +193,9 @@ describe('exports', () => {
     expect(exported.headers['content-type']).toMatch(/^text\/csv; charset=utf-8/);
     const [header, ...lines] = cellsOf(exported.text);
     expect(header).toEqual(
-      'id,time,actor_type,actor_id,tenant_id,address,action,target_type,target_id,result,before,after,request_id'.split(','),
+      'id,time,actor_type,actor_id,tenant_id,address,action,target_type,target_id,result,before,after,request_id'.split(
+        ',',
+      ),
     );
     const shown = rows(await list('?action=role.create'));
     expect(lines.map((cells) => cells[0])).toEqual(shown.map((row) => row['id']));

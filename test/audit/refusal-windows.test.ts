@@ -146,10 +146,15 @@ it('a flood from any number of addresses gives at most 352 rows and one number f
   const windows = new RefusalWindows();
   const code = 'tenant_mismatch';
   for (let i = 0; i < 100_000; i++)
-    windows.note(refused({ tenant: undefined, who: i, code }, `2001:db8:${(i >> 8).toString(16)}:${i & 255}::1`), i / 10);
+    windows.note(
+      refused({ tenant: undefined, who: i, code }, `2001:db8:${(i >> 8).toString(16)}:${i & 255}::1`),
+      i / 10,
+    );
   const rows = windows.takeAll();
   expect(rows.filter(({ requestId }) => requestId !== undefined)).toHaveLength(32);
-  expect(rows.filter(({ requestId }) => requestId === undefined).map(({ after }) => after)).toEqual([{ code, others: 99_968 }]);
+  expect(rows.filter(({ requestId }) => requestId === undefined).map(({ after }) => after)).toEqual([
+    { code, others: 99_968 },
+  ]);
   // A host has a network of 2^64 addresses.
   for (let i = 0; i < 1_000; i++)
     windows.note(refused({ tenant: undefined, who: i, code }, `2001:db8::${i.toString(16)}`), 100_000);

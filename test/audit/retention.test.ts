@@ -60,8 +60,12 @@ test('only what is older goes, the chain stays whole and tells how much went, an
   expect(await sealer.removeExpired()).toBe(0);
   expect(removed).toEqual([3]);
   expect(await verify(db)).toMatchObject({ broken: undefined, rows: 2, removed: 3, unsealed: 1 });
-  const rows = await db.query({ text: `select actor_type, tenant_id, after from audit_log where action = 'audit.remove'` });
-  expect(rows).toEqual([{ actor_type: 'system', tenant_id: null, after: { rows: 3, through_seal: 3, kept_seconds: 2_592_000 } }]);
+  const rows = await db.query({
+    text: `select actor_type, tenant_id, after from audit_log where action = 'audit.remove'`,
+  });
+  expect(rows).toEqual([
+    { actor_type: 'system', tenant_id: null, after: { rows: 3, through_seal: 3, kept_seconds: 2_592_000 } },
+  ]);
   await sealer.seal();
   await sealed({});
   expect(await verify(db)).toMatchObject({ broken: undefined, rows: 4, removed: 3, unsealed: 0 });

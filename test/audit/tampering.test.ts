@@ -21,7 +21,14 @@ async function sealedLog(): Promise<FreshDatabase> {
       made.db,
       { after: { batch, big: 12_345_678_901, deep: [{ on: true, note: null, text: 'ü"\\\n' }] } },
       { actorType: 'anonymous', actorId: undefined, tenantId: undefined, before: undefined, result: 'failure' },
-      { actorType: 'system', actorId: undefined, address: undefined, targetType: undefined, targetId: undefined, after: 7 },
+      {
+        actorType: 'system',
+        actorId: undefined,
+        address: undefined,
+        targetType: undefined,
+        targetId: undefined,
+        after: 7,
+      },
     );
     await sealer.seal();
   }
@@ -39,7 +46,8 @@ afterAll(() => fresh?.close());
 async function found(...statements: readonly string[]): Promise<string | undefined> {
   return foundAfter(async (trx) => {
     let changed = 0;
-    for (const statement of statements) changed += (await trx.raw<{ rowCount: number | null }>(statement)).rowCount ?? 0;
+    for (const statement of statements)
+      changed += (await trx.raw<{ rowCount: number | null }>(statement)).rowCount ?? 0;
     return changed > 0;
   });
 }
@@ -57,7 +65,13 @@ async function foundAfter(tampering: (trx: Queryable) => Promise<boolean>): Prom
 
 test('untouched, everything is whole', async () => {
   expect(await ids(fresh.db)).toEqual(Array.from({ length: ROWS }, (_, i) => i + 1));
-  expect(await verify(fresh.db)).toMatchObject({ broken: undefined, rows: ROWS, seals: SEALS, unsealed: 0, removed: 0 });
+  expect(await verify(fresh.db)).toMatchObject({
+    broken: undefined,
+    rows: ROWS,
+    seals: SEALS,
+    unsealed: 0,
+    removed: 0,
+  });
 });
 
 const anyRow = fc.integer({ min: 1, max: ROWS });
@@ -67,9 +81,14 @@ function storable(value: string): string {
   return value.replaceAll('\0', '').replaceAll('\\u0000', '').toWellFormed();
 }
 
-const text = fc.oneof(fc.constantFrom('', 'null', 'acme', '7'), fc.string({ unit: 'grapheme', maxLength: 5 }).map(storable));
+const text = fc.oneof(
+  fc.constantFrom('', 'null', 'acme', '7'),
+  fc.string({ unit: 'grapheme', maxLength: 5 }).map(storable),
+);
 const json = fc.oneof(fc.json({ maxDepth: 2 }).map(storable), fc.integer().map(String));
-const instant = fc.date({ noInvalidDate: true, min: new Date(0), max: new Date('2100-01-01') }).map((date) => date.toISOString());
+const instant = fc
+  .date({ noInvalidDate: true, min: new Date(0), max: new Date('2100-01-01') })
+  .map((date) => date.toISOString());
 
 interface Edit {
   readonly column: string;
@@ -141,7 +160,12 @@ describe('a sealed row', () => {
     const trx = await fresh.db.knex.transaction();
     await trx.raw(`update audit_log set address = 'elsewhere' where id in (2, 3, 11)`);
     await trx.raw('delete from audit_log where id = 7');
-    expect(await verifyWithin(trx, mac)).toMatchObject({ broken: { row: 2 }, damaged: 4, rows: ROWS - 4, seals: SEALS });
+    expect(await verifyWithin(trx, mac)).toMatchObject({
+      broken: { row: 2 },
+      damaged: 4,
+      rows: ROWS - 4,
+      seals: SEALS,
+    });
     await trx.rollback();
   });
 
@@ -168,10 +192,13 @@ describe('a sealed row', () => {
 });
 
 describe('a row that Postern did not write', () => {
-  test.each([0, -5, 13, 100, 70_000_000, 5_000_000_000])('is found under the id %i, even as the copy of another', async (id) => {
-    const forged = `insert into audit_log (id, ${CONTENT}) overriding system value select ${id}, ${CONTENT} from audit_log where id = 3`;
-    expect(await found(forged)).toMatch(new RegExp(`^${id}: no seal names it`));
-  });
+  test.each([0, -5, 13, 100, 70_000_000, 5_000_000_000])(
+    'is found under the id %i, even as the copy of another',
+    async (id) => {
+      const forged = `insert into audit_log (id, ${CONTENT}) overriding system value select ${id}, ${CONTENT} from audit_log where id = 3`;
+      expect(await found(forged)).toMatch(new RegExp(`^${id}: no seal names it`));
+    },
+  );
 
   test('is found in the place of one that was taken away before it could be sealed', async () => {
     const seen = await foundAfter(async (trx) => {
@@ -191,7 +218,10 @@ describe('the seals', () => {
     ['row_digests', `row_digests || decode(repeat('00', 32), 'hex')`],
     ['previous_hash', 'sha256(previous_hash)'],
     ['hash', 'sha256(hash)'],
-    ['kind', `'removal', row_ids = '{}', row_digests = '', removed_through = 0, removed_hash = sha256(''), removed_rows = 0`],
+    [
+      'kind',
+      `'removal', row_ids = '{}', row_digests = '', removed_through = 0, removed_hash = sha256(''), removed_rows = 0`,
+    ],
   ])('cannot be changed in %s', async (column, value) => {
     for (let seq = 1; seq <= SEALS; seq++) {
       const seen = await found(`update audit_seals set ${column} = ${value} where seq = ${seq}`);
@@ -235,7 +265,10 @@ describe('the seals', () => {
 
   test.each([
     ['removed', 'delete from audit_chain'],
-    ['set back to an older seal', 'update audit_chain set seq = s.seq, hash = s.hash from audit_seals s where s.seq = 3'],
+    [
+      'set back to an older seal',
+      'update audit_chain set seq = s.seq, hash = s.hash from audit_seals s where s.seq = 3',
+    ],
     ['signed by somebody else', `update audit_chain set mac = sha256('')`],
   ])('end where the signed record says: %s, it is found', async (_what, statement) => {
     expect(await found(statement)).toMatch(/the record of the newest seal/);
@@ -260,23 +293,28 @@ describe('while the sealer works on', () => {
     ['removed', 'delete from audit_chain', 1],
     ['set back', 'update audit_chain set seq = s.seq, hash = s.hash from audit_seals s where s.seq = 3', 1],
     ['left as it is', 'select', 0],
-  ])('seals that were cut off the end are missed; the record of the newest was %s', async (_what, statement, complaints) => {
-    const own = await sealedLog();
-    const { db } = own;
-    await db.query({ text: 'delete from audit_log where id in (select unnest(row_ids) from audit_seals where seq > 3)' });
-    await db.query({ text: 'delete from audit_seals where seq > 3' });
-    await db.query({ text: statement });
-    await write(db, {}, {});
-    const broken: string[] = [];
-    const sealer = sealerOf(db, { events: { onBroken: (what) => broken.push(what) } });
-    expect(await sealer.seal()).toBe(2);
-    expect(broken).toHaveLength(complaints);
-    expect(await verdict(db)).toMatch(
-      /^13: (seal 4, which names it, does not follow|before seal 5, which names it, seal 4 is missing)/,
-    );
-    await sealer.stop();
-    await own.close();
-  });
+  ])(
+    'seals that were cut off the end are missed; the record of the newest was %s',
+    async (_what, statement, complaints) => {
+      const own = await sealedLog();
+      const { db } = own;
+      await db.query({
+        text: 'delete from audit_log where id in (select unnest(row_ids) from audit_seals where seq > 3)',
+      });
+      await db.query({ text: 'delete from audit_seals where seq > 3' });
+      await db.query({ text: statement });
+      await write(db, {}, {});
+      const broken: string[] = [];
+      const sealer = sealerOf(db, { events: { onBroken: (what) => broken.push(what) } });
+      expect(await sealer.seal()).toBe(2);
+      expect(broken).toHaveLength(complaints);
+      expect(await verdict(db)).toMatch(
+        /^13: (seal 4, which names it, does not follow|before seal 5, which names it, seal 4 is missing)/,
+      );
+      await sealer.stop();
+      await own.close();
+    },
+  );
 
   test('seals under another key prove nothing', async () => {
     const own = await sealedLog();

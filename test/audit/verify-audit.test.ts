@@ -49,7 +49,9 @@ test('says how much it checked and exits 0 while the server goes on sealing; the
   expect(other.code).toBe(1);
   expect(other.stdout).toMatch(/^The chain is broken: the chain does not pass through the seal \d+ that was given\.$/m);
 
-  const [row] = await database.db.query({ text: `select id from audit_log where action = 'auth.login' and result = 'failure'` });
+  const [row] = await database.db.query({
+    text: `select id from audit_log where action = 'auth.login' and result = 'failure'`,
+  });
   await database.db.query({ text: `update audit_log set address = '192.0.2.1' where id = $1`, values: [row?.['id']] });
   const broken = await verify();
   expect([broken.code, broken.stderr]).toEqual([1, '']);
@@ -84,7 +86,10 @@ test('an anchor that is none is refused', async () => {
 test('a database that no server has used yet is not bound to the secret-key of the check', async () => {
   const unused = await freshDatabase();
   const { code } = await stand.run(['verify-audit'], { ...env, POSTERN_DATABASE_URL: unused.url });
-  expect([code, await unused.db.query({ text: `select name from meta where name <> 'additive_migrations'` })]).toEqual([0, []]);
+  expect([code, await unused.db.query({ text: `select name from meta where name <> 'additive_migrations'` })]).toEqual([
+    0,
+    [],
+  ]);
   await unused.close();
 });
 

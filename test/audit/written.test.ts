@@ -76,7 +76,13 @@ describe('managing', () => {
     ['escalation', 'role.create', 'POST', 'roles', { name: 'mighty', permissions: ['*'] }],
     ['builtin_role', 'role.update', 'PUT', 'roles/developer', { description: 'mine' }],
     ['quota_exceeded', 'user.create', 'POST', 'users', { email: 'two@example.test', name: 'Two' }],
-    ['would_lock_out', 'policy.create', 'POST', 'policies', { name: 'out', effect: 'deny', actions: ['*'], resources: ['*'] }],
+    [
+      'would_lock_out',
+      'policy.create',
+      'POST',
+      'policies',
+      { name: 'out', effect: 'deny', actions: ['*'], resources: ['*'] },
+    ],
     [
       'escalation',
       'policy.create',

@@ -63,7 +63,8 @@ async function guess(address: string, times: number): Promise<readonly number[]>
 
 /** As many failures as lock the account, each address below its own limit. */
 async function lockFromEverywhere(): Promise<void> {
-  for (let i = 0; i < ACCOUNT / PAIR; i++) expect(await guess(`203.0.113.${i}`, PAIR)).toEqual(Array<number>(PAIR).fill(401));
+  for (let i = 0; i < ACCOUNT / PAIR; i++)
+    expect(await guess(`203.0.113.${i}`, PAIR)).toEqual(Array<number>(PAIR).fill(401));
 }
 
 describe('wrong passwords of a stranger', () => {
@@ -113,7 +114,10 @@ test('an address is no longer the own one of an account after 30 days without a 
 });
 
 test('a limit per account and address above 100 is the limit of the account as well', async () => {
-  const wide = await startStand(database.url, { ...options, login: { failuresPerAccount: 110, failuresPerAddress: 1000 } });
+  const wide = await startStand(database.url, {
+    ...options,
+    login: { failuresPerAccount: 110, failuresPerAddress: 1000 },
+  });
   for (let i = 0; i < 110; i++) expect(await logIn('203.0.113.1', 'a wrong guess', wide)).toBe(401);
   expect(await logIn('203.0.113.2', 'a wrong guess', wide)).toBe(429);
   await wide.close();
@@ -169,15 +173,18 @@ describe('an account that is locked', () => {
     'an administrator that unlocks the user': () => unlockUser(stand.db.knex, ada),
     'a new password that the user sets with a token': () => forgetAccount(stand.db.knex, `email:${ADA}`),
   };
-  test.each(Object.entries(reliefs))('is opened to all addresses, and no other account is, by %s', async (_name, relieve) => {
-    await lockFromEverywhere();
-    await guess('203.0.113.1', 1);
-    for (let i = 0; i < PAIR; i++) await logIn('203.0.113.1', 'a wrong guess', stand, 'bob@example.com');
-    await relieve();
-    expect(await right('203.0.113.1')).toBe(200);
-    expect(await right(HOME)).toBe(200);
-    expect(await logIn('203.0.113.1', 'a wrong guess', stand, 'bob@example.com')).toBe(429);
-  });
+  test.each(Object.entries(reliefs))(
+    'is opened to all addresses, and no other account is, by %s',
+    async (_name, relieve) => {
+      await lockFromEverywhere();
+      await guess('203.0.113.1', 1);
+      for (let i = 0; i < PAIR; i++) await logIn('203.0.113.1', 'a wrong guess', stand, 'bob@example.com');
+      await relieve();
+      expect(await right('203.0.113.1')).toBe(200);
+      expect(await right(HOME)).toBe(200);
+      expect(await logIn('203.0.113.1', 'a wrong guess', stand, 'bob@example.com')).toBe(429);
+    },
+  );
 });
 
 test('guesses at once, at several replicas, pass no limit', async () => {

@@ -101,7 +101,9 @@ test('no more wait than the bound, and the others are told at once that it is fu
   first.leave();
   const results = await Promise.all(outcomes);
   expect(results.filter((result) => result === false)).toHaveLength(64);
-  expect(results.filter((result) => result !== false)).toEqual(Array(6).fill(expect.objectContaining({ code: 'unavailable' })));
+  expect(results.filter((result) => result !== false)).toEqual(
+    Array(6).fill(expect.objectContaining({ code: 'unavailable' })),
+  );
   expect(gate.size).toBe(0);
 });
 
@@ -135,7 +137,15 @@ test('every attempt ends, and correct ones alone are never refused, however they
     fc.asyncProperty(fc.array(attempt, { maxLength: 40 }), fc.integer({ min: 1, max: 5 }), async (attempts, limit) => {
       const gate = new AttemptGate();
       const { claim, forgive } = counter(limit);
-      const run = async ({ right, steps, together }: { right: boolean; steps: number; together: boolean }): Promise<string> => {
+      const run = async ({
+        right,
+        steps,
+        together,
+      }: {
+        right: boolean;
+        steps: number;
+        together: boolean;
+      }): Promise<string> => {
         const place = gate.open('a');
         try {
           if (!(together && (await place.enterBy(claim()))) && !(await place.enter(claim))) return 'refused';

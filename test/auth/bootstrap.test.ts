@@ -55,7 +55,11 @@ describe('the first start', () => {
     const me = await profileOf(reply);
     expect(me.json).toMatchObject({ tenant_id: 'default', roles: ['admin'], permissions: ['*'], platform_admin: true });
     expect(await everythingStored(database.db)).not.toContain(outcome.madePassword);
-    expect((await auditOf(database.db))[0]).toMatchObject({ actor: 'system', action: 'user.bootstrap', tenant: 'default' });
+    expect((await auditOf(database.db))[0]).toMatchObject({
+      actor: 'system',
+      action: 'user.bootstrap',
+      tenant: 'default',
+    });
   });
 
   test('takes the configured password, and tells none', async () => {
@@ -143,9 +147,17 @@ describe('resetting the administrator', () => {
   });
 
   test.each([
-    ['a deactivated user', /belongs to a deactivated user of the tenant acme/, `update users set status = 'deactivated'`],
+    [
+      'a deactivated user',
+      /belongs to a deactivated user of the tenant acme/,
+      `update users set status = 'deactivated'`,
+    ],
     ['a user of a suspended tenant', /tenant acme, which is suspended/, `update tenants set status = 'suspended'`],
-    ['a user of a directory', /belongs to a user of a directory/, `update users set source = 'ldap', password_hash = null`],
+    [
+      'a user of a directory',
+      /belongs to a user of a directory/,
+      `update users set source = 'ldap', password_hash = null`,
+    ],
   ])('refuses %s, which could not log in, and says how an operator gets in', async (_who, reason, state) => {
     await addPerson(database.db, { email: 'admin@localhost', tenant: 'acme', roles: ['admin'] });
     await database.db.knex.raw(state);
@@ -154,7 +166,11 @@ describe('resetting the administrator', () => {
     expect(message).toMatch(reason);
     expect(message).toContain('Run the command with --create --email and an email address that no user has');
     expect(await everythingStored(database.db)).toBe(before);
-    const { madePassword = '', tenantId } = await resetAdmin(parts, { ...RESET, create: true, email: 'way-in@localhost' });
+    const { madePassword = '', tenantId } = await resetAdmin(parts, {
+      ...RESET,
+      create: true,
+      email: 'way-in@localhost',
+    });
     expect(tenantId).toBe('default');
     const reply = await login('way-in@localhost', madePassword);
     expect((await profileOf(reply)).json).toMatchObject({ tenant_id: 'default', platform_admin: true });

@@ -41,7 +41,14 @@ describe('only pages of our own may use the cookie', () => {
   check(false, 'http://localhost.evil.example', 'localhost.evil.example');
   check(false, 'http://127.0.0.1.evil.example', '127.0.0.1.evil.example');
   check(false, 'http://notlocalhost', 'notlocalhost');
-  for (const host of ['127.0.0.1:10000', 'localhost:10000', 'localhost', 'console.localhost:8080', '[::1]:8080', '127.1.2.3']) {
+  for (const host of [
+    '127.0.0.1:10000',
+    'localhost:10000',
+    'localhost',
+    'console.localhost:8080',
+    '[::1]:8080',
+    '127.1.2.3',
+  ]) {
     check(true, `http://${host}`, host);
     check(true, `https://${host}`, host);
     check(false, `http://${host}`, host, { scheme: 'https' });
@@ -106,7 +113,9 @@ describe('the cookie', () => {
   });
 
   test('has no prefix for a page without TLS, whose browser would refuse it', () => {
-    expect(setCookie(cookieName('http'), 'prt_x', 7_000)).toMatch(/^postern_refresh=prt_x; .*; Secure; SameSite=Strict$/);
+    expect(setCookie(cookieName('http'), 'prt_x', 7_000)).toMatch(
+      /^postern_refresh=prt_x; .*; Secure; SameSite=Strict$/,
+    );
   });
 
   const reads = (header: HeaderValue, value: string | undefined, name: CookieName = SECURE): void => {

@@ -80,7 +80,12 @@ await describeWithSlapd('the e-mail address of a user of a directory', () => {
     expect(JSON.stringify(await conflicts())).not.toContain(ada);
     expect(await database.db.knex('audit_log').where({ action: 'user.update' })).toEqual([]);
     expect(await database.db.knex('users').orderBy('id').select('id', 'email', 'email_conflict', 'updated_at')).toEqual(
-      before.map(({ id: user, email, email_conflict, updated_at }) => ({ id: user, email, email_conflict, updated_at })),
+      before.map(({ id: user, email, email_conflict, updated_at }) => ({
+        id: user,
+        email,
+        email_conflict,
+        updated_at,
+      })),
     );
   });
 

@@ -45,7 +45,8 @@ await describeWithSlapd('the keys of a user of a directory', () => {
     other = await startStand(database.url);
   });
   beforeEach(async () => {
-    for (const id of ['default', 'acme']) await database.db.knex('tenants').insert({ id, name: id }).onConflict('id').ignore();
+    for (const id of ['default', 'acme'])
+      await database.db.knex('tenants').insert({ id, name: id }).onConflict('id').ignore();
     name = `owner${++n}`;
     await world.add(name);
     await world.join('developers', name);
@@ -69,7 +70,8 @@ await describeWithSlapd('the keys of a user of a directory', () => {
     new DirectoryLookups(stand.parts, room, (failure) => failures.push(failure));
   const login = (username: string, password = LDAP_PASSWORD): Promise<Reply> =>
     stand.post('/v1/auth/login', { auth_type: 'ldap', username, password });
-  const withKey = (key: string, at: Stand = stand): Promise<Reply> => at.get('/v1/auth/me', { authorization: `Bearer ${key}` });
+  const withKey = (key: string, at: Stand = stand): Promise<Reply> =>
+    at.get('/v1/auth/me', { authorization: `Bearer ${key}` });
   const statusOf = async (key: string, at: Stand = stand): Promise<number> => (await withKey(key, at)).status;
 
   interface Owner {
@@ -80,7 +82,11 @@ await describeWithSlapd('the keys of a user of a directory', () => {
 
   async function owner(username = name): Promise<Owner> {
     const session = await login(username);
-    const { id } = await database.db.knex<{ id: UserId }>('users').orderBy('created_at', 'desc').first('id').then(required);
+    const { id } = await database.db
+      .knex<{ id: UserId }>('users')
+      .orderBy('created_at', 'desc')
+      .first('id')
+      .then(required);
     const key = await addKey(database.db, id);
     expect(await statusOf(key)).toBe(200);
     expect(await statusOf(key, other)).toBe(200);
@@ -241,7 +247,9 @@ await describeWithSlapd('the keys of a user of a directory', () => {
     await world.join('analysts', name);
     await lookUpAll();
     expect(await shown(id)).toMatchObject({ directory_roles: ['analyst'], directory_status: 'active' });
-    expect(await audited('user.update')).toMatchObject([{ actor_type: 'system', after: { directory_roles: ['analyst'] } }]);
+    expect(await audited('user.update')).toMatchObject([
+      { actor_type: 'system', after: { directory_roles: ['analyst'] } },
+    ]);
   });
 
   describe('whose person is not found', () => {
@@ -424,7 +432,9 @@ await describeWithSlapd('the keys of a user of a directory', () => {
       }
       await aDayLater();
       world.reports.length = 0;
-      expect([await lookups.run(), await lookups.run(), await lookups.run(), await lookups.run()]).toEqual([20, 20, 5, 0]);
+      expect([await lookups.run(), await lookups.run(), await lookups.run(), await lookups.run()]).toEqual([
+        20, 20, 5, 0,
+      ]);
       expect(asked()).toBe(45);
     });
   });

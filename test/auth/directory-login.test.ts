@@ -136,11 +136,17 @@ await describeWithSlapd('logging in by a directory', () => {
     test('is told in the audit: the user made by the system, the session by the user, and no password', async () => {
       await login(name);
       const { id } = await theUser();
-      expect((await auditOf(database.db)).map(({ actor, action, target, result }) => [actor, action, target, result])).toEqual([
+      expect(
+        (await auditOf(database.db)).map(({ actor, action, target, result }) => [actor, action, target, result]),
+      ).toEqual([
         ['system', 'user.create', id, 'success'],
         [id, 'auth.login', id, 'success'],
       ]);
-      expect(await told('user.create')).toMatchObject({ directory: DIRECTORY, directory_roles: ['developer'], source: 'ldap' });
+      expect(await told('user.create')).toMatchObject({
+        directory: DIRECTORY,
+        directory_roles: ['developer'],
+        source: 'ldap',
+      });
       expect(await told('auth.login')).toMatchObject({ directory: DIRECTORY });
       expect(await everythingStored(database.db)).not.toContain(LDAP_PASSWORD);
       expect(world.reports).toEqual([{ operation: 'login', directory: DIRECTORY, outcome: 'success' }]);
@@ -215,7 +221,11 @@ await describeWithSlapd('logging in by a directory', () => {
       const before = await theUser();
       await login(name);
       expect(await theUser()).toEqual(before);
-      expect((await auditOf(database.db)).map(({ action }) => action)).toEqual(['user.create', 'auth.login', 'auth.login']);
+      expect((await auditOf(database.db)).map(({ action }) => action)).toEqual([
+        'user.create',
+        'auth.login',
+        'auth.login',
+      ]);
     });
   });
 
@@ -301,7 +311,12 @@ await describeWithSlapd('logging in by a directory', () => {
         const reply = await login(username, password, slow);
         return [code(reply), performance.now() - from >= 400];
       };
-      const failures = await Promise.all([timed('nobody', WRONG), timed(name, ''), timed('', WRONG), timed(name, WRONG)]);
+      const failures = await Promise.all([
+        timed('nobody', WRONG),
+        timed(name, ''),
+        timed('', WRONG),
+        timed(name, WRONG),
+      ]);
       await slow.close();
       expect(failures).toEqual(Array.from({ length: 4 }, () => ['401 invalid_credential', true]));
     });
@@ -335,7 +350,11 @@ await describeWithSlapd('logging in by a directory', () => {
     test('one that has to be changed first is told, and is no failure', async () => {
       await world.set(name, 'pwdReset', 'TRUE');
       expect(code(await login(name))).toBe('403 password_expired');
-      expect(await told('auth.login')).toMatchObject({ code: 'password_expired', reason: 'must_change', directory: DIRECTORY });
+      expect(await told('auth.login')).toMatchObject({
+        code: 'password_expired',
+        reason: 'must_change',
+        directory: DIRECTORY,
+      });
       expect(await failuresOf()).toBe(0);
       expect(code(await login(name, WRONG))).toBe('401 invalid_credential');
     });
@@ -357,7 +376,10 @@ await describeWithSlapd('logging in by a directory', () => {
       const me = await slowed.get('/v1/auth/me', bearer(await login(name, LDAP_PASSWORD, slowed)));
       expect(me.json).toMatchObject({ source: 'ldap' });
       const path = `/v1/iam/users/${String(me.json['id'])}`;
-      expect((await slowed.get(path, root)).json).toMatchObject({ locked_until: null, last_login_at: expect.any(String) });
+      expect((await slowed.get(path, root)).json).toMatchObject({
+        locked_until: null,
+        last_login_at: expect.any(String),
+      });
       for (const one of [name, `CORP\\${name}`, `${name}@corp.example`]) await login(one, WRONG, slowed);
       expect((await slowed.get(path, root)).json).toMatchObject({ locked_until: expect.any(String) });
       const { data } = (await slowed.get('/v1/iam/users?locked=true', root)).json;
@@ -517,7 +539,10 @@ await describeWithSlapd('logging in by a directory', () => {
       expect(await told('auth.login')).toMatchObject({ reason: 'directory_user' });
       const body = { old_password: LDAP_PASSWORD, new_password: 'a lake of tin whistles' };
       const changed = await stand.post('/v1/auth/password', body, bearer(reply));
-      expect([code(changed), changed.json['detail']]).toEqual(['422 invalid_field', expect.stringMatching(/directory/)]);
+      expect([code(changed), changed.json['detail']]).toEqual([
+        '422 invalid_field',
+        expect.stringMatching(/directory/),
+      ]);
     });
 
     test('who is an administrator by the directory is none of the local ones: the last of those stays', async () => {

@@ -48,7 +48,8 @@ await describeWithSlapd('refreshing a session of a directory', () => {
 
   const login = (username: string, at: Stand = stand): Promise<Reply> =>
     at.post('/v1/auth/login', { auth_type: 'ldap', username, password: LDAP_PASSWORD });
-  const refresh = (token: string, at: Stand = stand): Promise<Reply> => at.post('/v1/auth/refresh', { refresh_token: token });
+  const refresh = (token: string, at: Stand = stand): Promise<Reply> =>
+    at.post('/v1/auth/refresh', { refresh_token: token });
   const code = (reply: Reply): string => `${reply.status} ${String(reply.json['code'] ?? '')}`.trim();
   const me = (reply: Reply, at: Stand = stand): Promise<Reply> => at.get('/v1/auth/me', bearer(reply));
 
@@ -132,7 +133,9 @@ await describeWithSlapd('refreshing a session of a directory', () => {
           { actor_id: id, tenant_id: 'default', result: 'refused', after: { directory: DIRECTORY, sessions_ended: 1 } },
         ]);
         expect(reasons).toContain(rows[0]?.after['reason']);
-        expect(world.reports).toMatchObject([{ operation: 'refresh', directory: DIRECTORY, outcome: rows[0]?.after['reason'] }]);
+        expect(world.reports).toMatchObject([
+          { operation: 'refresh', directory: DIRECTORY, outcome: rows[0]?.after['reason'] },
+        ]);
         // It is over: nobody asks about it again.
         expect(code(await refresh(token))).toBe('401 invalid_credential');
         expect(world.reports).toHaveLength(1);
@@ -189,7 +192,9 @@ await describeWithSlapd('refreshing a session of a directory', () => {
       const other = await startStand(database.url, { directory: world.room() });
       const { token } = await begun();
       await world.join('analysts', name);
-      const replies = await Promise.all(Array.from({ length: 50 }, (_, i) => refresh(token, i % 2 === 0 ? stand : other)));
+      const replies = await Promise.all(
+        Array.from({ length: 50 }, (_, i) => refresh(token, i % 2 === 0 ? stand : other)),
+      );
       await other.close();
       expect(new Set(replies.map(code))).toEqual(new Set(['200']));
       const successors = new Set(replies.map(refreshTokenOf));
@@ -212,7 +217,9 @@ await describeWithSlapd('refreshing a session of a directory', () => {
         nowMs: Date.now(),
       };
       const pairs = await Promise.all(
-        Array.from({ length: 16 }, () => refreshToken({ ...stand.parts, claims: new Map() }, { text: token, via: 'body' }, from)),
+        Array.from({ length: 16 }, () =>
+          refreshToken({ ...stand.parts, claims: new Map() }, { text: token, via: 'body' }, from),
+        ),
       );
       expect(new Set(pairs.map((pair) => pair.refreshToken)).size).toBe(1);
       expect(await database.db.knex('refresh_tokens').count('* as n')).toEqual([{ n: 2 }]);
@@ -237,7 +244,8 @@ await describeWithSlapd('refreshing a session of a directory', () => {
     const next = refreshTokenOf(await refresh(token));
     await stand.post('/v1/auth/logout', { refresh_token: next });
     world.reports.length = 0;
-    for (const text of ['', `prt_${'a'.repeat(43)}`, next]) expect(code(await refresh(text))).toBe('401 invalid_credential');
+    for (const text of ['', `prt_${'a'.repeat(43)}`, next])
+      expect(code(await refresh(text))).toBe('401 invalid_credential');
     expect(world.reports).toEqual([]);
   });
 });

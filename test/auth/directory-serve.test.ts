@@ -9,7 +9,14 @@ import { isReady, logLines, metric, openStand, type Running, type Stand } from '
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { send } from '../support/http.ts';
 import { freeAddress } from '../support/ports.ts';
-import { type DirectoryWorld, describeWithSlapd, LDAP_PASSWORD, LOCKED, startDirectoryWorld, WRONG } from './directory-world.ts';
+import {
+  type DirectoryWorld,
+  describeWithSlapd,
+  LDAP_PASSWORD,
+  LOCKED,
+  startDirectoryWorld,
+  WRONG,
+} from './directory-world.ts';
 import { addKey } from './people.ts';
 
 await describeWithSlapd('the program with directories', () => {
@@ -89,7 +96,8 @@ await describeWithSlapd('the program with directories', () => {
     if (user === undefined) throw new Error('no user was made');
     const key = await addKey(database.db, user.id);
     const me = async (): Promise<number> =>
-      (await send(`http://${server.http}`, { path: '/v1/auth/me', headers: { authorization: `Bearer ${key}` } })).status;
+      (await send(`http://${server.http}`, { path: '/v1/auth/me', headers: { authorization: `Bearer ${key}` } }))
+        .status;
     expect(await me()).toBe(200);
     await world.set('ada', ...LOCKED);
     await database.db.knex.raw(`update users set directory_checked_at = clock_timestamp() - interval '2 days'`);

@@ -90,7 +90,9 @@ await describeWithSlapd('trying a directory out', () => {
   test('of a directory that there is not is 404, and so is any where none is configured', async () => {
     expect(outcome(await tryOut({ username: name, directory: 'other' }))).toBe('404 not_found');
     const bare = await startHarness();
-    expect(outcome(await bare.api('POST', TEST, { as: bare.root.token, body: { username: name } }))).toBe('404 not_found');
+    expect(outcome(await bare.api('POST', TEST, { as: bare.root.token, body: { username: name } }))).toBe(
+      '404 not_found',
+    );
     await bare.close();
   });
 });

@@ -87,7 +87,10 @@ export async function startDirectoryWorld(): Promise<DirectoryWorld> {
   const modify = (dn: string, operation: 'add' | 'delete' | 'replace', type: string, values: string[]): Promise<void> =>
     client.modify(dn, new Change({ operation, modification: new Attribute({ type, values }) }));
   const reports: DirectoryReport[] = [];
-  const mapped = <T>(groups: Readonly<Record<string, string>>, read: (text: string) => T | undefined): ReadonlyMap<string, T> =>
+  const mapped = <T>(
+    groups: Readonly<Record<string, string>>,
+    read: (text: string) => T | undefined,
+  ): ReadonlyMap<string, T> =>
     new Map(Object.entries(groups).map(([name, text]) => [known(normaliseDn(groupDn(name))), known(read(text))]));
   const settings: DirectorySettings = {
     name: DIRECTORY,

@@ -41,8 +41,18 @@ describe('/readyz', () => {
     503,
     /^database: [a-z ]+$/,
   );
-  check('says that the feed is older than it may be', { feedAgeMs: () => 300_000 }, 503, /^change feed: last read 300 s ago/);
-  check('says that the feed was never read', { feedAgeMs: () => Number.POSITIVE_INFINITY }, 503, /^change feed: not read yet$/);
+  check(
+    'says that the feed is older than it may be',
+    { feedAgeMs: () => 300_000 },
+    503,
+    /^change feed: last read 300 s ago/,
+  );
+  check(
+    'says that the feed was never read',
+    { feedAgeMs: () => Number.POSITIVE_INFINITY },
+    503,
+    /^change feed: not read yet$/,
+  );
   check('does not take an age that is no number for fresh', { feedAgeMs: () => Number.NaN }, 503, /^change feed/);
   check('says that no signing key is loaded', { signingKeysReady: () => false }, 503, /^signing keys/);
   check('turns at once when draining begins', { draining: () => true }, 503, /^draining/);
@@ -99,6 +109,8 @@ describe('the health listener', () => {
   test('reports an address that cannot be had', async () => {
     const url = await serve({});
     const listen = { host: '127.0.0.1', port: Number(new URL(url).port) };
-    await expect(startHealthServer({ listen, ready: async () => [], metrics: async () => '' })).rejects.toThrow(/EADDRINUSE/);
+    await expect(startHealthServer({ listen, ready: async () => [], metrics: async () => '' })).rejects.toThrow(
+      /EADDRINUSE/,
+    );
   });
 });

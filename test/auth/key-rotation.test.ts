@@ -49,7 +49,10 @@ async function replica(clock: () => number): Promise<Replica> {
   });
   await keys.maintain();
   started.push(keys);
-  return { keys, tokens: new AccessTokens({ keys, issuer: 'test', audience: 'platform', ttlSeconds: TTL_SECONDS, clock }) };
+  return {
+    keys,
+    tokens: new AccessTokens({ keys, issuer: 'test', audience: 'platform', ttlSeconds: TTL_SECONDS, clock }),
+  };
 }
 
 const command = (nowMs: number) =>
@@ -168,7 +171,8 @@ describe('the key set', () => {
       expect([unchanged.status, unchanged.text, unchanged.headers['etag']]).toEqual([304, '', etag]);
       expect(unchanged.headers['cache-control']).toBe('public, max-age=300, must-revalidate');
     }
-    for (const stale of ['"other"', 'no tag at all', '']) expect((await get({ 'if-none-match': stale })).status).toBe(200);
+    for (const stale of ['"other"', 'no tag at all', ''])
+      expect((await get({ 'if-none-match': stale })).status).toBe(200);
   });
 
   test('has another tag as soon as a key is added', async () => {

@@ -96,7 +96,9 @@ describe('a correct login', () => {
     const stand = usual;
     const old = await argon2(PASSWORD, { memoryCost: 8192, timeCost: 1, parallelism: 1 });
     await addPerson(stand.db, { email: 'ada@example.com', hash: old });
-    const logins = await Promise.all([1, 2, 3, 4].map(() => stand.post(LOGIN, { email: 'ada@example.com', password: PASSWORD })));
+    const logins = await Promise.all(
+      [1, 2, 3, 4].map(() => stand.post(LOGIN, { email: 'ada@example.com', password: PASSWORD })),
+    );
     expect(logins.map((reply) => reply.status)).toEqual([200, 200, 200, 200]);
     const row: unknown = await stand.db.knex('users').first('password_hash');
     expect(Object(row).password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
@@ -232,7 +234,8 @@ describe('guessing', () => {
     await addPerson(stand.db, { email: 'ada@example.com' });
     const replies = async (email: string): Promise<unknown[]> => {
       const seen: unknown[] = [];
-      for (let i = 0; i < 5; i++) seen.push(visible(await stand.post(LOGIN, wrong(email), fromAddress(`203.0.113.${i}`))));
+      for (let i = 0; i < 5; i++)
+        seen.push(visible(await stand.post(LOGIN, wrong(email), fromAddress(`203.0.113.${i}`))));
       return seen;
     };
     const strip = (value: unknown): string => JSON.stringify(value).replaceAll(/"retry-after":"\d+"/g, '');
@@ -296,7 +299,12 @@ describe('guessing', () => {
       }),
     });
     const replies = await Promise.all(Array.from({ length: 20 }, () => stand.post(LOGIN, wrong('ada@example.com'))));
-    expect(replies.map((reply) => reply.status).sort((a, b) => a - b)).toEqual([401, 401, 401, ...Array<number>(17).fill(429)]);
+    expect(replies.map((reply) => reply.status).sort((a, b) => a - b)).toEqual([
+      401,
+      401,
+      401,
+      ...Array<number>(17).fill(429),
+    ]);
     expect(checks).toBe(3);
     expect(stand.attempts.size).toBe(0);
   });

@@ -28,7 +28,8 @@ afterAll(async () => {
 });
 
 const NEW = 'a sunny afternoon in Lisbon';
-const login = (password = PASSWORD): Promise<Reply> => stand.post('/v1/auth/login', { email: 'ada@example.com', password });
+const login = (password = PASSWORD): Promise<Reply> =>
+  stand.post('/v1/auth/login', { email: 'ada@example.com', password });
 const change = (by: Reply, old_password: string, new_password: string): Promise<Reply> =>
   stand.post('/v1/auth/password', { old_password, new_password }, bearer(by));
 const reset = (token: string, new_password: string): Promise<Reply> =>
@@ -71,13 +72,19 @@ describe("changing one's password", () => {
   test('refuses a weak one and says where, with nothing changed', async () => {
     const here = await login();
     const reply = await change(here, PASSWORD, 'too short');
-    expect([reply.status, reply.json['errors']]).toEqual([422, [{ path: '/new_password', message: expect.any(String) }]]);
+    expect([reply.status, reply.json['errors']]).toEqual([
+      422,
+      [{ path: '/new_password', message: expect.any(String) }],
+    ]);
     expect((await login()).status).toBe(200);
   });
 
   test('by two at once succeeds for one', async () => {
     const here = await login();
-    const replies = await Promise.all([change(here, PASSWORD, NEW), change(here, PASSWORD, 'a rainy evening in Bergen')]);
+    const replies = await Promise.all([
+      change(here, PASSWORD, NEW),
+      change(here, PASSWORD, 'a rainy evening in Bergen'),
+    ]);
     expect(replies.map((reply) => reply.status).sort((a, b) => a - b)).toEqual([204, 401]);
   });
 

@@ -63,7 +63,8 @@ export async function addKey(db: Database, owner: UserId, tenant = 'default'): P
 
 /** Back to an empty database. Rows are deleted rather than truncated, so that the change feed tells of it. */
 export async function clear(db: Database): Promise<void> {
-  for (const table of ['audit_log', 'login_failures', 'api_keys', 'users', 'tenants']) await db.knex.raw(`delete from ${table}`);
+  for (const table of ['audit_log', 'login_failures', 'api_keys', 'users', 'tenants'])
+    await db.knex.raw(`delete from ${table}`);
 }
 
 export interface AuditLine {
@@ -87,12 +88,22 @@ export async function auditOf(db: Database): Promise<readonly AuditLine[]> {
 /** Everything in the tables that hold what belongs to logging in, as one text. */
 export async function everythingStored(db: Database): Promise<string> {
   const texts: string[] = [];
-  for (const table of ['users', 'sessions', 'refresh_tokens', 'one_time_tokens', 'login_failures', 'audit_log', 'changes']) {
+  for (const table of [
+    'users',
+    'sessions',
+    'refresh_tokens',
+    'one_time_tokens',
+    'login_failures',
+    'audit_log',
+    'changes',
+  ]) {
     const { rows } = await db.knex.raw<{ rows: { text: string }[] }>(
       `select cast(row_to_json(t) as text) as text from ${table} t`,
     );
     texts.push(...rows.map((row) => row.text));
-    const { rows: bytes } = await db.knex.raw<{ rows: { text: string }[] }>(`select cast(t as text) as text from ${table} t`);
+    const { rows: bytes } = await db.knex.raw<{ rows: { text: string }[] }>(
+      `select cast(t as text) as text from ${table} t`,
+    );
     texts.push(...bytes.map((row) => row.text));
   }
   return texts.join('\n');

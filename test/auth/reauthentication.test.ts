@@ -34,7 +34,8 @@ afterAll(async () => {
 
 type Headers = Readonly<Record<string, string>>;
 
-const outcome = ({ status, json }: Reply): string => (status < 300 ? String(status) : `${status} ${String(json['code'])}`);
+const outcome = ({ status, json }: Reply): string =>
+  status < 300 ? String(status) : `${status} ${String(json['code'])}`;
 const logIn = (email = ADA, password = PASSWORD, headers: Headers = {}): Promise<Reply> =>
   stand.post('/v1/auth/login', { email, password }, headers);
 const ask = (as: Headers, action: string, body?: object): Promise<Reply> => stand.post(`${path}${action}`, body, as);
@@ -86,7 +87,9 @@ describe('a caller that resets its own password', () => {
       ...Array.from({ length: 4 }, () => ask(as, '/password-reset', { current_password: PASSWORD })),
     ]);
     expect(outcome(changed)).toBe('204');
-    const { rows } = await stand.db.knex.raw<{ rows: unknown[] }>('select 1 from one_time_tokens where user_id = ?', [ada]);
+    const { rows } = await stand.db.knex.raw<{ rows: unknown[] }>('select 1 from one_time_tokens where user_id = ?', [
+      ada,
+    ]);
     expect(rows).toEqual([]);
     expect(outcome(await ask(as, '/password-reset', { current_password: PASSWORD }))).toBe(REFUSED);
   });

@@ -30,7 +30,8 @@ afterAll(async () => {
 });
 
 const login = (): Promise<Reply> => stand.post('/v1/auth/login', { email: 'ada@example.com', password: PASSWORD });
-const refresh = (token: string, at: Stand = stand): Promise<Reply> => at.post('/v1/auth/refresh', { refresh_token: token });
+const refresh = (token: string, at: Stand = stand): Promise<Reply> =>
+  at.post('/v1/auth/refresh', { refresh_token: token });
 const isIn = async (reply: Reply): Promise<boolean> => (await stand.get('/v1/auth/me', bearer(reply))).status === 200;
 
 /** As if so much time had passed since all that happened to the tokens. */
@@ -83,7 +84,9 @@ describe('a refresh', () => {
   test('of fifty at once, at two servers, gives one successor, and that one works', async () => {
     const other = await startStand(database.url);
     const token = refreshTokenOf(await login());
-    const replies = await Promise.all(Array.from({ length: 50 }, (_, i) => refresh(token, i % 2 === 0 ? stand : other)));
+    const replies = await Promise.all(
+      Array.from({ length: 50 }, (_, i) => refresh(token, i % 2 === 0 ? stand : other)),
+    );
     await other.close();
     expect(new Set(replies.map((reply) => reply.status))).toEqual(new Set([200]));
     const successors = new Set(replies.map(refreshTokenOf));
@@ -103,7 +106,9 @@ describe('a refresh', () => {
       nowMs: Date.now(),
     };
     const pairs = await Promise.all(
-      Array.from({ length: 16 }, () => refreshToken({ ...stand.parts, claims: new Map() }, { text: token, via: 'body' }, from)),
+      Array.from({ length: 16 }, () =>
+        refreshToken({ ...stand.parts, claims: new Map() }, { text: token, via: 'body' }, from),
+      ),
     );
     expect(new Set(pairs.map((pair) => pair.refreshToken)).size).toBe(1);
     expect(await stand.db.knex('refresh_tokens').count('* as n')).toEqual([{ n: 2 }]);
@@ -340,7 +345,9 @@ describe('a session of a cookie', () => {
       expectRefused(await stand.post('/v1/auth/login', body, headers));
       const first = await begin();
       expectRefused(await stand.post('/v1/auth/refresh', {}, { ...headers, cookie: cookieOf(first) }));
-      expect((await stand.post('/v1/auth/logout', undefined, { ...headers, cookie: cookieOf(first) })).status).toBe(401);
+      expect((await stand.post('/v1/auth/logout', undefined, { ...headers, cookie: cookieOf(first) })).status).toBe(
+        401,
+      );
       expect(await isIn(first)).toBe(true);
     }
   });
@@ -352,7 +359,10 @@ describe('a session of a cookie', () => {
     expect(cookie).toMatch(/^postern_refresh=prt_/);
     expectRefused(await stand.post('/v1/auth/refresh', {}, { ...DEMO, 'x-forwarded-proto': 'https', cookie }));
     const second = await stand.post('/v1/auth/refresh', {}, { ...DEMO, cookie });
-    expect([second.status, String(second.headers['set-cookie'])]).toEqual([200, expect.stringMatching(/^postern_refresh=prt_/)]);
+    expect([second.status, String(second.headers['set-cookie'])]).toEqual([
+      200,
+      expect.stringMatching(/^postern_refresh=prt_/),
+    ]);
     const untrusting = await startStand(database.url, { trustedProxies: [] });
     const claims = { origin: 'http://console.test', host: 'console.test', 'x-forwarded-proto': 'http' };
     const refused = await untrusting.post('/v1/auth/login', body, claims);
@@ -392,7 +402,11 @@ describe('a session of a cookie', () => {
   test('ends by its cookie, which is taken away, with an access token that is past its time', async () => {
     const first = await begin();
     const cookie = cookieOf(first);
-    const reply = await stand.post('/v1/auth/logout', undefined, { ...OWN, cookie, authorization: 'Bearer aaa.bbb.ccc' });
+    const reply = await stand.post('/v1/auth/logout', undefined, {
+      ...OWN,
+      cookie,
+      authorization: 'Bearer aaa.bbb.ccc',
+    });
     expect(reply.status).toBe(204);
     expect(reply.headers['set-cookie']).toEqual([
       expect.stringMatching(/^__Secure-postern_refresh=; Max-Age=0; Path=\/v1\/auth;/),
@@ -430,7 +444,8 @@ describe('logging out', () => {
   test('by access token ends its session; again it is 204 too', async () => {
     const [bystander, first] = [await login(), await login()];
     expect(await isIn(first)).toBe(true);
-    for (let i = 0; i < 2; i++) expect((await stand.post('/v1/auth/logout', undefined, bearer(first))).status).toBe(204);
+    for (let i = 0; i < 2; i++)
+      expect((await stand.post('/v1/auth/logout', undefined, bearer(first))).status).toBe(204);
     expect(await isIn(first)).toBe(false);
     expectRefused(await refresh(refreshTokenOf(first)));
     expect(await isIn(bystander)).toBe(true);

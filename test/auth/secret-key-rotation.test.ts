@@ -35,7 +35,9 @@ async function session(server: Server): Promise<{ readonly access: string; reado
 }
 
 const refreshed = async (server: Server, token: string): Promise<string> =>
-  String((await done(server.http, 'POST', '/v1/auth/refresh', { body: { refresh_token: token } })).body['refresh_token']);
+  String(
+    (await done(server.http, 'POST', '/v1/auth/refresh', { body: { refresh_token: token } })).body['refresh_token'],
+  );
 
 async function decision(server: Server, credential: string): Promise<string> {
   const gate = decider(server.grpc);
@@ -43,7 +45,9 @@ async function decision(server: Server, credential: string): Promise<string> {
 }
 
 const sealed = async (): Promise<void> => {
-  await expect.poll(async () => (await database.db.knex.raw('select count(*)::int as n from audit_unsealed')).rows[0].n).toBe(0);
+  await expect
+    .poll(async () => (await database.db.knex.raw('select count(*)::int as n from audit_unsealed')).rows[0].n)
+    .toBe(0);
 };
 
 it('changes secret-key by two rolling restarts and a command: tokens, sessions, keys and the audit chain go on, and the former key ends', async () => {
@@ -73,7 +77,9 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
   expect((await both.stop()).code).toBe(0);
   await makeKey(after.http, fresh.access);
   await sealed();
-  expect(logLines(after.stdout()).filter(({ msg }) => String(msg).includes('chain of the audit log is broken'))).toEqual([]);
+  expect(
+    logLines(after.stdout()).filter(({ msg }) => String(msg).includes('chain of the audit log is broken')),
+  ).toEqual([]);
   expect((await stand.run(['verify-audit'], withBoth())).stdout).toContain('The chain is intact.');
 
   const again = await stand.run(['rotate-secret-key', '--yes'], withBoth());
@@ -106,6 +112,9 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
 it('the command refuses a database of neither key, and changes nothing without secret-key-previous', async () => {
   const other = { ...common, POSTERN_SECRET_KEY: `${NEW} other`, POSTERN_SECRET_KEY_PREVIOUS: FORMER };
   const refused = await stand.run(['rotate-secret-key', '--yes'], other);
-  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('uses neither secret-key nor secret-key-previous')]);
+  expect([refused.code, refused.stderr]).toEqual([
+    1,
+    expect.stringContaining('uses neither secret-key nor secret-key-previous'),
+  ]);
   expect((await stand.run(['rotate-secret-key', '--yes'], withNew())).code).toBe(2);
 });

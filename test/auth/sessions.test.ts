@@ -33,7 +33,8 @@ const MISSING = 'ses_00000000000000000000000000';
 
 const login = (email = 'ada@example.com', headers: Record<string, string> = {}): Promise<Reply> =>
   stand.post('/v1/auth/login', { email, password: PASSWORD }, headers);
-const refresh = (reply: Reply): Promise<Reply> => stand.post('/v1/auth/refresh', { refresh_token: refreshTokenOf(reply) });
+const refresh = (reply: Reply): Promise<Reply> =>
+  stand.post('/v1/auth/refresh', { refresh_token: refreshTokenOf(reply) });
 const list = (by: Reply, query = ''): Promise<Reply> => stand.get(`${SESSIONS}${query}`, bearer(by));
 
 function dataOf(reply: Reply): readonly Readonly<Record<string, unknown>>[] {
@@ -123,7 +124,9 @@ describe('the list of sessions', () => {
     const before = dataOf(await list(first))[0];
     const after = dataOf(await list(await refresh(first)))[0];
     expect(after?.['id']).toBe(before?.['id']);
-    expect(Date.parse(String(after?.['last_used_at']))).toBeGreaterThanOrEqual(Date.parse(String(before?.['last_used_at'])));
+    expect(Date.parse(String(after?.['last_used_at']))).toBeGreaterThanOrEqual(
+      Date.parse(String(before?.['last_used_at'])),
+    );
     expect(after?.['last_used_at']).not.toBe(before?.['last_used_at']);
   });
 
@@ -206,7 +209,9 @@ describe('ending a session', () => {
     const path = `${SESSIONS}/${await idOf(other)}`;
     const etag = String((await stand.get(path, bearer(here))).headers['etag']);
     expect((await stand.get(path, { ...bearer(here), 'if-none-match': etag })).status).toBe(304);
-    expect(outcome(await stand.delete(path, { ...bearer(here), 'if-match': '"another"' }))).toBe('412 precondition_failed');
+    expect(outcome(await stand.delete(path, { ...bearer(here), 'if-match': '"another"' }))).toBe(
+      '412 precondition_failed',
+    );
     const next = await refresh(other);
     expect((await stand.delete(path, { ...bearer(here), 'if-match': etag })).status).toBe(204);
     expect(await alive(next)).toEqual([false, false]);
@@ -250,7 +255,13 @@ describe('ending all sessions', () => {
     expect(dataOf(await list(here))).toHaveLength(1);
     expect(await alive(here)).toEqual([true, true]);
     expect(await auditOf(stand.db)).toContainEqual(
-      expect.objectContaining({ actor: ada, tenant: 'acme', action: 'auth.end_sessions', target: ada, result: 'success' }),
+      expect.objectContaining({
+        actor: ada,
+        tenant: 'acme',
+        action: 'auth.end_sessions',
+        target: ada,
+        result: 'success',
+      }),
     );
   });
 
@@ -306,7 +317,8 @@ test('an API key sees and ends no session, not even its owner’s', async () => 
   });
   const robot = { authorization: `Bearer ${key.text}` };
   for (const path of [SESSIONS, `${SESSIONS}/${id}`, `${SESSIONS}/${MISSING}`])
-    for (const ask of [stand.get, stand.delete]) expect(outcome(await ask(path, robot))).toBe('403 insufficient_permission');
+    for (const ask of [stand.get, stand.delete])
+      expect(outcome(await ask(path, robot))).toBe('403 insufficient_permission');
   for (const ask of [stand.get, stand.delete]) expect(outcome(await ask(SESSIONS))).toBe('401 missing_credential');
   expect(await alive(here)).toEqual([true, true]);
 });
@@ -357,7 +369,11 @@ describe('the sessions of a user', () => {
     expect(outcome(await stand.delete(ofUser(root, `/${await idOf(rootsOwn)}`), bearer(by)))).toBe('403 escalation');
     for (const path of [ofUser(eve), ofUser(eve, `/${await idOf(eves)}`), ofUser(ada, `/${await idOf(eves)}`)])
       expect(outcome(await stand.get(path, bearer(by)))).toBe('404 not_found');
-    for (const path of [ofUser(eve, `/${await idOf(eves)}`), ofUser(ada, `/${await idOf(eves)}`), ofUser(ada, '/ses_x')])
+    for (const path of [
+      ofUser(eve, `/${await idOf(eves)}`),
+      ofUser(ada, `/${await idOf(eves)}`),
+      ofUser(ada, '/ses_x'),
+    ])
       expect(outcome(await stand.delete(path, bearer(by)))).toBe('404 not_found');
     for (const reply of [hers, rootsOwn, eves]) expect(await alive(reply)).toEqual([true, true]);
   });

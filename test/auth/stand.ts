@@ -95,7 +95,13 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
     onFault: () => undefined,
   });
   await keys.start();
-  const tokens = new AccessTokens({ keys, issuer: 'postern-test', audience: 'platform', ttlSeconds: 3600, clock: Date.now });
+  const tokens = new AccessTokens({
+    keys,
+    issuer: 'postern-test',
+    audience: 'platform',
+    ttlSeconds: 3600,
+    clock: Date.now,
+  });
   const { maxWaitingPasswords: maxWaiting } = options;
   const real = maxWaiting === undefined ? await makePasswords() : await Passwords.start({ maxRunning: 2, maxWaiting });
   const listeners: ChangeListener[] = [keys];

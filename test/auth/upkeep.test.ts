@@ -32,7 +32,8 @@ afterAll(async () => {
   await database.close();
 });
 
-const login = (password = PASSWORD): Promise<Reply> => stand.post('/v1/auth/login', { email: 'ada@example.com', password });
+const login = (password = PASSWORD): Promise<Reply> =>
+  stand.post('/v1/auth/login', { email: 'ada@example.com', password });
 const refresh = (token: string): Promise<Reply> => stand.post('/v1/auth/refresh', { refresh_token: token });
 
 async function counted(table: string): Promise<number> {
@@ -80,7 +81,9 @@ test('of a session that lives even the oldest token is still known for reused', 
   const first = refreshTokenOf(await login());
   const second = refreshTokenOf(await refresh(first));
   const third = await refresh(second);
-  await stand.db.knex.raw(`update refresh_tokens set issued_at = issued_at - interval '29 days' where used_at is not null`);
+  await stand.db.knex.raw(
+    `update refresh_tokens set issued_at = issued_at - interval '29 days' where used_at is not null`,
+  );
   await tidyUp(stand.db);
   expect((await refresh(first)).status).toBe(401);
   expect((await stand.get('/v1/auth/me', bearer(third))).status).toBe(401);
@@ -89,7 +92,9 @@ test('of a session that lives even the oldest token is still known for reused', 
 test('one-time tokens past their hour go, the others stay', async () => {
   const bob = await addPerson(stand.db, { email: 'bob@example.com' });
   for (const id of [ada, bob]) await putPasswordSetup(stand.db.knex, id, makeOneTimeToken().digest, { kind: 'system' });
-  await stand.db.knex.raw(`update one_time_tokens set expires_at = now() - interval '1 second' where user_id = ?`, [ada]);
+  await stand.db.knex.raw(`update one_time_tokens set expires_at = now() - interval '1 second' where user_id = ?`, [
+    ada,
+  ]);
   expect(await tidyUp(stand.db)).toBe(1);
   expect(await stand.db.knex('one_time_tokens').select('user_id')).toEqual([{ user_id: bob }]);
 });

@@ -45,7 +45,9 @@ describe('a list', () => {
   });
 
   it('is filtered, and empty when nothing is found', async () => {
-    expect(await Array.fromAsync(client.users.list({ email: ADMIN.email }), ({ email }) => email)).toEqual([ADMIN.email]);
+    expect(await Array.fromAsync(client.users.list({ email: ADMIN.email }), ({ email }) => email)).toEqual([
+      ADMIN.email,
+    ]);
     expect(await Array.fromAsync(client.users.list({ q: 'nobody is called that' }))).toEqual([]);
   });
 
@@ -82,12 +84,22 @@ describe('an error', () => {
     ['last_admin', 409, async (c) => c.users.deactivate((await c.me()).id)],
   ])('of the server is one of its catalogue: %s', async (code, status, call) => {
     const error = await failure(call(client));
-    expect(error).toMatchObject({ name: 'ProblemError', code, status, title: expect.stringMatching(/./), retryAfter: undefined });
+    expect(error).toMatchObject({
+      name: 'ProblemError',
+      code,
+      status,
+      title: expect.stringMatching(/./),
+      retryAfter: undefined,
+    });
     expect(String(error)).toContain(`${status} ${code}: ${(error as ProblemError).detail}`);
   });
 
   it('names the policy that denies', async () => {
-    const analyst = await client.users.create({ ...person(), password: 'the password of an analyst', roles: ['tenant-admin'] });
+    const analyst = await client.users.create({
+      ...person(),
+      password: 'the password of an analyst',
+      roles: ['tenant-admin'],
+    });
     await client.policies.create({ name: 'no-keys', effect: 'deny', actions: ['admin:keys'], resources: ['*'] });
     const other = createClient({ baseUrl: server.url });
     await other.login({ email: analyst.email ?? '', password: 'the password of an analyst' });
@@ -141,7 +153,11 @@ describe('repetition', () => {
 
 describe('a key', () => {
   it('calls as itself', async () => {
-    const { key, id } = await client.apiKeys.create({ description: 'a program', scopes: ['chat:read'], expires_in_days: 1 });
+    const { key, id } = await client.apiKeys.create({
+      description: 'a program',
+      scopes: ['chat:read'],
+      expires_in_days: 1,
+    });
     const program = createClient({ baseUrl: server.url, apiKey: key ?? '' });
     expect(await program.me()).toMatchObject({ id, type: 'api_key', permissions: ['chat:read'] });
     await client.apiKeys.revoke(id);
@@ -198,7 +214,10 @@ describe('an answer without a body', () => {
 });
 
 it('the audit log streams as it comes', async () => {
-  const answer = await client.stream('GET', '/v1/iam/audit', { query: { action: 'auth.login' }, accept: 'application/x-ndjson' });
+  const answer = await client.stream('GET', '/v1/iam/audit', {
+    query: { action: 'auth.login' },
+    accept: 'application/x-ndjson',
+  });
   expect(answer.headers.get('content-type')).toMatch(/^application\/x-ndjson/);
   const lines = (await answer.text()).trim().split('\n');
   expect(lines.map((line) => JSON.parse(line).action)).toContain('auth.login');

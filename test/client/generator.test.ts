@@ -92,7 +92,9 @@ const OPERATION = {
 const documentOf = (operation: Json) => ({
   paths: { '/things/{id}': { put: operation } },
   components: {
-    schemas: { Thing: { description: 'A thing.', type: 'object', properties: { id: { type: 'string' } }, required: ['id'] } },
+    schemas: {
+      Thing: { description: 'A thing.', type: 'object', properties: { id: { type: 'string' } }, required: ['id'] },
+    },
     parameters: { Limit: { name: 'limit', in: 'query', description: 'Rows.', schema: { type: 'integer' } } },
     responses: { Text: { description: 'Text.', content: { 'text/csv': { schema: { type: 'string' } } } } },
   },
@@ -139,7 +141,10 @@ export interface Paths {
       { ...OPERATION, responses: { 200: { content: { 'image/png': {} } } } },
       '/responses/200/content: image/png is not known here',
     ],
-    [{ ...OPERATION, requestBody: { content: { 'text/plain': {} } } }, '/put/requestBody/content: text/plain is not known here'],
+    [
+      { ...OPERATION, requestBody: { content: { 'text/plain': {} } } },
+      '/put/requestBody/content: text/plain is not known here',
+    ],
     [{ ...OPERATION, parameters: [{ $ref: 'other.json' }] }, '/put/parameters/0: "other.json" is outside the document'],
   ])('with what is not known is refused, by its place (%#)', (operation, message) => {
     expect(() => typesOfDocument(documentOf(operation), '')).toThrow(`#/paths/~1things~1{id}`);

@@ -59,7 +59,10 @@ describe('a read', () => {
 
   it('is given up after as many tries as are set, with the last error', async () => {
     const { client, server, timing } = await stand([BUSY]);
-    expect(await failure(client.request('GET', '/v1/auth/me'))).toMatchObject({ name: 'ProblemError', code: 'unavailable' });
+    expect(await failure(client.request('GET', '/v1/auth/me'))).toMatchObject({
+      name: 'ProblemError',
+      code: 'unavailable',
+    });
     expect(server.asked).toHaveLength(3);
     expect(timing.waits).toHaveLength(2);
     expect(await failure(client.request('GET', '/v1/auth/me', { maxRetries: 0 }))).toBeInstanceOf(ProblemError);
@@ -84,7 +87,11 @@ describe('the wait', () => {
       { date: 'Sat, 21 Nov 2026 10:00:00 GMT', 'retry-after': 'Sat, 21 Nov 2026 10:00:09 GMT' },
       9000,
     ],
-    ['a date that is past', { date: 'Sat, 21 Nov 2026 10:00:00 GMT', 'retry-after': 'Sat, 21 Nov 2026 09:00:00 GMT' }, 0],
+    [
+      'a date that is past',
+      { date: 'Sat, 21 Nov 2026 10:00:00 GMT', 'retry-after': 'Sat, 21 Nov 2026 09:00:00 GMT' },
+      0,
+    ],
     ['nothing that can be read', { 'retry-after': 'soon' }, 250],
   ])('is what Retry-After says: %s', async (_form, headers, waitMs) => {
     const { client, timing } = await stand([problem(429, 'rate_limit_exceeded', headers), GOOD]);
@@ -99,7 +106,10 @@ describe('the wait', () => {
   });
 
   it('is not begun when Retry-After asks for more patience than is set; the error tells how much', async () => {
-    const { client, server, timing } = await stand([problem(429, 'rate_limit_exceeded', { 'retry-after': '61' }), GOOD]);
+    const { client, server, timing } = await stand([
+      problem(429, 'rate_limit_exceeded', { 'retry-after': '61' }),
+      GOOD,
+    ]);
     expect(await failure(client.request('GET', '/v1/auth/me'))).toMatchObject({ status: 429, retryAfter: 61 });
     expect(server.asked).toHaveLength(1);
     expect(timing.waits).toEqual([]);
@@ -204,13 +214,18 @@ describe('time', () => {
     }
     const error = await call;
     expect(error).toBeInstanceOf(ConnectionError);
-    expect(error).toMatchObject({ timedOut: true, message: expect.stringContaining(`no answer within ${TIMEOUT_MS} ms`) });
+    expect(error).toMatchObject({
+      timedOut: true,
+      message: expect.stringContaining(`no answer within ${TIMEOUT_MS} ms`),
+    });
     expect(server.asked).toHaveLength(3);
   });
 
   it('counts up to the end of the answer', async () => {
     const { client, timing } = await stand([{ status: 200, headers: { 'content-length': '100' }, body: '{' }]);
-    const call = failure(client.request('POST', '/v1/auth/password', { body: { old_password: 'a', new_password: 'b' } }));
+    const call = failure(
+      client.request('POST', '/v1/auth/password', { body: { old_password: 'a', new_password: 'b' } }),
+    );
     let over = false;
     void call.then(() => {
       over = true;
@@ -242,7 +257,10 @@ describe('an answer that is not of Postern', () => {
   });
 
   it.each([
-    ['a page', { status: 200, headers: { 'content-type': 'text/html' }, body: '<h1>Please log in to this network</h1>' }],
+    [
+      'a page',
+      { status: 200, headers: { 'content-type': 'text/html' }, body: '<h1>Please log in to this network</h1>' },
+    ],
     ['what is no JSON by its own words', { status: 200, headers: { 'content-type': 'text/html' }, body: '{}' }],
     ['broken JSON', { status: 200, body: '{"id":' }],
   ])('is an error when it is a success: %s', async (_kind, step) => {
@@ -309,16 +327,22 @@ describe('an API key', () => {
   });
 
   it('is in no error, and not in the client as it is printed', async () => {
-    const { client } = await stand(['hangUp', problem(403, 'escalation'), problem(422, 'invalid_field')], { maxRetries: 0 });
+    const { client } = await stand(['hangUp', problem(403, 'escalation'), problem(422, 'invalid_field')], {
+      maxRetries: 0,
+    });
     const errors = [
       await failure(client.request('GET', '/v1/auth/me')),
       await failure(client.request('POST', '/v1/iam/users', newUser)),
       await failure(
-        client.request('POST', '/v1/auth/password', { body: { old_password: 'old-secret', new_password: 'new-secret' } }),
+        client.request('POST', '/v1/auth/password', {
+          body: { old_password: 'old-secret', new_password: 'new-secret' },
+        }),
       ),
     ];
     expect(errors.map((error) => error instanceof Error)).toEqual([true, true, true]);
-    const printed = [...errors, client].map((each) => inspect(each, { depth: 20, showHidden: true, getters: true })).join('\n');
+    const printed = [...errors, client]
+      .map((each) => inspect(each, { depth: 20, showHidden: true, getters: true }))
+      .join('\n');
     expect(printed).not.toContain(KEY.slice(4));
     expect(printed).not.toMatch(/(old|new)-secret/);
     const broken = (): unknown => createClient({ apiKey: `${KEY}\n` });

@@ -40,7 +40,14 @@ function stand(options: ClientOptions = {}, inner?: typeof fetch): Stand {
   const timing = testTiming();
   const ends: SessionEnd[] = [];
   const onSessionEnd = (end: SessionEnd): void => void ends.push(end);
-  const client = createClient({ baseUrl: server.url, fetch: net.fetch, timing, timeoutMs: TIMEOUT_MS, onSessionEnd, ...options });
+  const client = createClient({
+    baseUrl: server.url,
+    fetch: net.fetch,
+    timing,
+    timeoutMs: TIMEOUT_MS,
+    onSessionEnd,
+    ...options,
+  });
   return { client, net, timing, ends };
 }
 
@@ -219,7 +226,9 @@ describe('a renewal', () => {
     await server.endSessions();
     expireAtServer();
     const errors = await Promise.all(MANY.map(() => failure(me(client))));
-    expect(new Set(errors.map((error) => error instanceof ProblemError && error.code))).toEqual(new Set(['invalid_credential']));
+    expect(new Set(errors.map((error) => error instanceof ProblemError && error.code))).toEqual(
+      new Set(['invalid_credential']),
+    );
     expect(ends).toEqual([{ reason: 'refused' }]);
     expect(net.count('POST /v1/auth/refresh 401')).toBe(1);
     expect(await failure(me(client))).toMatchObject({ code: 'missing_credential' });

@@ -108,7 +108,9 @@ describe('the settings of a directory', () => {
       ]);
       const yaml = `ldap: {enabled: true, url: ldap://a, base-dn: dc=x, bind-dn: cn=x, bind-password-file: ${file}}`;
       expect(settings(yaml)).toMatchObject([{ serviceAccount: { dn: 'cn=x', password: 'hunter22' } }]);
-      expect(settings(yaml.replace(/ldap: (.*)/, 'ldap: [$1]'))).toMatchObject([{ serviceAccount: { password: 'hunter22' } }]);
+      expect(settings(yaml.replace(/ldap: (.*)/, 'ldap: [$1]'))).toMatchObject([
+        { serviceAccount: { password: 'hunter22' } },
+      ]);
     });
   });
 
@@ -141,16 +143,25 @@ describe('a wrong one is named with file, line and what was expected', () => {
 
   it.each([
     ['url: http://a', 'postern.yaml:2:3: ldap.url: expected ldap://host:port or ldaps://host:port, got http://a'],
-    ['url: ldap://a/dc=x', 'postern.yaml:2:3: ldap.url: expected ldap://host:port or ldaps://host:port, got ldap://a/dc=x'],
+    [
+      'url: ldap://a/dc=x',
+      'postern.yaml:2:3: ldap.url: expected ldap://host:port or ldaps://host:port, got ldap://a/dc=x',
+    ],
     ['url: [ldap://a, 7]', 'postern.yaml:2:19: ldap.url[1]: expected ldap://host:port or ldaps://host:port, got 7'],
-    ['base-dn: example.com', 'postern.yaml:2:3: ldap.base-dn: expected a DN, such as dc=example,dc=com, got example.com'],
+    [
+      'base-dn: example.com',
+      'postern.yaml:2:3: ldap.base-dn: expected a DN, such as dc=example,dc=com, got example.com',
+    ],
     ['timeout: 5m', 'postern.yaml:2:3: ldap.timeout: expected a duration from 100ms to 60s, got 5m'],
     [
       'type: edirectory',
       'postern.yaml:2:3: ldap.type: expected one of auto, active-directory, openldap, freeipa, 389ds, got edirectory',
     ],
     ['domian: x', 'postern.yaml:2:3: ldap.domian: unknown key; did you mean ldap.domain?'],
-    ['attribute-mapping: {mail: mail}', 'postern.yaml:2:29: ldap.attribute-mapping.mail: unknown key; did you mean email?'],
+    [
+      'attribute-mapping: {mail: mail}',
+      'postern.yaml:2:29: ldap.attribute-mapping.mail: unknown key; did you mean email?',
+    ],
     [
       'attribute-mapping:\n    email: dn',
       'postern.yaml:3:12: ldap.attribute-mapping.email: expected the name of an attribute, got dn',
@@ -175,7 +186,10 @@ describe('a wrong one is named with file, line and what was expected', () => {
     ['bind-password: hunter22', 'ldap.bind-dn: required with ldap.bind-password'],
     ['bind-dn: cn=x', 'ldap.bind-password: required with ldap.bind-dn'],
     ['enabled: true', 'ldap.url: required with ldap.enabled'],
-    [`${ON}start-tls: true`, 'postern.yaml:5:3: ldap.start-tls: expected false with an ldaps:// URL, which already uses TLS'],
+    [
+      `${ON}start-tls: true`,
+      'postern.yaml:5:3: ldap.start-tls: expected false with an ldaps:// URL, which already uses TLS',
+    ],
     ['ca-file: /nowhere', 'postern.yaml:2:3: ldap.ca-file: expected a readable file, got /nowhere'],
   ])('%j', (yaml, problem) => {
     const problems = problemsOf(load(`ldap:\n  ${yaml}\n`));
@@ -215,7 +229,9 @@ ldap:
     ]);
     const twice =
       'ldap: [{enabled: true, url: ldaps://a, base-dn: dc=x, domain: a}, {enabled: true, url: ldaps://b, base-dn: dc=x, domain: b}]';
-    expect(problemsOf(load(twice))).toEqual(['postern.yaml:1:67: ldap[1].name: expected a unique name for each directory']);
+    expect(problemsOf(load(twice))).toEqual([
+      'postern.yaml:1:67: ldap[1].name: expected a unique name for each directory',
+    ]);
     expect(problemsOf(load('ldap: []', { POSTERN_LDAP_URL: 'ldap://a' }))).toEqual([
       'POSTERN_LDAP_URL: ldap is a list: set this in one of its entries',
     ]);
@@ -243,9 +259,12 @@ describe('of several directories', () => {
 
   it('only the last that takes names without a domain may bind by a pattern, which sends the password first', () => {
     const pattern = 'names-without-domain: true, user-dn-pattern: "uid={0},dc=x"';
-    const both = (one: string, other: string): string => `ldap:\n  - {name: a, ${ON}, ${one}}\n  - {name: b, ${ON}, ${other}}`;
+    const both = (one: string, other: string): string =>
+      `ldap:\n  - {name: a, ${ON}, ${one}}\n  - {name: b, ${ON}, ${other}}`;
     expect(problemsOf(load(both(pattern, 'names-without-domain: true')))).toEqual([
-      expect.stringMatching(/^postern\.yaml:2:\d+: ldap\[0\]\.names-without-domain: expected false with ldap\.user-dn-pattern/),
+      expect.stringMatching(
+        /^postern\.yaml:2:\d+: ldap\[0\]\.names-without-domain: expected false with ldap\.user-dn-pattern/,
+      ),
     ]);
     expect(settings(both('names-without-domain: true', pattern))).toHaveLength(2);
     expect(settings(both(pattern, 'domain: b'))).toHaveLength(2);
@@ -253,7 +272,8 @@ describe('of several directories', () => {
 });
 
 it('an attribute for groups is refused at OpenLDAP, where it is not read, and taken where it is', () => {
-  const yaml = 'ldap: {enabled: true, url: ldaps://a, base-dn: dc=x, type: openldap, attribute-mapping: {groups: isMemberOf}}';
+  const yaml =
+    'ldap: {enabled: true, url: ldaps://a, base-dn: dc=x, type: openldap, attribute-mapping: {groups: isMemberOf}}';
   expect(problemsOf(load(yaml))).toEqual([
     'postern.yaml:1:70: ldap.attribute-mapping: the groups attribute is read only with ldap.member-of: trusted',
   ]);

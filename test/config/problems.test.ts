@@ -30,7 +30,10 @@ describe('a wrong value is named with file, line, path and what was expected', (
       'token.refresh-ttl: -1d',
       'postern.yaml:1:1: token.refresh-ttl: expected a duration of at least 1s, such as 500s, 5m, 1h or 7d, got -1d',
     ],
-    ['log.level: loud', 'postern.yaml:1:1: log.level: expected one of fatal, error, warn, info, debug, trace, silent, got loud'],
+    [
+      'log.level: loud',
+      'postern.yaml:1:1: log.level: expected one of fatal, error, warn, info, debug, trace, silent, got loud',
+    ],
     [
       'http:\n  trusted-proxies:\n    - 10.0.0.0/8\n    - 10.0.0.1/8',
       'postern.yaml:4:7: http.trusted-proxies[1]: expected an IP address or a CIDR block without host bits, got 10.0.0.1/8',
@@ -64,13 +67,17 @@ describe('a wrong value is named with file, line, path and what was expected', (
   });
 
   it('each once, and nothing seems to be missing from a file that is not YAML', () => {
-    expect(problemsOf(load('issuer: a\nissuer: b'))).toEqual(['postern.yaml:2:1: this key appears twice in the same map']);
+    expect(problemsOf(load('issuer: a\nissuer: b'))).toEqual([
+      'postern.yaml:2:1: this key appears twice in the same map',
+    ]);
     const broken = problemsOf(load('secret-key: a\na: [', { POSTERN_DATABASE_URL: 'postgresql://a@b/c' }));
     expect(broken).toEqual([expect.stringMatching(/^postern\.yaml:2:\d+: not valid YAML here \(/)]);
   });
 
   it('all at once, not one after the other', () => {
-    const problems = problemsOf(load('workers: x\nissuer: ""\nunknown: 1\ngrpc.listen: y', { POSTERN_CACHE_CREDENTIALS: 'z' }));
+    const problems = problemsOf(
+      load('workers: x\nissuer: ""\nunknown: 1\ngrpc.listen: y', { POSTERN_CACHE_CREDENTIALS: 'z' }),
+    );
     expect(problems).toHaveLength(5);
   });
 
@@ -112,7 +119,10 @@ describe('a wrong route is named with its line', () => {
       '{method: GET, path: /v1/b, permission: b:read, model: query}',
       'postern.yaml:3:59: routes[1].model: expected path, body or unknown',
     ],
-    ['{method: GET, path: /v1/b, permission: b:read, tokens: 1}', 'postern.yaml:3:60: routes[1].tokens: expected true or false'],
+    [
+      '{method: GET, path: /v1/b, permission: b:read, tokens: 1}',
+      'postern.yaml:3:60: routes[1].tokens: expected true or false',
+    ],
     ['[GET, /v1/b]', 'postern.yaml:3:5: routes[1]: expected a map with method, path and permission, got a list'],
   ])('%s', (line, problem) => {
     expect(routes(line)).toEqual([problem]);
@@ -136,7 +146,9 @@ it('a server that does not migrate needs a database that another program can mig
   expect(problemsOf(load('database.migrate: false'))).toEqual([
     'postern.yaml:1:1: database.migrate: false requires database.url: only the server itself can migrate its embedded database',
   ]);
-  expect(problemsOf(load(`database: {migrate: false, url: postgresql://db/x}\nsecret-key: ${'k'.repeat(32)}`))).toEqual([]);
+  expect(problemsOf(load(`database: {migrate: false, url: postgresql://db/x}\nsecret-key: ${'k'.repeat(32)}`))).toEqual(
+    [],
+  );
 });
 
 describe('secrets', () => {

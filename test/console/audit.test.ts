@@ -18,13 +18,17 @@ it.beforeAll(async ({ stand: shared }) => {
   await api('POST', '/v1/iam/policies', policy);
 });
 
-const api = (method: string, path: string, body?: object) => done(stand.server.http, method, path, { token: stand.token, body });
+const api = (method: string, path: string, body?: object) =>
+  done(stand.server.http, method, path, { token: stand.token, body });
 const rows = (page: Page) => page.getByRole('grid', { name: 'Audit' }).getByRole('row');
 const searchOf = (page: Page) => new URL(page.url()).searchParams;
 const actionsShown = async (page: Page): Promise<readonly string[]> =>
   [
     ...new Set(
-      await page.getByRole('grid', { name: 'Audit' }).locator('td:nth-child(3), [role=gridcell]:nth-child(3)').allTextContents(),
+      await page
+        .getByRole('grid', { name: 'Audit' })
+        .locator('td:nth-child(3), [role=gridcell]:nth-child(3)')
+        .allTextContents(),
     ),
   ].toSorted((a, b) => a.localeCompare(b));
 
@@ -49,7 +53,9 @@ describe('the audit log', () => {
     await page.getByText('role.update', { exact: true }).first().click();
     const drawer = page.getByRole('dialog', { name: 'role.update' });
     await expect.poll(() => drawer.getByRole('table').textContent()).toMatch(/description\s*"First"\s*"Second"/);
-    expect(await drawer.getByRole('link', { name: 'role/support' }).getAttribute('href')).toMatch(/^\/console\/roles\/support/);
+    expect(await drawer.getByRole('link', { name: 'role/support' }).getAttribute('href')).toMatch(
+      /^\/console\/roles\/support/,
+    );
     await drawer.getByRole('button', { name: 'Copy link to this row' }).click();
     await drawer.getByRole('button', { name: 'Copied' }).waitFor();
     const link = await page.evaluate('navigator.clipboard.readText()');
@@ -153,7 +159,9 @@ describe('the audit log', () => {
   });
 
   it('has no serious accessibility fault in the list, the filters and the drawer, in both themes, on desktops and phones', async () => {
-    const { page, problems } = await stand.asAdmin({ path: '/console/audit?action=role.update&from=2026-01-01T00:00:00Z' });
+    const { page, problems } = await stand.asAdmin({
+      path: '/console/audit?action=role.update&from=2026-01-01T00:00:00Z',
+    });
     const row = page.getByText('role.update', { exact: true }).first();
     await row.waitFor();
     expect(await faultsInEveryLook(page)).toEqual([]);

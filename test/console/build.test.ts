@@ -61,25 +61,45 @@ describe('the type check of the console', () => {
 
   /** All of these changes at once: each must be found among the errors of one check. */
   const CHANGES: readonly (readonly [name: string, change: (types: string) => string, named: string])[] = [
-    ['a member of an answer that is called otherwise', replaced(/last_four: string/g, 'final_four: string'), 'last_four'],
-    ['a member of an answer that may be missing now', replaced(/(expires_at): (string \| null)/g, '$1?: $2'), 'undefined'],
+    [
+      'a member of an answer that is called otherwise',
+      replaced(/last_four: string/g, 'final_four: string'),
+      'last_four',
+    ],
+    [
+      'a member of an answer that may be missing now',
+      replaced(/(expires_at): (string \| null)/g, '$1?: $2'),
+      'undefined',
+    ],
     ['an operation that is gone', replaced(/'\/v1\/iam\/audit'/g, "'/v1/iam/audit-log'"), '/v1/iam/audit'],
-    ['a filter of a list that is called otherwise', replaced(/expires_before\?/g, 'expiring_before?'), 'expires_before'],
+    [
+      'a filter of a list that is called otherwise',
+      replaced(/expires_before\?/g, 'expiring_before?'),
+      'expires_before',
+    ],
     [
       'a member of a body that is required now',
       replaced(/(export type NewApiKey = \{)/, '$1\n  readonly purpose: string;'),
       'purpose',
     ],
-    ['a kind of rule that is not known yet', replaced(/effect: 'allow' \| 'deny'/g, "effect: 'allow' | 'deny' | 'ask'"), 'ask'],
+    [
+      'a kind of rule that is not known yet',
+      replaced(/effect: 'allow' \| 'deny'/g, "effect: 'allow' | 'deny' | 'ask'"),
+      'ask',
+    ],
   ];
 
   it(
     'fails for a member or an operation that is renamed, missing, required or new',
     async () => {
-      const { code, output } = await checkedWith((types) => CHANGES.reduce((changed, [, change]) => change(changed), types));
+      const { code, output } = await checkedWith((types) =>
+        CHANGES.reduce((changed, [, change]) => change(changed), types),
+      );
       expect(code).not.toBe(0);
       const errors = output.split('\n').filter((line) => line.startsWith('console/src/'));
-      const missed = CHANGES.filter(([, , named]) => !errors.some((line) => line.includes(named))).map(([name]) => name);
+      const missed = CHANGES.filter(([, , named]) => !errors.some((line) => line.includes(named))).map(
+        ([name]) => name,
+      );
       expect(missed).toEqual([]);
     },
     LIMIT_MS,
@@ -120,7 +140,10 @@ describe('a console that was built before its source changed', () => {
     async () => {
       const folder = await changedProject();
       await mkdir(join(folder, 'src'));
-      await writeFile(join(folder, 'src/main.ts'), `${FOUND}\nconsole.log(process.argv[2], title, old); process.exit(0);`);
+      await writeFile(
+        join(folder, 'src/main.ts'),
+        `${FOUND}\nconsole.log(process.argv[2], title, old); process.exit(0);`,
+      );
       const { code, output } = await run('sh', ['-c', npmStart], folder);
       expect([code, output.trim()]).toEqual([0, `demo ${TITLE} false`]);
     },

@@ -51,7 +51,9 @@ async function faultsOf(
   if (!isClosed) {
     await heading(page).waitFor();
     const shown = await heading(page).textContent();
-    return shown?.startsWith('You may not') ? [`${path}: closed, although ${needs ?? 'nothing'} is all that it needs`] : [];
+    return shown?.startsWith('You may not')
+      ? [`${path}: closed, although ${needs ?? 'nothing'} is all that it needs`]
+      : [];
   }
   await expect
     .poll(() => heading(page).textContent(), { message: path })
@@ -102,9 +104,16 @@ describe('a closed screen', () => {
   it('says whose role gives what, and opens once the caller was given a role and asks again', async () => {
     const person = await makeUser(stand.server.http, stand.token, { roles: ['auditor'] });
     const { page, problems } = await stand.signIn({ person, path: '/console/policies' });
-    await expect.poll(() => page.locator('main').textContent()).toContain('Your role auditor gives audit:read and usage:read.');
-    await page.getByText('An administrator of the tenant (the role tenant-admin) can give you a role that has it.').waitFor();
-    await done(stand.server.http, 'PUT', `/v1/iam/users/${person.id}`, { token: stand.token, body: { roles: ['tenant-admin'] } });
+    await expect
+      .poll(() => page.locator('main').textContent())
+      .toContain('Your role auditor gives audit:read and usage:read.');
+    await page
+      .getByText('An administrator of the tenant (the role tenant-admin) can give you a role that has it.')
+      .waitFor();
+    await done(stand.server.http, 'PUT', `/v1/iam/users/${person.id}`, {
+      token: stand.token,
+      body: { roles: ['tenant-admin'] },
+    });
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByRole('button', { name: 'Create a policy' }).first().waitFor();
     expect(problems).toEqual([]);

@@ -36,11 +36,16 @@ describe('the settings of a client', () => {
       'Anthropic Python': [`base_url="${stand.edge.url}"`, 'from anthropic import Anthropic', 'auth_token=os.environ'],
       'Anthropic Node': [`baseURL: "${stand.edge.url}"`, '@anthropic-ai/sdk', 'authToken: process.env'],
       LangChain: [`base_url="${stand.edge.url}/v1"`, 'ChatOpenAI'],
-      'Coding agents': [`ANTHROPIC_BASE_URL=${stand.edge.url}`, `base_url = "${stand.edge.url}/v1"`, 'ANTHROPIC_AUTH_TOKEN'],
+      'Coding agents': [
+        `ANTHROPIC_BASE_URL=${stand.edge.url}`,
+        `base_url = "${stand.edge.url}/v1"`,
+        'ANTHROPIC_AUTH_TOKEN',
+      ],
     };
     for (const [name, parts] of Object.entries(expected)) {
       await page.getByRole('tab', { name }).click();
-      for (const part of [...parts, 'POSTERN_API_KEY', 'phi-4']) await expect.poll(() => shown.textContent()).toContain(part);
+      for (const part of [...parts, 'POSTERN_API_KEY', 'phi-4'])
+        await expect.poll(() => shown.textContent()).toContain(part);
     }
     expect(new URL(page.url()).searchParams.get('client')).toBe('agents');
     await page.getByRole('textbox', { name: 'Address' }).fill('https://ai.example.com/');
@@ -97,7 +102,11 @@ describe('a request that is tried', () => {
     await expect.poll(() => verdict.textContent()).toContain('tried-bot may use chat:write');
     await answer.getByRole('link', { name: 'Explain this request' }).click();
     await page.getByRole('heading', { level: 1, name: /Explain/ }).waitFor();
-    expect(Object.fromEntries(new URL(page.url()).searchParams)).toMatchObject({ key: id, method: 'POST', model: 'llama-3' });
+    expect(Object.fromEntries(new URL(page.url()).searchParams)).toMatchObject({
+      key: id,
+      method: 'POST',
+      model: 'llama-3',
+    });
     expect(asked.some((url) => url === `${stand.edge.url}/v1/chat/completions`)).toBe(true);
     expect(asked.filter((url) => url.includes(key.slice(0, 12)))).toEqual([]);
     expect(problems).toEqual([]);

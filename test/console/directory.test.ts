@@ -4,7 +4,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect } from 'vitest';
-import { type DirectoryWorld, describeWithSlapd, LDAP_PASSWORD, startDirectoryWorld, WRONG } from '../auth/directory-world.ts';
+import {
+  type DirectoryWorld,
+  describeWithSlapd,
+  LDAP_PASSWORD,
+  startDirectoryWorld,
+  WRONG,
+} from '../auth/directory-world.ts';
 import { makeUser } from '../server/support/client.ts';
 import { accessibilityFaults, applyLook, faultsInEveryLook, PHONE, type Tab } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
@@ -54,7 +60,9 @@ await describeWithSlapd('the console with a directory', () => {
     const { page, problems } = tab;
     await test(tab, 'ada', LDAP_PASSWORD);
     const verdict = page.getByRole('status').filter({ hasText: 'ada' });
-    await expect.poll(() => verdict.textContent()).toContain('ada can sign in with the roles developer in the tenant default.');
+    await expect
+      .poll(() => verdict.textContent())
+      .toContain('ada can sign in with the roles developer in the tenant default.');
     expect(await page.locator('input[type=password]').inputValue()).toBe('');
     const steps = page.getByRole('list', { name: 'The steps of the login' }).getByRole('listitem');
     expect((await steps.allInnerTexts()).map((text) => text.split('\n')[1])).toEqual([
@@ -82,12 +90,14 @@ await describeWithSlapd('the console with a directory', () => {
     await page.getByText('The login fails at the step user bind.').waitFor();
     const failed = page.getByRole('listitem').filter({ hasText: 'fails here' });
     expect(await failed.textContent()).toContain('What to change');
-    expect(await page.getByRole('list', { name: 'The steps of the login' }).getByRole('listitem').last().textContent()).toContain(
-      'attributes, groups, roles, tenant',
-    );
+    expect(
+      await page.getByRole('list', { name: 'The steps of the login' }).getByRole('listitem').last().textContent(),
+    ).toContain('attributes, groups, roles, tenant');
     await page.getByText('Failed at user_bind').first().waitFor();
     await test(tab, 'grace');
-    await page.getByText('grace is found without any role in the tenant default. The password was not tried.').waitFor();
+    await page
+      .getByText('grace is found without any role in the tenant default. The password was not tried.')
+      .waitFor();
     await page.getByText('Name one of the groups above in ldap.group-role-mapping').waitFor();
     expect(problems).toEqual([]);
   });

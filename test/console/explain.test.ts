@@ -63,7 +63,11 @@ describe('an explanation', () => {
     await expect.poll(() => steps.filter({ hasText: 'body' }).textContent()).toContain('models/gpt-4.1');
     expect(await steps.last().textContent()).toContain('decides');
     const asked = new URL(page.url()).searchParams;
-    expect([asked.get('user'), asked.get('path'), asked.get('model')]).toEqual([developer.id, '/v1/chat/completions', 'gpt-4.1']);
+    expect([asked.get('user'), asked.get('path'), asked.get('model')]).toEqual([
+      developer.id,
+      '/v1/chat/completions',
+      'gpt-4.1',
+    ]);
     expect(problems).toEqual([]);
   });
 
@@ -71,7 +75,9 @@ describe('an explanation', () => {
     const { page, problems } = await stand.asAdmin({ path: night(developer.id) });
     const verdict = page.getByRole('status').filter({ hasText: 'decided at step' });
     await expect.poll(() => verdict.textContent()).toContain('Denied by the policy office-hours.');
-    await expect.poll(() => verdict.textContent()).toContain('A person may otherwise use embeddings:write by developer.');
+    await expect
+      .poll(() => verdict.textContent())
+      .toContain('A person may otherwise use embeddings:write by developer.');
     expect(await verdict.textContent()).toContain('403 denied_by_policy · decided at step 12 of 18');
     const steps = page.getByRole('list', { name: 'The steps of the decision' }).getByRole('listitem');
     const deciding = await steps.filter({ hasText: 'decides' }).textContent();
@@ -140,7 +146,8 @@ async function refused(key: string, method: string, path: string, body?: object)
 
 /** Waits until the decision of a request can be read. */
 async function recorded(id: string, tenant?: string): Promise<void> {
-  const read = () => call(stand.server.http, 'GET', `/v1/iam/decisions/recent/${id}?tenant_id=*`, { token: stand.token });
+  const read = () =>
+    call(stand.server.http, 'GET', `/v1/iam/decisions/recent/${id}?tenant_id=*`, { token: stand.token });
   await expect.poll(async () => (await read()).body['tenant_id']).toBe(tenant ?? null);
 }
 
@@ -166,8 +173,12 @@ describe('the explanation of a denial through Envoy', () => {
     await expect.poll(() => page.getByRole('combobox', { name: 'Path' }).inputValue()).toBe('/v1/models');
     expect(await page.getByRole('textbox', { name: 'Address' }).inputValue()).toBe('127.0.0.1');
     // The owner's roles lack it, and the key's scopes do not.
-    await page.getByText("A role of the key's owner, or an allow policy attached to one, must give models:write.").waitFor();
-    expect(await page.getByRole('link', { name: 'Open user' }).getAttribute('href')).toContain(`/console/users/${developer.id}`);
+    await page
+      .getByText("A role of the key's owner, or an allow policy attached to one, must give models:write.")
+      .waitFor();
+    expect(await page.getByRole('link', { name: 'Open user' }).getAttribute('href')).toContain(
+      `/console/users/${developer.id}`,
+    );
     await page.getByRole('button', { name: 'Explain', exact: true }).click();
     await expect.poll(() => new URL(page.url()).searchParams.get('key')).toBe(keyId);
     expect(new URL(page.url()).searchParams.get('request_id')).toBeNull();
@@ -223,7 +234,9 @@ describe('the explanation of a denial through Envoy', () => {
     await recorded(id);
     const { page, problems } = await stand.asAdmin({ path: `/console/explain?request_id=${id}` });
     const verdict = page.getByRole('status').filter({ hasText: 'decided at step' });
-    await expect.poll(() => verdict.textContent()).toMatch(/Denied.*401 invalid_credential · decided at step [68] of 18/);
+    await expect
+      .poll(() => verdict.textContent())
+      .toMatch(/Denied.*401 invalid_credential · decided at step [68] of 18/);
     await page.getByText('Denied · invalid_credential').waitFor();
     expect(problems).toEqual([]);
   });
@@ -254,7 +267,11 @@ describe('the explanation of a credential or a limit', () => {
       },
     });
     const { id } = await makeKey(http, stand.token, { tenant: 'limited', scopes: ['chat:*'] });
-    await done(http, 'PUT', `/v1/iam/api-keys/${id}`, { token: stand.token, tenant: 'limited', body: { rate_limit_rpm: 60 } });
+    await done(http, 'PUT', `/v1/iam/api-keys/${id}`, {
+      token: stand.token,
+      tenant: 'limited',
+      body: { rate_limit_rpm: 60 },
+    });
     const path = `${addressOf({ key: id, method: 'POST', path: '/v1/chat/completions', model: 'llama-3' })}&tenant=limited`;
     const { page, problems } = await stand.asAdmin({ path });
     const steps = page.getByRole('list', { name: 'The steps of the decision' }).getByRole('listitem');
@@ -270,7 +287,10 @@ describe('the explanation of a credential or a limit', () => {
     expect(await step('quota').textContent()).toContain('collectionsno limit');
     expect(await steps.last().textContent()).toContain('decides');
 
-    await done(http, 'PUT', '/v1/iam/tenants/limited', { token: stand.token, body: { quotas: { monthly_tokens: 10 } } });
+    await done(http, 'PUT', '/v1/iam/tenants/limited', {
+      token: stand.token,
+      body: { quotas: { monthly_tokens: 10 } },
+    });
     await page.reload();
     const verdict = page.getByRole('status').filter({ hasText: 'decided at step' });
     await expect.poll(() => verdict.textContent()).toContain("but the tenant's limit of tokens a month is used up.");

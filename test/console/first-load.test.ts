@@ -38,7 +38,8 @@ async function fetched(tab: Tab, path: string): Promise<ReadonlySet<string>> {
   return new Set([...names].filter((name) => !name.endsWith('.woff2')));
 }
 
-const scriptsAndStyles = ({ files }: Load): ReadonlySet<string> => new Set(files.filter((name) => name.startsWith('assets/')));
+const scriptsAndStyles = ({ files }: Load): ReadonlySet<string> =>
+  new Set(files.filter((name) => name.startsWith('assets/')));
 
 describe('the first load', () => {
   it.each(['signed out', 'overview'])('(%s) is at most 250 kB with gzip', (name) => {

@@ -105,7 +105,11 @@ describe('a key', () => {
   });
 
   it('of a tenant that forbids keys without end is refused in place, and nothing typed is lost', async () => {
-    await manage('POST', '/v1/iam/tenants', { id: 'ends', name: 'Ends', settings: { allow_keys_without_expiry: false } });
+    await manage('POST', '/v1/iam/tenants', {
+      id: 'ends',
+      name: 'Ends',
+      settings: { allow_keys_without_expiry: false },
+    });
     const { page, problems } = await stand.asAdmin({ path: '/console/keys?tenant=ends&open=new' });
     const drawer = page.getByRole('dialog', { name: 'Create key' });
     await drawer.getByRole('textbox', { name: 'Description' }).fill('for ever');
@@ -129,7 +133,8 @@ describe('the edit of a key', () => {
     const { page, problems } = await stand.asAdmin({ path: `/console/keys?open=${id}` });
     const sent: { readonly ifMatch: string | undefined; readonly body: unknown }[] = [];
     page.on('request', (request) => {
-      if (request.method() === 'PUT') sent.push({ ifMatch: request.headers()['if-match'], body: request.postDataJSON() });
+      if (request.method() === 'PUT')
+        sent.push({ ifMatch: request.headers()['if-match'], body: request.postDataJSON() });
     });
     await page.getByRole('button', { name: 'Edit' }).click();
     const drawer = page.getByRole('dialog', { name: /^Edit/ });
@@ -161,7 +166,10 @@ describe('the edit of a key', () => {
         },
       },
     ]);
-    expect((await manage('GET', `/v1/iam/api-keys/${id}`)).body).toMatchObject({ name: 'edited', metadata: { team: 'search' } });
+    expect((await manage('GET', `/v1/iam/api-keys/${id}`)).body).toMatchObject({
+      name: 'edited',
+      metadata: { team: 'search' },
+    });
 
     await page.getByRole('button', { name: 'Edit' }).click();
     await drawer.getByRole('textbox', { name: 'Requests a minute' }).fill('');
@@ -206,7 +214,10 @@ describe('the edit of a key', () => {
     await expect.poll(() => drawer.getByRole('textbox', { name: 'Value 1' }).inputValue()).toBe('yes');
     await drawer.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('dialog', { name: 'mine' }).waitFor();
-    expect((await manage('GET', `/v1/iam/api-keys/${id}`)).body).toMatchObject({ name: 'mine', metadata: { theirs: 'yes' } });
+    expect((await manage('GET', `/v1/iam/api-keys/${id}`)).body).toMatchObject({
+      name: 'mine',
+      metadata: { theirs: 'yes' },
+    });
     expect(problems).toEqual([]);
   });
 
@@ -235,7 +246,13 @@ describe('the budgets of keys', () => {
       quotas: { monthly_tokens: 1_000_000 },
     });
     await manage('PUT', `/v1/iam/tenants/${tenant}/usage`, { monthly_tokens_used: 250_000 });
-    const body = { name: 'limited', description: 'A test', scopes: ['chat:write'], expires_in_days: 9, rate_limit_rpm: 60 };
+    const body = {
+      name: 'limited',
+      description: 'A test',
+      scopes: ['chat:write'],
+      expires_in_days: 9,
+      rate_limit_rpm: 60,
+    };
     await done(http, 'POST', '/v1/iam/api-keys', { token: stand.token, tenant, body });
     const { page, problems } = await stand.asAdmin({ path: `/console/keys?tenant=${tenant}` });
     await page.getByText('250K of 1M').waitFor();

@@ -19,7 +19,11 @@ const CODES = [
 ] as const;
 
 const row = fc
-  .record({ at: fc.integer({ min: -2, max: 26 }), code: fc.constantFrom(...CODES), count: fc.integer({ min: 1, max: 500 }) })
+  .record({
+    at: fc.integer({ min: -2, max: 26 }),
+    code: fc.constantFrom(...CODES),
+    count: fc.integer({ min: 1, max: 500 }),
+  })
   .map(({ at, code, count }): DecisionsOfMinute => {
     const outcome = code === 'allow' || code === 'public' ? 'allow' : code === 'unavailable' ? 'fault' : 'deny';
     return { minute: new Date(FROM + at * STEPS['24h'].ms).toISOString(), outcome, code, route: null, count };

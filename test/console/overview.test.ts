@@ -16,7 +16,12 @@ const manage = (method: string, path: string, body?: object) =>
 it.beforeAll(async ({ startConsole }) => {
   stand = await startConsole();
   http = stand.server.http;
-  const body = { id: TENANT, name: 'Halden Bank', quotas: { monthly_tokens: 50_000 }, settings: { timezone: 'Europe/Berlin' } };
+  const body = {
+    id: TENANT,
+    name: 'Halden Bank',
+    quotas: { monthly_tokens: 50_000 },
+    settings: { timezone: 'Europe/Berlin' },
+  };
   await done(http, 'POST', '/v1/iam/tenants', { token: stand.token, body });
   await manage('POST', '/v1/iam/policies', {
     name: 'no-secret-models',
@@ -41,11 +46,16 @@ it.beforeAll(async ({ startConsole }) => {
     expires_in_days: 6,
   });
   key = String(made.body['key']);
-  const chat = (model: string) => ask('POST', '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }] });
+  const chat = (model: string) =>
+    ask('POST', '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }] });
   for (let i = 0; i < 5; i++) expect(await chat('llama-3')).toBe(200);
   for (let i = 0; i < 3; i++) expect(await chat('gpt-secret')).toBe(403);
   expect(await ask('GET', '/v1/models')).toBe(403);
-  await becomes('the denials counted', 4, async () => Object((await manage('GET', '/v1/iam/decisions')).body['total']).deny);
+  await becomes(
+    'the denials counted',
+    4,
+    async () => Object((await manage('GET', '/v1/iam/decisions')).body['total']).deny,
+  );
   await becomes('the denials recorded', 4, async () => {
     const { data } = (await manage('GET', '/v1/iam/decisions/recent?outcome=deny')).body;
     return Array.isArray(data) ? data.length : 0;
@@ -55,8 +65,9 @@ it.beforeAll(async ({ startConsole }) => {
 /** Through Envoy. @returns the status */
 async function ask(method: string, path: string, body?: object): Promise<number> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-  return (await send(stand.edge.url, { method, path, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }))
-    .status;
+  return (
+    await send(stand.edge.url, { method, path, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+  ).status;
 }
 
 const opened = () => stand.asAdmin({ path: `/console/?tenant=${TENANT}` });
@@ -79,7 +90,9 @@ describe('the overview', () => {
     const numbers = rowsOf(tab, 'Allowed');
     expect(await numbers.count()).toBe(24);
     const cells = await numbers.locator('td').allTextContents();
-    const sums = [0, 1].map((column) => cells.filter((_, i) => i % 2 === column).reduce((sum, text) => sum + Number(text), 0));
+    const sums = [0, 1].map((column) =>
+      cells.filter((_, i) => i % 2 === column).reduce((sum, text) => sum + Number(text), 0),
+    );
     expect(sums).toEqual([5, 4]);
     expect(problems).toEqual([]);
   });
@@ -137,7 +150,8 @@ describe('the overview', () => {
 });
 
 describe('what needs care', () => {
-  const care = ({ page }: Tab) => page.locator('section').filter({ has: page.getByRole('heading', { name: 'Needs care' }) });
+  const care = ({ page }: Tab) =>
+    page.locator('section').filter({ has: page.getByRole('heading', { name: 'Needs care' }) });
 
   it('is a policy that binds nobody and a pattern that nothing needs, each with the way to it', async () => {
     const tab = await opened();

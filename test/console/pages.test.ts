@@ -47,7 +47,12 @@ it.beforeAll(async ({ startConsole }) => {
   );
   // Of one owner, for the list of the user's own.
   await each((i) =>
-    manage('POST', '/v1/iam/api-keys', { description: `Own ${i}`, scopes: ['chat:read'], expires_in_days: 3, user_id: users[0] }),
+    manage('POST', '/v1/iam/api-keys', {
+      description: `Own ${i}`,
+      scopes: ['chat:read'],
+      expires_in_days: 3,
+      user_id: users[0],
+    }),
   );
   await each((i) => manage('POST', '/v1/iam/roles', { name: `role-${i}`, permissions: ['chat:read'] }));
   await each((i) =>
@@ -110,7 +115,9 @@ function excess(asked: readonly Asked[]): readonly string[] {
   const singles = asked.filter(({ path }) => /\/(?:usr|key)_\w+$/.test(path)).length;
   return [
     ...asked.filter(({ hasCursor }) => hasCursor).map(({ path }) => `a second page of ${path}`),
-    ...asked.filter(({ rows, limit }) => rows > Math.max(100, limit)).map(({ path, rows }) => `${rows} rows of ${path}`),
+    ...asked
+      .filter(({ rows, limit }) => rows > Math.max(100, limit))
+      .map(({ path, rows }) => `${rows} rows of ${path}`),
     ...(singles > MAX_SINGLE ? [`${singles} users and keys one by one`] : []),
   ];
 }
@@ -133,18 +140,21 @@ describe('a screen', () => {
     ['account', '/console/account', undefined],
     ['connect', '/console/connect', 'main [role=tabpanel] pre'],
     ['directory', '/console/directory', 'main h1'],
-  ])('(%s) asks for one page of each list by itself, also when somebody scrolls to its end', async (_name, path, shown) => {
-    const { page } = tab;
-    const asked = await during(page, async () => {
-      await page.goto(path);
-      await (shown === undefined ? list(page) : page.locator(shown)).first().waitFor();
-    });
-    expect(asked.length).toBeGreaterThan(0);
-    expect(excess(asked)).toEqual([]);
-    const later = await during(page, () => page.mouse.wheel(0, 50_000));
-    expect(excess(later).filter((each) => each.startsWith('a second page'))).toEqual([]);
-    expect(tab.problems).toEqual([]);
-  });
+  ])(
+    '(%s) asks for one page of each list by itself, also when somebody scrolls to its end',
+    async (_name, path, shown) => {
+      const { page } = tab;
+      const asked = await during(page, async () => {
+        await page.goto(path);
+        await (shown === undefined ? list(page) : page.locator(shown)).first().waitFor();
+      });
+      expect(asked.length).toBeGreaterThan(0);
+      expect(excess(asked)).toEqual([]);
+      const later = await during(page, () => page.mouse.wheel(0, 50_000));
+      expect(excess(later).filter((each) => each.startsWith('a second page'))).toEqual([]);
+      expect(tab.problems).toEqual([]);
+    },
+  );
 
   it.each(['access', 'keys', 'activity'])('(one user, %s) asks for one page of each list by itself', async (part) => {
     const { page } = tab;
@@ -173,13 +183,21 @@ describe('a screen', () => {
 describe('a picker', () => {
   const options = (page: Page) => page.getByRole('option');
   it.each([
-    ['the tenant switcher', '/console/roles', (page: Page) => page.getByRole('button', { name: /^Change the tenant/ }).click()],
+    [
+      'the tenant switcher',
+      '/console/roles',
+      (page: Page) => page.getByRole('button', { name: /^Change the tenant/ }).click(),
+    ],
     [
       'the filter of users by role',
       '/console/users',
       (page: Page) => page.getByRole('button', { name: 'Role', exact: true }).click(),
     ],
-    ['the roles of a new user', '/console/users', (page: Page) => page.getByRole('button', { name: 'Create a user' }).click()],
+    [
+      'the roles of a new user',
+      '/console/users',
+      (page: Page) => page.getByRole('button', { name: 'Create a user' }).click(),
+    ],
     [
       'the owner of a new key',
       '/console/keys?open=new',
@@ -207,7 +225,11 @@ describe('a picker', () => {
       '/console/audit',
       (page: Page) => page.getByRole('button', { name: 'Actor', exact: true }).click(),
     ],
-    ['the user to explain', '/console/explain', (page: Page) => page.getByRole('combobox', { name: 'User' }).fill('Person')],
+    [
+      'the user to explain',
+      '/console/explain',
+      (page: Page) => page.getByRole('combobox', { name: 'User' }).fill('Person'),
+    ],
   ])('(%s) asks for one page by itself, also at the end of its list', async (_name, path, open) => {
     const { page } = tab;
     const asked = await during(page, async () => {

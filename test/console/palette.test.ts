@@ -20,14 +20,19 @@ it.beforeAll(async ({ stand: shared }) => {
     scopes: ['chat:read'],
     expires_in_days: 1,
   });
-  await api('POST', '/v1/iam/roles', { name: 'fraud-analyst', description: 'Reads scores', permissions: ['chat:read'] });
+  await api('POST', '/v1/iam/roles', {
+    name: 'fraud-analyst',
+    description: 'Reads scores',
+    permissions: ['chat:read'],
+  });
   const policy = { name: 'fraud-hours', effect: 'deny', actions: ['chat:write'], resources: ['*'], enabled: false };
   await api('POST', '/v1/iam/policies', policy);
   await api('POST', '/v1/iam/tenants', { id: 'fraud-lab', name: 'Laboratory' });
   Object.assign(made, { user: user.body['id'], key: key.body['id'], keyText: key.body['key'] });
 });
 
-const api = (method: string, path: string, body?: object) => done(stand.server.http, method, path, { token: stand.token, body });
+const api = (method: string, path: string, body?: object) =>
+  done(stand.server.http, method, path, { token: stand.token, body });
 const field = (page: Page) => page.getByRole('combobox', { name: 'Search or jump to' });
 const options = (page: Page) => page.getByRole('option');
 const addressOf = (page: Page): string => {
@@ -75,7 +80,8 @@ describe('the palette', () => {
     const { page, problems } = await signedIn();
     const asked: string[] = [];
     page.on('request', (request) => {
-      if (request.url().includes('q=fraud')) asked.push(new URL(request.url()).pathname + new URL(request.url()).search);
+      if (request.url().includes('q=fraud'))
+        asked.push(new URL(request.url()).pathname + new URL(request.url()).search);
     });
     await page.keyboard.press('Control+k');
     await field(page).fill('fraud');

@@ -149,7 +149,12 @@ describe('the editor of a policy', () => {
   });
 
   it('sends only changed members, and keeps what was typed when somebody else saved first', async () => {
-    await manage('POST', '/v1/iam/policies', { name: 'contested', effect: 'deny', actions: ['rag:write'], resources: ['*'] });
+    await manage('POST', '/v1/iam/policies', {
+      name: 'contested',
+      effect: 'deny',
+      actions: ['rag:write'],
+      resources: ['*'],
+    });
     const { page, problems } = await stand.asAdmin({ path: '/console/policies/contested' });
     const sent: unknown[] = [];
     page.on('request', (request) => {
@@ -235,7 +240,8 @@ describe('the editor of a policy', () => {
     const { page, problems } = await stand.asAdmin({ path: '/console/policies/unchanged' });
     const sent: string[] = [];
     page.on('request', (request) => {
-      if (!['GET', 'HEAD'].includes(request.method()) && request.url().includes('/v1/iam/')) sent.push(request.method());
+      if (!['GET', 'HEAD'].includes(request.method()) && request.url().includes('/v1/iam/'))
+        sent.push(request.method());
     });
     const description = page.getByRole('textbox', { name: 'Description' });
     await description.press('Enter');
@@ -252,7 +258,12 @@ describe('the editor of a policy', () => {
   });
 
   it('deletes a policy after its name is typed', async () => {
-    await manage('POST', '/v1/iam/policies', { name: 'unwanted', effect: 'deny', actions: ['rag:write'], resources: ['*'] });
+    await manage('POST', '/v1/iam/policies', {
+      name: 'unwanted',
+      effect: 'deny',
+      actions: ['rag:write'],
+      resources: ['*'],
+    });
     const { page, problems } = await stand.asAdmin({ path: '/console/policies/unwanted' });
     await page.getByRole('button', { name: 'Delete policy' }).click();
     const dialog = page.getByRole('alertdialog');

@@ -26,9 +26,12 @@ const hour = fc.integer({ min: 0, max: 23 });
 const hours: fc.Arbitrary<Hours> = fc.oneof(
   fc.array(fc.boolean(), { minLength: WEEK_HOURS, maxLength: WEEK_HOURS }),
   fc
-    .array(fc.record({ from: fc.integer({ min: 0, max: 6 }), to: fc.integer({ min: 0, max: 6 }), start: hour, end: hour }), {
-      maxLength: 4,
-    })
+    .array(
+      fc.record({ from: fc.integer({ min: 0, max: 6 }), to: fc.integer({ min: 0, max: 6 }), start: hour, end: hour }),
+      {
+        maxLength: 4,
+      },
+    )
     .map((boxes) =>
       boxes.reduce(
         (drawn, { from, to, start, end }) => filled(drawn, { day: from, hour: start }, { day: to, hour: end }, true),
@@ -169,7 +172,9 @@ describe('the sentence of a policy', () => {
     const isAlways = sentence.includes('at any time');
     if (isAlways || sentence.includes('at no time')) return new Array<boolean>(WEEK_HOURS * 60).fill(isAlways);
     const said = new Array<boolean>(WEEK_HOURS * 60).fill(false);
-    for (const [, first = '', last, from = '', to = ''] of sentence.matchAll(/(\w{3})(?:-(\w{3}))? (\d\d):00-(\d\d):00/g)) {
+    for (const [, first = '', last, from = '', to = ''] of sentence.matchAll(
+      /(\w{3})(?:-(\w{3}))? (\d\d):00-(\d\d):00/g,
+    )) {
       for (const day of daysBetween(first, last ?? first)) {
         const begin = Number(from);
         const end = Number(to) > begin ? Number(to) : Number(to) + 24;
@@ -213,7 +218,10 @@ describe('the sentence of a policy', () => {
     ],
     ['Denies chat to everyone.', {}],
     ['Denies nothing yet to everyone.', { actions: [] }],
-    ['Allows everything to nobody, because no role is attached.', { effect: 'allow', actions: ['*'], applies_to: 'roles' }],
+    [
+      'Allows everything to nobody, because no role is attached.',
+      { effect: 'allow', actions: ['*'], applies_to: 'roles' },
+    ],
     [
       'Off. When on, it denies chat on models/gpt-* and models/o3 to holders of interns.',
       { enabled: false, resources: ['models/gpt-*', 'models/o3'], applies_to: 'roles', attached_roles: ['interns'] },
@@ -261,7 +269,10 @@ describe('the networks of a condition', () => {
   const block = fc.oneof(
     fc.tuple(address, length).map(([text, bits]) => `${text}/${bits}`),
     fc
-      .tuple(fc.constantFrom('0.0.0.0', '10.0.0.0', '128.0.0.0', '::', '2001:db8::', '::ffff:10.0.0.0', '::ffff:0:0'), length)
+      .tuple(
+        fc.constantFrom('0.0.0.0', '10.0.0.0', '128.0.0.0', '::', '2001:db8::', '::ffff:10.0.0.0', '::ffff:0:0'),
+        length,
+      )
       .map((pair) => pair.join('/')),
     address,
   );

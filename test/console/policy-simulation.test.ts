@@ -56,7 +56,12 @@ describe('the simulation of recent decisions', () => {
   it('decides what was asked lately again with the policy, or says that the server records nothing', async () => {
     const { id, key } = await developerKey(stand);
     await manage('PUT', `/v1/iam/api-keys/${id}`, { description: 'recent chat' });
-    await manage('POST', '/v1/iam/policies', { name: 'replayed', effect: 'deny', actions: ['rag:write'], resources: ['*'] });
+    await manage('POST', '/v1/iam/policies', {
+      name: 'replayed',
+      effect: 'deny',
+      actions: ['rag:write'],
+      resources: ['*'],
+    });
     await expect.poll(() => ask(stand, key)).toBe('200');
     const read = () => call(http, 'GET', '/v1/iam/decisions/recent', { token: stand.token });
     await expect.poll(async () => JSON.stringify((await read()).body)).toContain(id);
@@ -78,7 +83,12 @@ describe('the simulation of recent decisions', () => {
     for (const path of denied) expect(await ask(stand, key, path)).toMatch(/^403/);
     const recent = () => call(http, 'GET', '/v1/iam/decisions/recent?outcome=deny&limit=200', { token: stand.token });
     await expect.poll(async () => JSON.stringify((await recent()).body)).toContain('/c19');
-    await manage('POST', '/v1/iam/policies', { name: 'bounded', effect: 'deny', actions: ['rag:write'], resources: ['*'] });
+    await manage('POST', '/v1/iam/policies', {
+      name: 'bounded',
+      effect: 'deny',
+      actions: ['rag:write'],
+      resources: ['*'],
+    });
     const { page, problems } = await stand.asAdmin({ path: '/console/policies/bounded' });
     await page.getByRole('button', { name: 'Simulate' }).waitFor();
     let open = 0;

@@ -206,7 +206,10 @@ describe('a role', () => {
   });
 
   it('that would give more than its author has is refused in place', async () => {
-    await manage('POST', '/v1/iam/roles', { name: 'role-writer', permissions: ['admin:roles', 'admin:users', 'chat:read'] });
+    await manage('POST', '/v1/iam/roles', {
+      name: 'role-writer',
+      permissions: ['admin:roles', 'admin:users', 'chat:read'],
+    });
     const author = await makeUser(http, stand.token, { roles: ['role-writer'] });
     const { page, problems } = await stand.signIn({ person: author, path: '/console/new-role' });
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('too-much');

@@ -49,7 +49,8 @@ describe('two tabs of one session', () => {
       ['second', second],
     ] as const) {
       page.on('response', (response) => {
-        if (new URL(response.url()).pathname === '/v1/auth/refresh') renewals.push({ status: response.status(), page: name });
+        if (new URL(response.url()).pathname === '/v1/auth/refresh')
+          renewals.push({ status: response.status(), page: name });
       });
     }
     const search = { first: first.getByRole('searchbox').first(), second: second.getByRole('searchbox').first() };
@@ -68,7 +69,10 @@ describe('two tabs of one session', () => {
       )
       .toBe(true);
     expect(renewals.filter(({ status }) => status !== 200)).toEqual([]);
-    expect([new URL(first.url()).pathname, new URL(second.url()).pathname]).toEqual(['/console/roles', '/console/policies']);
+    expect([new URL(first.url()).pathname, new URL(second.url()).pathname]).toEqual([
+      '/console/roles',
+      '/console/policies',
+    ]);
     expect([...tab.problems, ...errors]).toEqual([]);
   }, 120_000);
 

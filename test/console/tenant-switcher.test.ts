@@ -15,7 +15,8 @@ it.beforeAll(async ({ startConsole }) => {
   await api('POST', '/v1/iam/tenants/asleep/suspend');
 });
 
-const api = (method: string, path: string, body?: object) => done(stand.server.http, method, path, { token: stand.token, body });
+const api = (method: string, path: string, body?: object) =>
+  done(stand.server.http, method, path, { token: stand.token, body });
 const addressOf = (page: Page): string => {
   const { pathname, search } = new URL(page.url());
   return pathname + search;

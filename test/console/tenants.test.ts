@@ -10,7 +10,8 @@ it.beforeAll(async ({ stand: shared }) => {
   stand = shared;
 });
 
-const api = (method: string, path: string, body?: object) => done(stand.server.http, method, path, { token: stand.token, body });
+const api = (method: string, path: string, body?: object) =>
+  done(stand.server.http, method, path, { token: stand.token, body });
 const tenantOf = async (id: string) => (await api('GET', `/v1/iam/tenants/${id}`)).body;
 
 async function makeTenant(id: string, more: object = {}): Promise<void> {
@@ -24,7 +25,10 @@ async function choose(page: Page, tenant: string, choice: string): Promise<void>
 }
 
 /** The bodies of the changes that the page sends to one path, in order. */
-function changesSent(page: Page, path: string): readonly { readonly body: unknown; readonly ifMatch: string | undefined }[] {
+function changesSent(
+  page: Page,
+  path: string,
+): readonly { readonly body: unknown; readonly ifMatch: string | undefined }[] {
   const sent: { body: unknown; ifMatch: string | undefined }[] = [];
   page.on('request', (request) => {
     if (request.method() !== 'PUT' || new URL(request.url()).pathname !== path) return;
@@ -227,7 +231,8 @@ describe('suspending and deleting', () => {
     const person = await makeUser(stand.server.http, stand.token, { roles: ['developer'], tenant: 'northgate' });
     const credential = await login(stand.server.http, person);
     const ask = async (): Promise<number> =>
-      (await send(stand.edge.url, { path: '/v1/chat/history', headers: { authorization: `Bearer ${credential}` } })).status;
+      (await send(stand.edge.url, { path: '/v1/chat/history', headers: { authorization: `Bearer ${credential}` } }))
+        .status;
     expect(await ask()).toBe(200);
     const { page, problems } = await stand.asAdmin({ path: '/console/tenants?q=northgate' });
     await choose(page, 'northgate', 'Suspend');
@@ -236,7 +241,9 @@ describe('suspending and deleting', () => {
     expect(await suspend.getAttribute('aria-disabled')).toBe('true');
     await dialog.getByRole('textbox', { name: 'Type northgate to confirm' }).fill('northgate');
     await suspend.click();
-    await expect.poll(() => page.getByRole('row').filter({ hasText: 'northgate' }).textContent()).toContain('Suspended');
+    await expect
+      .poll(() => page.getByRole('row').filter({ hasText: 'northgate' }).textContent())
+      .toContain('Suspended');
     await expect.poll(ask).toBe(403);
     await choose(page, 'northgate', 'Activate');
     await page.getByRole('alertdialog').getByRole('button', { name: 'Activate' }).click();
@@ -252,7 +259,9 @@ describe('suspending and deleting', () => {
     const dialog = page.getByRole('alertdialog', { name: 'Delete Name of zenith?' });
     await dialog.getByRole('textbox').fill('zenith');
     await dialog.getByRole('button', { name: 'Delete' }).click();
-    await dialog.getByText('The tenant still has users or active keys. Delete the users and revoke the keys first.').waitFor();
+    await dialog
+      .getByText('The tenant still has users or active keys. Delete the users and revoke the keys first.')
+      .waitFor();
     expect(await dialog.getByRole('link', { name: 'Its active keys' }).getAttribute('href')).toBe(
       '/console/keys?tenant=zenith&status=active',
     );

@@ -15,9 +15,18 @@ it.beforeAll(async ({ stand: shared }) => {
   stand = shared;
   await done(stand.server.http, 'POST', '/v1/iam/tenants', {
     token: stand.token,
-    body: { id: TENANT, name: 'Halden', settings: { max_tokens_per_request: 500 }, quotas: { monthly_tokens: 1_000_000 } },
+    body: {
+      id: TENANT,
+      name: 'Halden',
+      settings: { max_tokens_per_request: 500 },
+      quotas: { monthly_tokens: 1_000_000 },
+    },
   });
-  const { key } = await manage('POST', '/v1/iam/api-keys', { description: 'The shop', scopes: ['chat:*'], expires_in_days: 3 });
+  const { key } = await manage('POST', '/v1/iam/api-keys', {
+    description: 'The shop',
+    scopes: ['chat:*'],
+    expires_in_days: 3,
+  });
   const ask = async (maxTokens: number): Promise<number> => {
     const { status } = await send(stand.edge.url, {
       method: 'POST',
@@ -29,8 +38,16 @@ it.beforeAll(async ({ stand: shared }) => {
   };
   for (let i = 0; i < 3; i++) expect(await ask(20)).toBe(200);
   for (let i = 0; i < 2; i++) expect(await ask(600)).toBe(400);
-  await becomes('the requests are booked', 3, async () => Object((await manage('GET', '/v1/iam/usage'))['total']).requests);
-  await becomes('the denials are counted', 2, async () => Object((await manage('GET', '/v1/iam/decisions'))['total']).deny);
+  await becomes(
+    'the requests are booked',
+    3,
+    async () => Object((await manage('GET', '/v1/iam/usage'))['total']).requests,
+  );
+  await becomes(
+    'the denials are counted',
+    2,
+    async () => Object((await manage('GET', '/v1/iam/decisions'))['total']).deny,
+  );
 });
 
 const path = `/console/usage?tenant=${TENANT}`;
@@ -70,7 +87,9 @@ describe('the screen of usage', () => {
   it('says which limit rejected how many requests, and leads to them', async () => {
     const { page, problems } = await stand.asAdmin({ path });
     const blocked = page.locator('section').filter({ hasText: 'Rejected by a limit' });
-    await expect.poll(() => blocked.getByRole('listitem').allTextContents()).toEqual(['Tokens of one request2 requests']);
+    await expect
+      .poll(() => blocked.getByRole('listitem').allTextContents())
+      .toEqual(['Tokens of one request2 requests']);
     await blocked.getByRole('link', { name: 'Tokens of one request' }).click();
     await expect.poll(() => new URL(page.url()).searchParams.get('code')).toBe('max_tokens_exceeded');
     await expect.poll(() => page.getByRole('link', { name: /^Explain req_/ }).count()).toBe(2);

@@ -151,8 +151,13 @@ describe('one user', () => {
   it('shows each permission with the role that gives it and what narrows it', async () => {
     const tenant = 'narrowed';
     await manage('POST', '/v1/iam/tenants', { id: tenant, name: 'Narrowed' });
-    const make = (kind: string, body: object) => done(http, 'POST', `/v1/iam/${kind}`, { token: stand.token, tenant, body });
-    await make('roles', { name: 'phi-trainer', permissions: ['finetuning:*'], resource_constraints: { models: ['phi-*'] } });
+    const make = (kind: string, body: object) =>
+      done(http, 'POST', `/v1/iam/${kind}`, { token: stand.token, tenant, body });
+    await make('roles', {
+      name: 'phi-trainer',
+      permissions: ['finetuning:*'],
+      resource_constraints: { models: ['phi-*'] },
+    });
     await make('policies', {
       name: 'office-hours',
       description: 'denies at night',
@@ -231,7 +236,8 @@ describe('one user', () => {
 
   it('is found among the locked after failed logins, unlocked in place, and signs in at once', async () => {
     const user = await named('Locked Out');
-    for (let i = 0; i < FAILURES; i++) await tryLogin(http, { email: user.email, password: 'a wrong password of somebody' });
+    for (let i = 0; i < FAILURES; i++)
+      await tryLogin(http, { email: user.email, password: 'a wrong password of somebody' });
     expect((await tryLogin(http, user)).status).toBe(429);
     const { page, problems } = await stand.asAdmin({ path: '/console/users' });
     await page.getByRole('radio', { name: 'Locked' }).click();
@@ -243,7 +249,9 @@ describe('one user', () => {
     await page.getByText('Too many logins with a wrong password.').waitFor({ state: 'detached' });
     expect((await tryLogin(http, user)).status).toBe(200);
     await page.reload();
-    await expect.poll(() => page.locator('dt', { hasText: 'Last login' }).locator('+ dd').textContent()).toBe('just now');
+    await expect
+      .poll(() => page.locator('dt', { hasText: 'Last login' }).locator('+ dd').textContent())
+      .toBe('just now');
     expect(problems).toEqual([]);
   });
 
@@ -262,7 +270,10 @@ describe('one user', () => {
     await page.getByRole('textbox', { name: 'Value 2' }).fill('3');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    expect((await manage('GET', `/v1/iam/users/${user.id}`)).body['metadata']).toEqual({ cost_center: '4712', floor: '3' });
+    expect((await manage('GET', `/v1/iam/users/${user.id}`)).body['metadata']).toEqual({
+      cost_center: '4712',
+      floor: '3',
+    });
     await expect.poll(() => page.locator('dt', { hasText: 'floor' }).locator('+ dd').textContent()).toBe('3');
     expect(tab.problems).toEqual([]);
   });
@@ -315,7 +326,11 @@ describe('one user', () => {
     const { page, problems } = await stand.asAdmin({ path: `/console/users/${user.id}` });
     await page.getByRole('tab', { name: 'Keys 1' }).waitFor();
     await page.getByRole('tab', { name: 'Sessions 1' }).waitFor();
-    await page.getByRole('listitem').filter({ hasText: 'never used' }).getByRole('link', { name: 'notebook' }).waitFor();
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: 'never used' })
+      .getByRole('link', { name: 'notebook' })
+      .waitFor();
     await page.getByRole('tab', { name: 'Keys 1' }).click();
     await page.getByRole('grid', { name: 'Keys', exact: true }).getByRole('link', { name: 'notebook' }).waitFor();
     expect(problems).toEqual([]);
@@ -367,7 +382,8 @@ describe('one user', () => {
   it('stays locked if it has more rights than the caller, who is told so in place', async () => {
     const root = await named('Locked Root', ['admin']);
     const manager = await makeUser(http, stand.token, { roles: ['tenant-admin'] });
-    for (let i = 0; i < FAILURES; i++) await tryLogin(http, { email: root.email, password: 'a wrong password of somebody' });
+    for (let i = 0; i < FAILURES; i++)
+      await tryLogin(http, { email: root.email, password: 'a wrong password of somebody' });
     const { page, problems } = await stand.signIn({ person: manager, path: `/console/users/${root.id}` });
     await page.getByRole('button', { name: 'Unlock' }).click();
     await page.getByText('This user has more permissions than you').waitFor();

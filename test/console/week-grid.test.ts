@@ -22,7 +22,9 @@ const clock = (hour: number) => `${String(hour).padStart(2, '0')}:00`;
 function cell(page: Page, hour: number): Locator {
   const ofWeek = ((hour % 168) + 168) % 168;
   const start = ofWeek % 24;
-  return page.getByRole('gridcell', { name: `${DAYS[Math.floor(ofWeek / 24)]} ${clock(start)} to ${clock(start + 1)}` });
+  return page.getByRole('gridcell', {
+    name: `${DAYS[Math.floor(ofWeek / 24)]} ${clock(start)} to ${clock(start + 1)}`,
+  });
 }
 
 /** The hour of the week by UTC, which is the tenant's clock. */
@@ -51,7 +53,10 @@ describe('a policy drawn in the week grid', () => {
     await page.getByRole('button', { name: 'Hours of the week' }).click();
     await page.getByText('Denies chat outside Mon-Fri 08:00-18:00 (UTC) to developers.').waitFor();
 
-    await page.getByRole('radiogroup', { name: 'Operator of weekly_hours' }).getByRole('radio', { name: 'inside' }).click();
+    await page
+      .getByRole('radiogroup', { name: 'Operator of weekly_hours' })
+      .getByRole('radio', { name: 'inside' })
+      .click();
     await page.getByRole('columnheader', { name: 'All of the week' }).click();
     await expect.poll(() => lit(page)).toBe(168);
     await page.getByText('Denies chat at any time (UTC) to developers.').waitFor();
@@ -187,10 +192,16 @@ describe('a policy drawn in the week grid', () => {
     await cell(page, 12).scrollIntoViewIfNeeded();
     const scrolled = (): Promise<number> => page.evaluate('scrollY');
     const before = await scrolled();
-    await finger.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [await middleOf(cell(page, 10))] });
+    await finger.send('Input.dispatchTouchEvent', {
+      type: 'touchStart',
+      touchPoints: [await middleOf(cell(page, 10))],
+    });
     await page.getByText('Mon 08:00-09:00, Mon-Tue 10:00-11:00', { exact: true }).waitFor();
     for (const hour of [11, 24 + 12, 48 + 13]) {
-      await finger.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: [await middleOf(cell(page, hour))] });
+      await finger.send('Input.dispatchTouchEvent', {
+        type: 'touchMove',
+        touchPoints: [await middleOf(cell(page, hour))],
+      });
     }
     await finger.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
     await page.getByText('Mon 08:00-09:00, Mon-Wed 10:00-14:00', { exact: true }).waitFor();

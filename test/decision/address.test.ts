@@ -30,7 +30,8 @@ function written(value: bigint, style: { dots: boolean; padded: boolean; gap: nu
   const zeros = pieces.flatMap((piece, i) => (piece === '0' ? [i] : []));
   const at = zeros[style.gap % Math.max(zeros.length, 1)];
   const padded = pieces.map((piece) => (style.padded && !piece.includes('.') ? piece.padStart(4, '0') : piece));
-  const text = at === undefined ? padded.join(':') : `${padded.slice(0, at).join(':')}::${padded.slice(at + 1).join(':')}`;
+  const text =
+    at === undefined ? padded.join(':') : `${padded.slice(0, at).join(':')}::${padded.slice(at + 1).join(':')}`;
   return style.upper ? text.toUpperCase() : text;
 }
 
@@ -46,7 +47,8 @@ function same(address: Address | undefined, wanted: Plain): void {
   const value =
     address?.family === 4
       ? BigInt(address.a)
-      : address && (BigInt(address.a) << 96n) | (BigInt(address.b) << 64n) | (BigInt(address.c) << 32n) | BigInt(address.d);
+      : address &&
+        (BigInt(address.a) << 96n) | (BigInt(address.b) << 64n) | (BigInt(address.c) << 32n) | BigInt(address.d);
   expect({ family: address?.family, value }).toEqual(wanted);
 }
 

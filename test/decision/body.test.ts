@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isJsonType, readBody, readJsonBody } from '../../src/decision/body.ts';
-import { MAX_CHOICES, MAX_COLLECTIONS, MAX_MEMBERS, MAX_PROMPTS, MAX_RESOURCE_NAME } from '../../src/decision/limits.ts';
+import {
+  MAX_CHOICES,
+  MAX_COLLECTIONS,
+  MAX_MEMBERS,
+  MAX_PROMPTS,
+  MAX_RESOURCE_NAME,
+} from '../../src/decision/limits.ts';
 import { type HeaderValue, REPEATED } from '../../src/decision/model.ts';
 import { runs } from '../support/properties.ts';
 import { checkInput } from '../support/world.ts';
@@ -17,7 +23,8 @@ function read(text: string, readsPrompts = false) {
 function facts(bytes: Uint8Array, readsPrompts = false) {
   const body = readJsonBody(bytes, readsPrompts);
   if (body.kind === 'problem') return 'malformed';
-  const { model, collections, largestLimit, smallestLimit, choices, prompts, reportsUsage, promptTokens, inlineFiles } = body;
+  const { model, collections, largestLimit, smallestLimit, choices, prompts, reportsUsage, promptTokens, inlineFiles } =
+    body;
   return { model, collections, largestLimit, smallestLimit, choices, prompts, reportsUsage, promptTokens, inlineFiles };
 }
 
@@ -69,7 +76,10 @@ const nameText = fc.oneof(
     ),
   },
   { weight: 4, arbitrary: fc.string({ unit: 'grapheme', maxLength: 4 }).map((name) => JSON.stringify(name)) },
-  { weight: 4, arbitrary: fc.constantFrom('"messages"', '"data"', '"input"', '"tools"', '"x"', '""', '"modes"', '"max-tokens"') },
+  {
+    weight: 4,
+    arbitrary: fc.constantFrom('"messages"', '"data"', '"input"', '"tools"', '"x"', '""', '"modes"', '"max-tokens"'),
+  },
 );
 const valueText = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom('"phi-4"', '"hr"', '["hr","x"]', '[]', '16', '0', 'true', 'false', 'null') },
@@ -122,7 +132,10 @@ function isText(bytes: Uint8Array): boolean {
 
 /** A stream, with options of every kind: most of them ask for usage, and some in a way that readers understand differently. */
 const usageMember = fc.oneof(
-  { weight: 6, arbitrary: fc.constantFrom('"include_usage":true', '"include_usag\\u0065" : true', '"include_usage":true ') },
+  {
+    weight: 6,
+    arbitrary: fc.constantFrom('"include_usage":true', '"include_usag\\u0065" : true', '"include_usage":true '),
+  },
   {
     weight: 1,
     arbitrary: fc.constantFrom(
@@ -137,7 +150,11 @@ const usageMember = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom('"include_obfuscation":false', '"x":{"include_usage":false}', '"data":"x"') },
 );
 const streamMembers = fc
-  .tuple(fc.constantFrom('true', 'true', 'true', 'false', 'null'), fc.array(usageMember, { maxLength: 2 }), fc.boolean())
+  .tuple(
+    fc.constantFrom('true', 'true', 'true', 'false', 'null'),
+    fc.array(usageMember, { maxLength: 2 }),
+    fc.boolean(),
+  )
   .map(([stream, list, isFirst]) => {
     const both = [`"stream":${stream}`, `"stream_options": {${list.join(', ')}}`];
     return (isFirst ? both : both.toReversed()).join(',');
@@ -220,10 +237,40 @@ describe('the byte reader', () => {
   });
 
   test('agrees on lists of numbers in any spelling, of which some are none', () => {
-    const number = fc.constantFrom('0', '1', '7', '10', '12345', '99999999999999999999', '-1', '-0', '0.5', '1e5', '1.5E-3');
-    const wrong = fc.constantFrom('01', '00', '-', '1.', '.5', '1e', '', '1 2', 'x', '"a"', '[1]', '{"a":1}', '[]', '"');
+    const number = fc.constantFrom(
+      '0',
+      '1',
+      '7',
+      '10',
+      '12345',
+      '99999999999999999999',
+      '-1',
+      '-0',
+      '0.5',
+      '1e5',
+      '1.5E-3',
+    );
+    const wrong = fc.constantFrom(
+      '01',
+      '00',
+      '-',
+      '1.',
+      '.5',
+      '1e',
+      '',
+      '1 2',
+      'x',
+      '"a"',
+      '[1]',
+      '{"a":1}',
+      '[]',
+      '"',
+    );
     const item = fc.oneof({ weight: 40, arbitrary: number }, { weight: 1, arbitrary: wrong });
-    const comma = fc.oneof({ weight: 20, arbitrary: fc.constantFrom(',', ', ') }, fc.constantFrom(' ,', ',  ', ',\n', ',,', ' '));
+    const comma = fc.oneof(
+      { weight: 20, arbitrary: fc.constantFrom(',', ', ') },
+      fc.constantFrom(' ,', ',  ', ',\n', ',,', ' '),
+    );
     const list = fc.array(fc.tuple(item, comma), { maxLength: 20 });
     fc.assert(
       fc.property(
@@ -317,7 +364,13 @@ describe('a body is malformed', () => {
 describe('a body is read', () => {
   test('null is absent', () => {
     const nulls = '{"model":null,"collection":null,"collections":null,"max_tokens":null,"n":null,"stream":null}';
-    expect(read(nulls)).toMatchObject({ kind: 'body', model: undefined, collections: [], largestLimit: undefined, choices: 1 });
+    expect(read(nulls)).toMatchObject({
+      kind: 'body',
+      model: undefined,
+      collections: [],
+      largestLimit: undefined,
+      choices: 1,
+    });
   });
 
   test('members within members do not count, nor do names of inherited properties', () => {
@@ -337,7 +390,9 @@ describe('a body is read', () => {
   });
 
   test('escapes and other scripts are unescaped in names', () => {
-    expect(read('{"model":"\\u006cl\\u00e9 \\ud83d\\ude42/\u65e5"}')).toMatchObject({ model: 'll\u00e9 \ud83d\ude42/\u65e5' });
+    expect(read('{"model":"\\u006cl\\u00e9 \\ud83d\\ude42/\u65e5"}')).toMatchObject({
+      model: 'll\u00e9 \ud83d\ude42/\u65e5',
+    });
   });
 
   test('a lone surrogate elsewhere is no fault of the request', () => {
@@ -356,16 +411,28 @@ describe('a body is read', () => {
   test('256 members are read, and a repeat among them is found', () => {
     const many = (count: number) => Array.from({ length: count }, (_, i) => `"m${i}":0`).join(',');
     expect(read(`{${many(MAX_MEMBERS)}}`).kind).toBe('body');
-    expect(read(`{${many(MAX_MEMBERS - 1)},"m7":0}`)).toMatchObject({ kind: 'problem', detail: expect.stringContaining('once') });
-    expect(read(`{${many(MAX_MEMBERS - 1)},"\\u006d254":0}`)).toMatchObject({ detail: expect.stringContaining('once') });
-    expect(read(`{${many(MAX_MEMBERS + 1)}}`)).toMatchObject({ kind: 'problem', detail: expect.stringContaining('256') });
+    expect(read(`{${many(MAX_MEMBERS - 1)},"m7":0}`)).toMatchObject({
+      kind: 'problem',
+      detail: expect.stringContaining('once'),
+    });
+    expect(read(`{${many(MAX_MEMBERS - 1)},"\\u006d254":0}`)).toMatchObject({
+      detail: expect.stringContaining('once'),
+    });
+    expect(read(`{${many(MAX_MEMBERS + 1)}}`)).toMatchObject({
+      kind: 'problem',
+      detail: expect.stringContaining('256'),
+    });
   });
 
   test('the reader stops at the 257th member: the byte after it, which no JSON holds, is not what is reported', () => {
     const members = Array.from({ length: 100_000 }, (_, i) => `"m${i}":0`);
     members.splice(MAX_MEMBERS, 0, '"\u0001"');
     const body = read(`{${members.join(',')}}`);
-    expect(body).toEqual({ kind: 'problem', code: 'malformed_body', detail: 'The body must have at most 256 members.' });
+    expect(body).toEqual({
+      kind: 'problem',
+      code: 'malformed_body',
+      detail: 'The body must have at most 256 members.',
+    });
   });
 
   test('64 collections are read and 65 are not, however many of them "collection" names', () => {
@@ -373,8 +440,12 @@ describe('a body is read', () => {
     expect(read(JSON.stringify({ collections: list(MAX_COLLECTIONS) })).kind).toBe('body');
     expect(read(JSON.stringify({ collections: list(MAX_COLLECTIONS + 1) }))).toMatchObject({ param: 'collections' });
     expect(read(JSON.stringify({ collection: 'x', collections: list(MAX_COLLECTIONS - 1) })).kind).toBe('body');
-    expect(read(JSON.stringify({ collections: list(MAX_COLLECTIONS), collection: 'x' }))).toMatchObject({ kind: 'problem' });
-    expect(read(JSON.stringify({ collection: 'x', collections: list(MAX_COLLECTIONS) }))).toMatchObject({ kind: 'problem' });
+    expect(read(JSON.stringify({ collections: list(MAX_COLLECTIONS), collection: 'x' }))).toMatchObject({
+      kind: 'problem',
+    });
+    expect(read(JSON.stringify({ collection: 'x', collections: list(MAX_COLLECTIONS) }))).toMatchObject({
+      kind: 'problem',
+    });
   });
 
   test.each([
@@ -394,7 +465,10 @@ describe('a body is read', () => {
       expect(read(`{"${member}":${spelt(longer)}}`)).toMatchObject({ kind: 'problem', param: member });
     }
     expect(read(JSON.stringify({ collections: ['a', longest] })).kind).toBe('body');
-    expect(read(JSON.stringify({ collections: ['a', longer] }))).toMatchObject({ kind: 'problem', param: 'collections' });
+    expect(read(JSON.stringify({ collections: ['a', longer] }))).toMatchObject({
+      kind: 'problem',
+      param: 'collections',
+    });
     expect(read(`{${spelt(longest)}:1}`).kind).toBe('body');
     expect(read(`{${spelt(longer)}:1}`).kind).toBe('problem');
     expect(read(`{${JSON.stringify(longest)}:1}`).kind).toBe('body');
@@ -420,8 +494,16 @@ describe('a body is read', () => {
     ['include_usage deeper', '"stream":true,"stream_options":{"x":{"include_usage":true}}', false],
     ['include_usage outside', '"stream":true,"include_usage":true', false],
     ['include_usage twice', '"stream":true,"stream_options":{"include_usage":true,"include_usage":true}', false],
-    ['include_usage twice, once as null', '"stream":true,"stream_options":{"include_usage":null,"include_usage":true}', false],
-    ['include_usage in two cases', '"stream":true,"stream_options":{"include_usage":true,"Include_usage":false}', false],
+    [
+      'include_usage twice, once as null',
+      '"stream":true,"stream_options":{"include_usage":null,"include_usage":true}',
+      false,
+    ],
+    [
+      'include_usage in two cases',
+      '"stream":true,"stream_options":{"include_usage":true,"Include_usage":false}',
+      false,
+    ],
     ['the long s', '"stream":true,"stream_options":{"include_usage":true,"include_u\u017fage":false}', false],
     ['options in two cases', '"stream":true,"stream_options":{"include_usage":true},"Stream_options":{}', false],
     ['options in another case', '"stream":true,"Stream_Options":{"include_usage":true}', false],
@@ -434,7 +516,9 @@ describe('a body is read', () => {
     expect(read('{"Stream_options":{},"Stream_options":{}}')).toMatchObject({ code: 'malformed_body' });
     expect(read('{"stream_options":{"include_usage":true,}}')).toMatchObject({ code: 'malformed_body' });
     expect(read('{"stream_options":{"include_usage":nul}}')).toMatchObject({ code: 'malformed_body' });
-    expect(read(`{"stream_options":{"x":${'['.repeat(127)}${']'.repeat(127)}}}`)).toMatchObject({ code: 'malformed_body' });
+    expect(read(`{"stream_options":{"x":${'['.repeat(127)}${']'.repeat(127)}}}`)).toMatchObject({
+      code: 'malformed_body',
+    });
   });
 
   test.each([
@@ -466,7 +550,11 @@ describe('a body is read', () => {
 
   test.each([
     ['strings at any depth', '{"model":"abc","messages":[{"role":"user","content":[{"text":"12345"}]}]}', 27],
-    ['no names of the top level, no numbers and no other words', '{"temperature":0.75,"stream":true,"stop":null,"x":[true]}', 0],
+    [
+      'no names of the top level, no numbers and no other words',
+      '{"temperature":0.75,"stream":true,"stop":null,"x":[true]}',
+      0,
+    ],
     ['names below the top level', '{"tools":[{"parameters":{"a long name":1,"b":{"c":[]}}}],"x":{"y":1}}', 24],
     ['strings by their characters in UTF-8, however they are escaped', '{"x":"é\\u00e9\\n\\ud83d\\ude42日"}', 12],
     ['texts that begin as a file does', '{"x":["data:image/png;base64,AAAA","\\u0064ata:,AAAA","data:"]}', 44],
@@ -479,7 +567,11 @@ describe('a body is read', () => {
   test.each([
     ['base64', 'data', base64],
     ['a data URL', 'url', `data:image/png;base64,${base64}==`],
-    ['a data URL with a parameter and escapes', 'image_url', `data:text\\/plain;charset=utf-8;base64,\\u0051${base64}=`],
+    [
+      'a data URL with a parameter and escapes',
+      'image_url',
+      `data:text\\/plain;charset=utf-8;base64,\\u0051${base64}=`,
+    ],
     ['base64 of exactly 256 characters', 'file_data', base64.slice(0, 256)],
     ['a member whose name is escaped', '\\u0075rl', base64],
   ])('%s is an inline file and no text', (_, name, value) => {
@@ -503,13 +595,23 @@ describe('a body is read', () => {
   ])('base64 %s is text', (_, name, value) => {
     const body = value === undefined ? `{"x":{"${name}":["${base64}"]}}` : `{"x":{"${name}":"${value}"}}`;
     const text = value === undefined ? base64 : String(JSON.parse(`"${value}"`));
-    expect(read(body)).toMatchObject({ inlineFiles: 0, promptTokens: Math.ceil((name.length + Buffer.byteLength(text)) / 4) });
+    expect(read(body)).toMatchObject({
+      inlineFiles: 0,
+      promptTokens: Math.ceil((name.length + Buffer.byteLength(text)) / 4),
+    });
   });
 
   const prompt = fc.letrec((tie) => ({
     text: fc.oneof(
       fc.string({ unit: 'binary', maxLength: 20 }),
-      fc.constantFrom('data:', 'data:image/png;base64,', `data:image/png;base64,${base64}`, base64, `${base64}==`, `${base64}!`),
+      fc.constantFrom(
+        'data:',
+        'data:image/png;base64,',
+        `data:image/png;base64,${base64}`,
+        base64,
+        `${base64}==`,
+        `${base64}!`,
+      ),
       fc.string({ unit: fc.constantFrom(...'AZaz09+/=-_'), minLength: 250, maxLength: 262 }),
     ),
     value: fc.oneof(
@@ -583,7 +685,10 @@ describe('reading a body costs its bytes', () => {
     ['spaces', `{${' '.repeat(part)}"m"${' '.repeat(part)}:${' '.repeat(part)}1}`],
     ['collections', JSON.stringify({ collections: new Array(64).fill('\u0001'.repeat(512)) })],
     ['members with escapes', `{${Array.from({ length: 256 }, (_, i) => `"${'\\u0061'.repeat(40)}${i}":1`).join(',')}}`],
-    ['members with one beginning', `{${Array.from({ length: 256 }, (_, i) => `"${'a'.repeat(500)}${i}":1`).join(',')}}`],
+    [
+      'members with one beginning',
+      `{${Array.from({ length: 256 }, (_, i) => `"${'a'.repeat(500)}${i}":1`).join(',')}}`,
+    ],
   ])('whatever it holds: %s', (_, text) => {
     const { reads, bytes } = bytesRead(text);
     expect(reads / bytes).toBeLessThan(16);

@@ -34,14 +34,18 @@ function holds(
 describe('wall clocks', () => {
   test('show what the calendar shows, in any order of instants', () => {
     fc.assert(
-      fc.property(fc.constantFrom(...ZONES), fc.array(fc.tuple(instant, fc.nat(90_000)), { maxLength: 4 }), (zone, steps) => {
-        for (const [start, later] of steps) {
-          for (const at of [start, start + later]) {
-            const minute = minuteOfWeek(zone, at) ?? Number.NaN;
-            expect({ minute: minuteOfDay(minute), day: dayOfWeek(minute) }).toEqual(naiveWall(zone, at));
+      fc.property(
+        fc.constantFrom(...ZONES),
+        fc.array(fc.tuple(instant, fc.nat(90_000)), { maxLength: 4 }),
+        (zone, steps) => {
+          for (const [start, later] of steps) {
+            for (const at of [start, start + later]) {
+              const minute = minuteOfWeek(zone, at) ?? Number.NaN;
+              expect({ minute: minuteOfDay(minute), day: dayOfWeek(minute) }).toEqual(naiveWall(zone, at));
+            }
           }
-        }
-      }),
+        },
+      ),
       { numRuns: runs(300) },
     );
   });
@@ -51,7 +55,8 @@ describe('wall clocks', () => {
       expect(isTimezone(zone)).toBe(false);
       expect(minuteOfWeek(zone, 0)).toBeUndefined();
     }
-    for (const at of [Number.NaN, Number.POSITIVE_INFINITY, 9e15]) expect(minuteOfWeek('Europe/Berlin', at)).toBeUndefined();
+    for (const at of [Number.NaN, Number.POSITIVE_INFINITY, 9e15])
+      expect(minuteOfWeek('Europe/Berlin', at)).toBeUndefined();
     expect(isTimezone('Europe/Berlin')).toBe(true);
     // As many texts as there are ways to write it, and one zone.
     for (const text of ['EUROPE/BERLIN', 'europe/berlin', 'eUrOpE/bErLiN']) {
@@ -62,7 +67,9 @@ describe('wall clocks', () => {
   test('instants before the epoch and before whole-minute offsets are right', () => {
     expect(minuteOfWeek('UTC', -60_000)).toBe(2 * 1440 + 1439);
     const early = Date.UTC(1900, 0, 1, 12, 0, 20);
-    expect(minuteOfDay(minuteOfWeek('Europe/Amsterdam', early) ?? -1)).toBe(naiveWall('Europe/Amsterdam', early).minute);
+    expect(minuteOfDay(minuteOfWeek('Europe/Amsterdam', early) ?? -1)).toBe(
+      naiveWall('Europe/Amsterdam', early).minute,
+    );
   });
 });
 
@@ -99,7 +106,9 @@ describe('time', () => {
     const noon = { time: { between: ['12:00', '12:01'] } } as const;
     expect(holds(noon, '2026-11-18T12:00:00Z', NEVER_SEEN)).toBe(true);
     expect(holds(noon, '2026-11-18T11:00:00Z', NEVER_SEEN, 'allow', 'Europe/Berlin')).toBe(true);
-    expect(holds({ ...noon, timezone: 'Asia/Kolkata' }, '2026-11-18T06:30:00Z', NEVER_SEEN, 'allow', 'Europe/Berlin')).toBe(true);
+    expect(
+      holds({ ...noon, timezone: 'Asia/Kolkata' }, '2026-11-18T06:30:00Z', NEVER_SEEN, 'allow', 'Europe/Berlin'),
+    ).toBe(true);
   });
 });
 
@@ -181,7 +190,10 @@ describe('all conditions together', () => {
     const { timezone, ...conditions }: Record<string, unknown> = { ...stored };
     const zoned = timezone === undefined ? {} : { timezone };
     const alone = Object.entries(conditions).flatMap(([key, condition]): unknown[] =>
-      typeof condition === 'object' && condition !== null && !Array.isArray(condition) && Object.keys(condition).length > 0
+      typeof condition === 'object' &&
+      condition !== null &&
+      !Array.isArray(condition) &&
+      Object.keys(condition).length > 0
         ? Object.entries(condition).map(([operator, operand]) => ({
             [key]: { [operator]: operand },
             ...(key === 'ip_address' ? {} : zoned),
@@ -198,7 +210,13 @@ describe('all conditions together', () => {
     const operand = fc.oneof(
       {
         weight: 4,
-        arbitrary: fc.constantFrom(['10.0.0.0/8'], ['Mon', 'Wed'], ['08:00', '18:00'], ['22:00', '06:00'], ['Wed 08:00-18:00']),
+        arbitrary: fc.constantFrom(
+          ['10.0.0.0/8'],
+          ['Mon', 'Wed'],
+          ['08:00', '18:00'],
+          ['22:00', '06:00'],
+          ['Wed 08:00-18:00'],
+        ),
       },
       fc.constantFrom<unknown>(
         [],
@@ -220,7 +238,15 @@ describe('all conditions together', () => {
       { weight: 5, arbitrary: fc.dictionary(operator, operand, { maxKeys: 3 }) },
       fc.constantFrom<unknown>(null, [], 'x', 1, true),
     );
-    const key = fc.constantFrom('ip_address', 'time', 'day_of_week', 'weekly_hours', 'ip_addres', 'constructor', 'toString');
+    const key = fc.constantFrom(
+      'ip_address',
+      'time',
+      'day_of_week',
+      'weekly_hours',
+      'ip_addres',
+      'constructor',
+      'toString',
+    );
     const zone = fc.constantFrom<unknown>('UTC', 'Asia/Almaty', 'Mars/Olympus', '', null, 1, {});
     const stored = fc
       .tuple(fc.dictionary(key, condition, { maxKeys: 3 }), fc.option(zone, { nil: undefined }))
@@ -245,7 +271,9 @@ describe('all conditions together', () => {
   });
 
   test('agree with each read by itself', () => {
-    const clock = fc.tuple(fc.nat(23), fc.nat(59)).map(([h, m]) => `${String(h).padStart(2, '0')}:${String(m).padStart(2, '0')}`);
+    const clock = fc
+      .tuple(fc.nat(23), fc.nat(59))
+      .map(([h, m]) => `${String(h).padStart(2, '0')}:${String(m).padStart(2, '0')}`);
     const span = fc.tuple(clock, clock).filter(([start, end]) => start !== end);
     const days = fc.uniqueArray(fc.constantFrom(...DAY_NAMES), { minLength: 1 });
     const zone = fc.option(fc.constantFrom(...ZONES), { nil: undefined });

@@ -33,7 +33,14 @@ function identityOf(principal: RandomPrincipal): Identity {
   if (key === undefined) {
     return {
       kind: 'proved',
-      principal: { kind: 'user', id, tenantId, roles, platformAdmin: roles.some((one) => one === 'admin'), sessionId: undefined },
+      principal: {
+        kind: 'user',
+        id,
+        tenantId,
+        roles,
+        platformAdmin: roles.some((one) => one === 'admin'),
+        sessionId: undefined,
+      },
     };
   }
   const owner = key.owned ? { id, roles } : undefined;
@@ -151,7 +158,10 @@ function userWith(roles: readonly string[]): UserPrincipal {
 function keyWith(scopes: readonly string[], constraints: ResourceConstraints = {}): Identity {
   const id = makeId('key', 0, new Uint8Array(10));
   const grant = compileGrant(scopes, constraints);
-  return { kind: 'proved', principal: { kind: 'api_key', id, tenantId: HOME, grant, owner: undefined, rateLimitRpm: undefined } };
+  return {
+    kind: 'proved',
+    principal: { kind: 'api_key', id, tenantId: HOME, grant, owner: undefined, rateLimitRpm: undefined },
+  };
 }
 
 function ask(parts: Partial<CheckInput>, identity: Identity, tenant: TenantRecord = record()): Decision {
@@ -166,7 +176,11 @@ function chat(body: string): Partial<CheckInput> {
 }
 
 describe('a model that the decision cannot see', () => {
-  const transcription = { method: 'POST', path: '/v1/audio/transcriptions', contentType: 'multipart/form-data; boundary=x' };
+  const transcription = {
+    method: 'POST',
+    path: '/v1/audio/transcriptions',
+    contentType: 'multipart/form-data; boundary=x',
+  };
 
   test('is permitted by a grant without constraints on models, and by no narrower one', () => {
     expect(ask(transcription, keyWith(['audio:write'])).kind).toBe('allow');
@@ -180,13 +194,18 @@ describe('a model that the decision cannot see', () => {
     const tenant = record({ settings: { default_model: 'whisper-1' } });
     const decision = ask(transcription, keyWith(['audio:write'], { models: ['whisper-1'] }), tenant);
     expect(decision).toMatchObject({ code: 'resource_not_permitted' });
-    expect(ask(transcription, keyWith(['audio:write']), tenant)).toMatchObject({ model: undefined, defaultModel: undefined });
+    expect(ask(transcription, keyWith(['audio:write']), tenant)).toMatchObject({
+      model: undefined,
+      defaultModel: undefined,
+    });
   });
 });
 
 describe('an allow', () => {
   test('names only roles that the tenant has, by the same list for the same user and tenant', () => {
-    const view = compileTenant(record({ roles: [{ name: roleName('reader'), permissions: ['models:read'], constraints: {} }] }));
+    const view = compileTenant(
+      record({ roles: [{ name: roleName('reader'), permissions: ['models:read'], constraints: {} }] }),
+    );
     const snapshot = { own: view, effective: view, global: compilePolicies([]) };
     const input = checkInput({ method: 'GET', path: '/v1/models' });
     const match = matchRoute(table, input);
@@ -224,10 +243,12 @@ describe('an allow', () => {
       return decision.kind === 'allow' ? decision.askedChoices : decision;
     };
     expect(['/v1/completions', '/v1/chat/completions', '/v1/responses'].map(choices)).toEqual([6, 2, 2]);
-    const configured = ['/azure/{deployment}/completions', '/azure/{deployment}/chat/completions', '/v1/generate'].map((path) => {
-      const parsed = parseRoute({ method: 'POST', path, permission: 'chat:write', tokens: true });
-      return parsed.kind === 'route' ? parsed.line.readsPrompts : parsed;
-    });
+    const configured = ['/azure/{deployment}/completions', '/azure/{deployment}/chat/completions', '/v1/generate'].map(
+      (path) => {
+        const parsed = parseRoute({ method: 'POST', path, permission: 'chat:write', tokens: true });
+        return parsed.kind === 'route' ? parsed.line.readsPrompts : parsed;
+      },
+    );
     expect(configured).toEqual([true, false, false]);
     const free = parseRoute({ method: 'POST', path: '/v2/completions', permission: 'chat:write', model: 'body' });
     expect(free).toMatchObject({ line: { readsPrompts: false } });
@@ -261,12 +282,17 @@ describe('an allow', () => {
   test('a limit counts only where tokens are metered', () => {
     const settings = { max_tokens_per_request: 1 };
     const path = { method: 'POST', path: '/v1/finetuning/jobs', body: new TextEncoder().encode('{"max_tokens":9}') };
-    expect(ask(path, keyWith(['finetuning:*']), record({ settings }))).toMatchObject({ kind: 'allow', maxTokens: undefined });
+    expect(ask(path, keyWith(['finetuning:*']), record({ settings }))).toMatchObject({
+      kind: 'allow',
+      maxTokens: undefined,
+    });
   });
 
   test('a limit of nought lets no limit pass', () => {
     const settings = { max_tokens_per_request: 0 };
-    expect(ask(chat('{"max_tokens":1}'), keyWith(['*']), record({ settings }))).toMatchObject({ code: 'max_tokens_exceeded' });
+    expect(ask(chat('{"max_tokens":1}'), keyWith(['*']), record({ settings }))).toMatchObject({
+      code: 'max_tokens_exceeded',
+    });
   });
 });
 
@@ -277,7 +303,12 @@ describe('a tenant that requires the usage of streams', () => {
 
   test('refuses a stream of completions without usage, and names the member', () => {
     for (const path of COMPLETIONS) {
-      expect(stream(path)).toMatchObject({ kind: 'deny', code: 'usage_required', param: 'stream_options', tenant: 'home' });
+      expect(stream(path)).toMatchObject({
+        kind: 'deny',
+        code: 'usage_required',
+        param: 'stream_options',
+        tenant: 'home',
+      });
       expect(stream(path, ',"stream_options":{"include_usage":true}')).toMatchObject({ kind: 'allow' });
       expect(ask({ ...chat('{"stream":true}'), path }, keyWith(['*']))).toMatchObject({ kind: 'allow' });
       expect(ask({ ...chat('{}'), path }, keyWith(['*']), strict)).toMatchObject({ kind: 'allow' });
@@ -306,7 +337,10 @@ describe('a tenant that requires the usage of streams', () => {
 
 describe('a denial', () => {
   test('for want of a permission names it, the first of two', () => {
-    const denied = ask({ method: 'POST', path: '/v1/rag/query', body: new TextEncoder().encode('{}') }, keyWith(['chat:*']));
+    const denied = ask(
+      { method: 'POST', path: '/v1/rag/query', body: new TextEncoder().encode('{}') },
+      keyWith(['chat:*']),
+    );
     expect(denied).toMatchObject({ code: 'insufficient_permission', permission: 'rag:query' });
   });
 
@@ -366,15 +400,23 @@ describe('a denial', () => {
       expect(ask(asked, keyWith(['*']))).toMatchObject({ kind: 'allow' });
       expect(ask(asked, keyWith(['*']), record({ policies: policies('deny') }))).toMatchObject(TOO_MUCH);
       // Each allow reaches all collections except the last one.
-      const wide = policies('allow').map((one) => ({ ...one, resources: [...one.resources.slice(1), 'collections/a*-'] }));
+      const wide = policies('allow').map((one) => ({
+        ...one,
+        resources: [...one.resources.slice(1), 'collections/a*-'],
+      }));
       const allowed = record({ policies: wide });
-      const beyond = { ...chat(JSON.stringify({ collections: [...collections.slice(1), 'z'] })), path: '/v1/rag/query' };
+      const beyond = {
+        ...chat(JSON.stringify({ collections: [...collections.slice(1), 'z'] })),
+        path: '/v1/rag/query',
+      };
       expect(ask(beyond, { kind: 'proved', principal: userWith(['gone']) }, allowed)).toMatchObject(TOO_MUCH);
     });
 
     test('stays what it is for fewer collections, and for a deny that is found before', () => {
       const few = { ...chat(JSON.stringify({ collections: collections.slice(0, 3) })), path: '/v1/rag/query' };
-      expect(ask(few, keyWith(['*']), record({ policies: policies('deny').slice(0, 5) }))).toMatchObject({ kind: 'allow' });
+      expect(ask(few, keyWith(['*']), record({ policies: policies('deny').slice(0, 5) }))).toMatchObject({
+        kind: 'allow',
+      });
       const first = { ...policy('a', 'deny'), resources: ['collections/aaaa*'] };
       const found = ask(asked, keyWith(['*']), record({ policies: [first, ...policies('deny')] }));
       expect(found).toMatchObject({ code: 'denied_by_policy', policy: 'a' });

@@ -49,14 +49,28 @@ function allow(name: string, actions: string[], parts: Partial<PolicyRecord> = {
 function user(...roles: string[]): Principal {
   const names = roles.map(roleName);
   const id = makeId('usr', 0, new Uint8Array(10));
-  return { kind: 'user', id, tenantId: ACME, roles: names, platformAdmin: roles.includes('admin'), sessionId: undefined };
+  return {
+    kind: 'user',
+    id,
+    tenantId: ACME,
+    roles: names,
+    platformAdmin: roles.includes('admin'),
+    sessionId: undefined,
+  };
 }
 
 function key(scopes: string[], constraints: ResourceConstraints = {}, ...ownerRoles: string[]): Principal {
   const owner =
     ownerRoles.length === 0 ? undefined : { id: makeId('usr', 0, new Uint8Array(10)), roles: ownerRoles.map(roleName) };
   const id = makeId('key', 0, new Uint8Array(10));
-  return { kind: 'api_key', id, tenantId: ACME, grant: compileGrant(scopes, constraints), owner, rateLimitRpm: undefined };
+  return {
+    kind: 'api_key',
+    id,
+    tenantId: ACME,
+    grant: compileGrant(scopes, constraints),
+    owner,
+    rateLimitRpm: undefined,
+  };
 }
 
 const none = compilePolicies([]);
@@ -108,7 +122,9 @@ describe('giving', () => {
     const phi = allow('a', ['chat:write'], { resources: ['models/phi-*'] });
     const caller = callerOf(user(), view([], [phi]));
     expect(lacking(caller, powerOfPolicy(allow('b', ['chat:write'], { resources: ['models/phi-4'] })))).toBeUndefined();
-    expect(lacking(caller, powerOfPolicy(allow('b', ['chat:write'], { resources: ['collections/x'] })))).toBe('chat:write');
+    expect(lacking(caller, powerOfPolicy(allow('b', ['chat:write'], { resources: ['collections/x'] })))).toBe(
+      'chat:write',
+    );
     expect(lacking(caller, powerOfPolicy(allow('b', ['chat:write'])))).toBe('chat:write');
     expect(lacking(caller, powerOfGrant(['chat:write'], { models: ['phi-4'] }))).toBe('chat:write');
     // Narrowed as far in every kind, a role still reaches requests without resources, which the policy does not.
@@ -154,7 +170,9 @@ describe('changing', () => {
       conditions: { day_of_week: { in: ['Mon'] } },
     });
     expect(addedByPolicy(before, { ...before, attachedRoles: [] }).holdings).toEqual([]);
-    expect(addedByPolicy(before, { ...before, attachedRoles: [roleName('one'), roleName('two')] }).holdings).toHaveLength(1);
+    expect(
+      addedByPolicy(before, { ...before, attachedRoles: [roleName('one'), roleName('two')] }).holdings,
+    ).toHaveLength(1);
     expect(addedByPolicy(before, { ...before, appliesTo: 'everyone', attachedRoles: [] }).holdings).toHaveLength(1);
     expect(addedByPolicy(before, { ...before, conditions: {} }).holdings).toHaveLength(1);
     // A condition that this version cannot read is a circumstance as well.
@@ -202,14 +220,18 @@ describe('acting on somebody', () => {
 });
 
 describe('holding', () => {
-  const list = fc.option(fc.uniqueArray(fc.constantFrom('*', 'a', 'a*', '*b', 'ab', 'b'), { maxLength: 3 }), { nil: undefined });
+  const list = fc.option(fc.uniqueArray(fc.constantFrom('*', 'a', 'a*', '*b', 'ab', 'b'), { maxLength: 3 }), {
+    nil: undefined,
+  });
   const constraints = fc.record({ models: list, collections: list }).map(
     ({ models, collections }): ResourceConstraints => ({
       ...(models && { models }),
       ...(collections && { collections }),
     }),
   );
-  const patterns = fc.uniqueArray(fc.constantFrom('*', 'chat:*', '*:read', 'chat:read', 'rag:read', 'rag:*'), { maxLength: 2 });
+  const patterns = fc.uniqueArray(fc.constantFrom('*', 'chat:*', '*:read', 'chat:read', 'rag:read', 'rag:*'), {
+    maxLength: 2,
+  });
   const requests = ['chat:read', 'chat:write', 'rag:read', 'x:y'].flatMap((permission) =>
     [[], ['a'], ['b'], ['ab'], ['axb'], ['c'], [undefined]].flatMap((models) =>
       [[], ['a'], ['xb'], [undefined]].map((collections) => ({
@@ -230,7 +252,8 @@ describe('holding', () => {
         for (const { permission, resources } of requests) {
           const can = (grant: typeof holder) =>
             grantCoversPermission(grant, [permission]) && grantCoversResources(grant, resources, ruleWork());
-          if (can(receiver)) expect([permission.text, resources, can(holder)]).toEqual([permission.text, resources, true]);
+          if (can(receiver))
+            expect([permission.text, resources, can(holder)]).toEqual([permission.text, resources, true]);
         }
       }),
       { numRuns: runs(2000) },

@@ -11,7 +11,13 @@ function explained(parts: Partial<DecisionCase>) {
   const nowMs = Date.parse(one.time ?? defaults.time);
   const input = inputOf(one, defaults);
   const identity = identityOf(world, one.as, nowMs);
-  return explain(matchRoute(compiled.routes, input), input, identity, snapshotOf(compiled, identity, input.tenant), nowMs);
+  return explain(
+    matchRoute(compiled.routes, input),
+    input,
+    identity,
+    snapshotOf(compiled, identity, input.tenant),
+    nowMs,
+  );
 }
 
 test('an explanation lists at most 200 policies, those that name the permission first', () => {
@@ -46,7 +52,11 @@ describe('an explanation', () => {
   test('shows all 18 steps, and those after the one that ended the decision as not evaluated', () => {
     const { steps } = explained({ as: 'ada', path: '/v1/models' });
     expect(steps.map((step) => step.line)).toEqual(Array.from({ length: 18 }, (_, i) => i + 1));
-    expect(steps[12]).toMatchObject({ name: 'permission', outcome: 'denied', detail: expect.stringContaining('models:read') });
+    expect(steps[12]).toMatchObject({
+      name: 'permission',
+      outcome: 'denied',
+      detail: expect.stringContaining('models:read'),
+    });
     expect(new Set(steps.slice(0, 12).map((step) => step.outcome))).toEqual(new Set(['passed']));
     expect(new Set(steps.slice(13).map((step) => step.outcome))).toEqual(new Set(['not_evaluated']));
   });
@@ -68,12 +78,22 @@ describe('an explanation', () => {
 
   test('lists every grant with what it lacked', () => {
     const body = { model: 'llama-3-70b' };
-    const { grants, resources, permission, code } = explained({ as: 'mix', method: 'POST', path: '/v1/chat/completions', body });
+    const { grants, resources, permission, code } = explained({
+      as: 'mix',
+      method: 'POST',
+      path: '/v1/chat/completions',
+      body,
+    });
     expect(code).toBe('resource_not_permitted');
     expect(permission).toBe('chat:write');
     expect(resources).toEqual(['models/llama-3-70b']);
     expect(grants).toMatchObject([
-      { kind: 'role', name: 'small-models', outcome: 'no_resources', resource_constraints: { models: ['llama-3-8b', 'phi-*'] } },
+      {
+        kind: 'role',
+        name: 'small-models',
+        outcome: 'no_resources',
+        resource_constraints: { models: ['llama-3-8b', 'phi-*'] },
+      },
       { kind: 'role', name: 'analyst', outcome: 'no_permission' },
     ]);
   });
@@ -115,7 +135,11 @@ describe('an explanation', () => {
         },
       ],
     });
-    expect(policies.find((one) => one.name === 'no-banned-nets')).toMatchObject({ global: true, matched: false, actions: true });
+    expect(policies.find((one) => one.name === 'no-banned-nets')).toMatchObject({
+      global: true,
+      matched: false,
+      actions: true,
+    });
     expect(policies.find((one) => one.name === 'binds-nobody')).toMatchObject({
       effect: 'allow',
       matched: false,
@@ -126,7 +150,12 @@ describe('an explanation', () => {
   test('says what each condition was compared with, on whose clock', () => {
     const at = { as: 'mel', method: 'POST', path: '/v1/finetuning/jobs', time: '2026-11-18T22:30:00Z' };
     const night = explained({ ...at, body: { model: 'm' } }).policies.find((one) => one.name === 'no-night-finetuning');
-    expect(night?.conditions[0]).toMatchObject({ kind: 'time', value: '23:30', timezone: 'Europe/Berlin', matched: true });
+    expect(night?.conditions[0]).toMatchObject({
+      kind: 'time',
+      value: '23:30',
+      timezone: 'Europe/Berlin',
+      matched: true,
+    });
     const { policies } = explained({ as: 'ada', method: 'POST', path: '/v1/embeddings', body: { model: 'm' } });
     expect(policies.find((one) => one.name === 'workdays')?.conditions[0]).toMatchObject({
       kind: 'day_of_week',

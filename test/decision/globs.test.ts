@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compileGlob, compileNames, globContains, globMatches, isWithinBounds, namesMatch } from '../../src/decision/globs.ts';
+import {
+  compileGlob,
+  compileNames,
+  globContains,
+  globMatches,
+  isWithinBounds,
+  namesMatch,
+} from '../../src/decision/globs.ts';
 import { MAX_RESOURCE_NAME, MAX_RULE_WORK, ruleWork } from '../../src/decision/limits.ts';
 import { indexOfName, packPieces } from '../../src/decision/name-index.ts';
 import { enough, runs } from '../support/properties.ts';
@@ -73,7 +80,9 @@ describe('globs', () => {
           prefixes.map((one) => `${one}x*`),
           'leave out',
         );
-        expect(namesMatch(set, `${asked}xa`, ruleWork())).toBe(prefixes.some((one) => `${asked}xa`.startsWith(`${one}x`)));
+        expect(namesMatch(set, `${asked}xa`, ruleWork())).toBe(
+          prefixes.some((one) => `${asked}xa`.startsWith(`${one}x`)),
+        );
         expect(namesMatch(set, asked, ruleWork())).toBe(false);
       }),
       { numRuns: runs(500) },
@@ -83,7 +92,9 @@ describe('globs', () => {
   test('a list of names matches when one of them does', () => {
     fc.assert(
       fc.property(fc.array(glob, { maxLength: 4 }), name, (list, asked) => {
-        expect(namesMatch(compileNames(list, 'leave out'), asked, ruleWork())).toBe(list.some((one) => naiveMatches(one, asked)));
+        expect(namesMatch(compileNames(list, 'leave out'), asked, ruleWork())).toBe(
+          list.some((one) => naiveMatches(one, asked)),
+        );
       }),
       { numRuns: runs(1000) },
     );
@@ -94,7 +105,9 @@ describe('globs', () => {
 const run = fc
   .tuple(fc.constantFrom('a', 'b', 'ab', 'aab', '/'), fc.integer({ min: 1, max: 40 }))
   .map(([text, times]) => text.repeat(times));
-const longName = fc.array(run, { minLength: 1, maxLength: 12 }).map((runs) => runs.join('').slice(0, MAX_RESOURCE_NAME));
+const longName = fc
+  .array(run, { minLength: 1, maxLength: 12 })
+  .map((runs) => runs.join('').slice(0, MAX_RESOURCE_NAME));
 const piece = fc.tuple(run, fc.nat(20), fc.nat(60)).map(([text, from, length]) => text.slice(from, from + length));
 const longGlob = fc.array(piece, { minLength: 2, maxLength: 9 }).map((pieces) => pieces.join('*').slice(0, 256));
 /** Globs cut out of the name, which match it unless they are changed. */
@@ -201,7 +214,8 @@ describe('globs beyond the bounds, which only an older version can have stored',
     fc.assert(
       fc.property(text, fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 30 }), (stars, asked) => {
         const oversized = `${stars}${'*b'.repeat(9)}${stars}`;
-        if (tableMatches(oversized, asked)) expect(namesMatch(compileNames([oversized], 'widen'), asked, ruleWork())).toBe(true);
+        if (tableMatches(oversized, asked))
+          expect(namesMatch(compileNames([oversized], 'widen'), asked, ruleWork())).toBe(true);
       }),
       { numRuns: runs(1000) },
     );

@@ -25,7 +25,14 @@ function key(scopes: string[], ...ownerRoles: string[]): Principal {
   const owner =
     ownerRoles.length === 0 ? undefined : { id: makeId('usr', 0, new Uint8Array(10)), roles: ownerRoles.map(roleName) };
   const id = makeId('key', 0, new Uint8Array(10));
-  return { kind: 'api_key', id, tenantId: tenantId('acme'), grant: compileGrant(scopes, {}), owner, rateLimitRpm: undefined };
+  return {
+    kind: 'api_key',
+    id,
+    tenantId: tenantId('acme'),
+    grant: compileGrant(scopes, {}),
+    owner,
+    rateLimitRpm: undefined,
+  };
 }
 
 function deny(name: string, ...actions: string[]): PolicyRecord {
@@ -99,7 +106,9 @@ describe('managing', () => {
   test('constraints and policies on resources do not reach it', () => {
     const narrow = { name: roleName('narrow'), permissions: ['admin:users'], constraints: { models: [] } };
     const onModels = { ...deny('a', '*'), resources: ['models/*'] };
-    expect(ask(user('acme', 'narrow'), 'admin:users', { acme: { roles: [narrow], policies: [onModels] } })).toBe('allow');
+    expect(ask(user('acme', 'narrow'), 'admin:users', { acme: { roles: [narrow], policies: [onModels] } })).toBe(
+      'allow',
+    );
   });
 
   test('no policy of a tenant binds a platform administrator, a global one does', () => {

@@ -113,7 +113,9 @@ function asksForUsage(found: ReturnType<typeof members>): boolean {
 const bytesOf = (text: string) => new TextEncoder().encode(text).length;
 
 function isName(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && !/\p{Cc}/u.test(value) && value.isWellFormed() && bytesOf(value) <= 512;
+  return (
+    typeof value === 'string' && value !== '' && !/\p{Cc}/u.test(value) && value.isWellFormed() && bytesOf(value) <= 512
+  );
 }
 
 /** undefined = malformed. */
@@ -133,7 +135,8 @@ export function naiveBody(bytes: Uint8Array, readsPrompts: boolean): NaiveBody |
   if (new Set(found.map(([name]) => name)).size !== found.length) return undefined;
   if (found.some(([name]) => listed.some((one) => one !== name && sameButForCase(one, name)))) return undefined;
   const raw = new Map(found.filter(([name, value]) => listed.includes(name) && value !== 'null'));
-  for (const name of [...LIMITS, 'n', 'best_of']) if (raw.has(name) && !/^[0-9]+$/.test(raw.get(name) ?? '')) return undefined;
+  for (const name of [...LIMITS, 'n', 'best_of'])
+    if (raw.has(name) && !/^[0-9]+$/.test(raw.get(name) ?? '')) return undefined;
   if (raw.has('stream') && !['true', 'false'].includes(raw.get('stream') ?? '')) return undefined;
   const value = (name: string): unknown => (raw.has(name) ? JSON.parse(raw.get(name) ?? '') : undefined);
   const [model, collection, collections] = [value('model'), value('collection'), value('collections') ?? []];

@@ -16,7 +16,10 @@ export interface NaivePrincipal {
 
 export interface NaiveRequest {
   readonly permissions: readonly string[];
-  readonly resources: readonly { readonly kind: 'models' | 'collections' | 'agents'; readonly name: string | undefined }[];
+  readonly resources: readonly {
+    readonly kind: 'models' | 'collections' | 'agents';
+    readonly name: string | undefined;
+  }[];
   readonly header: string | undefined;
   readonly limits: readonly number[];
   readonly metered: boolean;
@@ -88,7 +91,9 @@ export function naiveDecision(
   const denied = matching('deny', request.permissions);
   if (denied !== undefined) return `denied_by_policy ${denied.name}`;
 
-  const permissions = request.permissions.filter((permission) => permission !== 'admin:tenants' || principal.platformAdmin);
+  const permissions = request.permissions.filter(
+    (permission) => permission !== 'admin:tenants' || principal.platformAdmin,
+  );
   const grantCovers = (patterns: readonly string[]) =>
     patterns.some((pattern) => permissions.some((one) => covers(pattern, one)));
   const reachesAll = (constraints: ResourceConstraints) =>
@@ -100,7 +105,8 @@ export function naiveDecision(
     ...own.roles.filter((role) => role.name === name && !isBuiltin(name)),
   ]);
   const capable = roles.filter((role) => grantCovers(role.permissions));
-  const permitted = capable.some((role) => reachesAll(role.constraints)) || matching('allow', permissions) !== undefined;
+  const permitted =
+    capable.some((role) => reachesAll(role.constraints)) || matching('allow', permissions) !== undefined;
   const lacksPermission = !permitted && capable.length === 0;
   const { scopes } = principal;
   if (scopes !== undefined && !grantCovers(scopes.permissions)) return 'insufficient_permission';

@@ -26,5 +26,8 @@ export function naiveWall(zone: string, nowMs: number): { minute: number; day: n
       .map((part) => [part.type, Number(part.value)]),
   );
   const date = Date.UTC(parts.get('year') ?? 0, (parts.get('month') ?? 0) - 1, parts.get('day'));
-  return { minute: ((parts.get('hour') ?? 0) % 24) * 60 + (parts.get('minute') ?? 0), day: (new Date(date).getUTCDay() + 6) % 7 };
+  return {
+    minute: ((parts.get('hour') ?? 0) % 24) * 60 + (parts.get('minute') ?? 0),
+    day: (new Date(date).getUTCDay() + 6) % 7,
+  };
 }

@@ -27,7 +27,9 @@ function naiveSegments(path: string): readonly string[] | undefined {
     if (decoded.some((segment) => /\p{Cc}/u.test(segment))) return undefined;
     const lenient = new TextDecoder('utf-8', { ignoreBOM: true });
     const twice = decoded.map((segment) => lenient.decode(Uint8Array.from(bytesOf(segment))));
-    return twice.some((segment) => segment === '.' || segment === '..' || /[/\\;\p{Cc}]/u.test(segment)) ? undefined : decoded;
+    return twice.some((segment) => segment === '.' || segment === '..' || /[/\\;\p{Cc}]/u.test(segment))
+      ? undefined
+      : decoded;
   } catch {
     return undefined;
   }
@@ -37,7 +39,23 @@ const piece = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom('/', 'v1', 'models', 'a', 'B', '.', '..', '~', '-', ':', '@', '!', '*') },
   {
     weight: 1,
-    arbitrary: fc.constantFrom('//', ';', '#', '\\', '%', '%2', '%zz', '%2f', '%2F', '%5c', '%2e', '%00', '%41', '%7E', ' '),
+    arbitrary: fc.constantFrom(
+      '//',
+      ';',
+      '#',
+      '\\',
+      '%',
+      '%2',
+      '%zz',
+      '%2f',
+      '%2F',
+      '%5c',
+      '%2e',
+      '%00',
+      '%41',
+      '%7E',
+      ' ',
+    ),
   },
   {
     weight: 3,

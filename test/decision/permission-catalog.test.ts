@@ -8,7 +8,12 @@ const catalog = permissionCatalog(['chat:write', 'chat:read', 'embeddings:write'
 
 describe('the catalog of permissions', () => {
   test('holds each permission once, in the order of their texts', () => {
-    expect(catalog.permissions.map(({ text }) => text)).toEqual(['admin:keys', 'chat:read', 'chat:write', 'embeddings:write']);
+    expect(catalog.permissions.map(({ text }) => text)).toEqual([
+      'admin:keys',
+      'chat:read',
+      'chat:write',
+      'embeddings:write',
+    ]);
   });
 
   test('needs exactly the patterns that cover one of its permissions', () => {

@@ -60,7 +60,9 @@ describe('permission patterns', () => {
   test('a set covers what one of its patterns covers, part by part', () => {
     fc.assert(
       fc.property(fc.array(pattern, { maxLength: 5 }), permission, (patterns, asked) => {
-        expect(covers(compilePatterns(patterns), permissionOf(asked))).toBe(patterns.some((one) => naiveCovers(one, asked)));
+        expect(covers(compilePatterns(patterns), permissionOf(asked))).toBe(
+          patterns.some((one) => naiveCovers(one, asked)),
+        );
       }),
       { numRuns: runs(500) },
     );
@@ -101,7 +103,9 @@ describe('permission patterns', () => {
     fc.assert(
       fc.property(pattern, pattern, permission, (left, right, asked) => {
         const both = intersection(left, right);
-        expect(both !== undefined && naiveCovers(both, asked)).toBe(naiveCovers(left, asked) && naiveCovers(right, asked));
+        expect(both !== undefined && naiveCovers(both, asked)).toBe(
+          naiveCovers(left, asked) && naiveCovers(right, asked),
+        );
       }),
       { numRuns: runs(500) },
     );

@@ -76,7 +76,9 @@ describe('which deny is reported', () => {
 
   test('costs no look at twenty thousand policies of other actions', () => {
     const conditions = { time: { between: ['00:00', '23:59'] } } as const;
-    const others = Array.from({ length: 20_000 }, (_, i) => policy(`o${i}`, { actions: [`other${i % 100}:read`], conditions }));
+    const others = Array.from({ length: 20_000 }, (_, i) =>
+      policy(`o${i}`, { actions: [`other${i % 100}:read`], conditions }),
+    );
     const set = compilePolicies([...others, policy('z', { actions: ['chat:*'] })]);
     expect(denying(set, query())?.name).toBe('z');
     expect(set.denies.index?.picked.get('chat:write')?.map((one) => one.name)).toEqual(['z']);
@@ -130,7 +132,9 @@ describe('what a policy reaches', () => {
   });
 
   test('a deny on either of two permissions applies', () => {
-    expect(denier([policy('a', { actions: ['rag:read'] })], query({ permissions: ['rag:query', 'rag:read'] }))).toBe('a');
+    expect(denier([policy('a', { actions: ['rag:read'] })], query({ permissions: ['rag:query', 'rag:read'] }))).toBe(
+      'a',
+    );
   });
 
   test('what is stored but cannot be read reaches everything in a deny and nothing in an allow', () => {

@@ -64,7 +64,10 @@ describe('the built-in routes', () => {
     ['POST /v1/rag/query', '/v1/rag/query rag:query|rag:read'],
     ['POST /v1/rag/search', '/v1/rag/search rag:query|rag:read'],
     ['POST /v1/rag/collections/hr/query', '/v1/rag/collections/{collection}/query rag:query|rag:read collections/hr'],
-    ['POST /v1/rag/collections/hr/search/', '/v1/rag/collections/{collection}/search rag:query|rag:read collections/hr'],
+    [
+      'POST /v1/rag/collections/hr/search/',
+      '/v1/rag/collections/{collection}/search rag:query|rag:read collections/hr',
+    ],
     ['POST /v1/rag/collections/hr/query/x', '/v1/rag/collections/{collection}/** rag:write collections/hr'],
     ['POST /v1/rag/collections', '/v1/rag/collections rag:write'],
     ['DELETE /v1/rag/collections/hr', '/v1/rag/collections/{collection} rag:write collections/hr'],
@@ -134,7 +137,13 @@ describe('the built-in routes', () => {
     expect(facts('POST', '/v1/images/generations')).toEqual([false, true, 'body', 'none', 'none']);
     expect(facts('POST', '/v1/audio/transcriptions')).toEqual([false, false, 'unknown', 'none', 'none']);
     expect(facts('POST', '/v1/rag/collections')).toEqual([false, false, 'none', 'none', 'adds-collection']);
-    expect(facts('DELETE', '/v1/rag/collections/{collection}')).toEqual([false, false, 'none', 'path', 'removes-collection']);
+    expect(facts('DELETE', '/v1/rag/collections/{collection}')).toEqual([
+      false,
+      false,
+      'none',
+      'path',
+      'removes-collection',
+    ]);
   });
 });
 
@@ -187,7 +196,8 @@ describe('public paths', () => {
       matchRoute(builtin, { method: 'GET', path: `/v1/models/${encodeURIComponent(name)}`, upgrade: undefined });
     expect(matched('x'.repeat(512))).toMatchObject({ kind: 'matched' });
     expect(matched('é'.repeat(256))).toMatchObject({ kind: 'matched' });
-    for (const name of ['x'.repeat(513), 'é'.repeat(257)]) expect(matched(name)).toMatchObject({ code: 'malformed_path' });
+    for (const name of ['x'.repeat(513), 'é'.repeat(257)])
+      expect(matched(name)).toMatchObject({ code: 'malformed_path' });
   });
 
   test('malformed comes before public', () => {
@@ -205,14 +215,17 @@ describe('methods and upgrades', () => {
     expect(told(ask(tableOf(line({ path: '/x', method: 'OPTIONS' })), 'OPTIONS /x'))).toBe('/x x:read');
   });
 
-  test.each(['websocket', '', 'h2c'])('a request with upgrade %j is no route unless the line lets it pass', (upgrade) => {
-    const table = tableOf(line({ path: '/live', upgrade: true }), line({ path: '/live/{x}', upgrade: true }));
-    expect(told(ask(builtin, 'GET /v1/models', upgrade))).toBe('no_route');
-    expect(told(ask(builtin, 'GET /v1/models/m', upgrade))).toBe('no_route');
-    expect(told(ask(builtin, 'GET /v1/auth/me', upgrade))).toBe('no_route');
-    expect(told(ask(table, 'GET /live', upgrade))).toBe('/live x:read');
-    expect(told(ask(table, 'GET /live/1', upgrade))).toBe('/live/{x} x:read');
-  });
+  test.each(['websocket', '', 'h2c'])(
+    'a request with upgrade %j is no route unless the line lets it pass',
+    (upgrade) => {
+      const table = tableOf(line({ path: '/live', upgrade: true }), line({ path: '/live/{x}', upgrade: true }));
+      expect(told(ask(builtin, 'GET /v1/models', upgrade))).toBe('no_route');
+      expect(told(ask(builtin, 'GET /v1/models/m', upgrade))).toBe('no_route');
+      expect(told(ask(builtin, 'GET /v1/auth/me', upgrade))).toBe('no_route');
+      expect(told(ask(table, 'GET /live', upgrade))).toBe('/live x:read');
+      expect(told(ask(table, 'GET /live/1', upgrade))).toBe('/live/{x} x:read');
+    },
+  );
 
   test('a repeated upgrade header is an upgrade', () => {
     expect(matchRoute(builtin, { method: 'GET', path: '/v1/models', upgrade: REPEATED }).kind).toBe('denied');
@@ -323,7 +336,8 @@ describe('the most specific template', () => {
           let best: { text: string; way: string } | undefined;
           for (const text of templates) {
             const parts = text === '/' ? [] : text.slice(1).split('/');
-            for (const way of takes(parts, segments)) if (best === undefined || better(way, best.way)) best = { text, way };
+            for (const way of takes(parts, segments))
+              if (best === undefined || better(way, best.way)) best = { text, way };
           }
           const match = matchRoute(table, { method: 'GET', path: `/${segments.join('/')}`, upgrade: undefined });
           expect(match.kind === 'matched' ? match.line.template : undefined).toBe(best?.text);

@@ -22,7 +22,10 @@ const abilityArbitrary: fc.Arbitrary<Ability> = fc
   .tuple(
     fc.oneof(
       { weight: 2, arbitrary: fc.constantFrom('chat:write', 'rag:read') },
-      { weight: 1, arbitrary: fc.constantFrom('models:read', 'agents:run', 'admin:users', 'admin:tenants', 'audit:read') },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom('models:read', 'agents:run', 'admin:users', 'admin:tenants', 'audit:read'),
+      },
     ),
     fc.oneof(
       { weight: 2, arbitrary: fc.constant(undefined) },
@@ -48,7 +51,14 @@ function principalOf({ key, roles, id }: RandomPrincipal, tenant: string): Princ
 }
 
 function person(roles: readonly RoleName[], tenantId: Principal['tenantId']): Principal {
-  return { kind: 'user', id: ID, tenantId, roles, platformAdmin: roles.some((one) => one === 'admin'), sessionId: undefined };
+  return {
+    kind: 'user',
+    id: ID,
+    tenantId,
+    roles,
+    platformAdmin: roles.some((one) => one === 'admin'),
+    sessionId: undefined,
+  };
 }
 
 function snapshotIn(world: RandomWorld, own: string, effective: string): Snapshot {
@@ -64,7 +74,12 @@ function snapshotIn(world: RandomWorld, own: string, effective: string): Snapsho
 }
 
 /** What is decided at an address, by the rule that the permission belongs to. */
-function isAllowed(ability: Ability, principal: Principal, snapshot: Snapshot, clientAddress: string | undefined): boolean {
+function isAllowed(
+  ability: Ability,
+  principal: Principal,
+  snapshot: Snapshot,
+  clientAddress: string | undefined,
+): boolean {
   const { permission, resources } = ability;
   if (MANAGED.has(permission.text) && resources.length === 0) {
     const asked = { permission: permission.text, self: false, principal, snapshot, clientAddress, nowMs: 0 };
@@ -87,13 +102,18 @@ function isAllowed(ability: Ability, principal: Principal, snapshot: Snapshot, c
     readsResponse: false,
   } as const;
   const input = checkInput({ tenant: snapshot.effective?.id, clientAddress });
-  return decide({ kind: 'matched', line, resources }, input, { kind: 'proved', principal }, snapshot, 0).kind === 'allow';
+  return (
+    decide({ kind: 'matched', line, resources }, input, { kind: 'proved', principal }, snapshot, 0).kind === 'allow'
+  );
 }
 
 /** The world in which the conditional policies of one kind have come to nothing. */
 function withoutPolicies(world: RandomWorld, dropped: (policy: PolicyRecord) => boolean): RandomWorld {
   return {
-    tenants: world.tenants.map((tenant) => ({ ...tenant, policies: tenant.policies.filter((policy) => !dropped(policy)) })),
+    tenants: world.tenants.map((tenant) => ({
+      ...tenant,
+      policies: tenant.policies.filter((policy) => !dropped(policy)),
+    })),
     globals: world.globals.filter((policy) => !dropped(policy)),
   };
 }
@@ -111,8 +131,14 @@ const conditionalWorlds = worldArbitrary.map((world): RandomWorld => {
 const isConditional = (policy: PolicyRecord) => Object.keys(policy.conditions).length > 0;
 
 /** That the verdict hangs on these policies, on each of them and on no other. */
-function expectHanging(hangsOn: readonly Policy[], verdictOf: (world: RandomWorld) => string, world: RandomWorld): void {
-  const [denies, allows] = ['deny', 'allow'].map((effect) => hangsOn.filter((policy) => policy.effect === effect).map(nameOf));
+function expectHanging(
+  hangsOn: readonly Policy[],
+  verdictOf: (world: RandomWorld) => string,
+  world: RandomWorld,
+): void {
+  const [denies, allows] = ['deny', 'allow'].map((effect) =>
+    hangsOn.filter((policy) => policy.effect === effect).map(nameOf),
+  );
   const without = (names: readonly string[] = []) => withoutPolicies(world, (policy) => names.includes(policy.name));
   expect(verdictOf(without(denies))).toBe(allows?.length === 0 ? 'allow' : 'conditional');
   if (allows !== undefined && allows.length > 0) expect(verdictOf(without(allows))).toBe('deny');
@@ -147,7 +173,11 @@ describe('how somebody stands to a permission, in random worlds', () => {
           if (verdict !== 'deny') expect([...grants, ...allows]).not.toEqual([]);
           if (principal.kind === 'api_key' && principal.owner === undefined) expect(allows).toEqual([]);
           if (verdict === 'conditional')
-            expectHanging(hangsOn, (changed) => standing(ability, principal, snapshotIn(changed, own, there)).verdict, world);
+            expectHanging(
+              hangsOn,
+              (changed) => standing(ability, principal, snapshotIn(changed, own, there)).verdict,
+              world,
+            );
           seen.set(verdict, (seen.get(verdict) ?? 0) + 1);
         },
       ),

@@ -23,7 +23,11 @@ const piece = fc.oneof(
 );
 /** The bytes between the quotes of a string: a known text with pieces put in, or pieces only. */
 const inside = fc
-  .tuple(fc.constantFrom('', 'model', 'collection', 'max_tokens', 'phi-4', 'hr'), fc.nat(12), fc.array(piece, { maxLength: 2 }))
+  .tuple(
+    fc.constantFrom('', 'model', 'collection', 'max_tokens', 'phi-4', 'hr'),
+    fc.nat(12),
+    fc.array(piece, { maxLength: 2 }),
+  )
   .map(([text, at, pieces]) => {
     const known = [...Buffer.from(text)];
     return Buffer.from([...known.slice(0, at), ...pieces.flat(), ...known.slice(at)]);
@@ -31,7 +35,10 @@ const inside = fc
 const quoted = (bytes: Uint8Array): Buffer => Buffer.concat([Buffer.from('"'), bytes, Buffer.from('"')]);
 const value = fc.oneof(
   { weight: 3, arbitrary: inside.map(quoted) },
-  { weight: 1, arbitrary: fc.constantFrom('7', 'true', '[]', '["hr"]', '{"model":"x"}').map((text) => Buffer.from(text)) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom('7', 'true', '[]', '["hr"]', '{"model":"x"}').map((text) => Buffer.from(text)),
+  },
 );
 const member = fc.oneof(
   {
@@ -95,7 +102,11 @@ describe('a body that a proxy sent as text', () => {
     ['one of several collections', '{"collections":["x","h!r"]}', 'collections'],
     ['the name of a member', '{"mo!del":"phi-4"}', undefined],
   ])('is malformed if %s contains an exclamation mark, which may have been another byte', (_name, text, param) => {
-    expect(readText(text)).toMatchObject({ kind: 'problem', code: 'malformed_body', ...(param === undefined ? {} : { param }) });
+    expect(readText(text)).toMatchObject({
+      kind: 'problem',
+      code: 'malformed_body',
+      ...(param === undefined ? {} : { param }),
+    });
     expect(readJsonBody(Buffer.from(text))).toMatchObject({ kind: 'body' });
   });
 
@@ -112,7 +123,10 @@ describe('a body that a proxy sent as text', () => {
     const options = (more: string) => `{"stream":true,"stream_options":{"include_usage":true${more}}}`;
     expect(readText(options(',"x":"!"'))).toMatchObject({ kind: 'body', reportsUsage: true });
     expect(readText(options(',"include_usage!":false'))).toMatchObject({ kind: 'body', reportsUsage: false });
-    expect(readText(options(String.raw`,"include_usage\u0021":false`))).toMatchObject({ kind: 'body', reportsUsage: true });
+    expect(readText(options(String.raw`,"include_usage\u0021":false`))).toMatchObject({
+      kind: 'body',
+      reportsUsage: true,
+    });
   });
 
   test('is told from one that was sent as bytes', () => {

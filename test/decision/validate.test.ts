@@ -32,7 +32,10 @@ const BOUNDARIES: readonly (readonly [string, boolean])[] = [
 
 describe('patterns', () => {
   test('each entry at fault is named', () => {
-    expect(paths(validatePatterns(['chat:*', 'cha*:read', 7], '/permissions'))).toEqual(['/permissions/1', '/permissions/2']);
+    expect(paths(validatePatterns(['chat:*', 'cha*:read', 7], '/permissions'))).toEqual([
+      '/permissions/1',
+      '/permissions/2',
+    ]);
     expect(paths(validatePatterns('chat:*', '/permissions'))).toEqual(['/permissions']);
     expect(validatePatterns([], '/permissions')).toEqual([]);
     expect(paths(validatePatterns(new Array(1001).fill('*'), '/scopes'))).toEqual(['/scopes']);
@@ -40,11 +43,14 @@ describe('patterns', () => {
 
   test('resources are * or a known kind and a glob', () => {
     expect(validateResourcePatterns(['*', 'models/*', 'collections/hr-*', 'agents/a'], '/resources')).toEqual([]);
-    expect(paths(validateResourcePatterns(['models', 'models/', 'planets/x', 'models/\u0000'], '/resources'))).toHaveLength(4);
+    expect(
+      paths(validateResourcePatterns(['models', 'models/', 'planets/x', 'models/\u0000'], '/resources')),
+    ).toHaveLength(4);
   });
 
   test('a glob has at most 256 characters and 8 stars', () => {
-    for (const [glob, accepted] of BOUNDARIES) expect([glob, isResourcePattern(`collections/${glob}`)]).toEqual([glob, accepted]);
+    for (const [glob, accepted] of BOUNDARIES)
+      expect([glob, isResourcePattern(`collections/${glob}`)]).toEqual([glob, accepted]);
     expect(validateResourcePatterns(['models/a', `models/${'*a'.repeat(9)}`], '/resources')).toEqual([
       { path: '/resources/1', message: expect.stringContaining('at most 256 characters and 8 *') },
     ]);
@@ -103,7 +109,9 @@ describe('constraints', () => {
 function checkerboard(): readonly string[] {
   const hour = (value: number) => `${String(value).padStart(2, '0')}:00`;
   return DAY_NAMES.flatMap((day, index) =>
-    Array.from({ length: 12 }, (_, i) => 2 * i + (index % 2)).map((start) => `${day} ${hour(start)}-${hour(start + 1)}`),
+    Array.from({ length: 12 }, (_, i) => 2 * i + (index % 2)).map(
+      (start) => `${day} ${hour(start)}-${hour(start + 1)}`,
+    ),
   );
 }
 
@@ -121,7 +129,14 @@ const MALFORMED_WINDOWS = [
     'Mon 8:00-18:00',
     'Mon 08:00-25:00',
   ],
-  ...['Mon 24:00-06:00', 'Mon 08:00-24:01', 'Mon 08:00-18:60', 'Mon 08:00 - 18:00', 'Mon  08:00-18:00', ' Mon 08:00-18:00'],
+  ...[
+    'Mon 24:00-06:00',
+    'Mon 08:00-24:01',
+    'Mon 08:00-18:60',
+    'Mon 08:00 - 18:00',
+    'Mon  08:00-18:00',
+    ' Mon 08:00-18:00',
+  ],
   ...[
     'Mon 08:00-18:00 ',
     'Mon 08:00-18:00\n',
@@ -233,5 +248,6 @@ describe('conditions', () => {
 
 test('a time zone is a name of the IANA database', () => {
   expect(validateTimezone('America/New_York', '/settings/timezone')).toEqual([]);
-  for (const zone of ['', 'Nowhere', 5, null, 'GMT+1']) expect(validateTimezone(zone, '/settings/timezone')).toHaveLength(1);
+  for (const zone of ['', 'Nowhere', 5, null, 'GMT+1'])
+    expect(validateTimezone(zone, '/settings/timezone')).toHaveLength(1);
 });

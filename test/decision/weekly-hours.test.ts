@@ -7,8 +7,16 @@ import { naiveWall } from './naive-wall.ts';
 const HOUR_MS = 3_600_000;
 
 /** Whether a policy with these hours is in force at an instant. */
-function inForce(windows: readonly string[], time: string, timezone?: string, operator: 'in' | 'not_in' = 'in'): boolean {
-  const conditions: Conditions = { weekly_hours: { [operator]: windows }, ...(timezone === undefined ? {} : { timezone }) };
+function inForce(
+  windows: readonly string[],
+  time: string,
+  timezone?: string,
+  operator: 'in' | 'not_in' = 'in',
+): boolean {
+  const conditions: Conditions = {
+    weekly_hours: { [operator]: windows },
+    ...(timezone === undefined ? {} : { timezone }),
+  };
   return conditionsHold(compileConditions(conditions), 'allow', circumstances(Date.parse(time), undefined, undefined));
 }
 
@@ -21,7 +29,10 @@ function naiveDays(text: string): readonly number[] {
 }
 
 /** The naive reading of the rule: today's windows until midnight, and what yesterday's windows leave after it. */
-function naiveInside(windows: readonly string[], { day, minute }: { readonly day: number; readonly minute: number }): boolean {
+function naiveInside(
+  windows: readonly string[],
+  { day, minute }: { readonly day: number; readonly minute: number },
+): boolean {
   const text = `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`;
   return windows.some((window) => {
     const [days = '', hours = ''] = window.split(' ');
@@ -32,7 +43,8 @@ function naiveInside(windows: readonly string[], { day, minute }: { readonly day
   });
 }
 
-const time = (minute: number) => `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`;
+const time = (minute: number) =>
+  `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`;
 const dayName = fc.constantFrom(...DAY_NAMES);
 const days = fc.oneof(
   dayName,
@@ -130,32 +142,35 @@ describe('weekly hours', () => {
     );
   });
 
-  test.each(Object.keys(CHANGES))('agree with a naive reader of the wall around the changes of the clock: %s', (zone) => {
-    // From two days before a change until two days after it: the night to Sunday, and that to Monday.
-    const instant = fc
-      .tuple(year, fc.boolean(), fc.integer({ min: -48 * 60, max: 48 * 60 }), fc.constantFrom(0, 59_999))
-      .map(([of, spring, minutes, ms]) => (CHANGES[zone]?.(of)[spring ? 0 : 1] ?? 0) + minutes * 60_000 + ms);
-    const nearby = fc.array(instant, { minLength: 1, maxLength: 8 });
-    const seen = new Set<boolean>();
-    fc.assert(
-      fc.property(windows, nearby, fc.boolean(), fc.boolean(), (list, instants, negated, tenants) => {
-        const operand = negated ? { not_in: list } : { in: list };
-        const compiled = compileConditions({ weekly_hours: operand, ...(tenants ? {} : { timezone: zone }) });
-        for (const nowMs of instants) {
-          const inside = naiveInside(list, naiveWall(zone, nowMs));
-          seen.add(inside);
-          const now = circumstances(nowMs, undefined, tenants ? zone : 'Asia/Kolkata');
-          expect(conditionsHold(compiled, 'allow', now)).toBe(inside !== negated);
-        }
-      }),
-      { numRuns: 500 },
-    );
-    expect(seen).toEqual(new Set([true, false]));
-    // The instants of the test are those at which the zone's clock changes.
-    for (const at of CHANGES[zone]?.(2026) ?? []) {
-      const shown = [naiveWall(zone, at - 1), naiveWall(zone, at)].map((wall) => wall.minute);
-      expect(((shown[1] ?? 0) - (shown[0] ?? 0) + 1440) % 1440).not.toBe(1);
-      expect(naiveWall(zone, at + 24 * HOUR_MS).day).toBe(0);
-    }
-  });
+  test.each(Object.keys(CHANGES))(
+    'agree with a naive reader of the wall around the changes of the clock: %s',
+    (zone) => {
+      // From two days before a change until two days after it: the night to Sunday, and that to Monday.
+      const instant = fc
+        .tuple(year, fc.boolean(), fc.integer({ min: -48 * 60, max: 48 * 60 }), fc.constantFrom(0, 59_999))
+        .map(([of, spring, minutes, ms]) => (CHANGES[zone]?.(of)[spring ? 0 : 1] ?? 0) + minutes * 60_000 + ms);
+      const nearby = fc.array(instant, { minLength: 1, maxLength: 8 });
+      const seen = new Set<boolean>();
+      fc.assert(
+        fc.property(windows, nearby, fc.boolean(), fc.boolean(), (list, instants, negated, tenants) => {
+          const operand = negated ? { not_in: list } : { in: list };
+          const compiled = compileConditions({ weekly_hours: operand, ...(tenants ? {} : { timezone: zone }) });
+          for (const nowMs of instants) {
+            const inside = naiveInside(list, naiveWall(zone, nowMs));
+            seen.add(inside);
+            const now = circumstances(nowMs, undefined, tenants ? zone : 'Asia/Kolkata');
+            expect(conditionsHold(compiled, 'allow', now)).toBe(inside !== negated);
+          }
+        }),
+        { numRuns: 500 },
+      );
+      expect(seen).toEqual(new Set([true, false]));
+      // The instants of the test are those at which the zone's clock changes.
+      for (const at of CHANGES[zone]?.(2026) ?? []) {
+        const shown = [naiveWall(zone, at - 1), naiveWall(zone, at)].map((wall) => wall.minute);
+        expect(((shown[1] ?? 0) - (shown[0] ?? 0) + 1440) % 1440).not.toBe(1);
+        expect(naiveWall(zone, at + 24 * HOUR_MS).day).toBe(0);
+      }
+    },
+  );
 });

@@ -4,7 +4,13 @@ import fc from 'fast-check';
 import type { RouteLine } from '../../src/decision/model.ts';
 import { parseRoute, type RouteSpec } from '../../src/decision/routes.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
-import type { Conditions, PolicyRecord, ResourceConstraints, RoleRecord, TenantRecord } from '../../src/domain/records.ts';
+import type {
+  Conditions,
+  PolicyRecord,
+  ResourceConstraints,
+  RoleRecord,
+  TenantRecord,
+} from '../../src/domain/records.ts';
 import { must, roleName } from '../support/world.ts';
 import type { NaiveRequest } from './naive-decision.ts';
 
@@ -66,7 +72,10 @@ const resources = fc.uniqueArray(
 /** Never, always, and by what is asked with: enough to see that they count. */
 const conditions: fc.Arbitrary<Conditions> = fc.oneof(
   { weight: 3, arbitrary: fc.constant({}) },
-  { weight: 1, arbitrary: fc.constantFrom({ ip_address: { in: ['10.0.0.0/8'] } }, { ip_address: { not_in: ['10.0.0.0/8'] } }) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom({ ip_address: { in: ['10.0.0.0/8'] } }, { ip_address: { not_in: ['10.0.0.0/8'] } }),
+  },
 );
 
 function policies(prefix: string, roles: readonly string[]): fc.Arbitrary<readonly PolicyRecord[]> {
@@ -161,7 +170,10 @@ export interface RandomRequest extends Omit<NaiveRequest, 'resources'> {
   readonly resources: readonly AskedResource[];
 }
 
-type Asked = Pick<RandomRequest, 'method' | 'path' | 'body' | 'permissions' | 'resources' | 'metered' | 'limits' | 'hidesUsage'>;
+type Asked = Pick<
+  RandomRequest,
+  'method' | 'path' | 'body' | 'permissions' | 'resources' | 'metered' | 'limits' | 'hidesUsage'
+>;
 
 const name = fc.constantFrom(...NAMES);
 const nothing = { body: undefined, limits: [], metered: false, hidesUsage: false };
@@ -177,10 +189,21 @@ const streams = fc.constantFrom<{ readonly members: object; readonly isSilent: b
 );
 
 /** Whose streams report their usage only if a request asks for it, and those that always report it. */
-const paths = fc.constantFrom('/v1/chat/completions', '/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/messages');
+const paths = fc.constantFrom(
+  '/v1/chat/completions',
+  '/v1/chat/completions',
+  '/v1/completions',
+  '/v1/responses',
+  '/v1/messages',
+);
 
 const chat: fc.Arbitrary<Asked> = fc
-  .tuple(fc.option(name, { nil: undefined }), fc.option(fc.constantFrom(0, 5, 11, 11), { nil: undefined }), streams, paths)
+  .tuple(
+    fc.option(name, { nil: undefined }),
+    fc.option(fc.constantFrom(0, 5, 11, 11), { nil: undefined }),
+    streams,
+    paths,
+  )
   .map(([model, limit, { members, isSilent }, path]) => ({
     method: 'POST',
     path,
@@ -201,7 +224,8 @@ const asked: fc.Arbitrary<Asked> = fc.oneof(
     path: '/v1/rag/query',
     body: JSON.stringify({ collections: names }),
     permissions: ['rag:query', 'rag:read'],
-    resources: names.length === 0 ? [resource('collections', undefined)] : names.map((one) => resource('collections', one)),
+    resources:
+      names.length === 0 ? [resource('collections', undefined)] : names.map((one) => resource('collections', one)),
   })),
   name.map((model) => ({
     ...nothing,

@@ -159,7 +159,8 @@ describe('npm start', () => {
     const postmaster = await postmasterOf(join(folder, 'data'));
     expect(postmaster).toBeDefined();
     child.kill('SIGKILL');
-    for (const pid of [...started, postmaster ?? 0]) await becomes(`process ${pid} has ended`, false, () => isRunning(pid));
+    for (const pid of [...started, postmaster ?? 0])
+      await becomes(`process ${pid} has ended`, false, () => isRunning(pid));
   });
 });
 

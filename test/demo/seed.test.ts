@@ -63,7 +63,9 @@ describe('the seed of the demo', () => {
       { tenant_id: 'acme', days: 8, codes: 6, fresh: true, past: true },
       { tenant_id: 'trial', days: 8, codes: 2, fresh: true, past: true },
     ]);
-    const [acme, trial] = await read(`select tenant_id, period, spent from token_budgets where period = '2026-11' order by 1`);
+    const [acme, trial] = await read(
+      `select tenant_id, period, spent from token_budgets where period = '2026-11' order by 1`,
+    );
     expect([acme?.['tenant_id'], trial?.['tenant_id']]).toEqual(['acme', 'trial']);
     const days = await read(
       `select count(distinct day)::int as days, min(day)::text as first from usage_daily where tenant_id = 'acme'`,
@@ -140,7 +142,9 @@ describe('the seed of the demo', () => {
     await fresh.db.query({ text: `update tenants set deleted_at = now() where id = 'acme'` });
     await expect(seedDemo(partsAt(NOON))).rejects.toMatchObject({
       code: 'already_exists',
-      message: expect.stringMatching(/^The demo's tenants cannot be created: .*Start the demo with another data-dir\.$/),
+      message: expect.stringMatching(
+        /^The demo's tenants cannot be created: .*Start the demo with another data-dir\.$/,
+      ),
     });
   });
 

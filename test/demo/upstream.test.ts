@@ -78,7 +78,14 @@ describe('usage', () => {
     expect(usage.total_tokens).toBe(usage.prompt_tokens + usage.completion_tokens);
     const after = await ledger();
     expect(after.total.total_tokens - before.total.total_tokens).toBe(usage.total_tokens);
-    expect(after.data.at(-1)).toMatchObject({ id, ...usage, model: 'm1', tenant: 'acme', subject: 'key_1', stream: false });
+    expect(after.data.at(-1)).toMatchObject({
+      id,
+      ...usage,
+      model: 'm1',
+      tenant: 'acme',
+      subject: 'key_1',
+      stream: false,
+    });
   });
 
   it('comes in a stream only when it was asked for, and only then is it in the ledger', async () => {
@@ -96,7 +103,10 @@ describe('usage', () => {
   it('is in the last event of a response that streams', async () => {
     const told = events((await post('/v1/responses', { input: 'Hello', stream: true })).body);
     expect(told.map((event) => event.type)).toContain('response.output_text.delta');
-    expect(told.at(-1)).toMatchObject({ type: 'response.completed', response: { usage: { total_tokens: expect.any(Number) } } });
+    expect(told.at(-1)).toMatchObject({
+      type: 'response.completed',
+      response: { usage: { total_tokens: expect.any(Number) } },
+    });
   });
 
   it('grows with the number of choices and stops at the smallest limit', async () => {
@@ -113,16 +123,19 @@ describe('usage', () => {
 });
 
 describe('streams', () => {
-  it.each(['/v1/chat/completions', '/v1/completions'])('%s: pieces that make up the whole answer, then [DONE]', async (path) => {
-    const whole = JSON.parse((await post(path, { ...HELLO, prompt: 'Hello', model: 'm1' })).body);
-    const answer = await post(path, { ...HELLO, prompt: 'Hello', model: 'm1', stream: true });
-    expect(answer.headers['content-type']).toBe('text/event-stream');
-    expect(answer.body.endsWith('data: [DONE]\n\n')).toBe(true);
-    const text = events(answer.body)
-      .map(({ choices }) => choices[0]?.delta?.content ?? choices[0]?.text ?? '')
-      .join('');
-    expect(text).toBe(whole.choices[0].message?.content ?? whole.choices[0].text);
-  });
+  it.each(['/v1/chat/completions', '/v1/completions'])(
+    '%s: pieces that make up the whole answer, then [DONE]',
+    async (path) => {
+      const whole = JSON.parse((await post(path, { ...HELLO, prompt: 'Hello', model: 'm1' })).body);
+      const answer = await post(path, { ...HELLO, prompt: 'Hello', model: 'm1', stream: true });
+      expect(answer.headers['content-type']).toBe('text/event-stream');
+      expect(answer.body.endsWith('data: [DONE]\n\n')).toBe(true);
+      const text = events(answer.body)
+        .map(({ choices }) => choices[0]?.delta?.content ?? choices[0]?.text ?? '')
+        .join('');
+      expect(text).toBe(whole.choices[0].message?.content ?? whole.choices[0].text);
+    },
+  );
 
   it('carry the headers in the first event alone', async () => {
     const answer = await post('/v1/chat/completions', { ...HELLO, stream: true }, { 'x-postern-tenant': 'acme' });

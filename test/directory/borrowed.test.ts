@@ -124,7 +124,9 @@ describe.skipIf(missing.size > 0)(`people who write their own entries${why === '
       },
     );
 
-    test('a colleague’s user name in place of the own gives none of the colleague’s groups', { timeout: LIMIT_MS }, async () => {
+    test('a colleague’s user name in place of the own gives none of the colleague’s groups', {
+      timeout: LIMIT_MS,
+    }, async () => {
       const server = serverOf();
       const named = PEOPLE.umlaut;
       const groups = { groupSearchBase: server.groups };
@@ -147,7 +149,9 @@ describe.skipIf(missing.size > 0)(`people who write their own entries${why === '
       for (const one of both) expect(await one()).toMatchObject({ kind: 'proved', person: { stableId } });
     });
 
-    test('identity attributes of other types of directory do not change the identity', { timeout: LIMIT_MS }, async () => {
+    test('identity attributes of other types of directory do not change the identity', {
+      timeout: LIMIT_MS,
+    }, async () => {
       const server = serverOf();
       const before = [await personOf(server, 'alice'), await personOf(server, 'bob')];
       const own = { openldap: 'entryUUID', '389ds': 'nsUniqueId', freeipa: 'ipaUniqueID' }[kind];
@@ -158,10 +162,13 @@ describe.skipIf(missing.size > 0)(`people who write their own entries${why === '
       }
       const type = kind === 'freeipa' ? { type: kind } : {};
       expect([await personOf(server, 'alice', type), await personOf(server, 'bob', type)]).toEqual(before);
-      for (const { stableId } of before) expect(stableId).toMatch(new RegExp(`^${own.toLowerCase()}:[0-9a-f-]{35,36}$`));
+      for (const { stableId } of before)
+        expect(stableId).toMatch(new RegExp(`^${own.toLowerCase()}:[0-9a-f-]{35,36}$`));
     });
 
-    test('memberOf that people wrote themselves gives no group where groups are searched', { timeout: LIMIT_MS }, async () => {
+    test('memberOf that people wrote themselves gives no group where groups are searched', {
+      timeout: LIMIT_MS,
+    }, async () => {
       const server = serverOf();
       const searched = { memberOf: kind === 'openldap' ? 'auto' : 'searched', groupSearchBase: server.groups } as const;
       await writeOwn(server, PEOPLE.moved, { memberOf: [] });
@@ -191,7 +198,9 @@ describe.skipIf(missing.size > 0)(`people who write their own entries${why === '
       await database.db.knex('users').where({ source: 'ldap' }).update({ status: 'deactivated' });
       await writeOwn(openldap, PEOPLE.nested, { nsUniqueId: [NS_ID], objectGUID: [GUID], mail: ['new@corp.example'] });
       expect((await login()).status).toBe(401);
-      expect(await database.db.knex('users').where({ source: 'ldap' }).select('status')).toEqual([{ status: 'deactivated' }]);
+      expect(await database.db.knex('users').where({ source: 'ldap' }).select('status')).toEqual([
+        { status: 'deactivated' },
+      ]);
     } finally {
       await stand.close();
     }
@@ -239,7 +248,9 @@ describe.skipIf(missing.size > 0)(`people who write their own entries${why === '
     expect(answers[0]?.roles).toEqual(['analyst', 'auditor', 'developer']);
   });
 
-  test('FreeIPA: an entry with two values of ipaUniqueID is refused at login and refresh', { timeout: LIMIT_MS }, async () => {
+  test('FreeIPA: an entry with two values of ipaUniqueID is refused at login and refresh', {
+    timeout: LIMIT_MS,
+  }, async () => {
     const { stableId } = await personOf(freeipa, PEOPLE.renamed.login);
     await writeOwn(freeipa, PEOPLE.renamed, { ipaUniqueID: [stableId.slice('ipauniqueid:'.length), UUID] });
     for (const changes of [{}, byPattern(freeipa)]) {

@@ -23,7 +23,13 @@ const CORP_ID = '11111111-1111-1111-1111-111111111111';
 const OTHER_ID = '22222222-2222-2222-2222-222222222222';
 
 /** A GUID all of whose bytes are the same reads the same in every order. */
-function account(domain: string, suffix: string, password: string, byte: number, more: Partial<PeerAccount> = {}): PeerAccount {
+function account(
+  domain: string,
+  suffix: string,
+  password: string,
+  byte: number,
+  more: Partial<PeerAccount> = {},
+): PeerAccount {
   const dn = `CN=Alice,OU=People,${suffix}`;
   const attributes = {
     objectclass: 'user',
@@ -183,7 +189,9 @@ describe.skipIf(missing !== undefined)(
       try {
         await client.bind(samba.manager.dn, samba.manager.password);
         const { symbols, renamed } = PEOPLE;
-        await expect(give(adDn(symbols), 'userPrincipalName', `${renamed.login}@corp.example`)).rejects.toThrow(/already in use/);
+        await expect(give(adDn(symbols), 'userPrincipalName', `${renamed.login}@corp.example`)).rejects.toThrow(
+          /already in use/,
+        );
         await give(adDn(symbols), 'userPrincipalName', 'zed@corp.example');
         await expect(give(adDn(renamed), 'sAMAccountName', 'zed')).rejects.toThrow(/already in use/);
       } finally {

@@ -52,7 +52,9 @@ describe('the guide to directories', () => {
   const settingsOf = async ({ yaml }: Block): Promise<readonly DirectorySettings[]> => {
     const file = join(folder, 'postern.yaml');
     // Only where the files are is another here.
-    const local = yaml.replace(/(ca-file: )\S+/g, `$1${folder}/ca.pem`).replace(/(password-file: )\S+/g, `$1${folder}/password`);
+    const local = yaml
+      .replace(/(ca-file: )\S+/g, `$1${folder}/ca.pem`)
+      .replace(/(password-file: )\S+/g, `$1${folder}/password`);
     await writeFile(file, local);
     const loaded = loadConfig({ file, env: {} });
     if (loaded.kind === 'invalid') throw new Error(JSON.stringify(loaded.problems));

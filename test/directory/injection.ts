@@ -79,8 +79,12 @@ export function comparable(name: string): string {
 }
 
 function unescaped(value: string): string {
-  const bytes = value.replace(/\\([0-9A-Fa-f]{2})|\\(.)|([^\\])/gsu, (_, hex?: string, plain?: string, other?: string) =>
-    hex === undefined ? Buffer.from(plain ?? other ?? '').toString('latin1') : String.fromCharCode(Number.parseInt(hex, 16)),
+  const bytes = value.replace(
+    /\\([0-9A-Fa-f]{2})|\\(.)|([^\\])/gsu,
+    (_, hex?: string, plain?: string, other?: string) =>
+      hex === undefined
+        ? Buffer.from(plain ?? other ?? '').toString('latin1')
+        : String.fromCharCode(Number.parseInt(hex, 16)),
   );
   return Buffer.from(bytes, 'latin1').toString('utf8');
 }

@@ -99,9 +99,9 @@ describe.each(KINDS)('%s', (kind) => {
 
   // OpenLDAP says of a disabled account only that it is locked, which anybody can bring about.
   if (kind !== 'openldap')
-    test('a login that is rejected because the account is disabled stops the keys at once', { timeout: LIMIT_MS }, async ({
-      skip,
-    }) => {
+    test('a login that is rejected because the account is disabled stops the keys at once', {
+      timeout: LIMIT_MS,
+    }, async ({ skip }) => {
       const server = serverOr(skip);
       await using world = await worldOf(server);
       const { disable, enable } = STATES[kind];
@@ -245,7 +245,9 @@ async function replaceAci(server: DirectoryServer, aci: string): Promise<() => P
   });
   const restored = new Attribute({ type: 'aci', values: [...before] });
   return () =>
-    changing(server, (client) => client.modify(server.suffix, new Change({ operation: 'replace', modification: restored })));
+    changing(server, (client) =>
+      client.modify(server.suffix, new Change({ operation: 'replace', modification: restored })),
+    );
 }
 
 async function changing(server: DirectoryServer, work: (client: Client) => Promise<void>): Promise<void> {

@@ -78,9 +78,10 @@ export const ROWS: readonly Row[] = [
     expected: { ...every(NOTHING), 'active-directory': `${ENGINEER}, twice` },
     run: async (server) => {
       if (server.kind !== 'active-directory') return NOTHING;
-      const cells = [await asked(server, 'CORP\\alice', PASSWORD), await asked(server, 'alice@corp.example', PASSWORD)].map(
-        cellOf,
-      );
+      const cells = [
+        await asked(server, 'CORP\\alice', PASSWORD),
+        await asked(server, 'alice@corp.example', PASSWORD),
+      ].map(cellOf);
       return cells[0] === cells[1] ? `${cells[0]}, twice` : cells.join(' / ');
     },
   },
@@ -124,7 +125,11 @@ export const ROWS: readonly Row[] = [
     'active-directory': 'in, no roles',
     freeipa: 'in, no roles',
   }),
-  login('posixGroup', 'posix', { ...every('in: printer'), 'active-directory': 'in, no roles', freeipa: 'in, no roles' }),
+  login('posixGroup', 'posix', {
+    ...every('in: printer'),
+    'active-directory': 'in, no roles',
+    freeipa: 'in, no roles',
+  }),
   login('same first RDN elsewhere', 'sameName', 'in, no roles'),
   login('group cycle', 'cycle', 'in: ring'),
   login('DN with comma and parentheses', 'escaped', 'in: analyst auditor core developer'),
@@ -161,7 +166,9 @@ export const ROWS: readonly Row[] = [
       const directories = openDirectories([settingsFor(server)]);
       const person = await personOf(server, PEOPLE.alice.login);
       const answer = await directories.lookup(server.kind, person.stableId);
-      return answer.kind === 'found' ? `found, ${cellOf({ kind: 'proved', person: answer.person })}` : `gone: ${answer.reason}`;
+      return answer.kind === 'found'
+        ? `found, ${cellOf({ kind: 'proved', person: answer.person })}`
+        : `gone: ${answer.reason}`;
     },
   },
 ];
@@ -189,7 +196,11 @@ function rdnOf(server: DirectoryServer, one: Person): string {
   return server.kind === 'active-directory' ? `CN=${one.cn}` : `uid=${one.login}`;
 }
 
-async function rename(server: DirectoryServer, one: Person, to: { readonly login: string; readonly cn: string }): Promise<void> {
+async function rename(
+  server: DirectoryServer,
+  one: Person,
+  to: { readonly login: string; readonly cn: string },
+): Promise<void> {
   await changing(server, async (client) => {
     const isAd = server.kind === 'active-directory';
     await client.modifyDN(dnOf(server, one), rdnOf(server, { ...one, ...to }));

@@ -53,7 +53,10 @@ export function settingsFor(server: DirectoryPlace, changes: Partial<DirectorySe
     memberOf: 'auto',
     attributes: {},
     groupRoles: new Map(
-      Object.entries(GROUP_ROLES).map(([cn, role]) => [known(normaliseDn(groupDn(server, cn))), [known(parseRoleName(role))]]),
+      Object.entries(GROUP_ROLES).map(([cn, role]) => [
+        known(normaliseDn(groupDn(server, cn))),
+        [known(parseRoleName(role))],
+      ]),
     ),
     tenantId: known(parseTenantId('default')),
     groupTenants: new Map(),

@@ -35,7 +35,13 @@ describe.skipIf(missing !== undefined)(`several directories${missing === undefin
     [corpServer, labServer] = await Promise.all([startSlapd({ small: true }), startSlapd({ small: true })]);
     const client = new Client({ url: labServer.url });
     await client.bind(labServer.manager.dn, labServer.manager.password);
-    const entry = { objectClass: ['top', 'inetOrgPerson'], uid: ONLY_LAB, cn: ONLY_LAB, sn: ONLY_LAB, userPassword: PASSWORD };
+    const entry = {
+      objectClass: ['top', 'inetOrgPerson'],
+      uid: ONLY_LAB,
+      cn: ONLY_LAB,
+      sn: ONLY_LAB,
+      userPassword: PASSWORD,
+    };
     await client.add(uidDn(labServer, { ...PEOPLE.alice, login: ONLY_LAB }), entry);
     await client.unbind();
   }, START_LIMIT_MS);
@@ -105,7 +111,11 @@ describe.skipIf(missing !== undefined)(`several directories${missing === undefin
     ['hangs', async () => ({ timeoutMs: 600 }), { silentAfter: 0 }],
     ['hangs at the search', async () => ({ timeoutMs: 600 }), { silentAfter: 1 }],
     ['ends the connection at the person’s bind', async () => ({}), { answer: cutAt(3) }],
-    ['does not take its service account', async () => ({ serviceAccount: { dn: 'cn=nobody,dc=x', password: 'x' } }), {}],
+    [
+      'does not take its service account',
+      async () => ({ serviceAccount: { dn: 'cn=nobody,dc=x', password: 'x' } }),
+      {},
+    ],
   ] satisfies readonly (readonly [string, () => Promise<Partial<DirectorySettings>>, RecorderOptions])[])(
     'after a fault no other directory sees the password: the first %s',
     async (_, changes, options) => {
@@ -142,7 +152,10 @@ describe.skipIf(missing !== undefined)(`several directories${missing === undefin
   test('that names without a domain are taken is a setting: then the next is asked whom the search of the first does not find', async () => {
     for (const changes of [OPEN, { ...OPEN, ...pattern(labServer) }]) {
       const { directories, corp, lab } = await pair(OPEN, changes);
-      expect(await directories.authenticate(ONLY_LAB, PASSWORD)).toMatchObject({ kind: 'proved', person: { directory: 'lab' } });
+      expect(await directories.authenticate(ONLY_LAB, PASSWORD)).toMatchObject({
+        kind: 'proved',
+        person: { directory: 'lab' },
+      });
       expect(cellOf(await directories.authenticate(ONLY_LAB, WRONG_PASSWORD))).toBe('wrong_password');
       expect(corp.connections()).toBe(2);
       expect(hasPassword(corp)).toBe(false);
@@ -153,7 +166,10 @@ describe.skipIf(missing !== undefined)(`several directories${missing === undefin
 
   test('one that takes names without a domain is asked, and no other', async () => {
     const { directories, corp, lab } = await pair({}, OPEN);
-    expect(await directories.authenticate(BOTH, PASSWORD)).toMatchObject({ kind: 'proved', person: { directory: 'lab' } });
+    expect(await directories.authenticate(BOTH, PASSWORD)).toMatchObject({
+      kind: 'proved',
+      person: { directory: 'lab' },
+    });
     expect(cellOf(await directories.authenticate('nobody', PASSWORD))).toBe('unknown_user');
     untouched(corp);
     expect(lab.connections()).toBe(2);

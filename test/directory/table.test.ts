@@ -51,7 +51,9 @@ describe.each(KINDS)('%s', (kind) => {
     expect(named(cells)).toEqual(named(ROWS.map((row) => expectedOf(row, kind))));
   });
 
-  test('an empty password or name is refused without a packet to the server', { timeout: ROWS_LIMIT_MS }, async ({ skip }) => {
+  test('an empty password or name is refused without a packet to the server', { timeout: ROWS_LIMIT_MS }, async ({
+    skip,
+  }) => {
     const server = serverOr(skip);
     const log = await logOf(server, async () => {
       const bob: Person = PEOPLE.bob;
@@ -66,11 +68,12 @@ describe.each(KINDS)('%s', (kind) => {
 
   // Samba does not look attributes up by their object identifiers.
   if (kind !== 'active-directory')
-    test('a search filter may name attributes by object identifier and with options', { timeout: ROWS_LIMIT_MS }, async ({
-      skip,
-    }) => {
+    test('a search filter may name attributes by object identifier and with options', {
+      timeout: ROWS_LIMIT_MS,
+    }, async ({ skip }) => {
       const server = serverOr(skip);
-      const ask = async (userSearchFilter: string) => cellOf(await asked(server, 'bob', PASSWORD, { userSearchFilter }));
+      const ask = async (userSearchFilter: string) =>
+        cellOf(await asked(server, 'bob', PASSWORD, { userSearchFilter }));
       const usual = await ask('(uid={0})');
       expect(usual).toMatch(/^in/);
       expect(await ask('(0.9.2342.19200300.100.1.1={0})')).toBe(usual);
@@ -78,16 +81,21 @@ describe.each(KINDS)('%s', (kind) => {
       expect(await ask('(sn;lang-de={0})')).toBe('unknown_user');
     });
 
-  test('whatever is typed is one escaped value of the search, and nobody', { timeout: ROWS_LIMIT_MS }, async ({ skip }) => {
+  test('whatever is typed is one escaped value of the search, and nobody', { timeout: ROWS_LIMIT_MS }, async ({
+    skip,
+  }) => {
     const server = serverOr(skip);
     const log = await logOf(server, async () => {
-      for (const name of INJECTIONS) expect([name, cellOf(await asked(server, name, PASSWORD))]).toEqual([name, 'unknown_user']);
+      for (const name of INJECTIONS)
+        expect([name, cellOf(await asked(server, name, PASSWORD))]).toEqual([name, 'unknown_user']);
     });
     expect(searchedNames(server, log)).toEqual(INJECTIONS.map(comparable));
   });
 
   if (kind !== 'active-directory')
-    test('whatever is typed is one escaped value of the name that is bound as', { timeout: ROWS_LIMIT_MS }, async ({ skip }) => {
+    test('whatever is typed is one escaped value of the name that is bound as', { timeout: ROWS_LIMIT_MS }, async ({
+      skip,
+    }) => {
       const server = serverOr(skip);
       const userDnPattern = `uid={0},${server.people}`;
       const log = await logOf(server, async () => {
@@ -100,7 +108,9 @@ describe.each(KINDS)('%s', (kind) => {
     });
 
   if (kind === 'active-directory')
-    test('whatever is typed is no other name in a UPN or behind a domain', { timeout: ROWS_LIMIT_MS }, async ({ skip }) => {
+    test('whatever is typed is no other name in a UPN or behind a domain', { timeout: ROWS_LIMIT_MS }, async ({
+      skip,
+    }) => {
       const server = serverOr(skip);
       for (const userDnPattern of ['{0}@corp.example', 'CORP\\{0}']) {
         for (const name of [...INJECTIONS, 'admin@corp.example\\x', 'CORP\\admin\\', 'admin@other.example']) {
@@ -127,7 +137,9 @@ describe.each(KINDS)('%s', (kind) => {
     ];
     expect(local.status).toBe(401);
     // All at once, as each is held back as long as the others take.
-    const answers = await Promise.all(refused.map(async ([name, password]) => [name, await login(name, password)] as const));
+    const answers = await Promise.all(
+      refused.map(async ([name, password]) => [name, await login(name, password)] as const),
+    );
     for (const [name, { status, answer }] of answers) {
       expect([name, status, answer]).toEqual([name, 401, { ...local.json, request_id: '' }]);
     }
@@ -139,12 +151,14 @@ describe.each(KINDS)('%s', (kind) => {
     }
   });
 
-  test('a wrong password is refused where the right one logs in at the same moment', { timeout: ROWS_LIMIT_MS }, async ({
-    skip,
-  }) => {
+  test('a wrong password is refused where the right one logs in at the same moment', {
+    timeout: ROWS_LIMIT_MS,
+  }, async ({ skip }) => {
     const server = serverOr(skip);
     const directories = openDirectories([settingsFor(server)]);
-    const logins = Array.from({ length: 20 }, (_, i) => directories.authenticate('alice', i === 7 ? WRONG_PASSWORD : PASSWORD));
+    const logins = Array.from({ length: 20 }, (_, i) =>
+      directories.authenticate('alice', i === 7 ? WRONG_PASSWORD : PASSWORD),
+    );
     const kinds = (await Promise.all(logins)).map((answer) => answer.kind);
     expect(kinds).toEqual(kinds.map((_, i) => (i === 7 ? 'refused' : 'proved')));
   });
@@ -167,9 +181,9 @@ async function standOn(server: DirectoryServer): Promise<Pick<Stand, 'post'> & A
   };
 }
 
-test('a server that takes a bind without a password for an anonymous one is never sent one', { timeout: ROWS_LIMIT_MS }, async ({
-  skip,
-}) => {
+test('a server that takes a bind without a password for an anonymous one is never sent one', {
+  timeout: ROWS_LIMIT_MS,
+}, async ({ skip }) => {
   const missing = started?.missing.get('openldap');
   if (missing !== undefined) return skip(missing);
   const server = await startSlapd({ allowUnauthenticated: true, small: true });

@@ -109,9 +109,9 @@ describe.skipIf(missing !== undefined)(`TLS to a directory${missing === undefine
       const refused = directories.authenticate('alice', PASSWORD);
       await expect(refused).rejects.toBeInstanceOf(Fault);
       await expect(refused).rejects.toThrow(why);
-      await expect(directories.lookup(server.kind, 'entryuuid:3d5a8b4e-0000-4000-8000-000000000000')).rejects.toBeInstanceOf(
-        Fault,
-      );
+      await expect(
+        directories.lookup(server.kind, 'entryuuid:3d5a8b4e-0000-4000-8000-000000000000'),
+      ).rejects.toBeInstanceOf(Fault);
       await using stand = await standOn(directories);
       const reply = await stand.post('/v1/auth/login', { auth_type: 'ldap', username: 'alice', password: PASSWORD });
       expect([reply.status, reply.json['code']]).toEqual([503, 'unavailable']);
@@ -121,7 +121,9 @@ describe.skipIf(missing !== undefined)(`TLS to a directory${missing === undefine
   }
 
   async function standOn(directories: Directories): Promise<Stand & AsyncDisposable> {
-    const stand = await startStand(database.url, { directory: openDirectoryRoom({ directories, names: ['openldap'] }) });
+    const stand = await startStand(database.url, {
+      directory: openDirectoryRoom({ directories, names: ['openldap'] }),
+    });
     return Object.assign(stand, { [Symbol.asyncDispose]: () => stand.close() });
   }
 
@@ -194,7 +196,9 @@ describe.skipIf(missing !== undefined)(`TLS to a directory${missing === undefine
 
   test('a server that speaks no TLS where TLS is expected: no bind', async () => {
     await recording(refusing, STARTTLS, {}, async (recorder, pattern) => {
-      await expect(through(refusing, recorder, LDAPS, pattern).authenticate('alice', PASSWORD)).rejects.toBeInstanceOf(Fault);
+      await expect(through(refusing, recorder, LDAPS, pattern).authenticate('alice', PASSWORD)).rejects.toBeInstanceOf(
+        Fault,
+      );
       expectNoSecret(recorder.sent());
     });
   });

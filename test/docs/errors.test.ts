@@ -1,7 +1,12 @@
 /** Every request of docs/errors.md, sent to the whole server and a real Envoy, causes the error that it stands under. */
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { ERROR_REQUESTS, type ErrorRequest, type Name, WITHOUT_REQUEST } from '../../scripts/lib/reference/error-requests.ts';
+import {
+  ERROR_REQUESTS,
+  type ErrorRequest,
+  type Name,
+  WITHOUT_REQUEST,
+} from '../../scripts/lib/reference/error-requests.ts';
 import { ERRORS } from '../../src/domain/errors.ts';
 import { call, done, login } from '../server/support/client.ts';
 import { openPlatform, type Platform } from '../server/support/platform.ts';
@@ -74,7 +79,9 @@ function sendOne({ at, method, path, as, headers = {}, body }: Omit<ErrorRequest
     ),
     headers: {
       ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
-      ...(body === undefined ? {} : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) }),
+      ...(body === undefined
+        ? {}
+        : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) }),
       ...headers,
     },
     ...(body === undefined ? {} : { body }),

@@ -19,7 +19,9 @@ if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missi
 /** Returns the fenced blocks of a page in one language, in the page's order. */
 function blocks(page: string, language: string): readonly string[] {
   const text = readFileSync(join(ROOT, page), 'utf8');
-  return [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].filter(([, of]) => of === language).map(([, , block = '']) => block);
+  return [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)]
+    .filter(([, of]) => of === language)
+    .map(([, , block = '']) => block);
 }
 
 /** Commands that need a cluster, a container engine, a package index, a company's directory, a second secret key or a stopped server, and commands that do not end. */
@@ -86,22 +88,28 @@ describe.skipIf(missing !== undefined)(`the README${missing === undefined ? '' :
     const [, , , allowed, denied = '', explained] = output.split('=====\n');
     expect(allowed).toMatch(/^HTTP\/1\.1 200 OK[\s\S]*"x-postern-tenant":"mine"[\s\S]*"x-postern-roles":"writer"/);
     const [shown = ''] = blocks('README.md', 'json');
-    expect(JSON.parse(denied)).toEqual({ ...JSON.parse(shown), request_id: expect.stringMatching(/^req_[0-9a-z]{26}$/) });
+    expect(JSON.parse(denied)).toEqual({
+      ...JSON.parse(shown),
+      request_id: expect.stringMatching(/^req_[0-9a-z]{26}$/),
+    });
     expect(explained).toBe(anonymous.find((block) => block.includes('resource_not_permitted')));
   });
 });
 
-describe.skipIf(missing !== undefined)(`the commands of a guide succeed${missing === undefined ? '' : `: ${missing}`}`, () => {
-  /** Variables that a page expects, from pages that it names. */
-  const login = (): string => blocks('docs/api.md', 'sh')[0] ?? '';
-  const developer = (): string =>
-    `SUBJECT=$(curl -s "$POSTERN/v1/iam/users?tenant_id=acme&email=developer@acme.example" -H "authorization: Bearer $TOKEN" | jq -r '.data[0].id')\n`;
-  const meteringKey = (): string =>
-    `KEY=$(curl -s $POSTERN/v1/iam/api-keys -H "authorization: Bearer $TOKEN" -H 'x-tenant-id: globex' -H 'content-type: application/json' \\
+describe.skipIf(missing !== undefined)(
+  `the commands of a guide succeed${missing === undefined ? '' : `: ${missing}`}`,
+  () => {
+    /** Variables that a page expects, from pages that it names. */
+    const login = (): string => blocks('docs/api.md', 'sh')[0] ?? '';
+    const developer = (): string =>
+      `SUBJECT=$(curl -s "$POSTERN/v1/iam/users?tenant_id=acme&email=developer@acme.example" -H "authorization: Bearer $TOKEN" | jq -r '.data[0].id')\n`;
+    const meteringKey = (): string =>
+      `KEY=$(curl -s $POSTERN/v1/iam/api-keys -H "authorization: Bearer $TOKEN" -H 'x-tenant-id: globex' -H 'content-type: application/json' \\
       -d '{"description":"metering","scopes":["usage:write"],"expires_in_days":1}' | jq -r .key)\n`;
-  const setupFile = (): string => `cat > setup.yaml <<'END_OF_SETUP'\n${blocks('docs/declarative.md', 'yaml')[0]}END_OF_SETUP\n`;
-  /** A refused request ends the script, and every spelling of the command runs this checkout. */
-  const functions = (): string => `
+    const setupFile = (): string =>
+      `cat > setup.yaml <<'END_OF_SETUP'\n${blocks('docs/declarative.md', 'yaml')[0]}END_OF_SETUP\n`;
+    /** A refused request ends the script, and every spelling of the command runs this checkout. */
+    const functions = (): string => `
     curl() { command curl --fail-with-body --show-error "$@"; }
     postern() { "${process.execPath}" "${MAIN}" "$@"; }
     # The exit code 1 is a denial.
@@ -113,90 +121,91 @@ describe.skipIf(missing !== undefined)(`the commands of a guide succeed${missing
       command curl -so/dev/null ${demo.value('Envoy')}/v1/auth/login -H 'content-type: application/json' -d '{"email":"nobody@acme.example","password":"-"}'
     }
   `;
-  const own = (page: string): readonly string[] =>
-    blocks(page, 'sh')
-      .map((block) =>
-        block
-          .split(/(?<!\\)\n/)
-          .filter((command) => !command.startsWith('kubectl'))
-          .join('\n'),
-      )
-      .filter((block) => !NOT_RUN.test(block));
+    const own = (page: string): readonly string[] =>
+      blocks(page, 'sh')
+        .map((block) =>
+          block
+            .split(/(?<!\\)\n/)
+            .filter((command) => !command.startsWith('kubectl'))
+            .join('\n'),
+        )
+        .filter((block) => !NOT_RUN.test(block));
 
-  const run = (script: string): Promise<string> => {
-    const cwd = mkdtempSync(join(folder, 'cwd-'));
-    writeFileSync(join(cwd, 'postern.yaml'), '{}\n');
-    return bash(`set -o pipefail\n${functions()}${asHere(script)}`, cwd);
-  };
+    const run = (script: string): Promise<string> => {
+      const cwd = mkdtempSync(join(folder, 'cwd-'));
+      writeFileSync(join(cwd, 'postern.yaml'), '{}\n');
+      return bash(`set -o pipefail\n${functions()}${asHere(script)}`, cwd);
+    };
 
-  it('docs/api.md', async () => {
-    const [first = '', ...others] = own('docs/api.md');
-    const output = await run([first, ...others.slice(0, 1), meteringKey(), ...others.slice(1)].join('\n'));
-    expect(output).toContain('{"accepted":1,"duplicates":0}');
-  });
+    it('docs/api.md', async () => {
+      const [first = '', ...others] = own('docs/api.md');
+      const output = await run([first, ...others.slice(0, 1), meteringKey(), ...others.slice(1)].join('\n'));
+      expect(output).toContain('{"accepted":1,"duplicates":0}');
+    });
 
-  it('docs/policies.md', async () => {
-    const output = await run([login(), developer(), ...own('docs/policies.md')].join('\n'));
-    expect(output).toContain('"code":"denied_by_policy"');
-  });
+    it('docs/policies.md', async () => {
+      const output = await run([login(), developer(), ...own('docs/policies.md')].join('\n'));
+      expect(output).toContain('"code":"denied_by_policy"');
+    });
 
-  it('docs/declarative.md, on databases of its own', async () => {
-    const databases = await Promise.all([freshDatabase(), freshDatabase()]);
-    try {
-      const [from, to] = databases;
-      const [first = '', moving = ''] = own('docs/declarative.md');
-      const files = [
-        setupFile(),
-        `echo '{ database: { url: "${from.url}" }, secret-key: "${'o'.repeat(32)}" }' > old.yaml\n`,
-        `echo '{ database: { url: "${to.url}" }, secret-key: "${'n'.repeat(32)}" }' > new.yaml\n`,
-        'export POSTERN_CONFIG=old.yaml; unset POSTERN_DATA_DIR\n',
+    it('docs/declarative.md, on databases of its own', async () => {
+      const databases = await Promise.all([freshDatabase(), freshDatabase()]);
+      try {
+        const [from, to] = databases;
+        const [first = '', moving = ''] = own('docs/declarative.md');
+        const files = [
+          setupFile(),
+          `echo '{ database: { url: "${from.url}" }, secret-key: "${'o'.repeat(32)}" }' > old.yaml\n`,
+          `echo '{ database: { url: "${to.url}" }, secret-key: "${'n'.repeat(32)}" }' > new.yaml\n`,
+          'export POSTERN_CONFIG=old.yaml; unset POSTERN_DATA_DIR\n',
+        ];
+        const output = await run(files.join('') + first + moving);
+        expect(output.match(/^\+ create user acme\/ada@acme\.example$/gm)).toHaveLength(3);
+      } finally {
+        await Promise.all(databases.map((database) => database.close()));
+      }
+    });
+
+    it('docs/decision-log.md', async () => {
+      writeFileSync(join(folder, 'postern.yaml'), '{}\n');
+      // The command fails when its reader ends.
+      const commands = own('docs/decision-log.md').join('\n').replace('siem-forwarder', '$& || true');
+      expect(JSON.parse(await run(commands))).toHaveProperty('cursor');
+    });
+
+    it.each(['docs/envoy.md', 'docs/istio.md', 'docs/envoy-gateway.md', 'docs/kubernetes.md'])('%s', async (page) => {
+      const commands = own(page);
+      expect(commands).not.toHaveLength(0);
+      await run(commands.join('\n'));
+    });
+
+    it('docs/cli.md', async () => {
+      writeFileSync(join(folder, 'postern.yaml'), '{}\n');
+      const commands = own('docs/cli.md')
+        .join('\n')
+        .replace(/usr_\w{26}/, '$$SUBJECT')
+        .replace('admin@example.com', 'admin@localhost')
+        .replace('postern explain', 'explain explain');
+      await run([login(), developer(), setupFile(), commands].join('\n'));
+    });
+
+    it('every page with commands is run here, or has only commands that cannot be', () => {
+      const pages = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'));
+      const run = [
+        'api',
+        'policies',
+        'declarative',
+        'decision-log',
+        'envoy',
+        'istio',
+        'envoy-gateway',
+        'kubernetes',
+        'cli',
+        'errors',
       ];
-      const output = await run(files.join('') + first + moving);
-      expect(output.match(/^\+ create user acme\/ada@acme\.example$/gm)).toHaveLength(3);
-    } finally {
-      await Promise.all(databases.map((database) => database.close()));
-    }
-  });
-
-  it('docs/decision-log.md', async () => {
-    writeFileSync(join(folder, 'postern.yaml'), '{}\n');
-    // The command fails when its reader ends.
-    const commands = own('docs/decision-log.md').join('\n').replace('siem-forwarder', '$& || true');
-    expect(JSON.parse(await run(commands))).toHaveProperty('cursor');
-  });
-
-  it.each(['docs/envoy.md', 'docs/istio.md', 'docs/envoy-gateway.md', 'docs/kubernetes.md'])('%s', async (page) => {
-    const commands = own(page);
-    expect(commands).not.toHaveLength(0);
-    await run(commands.join('\n'));
-  });
-
-  it('docs/cli.md', async () => {
-    writeFileSync(join(folder, 'postern.yaml'), '{}\n');
-    const commands = own('docs/cli.md')
-      .join('\n')
-      .replace(/usr_\w{26}/, '$$SUBJECT')
-      .replace('admin@example.com', 'admin@localhost')
-      .replace('postern explain', 'explain explain');
-    await run([login(), developer(), setupFile(), commands].join('\n'));
-  });
-
-  it('every page with commands is run here, or has only commands that cannot be', () => {
-    const pages = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'));
-    const run = [
-      'api',
-      'policies',
-      'declarative',
-      'decision-log',
-      'envoy',
-      'istio',
-      'envoy-gateway',
-      'kubernetes',
-      'cli',
-      'errors',
-    ];
-    for (const page of pages) {
-      if (!run.includes(page.replace('.md', ''))) expect([page, own(`docs/${page}`)]).toEqual([page, []]);
-    }
-  });
-});
+      for (const page of pages) {
+        if (!run.includes(page.replace('.md', ''))) expect([page, own(`docs/${page}`)]).toEqual([page, []]);
+      }
+    });
+  },
+);

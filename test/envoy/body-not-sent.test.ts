@@ -17,7 +17,13 @@ import { type Answer, send, sendRaw, startNamedServer } from '../support/http.ts
 
 const PATH = '/v1/summaries';
 const BODY = '{"model":"llama-3-70b"}';
-const FAULT = { outcome: 'fault', code: 'unavailable', route: `POST ${PATH}`, tenant: 'acme', setting: 'with_request_body' };
+const FAULT = {
+  outcome: 'fault',
+  code: 'unavailable',
+  route: `POST ${PATH}`,
+  tenant: 'acme',
+  setting: 'with_request_body',
+};
 
 let edge: Edge;
 /** Of the same server, with a configuration of somebody else: no route is marked. */

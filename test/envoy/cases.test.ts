@@ -24,6 +24,9 @@ describe('the decisions demanded of the world of the cases, through a real Envoy
   test.each(carried.map((one) => [one.name, one] as const))('%s', async (_, one) => {
     const answer = await stand.send(edge.url, one);
     const said = JSON.parse(answer.body);
-    expect([answer.status, said.server === 'upstream' ? 'allow' : said.code]).toEqual([one.expect.status, one.expect.code]);
+    expect([answer.status, said.server === 'upstream' ? 'allow' : said.code]).toEqual([
+      one.expect.status,
+      one.expect.code,
+    ]);
   });
 });

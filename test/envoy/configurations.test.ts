@@ -160,7 +160,9 @@ describe.each([
 
   it('has the meter reach the servers that the checks reach, in the same way, and ejects none of them', async () => {
     const clusters = clustersOf(await readFile(file, 'utf8'));
-    const [checks, meter] = ['postern-grpc', 'postern-meter'].map((wanted) => clusters.find(({ name }) => name === wanted));
+    const [checks, meter] = ['postern-grpc', 'postern-meter'].map((wanted) =>
+      clusters.find(({ name }) => name === wanted),
+    );
     expect(meter?.load_assignment.endpoints).toEqual(checks?.load_assignment.endpoints);
     expect(meter?.transport_socket).toEqual(checks?.transport_socket);
     for (const { outlier_detection } of clusters) expect(outlier_detection).toBeUndefined();
@@ -217,7 +219,10 @@ async function throughProduction(
   credentials: ServerCredentials,
   verify: (status: () => Promise<number | undefined>) => Promise<void>,
 ): Promise<void> {
-  const [checks, upstream] = await Promise.all([startCheckServer(undefined, credentials), startNamedServer('upstream')]);
+  const [checks, upstream] = await Promise.all([
+    startCheckServer(undefined, credentials),
+    startNamedServer('upstream'),
+  ]);
   const places = {
     edge: '127.0.0.1:0',
     'postern-grpc': checks.address,
@@ -227,7 +232,13 @@ async function throughProduction(
   const edge = await startConfig(placeAddresses(await productionText(), { admin: '127.0.0.1:0', places }));
   const status = (): Promise<number | undefined> =>
     new Promise((resolve, reject) => {
-      const options = { host: '127.0.0.1', port: edge.port, servername: 'localhost', ca: authority.certPem, path: '/v1/models' };
+      const options = {
+        host: '127.0.0.1',
+        port: edge.port,
+        servername: 'localhost',
+        ca: authority.certPem,
+        path: '/v1/models',
+      };
       const outgoing = request({ ...options, agent: false }, (incoming) => {
         incoming.resume();
         incoming.on('end', () => resolve(incoming.statusCode));

@@ -74,15 +74,18 @@ beforeEach(() => {
 });
 
 describe('behind Envoy, whose check times out after 0.5 s', () => {
-  it.each(['lookup', 'admission'])('a %s that never answers is 503 as a problem document, with Retry-After', async (what) => {
-    if (what === 'lookup') lookup = never;
-    else admission = never;
-    const answer = await send(edge.url, { method: 'POST', path: CHAT, headers, body: '{"model":"m"}' });
-    expect(answer.status).toBe(503);
-    expect(answer.headers['retry-after']).toBe('1');
-    expect(answer.headers['content-type']).toBe('application/problem+json');
-    expect(JSON.parse(answer.body)).toMatchObject({ code: 'unavailable' });
-  });
+  it.each(['lookup', 'admission'])(
+    'a %s that never answers is 503 as a problem document, with Retry-After',
+    async (what) => {
+      if (what === 'lookup') lookup = never;
+      else admission = never;
+      const answer = await send(edge.url, { method: 'POST', path: CHAT, headers, body: '{"model":"m"}' });
+      expect(answer.status).toBe(503);
+      expect(answer.headers['retry-after']).toBe('1');
+      expect(answer.headers['content-type']).toBe('application/problem+json');
+      expect(JSON.parse(answer.body)).toMatchObject({ code: 'unavailable' });
+    },
+  );
 
   it('a check whose client goes away while it waits releases what it is given', async () => {
     const gate = Promise.withResolvers<void>();

@@ -52,7 +52,13 @@ describe('what Postern is asked with', () => {
   it('carries the headers that the decision reads, and no others', async () => {
     await send(edge.url, {
       path: '/v1/models',
-      headers: { authorization: 'Bearer x', 'x-tenant-id': 'acme', traceparent: '00-1-2-03', cookie: 'a=b', 'user-agent': 'me' },
+      headers: {
+        authorization: 'Bearer x',
+        'x-tenant-id': 'acme',
+        traceparent: '00-1-2-03',
+        cookie: 'a=b',
+        'user-agent': 'me',
+      },
     });
     const [check] = checks.seen;
     expect(check?.method).toBe('GET');
@@ -70,7 +76,10 @@ describe('what Postern is asked with', () => {
 
   it('shows a repeated credential and a repeated tenant as what they are', async () => {
     const repeated = ['Authorization: Bearer a', 'Authorization: Bearer b', 'X-Tenant-ID: one', 'X-Tenant-ID: two'];
-    await sendRaw(edge.port, ['GET /v1/models HTTP/1.1', 'Host: x', 'Connection: close', ...repeated, '', ''].join('\r\n'));
+    await sendRaw(
+      edge.port,
+      ['GET /v1/models HTTP/1.1', 'Host: x', 'Connection: close', ...repeated, '', ''].join('\r\n'),
+    );
     const check = checks.seen[0] ?? expect.fail('no check');
     // Envoy's parser joins the headers it has a fixed place for, and keeps the others apart.
     expect(valuesOf(check, 'authorization')).toEqual(['Bearer a,Bearer b']);
@@ -220,18 +229,31 @@ describe('what upstream gets', () => {
     'Api--Key',
     'authorization-',
   ])('does not get the header %s, another spelling, and gets the true one', async (name) => {
-    const headers = { 'x-tenant-id': 'acme', 'x-api-key': 'true', 'api-key': 'true', authorization: 'true', [name]: 'forged' };
+    const headers = {
+      'x-tenant-id': 'acme',
+      'x-api-key': 'true',
+      'api-key': 'true',
+      authorization: 'true',
+      [name]: 'forged',
+    };
     const answer = await send(edge.url, { path: '/v1/models', headers });
     expect(answer.status).toBe(200);
     expect(answer.body).not.toContain('forged');
-    expect(echoOf(answer.body).headers).toMatchObject({ 'x-tenant-id': 'acme', 'x-api-key': 'true', 'api-key': 'true' });
+    expect(echoOf(answer.body).headers).toMatchObject({
+      'x-tenant-id': 'acme',
+      'x-api-key': 'true',
+      'api-key': 'true',
+    });
   });
 
-  it.each(['x_postern_subject', 'x-postern_subject', 'X_Tenant_ID'])('nothing at all of a request with %s', async (name) => {
-    const answer = await send(edge.url, { path: '/v1/models', headers: { [name]: 'forged' } });
-    expect(answer.status).toBe(400);
-    expect(checks.seen).toHaveLength(0);
-  });
+  it.each(['x_postern_subject', 'x-postern_subject', 'X_Tenant_ID'])(
+    'nothing at all of a request with %s',
+    async (name) => {
+      const answer = await send(edge.url, { path: '/v1/models', headers: { [name]: 'forged' } });
+      expect(answer.status).toBe(400);
+      expect(checks.seen).toHaveLength(0);
+    },
+  );
 
   it('what Postern sets, and not what Postern removes', async () => {
     checks.answer = () => ({
@@ -248,7 +270,11 @@ describe('what upstream gets', () => {
     const answer = await send(edge.url, { path: '/v1/models', headers });
     expect(answer.status).toBe(200);
     const echo = echoOf(answer.body);
-    expect(echo.headers).toMatchObject({ 'x-postern-subject': 'usr_1', 'x-postern-max-tokens': '10', 'x-tenant-id': 'acme' });
+    expect(echo.headers).toMatchObject({
+      'x-postern-subject': 'usr_1',
+      'x-postern-max-tokens': '10',
+      'x-tenant-id': 'acme',
+    });
     expect(echo.headers).not.toHaveProperty('authorization');
     expect(echo.headers).not.toHaveProperty('accept-encoding');
   });
@@ -265,7 +291,10 @@ describe('what upstream gets', () => {
 
   it('an upgrade only after the check, which sees that it is one', async () => {
     checks.answer = () => ({ kind: 'deny', status: 403, body: '{}' });
-    const answer = await send(edge.url, { path: '/v1/agents/a1/live', headers: { connection: 'upgrade', upgrade: 'websocket' } });
+    const answer = await send(edge.url, {
+      path: '/v1/agents/a1/live',
+      headers: { connection: 'upgrade', upgrade: 'websocket' },
+    });
     expect(answer.status).toBe(403);
     const check = checks.seen[0] ?? expect.fail('no check');
     expect(valuesOf(check, 'upgrade')).toEqual(['websocket']);
@@ -339,7 +368,12 @@ describe('where a request goes', () => {
   });
 
   it('shows the body of a POST whose slashes are escaped', async () => {
-    await send(edge.url, { method: 'POST', path: '/v1%2frag%2Fquery', headers: withCredential, body: '{"collection":"hr"}' });
+    await send(edge.url, {
+      method: 'POST',
+      path: '/v1%2frag%2Fquery',
+      headers: withCredential,
+      body: '{"collection":"hr"}',
+    });
     expect(Buffer.from(checks.seen[0]?.body ?? '').toString()).toBe('{"collection":"hr"}');
   });
 

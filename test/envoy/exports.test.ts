@@ -44,7 +44,10 @@ interface Begun {
 }
 
 async function overHttp1(key: string): Promise<Begun> {
-  const asked = request(`${edge.url}${PATH}`, { agent: false, headers: { authorization: `Bearer ${key}`, accept: NDJSON } });
+  const asked = request(`${edge.url}${PATH}`, {
+    agent: false,
+    headers: { authorization: `Bearer ${key}`, accept: NDJSON },
+  });
   asked.end();
   const [answer]: IncomingMessage[] = await once(asked, 'response');
   if (answer === undefined) throw new Error('no answer');

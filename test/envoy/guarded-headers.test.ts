@@ -34,7 +34,16 @@ async function filtersOf(file: URL): Promise<readonly Filter[]> {
 }
 
 const TRUE_NAMES = ['x-tenant-id', 'authorization', 'x-api-key', 'api-key', 'accept-encoding'];
-const SIMILAR = ['api', 'api-keys', 'apikey', 'x-api', 'x-tenant', 'x-tenant-ids', 'authorizations', 'proxy-authorization'];
+const SIMILAR = [
+  'api',
+  'api-keys',
+  'apikey',
+  'x-api',
+  'x-tenant',
+  'x-tenant-ids',
+  'authorizations',
+  'proxy-authorization',
+];
 const UNRELATED = ['accept', 'accept-encoding', 'user-agent', 'idempotency-key', 'x-stainless-os', 'x-forwarded-proto'];
 
 const separator = fc.string({ unit: fc.constantFrom(...'-_.!~|'), minLength: 1, maxLength: 3 });
@@ -47,7 +56,8 @@ const spelling = fc
     edge,
   )
   .map(
-    ([name, by, before, after]) => before + name.split('-').reduce((begun, part, i) => begun + (by[i - 1] ?? '-') + part) + after,
+    ([name, by, before, after]) =>
+      before + name.split('-').reduce((begun, part, i) => begun + (by[i - 1] ?? '-') + part) + after,
   )
   .filter((name) => !TRUE_NAMES.includes(name));
 
@@ -57,7 +67,9 @@ describe.each([
 ])('%s', (_name, file) => {
   test('removes every spelling of the guarded headers by its filter, and no other header', async () => {
     const mutation = (await filtersOf(file)).find(({ name }) => name === 'envoy.filters.http.header_mutation');
-    const removers = mutation?.typed_config.mutations?.request_mutations.flatMap((one) => one.remove_on_match?.key_matcher ?? []);
+    const removers = mutation?.typed_config.mutations?.request_mutations.flatMap(
+      (one) => one.remove_on_match?.key_matcher ?? [],
+    );
     const isRemoved = (name: string): boolean => (removers ?? []).some((matcher) => matches(matcher, name));
     expect(HEADER_SPELLINGS.filter((name) => !isRemoved(name.toLowerCase()))).toEqual([]);
     expect([...TRUE_NAMES, ...SIMILAR, ...UNRELATED].filter(isRemoved)).toEqual([]);
@@ -75,12 +87,15 @@ describe.each([
 
   test('lets the answer remove every name that it may remove', async () => {
     const check = (await filtersOf(file)).find(({ name }) => name === 'envoy.filters.http.ext_authz');
-    const expression = check?.typed_config.decoder_header_mutation_rules?.allow_expression ?? expect.fail('no expression');
+    const expression =
+      check?.typed_config.decoder_header_mutation_rules?.allow_expression ?? expect.fail('no expression');
     const removals = prepareRemovals(false)(false, false, false, false, true);
     const fields = readFields(Buffer.concat([removals, REMOVED_ON_PUBLIC]));
     const listed = fields.map(({ value }) => (typeof value === 'number' ? '' : Buffer.from(value).toString()));
     const names = [...listed, ...HEADER_SPELLINGS.map((name) => name.toLowerCase())];
-    expect(listed).toEqual(expect.arrayContaining([...TRUE_NAMES.slice(1), 'accept-encoding', 'x_http_method', 'x.tenant_id']));
+    expect(listed).toEqual(
+      expect.arrayContaining([...TRUE_NAMES.slice(1), 'accept-encoding', 'x_http_method', 'x.tenant_id']),
+    );
     expect(names.filter((name) => !matches({ safe_regex: expression }, name))).toEqual([]);
     fc.assert(fc.property(spelling, (name) => matches({ safe_regex: expression }, name)));
   });

@@ -98,7 +98,11 @@ function expectAnthropicProblem(answer: Answer, status: number, code: ErrorCode)
   expectHeaders(answer, body, status);
 }
 
-function expectHeaders(answer: Answer, body: { readonly detail: unknown; readonly request_id: unknown }, status: number): void {
+function expectHeaders(
+  answer: Answer,
+  body: { readonly detail: unknown; readonly request_id: unknown },
+  status: number,
+): void {
   expect(typeof body.detail).toBe('string');
   expect(answer.status).toBe(status);
   expect(answer.headers['content-type']).toBe('application/problem+json');
@@ -117,7 +121,10 @@ describe('Envoy rejects with a problem document', () => {
     [
       'a request with two lengths of one body',
       400,
-      () => sendBytes(`POST ${CHAT} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`),
+      () =>
+        sendBytes(
+          `POST ${CHAT} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+        ),
     ],
     ['a path with %00', 400, () => send(edge.url, { path: '/v1/%00' })],
     ['a header name with an underscore', 400, () => send(edge.url, { path: '/v1/models', headers: { x_y: '1' } })],
@@ -128,7 +135,11 @@ describe('Envoy rejects with a problem document', () => {
       () => sendBytes(`POST ${CHAT} HTTP/1.1\r\nHost: x\r\nx-api-key: x\r\nContent-Length: 2\r\n\r\n{`),
     ],
     ['HTTP/1.0', 426, () => sendBytes('GET / HTTP/1.0\r\n\r\n')],
-    ['a method of the whole server', 404, () => sendBytes('OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')],
+    [
+      'a method of the whole server',
+      404,
+      () => sendBytes('OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'),
+    ],
     ['CONNECT', 404, () => sendBytes('CONNECT x:443 HTTP/1.1\r\nHost: x:443\r\n\r\n')],
     ['CONNECT over HTTP/2', 404, () => sendHttp2({ ':method': 'CONNECT', ':authority': 'x:443' })],
     [
@@ -136,8 +147,16 @@ describe('Envoy rejects with a problem document', () => {
       403,
       () => send(edge.url, { path: CHAT, headers: { connection: 'upgrade', upgrade: 'x' } }),
     ],
-    ['an unknown transfer encoding', 501, () => sendBytes(`POST ${CHAT} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n`)],
-    ['too large headers', 431, () => send(edge.url, { path: '/v1/models', headers: { 'x-large': 'x'.repeat(40_000) } })],
+    [
+      'an unknown transfer encoding',
+      501,
+      () => sendBytes(`POST ${CHAT} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n`),
+    ],
+    [
+      'too large headers',
+      431,
+      () => send(edge.url, { path: '/v1/models', headers: { 'x-large': 'x'.repeat(40_000) } }),
+    ],
   ])('%s: %i', async (_name, status, ask) => {
     const answer = await ask();
     expectProblem(answer, status, 'malformed_request');
@@ -328,7 +347,11 @@ describe('Envoy passes on as it is', () => {
 
   it.each([400, 404, 408, 413, 429, 431, 500, 502, 503, 504])('the upstream’s %i', async (status) => {
     const answer = await send(edge.url, { path: '/v1/models', headers: { 'x-status': status } });
-    expect(answer).toMatchObject({ status, body: `the upstream's ${status}`, headers: { 'content-type': 'text/plain' } });
+    expect(answer).toMatchObject({
+      status,
+      body: `the upstream's ${status}`,
+      headers: { 'content-type': 'text/plain' },
+    });
     expect(answer.headers['retry-after']).toBeUndefined();
   });
 

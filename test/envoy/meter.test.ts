@@ -65,7 +65,9 @@ describe('the meter', () => {
 
   it('reports a request that still runs, with the metadata of its allow, and its end', async () => {
     const metadata = { settles: 'yes', reservation: 'r-1', subject: 'usr_1' };
-    const checks = await startCheckServer(({ path }) => (path === CHAT ? { kind: 'allow', metadata } : { kind: 'allow' }));
+    const checks = await startCheckServer(({ path }) =>
+      path === CHAT ? { kind: 'allow', metadata } : { kind: 'allow' },
+    );
     const upstream = await startServer((incoming, outgoing) => {
       incoming.resume();
       outgoing.writeHead(200, { 'content-type': 'text/event-stream' });

@@ -42,7 +42,14 @@ function ask(path: string, body: object, more?: Readonly<Record<string, string>>
 /** Begins a request whose answer is read by the test. */
 async function begin(body: object, more?: Readonly<Record<string, string>>): Promise<[ClientRequest, IncomingMessage]> {
   const { port } = metered.edge;
-  const outgoing = request({ host: '127.0.0.1', port, path: CHAT, method: 'POST', headers: headers(more), agent: false });
+  const outgoing = request({
+    host: '127.0.0.1',
+    port,
+    path: CHAT,
+    method: 'POST',
+    headers: headers(more),
+    agent: false,
+  });
   outgoing.on('error', () => undefined);
   outgoing.end(JSON.stringify(body));
   const [incoming] = await once(outgoing, 'response');
@@ -97,12 +104,19 @@ describe('usage is told as the upstream has it in its ledger', () => {
     await expectAsInLedger(model);
   });
 
-  it.each([[{}], [USAGE]])('for a client that takes compressed answers, which it does not get here: %j', async (stream) => {
-    const model = newModel();
-    const answer = await ask(CHAT, { model, messages: HELLO, ...stream }, { 'accept-encoding': 'gzip, deflate, br, zstd' });
-    expect(answer.headers).not.toHaveProperty('content-encoding');
-    await expectAsInLedger(model);
-  });
+  it.each([[{}], [USAGE]])(
+    'for a client that takes compressed answers, which it does not get here: %j',
+    async (stream) => {
+      const model = newModel();
+      const answer = await ask(
+        CHAT,
+        { model, messages: HELLO, ...stream },
+        { 'accept-encoding': 'gzip, deflate, br, zstd' },
+      );
+      expect(answer.headers).not.toHaveProperty('content-encoding');
+      await expectAsInLedger(model);
+    },
+  );
 
   it('of each of many requests on one connection, once', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -224,7 +238,12 @@ describe('what nobody measured is told as such', () => {
     try {
       const body = JSON.stringify({ model: 'm', messages: HELLO });
       const authorization = `Bearer ${other.world.userToken}`;
-      const answer = await send(other.edge.url, { method: 'POST', path: CHAT, headers: headers({ authorization }), body });
+      const answer = await send(other.edge.url, {
+        method: 'POST',
+        path: CHAT,
+        headers: headers({ authorization }),
+        body,
+      });
       expect(answer.status).toBe(503);
       expect(await other.finished('m')).toMatchObject({ usage: undefined, status: 503, upstream: 'untouched' });
     } finally {

@@ -18,7 +18,17 @@ const PROMPT = ['prompt_tokens', 'input_tokens', 'cache_creation_input_tokens', 
 const OTHERS = ['cached_tokens', 'total_tokens'];
 const ANSWER = ['completion_tokens', 'output_tokens'];
 const ROOTS = ['choices', 'delta', 'output', 'content', 'data'];
-const TEXTS = ['content', 'text', 'delta', 'reasoning_content', 'reasoning', 'thinking', 'refusal', 'arguments', 'partial_json'];
+const TEXTS = [
+  'content',
+  'text',
+  'delta',
+  'reasoning_content',
+  'reasoning',
+  'thinking',
+  'refusal',
+  'arguments',
+  'partial_json',
+];
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -38,7 +48,10 @@ export function naiveUsage(documents: readonly unknown[]): NaiveUsage {
   const texts = objects.flatMap((object) =>
     ROOTS.filter((root) => holdsText(root, object[root])).map((root) => textIn(root, object[root])),
   );
-  return { usage: meaning(told), textBytes: texts.length === 0 ? undefined : texts.reduce((sum, bytes) => sum + bytes, 0) };
+  return {
+    usage: meaning(told),
+    textBytes: texts.length === 0 ? undefined : texts.reduce((sum, bytes) => sum + bytes, 0),
+  };
 }
 
 function isCount(value: unknown): value is number {
@@ -59,7 +72,9 @@ function noteUsage(usage: unknown, names: readonly string[], told: Map<string, n
     const value = usage[name];
     return isCount(value) ? [[name, value]] : [];
   });
-  const reportsInput = prompt.some(([name, count]) => (name === 'prompt_tokens' || name === 'input_tokens') && count > 0);
+  const reportsInput = prompt.some(
+    ([name, count]) => (name === 'prompt_tokens' || name === 'input_tokens') && count > 0,
+  );
   const isFirst = !PROMPT.some((name) => told.has(name));
   if (prompt.length === 0 || !(reportsInput || isFirst)) return;
   for (const name of PROMPT) told.delete(name);

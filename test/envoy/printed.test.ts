@@ -90,7 +90,8 @@ describe('postern envoy config', () => {
     expect(stdout).not.toContain('transport_socket');
     const { clusters, listeners } = parse(stdout).static_resources;
     const addressOf = (name: string): unknown =>
-      clusters.find((one: { name: string }) => one.name === name).load_assignment.endpoints[0].lb_endpoints[0].endpoint.address;
+      clusters.find((one: { name: string }) => one.name === name).load_assignment.endpoints[0].lb_endpoints[0].endpoint
+        .address;
     expect(addressOf('postern-grpc')).toEqual({ pipe: { path: '/run/postern/gate.sock' } });
     expect(addressOf('postern-meter')).toEqual({ pipe: { path: '/run/postern/gate.sock' } });
     expect(addressOf('postern-http')).toEqual({ socket_address: { address: 'api.postern', port_value: 8080 } });
@@ -103,7 +104,11 @@ describe('postern envoy config', () => {
     const { stdout } = await print([...args, '--config', 'postern.yaml']);
     const { metadata, spec } = parse(stdout);
     expect([metadata.namespace, spec.targetRefs[0].name]).toEqual(['edge', 'web']);
-    const bare = { name: 'edge', address: address('127.0.0.1', 10_080), filter_chains: [{ filters: [managerAt('http.80')] }] };
+    const bare = {
+      name: 'edge',
+      address: address('127.0.0.1', 10_080),
+      filter_chains: [{ filters: [managerAt('http.80')] }],
+    };
     const listener = withEnvoyFilter(bare, parse(stdout));
     const { ok, output } = await validateConfig({
       ...ISTIO_RUNTIME,
@@ -126,7 +131,11 @@ describe('postern envoy config', () => {
       if (index % 3 !== 1) continue;
       expect(own).toEqual(others);
       expect(route.cluster).toBe('outbound|80||models.ai.svc.cluster.local');
-      expect(match.headers.slice(1).map(({ name }: { name: string }) => name)).toEqual(['authorization', 'x-api-key', 'api-key']);
+      expect(match.headers.slice(1).map(({ name }: { name: string }) => name)).toEqual([
+        'authorization',
+        'x-api-key',
+        'api-key',
+      ]);
       expect(match.safe_regex).toEqual(routes[index + 1].match.safe_regex);
     }
     for (const { request_body_buffer_limit, typed_per_filter_config: own } of routes
@@ -141,7 +150,10 @@ describe('postern envoy config', () => {
   it.each([
     [['--profile', 'other'], 'demo, production, sidecar, istio, envoy-gateway. You named other.'],
     [[], 'demo, production, sidecar, istio, envoy-gateway.'],
-    [['--profile', 'istio', '--gateway', 'ai'], 'ai is no Gateway of the form namespace/name or namespace/name/listener.'],
+    [
+      ['--profile', 'istio', '--gateway', 'ai'],
+      'ai is no Gateway of the form namespace/name or namespace/name/listener.',
+    ],
     [['--profile', 'istio', '--upstream', 'platform'], 'platform is not an address of the form host:port.'],
     [['--profile', 'istio', '--grpc', 'a:1'], 'The profile istio has no --grpc.'],
     [['--profile', 'envoy-gateway', '--upstream', 'a:1'], 'The profile envoy-gateway has no --upstream.'],
@@ -172,7 +184,9 @@ function managerAt(routes: string): object {
       stat_prefix: 'edge',
       route_config: {
         name: routes,
-        virtual_hosts: [{ name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, direct_response: { status: 200 } }] }],
+        virtual_hosts: [
+          { name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, direct_response: { status: 200 } }] },
+        ],
       },
       http_filters: [
         {
@@ -249,7 +263,8 @@ describe('Envoy with the printed configuration', () => {
   });
 
   it('lets a chat request of 10 MiB pass, and answers 413 beyond inspect.max-body', async () => {
-    const chat = (bytes: number): string => JSON.stringify({ model: 'llama-3-8b', messages: [], image: 'x'.repeat(bytes) });
+    const chat = (bytes: number): string =>
+      JSON.stringify({ model: 'llama-3-8b', messages: [], image: 'x'.repeat(bytes) });
     expect(codeOf(await ask('POST', '/v1/chat/completions', chat(10 * MIB)))).toBe('allow');
     const refused = await ask('POST', '/v1/chat/completions', chat(16 * MIB));
     expect([refused.status, codeOf(refused)]).toEqual([413, 'body_too_large']);

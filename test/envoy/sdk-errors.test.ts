@@ -62,8 +62,10 @@ beforeEach(() => {
   checks = 0;
 });
 
-const anthropic = (apiKey = world.ownedKey, at = edge): Anthropic => new Anthropic({ apiKey, baseURL: at.url, maxRetries: 0 });
-const openai = (apiKey = world.ownedKey, at = edge): OpenAI => new OpenAI({ apiKey, baseURL: `${at.url}/v1`, maxRetries: 0 });
+const anthropic = (apiKey = world.ownedKey, at = edge): Anthropic =>
+  new Anthropic({ apiKey, baseURL: at.url, maxRetries: 0 });
+const openai = (apiKey = world.ownedKey, at = edge): OpenAI =>
+  new OpenAI({ apiKey, baseURL: `${at.url}/v1`, maxRetries: 0 });
 
 function message(client: Anthropic, model = 'm', content = 'Hello'): Promise<unknown> {
   return client.messages.create({ model, max_tokens: 5, messages: [{ role: 'user', content }] });
@@ -81,14 +83,20 @@ async function thrownBy(asking: Promise<unknown>): Promise<unknown> {
   );
 }
 
-async function anthropicError(asking: Promise<unknown>, type: abstract new (...args: never[]) => Error): Promise<AnthropicError> {
+async function anthropicError(
+  asking: Promise<unknown>,
+  type: abstract new (...args: never[]) => Error,
+): Promise<AnthropicError> {
   const error = await thrownBy(asking);
   expect(error).toBeInstanceOf(type);
   if (error instanceof Anthropic.APIError) return error;
   throw new Error('the SDK threw no error of an answer');
 }
 
-async function openaiError(asking: Promise<unknown>, type: abstract new (...args: never[]) => Error): Promise<OpenAIError> {
+async function openaiError(
+  asking: Promise<unknown>,
+  type: abstract new (...args: never[]) => Error,
+): Promise<OpenAIError> {
   const error = await thrownBy(asking);
   expect(error).toBeInstanceOf(type);
   if (error instanceof OpenAI.APIError) return error;
@@ -136,7 +144,11 @@ describe('Anthropic’s SDK throws its typed error with the request’s id', () 
 
   it('Envoy’s own 503 while no Postern answers', async () => {
     const error = await anthropicError(message(anthropic(world.ownedKey, orphan)), Anthropic.InternalServerError);
-    expect(error).toMatchObject({ status: 503, type: 'overloaded_error', error: { type: 'error', code: 'unavailable' } });
+    expect(error).toMatchObject({
+      status: 503,
+      type: 'overloaded_error',
+      error: { type: 'error', code: 'unavailable' },
+    });
     expect(error.requestID).toEqual(expect.any(String));
     expect(error.requestID).toBe(error.headers?.get('x-request-id'));
   });
@@ -172,7 +184,10 @@ describe('Anthropic’s SDK reaches', () => {
     ];
     for (const [permission, asking] of asked) {
       const error = await anthropicError(asking(), Anthropic.PermissionDeniedError);
-      expect(error.error).toMatchObject({ code: 'insufficient_permission', detail: expect.stringContaining(permission) });
+      expect(error.error).toMatchObject({
+        code: 'insufficient_permission',
+        detail: expect.stringContaining(permission),
+      });
     }
   });
 });
@@ -192,6 +207,11 @@ describe('the OpenAI SDK throws its typed error with the request’s id', () => 
 
   it('Envoy’s own 503 while no Postern answers', async () => {
     const error = await openaiError(completion(openai(world.ownedKey, orphan)), OpenAI.InternalServerError);
-    expect(error).toMatchObject({ status: 503, type: 'server_error', code: 'unavailable', requestID: expect.any(String) });
+    expect(error).toMatchObject({
+      status: 503,
+      type: 'server_error',
+      code: 'unavailable',
+      requestID: expect.any(String),
+    });
   });
 });

@@ -31,14 +31,18 @@ async function inBatches<T>(items: readonly T[], send: (item: T) => Promise<Repl
 }
 
 /** What came to the upstream of all paths, over HTTP/1.1 and HTTP/2, each with the path that was sent. */
-async function pathsThrough(client: Client | undefined): Promise<readonly (readonly [sent: string, received: Received])[]> {
+async function pathsThrough(
+  client: Client | undefined,
+): Promise<readonly (readonly [sent: string, received: Received])[]> {
   const authorization = client === undefined ? '' : stand.authorization(client);
   const before = stand.upstream.length;
   const header = client === undefined ? [] : [`Authorization: ${authorization}`];
   const over1 = await inBatches(PATHS, (path) => stand.http1(path, header));
   const over2 = await inBatches(PATHS, (path) => stand.http2(path, authorization));
   const through = [over1, over2].flatMap((replies) =>
-    replies.flatMap(({ received }, i) => (received?.server === 'upstream' ? [[PATHS[i] ?? '', received] as const] : [])),
+    replies.flatMap(({ received }, i) =>
+      received?.server === 'upstream' ? [[PATHS[i] ?? '', received] as const] : [],
+    ),
   );
   // The upstream received no request whose answer did not come back.
   expect(through.map(([, { url }]) => url).sort()).toEqual(
@@ -100,7 +104,10 @@ describe('paths', () => {
 
   test.each(MODELS)('GET %s retrieves a model, and the upstream receives %s', async (path, received) => {
     const authorization = stand.authorization('reader');
-    for (const reply of [await stand.http1(path, [`Authorization: ${authorization}`]), await stand.http2(path, authorization)]) {
+    for (const reply of [
+      await stand.http1(path, [`Authorization: ${authorization}`]),
+      await stand.http2(path, authorization),
+    ]) {
       expect([reply.status, reply.received?.url]).toEqual([200, received]);
     }
   });

@@ -37,7 +37,10 @@ beforeAll(async () => {
     trustedHops: 0,
     forwardCredential: false,
   });
-  [server, upstream] = await Promise.all([startExtAuthz(gate, { listen: '127.0.0.1:0' }), startNamedServer('upstream')]);
+  [server, upstream] = await Promise.all([
+    startExtAuthz(gate, { listen: '127.0.0.1:0' }),
+    startNamedServer('upstream'),
+  ]);
   server.setReady(true);
   edge = await startEdge({ grpc: server.address, http: upstream.address, upstream: upstream.address }, TRACED);
 });
@@ -83,7 +86,11 @@ describe('an Envoy that traces', () => {
       await Promise.all(rounds.flat());
     }
     expect(Object.fromEntries(statuses)).toEqual({ 'attacker 200': ROUNDS, 'innocent 200': ROUNDS });
-    for (const stat of ['upstream_cx_destroy_remote_with_active_rq', 'upstream_rq_rx_reset', 'upstream_cx_protocol_error'])
+    for (const stat of [
+      'upstream_cx_destroy_remote_with_active_rq',
+      'upstream_rq_rx_reset',
+      'upstream_cx_protocol_error',
+    ])
       expect([stat, await statOf(edge, `cluster.postern-grpc.${stat}`)]).toEqual([stat, 0]);
   });
 

@@ -166,7 +166,8 @@ describe('Envoy at the limit of its heap', () => {
 async function withHeapOf(bytes: number): Promise<EditConfig> {
   const { overload_manager } = parse(await readFile(PRODUCTION_CONFIG, 'utf8'));
   const text = stringify({ overload_manager });
-  return (demo) => `${demo}\n${replacing({ 'max_heap_size_bytes: 1610612736': `max_heap_size_bytes: ${bytes}` })(text)}`;
+  return (demo) =>
+    `${demo}\n${replacing({ 'max_heap_size_bytes: 1610612736': `max_heap_size_bytes: ${bytes}` })(text)}`;
 }
 
 /** A request over HTTP/1.1 whose body the test writes. */

@@ -66,7 +66,10 @@ const { junk: JUNK } = fc.letrec<{ junk: string }>((tie) => ({
     STRING,
     fc.constantFrom('17', '-0.5e-7', 'true', 'null'),
     fc.array(tie('junk'), { maxLength: 3 }).map((items) => `[${items.join(',')}]`),
-    objectOf(fc.tuple(fc.oneof(TEXT, fc.constantFrom('usage', 'total_tokens', 'content', 'choices', 'text')), tie('junk')), 3),
+    objectOf(
+      fc.tuple(fc.oneof(TEXT, fc.constantFrom('usage', 'total_tokens', 'content', 'choices', 'text')), tie('junk')),
+      3,
+    ),
   ),
 }));
 
@@ -103,7 +106,18 @@ const { held: HELD } = fc.letrec<{ held: string }>((tie) => ({
     fc.array(tie('held'), { maxLength: 3 }).map((items) => `[${items.join(',')}]`),
     objectOf(
       fc.tuple(
-        fc.constantFrom('content', 'text', 'delta', 'arguments', 'thinking', 'message', 'role', 'id', 'usage', 'tool_calls'),
+        fc.constantFrom(
+          'content',
+          'text',
+          'delta',
+          'arguments',
+          'thinking',
+          'message',
+          'role',
+          'id',
+          'usage',
+          'tool_calls',
+        ),
         tie('held'),
       ),
       4,
@@ -117,7 +131,10 @@ export const DOCUMENT: fc.Arbitrary<string> = objectOf(
     { weight: 4, arbitrary: named(['usage'], USAGE) },
     {
       weight: 2,
-      arbitrary: named(['response', 'message'], objectOf(fc.oneof(named(['usage'], USAGE), named(['output', 'x'], HELD)), 3)),
+      arbitrary: named(
+        ['response', 'message'],
+        objectOf(fc.oneof(named(['usage'], USAGE), named(['output', 'x'], HELD)), 3),
+      ),
     },
     { weight: 4, arbitrary: named(['choices', 'delta', 'output', 'content', 'data', 'text'], HELD) },
     { weight: 2, arbitrary: fc.tuple(fc.oneof(TEXT, fc.constantFrom('response', 'total_tokens')), JUNK) },

@@ -75,8 +75,18 @@ export const usageOf = (prompt: number, completion: number, cached = 0, model = 
   total: prompt + completion,
   model,
 });
-export const CHAT = { prompt_tokens: 11, completion_tokens: 22, total_tokens: 33, prompt_tokens_details: { cached_tokens: 4 } };
-export const RESPONSE = { input_tokens: 11, output_tokens: 22, total_tokens: 33, input_tokens_details: { cached_tokens: 4 } };
+export const CHAT = {
+  prompt_tokens: 11,
+  completion_tokens: 22,
+  total_tokens: 33,
+  prompt_tokens_details: { cached_tokens: 4 },
+};
+export const RESPONSE = {
+  input_tokens: 11,
+  output_tokens: 22,
+  total_tokens: 33,
+  input_tokens_details: { cached_tokens: 4 },
+};
 export const chat = (usage: unknown, choices: unknown = []): string =>
   JSON.stringify({ id: 'x', model: 'm-2', choices, usage, after: [] });
 

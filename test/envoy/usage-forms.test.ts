@@ -70,7 +70,12 @@ const FORMS: readonly Form[] = [
     values: 1,
     wrap: ([text = '']) => `${BOM}\r\n ${text}\n`,
   },
-  { name: 'JSON of a type of its own', type: 'application/vnd.model+json ; v=1', values: 1, wrap: ([text = '']) => text },
+  {
+    name: 'JSON of a type of its own',
+    type: 'application/vnd.model+json ; v=1',
+    values: 1,
+    wrap: ([text = '']) => text,
+  },
   {
     name: 'lines of JSON',
     type: 'application/x-ndjson',
@@ -126,9 +131,19 @@ describe('the reader finds in an answer what JSON.parse finds, however the answe
 });
 
 describe('usage and text are read as each API means them', () => {
-  const content = (text: string) => ({ model: 'm-2', choices: [{ index: 0, delta: { content: text }, finish_reason: null }] });
-  const start = { type: 'message_start', message: { model: 'm-2', content: [], usage: { input_tokens: 25, output_tokens: 1 } } };
-  const text = (delta: string) => ({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: delta } });
+  const content = (text: string) => ({
+    model: 'm-2',
+    choices: [{ index: 0, delta: { content: text }, finish_reason: null }],
+  });
+  const start = {
+    type: 'message_start',
+    message: { model: 'm-2', content: [], usage: { input_tokens: 25, output_tokens: 1 } },
+  };
+  const text = (delta: string) => ({
+    type: 'content_block_delta',
+    index: 0,
+    delta: { type: 'text_delta', text: delta },
+  });
   const part = (prompt: number, completion: number) => ({
     prompt_tokens: prompt,
     completion_tokens: completion,
@@ -176,7 +191,11 @@ describe('usage and text are read as each API means them', () => {
     ],
     [
       'an Anthropic stream tells the prompt first and the answer last',
-      [start, text('Hello'), { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 15 } }],
+      [
+        start,
+        text('Hello'),
+        { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 15 } },
+      ],
       { usage: told({ prompt: 25, completion: 15, total: 40 }), textBytes: 5 },
     ],
     [
@@ -278,7 +297,11 @@ describe('usage and text are read as each API means them', () => {
 
   it.each(['text/plain', 'application/octet-stream', ''])('an answer of the type %j is not read', async (type) => {
     const [, , finished] = await ask(whole(chat(CHAT), { 'content-type': type }));
-    expect(await finished()).toMatchObject({ usage: undefined, textBytes: undefined, responseBytes: chat(CHAT).length });
+    expect(await finished()).toMatchObject({
+      usage: undefined,
+      textBytes: undefined,
+      responseBytes: chat(CHAT).length,
+    });
   });
 
   it('a stream that its client leaves is known as far as it passed', async () => {

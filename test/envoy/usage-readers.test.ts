@@ -111,16 +111,26 @@ describe('a response of /v1/responses', () => {
     ['in progress', inPieces([...body({ background: true, status: 'in_progress' })]), pending],
     ['whose state comes first', whole('{"status":"queued","background" : true ,"id":"resp_1"}'), pending],
     ['not in the background', whole(body({ status: 'queued', background: false })), { ...pending, background: false }],
-    ['complete', whole(body({ status: 'completed', usage: RESPONSE })), { ...pending, complete: true, background: false }],
+    [
+      'complete',
+      whole(body({ status: 'completed', usage: RESPONSE })),
+      { ...pending, complete: true, background: false },
+    ],
     ['that was canceled', whole(body({ background: true, status: 'cancelled' })), { ...pending, complete: true }],
     [
       'of a stream that ends before it',
-      inPieces([created({ status: 'queued', background: true }), created({ status: 'in_progress', background: true })], EVENTS),
+      inPieces(
+        [created({ status: 'queued', background: true }), created({ status: 'in_progress', background: true })],
+        EVENTS,
+      ),
       pending,
     ],
     [
       'of a whole stream',
-      inPieces([created({ status: 'in_progress', background: true }), created({ status: 'completed', usage: RESPONSE })], EVENTS),
+      inPieces(
+        [created({ status: 'in_progress', background: true }), created({ status: 'completed', usage: RESPONSE })],
+        EVENTS,
+      ),
       { ...pending, complete: true },
     ],
     [
@@ -166,7 +176,11 @@ describe('a stream', () => {
       ],
       usageOf(11, 22, 4),
     ],
-    ['whose last event has no end', [event({ model: 'm-2' }), `data: ${JSON.stringify({ usage: CHAT })}\n`], usageOf(11, 22, 4)],
+    [
+      'whose last event has no end',
+      [event({ model: 'm-2' }), `data: ${JSON.stringify({ usage: CHAT })}\n`],
+      usageOf(11, 22, 4),
+    ],
     ['cut anywhere', [...event({ model: 'm-2', usage: CHAT }), DONE], usageOf(11, 22, 4)],
     ['with a long event', [event({ model: 'm-2', text: 'x'.repeat(900_000), usage: CHAT }), DONE], usageOf(11, 22, 4)],
     [
@@ -215,7 +229,11 @@ const MODEL_BYTES = fc.oneof(
   PLAIN_TEXT,
   fc.array(PLAIN_BYTE, { minLength: 1, maxLength: 8 }).map((bytes) => Buffer.from(bytes)),
   fc
-    .tuple(fc.integer({ min: 500, max: 512 }), fc.array(PLAIN_BYTE, { maxLength: 12 }), fc.constantFrom('é', '日', '😀'))
+    .tuple(
+      fc.integer({ min: 500, max: 512 }),
+      fc.array(PLAIN_BYTE, { maxLength: 12 }),
+      fc.constantFrom('é', '日', '😀'),
+    )
     .map(([length, bytes, character]) =>
       Buffer.concat([Buffer.alloc(length, 'a'), Buffer.from(bytes), Buffer.from(character.repeat(9))]),
     ),

@@ -6,7 +6,14 @@ import { readAccessLog } from '../../src/extauthz/access-log/reader.ts';
 import { runs } from '../support/properties.ts';
 import { entryBytes, accessLog as log, messageOf, RESERVATION, replaced, type Value } from './support/access-log.ts';
 
-const DECISION = { reservation: RESERVATION, tenant: 'acme', key: 'key_1', user: 'usr_1', model: 'm', route: 'POST /v1/x' };
+const DECISION = {
+  reservation: RESERVATION,
+  tenant: 'acme',
+  key: 'key_1',
+  user: 'usr_1',
+  model: 'm',
+  route: 'POST /v1/x',
+};
 const USAGE = { prompt_tokens: 11, completion_tokens: 22, cached_tokens: 3, total_tokens: 33, model: 'm-2' };
 
 const ANSWERED = { details: 'via_upstream', forwardedNanos: 5 };
@@ -37,7 +44,9 @@ describe('a finished request', () => {
   test('that no check of ours let through is not reported, whatever else it says', () => {
     const { reservation: _none, ...others } = DECISION;
     const forged = { 'some.filter': DECISION };
-    expect(readAccessLog(log({ decision: others, usage: USAGE }, { others: forged, usage: USAGE }, {}))).toEqual(NOTHING);
+    expect(readAccessLog(log({ decision: others, usage: USAGE }, { others: forged, usage: USAGE }, {}))).toEqual(
+      NOTHING,
+    );
   });
 
   test.each([
@@ -54,7 +63,10 @@ describe('a finished request', () => {
     ['a periodic entry of an Envoy that does not mark it', { type: 5 }],
     ['an intermediate entry without a type', { type: 0, intermediate: true }],
   ])('that is still running is reported by its reservation: %s', (_name, report) => {
-    expect(readAccessLog(log({ decision: DECISION, ...report }, report))).toEqual({ ...NOTHING, running: [RESERVATION] });
+    expect(readAccessLog(log({ decision: DECISION, ...report }, report))).toEqual({
+      ...NOTHING,
+      running: [RESERVATION],
+    });
   });
 
   test.each<[string, Parameters<typeof log>[0], FinishedRequest['upstream']]>([
@@ -141,10 +153,14 @@ test('the reader of the access log reports an answer whose encoding hides its te
 
 describe('the reader', () => {
   const value = fc.oneof(fc.string({ unit: 'grapheme' }), fc.double(), fc.boolean(), fc.constant(null));
-  const members = fc.dictionary(fc.oneof(fc.string(), fc.constantFrom('reservation', 'tenant', 'total_tokens')), value, {
-    maxKeys: 6,
-    noNullPrototype: true,
-  });
+  const members = fc.dictionary(
+    fc.oneof(fc.string(), fc.constantFrom('reservation', 'tenant', 'total_tokens')),
+    value,
+    {
+      maxKeys: 6,
+      noNullPrototype: true,
+    },
+  );
 
   test('agrees with the complete definition on random entries', () => {
     const text = fc.string({ unit: 'grapheme', maxLength: 40 });
@@ -192,11 +208,16 @@ describe('the reader', () => {
   test('throws at nothing: cut, changed or random bytes are entries, or no message', () => {
     const whole = log({ decision: DECISION, usage: USAGE, status: 200 }, { decision: DECISION });
     fc.assert(
-      fc.property(fc.nat({ max: whole.length }), fc.nat({ max: whole.length - 1 }), fc.nat({ max: 255 }), (cut, at, byte) => {
-        const changed = Buffer.from(whole);
-        changed[at] = byte;
-        readAccessLog(changed.subarray(0, cut));
-      }),
+      fc.property(
+        fc.nat({ max: whole.length }),
+        fc.nat({ max: whole.length - 1 }),
+        fc.nat({ max: 255 }),
+        (cut, at, byte) => {
+          const changed = Buffer.from(whole);
+          changed[at] = byte;
+          readAccessLog(changed.subarray(0, cut));
+        },
+      ),
       { numRuns: runs(2000) },
     );
     fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => void readAccessLog(Buffer.from(bytes))));
@@ -210,9 +231,17 @@ describe('an entry that cannot be read', () => {
   const beside = (broken: Buffer) => readAccessLog(messageOf([entryBytes(OTHER), broken, entryBytes(OTHER)]));
 
   test('is counted and skipped, and costs no entry beside it', () => {
-    for (const broken of [one().subarray(0, -1), Buffer.from('garbage'), Buffer.from([0x0a, 0x7f]), Buffer.from([0x80])]) {
+    for (const broken of [
+      one().subarray(0, -1),
+      Buffer.from('garbage'),
+      Buffer.from([0x0a, 0x7f]),
+      Buffer.from([0x80]),
+    ]) {
       const { finished, ...rest } = beside(broken);
-      expect(finished.map(({ reservation }) => reservation)).toEqual([OTHER.decision.reservation, OTHER.decision.reservation]);
+      expect(finished.map(({ reservation }) => reservation)).toEqual([
+        OTHER.decision.reservation,
+        OTHER.decision.reservation,
+      ]);
       expect(rest).toEqual({ running: [], unreadable: 1, whole: true });
     }
   });

@@ -20,7 +20,11 @@ describe('the rates of bodies', () => {
   });
 
   /** What was read of one id so far, from the beginning: its debt goes down with time, never below 0. */
-  function debtMs(read: readonly { readonly atMs: number; readonly bytes: number }[], rate: number, nowMs: number): number {
+  function debtMs(
+    read: readonly { readonly atMs: number; readonly bytes: number }[],
+    rate: number,
+    nowMs: number,
+  ): number {
     let paidAtMs = 0;
     for (const { atMs, bytes } of read) paidAtMs = Math.max(atMs, paidAtMs) + (bytes * 1000) / rate;
     return paidAtMs - nowMs;

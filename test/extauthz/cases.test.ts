@@ -3,7 +3,15 @@ import type { CredentialForm } from '../../src/domain/credential.ts';
 import { createGate } from '../../src/extauthz/gate.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
-import { bodyOf, type CaseFile, compileWorld, type DecisionCase, identityOf, loadCases, snapshotOf } from '../support/world.ts';
+import {
+  bodyOf,
+  type CaseFile,
+  compileWorld,
+  type DecisionCase,
+  identityOf,
+  loadCases,
+  snapshotOf,
+} from '../support/world.ts';
 import { connectTo, type TestClient } from './support/client.ts';
 import { readAnswer } from './support/definition.ts';
 import { checkRequest } from './support/requests.ts';
@@ -76,10 +84,19 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
     const headers: [string, string][] = [
       ...(one.as === null ? [] : [['authorization', authorizationOf(one.as)] satisfies [string, string]]),
       ...(one.tenant === undefined ? [] : [['x-tenant-id', one.tenant] satisfies [string, string]]),
-      ...(body === undefined ? [] : [['content-type', one.content_type ?? 'application/json'] satisfies [string, string]]),
+      ...(body === undefined
+        ? []
+        : [['content-type', one.content_type ?? 'application/json'] satisfies [string, string]]),
       ...Object.entries(one.headers ?? {}),
     ];
-    return checkRequest({ method: one.method, path: one.path, headers, body: body ?? '', ip: one.ip ?? defaults.ip, form });
+    return checkRequest({
+      method: one.method,
+      path: one.path,
+      headers,
+      body: body ?? '',
+      ip: one.ip ?? defaults.ip,
+      form,
+    });
   }
 
   describe('the decisions demanded of the world of the cases, asked as Envoy asks', () => {

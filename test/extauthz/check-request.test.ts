@@ -37,7 +37,13 @@ const separators = fc.string({ unit: fc.constantFrom('-', '_', '.', '~', '|', ' 
 const edge = fc.oneof({ weight: 4, arbitrary: fc.constant('') }, { weight: 1, arbitrary: separators });
 /** A guarded name, each of whose separators may be another, and some letters upper case. */
 const spelling = fc
-  .tuple(guarded, fc.array(fc.oneof(fc.constant('-'), separators), { minLength: 4, maxLength: 4 }), edge, edge, fc.nat())
+  .tuple(
+    guarded,
+    fc.array(fc.oneof(fc.constant('-'), separators), { minLength: 4, maxLength: 4 }),
+    edge,
+    edge,
+    fc.nat(),
+  )
   .map(([text, between, before, after, upper]) => {
     const parts = text.split('-').map((part, i) => ((upper >> i) & 1 ? part.toUpperCase() : part));
     return before + parts.reduce((begun, part, i) => begun + (between[i] ?? '-') + part) + after;
@@ -116,7 +122,9 @@ const http: fc.Arbitrary<HttpMessage> = fc
   .map(compact);
 
 const address = fc.oneof(
-  fc.record({ socket_address: fc.record({ address: fc.constantFrom('192.0.2.1', '::1', ''), port_value: fc.nat(65535) }) }),
+  fc.record({
+    socket_address: fc.record({ address: fc.constantFrom('192.0.2.1', '::1', ''), port_value: fc.nat(65535) }),
+  }),
   fc.record({ pipe: fc.record({ path: fc.string() }) }),
   fc.constant({}),
 );
@@ -268,11 +276,15 @@ describe('headers', () => {
   );
 
   test('two spellings of one name in the map, and one name in both forms, are REPEATED', () => {
-    const twice = encodeRequest({ attributes: { request: { http: { headers: { authorization: 'a', Authorization: 'b' } } } } });
+    const twice = encodeRequest({
+      attributes: { request: { http: { headers: { authorization: 'a', Authorization: 'b' } } } },
+    });
     expect(read(twice).input.authorization).toBe(REPEATED);
     const both = encodeRequest({
       attributes: {
-        request: { http: { headers: { authorization: 'a' }, header_map: { headers: [{ key: 'authorization', value: 'a' }] } } },
+        request: {
+          http: { headers: { authorization: 'a' }, header_map: { headers: [{ key: 'authorization', value: 'a' }] } },
+        },
       },
     });
     expect(read(both).input.authorization).toBe(REPEATED);
@@ -320,7 +332,9 @@ describe('headers', () => {
   });
 
   test('raw bytes that are not UTF-8 never read as a plausible value', () => {
-    const { input } = read(checkRequest({ headers: [['authorization', Buffer.from('Bearer \xff', 'latin1')]], form: 'raw' }));
+    const { input } = read(
+      checkRequest({ headers: [['authorization', Buffer.from('Bearer \xff', 'latin1')]], form: 'raw' }),
+    );
     expect(input.authorization).toBe('Bearer \ufffd');
   });
 
@@ -494,7 +508,8 @@ describe('the body', () => {
 
 describe('the client address', () => {
   const forwarded = (hops: number, ...values: readonly string[]): string | undefined =>
-    read(checkRequest(headersOf(...values.map((list) => ['x-forwarded-for', list] as const))), hops).input.clientAddress;
+    read(checkRequest(headersOf(...values.map((list) => ['x-forwarded-for', list] as const))), hops).input
+      .clientAddress;
 
   test('without trusted hops is the connection’s peer, whatever the client forwards', () => {
     expect(forwarded(0, '203.0.113.9')).toBe('192.0.2.10');

@@ -122,7 +122,8 @@ describe('an allow, read by the complete definition', () => {
         const { headers, metadata } = answerTo(decision);
         const { principal: who } = decision;
         const owner = who.kind === 'user' ? who : who.owner;
-        const set = (value: unknown): string | undefined => (value === undefined || value === '' ? undefined : String(value));
+        const set = (value: unknown): string | undefined =>
+          value === undefined || value === '' ? undefined : String(value);
         expect(headers['x-postern-subject']).toBe(who.id);
         expect(headers['x-postern-subject-type']).toBe(who.kind);
         expect(headers['x-postern-user-id']).toBe(owner?.id);
@@ -286,7 +287,13 @@ describe('answers of one shape', () => {
         false,
       );
       const { metadata, headers } = readAnswer(bytes);
-      expect(metadata).toMatchObject({ subject: key.id, key: key.id, tenant: id, model: `m${index}`, request_id: requestId });
+      expect(metadata).toMatchObject({
+        subject: key.id,
+        key: key.id,
+        tenant: id,
+        model: `m${index}`,
+        request_id: requestId,
+      });
       expect(metadata['reservation']).toMatch(/^[0-9a-f]{32}$/);
       expect(headers).toMatchObject({
         'x-postern-subject': key.id,
@@ -313,9 +320,13 @@ describe('limits', () => {
         roles,
         (limit, remaining, resetSeconds, windowSeconds, some) => {
           const allow: Allow = { ...ALLOW, principal: { ...USER, roles: some }, roles: some };
-          const plain = readAnswer(writer.allow(allow, { reservation: 'ab'.repeat(16), rate: undefined }, REQUEST_ID, [], false));
+          const plain = readAnswer(
+            writer.allow(allow, { reservation: 'ab'.repeat(16), rate: undefined }, REQUEST_ID, [], false),
+          );
           const rate = { limit, remaining, resetSeconds, windowSeconds };
-          const limited = readAnswer(writer.allow(allow, { reservation: 'ab'.repeat(16), rate }, REQUEST_ID, [], false));
+          const limited = readAnswer(
+            writer.allow(allow, { reservation: 'ab'.repeat(16), rate }, REQUEST_ID, [], false),
+          );
           expect({ ...limited, added: {} }).toEqual({ ...plain, added: {} });
           expect(plain.added).toEqual({ 'x-request-id': REQUEST_ID });
           expect(limited.added).toEqual({
@@ -335,7 +346,9 @@ describe('limits', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[0-9a-f]{1,80}$/), count, (reservation, maxTokens) => {
         const allow = { ...ALLOW, maxTokens };
-        const { metadata, headers } = readAnswer(writer.allow(allow, { reservation, rate: undefined }, REQUEST_ID, [], false));
+        const { metadata, headers } = readAnswer(
+          writer.allow(allow, { reservation, rate: undefined }, REQUEST_ID, [], false),
+        );
         const plain = readAnswer(writer.allow(allow, NOT_LIMITED, REQUEST_ID, [], false));
         expect(metadata).toEqual({ ...plain.metadata, reservation, settles: 'true' });
         expect(headers).toEqual(plain.headers);

@@ -15,22 +15,25 @@ afterEach(async () => {
 });
 
 describe.each(TRANSPORTS)('on the transport $transport', ({ transport }) => {
-  test.each(['plaintext', 'TLS'] as const)('grpc-js passes every case of the gRPC clients over %s', async (security) => {
-    const directory = mkdtempSync(join(tmpdir(), 'postern-clients-'));
-    cleanups.push(() => rmSync(directory, { recursive: true }));
-    const stage = await startClientStage(directory, transport, security);
-    cleanups.push(() => stage.server.drain(0));
-    const whenHeld = (): Promise<void> => {
-      const before = stage.held();
-      return expect.poll(() => stage.held()).toBeGreaterThan(before);
-    };
-    const verdicts = judgeCases(await runGrpcJs(stage, whenHeld));
-    expect(verdicts.filter(({ passed }) => !passed)).toEqual([]);
-    expect(verdicts.length).toBeGreaterThan(0);
-    await expect.poll(() => stage.server.calls.open).toBe(0);
-    expect(stage.held()).toBe(2);
-    expect(stage.server.calls.cancelled + stage.server.calls.expired).toBe(2);
-  });
+  test.each(['plaintext', 'TLS'] as const)(
+    'grpc-js passes every case of the gRPC clients over %s',
+    async (security) => {
+      const directory = mkdtempSync(join(tmpdir(), 'postern-clients-'));
+      cleanups.push(() => rmSync(directory, { recursive: true }));
+      const stage = await startClientStage(directory, transport, security);
+      cleanups.push(() => stage.server.drain(0));
+      const whenHeld = (): Promise<void> => {
+        const before = stage.held();
+        return expect.poll(() => stage.held()).toBeGreaterThan(before);
+      };
+      const verdicts = judgeCases(await runGrpcJs(stage, whenHeld));
+      expect(verdicts.filter(({ passed }) => !passed)).toEqual([]);
+      expect(verdicts.length).toBeGreaterThan(0);
+      await expect.poll(() => stage.server.calls.open).toBe(0);
+      expect(stage.held()).toBe(2);
+      expect(stage.server.calls.cancelled + stage.server.calls.expired).toBe(2);
+    },
+  );
 });
 
 test('a case fails if its client reports another status, another answer or nothing', () => {

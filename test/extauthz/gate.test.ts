@@ -155,7 +155,12 @@ describe('what does not', () => {
     ],
     ['a header of 10 MB', { ...CHAT, headers: bearer('a'.repeat(10_000_000)) }, 401, 'invalid_credential'],
     ['a path of 10 MB', { ...CHAT, path: `/${'a'.repeat(10_000_000)}` }, 403, 'no_route'],
-    ['another tenant', { ...CHAT, headers: [...bearer(world.ownedKey), ['x-tenant-id', 'globex']] }, 403, 'tenant_mismatch'],
+    [
+      'another tenant',
+      { ...CHAT, headers: [...bearer(world.ownedKey), ['x-tenant-id', 'globex']] },
+      403,
+      'tenant_mismatch',
+    ],
     ['too many tokens', { ...CHAT, body: '{"model":"m","max_tokens":1001}' }, 400, 'max_tokens_exceeded'],
   ])('%s', (_name, spec, status, code) => {
     const answer = now(gate(checkRequest(spec)));
@@ -227,7 +232,9 @@ describe('a fault is 503, never allow and never 401', () => {
 
   test('one request’s fault is no other’s', () => {
     let calls = 0;
-    const flaky = watched({ resolver: { resolve: (...asked) => (++calls === 1 ? bug() : world.resolver.resolve(...asked)) } });
+    const flaky = watched({
+      resolver: { resolve: (...asked) => (++calls === 1 ? bug() : world.resolver.resolve(...asked)) },
+    });
     expect(now(flaky.gate(checkRequest(CHAT))).code).toBe(14);
     expect(now(flaky.gate(checkRequest(CHAT))).code).toBe(0);
   });
@@ -325,7 +332,11 @@ describe('limits', () => {
       })),
     });
     const answer = now(gate(checkRequest(CHAT)));
-    expect([answer.status, answer.body['code'], answer.body['resets_at']]).toEqual([429, 'insufficient_quota', resetsAt]);
+    expect([answer.status, answer.body['code'], answer.body['resets_at']]).toEqual([
+      429,
+      'insufficient_quota',
+      resetsAt,
+    ]);
     expect(answer.headers['x-should-retry']).toBe('false');
     expect(answer.headers['retry-after']).toBeUndefined();
   });

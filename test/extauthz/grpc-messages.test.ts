@@ -6,7 +6,9 @@ import { runs } from '../support/properties.ts';
 
 function cut(bytes: Buffer, at: readonly number[]): Buffer[] {
   const ends = [...new Set(at.map((place) => place % (bytes.length + 1)))].sort((a, b) => a - b);
-  return [...ends, bytes.length].map((end, i) => bytes.subarray(ends[i - 1] ?? 0, end)).filter((chunk) => chunk.length > 0);
+  return [...ends, bytes.length]
+    .map((end, i) => bytes.subarray(ends[i - 1] ?? 0, end))
+    .filter((chunk) => chunk.length > 0);
 }
 
 function readAll(chunks: readonly Buffer[]): Read {
@@ -62,12 +64,17 @@ describe('a message in a stream of bytes', () => {
 
   test('is not there while one byte is missing, and no cut makes it another', () => {
     fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(), fc.array(fc.nat(), { maxLength: 8 }), (message, length, at) => {
-        const bytes = frame(Buffer.from(message));
-        const short = bytes.subarray(0, length % bytes.length);
-        expect(readMessage(short).kind).toBe('more');
-        expect(readAll(cut(short, at)).kind).toBe('more');
-      }),
+      fc.property(
+        fc.uint8Array({ maxLength: 300 }),
+        fc.nat(),
+        fc.array(fc.nat(), { maxLength: 8 }),
+        (message, length, at) => {
+          const bytes = frame(Buffer.from(message));
+          const short = bytes.subarray(0, length % bytes.length);
+          expect(readMessage(short).kind).toBe('more');
+          expect(readAll(cut(short, at)).kind).toBe('more');
+        },
+      ),
     );
   });
 

@@ -153,7 +153,12 @@ async function ended(stream: ClientHttp2Stream): Promise<Ended> {
   stream.on('data', (chunk: Buffer) => chunks.push(chunk));
   await once(stream, 'close');
   const text = (name: string): string | undefined => [tail[name] ?? head[name]].flat()[0];
-  return { http: head[':status'], grpc: text('grpc-status'), text: text('grpc-message') ?? '', body: Buffer.concat(chunks) };
+  return {
+    http: head[':status'],
+    grpc: text('grpc-status'),
+    text: text('grpc-message') ?? '',
+    body: Buffer.concat(chunks),
+  };
 }
 
 const HELLO = frame(Buffer.from('hello'));
@@ -174,7 +179,10 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
     test.each([
       ['in one frame', [Buffer.concat([HELLO, frame(Buffer.from('again'))])]],
       ['in two frames', [HELLO, frame(Buffer.from('again'))]],
-      ['in pieces', [HELLO.subarray(0, 3), Buffer.concat([HELLO.subarray(3), HELLO.subarray(0, 2)]), HELLO.subarray(2)]],
+      [
+        'in pieces',
+        [HELLO.subarray(0, 3), Buffer.concat([HELLO.subarray(3), HELLO.subarray(0, 2)]), HELLO.subarray(2)],
+      ],
       ['with a byte behind it', [HELLO, Buffer.of(0)]],
     ])('with two messages is internal, and its method is not called: %s', async (_form, chunks) => {
       const { session, seen } = await stage();
@@ -457,7 +465,9 @@ describe("connections of Node's HTTP/2", () => {
     const dead = connectSocket(port, '127.0.0.1');
     const begun = once(server, 'session');
     // The preface and empty settings (RFC 9113, section 3.4), and then nothing more.
-    dead.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])]));
+    dead.write(
+      Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])]),
+    );
     await begun;
     const closed = once(dead.resume(), 'close');
     tick();

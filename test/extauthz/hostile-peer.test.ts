@@ -272,7 +272,11 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
           const { grpc, body } = await peer.call(CHECK_PATH, CHAT);
           if (grpc !== '0' || readAnswer(body.subarray(5)).code !== 0) refused += 1;
         }
-        expect({ refused, goaway: peer.goaway, cut: peer.isClosed }).toEqual({ refused: 0, goaway: undefined, cut: false });
+        expect({ refused, goaway: peer.goaway, cut: peer.isClosed }).toEqual({
+          refused: 0,
+          goaway: undefined,
+          cut: false,
+        });
       },
       120_000,
     );

@@ -89,7 +89,11 @@ describe('limits are asked', () => {
     ['POST', '/v1/batches/**', { metered: false, reportsUsage: false }],
     ['POST', '/v1/embeddings', { metered: true, createsCollection: false, removedCollection: undefined }],
     ['POST', '/v1/rag/collections', { metered: false, createsCollection: true, removedCollection: undefined }],
-    ['DELETE', '/v1/rag/collections/{collection}', { metered: false, createsCollection: false, removedCollection: 'hr' }],
+    [
+      'DELETE',
+      '/v1/rag/collections/{collection}',
+      { metered: false, createsCollection: false, removedCollection: 'hr' },
+    ],
   ])('by what the route does: %s %s', (method, template, expected) => {
     const resources: Allow['resources'] = template.includes('{') ? [{ kind: 'collections', name: 'hr' }] : [];
     expect(asked({ ...ALLOW, resources, route: line(method, template) })).toMatchObject(expected);
@@ -112,7 +116,10 @@ test('the access log settles finished requests and renews the reservations of ru
     responseBytes: 6,
     upstream: 'answered',
   };
-  const listener = settlingWith({ settle: (request) => void settled.push(request), renew: (id) => void renewed.push(id) });
+  const listener = settlingWith({
+    settle: (request) => void settled.push(request),
+    renew: (id) => void renewed.push(id),
+  });
   listener.finished(finished);
   listener.running('r2');
   expect([settled, renewed]).toEqual([[finished], ['r2']]);

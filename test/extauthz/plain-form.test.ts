@@ -36,7 +36,9 @@ async function decide(request: Buffer): Promise<Answer> {
 
 const bytesForm = ({ body, ...rest }: Sent): Promise<Answer> => decide(checkRequest({ ...rest, body, form: 'raw' }));
 const textForm = ({ body, headers, ...rest }: Sent): Promise<Answer> =>
-  decide(checkRequest({ ...rest, headers: joinedHeaders(headers), body: asText(body), form: 'map', size: body.length }));
+  decide(
+    checkRequest({ ...rest, headers: joinedHeaders(headers), body: asText(body), form: 'map', size: body.length }),
+  );
 
 /** An answer without what differs from request to request. */
 function told({ code, status, body, headers, removed, added }: Answer): object {
@@ -49,7 +51,10 @@ const JSON_HEADER = ['content-type', 'application/json'] as const;
 const header = fc.oneof(
   { weight: 4, arbitrary: fc.constant(['authorization', `Bearer ${world.tenantKey}`] as const) },
   { weight: 4, arbitrary: fc.constant(JSON_HEADER) },
-  { weight: 1, arbitrary: fc.constantFrom('acme', 'other', 'acme,acme', '').map((value) => ['x-tenant-id', value] as const) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom('acme', 'other', 'acme,acme', '').map((value) => ['x-tenant-id', value] as const),
+  },
   {
     weight: 1,
     arbitrary: fc.constantFrom(
@@ -88,10 +93,17 @@ const damaged = fc.tuple(json, fc.nat(), fc.constantFrom(0xff, 0xc3, 0x80, 0xed)
 });
 const sent = fc.record({
   method: fc.constantFrom('POST', 'POST', 'POST', 'GET'),
-  path: fc.constantFrom(...new Array<string>(6).fill('/v1/chat/completions'), '/v1/models', '/v1/rag/query', '/v1/unknown'),
+  path: fc.constantFrom(
+    ...new Array<string>(6).fill('/v1/chat/completions'),
+    '/v1/models',
+    '/v1/rag/query',
+    '/v1/unknown',
+  ),
   headers: fc
     .tuple(fc.boolean(), fc.array(header, { maxLength: 2 }))
-    .map(([whole, more]) => (whole ? [['authorization', `Bearer ${world.tenantKey}`] as const, JSON_HEADER, ...more] : more)),
+    .map(([whole, more]) =>
+      whole ? [['authorization', `Bearer ${world.tenantKey}`] as const, JSON_HEADER, ...more] : more,
+    ),
   body: fc.oneof({ weight: 4, arbitrary: json }, { weight: 1, arbitrary: fc.constant(Buffer.alloc(0)) }),
 });
 

@@ -173,7 +173,9 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
 
     test('files that are missing or no certificates stop the start', async () => {
       const good = files(false);
-      await expect(serve({ tls: { ...good, keyFile: '/nowhere/key.pem' } })).rejects.toThrow('/nowhere/key.pem cannot be read');
+      await expect(serve({ tls: { ...good, keyFile: '/nowhere/key.pem' } })).rejects.toThrow(
+        '/nowhere/key.pem cannot be read',
+      );
       await expect(serve({ tls: { ...good, keyFile: good.certFile } })).rejects.toThrow('cannot listen on');
     });
   });

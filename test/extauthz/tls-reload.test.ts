@@ -113,7 +113,8 @@ function seenBy(session: ClientHttp2Session): string {
   return socket.getPeerCertificate().fingerprint256;
 }
 
-const works = async (session: ClientHttp2Session): Promise<boolean> => (await call(session, CHECK_PATH, CHECK)).grpc === '0';
+const works = async (session: ClientHttp2Session): Promise<boolean> =>
+  (await call(session, CHECK_PATH, CHECK)).grpc === '0';
 
 describe.each(TRANSPORTS)('on the transport $transport', (on) => {
   beforeAll(() => {
@@ -128,7 +129,9 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
       const old = await on.connect();
       const seen = seenBy(old);
       on.write(pairOf(after));
-      await expect.poll(() => on.looked()).toMatchObject([{ kind: 'taken', notAfter: expect.stringMatching(/^20.*Z$/) }]);
+      await expect
+        .poll(() => on.looked())
+        .toMatchObject([{ kind: 'taken', notAfter: expect.stringMatching(/^20.*Z$/) }]);
       const fresh = await on.connect();
       expect(seenBy(fresh)).not.toBe(seen);
       expect([await works(old), await works(fresh)]).toEqual([true, true]);
@@ -168,7 +171,9 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
         const on = await stage(before);
         const seen = seenBy(await on.connect());
         on.write(files);
-        await expect.poll(() => on.looked()).toMatchObject([{ kind: 'refused', problem: expect.stringMatching(problem) }]);
+        await expect
+          .poll(() => on.looked())
+          .toMatchObject([{ kind: 'refused', problem: expect.stringMatching(problem) }]);
         expect(JSON.stringify(on.looked())).not.toContain('PRIVATE');
         const session = await on.connect();
         expect([seenBy(session), await works(session)]).toEqual([seen, true]);

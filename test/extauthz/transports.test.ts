@@ -98,7 +98,8 @@ function framesOf(stream: number, asked: Call): Buffer[] {
     frames.push(frameOf(FRAME.data, isLast ? END_STREAM : 0, stream, rest.subarray(0, length)));
     rest = rest.subarray(length);
   }
-  if (asked.end === 'with trailers') frames.push(frameOf(FRAME.headers, END_HEADERS | END_STREAM, stream, Buffer.alloc(0)));
+  if (asked.end === 'with trailers')
+    frames.push(frameOf(FRAME.headers, END_HEADERS | END_STREAM, stream, Buffer.alloc(0)));
   else if (asked.end === 'by reset') frames.push(resetOf(stream));
   else if (asked.end === 'in a frame of its own' || content.length - asked.cut <= 0)
     frames.push(frameOf(FRAME.data, END_STREAM, stream));
@@ -107,14 +108,20 @@ function framesOf(stream: number, asked: Call): Buffer[] {
 
 const servers: GrpcServer[] = [];
 beforeAll(async () => {
-  for (const { startGrpc } of TRANSPORTS) servers.push(await startGrpc(METHODS, { host: '127.0.0.1', port: 0 }, undefined));
+  for (const { startGrpc } of TRANSPORTS)
+    servers.push(await startGrpc(METHODS, { host: '127.0.0.1', port: 0 }, undefined));
 });
 afterAll(async () => {
   await Promise.all(servers.map((server) => server.drain(100)));
 });
 
 /** How each call ends, and the server that is there afterwards. */
-async function endsOf(server: GrpcServer, calls: readonly Call[], order: readonly number[], window: number): Promise<unknown> {
+async function endsOf(
+  server: GrpcServer,
+  calls: readonly Call[],
+  order: readonly number[],
+  window: number,
+): Promise<unknown> {
   const peer = await connectFrames(server.port, setting(4, window));
   try {
     const ids = calls.map(() => peer.nextStream());
@@ -126,7 +133,8 @@ async function endsOf(server: GrpcServer, calls: readonly Call[], order: readonl
     }
     for (let turn = 0; rests.some((frames) => frames.length > 0); turn++) {
       const next =
-        rests[(order[turn % order.length] ?? 0) % rests.length]?.shift() ?? rests.find((frames) => frames.length > 0)?.shift();
+        rests[(order[turn % order.length] ?? 0) % rests.length]?.shift() ??
+        rests.find((frames) => frames.length > 0)?.shift();
       if (next !== undefined) peer.write(next);
       if (turn % 5 === 0) await new Promise(setImmediate);
     }

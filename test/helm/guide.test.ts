@@ -23,7 +23,16 @@ it.each([...VALUES, ...INLINE])('the chart takes the guide’s values %j', async
   const folder = await mkdtemp(join(tmpdir(), 'postern-guide-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await writeFile(join(folder, 'values.yaml'), yaml);
-  const { ok, output } = await helm('template', 'postern', CHART, '-n', NAMESPACE, ...MINIMAL, '-f', join(folder, 'values.yaml'));
+  const { ok, output } = await helm(
+    'template',
+    'postern',
+    CHART,
+    '-n',
+    NAMESPACE,
+    ...MINIMAL,
+    '-f',
+    join(folder, 'values.yaml'),
+  );
   expect(ok ? '' : output).toBe('');
 });
 
@@ -39,7 +48,9 @@ it('the Services and Secrets that the guide names are those of the chart', async
     ...tls.flatMap((set) => ['--set', set]),
   );
   const names = manifestsOf(output).map(({ metadata }) => metadata.name);
-  expect(names).toEqual(expect.arrayContaining(['postern-grpc', 'postern-grpc-headless', 'postern-http', 'postern-admin']));
+  expect(names).toEqual(
+    expect.arrayContaining(['postern-grpc', 'postern-grpc-headless', 'postern-http', 'postern-admin']),
+  );
   for (const secret of ['postern-grpc-tls', 'postern-envoy-client-tls']) {
     expect(GUIDE).toContain(secret);
     expect(output).toContain(`secretName: ${secret}`);

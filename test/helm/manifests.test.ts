@@ -5,7 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { findCrds, strict } from '../../scripts/lib/tools/crds.ts';
-import { findKubernetesValidate, kubernetesValidate, strictSchemas } from '../../scripts/lib/tools/kubernetes-validate.ts';
+import {
+  findKubernetesValidate,
+  kubernetesValidate,
+  strictSchemas,
+} from '../../scripts/lib/tools/kubernetes-validate.ts';
 import { createManifestValidator, type ManifestValidator } from '../../scripts/lib/tools/manifests.ts';
 import { found } from './support.ts';
 
@@ -25,7 +29,10 @@ it.each([
   ['an empty text', ''],
   ['a text of comments only', '# nothing\n---\n# here\n'],
   ['an unknown member of a Service', object('v1', 'Service', 'spec: { ports: [{ port: 80 }], selectr: {} }')],
-  ['a wrong type in a Deployment', object('apps/v1', 'Deployment', 'spec: { replicas: two, selector: {}, template: {} }')],
+  [
+    'a wrong type in a Deployment',
+    object('apps/v1', 'Deployment', 'spec: { replicas: two, selector: {}, template: {} }'),
+  ],
   ['a kind that is unknown', object('example.com/v1', 'Thing', 'spec: {}')],
   ['a kind of another version', object('autoscaling/v9', 'HorizontalPodAutoscaler', 'spec: {}')],
   [
@@ -43,7 +50,9 @@ it.each([
 });
 
 it('the validator refuses a member that stands twice in one map', async () => {
-  await expect(validator.validate(object('v1', 'ConfigMap', 'data: { a: b }\ndata: { c: d }'))).rejects.toThrow('unique');
+  await expect(validator.validate(object('v1', 'ConfigMap', 'data: { a: b }\ndata: { c: d }'))).rejects.toThrow(
+    'unique',
+  );
 });
 
 it('kubernetes-validate itself refuses an unknown member', async () => {

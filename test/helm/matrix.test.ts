@@ -59,7 +59,9 @@ describe.each(NAMES)('the chart with the values %s', (name) => {
 
   it('renders what its snapshot says', async () => {
     const kept = manifests().filter(({ kind, metadata }) => !COPIES.has(`${kind} ${metadata.name}`));
-    await expect(kept.map((one) => stringify(one, { lineWidth: 0 })).join('---\n')).toMatchFileSnapshot(`snapshots/${name}.yaml`);
+    await expect(kept.map((one) => stringify(one, { lineWidth: 0 })).join('---\n')).toMatchFileSnapshot(
+      `snapshots/${name}.yaml`,
+    );
   });
 
   it('renders the same bytes a second time', async () => {
@@ -123,7 +125,9 @@ describe.each(NAMES)('the chart with the values %s', (name) => {
     );
     expect(selectors.length).toBeGreaterThan(0);
     for (const selector of selectors) {
-      const chosen = labels.filter((one) => Object.entries(asMap(selector)).every(([key, value]) => asMap(one)[key] === value));
+      const chosen = labels.filter((one) =>
+        Object.entries(asMap(selector)).every(([key, value]) => asMap(one)[key] === value),
+      );
       expect(chosen).toHaveLength(1);
     }
   });

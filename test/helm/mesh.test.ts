@@ -47,7 +47,11 @@ function listener(checkName: string): Json {
               stat_prefix: 'http',
               route_config: {
                 virtual_hosts: [
-                  { name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, direct_response: { status: 200 } }] },
+                  {
+                    name: 'all',
+                    domains: ['*'],
+                    routes: [{ match: { prefix: '/' }, direct_response: { status: 200 } }],
+                  },
                 ],
               },
               http_filters: [
@@ -94,7 +98,16 @@ async function printed(profile: string, config: object, ...more: readonly string
   const folder = await mkdtemp(join(tmpdir(), 'postern-printed-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await writeFile(join(folder, 'postern.yaml'), JSON.stringify(config));
-  const args = [join(ROOT, 'src/main.ts'), 'envoy', 'config', '--profile', profile, '--config', 'postern.yaml', ...more];
+  const args = [
+    join(ROOT, 'src/main.ts'),
+    'envoy',
+    'config',
+    '--profile',
+    profile,
+    '--config',
+    'postern.yaml',
+    ...more,
+  ];
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder, env: {} });
   return parse(stdout);
 }
@@ -119,7 +132,9 @@ describe('the full profiles', () => {
 
   it('the EnvoyPatchPolicy is what postern envoy config prints for the same size of bodies, and Envoy takes a listener with it', async () => {
     const policy = only(of('envoy-gateway-full'), 'EnvoyPatchPolicy');
-    expect(at(policy, 'spec')).toEqual(at(await printed('envoy-gateway', { inspect: { 'max-body': '16 MiB' } }), 'spec'));
+    expect(at(policy, 'spec')).toEqual(
+      at(await printed('envoy-gateway', { inspect: { 'max-body': '16 MiB' } }), 'spec'),
+    );
     const check = `${EXT_AUTHZ}/securitypolicy/ai/postern`;
     const made = withPatchPolicy(listener(check), 'ai/ai/http', policy);
     expect(await validated(made)).toContain('OK');
@@ -136,11 +151,17 @@ describe('the full profiles', () => {
   });
 
   it('name the Gateway of the values', async () => {
-    const sets = ['mesh.envoyGateway.namespace=edge', 'mesh.envoyGateway.gateway=web', 'mesh.envoyGateway.listener=tls'];
+    const sets = [
+      'mesh.envoyGateway.namespace=edge',
+      'mesh.envoyGateway.gateway=web',
+      'mesh.envoyGateway.listener=tls',
+    ];
     const manifests = manifestsOf(await render('envoy-gateway-full', ...sets.flatMap((set) => ['--set', set])));
     const patches = at(only(manifests, 'EnvoyPatchPolicy'), 'spec', 'jsonPatches');
     const config = { inspect: { 'max-body': '16 MiB' } };
-    expect(patches).toEqual(at(await printed('envoy-gateway', config, '--gateway', 'edge/web/tls'), 'spec', 'jsonPatches'));
+    expect(patches).toEqual(
+      at(await printed('envoy-gateway', config, '--gateway', 'edge/web/tls'), 'spec', 'jsonPatches'),
+    );
   });
 
   it('names in its patches the SecurityPolicy that the chart makes', () => {
@@ -153,7 +174,9 @@ describe('the full profiles', () => {
     const addresses = ['--http', 'postern-http:8080', '--upstream', 'platform.ai.svc:8081'];
     expect(parse(text)).toEqual(await printed('sidecar', {}, ...addresses));
     expect(text).toContain('/run/postern/gate.sock');
-    expect(textAt(only(of('sidecar'), 'ConfigMap', 'postern'), 'data', 'gate.yaml')).toContain('unix:/run/postern/gate.sock');
+    expect(textAt(only(of('sidecar'), 'ConfigMap', 'postern'), 'data', 'gate.yaml')).toContain(
+      'unix:/run/postern/gate.sock',
+    );
     const { ok, output } = await validateConfig(parse(text));
     expect(ok, output).toBe(true);
   });
@@ -162,7 +185,14 @@ describe('the full profiles', () => {
     const sets = ['fullnameOverride=gatekeeper', 'service.http.port=80', 'envoy.port=10080'];
     const manifests = manifestsOf(await render('sidecar', ...sets.flatMap((set) => ['--set', set])));
     const text = textAt(only(manifests, 'ConfigMap', 'gatekeeper-envoy'), 'data', 'envoy.yaml');
-    const addresses = ['--http', 'gatekeeper-http:80', '--upstream', 'platform.ai.svc:8081', '--listen', '0.0.0.0:10080'];
+    const addresses = [
+      '--http',
+      'gatekeeper-http:80',
+      '--upstream',
+      'platform.ai.svc:8081',
+      '--listen',
+      '0.0.0.0:10080',
+    ];
     expect(parse(text)).toEqual(await printed('sidecar', {}, ...addresses));
   });
 });
@@ -188,12 +218,17 @@ describe.each(['istio-plain', 'istio-full'])('the chart with %s', (name) => {
 it('the chart leaves out mutual TLS only if the values say so', async () => {
   const manifests = manifestsOf(await render('istio-full', '--set', 'mesh.istio.mutualTls=false'));
   expect(manifests.filter(({ kind }) => kind === 'DestinationRule')).toEqual([]);
-  expect(at(only(manifests, 'Deployment'), 'spec', 'template', 'metadata', 'labels', 'sidecar.istio.io/inject')).toBeUndefined();
+  expect(
+    at(only(manifests, 'Deployment'), 'spec', 'template', 'metadata', 'labels', 'sidecar.istio.io/inject'),
+  ).toBeUndefined();
 });
 
 describe.each(['envoy-gateway-plain', 'envoy-gateway-full'])('the chart with %s', (name) => {
   it('answers 503 when Postern does not, and reaches Postern across namespaces', () => {
-    expect(at(only(of(name), 'SecurityPolicy'), 'spec', 'extAuth')).toMatchObject({ failOpen: false, statusOnError: 503 });
+    expect(at(only(of(name), 'SecurityPolicy'), 'spec', 'extAuth')).toMatchObject({
+      failOpen: false,
+      statusOnError: 503,
+    });
     const grant = only(of(name), 'ReferenceGrant');
     expect(grant.metadata.namespace).toBe(NAMESPACE);
     const kinds = listAt(grant, 'spec', 'from').map((from) => at(from, 'kind'));

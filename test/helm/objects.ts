@@ -41,7 +41,9 @@ export function containersOf(pod: unknown): readonly unknown[] {
 
 /** The one object of the kind and name; throws when there is none or several. */
 export function only(manifests: readonly Manifest[], kind: string, name?: string): Manifest {
-  const [first, ...others] = manifests.filter((one) => one.kind === kind && (name === undefined || one.metadata.name === name));
+  const [first, ...others] = manifests.filter(
+    (one) => one.kind === kind && (name === undefined || one.metadata.name === name),
+  );
   if (first === undefined || others.length > 0)
     throw new Error(`${others.length + (first === undefined ? 0 : 1)} objects ${kind} ${name}`);
   return first;

@@ -69,12 +69,18 @@ describe('images', () => {
 
   it('are pulled with Secrets that are given as names or as Kubernetes writes them', async () => {
     const manifests = await rendered({ imagePullSecrets: ['one', { name: 'two' }] });
-    expect(at(podSpecOf(only(manifests, 'Deployment')), 'imagePullSecrets')).toEqual([{ name: 'one' }, { name: 'two' }]);
+    expect(at(podSpecOf(only(manifests, 'Deployment')), 'imagePullSecrets')).toEqual([
+      { name: 'one' },
+      { name: 'two' },
+    ]);
   });
 });
 
 it('each container of Postern gets the environment of ConfigMaps and Secrets, and no other container does', async () => {
-  const extraEnvFrom = [{ secretRef: { name: 'proxy' } }, { configMapRef: { name: 'region', optional: true }, prefix: 'X_' }];
+  const extraEnvFrom = [
+    { secretRef: { name: 'proxy' } },
+    { configMapRef: { name: 'region', optional: true }, prefix: 'X_' },
+  ];
   const manifests = await rendered({ ...SIDECAR, extraEnvFrom, migrations: { mode: 'job' } });
   const got = manifests
     .flatMap((one) => containersOf(podSpecOf(one)))
@@ -89,7 +95,10 @@ it('a chart that has this one as a dependency switches it on and off by its cond
   await mkdir(join(folder, 'charts'));
   await cp(CHART, join(folder, 'charts/postern'), { recursive: true });
   const dependencies = [{ name: 'postern', version: '*', condition: 'postern.enabled' }];
-  await writeFile(join(folder, 'Chart.yaml'), stringify({ apiVersion: 'v2', name: 'platform', version: '1.0.0', dependencies }));
+  await writeFile(
+    join(folder, 'Chart.yaml'),
+    stringify({ apiVersion: 'v2', name: 'platform', version: '1.0.0', dependencies }),
+  );
   const values = { database: { existingSecret: { name: 'db' } }, secretKey: { existingSecret: { name: 'key' } } };
   await writeFile(join(folder, 'values.yaml'), stringify({ global: { region: 'eu' }, postern: values }));
   const umbrella = (...more: readonly string[]) => helm('template', 'platform', folder, '-n', NAMESPACE, ...more);
@@ -162,10 +171,12 @@ describe("the sidecar's Envoy", () => {
       'example.com/a': 'envoy',
       'example.com/b': 'all',
     });
-    expect(only(manifests, 'Service', 'postern-envoy').metadata.annotations).toEqual({ 'example.com/scheme': 'internal' });
-    expect(listAt(podSpecOf(only(manifests, 'Deployment', 'postern')), 'volumes').map((one) => at(one, 'name'))).not.toContain(
-      'wasm',
-    );
+    expect(only(manifests, 'Service', 'postern-envoy').metadata.annotations).toEqual({
+      'example.com/scheme': 'internal',
+    });
+    expect(
+      listAt(podSpecOf(only(manifests, 'Deployment', 'postern')), 'volumes').map((one) => at(one, 'name')),
+    ).not.toContain('wasm');
   });
 
   it('has only the readiness probe of its port without any of these', async () => {
@@ -188,7 +199,11 @@ describe("the sidecar's Envoy", () => {
     const placed = (key: string): string =>
       textAt(data, key).replaceAll('/etc/envoy/', `${folder}/`).replaceAll('/etc/envoy-tls', join(folder, 'tls'));
     await writeFile(join(folder, 'tls.yaml'), placed('tls.yaml'));
-    const places = { 'postern-grpc': `unix:${folder}/gate.sock`, 'postern-http': '127.0.0.1:1', upstream: '127.0.0.1:1' };
+    const places = {
+      'postern-grpc': `unix:${folder}/gate.sock`,
+      'postern-http': '127.0.0.1:1',
+      upstream: '127.0.0.1:1',
+    };
     const edge = await startConfig(placeAddresses(placed('envoy.yaml'), { admin: '127.0.0.1:0', places }));
     onTestFinished(() => edge.stop());
     for (const host of ['127.0.0.1', '::1']) {
@@ -259,7 +274,8 @@ async function mountSecret(
   await writeFile(join(tls, version, 'tls.key'), keyPem);
   await symlink(version, join(tls, '..data_tmp'));
   await rename(join(tls, '..data_tmp'), join(tls, '..data'));
-  for (const name of ['tls.crt', 'tls.key']) await symlink(join('..data', name), join(tls, name)).catch(() => undefined);
+  for (const name of ['tls.crt', 'tls.key'])
+    await symlink(join('..data', name), join(tls, name)).catch(() => undefined);
 }
 
 /** The status of the answer of a server whose certificate has the name. */

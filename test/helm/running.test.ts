@@ -74,8 +74,17 @@ it('the API and the gate of the mode sidecar start with the rendered configurati
   const manifests = manifestsOf(await render('sidecar'));
   const [apiAt, gateAt] = [await freeAddresses(), await freeAddresses()];
   const api = await startContainer(manifests, podSpecOf(only(manifests, 'Deployment', 'postern')), 'postern', apiAt);
-  const gate = await startContainer(manifests, podSpecOf(only(manifests, 'Deployment', 'postern-envoy')), 'gate', gateAt);
-  await eventually('both are ready', async () => (await isReady(apiAt.admin)) && (await isReady(gateAt.admin)), START_LIMIT_MS);
+  const gate = await startContainer(
+    manifests,
+    podSpecOf(only(manifests, 'Deployment', 'postern-envoy')),
+    'gate',
+    gateAt,
+  );
+  await eventually(
+    'both are ready',
+    async () => (await isReady(apiAt.admin)) && (await isReady(gateAt.admin)),
+    START_LIMIT_MS,
+  );
   expect(await readdir(stand.folder)).toContain('gate.sock');
   expect((await helmTest(manifests, apiAt)).code).toBe(0);
   const config = textAt(only(manifests, 'ConfigMap', 'postern-envoy'), 'data', 'envoy.yaml');
@@ -92,7 +101,8 @@ it('the API and the gate of the mode sidecar start with the rendered configurati
 
 it('a server of a dual-stack cluster answers over IPv4 and IPv6', async () => {
   const free = await freeAddresses();
-  const onPort = (text: string, port: number, at: string): string => text.replace(`[::]:${port}`, `[::]:${at.split(':')[1]}`);
+  const onPort = (text: string, port: number, at: string): string =>
+    text.replace(`[::]:${port}`, `[::]:${at.split(':')[1]}`);
   const text = onPort(await render('minimal', '--set', 'listenAddress=::'), 8080, free.http);
   const manifests = manifestsOf(onPort(onPort(text, 9191, free.grpc), 9090, free.admin));
   const server = await startContainer(manifests, podSpecOf(only(manifests, 'Deployment')), 'postern', free);
@@ -109,6 +119,9 @@ it('the Job of the migration runs with the rendered configuration, and grants th
   const manifests = manifestsOf(await render('argo', '--set', `migrations.serverRole=${role}`));
   const migrate = await startContainer(manifests, podSpecOf(only(manifests, 'Job')), 'migrate', await freeAddresses());
   expect((await migrate.finished).code).toBe(0);
-  const granted = await database.db.query({ text: "select has_table_privilege($1, 'users', 'update') as may", values: [role] });
+  const granted = await database.db.query({
+    text: "select has_table_privilege($1, 'users', 'update') as may",
+    values: [role],
+  });
   expect(granted).toEqual([{ may: true }]);
 });

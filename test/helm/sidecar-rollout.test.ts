@@ -110,7 +110,12 @@ function listModels(edge: Edge): Promise<Answer> {
 /** Begins a stream; resolves when its first event is there. */
 async function begin(edge: Edge, model: string): Promise<{ readonly rest: Promise<string> }> {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  const body = { model, stream: true, stream_options: { include_usage: true }, messages: [{ role: 'user', content: 'Hello' }] };
+  const body = {
+    model,
+    stream: true,
+    stream_options: { include_usage: true },
+    messages: [{ role: 'user', content: 'Hello' }],
+  };
   const outgoing = request(edge.url, { path: '/v1/chat/completions', method: 'POST', headers, agent: false });
   outgoing.end(JSON.stringify(body));
   const [incoming]: IncomingMessage[] = await once(outgoing, 'response');

@@ -30,7 +30,16 @@ export async function matrix(): Promise<readonly string[]> {
 
 /** The rendered text; throws what helm says. */
 export async function render(name: string, ...more: readonly string[]): Promise<string> {
-  const ran = await helm('template', 'postern', CHART, '-n', NAMESPACE, '-f', join(CHART, 'ci', `${name}-values.yaml`), ...more);
+  const ran = await helm(
+    'template',
+    'postern',
+    CHART,
+    '-n',
+    NAMESPACE,
+    '-f',
+    join(CHART, 'ci', `${name}-values.yaml`),
+    ...more,
+  );
   if (!ran.ok) throw new Error(`${name}: ${ran.output}`);
   return ran.output;
 }

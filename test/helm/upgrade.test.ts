@@ -59,12 +59,16 @@ interface Live {
 
 /** Renders as an upgrade does, in a namespace with these Deployments. */
 async function upgrade(live: readonly Live[], name: string): Promise<Ran> {
-  const found = new Map(live.map((one) => [`/apis/apps/v1/namespaces/${NAMESPACE}/deployments/${one.name}`, deployment(one)]));
+  const found = new Map(
+    live.map((one) => [`/apis/apps/v1/namespaces/${NAMESPACE}/deployments/${one.name}`, deployment(one)]),
+  );
   const api = await startServer((incoming: IncomingMessage, outgoing: ServerResponse) => {
     const [path = ''] = (incoming.url ?? '').split('?');
     const body = DISCOVERY.get(path) ?? found.get(path);
     outgoing.writeHead(body === undefined ? 404 : 200, { 'content-type': 'application/json' });
-    outgoing.end(JSON.stringify(body ?? { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 }));
+    outgoing.end(
+      JSON.stringify(body ?? { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 }),
+    );
   });
   const folder = await mkdtemp(join(tmpdir(), 'postern-upgrade-'));
   onTestFinished(async () => {
@@ -120,13 +124,16 @@ it('a Deployment has the same selector in both modes', async () => {
   expect(await selectorOf('sidecar')).toEqual(await selectorOf('minimal'));
 });
 
-it.each(['minimal', 'sidecar'])('an upgrade to the values %s is not refused for a Deployment of either mode', async (name) => {
-  const live = [
-    { name: 'postern', replicas: 2, component: 'server' },
-    { name: 'postern-envoy', replicas: 2, component: 'envoy' },
-  ];
-  expect(upgraded(await upgrade(live, name)).length).toBeGreaterThan(5);
-});
+it.each(['minimal', 'sidecar'])(
+  'an upgrade to the values %s is not refused for a Deployment of either mode',
+  async (name) => {
+    const live = [
+      { name: 'postern', replicas: 2, component: 'server' },
+      { name: 'postern-envoy', replicas: 2, component: 'envoy' },
+    ];
+    expect(upgraded(await upgrade(live, name)).length).toBeGreaterThan(5);
+  },
+);
 
 it('an upgrade that would change a selector is refused before anything is applied, and says what to do', async () => {
   const { ok, output } = await upgrade([{ name: 'postern', replicas: 2, component: 'api' }], 'sidecar');
@@ -137,7 +144,10 @@ it('an upgrade that would change a selector is refused before anything is applie
 });
 
 it('Helm refuses to change the Deployment of another release, and the chart does not advise its deletion', async () => {
-  const { ok, output } = await upgrade([{ name: 'postern', replicas: 2, component: 'api', release: 'other' }], 'sidecar');
+  const { ok, output } = await upgrade(
+    [{ name: 'postern', replicas: 2, component: 'api', release: 'other' }],
+    'sidecar',
+  );
   expect(ok).toBe(false);
   expect(output).toContain('current value is "other"');
   expect(output).not.toContain('--cascade=orphan');
@@ -157,11 +167,21 @@ const SCALED = { manager: 'kube-controller-manager', operation: 'Update', subres
 
 it.each([
   ['whose number Helm applied keeps it', [{ manager: 'helm', operation: 'Apply', ...OWNED }], 6],
-  ['whose number Helm never applied gets none', [{ manager: 'helm', operation: 'Apply', fieldsV1: { 'f:spec': {} } }], undefined],
+  [
+    'whose number Helm never applied gets none',
+    [{ manager: 'helm', operation: 'Apply', fieldsV1: { 'f:spec': {} } }],
+    undefined,
+  ],
   ['that the autoscaler has scaled gets none', [{ manager: 'helm', operation: 'Apply', ...OWNED }, SCALED], undefined],
-  ['that Helm changes from the client keeps its number', [{ manager: 'helm', operation: 'Update', ...OWNED }, SCALED], 6],
+  [
+    'that Helm changes from the client keeps its number',
+    [{ manager: 'helm', operation: 'Update', ...OWNED }, SCALED],
+    6,
+  ],
 ])('with autoscaling, a Deployment %s', async (_case, managers, expected) => {
-  const manifests = upgraded(await upgrade([{ name: 'postern', replicas: 6, component: 'server', managers }], 'sidecar-ha'));
+  const manifests = upgraded(
+    await upgrade([{ name: 'postern', replicas: 6, component: 'server', managers }], 'sidecar-ha'),
+  );
   expect(replicasOf(manifests, 'postern')).toBe(expected);
 });
 

@@ -23,7 +23,10 @@ const WRONG: readonly (readonly [set: string, refusal: string])[] = [
   ['image.name=postern', "at '/image': additional properties 'name' not allowed"],
   ['service.grpc.port=0', "at '/service/grpc/port': minimum: got 0, want 1"],
   ['service.http.port=70000', "at '/service/http/port': maximum: got 70,000, want 65,535"],
-  ['service.grpc.type=Headless', "at '/service/grpc/type': value must be one of 'ClusterIP', 'NodePort', 'LoadBalancer'"],
+  [
+    'service.grpc.type=Headless',
+    "at '/service/grpc/type': value must be one of 'ClusterIP', 'NodePort', 'LoadBalancer'",
+  ],
   ['config.workers=many', "at '/config/workers': got string, want integer"],
   ['config.workers=65', "at '/config/workers': maximum: got 65, want 64"],
   ['config.log.level=loud', "at '/config/log/level': value must be one of 'fatal', 'error'"],
@@ -43,7 +46,10 @@ const WRONG: readonly (readonly [set: string, refusal: string])[] = [
   ['mesh.maxRequestBytes=512', "at '/mesh/maxRequestBytes': minimum: got 512, want 1,024"],
   ['envoy.upstream=http://platform', "at '/envoy/upstream': 'http://platform' does not match pattern"],
   ['topologySpread.whenUnsatisfiable=Never', "at '/topologySpread/whenUnsatisfiable': value must be one of"],
-  ['metrics.prometheusRule.runbookBaseUrl=docs', "at '/metrics/prometheusRule/runbookBaseUrl': 'docs' does not match pattern"],
+  [
+    'metrics.prometheusRule.runbookBaseUrl=docs',
+    "at '/metrics/prometheusRule/runbookBaseUrl': 'docs' does not match pattern",
+  ],
   ['imagePullSecrets[0].secret=registry', "at '/imagePullSecrets/0': 'anyOf' failed"],
   ['listenAddress=127.0.0.1', "at '/listenAddress': value must be one of '0.0.0.0', '::'"],
   ['service.ipFamilies[0]=IPv5', "at '/service/ipFamilies/0': value must be one of 'IPv4', 'IPv6'"],
@@ -83,7 +89,10 @@ const TOGETHER: readonly (readonly [set: readonly string[], refusal: string])[] 
     "Istio's own mutual TLS protects checks",
   ],
   [['mode=sidecar'], "envoy.upstream: set it to the platform's address (host:port)"],
-  [['mode=sidecar', 'envoy.upstream=a:1', 'config.inspect.max-body=16 MiB'], 'envoy.config: with config.inspect.max-body, set'],
+  [
+    ['mode=sidecar', 'envoy.upstream=a:1', 'config.inspect.max-body=16 MiB'],
+    'envoy.config: with config.inspect.max-body, set',
+  ],
   [
     [
       ...['mode=sidecar', 'envoy.upstream=a:1'],
@@ -103,7 +112,10 @@ const TOGETHER: readonly (readonly [set: readonly string[], refusal: string])[] 
   ],
   [['mesh.envoyGateway.profile=full'], 'mesh.envoyGateway.gateway: name the Gateway'],
   [['enabled=false'], 'enabled: only a chart that has this one as a dependency'],
-  [['migrations.serverRole=postern'], 'migrations.serverRole: set migrations.mode to job and migrations.existingSecret.name'],
+  [
+    ['migrations.serverRole=postern'],
+    'migrations.serverRole: set migrations.mode to job and migrations.existingSecret.name',
+  ],
   [['migrations.serverRole=postern', 'migrations.mode=job'], 'migrations.serverRole: set migrations.mode to job and'],
   [['terminationGracePeriodSeconds=10'], 'must exceed preStopSeconds (5) and config.drain.notice (5 s) together'],
   [['autoscaling.enabled=true', 'autoscaling.minReplicas=20'], 'minReplicas must not exceed maxReplicas'],
@@ -132,9 +144,9 @@ describe('the schema of the values', () => {
   it('shows no secret in a refusal', async () => {
     expect((await refusalOf(['secretKey.value=hidden'])).output).not.toContain('hidden');
     expect((await refusalOf(['bootstrap.password=hidden'])).output).not.toContain('hidden');
-    expect((await refusalOf(['database.existingSecret.name=', 'database.url=mysql://a:hidden@b/c'])).output).not.toContain(
-      'hidden',
-    );
+    expect(
+      (await refusalOf(['database.existingSecret.name=', 'database.url=mysql://a:hidden@b/c'])).output,
+    ).not.toContain('hidden');
   });
 
   it('takes no unknown member in any map of the chart', async () => {
@@ -186,6 +198,11 @@ describe('the chart', () => {
 function openMaps(schema: unknown, path: string): readonly string[] {
   if (typeof schema !== 'object' || schema === null) return [];
   const open =
-    at(schema, 'properties') !== undefined && at(schema, 'type') !== undefined && at(schema, 'additionalProperties') !== false;
-  return [...(open ? [path] : []), ...Object.entries(schema).flatMap(([name, member]) => openMaps(member, `${path}/${name}`))];
+    at(schema, 'properties') !== undefined &&
+    at(schema, 'type') !== undefined &&
+    at(schema, 'additionalProperties') !== false;
+  return [
+    ...(open ? [path] : []),
+    ...Object.entries(schema).flatMap(([name, member]) => openMaps(member, `${path}/${name}`)),
+  ];
 }

@@ -103,7 +103,10 @@ test('a fault while the body is under way is still an error in the log', async (
     asked.resolve();
     return answer.promise;
   });
-  const socket = await sent(port, `POST /upload HTTP/1.1\r\n${HEAD}Authorization: Bearer x\r\nContent-Length: 100\r\n\r\n{"a":`);
+  const socket = await sent(
+    port,
+    `POST /upload HTTP/1.1\r\n${HEAD}Authorization: Bearer x\r\nContent-Length: 100\r\n\r\n{"a":`,
+  );
   await asked.promise;
   socket.resetAndDestroy();
   answer.reject(new Fault('the database did not answer'));

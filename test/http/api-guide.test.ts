@@ -13,7 +13,9 @@ const rows = guide
   .map((line) => line.split('|').map((cell) => cell.trim()));
 
 test('the guide lists every code with its status and what it tells, and no other', () => {
-  const listed = rows.filter(([, status = '']) => /^\d{3}$/.test(status)).map(([, status, code, when]) => [status, code, when]);
+  const listed = rows
+    .filter(([, status = '']) => /^\d{3}$/.test(status))
+    .map(([, status, code, when]) => [status, code, when]);
   const known = Object.entries(ERRORS).map(([code, { status }]) => [
     String(status),
     `\`${code}\``,

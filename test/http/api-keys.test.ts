@@ -25,7 +25,8 @@ const made = async (body: object = {}, as = boss.token) => {
   return { id: text(reply.json, 'id'), key: text(reply.json, 'key'), path: `${KEYS}/${text(reply.json, 'id')}` };
 };
 /** What a key is worth here: these keys never hold a management permission. */
-const works = async (key: string) => outcome(await h.api('GET', '/v1/iam/users', { as: key })) === '403 insufficient_permission';
+const works = async (key: string) =>
+  outcome(await h.api('GET', '/v1/iam/users', { as: key })) === '403 insufficient_permission';
 
 describe('making a key', () => {
   test('answers 201 with the key, once', async () => {
@@ -72,7 +73,11 @@ describe('making a key', () => {
     ['no expiry', { expires_in_days: undefined }, '422 invalid_field'],
     ['never', { expires_in_days: undefined, expires_at: null }, '422 invalid_field'],
     ['an expiry in the past', { expires_in_days: undefined, expires_at: '2020-01-01T00:00:00Z' }, '422 invalid_field'],
-    ['an expiry over ten years away', { expires_in_days: undefined, expires_at: '2099-01-01T00:00:00Z' }, '422 invalid_field'],
+    [
+      'an expiry over ten years away',
+      { expires_in_days: undefined, expires_at: '2099-01-01T00:00:00Z' },
+      '422 invalid_field',
+    ],
     ['an expiry that is no instant', { expires_in_days: undefined, expires_at: 'tomorrow' }, '422 invalid_field'],
     ['both expiries', { expires_at: '2027-01-01T00:00:00Z' }, '422 invalid_field'],
     ['3650 days', { expires_in_days: 3650 }, '201'],
@@ -91,7 +96,8 @@ describe('making a key', () => {
   });
 
   test('needs no expiry where the tenant says so', async () => {
-    const put = (settings: object) => h.api('PUT', `/v1/iam/tenants/${GLOBEX}`, { as: h.root.token, body: { settings } });
+    const put = (settings: object) =>
+      h.api('PUT', `/v1/iam/tenants/${GLOBEX}`, { as: h.root.token, body: { settings } });
     await put({ allow_keys_without_expiry: true });
     const reply = await h.api('POST', KEYS, {
       as: h.root.token,
@@ -109,7 +115,9 @@ describe('making a key', () => {
     expect(outcome(await create({ expires_in_days: 11 }, maker.key))).toBe('403 escalation');
     expect(outcome(await create({ scopes: ['rag:read'], expires_in_days: 5 }, maker.key))).toBe('403 escalation');
     const child = await made({ expires_in_days: 5 }, maker.key);
-    expect(outcome(await h.api('PUT', child.path, { as: maker.key, body: { expires_in_days: 11 } }))).toBe('403 escalation');
+    expect(outcome(await h.api('PUT', child.path, { as: maker.key, body: { expires_in_days: 11 } }))).toBe(
+      '403 escalation',
+    );
     expect(outcome(await h.api('PUT', child.path, { as: maker.key, body: { expires_in_days: 9 } }))).toBe('200');
     // A new secret of a key that lives on would be a life beyond its own.
     const older = await made({ expires_in_days: 300 });
@@ -191,14 +199,25 @@ describe('the list of keys', () => {
       const reply = await list(`${query}&count=true`);
       expect([query, column(reply, 'id'), reply.json['total']]).toEqual([query, ids, ids.length]);
     }
-    for (const query of ['q=', 'prefix=', 'prefix=%C3%B6', 'prefix=a%20b', `q=${'x'.repeat(201)}`, 'count=1', 'count=']) {
+    for (const query of [
+      'q=',
+      'prefix=',
+      'prefix=%C3%B6',
+      'prefix=a%20b',
+      `q=${'x'.repeat(201)}`,
+      'count=1',
+      'count=',
+    ]) {
       expect([query, outcome(await list(query))]).toEqual([query, '400 invalid_parameter']);
     }
     const page = await list('q=e&limit=1&count=true');
     expect(page.json).toMatchObject({ has_more: true, total: 2 });
     const next = await list(`q=e&limit=1&cursor=${text(page.json, 'next_cursor')}`);
     expect([column(next, 'id'), next.json['total']]).toEqual([[two.id], undefined]);
-    expect(column(await h.api('GET', `${KEYS}?q=tps&tenant_id=*`, { as: h.root.token }), 'id')).toEqual([one.id, other.id]);
+    expect(column(await h.api('GET', `${KEYS}?q=tps&tenant_id=*`, { as: h.root.token }), 'id')).toEqual([
+      one.id,
+      other.id,
+    ]);
   });
 });
 
@@ -260,7 +279,13 @@ describe('who sees keys', () => {
   });
 
   test('a deny on admin:keys applies to oneself too', async () => {
-    const body = { name: 'no-keys', effect: 'deny', actions: ['admin:keys'], resources: ['*'], attached_roles: ['developer'] };
+    const body = {
+      name: 'no-keys',
+      effect: 'deny',
+      actions: ['admin:keys'],
+      resources: ['*'],
+      attached_roles: ['developer'],
+    };
     await h.api('POST', '/v1/iam/policies', { as: boss.token, body });
     expect(outcome(await create({}, ada.token))).toBe('403 denied_by_policy');
     expect(outcome(await h.api('GET', KEYS, { as: ada.token }))).toBe('403 denied_by_policy');
@@ -273,13 +298,16 @@ describe('who sees keys', () => {
     await h.api('DELETE', gone.path, { as: boss.token });
     const old = await made();
     await h.db.knex.raw(`update api_keys set expires_at = now() - interval '1 hour' where id = ?`, [old.id]);
-    const ids = async (query: string) => column(await h.api('GET', `${KEYS}?limit=200&${query}`, { as: boss.token }), 'id');
+    const ids = async (query: string) =>
+      column(await h.api('GET', `${KEYS}?limit=200&${query}`, { as: boss.token }), 'id');
     expect(await ids('status=revoked')).toEqual([gone.id]);
     expect(await ids('status=expired')).toEqual([old.id]);
     const before = encodeURIComponent(new Date(Date.now() + 3 * DAY_MS).toISOString());
     expect(await ids(`status=active&user_id=${ada.id}&expires_before=${before}`)).toEqual([soon.id]);
     expect(await ids('user_id=nobody')).toEqual([]);
-    expect(outcome(await h.api('GET', `${KEYS}?expires_before=soon`, { as: boss.token }))).toBe('400 invalid_parameter');
+    expect(outcome(await h.api('GET', `${KEYS}?expires_before=soon`, { as: boss.token }))).toBe(
+      '400 invalid_parameter',
+    );
   });
 });
 
@@ -302,7 +330,10 @@ describe('the creator of a key', () => {
     expect(await ids('created_by=nobody')).toEqual(new Set());
     // Without admin:keys the list holds the caller's own keys only.
     expect(await ids(`created_by=${maker.id}`, ada.token)).toEqual(new Set([forAda.id]));
-    const revoked = await h.api('POST', `${KEYS}/revoke`, { as: boss.token, body: { filter: { created_by: maker.id } } });
+    const revoked = await h.api('POST', `${KEYS}/revoke`, {
+      as: boss.token,
+      body: { filter: { created_by: maker.id } },
+    });
     expect(revoked.json['revoked']).toBe(3);
     expect(await ids(`created_by=${maker.id}&status=active`)).toEqual(new Set());
     expect(await ids(`created_by=${own.id}&status=active`)).toEqual(new Set([byKey.id]));

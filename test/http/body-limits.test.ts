@@ -15,7 +15,8 @@ it.beforeAll(({ harness }) => {
 
 const pathOf = ({ path }: Route) => path.replace(/:\w+/g, 'x');
 const takingBodies = () => h.routes.filter(({ method }) => method !== 'GET');
-const login = (raw: string, headers = {}) => h.api('POST', '/v1/auth/login', { raw, headers: { ...JSON_TYPE, ...headers } });
+const login = (raw: string, headers = {}) =>
+  h.api('POST', '/v1/auth/login', { raw, headers: { ...JSON_TYPE, ...headers } });
 
 describe('a body over the limit of its route', () => {
   test('is refused by its Content-Length, on every route, before a byte of it has come', async () => {
@@ -111,7 +112,9 @@ describe('a header that is a list', () => {
   test('of media types is read as far as its 64th', async () => {
     const accept = (before: number) => `${'a/b,'.repeat(before)}text/csv;q=1, application/json;q=0`;
     const typeOf = async (before: number) =>
-      (await h.api('GET', '/v1/iam/audit', { as: h.root.token, headers: { accept: accept(before) } })).headers['content-type'];
+      (await h.api('GET', '/v1/iam/audit', { as: h.root.token, headers: { accept: accept(before) } })).headers[
+        'content-type'
+      ];
     expect(await typeOf(60)).toContain('text/csv');
     expect(await typeOf(64)).toContain('application/json');
   });

@@ -54,15 +54,21 @@ test('a text is within the bounds exactly when its depth, members and names are'
 
 test('any text is read without an error', () => {
   fc.assert(
-    fc.property(fc.string({ unit: fc.constantFrom('{', '}', '[', ']', ',', '"', '\\', ':', 'a', '\ud800') }), (text) => {
-      expect(['within', 'unreadable', 'excessive']).toContain(structureOf(text).kind);
-    }),
+    fc.property(
+      fc.string({ unit: fc.constantFrom('{', '}', '[', ']', ',', '"', '\\', ':', 'a', '\ud800') }),
+      (text) => {
+        expect(['within', 'unreadable', 'excessive']).toContain(structureOf(text).kind);
+      },
+    ),
   );
 });
 
-test.each(['{"a', '{"a\\', '{"', '"a', '{"a":0,"b'])('the text %s, which ends inside a string, is left to the parser', (text) => {
-  expect(structureOf(text).kind).toBe('within');
-});
+test.each(['{"a', '{"a\\', '{"', '"a', '{"a":0,"b'])(
+  'the text %s, which ends inside a string, is left to the parser',
+  (text) => {
+    expect(structureOf(text).kind).toBe('within');
+  },
+);
 
 describe('of 1 MiB', () => {
   const filled = (unit: string) => unit.repeat(Math.ceil(MIB / unit.length));

@@ -42,12 +42,16 @@ test('an audit row says who did what to what from where, before and after, in wh
 test('every kind of write leaves exactly one row', async () => {
   const as = h.root.token;
   const start = (await h.audit()).length;
-  const post = (path: string, body?: object) => h.api('POST', `/v1/iam/${path}`, { as, ...(body === undefined ? {} : { body }) });
+  const post = (path: string, body?: object) =>
+    h.api('POST', `/v1/iam/${path}`, { as, ...(body === undefined ? {} : { body }) });
   const user = text((await post('users', { email: 'x@example.test', name: 'X' })).json, 'id');
   const session = makeId('ses', Date.now(), randomBytes(10));
   const ending = new Date(Date.now() + 3_600_000);
   await h.db.knex('sessions').insert({ id: session, user_id: user, expires_at: ending });
-  const key = text((await post('api-keys', { description: 'k', scopes: ['chat:read'], expires_in_days: 1 })).json, 'id');
+  const key = text(
+    (await post('api-keys', { description: 'k', scopes: ['chat:read'], expires_in_days: 1 })).json,
+    'id',
+  );
   await post('roles', { name: 'r', permissions: [] });
   await post('policies', { name: 'p', effect: 'deny', actions: ['rag:*'], resources: ['*'], attached_roles: [] });
   const writes: [string, string, object?][] = [
@@ -74,9 +78,25 @@ test('every kind of write leaves exactly one row', async () => {
   }
   const log = (await h.audit()).slice(start);
   expect(log.map((row) => row['action'])).toEqual([
-    ...['user.create', 'api_key.create', 'role.create', 'policy.create', 'user.update', 'user.end_session', 'user.deactivate'],
+    ...[
+      'user.create',
+      'api_key.create',
+      'role.create',
+      'policy.create',
+      'user.update',
+      'user.end_session',
+      'user.deactivate',
+    ],
     ...['user.activate', 'user.password_reset', 'user.end_sessions', 'role.update', 'policy.attach', 'policy.detach'],
-    ...['policy.update', 'api_key.update', 'api_key.rotate', 'api_key.revoke', 'policy.delete', 'role.delete', 'user.delete'],
+    ...[
+      'policy.update',
+      'api_key.update',
+      'api_key.rotate',
+      'api_key.revoke',
+      'policy.delete',
+      'role.delete',
+      'user.delete',
+    ],
   ]);
   expect(log.every((row) => row['result'] === 'success')).toBe(true);
 });
@@ -101,7 +121,10 @@ test('a change that is committed is acknowledged also when the feed cannot be re
 test('secrets are masked in audit rows, whoever hands them over', async () => {
   const parts = { db: h.db, feed: { catchUp: () => Promise.resolve() }, flush: () => undefined };
   await changeAsSystem(parts, SYSTEM, { action: 'test.secret' }, (_trx, audit) => {
-    audit.after = { key: 'psk_1', nested: [{ password_hash: 'h', refresh_token: 't', digest: 'd', max_tokens_per_request: 5 }] };
+    audit.after = {
+      key: 'psk_1',
+      nested: [{ password_hash: 'h', refresh_token: 't', digest: 'd', max_tokens_per_request: 5 }],
+    };
     return Promise.resolve();
   });
   expect((await h.audit('test.secret'))[0]?.['after']).toEqual({

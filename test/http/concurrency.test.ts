@@ -103,33 +103,50 @@ test('a key that is made for a user who is being deleted is refused, or revoked 
 
 test('a key that is rotated while it is revoked is revoked', async () => {
   const seen = await crossed(async (name) => {
-    const key = text((await made('api-keys', { description: name, scopes: ['chat:read'], expires_in_days: 1 })).json, 'id');
-    return [() => send('POST', `api-keys/${key}/rotate`, { grace_seconds: 60 }), () => send('DELETE', `api-keys/${key}`)];
+    const key = text(
+      (await made('api-keys', { description: name, scopes: ['chat:read'], expires_in_days: 1 })).json,
+      'id',
+    );
+    return [
+      () => send('POST', `api-keys/${key}/rotate`, { grace_seconds: 60 }),
+      () => send('DELETE', `api-keys/${key}`),
+    ];
   });
   expectAmong(seen, ['200 and 204', '409 revoked and 204']);
-  expect(await count(`select from api_keys where description like 'r%-%' and user_id is null and revoked_at is null`)).toBe(0);
+  expect(
+    await count(`select from api_keys where description like 'r%-%' and user_id is null and revoked_at is null`),
+  ).toBe(0);
 });
 
 test.each([
   ['user', 'users', (name: string) => ['users', { email: `${name}-t@acme.example`, name: 'P' }] as const],
-  ['key', 'api_keys', (name: string) => ['api-keys', { description: name, scopes: ['chat:read'], expires_in_days: 1 }] as const],
-] as const)('a tenant that is deleted while a %s is made in it is empty, or was not deleted', async (_what, table, request) => {
-  const seen = await crossed(async (name) => {
-    const [path, body] = request(name);
-    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: name, name } });
-    return [
-      () => h.api('POST', `/v1/iam/${path}`, { as: h.root.token, tenant: name, body }),
-      () => h.api('DELETE', `/v1/iam/tenants/${name}`, { as: h.root.token }),
-    ];
-  });
-  expectAmong(seen, ['201 and 409 in_use', '403 tenant_mismatch and 204']);
-  const left = `select from ${table} x join tenants t on t.id = x.tenant_id where t.deleted_at is not null`;
-  expect(await count(left)).toBe(0);
-});
+  [
+    'key',
+    'api_keys',
+    (name: string) => ['api-keys', { description: name, scopes: ['chat:read'], expires_in_days: 1 }] as const,
+  ],
+] as const)(
+  'a tenant that is deleted while a %s is made in it is empty, or was not deleted',
+  async (_what, table, request) => {
+    const seen = await crossed(async (name) => {
+      const [path, body] = request(name);
+      await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: name, name } });
+      return [
+        () => h.api('POST', `/v1/iam/${path}`, { as: h.root.token, tenant: name, body }),
+        () => h.api('DELETE', `/v1/iam/tenants/${name}`, { as: h.root.token }),
+      ];
+    });
+    expectAmong(seen, ['201 and 409 in_use', '403 tenant_mismatch and 204']);
+    const left = `select from ${table} x join tenants t on t.id = x.tenant_id where t.deleted_at is not null`;
+    expect(await count(left)).toBe(0);
+  },
+);
 
 test('fifty who attach and detach one policy at once leave it as one of them did', async () => {
   await made('policies', { ...POLICY, name: 'restless', attached_roles: ['analyst'] });
-  const turns = Array.from({ length: 50 }, (_, i) => send(i % 2 === 0 ? 'PUT' : 'DELETE', 'roles/developer/policies/restless'));
+  const turns = Array.from({ length: 50 }, (_, i) =>
+    send(i % 2 === 0 ? 'PUT' : 'DELETE', 'roles/developer/policies/restless'),
+  );
   expect(new Set((await Promise.all(turns)).map(outcome))).toEqual(new Set(['204']));
   const { json } = await send('GET', 'policies/restless');
   expect([['analyst'], ['analyst', 'developer']]).toContainEqual(json['attached_roles']);

@@ -30,28 +30,31 @@ function forged(list: string, position: unknown): string {
   return Buffer.concat([check, Buffer.from(json)]).toString('base64url');
 }
 
-test.each(KINDS)('pages of %s show once each row that is there all the while, whatever comes and goes', async (kind: Kind) => {
-  const idOf = kind === 'roles' || kind === 'policies' ? 'name' : 'id';
-  const before = column(await get(`${kind}?limit=200`), idOf);
-  const seen: unknown[] = [];
-  const gone = new Set<unknown>();
-  let query = 'limit=2';
-  for (;;) {
-    const page = await get(`${kind}?${query}`);
-    seen.push(...column(page, idOf));
-    if (page.json['has_more'] !== true) break;
-    query = `limit=2&cursor=${text(page.json, 'next_cursor')}`;
-    // The row that the cursor stands on goes where it may, and others come.
-    const last = seen.at(-1);
-    const removed = await h.api('DELETE', `/v1/iam/${kind}/${String(last)}`, { as: h.root.token });
-    if (removed.status === 204) gone.add(last);
-    await makeOne(h, kind);
-    if (seen.length > 60) throw new Error('the list has no end');
-  }
-  expect(gone.size).toBeGreaterThan(0);
-  expect(new Set(seen).size).toBe(seen.length);
-  expect(seen).toEqual(expect.arrayContaining([...before]));
-});
+test.each(KINDS)(
+  'pages of %s show once each row that is there all the while, whatever comes and goes',
+  async (kind: Kind) => {
+    const idOf = kind === 'roles' || kind === 'policies' ? 'name' : 'id';
+    const before = column(await get(`${kind}?limit=200`), idOf);
+    const seen: unknown[] = [];
+    const gone = new Set<unknown>();
+    let query = 'limit=2';
+    for (;;) {
+      const page = await get(`${kind}?${query}`);
+      seen.push(...column(page, idOf));
+      if (page.json['has_more'] !== true) break;
+      query = `limit=2&cursor=${text(page.json, 'next_cursor')}`;
+      // The row that the cursor stands on goes where it may, and others come.
+      const last = seen.at(-1);
+      const removed = await h.api('DELETE', `/v1/iam/${kind}/${String(last)}`, { as: h.root.token });
+      if (removed.status === 204) gone.add(last);
+      await makeOne(h, kind);
+      if (seen.length > 60) throw new Error('the list has no end');
+    }
+    expect(gone.size).toBeGreaterThan(0);
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen).toEqual(expect.arrayContaining([...before]));
+  },
+);
 
 describe('a cursor', () => {
   test('is good for pages of another size, and wherever the tenant is said in another way', async () => {
@@ -77,7 +80,15 @@ describe('a cursor', () => {
     const cursor = await cursorOf('users?limit=1');
     const other = (i: number) => (cursor[i] === 'A' ? 'B' : 'A');
     const changed = [...cursor].keys().map((i) => cursor.slice(0, i) + other(i) + cursor.slice(i + 1));
-    const tampered = [...changed, cursor.slice(0, -1), cursor.slice(1), `${cursor}A`, `${cursor}=`, `${cursor}%20`, `${cursor}!`];
+    const tampered = [
+      ...changed,
+      cursor.slice(0, -1),
+      cursor.slice(1),
+      `${cursor}A`,
+      `${cursor}=`,
+      `${cursor}%20`,
+      `${cursor}!`,
+    ];
     for (const one of tampered.filter((_one, i) => i % 3 === 0 || i >= cursor.length)) {
       expect(outcome(await get(`users?cursor=${one}`)), one).toBe('400 invalid_parameter');
     }
@@ -113,7 +124,9 @@ describe('a cursor', () => {
     'of a position that no row of %s can have is no fault of the server',
     async (list) => {
       for (const position of [[''], ['\u{10ffff}'], ['x', 'y'], ['x'.repeat(500)]]) {
-        expect((await get(`${list}?cursor=${forged(list, position)}`)).status, JSON.stringify(position)).toBeLessThan(500);
+        expect((await get(`${list}?cursor=${forged(list, position)}`)).status, JSON.stringify(position)).toBeLessThan(
+          500,
+        );
       }
     },
   );

@@ -106,7 +106,9 @@ describe('what was decided', () => {
       if (reply.json['has_more'] !== true) break;
       cursor = `&cursor=${String(reply.json['next_cursor'])}`;
     }
-    expect(paged).toEqual(rows(await ask(`${day}&interval=hour`)).map((row) => [row['minute'], row['code'], row['route']]));
+    expect(paged).toEqual(
+      rows(await ask(`${day}&interval=hour`)).map((row) => [row['minute'], row['code'], row['route']]),
+    );
     expect((await ask(`${day}&interval=hour`)).json['total']).toMatchObject({ deny: 3, fault: 1 });
   });
 
@@ -126,7 +128,10 @@ describe('what was decided', () => {
 
   test('is shown of another tenant, of all, and of requests of nobody known, to platform administrators alone', async () => {
     const root = h.root.token;
-    expect((await ask(`${NINE}&tenant_id=${GLOBEX}`, root)).json).toMatchObject({ tenant_id: GLOBEX, total: { allow: 500 } });
+    expect((await ask(`${NINE}&tenant_id=${GLOBEX}`, root)).json).toMatchObject({
+      tenant_id: GLOBEX,
+      total: { allow: 500 },
+    });
     expect((await ask(`${NINE}&tenant_id=*`, root)).json).toMatchObject({
       tenant_id: '*',
       total: { allow: 552, deny: 5, fault: 1 },

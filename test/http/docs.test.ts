@@ -10,7 +10,9 @@ it.beforeAll(({ harness }) => {
 async function addresses(): Promise<readonly string[]> {
   const page = (await h.api('GET', '/docs')).text;
   const script = (await h.api('GET', '/docs/start.js')).text;
-  const named = [...page.matchAll(/(?:src|href)="([^"]+)"/g), ...script.matchAll(/url: '([^']+)'/g)].map(([, to]) => to ?? '');
+  const named = [...page.matchAll(/(?:src|href)="([^"]+)"/g), ...script.matchAll(/url: '([^']+)'/g)].map(
+    ([, to]) => to ?? '',
+  );
   return ['/docs', ...named];
 }
 

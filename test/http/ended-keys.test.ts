@@ -80,7 +80,8 @@ test('the tenant itself gets 10,000 new keys in an hour', async () => {
 
 test('keys that were revoked or have expired for the time that they are kept are removed, and no others', async () => {
   const old = 100 * DAY_MS;
-  const shown = async (id: string) => outcome(await h.api('GET', `${KEYS}/${id}`, { as: h.root.token, tenant: TENANT }));
+  const shown = async (id: string) =>
+    outcome(await h.api('GET', `${KEYS}/${id}`, { as: h.root.token, tenant: TENANT }));
   const keys = { owner: developer, count: 1 };
   const gone = [
     await insertKeys({ ...keys, madeAgoMs: old, revokedAgoMs: 91 * DAY_MS }),

@@ -134,7 +134,10 @@ describe('the secret of a key that a rotation replaced, in its grace', () => {
       const { outcome, detail } = await sending.answer;
       return [outcome, detail, ...difference(before, await stand.stored(stand.outside.knex, of))];
     });
-    const refused = ['401 invalid_credential', 'This secret of the API key was rotated. Use the new secret for changes.'];
+    const refused = [
+      '401 invalid_credential',
+      'This secret of the API key was rotated. Use the new secret for changes.',
+    ];
     expect(answers).toEqual(Object.fromEntries(writing.map((operation) => [titleOf(operation), refused])));
   });
 

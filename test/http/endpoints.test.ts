@@ -74,7 +74,12 @@ async function attached(): Promise<{ readonly role: string; readonly policy: str
   return { role: role.path, policy: policy.id };
 }
 
-const question = () => ({ subject: h.root.id, method: 'POST', path: '/v1/chat/completions', body: '{"model":"llama-3"}' });
+const question = () => ({
+  subject: h.root.id,
+  method: 'POST',
+  path: '/v1/chat/completions',
+  body: '{"model":"llama-3"}',
+});
 
 const ENDPOINTS: Readonly<Record<string, Expectation>> = {
   login: {
@@ -192,7 +197,11 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     guarantee: 'the sessions of a user are listed to an administrator',
     status: 200,
     ask: async () => asRoot('GET', (await sessionOfUser()).replace(/\/ses_\w+$/, '')),
-    shows: () => ({ object: 'list', data: [expect.objectContaining({ current: false, cookie: false })], has_more: false }),
+    shows: () => ({
+      object: 'list',
+      data: [expect.objectContaining({ current: false, cookie: false })],
+      has_more: false,
+    }),
   },
   getUserSession: {
     guarantee: 'a session of a user is shown to an administrator',
@@ -271,20 +280,36 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     guarantee: 'a policy is changed member by member',
     status: 200,
     ask: onOne('policies', 'PUT', '', {
-      conditions: { time: { not_between: ['22:00', '06:00'] }, day_of_week: { in: ['Sat'] }, ip_address: { in: ['10.0.0.0/8'] } },
+      conditions: {
+        time: { not_between: ['22:00', '06:00'] },
+        day_of_week: { in: ['Sat'] },
+        ip_address: { in: ['10.0.0.0/8'] },
+      },
     }),
     shows: () => ({
-      conditions: { time: { not_between: ['22:00', '06:00'] }, day_of_week: { in: ['Sat'] }, ip_address: { in: ['10.0.0.0/8'] } },
+      conditions: {
+        time: { not_between: ['22:00', '06:00'] },
+        day_of_week: { in: ['Sat'] },
+        ip_address: { in: ['10.0.0.0/8'] },
+      },
     }),
   },
   patchPolicy: {
     guarantee: 'a policy is changed member by member by PATCH',
     status: 200,
     ask: onOne('policies', 'PATCH', '', {
-      conditions: { time: { not_between: ['22:00', '06:00'] }, day_of_week: { in: ['Sat'] }, ip_address: { in: ['10.0.0.0/8'] } },
+      conditions: {
+        time: { not_between: ['22:00', '06:00'] },
+        day_of_week: { in: ['Sat'] },
+        ip_address: { in: ['10.0.0.0/8'] },
+      },
     }),
     shows: () => ({
-      conditions: { time: { not_between: ['22:00', '06:00'] }, day_of_week: { in: ['Sat'] }, ip_address: { in: ['10.0.0.0/8'] } },
+      conditions: {
+        time: { not_between: ['22:00', '06:00'] },
+        day_of_week: { in: ['Sat'] },
+        ip_address: { in: ['10.0.0.0/8'] },
+      },
     }),
   },
   deletePolicy: { guarantee: 'a policy is deleted', status: 204, ask: onOne('policies', 'DELETE') },
@@ -294,13 +319,19 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
   updateTenant: {
     guarantee: 'a tenant is changed member by member',
     status: 200,
-    ask: onOne('tenants', 'PUT', '', { settings: { timezone: 'Europe/Berlin', rate_limit_rpm: 60 }, quotas: { max_users: 5 } }),
+    ask: onOne('tenants', 'PUT', '', {
+      settings: { timezone: 'Europe/Berlin', rate_limit_rpm: 60 },
+      quotas: { max_users: 5 },
+    }),
     shows: () => ({ settings: { timezone: 'Europe/Berlin', rate_limit_rpm: 60 }, quotas: { max_users: 5 } }),
   },
   patchTenant: {
     guarantee: 'a tenant is changed member by member by PATCH',
     status: 200,
-    ask: onOne('tenants', 'PATCH', '', { settings: { timezone: 'Europe/Berlin', rate_limit_rpm: 60 }, quotas: { max_users: 5 } }),
+    ask: onOne('tenants', 'PATCH', '', {
+      settings: { timezone: 'Europe/Berlin', rate_limit_rpm: 60 },
+      quotas: { max_users: 5 },
+    }),
     shows: () => ({ settings: { timezone: 'Europe/Berlin', rate_limit_rpm: 60 }, quotas: { max_users: 5 } }),
   },
   deleteTenant: { guarantee: 'a tenant is deleted', status: 204, ask: onOne('tenants', 'DELETE') },
@@ -360,7 +391,10 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
       await makeOne(h, 'roles');
       return asRoot('GET', '/v1/iam/audit?action=role.create');
     },
-    shows: () => ({ object: 'list', data: expect.arrayContaining([expect.objectContaining({ action: 'role.create' })]) }),
+    shows: () => ({
+      object: 'list',
+      data: expect.arrayContaining([expect.objectContaining({ action: 'role.create' })]),
+    }),
   },
   getAuditChain: {
     guarantee: 'the state of the audit chain is shown',
@@ -445,7 +479,8 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
   whoCan: {
     guarantee: 'who has a permission is listed',
     status: 200,
-    ask: () => asRoot('POST', '/v1/iam/explain/who-can', { body: { permission: 'chat:write', resource: 'models/llama-3' } }),
+    ask: () =>
+      asRoot('POST', '/v1/iam/explain/who-can', { body: { permission: 'chat:write', resource: 'models/llama-3' } }),
     shows: () => ({ permission: 'chat:write', resource: 'models/llama-3' }),
   },
   testDirectory: {

@@ -61,7 +61,10 @@ const asRoot = (method: string, path: string, body?: object, headers = {}): Prom
 /** A platform request, as Envoy asks about it. */
 async function check(as: string | undefined, spec: RequestSpec = {}): Promise<Refused> {
   const authorization = as === undefined ? [] : [['authorization', `Bearer ${as}`] as const];
-  const body = { body: '{"model":"llama-3"}', headers: [...authorization, ['content-type', 'application/json'] as const] };
+  const body = {
+    body: '{"model":"llama-3"}',
+    headers: [...authorization, ['content-type', 'application/json'] as const],
+  };
   const answer = readAnswer(await envoy.check(checkRequest({ path: CHAT, ...body, ...spec })));
   expect(answer.kind).toBe('denied');
   return { status: answer.status, json: { ...answer.body }, headers: answer.headers };
@@ -100,7 +103,8 @@ const CAUSES: Readonly<Record<ErrorCode, (() => Promise<Refused>) | undefined>> 
   invalid_credential: () => h.api('GET', USERS, { as: 'psk_00000000000000000000000000000000000000' }),
   token_expired: async () => h.api('GET', '/v1/auth/me', { as: await expiredToken() }),
   no_route: () => check(h.root.token, { path: '/v1/nowhere' }),
-  tenant_mismatch: async () => h.api('GET', USERS, { as: (await h.person('acme', ['tenant-admin'])).token, tenant: 'default' }),
+  tenant_mismatch: async () =>
+    h.api('GET', USERS, { as: (await h.person('acme', ['tenant-admin'])).token, tenant: 'default' }),
   tenant_suspended: async () => {
     const person = await h.person('asleep', ['tenant-admin']);
     await asRoot('POST', '/v1/iam/tenants/asleep/suspend');
@@ -128,10 +132,12 @@ const CAUSES: Readonly<Record<ErrorCode, (() => Promise<Refused>) | undefined>> 
     }),
   reauthentication_required: () => asRoot('POST', `${USERS}/${h.root.id}/password-reset`),
   builtin_role: () => asRoot('DELETE', '/v1/iam/roles/developer'),
-  password_expired: () => h.api('POST', '/v1/auth/login', { body: { auth_type: 'ldap', username: 'ada', password: 'right' } }),
+  password_expired: () =>
+    h.api('POST', '/v1/auth/login', { body: { auth_type: 'ldap', username: 'ada', password: 'right' } }),
   not_found: () => asRoot('GET', `${USERS}/nobody`),
   method_not_allowed: () => asRoot('PATCH', USERS, {}),
-  already_exists: async () => asRoot('POST', '/v1/iam/roles', { name: (await makeOne(h, 'roles')).id, permissions: [] }),
+  already_exists: async () =>
+    asRoot('POST', '/v1/iam/roles', { name: (await makeOne(h, 'roles')).id, permissions: [] }),
   in_use: async () => {
     const role = await makeOne(h, 'roles');
     await h.person('default', [role.id]);
@@ -169,8 +175,10 @@ const CAUSES: Readonly<Record<ErrorCode, (() => Promise<Refused>) | undefined>> 
     const { path } = await makeOne(h, 'roles');
     return asRoot('PUT', path, { description: 'x' }, { 'if-match': '"another"' });
   },
-  body_too_large: () => h.api('POST', USERS, { as: h.root.token, raw: `"${'a'.repeat(1_048_576)}"`, headers: JSON_TYPE }),
-  unsupported_media_type: () => h.api('POST', USERS, { as: h.root.token, raw: '{}', headers: { 'content-type': 'text/plain' } }),
+  body_too_large: () =>
+    h.api('POST', USERS, { as: h.root.token, raw: `"${'a'.repeat(1_048_576)}"`, headers: JSON_TYPE }),
+  unsupported_media_type: () =>
+    h.api('POST', USERS, { as: h.root.token, raw: '{}', headers: { 'content-type': 'text/plain' } }),
   invalid_field: () => asRoot('POST', USERS, { email: 'ada@example.test' }),
   idempotency_mismatch: async () => {
     const same = { 'idempotency-key': 'used for another' };
@@ -204,12 +212,18 @@ const CAUSES: Readonly<Record<ErrorCode, (() => Promise<Refused>) | undefined>> 
 async function raw(bytes: string): Promise<Refused> {
   const [head = '', body = ''] = (await sendRaw(h.port, bytes)).split('\r\n\r\n');
   const [first = '', ...lines] = head.split('\r\n');
-  const headers = Object.fromEntries(lines.map((line) => [line.split(':')[0]?.toLowerCase(), line.replace(/^[^:]*: */, '')]));
+  const headers = Object.fromEntries(
+    lines.map((line) => [line.split(':')[0]?.toLowerCase(), line.replace(/^[^:]*: */, '')]),
+  );
   return { status: Number(first.split(' ')[1]), json: JSON.parse(body), headers };
 }
 
 async function expiredToken(): Promise<string> {
-  const subject = { userId: h.root.id, sessionId: makeId('ses', Date.now(), randomBytes(10)), tenantId: DEFAULT_TENANT };
+  const subject = {
+    userId: h.root.id,
+    sessionId: makeId('ses', Date.now(), randomBytes(10)),
+    tenantId: DEFAULT_TENANT,
+  };
   return (await h.tokens.issue({ ...subject, nowMs: Date.now() - 2 * 3_600_000, jti: 'an old one' })).token;
 }
 
@@ -226,36 +240,47 @@ const ENTRIES = Object.entries(CAUSES).flatMap(([name, cause]) => {
 });
 
 describe('a refusal', () => {
-  test.each(ENTRIES)('of $code is a problem document of $status that says so', async ({ code, cause, status, title, type }) => {
-    const { json, headers, ...refused } = await cause();
-    const shown = {
-      type: `https://postern.dev/errors/${code}`,
-      title,
-      status,
-      detail: expect.stringMatching(/\S/),
-      code,
-      request_id: expect.stringMatching(/^req_[0-9a-z]{26}$/),
-      error: { message: text(json, 'detail'), type, param: expect.toSatisfy(isParam), code },
-    };
-    expect([refused.status, json]).toEqual([status, expect.objectContaining(shown)]);
-    expect(headers['content-type']).toMatch(/^application\/problem\+json/);
-    expect(headers['www-authenticate']).toEqual(
-      status === 401 || code === 'insufficient_permission' ? expect.stringMatching(/^Bearer realm="postern"/) : undefined,
-    );
-    const retried = [429, 503].includes(status) || code === 'idempotency_in_progress';
-    if (code !== 'insufficient_quota') {
-      expect(headers['retry-after']).toEqual(retried ? expect.stringMatching(/^[1-9]\d*$/) : undefined);
-    }
-    const advice =
-      code === 'idempotency_in_progress' ? 'true' : status === 409 || code === 'insufficient_quota' ? 'false' : undefined;
-    expect(headers['x-should-retry']).toBe(advice);
-  });
+  test.each(ENTRIES)(
+    'of $code is a problem document of $status that says so',
+    async ({ code, cause, status, title, type }) => {
+      const { json, headers, ...refused } = await cause();
+      const shown = {
+        type: `https://postern.dev/errors/${code}`,
+        title,
+        status,
+        detail: expect.stringMatching(/\S/),
+        code,
+        request_id: expect.stringMatching(/^req_[0-9a-z]{26}$/),
+        error: { message: text(json, 'detail'), type, param: expect.toSatisfy(isParam), code },
+      };
+      expect([refused.status, json]).toEqual([status, expect.objectContaining(shown)]);
+      expect(headers['content-type']).toMatch(/^application\/problem\+json/);
+      expect(headers['www-authenticate']).toEqual(
+        status === 401 || code === 'insufficient_permission'
+          ? expect.stringMatching(/^Bearer realm="postern"/)
+          : undefined,
+      );
+      const retried = [429, 503].includes(status) || code === 'idempotency_in_progress';
+      if (code !== 'insufficient_quota') {
+        expect(headers['retry-after']).toEqual(retried ? expect.stringMatching(/^[1-9]\d*$/) : undefined);
+      }
+      const advice =
+        code === 'idempotency_in_progress'
+          ? 'true'
+          : status === 409 || code === 'insufficient_quota'
+            ? 'false'
+            : undefined;
+      expect(headers['x-should-retry']).toBe(advice);
+    },
+  );
 
   test('of a code without a cause is nowhere in the program', async () => {
     const source = fileURLToPath(new URL('../../src', import.meta.url));
     const files = (await readdir(source, { recursive: true })).filter((file) => file.endsWith('.ts'));
     const texts = await Promise.all(
-      files.filter((file) => !/errors\.ts$|refusals\.ts$/.test(file)).map((file) => readFile(join(source, file), 'utf8')),
+      files
+        .filter((file) => !/errors\.ts$|refusals\.ts$/.test(file))
+        .map((file) => readFile(join(source, file), 'utf8')),
     );
     const uncaused = Object.entries(CAUSES).flatMap(([code, cause]) => (cause === undefined ? [code] : []));
     expect(uncaused.filter((code) => texts.some((each) => each.includes(`'${code}'`)))).toEqual([]);

@@ -98,10 +98,18 @@ describe('assigning roles', () => {
     const someone = await h.person(ACME, []);
     const god = await h.person(ACME, ['superuser']);
     for (const giver of [boss, god]) {
-      expect(outcome(await as(giver, 'PUT', `/v1/iam/users/${someone.id}`, { roles: ['admin'] }))).toBe('403 escalation');
+      expect(outcome(await as(giver, 'PUT', `/v1/iam/users/${someone.id}`, { roles: ['admin'] }))).toBe(
+        '403 escalation',
+      );
     }
     expect(
-      outcome(await h.api('PUT', `/v1/iam/users/${someone.id}`, { as: h.root.token, tenant: ACME, body: { roles: ['admin'] } })),
+      outcome(
+        await h.api('PUT', `/v1/iam/users/${someone.id}`, {
+          as: h.root.token,
+          tenant: ACME,
+          body: { roles: ['admin'] },
+        }),
+      ),
     ).toBe('200');
   });
 
@@ -118,30 +126,46 @@ describe('assigning roles', () => {
   });
 
   test('nobody gives itself a role', async () => {
-    expect(outcome(await as(clerk, 'PUT', `/v1/iam/users/${clerk.id}`, { roles: ['clerk', 'llama', 'developer'] }))).toBe(
-      '403 escalation',
-    );
+    expect(
+      outcome(await as(clerk, 'PUT', `/v1/iam/users/${clerk.id}`, { roles: ['clerk', 'llama', 'developer'] })),
+    ).toBe('403 escalation');
     expect(outcome(await as(clerk, 'PUT', `/v1/iam/users/${clerk.id}`, { department: 'Office' }))).toBe('200');
   });
 });
 
 describe('policies', () => {
-  const allow = (actions: string[], rest: object = {}) => ({ name, effect: 'allow', actions, resources: ['*'], ...rest });
+  const allow = (actions: string[], rest: object = {}) => ({
+    name,
+    effect: 'allow',
+    actions,
+    resources: ['*'],
+    ...rest,
+  });
 
   test('writing or attaching an allow needs what it allows, a deny nothing', async () => {
     expect(outcome(await as(clerk, 'POST', '/v1/iam/policies', allow(['rag:read'])))).toBe('403 escalation');
     expect(outcome(await as(clerk, 'POST', '/v1/iam/policies', allow(['chat:read'])))).toBe('403 escalation');
-    expect(outcome(await as(clerk, 'POST', '/v1/iam/policies', allow(['chat:read'], { resources: ['models/llama-3'] })))).toBe(
+    expect(
+      outcome(await as(clerk, 'POST', '/v1/iam/policies', allow(['chat:read'], { resources: ['models/llama-3'] }))),
+    ).toBe('201');
+    expect(outcome(await as(boss, 'POST', '/v1/iam/policies', { ...allow(['rag:read']), name: `${name}-rag` }))).toBe(
       '201',
     );
-    expect(outcome(await as(boss, 'POST', '/v1/iam/policies', { ...allow(['rag:read']), name: `${name}-rag` }))).toBe('201');
     const attach = `/v1/iam/roles/reader/policies/${name}-rag`;
     expect(outcome(await as(clerk, 'PUT', attach))).toBe('403 escalation');
     expect(outcome(await as(boss, 'PUT', attach))).toBe('204');
-    expect(outcome(await as(clerk, 'PUT', `/v1/iam/policies/${name}-rag`, { applies_to: 'everyone' }))).toBe('403 escalation');
+    expect(outcome(await as(clerk, 'PUT', `/v1/iam/policies/${name}-rag`, { applies_to: 'everyone' }))).toBe(
+      '403 escalation',
+    );
     expect(outcome(await as(clerk, 'PUT', `/v1/iam/policies/${name}-rag`, { description: 'fine' }))).toBe('200');
     expect(outcome(await as(clerk, 'DELETE', attach))).toBe('204');
-    const deny = { name: `${name}-no`, effect: 'deny', actions: ['rag:*'], resources: ['*'], attached_roles: ['auditor'] };
+    const deny = {
+      name: `${name}-no`,
+      effect: 'deny',
+      actions: ['rag:*'],
+      resources: ['*'],
+      attached_roles: ['auditor'],
+    };
     expect(outcome(await as(clerk, 'POST', '/v1/iam/policies', deny))).toBe('201');
     expect(outcome(await as(clerk, 'PUT', `/v1/iam/policies/${name}-no`, { effect: 'allow' }))).toBe('403 escalation');
     expect(outcome(await as(clerk, 'DELETE', `/v1/iam/policies/${name}-no`))).toBe('204');
@@ -172,11 +196,14 @@ describe('acting on users', () => {
     ['DELETE', `/v1/iam/users/${id}`],
   ];
 
-  test.each([['developer'], ['tenant-admin'], ['superuser'], ['admin']])('nobody acts on a stronger one: %s', async (role) => {
-    const stronger = await h.person(ACME, [role]);
-    for (const [method, path, body] of acts(stronger.id))
-      expect(outcome(await as(clerk, method, path, body))).toBe('403 escalation');
-  });
+  test.each([['developer'], ['tenant-admin'], ['superuser'], ['admin']])(
+    'nobody acts on a stronger one: %s',
+    async (role) => {
+      const stronger = await h.person(ACME, [role]);
+      for (const [method, path, body] of acts(stronger.id))
+        expect(outcome(await as(clerk, method, path, body))).toBe('403 escalation');
+    },
+  );
 
   test('a tenant administrator does not act on a platform administrator who lives in the tenant', async () => {
     const lodger = await h.person(ACME, ['admin']);
@@ -193,18 +220,27 @@ describe('acting on users', () => {
 
   test('roles of the directory make strong as well', async () => {
     const someone = await h.person(ACME, []);
-    await h.db.knex.raw(`insert into user_roles (user_id, role_name, source) values (?, 'developer', 'directory')`, [someone.id]);
+    await h.db.knex.raw(`insert into user_roles (user_id, role_name, source) values (?, 'developer', 'directory')`, [
+      someone.id,
+    ]);
     expect(outcome(await as(clerk, 'POST', `/v1/iam/users/${someone.id}/password-reset`))).toBe('403 escalation');
   });
 
   test('a key with admin:users is no stronger than its scopes, nor than its owner', async () => {
-    const owned = text((await as(boss, 'POST', '/v1/iam/api-keys', keyBody(['admin:*'], { user_id: boss.id }))).json, 'key');
-    expect(outcome(await h.api('PUT', `/v1/iam/users/${boss.id}`, { as: owned, body: { name: 'x' } }))).toBe('403 escalation');
+    const owned = text(
+      (await as(boss, 'POST', '/v1/iam/api-keys', keyBody(['admin:*'], { user_id: boss.id }))).json,
+      'key',
+    );
+    expect(outcome(await h.api('PUT', `/v1/iam/users/${boss.id}`, { as: owned, body: { name: 'x' } }))).toBe(
+      '403 escalation',
+    );
     const god = await h.person(ACME, ['superuser']);
     const all = text((await as(god, 'POST', '/v1/iam/api-keys', keyBody(['*'], { user_id: god.id }))).json, 'key');
     const someone = await h.person(ACME, ['developer']);
     await h.api('PUT', `/v1/iam/users/${god.id}`, { as: h.root.token, tenant: ACME, body: { roles: ['clerk'] } });
-    expect(outcome(await h.api('PUT', `/v1/iam/users/${someone.id}`, { as: all, body: { name: 'x' } }))).toBe('403 escalation');
+    expect(outcome(await h.api('PUT', `/v1/iam/users/${someone.id}`, { as: all, body: { name: 'x' } }))).toBe(
+      '403 escalation',
+    );
   });
 });
 

@@ -14,7 +14,12 @@ it.beforeAll(async ({ harness }) => {
   boss = await h.person(ACME, ['tenant-admin']);
   const made = await h.api('POST', '/v1/iam/api-keys', {
     as: boss.token,
-    body: { description: 'k', scopes: ['chat:write', 'rag:write', 'models:read'], expires_in_days: 1, rate_limit_rpm: 5 },
+    body: {
+      description: 'k',
+      scopes: ['chat:write', 'rag:write', 'models:read'],
+      expires_in_days: 1,
+      rate_limit_rpm: 5,
+    },
   });
   key = { id: text(made.json, 'id'), secret: text(made.json, 'key') };
 });
@@ -32,7 +37,10 @@ const limit = (body: object) => h.api('PUT', `/v1/iam/tenants/${ACME}`, { as: h.
 const CHAT = { method: 'POST', path: '/v1/chat/completions', body: '{"model":"mm","max_tokens":100}' };
 const COLLECTION = { method: 'POST', path: '/v1/rag/collections', body: '{}' };
 const explain = async (body: object): Promise<Json> => {
-  const reply = await h.api('POST', '/v1/iam/explain', { as: boss.token, body: { credential: key.secret, ...CHAT, ...body } });
+  const reply = await h.api('POST', '/v1/iam/explain', {
+    as: boss.token,
+    body: { credential: key.secret, ...CHAT, ...body },
+  });
   expect(outcome(reply)).toBe('200');
   return reply.json;
 };
@@ -72,7 +80,12 @@ describe('an explanation of an allowed request', () => {
       ['monthly_tokens', 'tenant', 17],
       ['max_collections', 'tenant', 17],
     ]);
-    expect(limitOf(json, 'rate_limit_rpm')).toMatchObject({ limit: null, remaining: null, applies: false, resets_at: null });
+    expect(limitOf(json, 'rate_limit_rpm')).toMatchObject({
+      limit: null,
+      remaining: null,
+      applies: false,
+      resets_at: null,
+    });
   });
 
   test("has the prompt's estimate and the answer's bound as what it may spend", async () => {
@@ -121,7 +134,9 @@ describe('an explanation of an allowed request', () => {
       'usage_daily',
     ];
     const state = async () =>
-      Promise.all(tables.map(async (table) => (await h.db.knex.raw<{ rows: unknown[] }>(`select * from ${table}`)).rows));
+      Promise.all(
+        tables.map(async (table) => (await h.db.knex.raw<{ rows: unknown[] }>(`select * from ${table}`)).rows),
+      );
     const before = await state();
     for (const body of [{}, COLLECTION]) await explain(body);
     expect(await state()).toEqual(before);
@@ -135,7 +150,13 @@ describe('an explanation ends', () => {
     const json = await explain({});
     expect(json).toMatchObject({ decision: 'deny', status: 429, code: 'rate_limit_exceeded' });
     expect(outcomes(json)).toEqual(['passed', 'denied', 'not_evaluated', 'not_evaluated']);
-    expect(limitOf(json, 'rate_limit_rpm')).toMatchObject({ limit: 3, used: 3, remaining: 0, needed: 1, exceeded: true });
+    expect(limitOf(json, 'rate_limit_rpm')).toMatchObject({
+      limit: 3,
+      used: 3,
+      remaining: 0,
+      needed: 1,
+      exceeded: true,
+    });
     expect(Date.parse(String(limitOf(json, 'rate_limit_rpm')?.['resets_at']))).toBeGreaterThan(Date.now() - 5000);
   });
 
@@ -143,7 +164,12 @@ describe('an explanation ends', () => {
     await grant(`key:${key.id}`, 5);
     const json = await explain({});
     expect(json).toMatchObject({ status: 429, code: 'rate_limit_exceeded', detail: expect.stringContaining("key's") });
-    expect(limitOf(json, 'rate_limit_rpm', 'api_key')).toMatchObject({ limit: 5, used: 5, remaining: 0, exceeded: true });
+    expect(limitOf(json, 'rate_limit_rpm', 'api_key')).toMatchObject({
+      limit: 5,
+      used: 5,
+      remaining: 0,
+      exceeded: true,
+    });
   });
 
   test('at step 17 if the request may spend more than the month has left', async () => {
@@ -165,7 +191,13 @@ describe('an explanation ends', () => {
     await h.db.knex.raw(`insert into collection_counts (tenant_id, count) values ('${ACME}', 1)`);
     const json = await explain(COLLECTION);
     expect(json).toMatchObject({ status: 429, code: 'insufficient_quota' });
-    expect(limitOf(json, 'max_collections')).toMatchObject({ limit: 1, used: 1, remaining: 0, needed: 1, exceeded: true });
+    expect(limitOf(json, 'max_collections')).toMatchObject({
+      limit: 1,
+      used: 1,
+      remaining: 0,
+      needed: 1,
+      exceeded: true,
+    });
   });
 
   test("at step 15 if the body names more tokens than the tenant's limit", async () => {
@@ -173,15 +205,23 @@ describe('an explanation ends', () => {
     const json = await explain({});
     expect(json).toMatchObject({ status: 400, code: 'max_tokens_exceeded' });
     expect(outcomes(json)).toEqual(['denied', 'not_evaluated', 'not_evaluated', 'not_evaluated']);
-    expect(list(json, 'limits')).toEqual([expect.objectContaining({ line: 15, limit: 50, needed: 100, exceeded: true })]);
+    expect(list(json, 'limits')).toEqual([
+      expect.objectContaining({ line: 15, limit: 50, needed: 100, exceeded: true }),
+    ]);
   });
 
   test('at step 15 if the tenant requires the usage of streams, and the body does not ask for it', async () => {
     await limit({ settings: { require_stream_usage: true, max_tokens_per_request: 50 } });
     const json = await explain({ body: '{"model":"mm","stream":true}' });
-    expect(json).toMatchObject({ status: 400, code: 'usage_required', detail: expect.stringContaining('include_usage') });
+    expect(json).toMatchObject({
+      status: 400,
+      code: 'usage_required',
+      detail: expect.stringContaining('include_usage'),
+    });
     expect(outcomes(json)).toEqual(['denied', 'not_evaluated', 'not_evaluated', 'not_evaluated']);
-    expect(list(json, 'limits')).toEqual([expect.objectContaining({ line: 15, limit: 50, needed: null, exceeded: false })]);
+    expect(list(json, 'limits')).toEqual([
+      expect.objectContaining({ line: 15, limit: 50, needed: null, exceeded: false }),
+    ]);
     const body = '{"model":"mm","stream":true,"stream_options":{"include_usage":true}}';
     expect((await explain({ body }))['code']).toBe('allow');
   });
@@ -211,7 +251,10 @@ test("a caller without admin:policies and usage:read learns whether its request 
     expect(json['code']).toBe(code);
     for (const one of list(json, 'limits')) expect(one).toMatchObject({ used: null, reserved: null, remaining: null });
     expect(JSON.stringify(json['steps'])).not.toMatch(/\b(33|67)\b.*left/);
-    expect(limitOf(await ask(['developer', 'auditor'], maxTokens), 'monthly_tokens')).toMatchObject({ used: 33, remaining: 67 });
+    expect(limitOf(await ask(['developer', 'auditor'], maxTokens), 'monthly_tokens')).toMatchObject({
+      used: 33,
+      remaining: 67,
+    });
   }
 });
 

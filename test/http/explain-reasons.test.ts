@@ -83,15 +83,22 @@ describe('to a caller that may manage the key or the user, step 8 says why', () 
     const rotated = { outcome: 'denied', reason: 'rotated', key_id: key.id, time: INSTANT };
     expect(await reasonOf({ credential: key.secret })).toMatchObject(rotated);
     expect((await explain({ credential: second }))['code']).toBe('allow');
-    expect(await reasonOf({ credential: second, time: new Date(Date.now() + 3_700_000).toISOString() })).toMatchObject(rotated);
+    expect(await reasonOf({ credential: second, time: new Date(Date.now() + 3_700_000).toISOString() })).toMatchObject(
+      rotated,
+    );
     await rotate(key);
     expect(await reasonOf({ credential: second })).toMatchObject(rotated);
     expect(await reasonOf({ credential: third })).toMatchObject(rotated);
 
-    await h.db.knex.raw(`update rotated_key_digests set stopped_at = now() - interval '31 days' where key_id = ?`, [key.id]);
+    await h.db.knex.raw(`update rotated_key_digests set stopped_at = now() - interval '31 days' where key_id = ?`, [
+      key.id,
+    ]);
     expect(await reasonOf({ credential: key.secret })).toMatchObject(UNKNOWN);
     await tidyUp(h.db);
-    const { rows: kept } = await h.db.knex.raw<{ rows: unknown[] }>('select from rotated_key_digests where key_id = ?', [key.id]);
+    const { rows: kept } = await h.db.knex.raw<{ rows: unknown[] }>(
+      'select from rotated_key_digests where key_id = ?',
+      [key.id],
+    );
     expect(kept).toHaveLength(0);
   });
 
@@ -125,7 +132,10 @@ describe('to a caller that may manage the key or the user, step 8 says why', () 
     const [row] = rows(reply);
     const taken: Key = { id: text(row ?? {}, 'id'), secret: old.secret };
     expect((await explain({ credential: taken.secret }))['code']).toBe('allow');
-    expect(await reasonOf({ credential: taken.secret, time: later(2) })).toMatchObject({ reason: 'expired', key_id: taken.id });
+    expect(await reasonOf({ credential: taken.secret, time: later(2) })).toMatchObject({
+      reason: 'expired',
+      key_id: taken.id,
+    });
     await rotate(taken);
     expect(await reasonOf({ credential: taken.secret })).toMatchObject({ reason: 'rotated', key_id: taken.id });
   });
@@ -159,7 +169,12 @@ describe('to a caller that may manage the key or the user, step 8 says why', () 
     );
     await expect
       .poll(() => reasonOf({ credential: key.secret }))
-      .toMatchObject({ reason: 'owner_deactivated', key_id: key.id, user_id: owner.id, time: '2026-11-01T00:00:00.000Z' });
+      .toMatchObject({
+        reason: 'owner_deactivated',
+        key_id: key.id,
+        user_id: owner.id,
+        time: '2026-11-01T00:00:00.000Z',
+      });
   });
 
   test('a session ended, to an administrator and to the user', async () => {
@@ -174,7 +189,10 @@ describe('to a caller that may manage the key or the user, step 8 says why', () 
   test('a platform administrator is told about every tenant', async () => {
     const key = await makeKey(stranger);
     await revoke(key, stranger.token);
-    expect(await reasonOf({ credential: key.secret }, h.root.token)).toMatchObject({ reason: 'revoked', key_id: key.id });
+    expect(await reasonOf({ credential: key.secret }, h.root.token)).toMatchObject({
+      reason: 'revoked',
+      key_id: key.id,
+    });
   });
 });
 
@@ -216,7 +234,10 @@ describe('to every other caller', () => {
   test('the reasons of their own keys are shown', async () => {
     const key = await makeKey(boss, { user_id: reader.id, scopes: ['admin:policies'] });
     await revoke(key);
-    expect(await reasonOf({ credential: key.secret }, reader.token)).toMatchObject({ reason: 'revoked', key_id: key.id });
+    expect(await reasonOf({ credential: key.secret }, reader.token)).toMatchObject({
+      reason: 'revoked',
+      key_id: key.id,
+    });
   });
 });
 
@@ -228,7 +249,9 @@ test('a key remembers at most 100 rotated secrets', async () => {
     { id: key.id },
   );
   await rotate(key);
-  const { rows: kept } = await h.db.knex.raw<{ rows: unknown[] }>('select from rotated_key_digests where key_id = ?', [key.id]);
+  const { rows: kept } = await h.db.knex.raw<{ rows: unknown[] }>('select from rotated_key_digests where key_id = ?', [
+    key.id,
+  ]);
   expect(kept).toHaveLength(100);
   expect(await reasonOf({ credential: key.secret })).toMatchObject({ reason: 'rotated' });
 });

@@ -8,7 +8,8 @@ let stranger: Person;
 let key = { id: '', key: '' };
 beforeAll(async () => {
   h = await startHarness();
-  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  for (const id of ['acme', 'globex'])
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
   boss = await h.person('acme', ['tenant-admin']);
   ada = await h.person('acme', ['developer']);
   stranger = await h.person('globex', ['developer']);
@@ -134,7 +135,11 @@ describe('who may ask', () => {
     const deny = { effect: 'deny', actions: ['finetuning:write'], resources: ['*'] };
     const policies = [
       ['/v1/iam/policies', h.root.token, { ...deny, name: 'global-deny', global: true }],
-      ['/v1/iam/policies', h.root.token, { ...deny, name: 'global-for-auditors', global: true, attached_roles: ['auditor'] }],
+      [
+        '/v1/iam/policies',
+        h.root.token,
+        { ...deny, name: 'global-for-auditors', global: true, attached_roles: ['auditor'] },
+      ],
       [
         '/v1/iam/policies',
         boss.token,
@@ -147,7 +152,9 @@ describe('who may ask', () => {
     const policiesOf = async (body: object, as: string) => {
       const reply = await explain({ ...request, ...body }, as);
       const { policies: listed } = reply.json;
-      return Array.isArray(listed) ? listed.map((policy: { readonly name: string }) => policy.name).toSorted() : reply.text;
+      return Array.isArray(listed)
+        ? listed.map((policy: { readonly name: string }) => policy.name).toSorted()
+        : reply.text;
     };
     expect(await policiesOf({}, ada.token)).toEqual(['global-deny']);
     expect(await policiesOf({ client_ip: '203.0.113.5' }, ada.token)).toEqual(['global-deny', 'own-elsewhere']);

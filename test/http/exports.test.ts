@@ -48,7 +48,10 @@ interface Slow {
 
 /** Begins an export and does not read it. */
 async function begin(path: string, accept: string, credential: string): Promise<Slow> {
-  const asked = request(`${h.url}${path}`, { agent: false, headers: { authorization: `Bearer ${credential}`, accept } });
+  const asked = request(`${h.url}${path}`, {
+    agent: false,
+    headers: { authorization: `Bearer ${credential}`, accept },
+  });
   asked.end();
   const [answer]: IncomingMessage[] = await once(asked, 'response');
   if (answer?.statusCode !== 200) throw new Error(`the export did not begin: ${answer?.statusCode}`);
@@ -76,7 +79,12 @@ async function makeKey(owner?: Person): Promise<{ readonly id: string; readonly 
   const reply = await h.api('POST', '/v1/iam/api-keys', {
     as: h.root.token,
     tenant: 'acme',
-    body: { description: 'exports', scopes: ['audit:read', 'usage:read'], expires_in_days: 1, user_id: owner?.id ?? null },
+    body: {
+      description: 'exports',
+      scopes: ['audit:read', 'usage:read'],
+      expires_in_days: 1,
+      user_id: owner?.id ?? null,
+    },
   });
   return { id: text(reply.json, 'id'), key: text(reply.json, 'key') };
 }
@@ -107,7 +115,8 @@ const ENDINGS: Readonly<Record<string, Ending>> = {
     reason: 'invalid_credential',
     async begin() {
       const { id, key } = await makeKey();
-      const end = () => h.db.query({ text: 'update api_keys set expires_at = clock_timestamp() where id = $1', values: [id] });
+      const end = () =>
+        h.db.query({ text: 'update api_keys set expires_at = clock_timestamp() where id = $1', values: [id] });
       return { credential: key, end };
     },
   },
@@ -205,18 +214,21 @@ describe('an export breaks off, and its last line says where to go on,', () => {
     expect([...lines.slice(0, -1), ...jsonLines(rest.text)].map(numberOf)).toEqual(ALL);
   });
 
-  test.each(['its key is revoked', 'its caller loses the role', 'its time is over'])('when %s: CSV of usage', async (name) => {
-    const { body, whole, reason } = await stopped(name, USAGE, 'text/csv');
-    const lines = body.trimEnd().split('\r\n');
-    const [object, why, cursor] = lines.at(-1)?.split(',') ?? [];
-    expect([whole, object, why]).toEqual([false, 'export_stopped', reason]);
-    const { token } = await h.person('acme', ['auditor']);
-    const rest = await h.api('GET', `${USAGE}&cursor=${cursor}`, { as: token, headers: { accept: 'text/csv' } });
-    const [header, ...others] = rest.text.trimEnd().split('\r\n');
-    expect(header).toBe(lines[0]);
-    expect([...lines.slice(1, -1), ...others]).toHaveLength(MODELS);
-    expect(new Set([...lines.slice(1, -1), ...others]).size).toBe(MODELS);
-  });
+  test.each(['its key is revoked', 'its caller loses the role', 'its time is over'])(
+    'when %s: CSV of usage',
+    async (name) => {
+      const { body, whole, reason } = await stopped(name, USAGE, 'text/csv');
+      const lines = body.trimEnd().split('\r\n');
+      const [object, why, cursor] = lines.at(-1)?.split(',') ?? [];
+      expect([whole, object, why]).toEqual([false, 'export_stopped', reason]);
+      const { token } = await h.person('acme', ['auditor']);
+      const rest = await h.api('GET', `${USAGE}&cursor=${cursor}`, { as: token, headers: { accept: 'text/csv' } });
+      const [header, ...others] = rest.text.trimEnd().split('\r\n');
+      expect(header).toBe(lines[0]);
+      expect([...lines.slice(1, -1), ...others]).toHaveLength(MODELS);
+      expect(new Set([...lines.slice(1, -1), ...others]).size).toBe(MODELS);
+    },
+  );
 });
 
 describe('an export', () => {

@@ -14,7 +14,12 @@ function sentences(schema: TSchema, value: unknown): readonly string[] {
 }
 
 test.each([
-  ['a number out of range', Type.Integer({ minimum: 1, maximum: 200 }), 500, '`/m` must be between 1 and 200; you sent 500.'],
+  [
+    'a number out of range',
+    Type.Integer({ minimum: 1, maximum: 200 }),
+    500,
+    '`/m` must be between 1 and 200; you sent 500.',
+  ],
   ['a number that is too small', Type.Integer({ minimum: 1 }), 0, '`/m` must be at least 1; you sent 0.'],
   ['another type', Type.Integer(), 'many', '`/m` must be a whole number; you sent "many".'],
   ['a list in place of a text', Type.String(), ['a'], '`/m` must be a string; you sent a list.'],
@@ -74,7 +79,9 @@ it('no message shows the value of a member that may hold a secret', () => {
         for (const sentence of sentences(Type.Object({ [name]: kind }, CLOSED), { [name]: secret })) {
           expect(sentence).not.toContain('S3cr3t');
         }
-        expect(sentences(Type.Object({ [name]: Type.Array(kind) }, CLOSED), { [name]: [secret] }).join()).not.toContain('S3cr3t');
+        expect(sentences(Type.Object({ [name]: Type.Array(kind) }, CLOSED), { [name]: [secret] }).join()).not.toContain(
+          'S3cr3t',
+        );
       },
     ),
   );

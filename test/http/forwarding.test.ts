@@ -17,7 +17,11 @@ beforeAll(async () => {
   await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'acme', name: 'Acme' } });
   user = await h.person('acme', ['developer']);
   auditor = await h.person('acme', ['auditor']);
-  const policy = { resources: ['*'], applies_to: 'everyone', conditions: { ip_address: { in: ['127.0.0.0/8', '10.0.0.0/8'] } } };
+  const policy = {
+    resources: ['*'],
+    applies_to: 'everyone',
+    conditions: { ip_address: { in: ['127.0.0.0/8', '10.0.0.0/8'] } },
+  };
   const made = [
     await h.api('POST', '/v1/iam/policies', {
       as: h.root.token,

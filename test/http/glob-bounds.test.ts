@@ -54,7 +54,10 @@ test('a policy takes globs of 256 characters and 8 stars, and no more', async ()
       body: { name, effect: 'deny', actions: ['rag:query'], resources: ['models/a', `collections/${glob}`] },
     });
   for (const glob of ['x'.repeat(257), '*a'.repeat(9)]) {
-    expect((await post('refused', glob)).json).toMatchObject({ code: 'invalid_field', errors: [{ path: '/resources/1' }] });
+    expect((await post('refused', glob)).json).toMatchObject({
+      code: 'invalid_field',
+      errors: [{ path: '/resources/1' }],
+    });
   }
   expect((await post('long', 'x'.repeat(256))).status).toBe(201);
   expect((await post('starred', '*a'.repeat(8))).status).toBe(201);

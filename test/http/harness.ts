@@ -3,7 +3,14 @@
 import { randomBytes } from 'node:crypto';
 import { inject, test } from 'vitest';
 import type { RouteTable } from '../../src/decision/routes.ts';
-import { makeId, parseRoleName, parseTenantId, type RoleName, type TenantId, type UserId } from '../../src/domain/ids.ts';
+import {
+  makeId,
+  parseRoleName,
+  parseTenantId,
+  type RoleName,
+  type TenantId,
+  type UserId,
+} from '../../src/domain/ids.ts';
 import type { Resolver } from '../../src/http/authenticate.ts';
 import type { Route } from '../../src/http/route.ts';
 import type { DirectoryRoom } from '../../src/iam/auth/directory-room.ts';
@@ -127,10 +134,21 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   starting.defer(() => outside.close());
   const database = /\/(test_[0-9a-f]+)\?/.exec(fresh.url)?.[1] ?? '';
 
-  const person = async (tenant: string, roles: readonly string[], source: 'local' | 'ldap' = 'local'): Promise<Person> => {
+  const person = async (
+    tenant: string,
+    roles: readonly string[],
+    source: 'local' | 'ldap' = 'local',
+  ): Promise<Person> => {
     const id = makeId('usr', Date.now(), randomBytes(10));
     const email = `${id}@example.test`;
-    await insertUser(db.knex, { id, tenantId: tenantId(tenant), email, name: id, department: null, passwordHash: null });
+    await insertUser(db.knex, {
+      id,
+      tenantId: tenantId(tenant),
+      email,
+      name: id,
+      department: null,
+      passwordHash: null,
+    });
     if (source === 'ldap') await db.knex.raw(`update users set source = 'ldap' where id = ?`, [id]);
     await setManualRoles(db.knex, id, roles.map(roleName));
     const sessionId = makeId('ses', Date.now(), randomBytes(10));
@@ -181,7 +199,9 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     async cutDatabase() {
       await outside.knex.raw(`alter database ${database} with allow_connections false`);
       // Until each is gone: nobody may be given a connection that does not know yet that it was cut.
-      await outside.knex.raw('select pg_terminate_backend(pid, 1500) from pg_stat_activity where datname = ?', [database]);
+      await outside.knex.raw('select pg_terminate_backend(pid, 1500) from pg_stat_activity where datname = ?', [
+        database,
+      ]);
     },
     async restoreDatabase() {
       await outside.knex.raw(`alter database ${database} with allow_connections true`);

@@ -69,7 +69,11 @@ test('a user that changes itself many times at once', async () => {
 
 test('administrators who change each other, and themselves', async () => {
   const [one, two] = [await h.person('default', ['admin']), await h.person('default', ['admin'])];
-  const all = times(ROUNDS, (i) => [rename(one, two, `A ${i}`), rename(two, one, `B ${i}`), rename(one, one, `C ${i}`)]);
+  const all = times(ROUNDS, (i) => [
+    rename(one, two, `A ${i}`),
+    rename(two, one, `B ${i}`),
+    rename(one, one, `C ${i}`),
+  ]);
   expect(await outcomesOf(all.flat())).toEqual(['200']);
 });
 
@@ -83,9 +87,21 @@ test('users of a tenant who change each other, their own role, its policies and 
       h.api('PUT', '/v1/iam/roles/manager', { as, body: { description: `${i}` } }),
       h.api('POST', '/v1/iam/roles', { as, body: { name: `role-${i}`, permissions: ['chat:read'] } }),
       h.api('POST', '/v1/iam/policies', {
-        ...{ as, body: { name: `held-${i}`, effect: 'deny', actions: ['rag:*'], resources: ['*'], attached_roles: ['manager'] } },
+        ...{
+          as,
+          body: {
+            name: `held-${i}`,
+            effect: 'deny',
+            actions: ['rag:*'],
+            resources: ['*'],
+            attached_roles: ['manager'],
+          },
+        },
       }),
-      h.api('POST', '/v1/iam/api-keys', { as, body: { description: 'k', scopes: ['*'], expires_in_days: 1, user_id: other.id } }),
+      h.api('POST', '/v1/iam/api-keys', {
+        as,
+        body: { description: 'k', scopes: ['*'], expires_in_days: 1, user_id: other.id },
+      }),
     ];
   });
   expect(await outcomesOf(all.flat())).toEqual(['200', '201']);
@@ -94,7 +110,10 @@ test('users of a tenant who change each other, their own role, its policies and 
 test('users who are made in a tenant with a limit while it is changed', async () => {
   const { id, people } = await tenantOf(2, { max_users: 8 });
   const all = times(ROUNDS, (i) => [
-    h.api('POST', '/v1/iam/users', { as: people[i % 2]?.token ?? '', body: { email: `${id}-${i}@example.test`, name: 'X' } }),
+    h.api('POST', '/v1/iam/users', {
+      as: people[i % 2]?.token ?? '',
+      body: { email: `${id}-${i}@example.test`, name: 'X' },
+    }),
     h.api('PUT', `/v1/iam/tenants/${id}`, { as: h.root.token, tenant: id, body: { name: `Name ${i}` } }),
   ]);
   expect(await outcomesOf(all.flat())).toEqual(['200', '201', '409 quota_exceeded']);
@@ -109,7 +128,9 @@ test('a role that is deleted by force while its holders write', async () => {
   const deletion = h.api('DELETE', '/v1/iam/roles/manager?force=true', { as: h.root.token, tenant: id });
   expect(outcome(await deletion)).toBe('204');
   const answers = await outcomesOf(writes);
-  expect(answers.filter((answer) => !['201', '403 escalation', '403 insufficient_permission'].includes(answer))).toEqual([]);
+  expect(
+    answers.filter((answer) => !['201', '403 escalation', '403 insufficient_permission'].includes(answer)),
+  ).toEqual([]);
 });
 
 test('of many rotations of a key by itself at once one is done, and the others say that the secret was rotated', async () => {
@@ -133,8 +154,14 @@ test('of two keys that revoke each other at once one is revoked', async () => {
 
 test.each([
   ['its key is revoked', ({ key }: Flood) => ({ method: 'DELETE', path: `/v1/iam/api-keys/${key}` })],
-  ["its key's owner is deactivated", ({ owner }: Flood) => ({ method: 'POST', path: `/v1/iam/users/${owner}/deactivate` })],
-  ['its role is narrowed', () => ({ method: 'PUT', path: '/v1/iam/roles/manager', body: { permissions: ['chat:write'] } })],
+  [
+    "its key's owner is deactivated",
+    ({ owner }: Flood) => ({ method: 'POST', path: `/v1/iam/users/${owner}/deactivate` }),
+  ],
+  [
+    'its role is narrowed',
+    () => ({ method: 'PUT', path: '/v1/iam/roles/manager', body: { permissions: ['chat:write'] } }),
+  ],
   ['its tenant is suspended', ({ tenant }: Flood) => ({ method: 'POST', path: `/v1/iam/tenants/${tenant}/suspend` })],
 ] as const)('a caller that writes without a pause cannot keep its right from ending: %s', async (_ending, endingOf) => {
   const { id, people } = await tenantOf(1);
@@ -163,7 +190,11 @@ test('an answer is not given again to a caller whose right ends while the replay
   if (person === undefined) throw new Error('no person');
   const ask = () =>
     h.api('POST', '/v1/iam/users', {
-      ...{ as: person.token, body: { email: 'replayed@example.test', name: 'X' }, headers: { 'idempotency-key': 'once' } },
+      ...{
+        as: person.token,
+        body: { email: 'replayed@example.test', name: 'X' },
+        headers: { 'idempotency-key': 'once' },
+      },
     });
   expect(outcome(await ask())).toBe('201');
   expect((await ask()).headers['idempotency-replayed']).toBe('true');

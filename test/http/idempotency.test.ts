@@ -26,7 +26,12 @@ beforeEach(() => {
   key = `key ${++n}`;
 });
 
-const post = (path: string, body?: unknown, as = h.root.token, headers: Readonly<Record<string, string | string[]>> = {}) =>
+const post = (
+  path: string,
+  body?: unknown,
+  as = h.root.token,
+  headers: Readonly<Record<string, string | string[]>> = {},
+) =>
   h.api('POST', `/v1/iam/${path}`, {
     as,
     ...(body === undefined ? {} : { body }),
@@ -156,7 +161,11 @@ describe('sending again', () => {
   });
 
   test('gives it also where an expiry that was to come has passed', async () => {
-    const body = { ...newBody('api-keys'), expires_in_days: undefined, expires_at: new Date(Date.now() + 1500).toISOString() };
+    const body = {
+      ...newBody('api-keys'),
+      expires_in_days: undefined,
+      expires_at: new Date(Date.now() + 1500).toISOString(),
+    };
     const first = await post('api-keys', body);
     expect(outcome(first)).toBe('201');
     await expect
@@ -252,7 +261,10 @@ describe('the same key', () => {
     ['with a tab', 'a\tb'],
   ])('%s is malformed', async (_name, value) => {
     const reply = await post('roles', role(), h.root.token, { 'idempotency-key': value });
-    expect([outcome(reply), reply.json['error']]).toMatchObject(['400 invalid_parameter', { param: 'Idempotency-Key' }]);
+    expect([outcome(reply), reply.json['error']]).toMatchObject([
+      '400 invalid_parameter',
+      { param: 'Idempotency-Key' },
+    ]);
   });
 
   test('of 255 characters is fine, and a repeated header is none', async () => {
@@ -336,7 +348,9 @@ describe('at the same time', () => {
       .update(canonicalJson([{}, body]))
       .digest('hex');
     expect(kept.map(({ fingerprint }) => fingerprint.toString('hex'))).not.toContain(plain);
-    expect(outcome(await post('users', { ...body, password: 'a lake of zinc whistles' }))).toBe('422 idempotency_mismatch');
+    expect(outcome(await post('users', { ...body, password: 'a lake of zinc whistles' }))).toBe(
+      '422 idempotency_mismatch',
+    );
   });
 
   test('an answer lost after the commit is found again: the change and its answer are in one transaction', async () => {
@@ -372,7 +386,13 @@ describe('who lost the right gets the refusal, not the answer', () => {
     const clerk = await h.person(ACME, ['tenant-admin', 'auditor']);
     const mine = { description: 'Mine', scopes: ['chat:read'], expires_in_days: 1, user_id: clerk.id };
     expect(outcome(await post('api-keys', mine, clerk.token))).toBe('201');
-    const deny = { name: `deny-${n}`, effect: 'deny', actions: ['admin:keys'], resources: ['*'], attached_roles: ['auditor'] };
+    const deny = {
+      name: `deny-${n}`,
+      effect: 'deny',
+      actions: ['admin:keys'],
+      resources: ['*'],
+      attached_roles: ['auditor'],
+    };
     expect(outcome(await h.api('POST', '/v1/iam/policies', { as: boss.token, body: deny }))).toBe('201');
     expect(outcome(await post('api-keys', mine, clerk.token))).toBe('403 denied_by_policy');
     await h.api('DELETE', `/v1/iam/policies/deny-${n}`, { as: boss.token });
@@ -406,7 +426,9 @@ describe('who lost the right gets the refusal, not the answer', () => {
     const clerk = await h.person('default', ['tenant-admin']);
     expect(outcome(await post(`api-keys/${id}/rotate`, { grace_seconds: 1 }, clerk.token))).toBe('200');
     await h.api('PUT', `/v1/iam/users/${clerk.id}`, { as: h.root.token, body: { roles: [] } });
-    expect(outcome(await post(`api-keys/${id}/rotate`, { grace_seconds: 2 }, clerk.token))).toBe('403 insufficient_permission');
+    expect(outcome(await post(`api-keys/${id}/rotate`, { grace_seconds: 2 }, clerk.token))).toBe(
+      '403 insufficient_permission',
+    );
   });
 
   test('and a credential that proves nobody any more gets neither', async () => {

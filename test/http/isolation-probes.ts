@@ -51,7 +51,14 @@ const COLLECTIONS: Readonly<Record<string, Kind>> = {
   recent: 'decision',
 };
 
-type Meaning = Kind | 'plain' | readonly [Kind] | 'proposed_policies' | 'proposed_roles' | 'usage_events' | 'imported_keys';
+type Meaning =
+  | Kind
+  | 'plain'
+  | readonly [Kind]
+  | 'proposed_policies'
+  | 'proposed_roles'
+  | 'usage_events'
+  | 'imported_keys';
 
 /** What query parameters and members of bodies name. `plain`: nothing that is anybody's. */
 const MEMBERS: Readonly<Record<string, Meaning>> = {
@@ -115,7 +122,14 @@ export function usageEvent() {
 /** A row of an import, of a key of its own each time. */
 export function importedKey() {
   const digest = randomBytes(32).toString('hex');
-  return { digest, prefix: 'sk-old', last_four: 'abcd', description: 'imported', scopes: ['chat:read'], expires_in_days: 1 };
+  return {
+    digest,
+    prefix: 'sk-old',
+    last_four: 'abcd',
+    description: 'imported',
+    scopes: ['chat:read'],
+    expires_in_days: 1,
+  };
 }
 
 /** What has to be asked for the other parameters to count. */
@@ -262,6 +276,7 @@ function bodyOf(route: Route): Json | undefined {
   if (titleOf(route) === 'POST /v1/iam/usage/events') return { events: [usageEvent()] };
   if (titleOf(route) === 'POST /v1/iam/api-keys/import') return { keys: [importedKey()] };
   const body = BODIES[titleOf(route)];
-  if (body === undefined && 'required' in route.bodySchema) throw new Error(`say in BODIES what ${titleOf(route)} may be sent`);
+  if (body === undefined && 'required' in route.bodySchema)
+    throw new Error(`say in BODIES what ${titleOf(route)} may be sent`);
   return body;
 }

@@ -37,7 +37,8 @@ let boss: Person;
 let bossKey = '';
 
 const TENANTS = ['acme', 'globex'];
-const inTenant = (tenant: string) => (path: string, body: object) => done('POST', path, { as: h.root.token, tenant, body });
+const inTenant = (tenant: string) => (path: string, body: object) =>
+  done('POST', path, { as: h.root.token, tenant, body });
 
 async function done(method: string, path: string, call: Call): Promise<Reply> {
   const reply = await h.api(method, path, call);
@@ -51,7 +52,12 @@ async function furnish(tenant: string) {
   const admin = await h.person(tenant, ['tenant-admin']);
   const email = `person@${tenant}.example`;
   const user = text((await post('/v1/iam/users', { email, name: `Person of ${tenant}` })).json, 'id');
-  const key = await post('/v1/iam/api-keys', { description: 'k', scopes: ['chat:read'], expires_in_days: 1, user_id: user });
+  const key = await post('/v1/iam/api-keys', {
+    description: 'k',
+    scopes: ['chat:read'],
+    expires_in_days: 1,
+    user_id: user,
+  });
   await post('/v1/iam/roles', { name: `role-of-${tenant}`, permissions: ['chat:read'] });
   await post('/v1/iam/roles', { name: `spare-role-of-${tenant}`, permissions: ['chat:read'] });
   const policy = { effect: 'deny', actions: ['rag:*'], resources: ['*'], attached_roles: [`role-of-${tenant}`] };
@@ -74,9 +80,10 @@ async function furnish(tenant: string) {
     };
     await h.db.knex('sessions').insert(session);
   }
-  const { rows: sessions } = await h.db.knex.raw<{ rows: { id: string }[] }>('select id from sessions where user_id = ?', [
-    admin.id,
-  ]);
+  const { rows: sessions } = await h.db.knex.raw<{ rows: { id: string }[] }>(
+    'select id from sessions where user_id = ?',
+    [admin.id],
+  );
   const strong = await post('/v1/iam/api-keys', {
     description: 'k',
     scopes: ['admin:*', '*:read'],
@@ -157,7 +164,10 @@ function isList(route: Route): boolean {
 
 /** Their administrator's cursor of a list, where its second page begins. */
 async function turnPages(route: Route, { admin, user }: Awaited<ReturnType<typeof furnish>>): Promise<void> {
-  const path = route.path.replace(':name', 'role-of-globex').replace('users/:id', `users/${user}`).replace(':id', 'globex');
+  const path = route.path
+    .replace(':name', 'role-of-globex')
+    .replace('users/:id', `users/${user}`)
+    .replace(':id', 'globex');
   const body = route.method === 'POST' ? { body: { permission: 'chat:read' } } : {};
   const reply = await h.api(route.method, `${path}?${queryOf(route)}limit=1`, { as: admin.token, ...body });
   const cursor = reply.json['next_cursor'];
@@ -206,7 +216,13 @@ function firstPath(reply: Reply): string {
   return text(first, 'path');
 }
 
-async function ask(method: string, probe: Probe, name: string, as: string, headers: Call['headers'] = {}): Promise<Reply> {
+async function ask(
+  method: string,
+  probe: Probe,
+  name: string,
+  as: string,
+  headers: Call['headers'] = {},
+): Promise<Reply> {
   const { path, ...call } = probe.request(name);
   const reply = await h.api(method, path, { ...call, as, headers });
   // What a probe made goes again, so that the next finds the tenant as this one did.
@@ -238,7 +254,9 @@ async function expectAlike(
     const nobody = await ask(method, probe, probe.pair.nobodys, as, headers);
     const about = `${method} ${route.path}, ${probe.place}: `;
     expect(about + told(theirs, probe.pair.theirs)).toBe(about + told(nobody, probe.pair.nobodys));
-    expect(about + (await audited(theirs, probe.pair.theirs))).toBe(about + (await audited(nobody, probe.pair.nobodys)));
+    expect(about + (await audited(theirs, probe.pair.theirs))).toBe(
+      about + (await audited(nobody, probe.pair.nobodys)),
+    );
     expect([about, theirs.text, isAnswerToTheName(probe, theirs)]).toEqual([about, theirs.text, true]);
   }
 }
@@ -248,9 +266,15 @@ async function belongings(tenant: string): Promise<unknown> {
   const of = async (query: string) => (await h.db.knex.raw<{ rows: Json[] }>(query, { tenant })).rows;
   return {
     users: await of('select * from users where tenant_id = :tenant order by id'),
-    given: await of('select r.* from user_roles r join users u on u.id = r.user_id where u.tenant_id = :tenant order by 1, 2'),
-    sessions: await of('select s.* from sessions s join users u on u.id = s.user_id where u.tenant_id = :tenant order by s.id'),
-    setups: await of('select t.* from one_time_tokens t join users u on u.id = t.user_id where u.tenant_id = :tenant order by 1'),
+    given: await of(
+      'select r.* from user_roles r join users u on u.id = r.user_id where u.tenant_id = :tenant order by 1, 2',
+    ),
+    sessions: await of(
+      'select s.* from sessions s join users u on u.id = s.user_id where u.tenant_id = :tenant order by s.id',
+    ),
+    setups: await of(
+      'select t.* from one_time_tokens t join users u on u.id = t.user_id where u.tenant_id = :tenant order by 1',
+    ),
     roles: await of('select * from roles where tenant_id = :tenant order by name'),
     policies: await of('select * from policies where tenant_id = :tenant order by name'),
     attached: await of(
@@ -275,24 +299,31 @@ describe("another tenant's name is like nobody's", () => {
     expect(await belongings('globex')).toEqual(before);
   });
 
-  const templates = [...new Map(guarded.filter(({ path }) => path.includes(':')).map((route) => [route.path, route])).values()];
+  const templates = [
+    ...new Map(guarded.filter(({ path }) => path.includes(':')).map((route) => [route.path, route])).values(),
+  ];
   const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-  test.each(templates.map((route) => [route.path, route] as const))('%s, by whatever method', async (template, route) => {
-    const before = await belongings('globex');
-    for (const method of methods) {
-      if (guarded.some((one) => one.path === template && one.method === method)) continue;
-      for (const probe of strayProbes(template, cast, route)) {
-        for (const as of [boss.token, bossKey]) {
-          const theirs = await ask(method, probe, probe.pair.theirs, as);
-          const nobody = await ask(method, probe, probe.pair.nobodys, as);
-          expect(`${method} ${told(theirs, probe.pair.theirs)}`).toBe(`${method} ${told(nobody, probe.pair.nobodys)}`);
-          expect(theirs.status).toBeGreaterThanOrEqual(400);
+  test.each(templates.map((route) => [route.path, route] as const))(
+    '%s, by whatever method',
+    async (template, route) => {
+      const before = await belongings('globex');
+      for (const method of methods) {
+        if (guarded.some((one) => one.path === template && one.method === method)) continue;
+        for (const probe of strayProbes(template, cast, route)) {
+          for (const as of [boss.token, bossKey]) {
+            const theirs = await ask(method, probe, probe.pair.theirs, as);
+            const nobody = await ask(method, probe, probe.pair.nobodys, as);
+            expect(`${method} ${told(theirs, probe.pair.theirs)}`).toBe(
+              `${method} ${told(nobody, probe.pair.nobodys)}`,
+            );
+            expect(theirs.status).toBeGreaterThanOrEqual(400);
+          }
         }
       }
-    }
-    expect(await belongings('globex')).toEqual(before);
-  });
+      expect(await belongings('globex')).toEqual(before);
+    },
+  );
 
   test('in both places of a path', async () => {
     for (const method of ['PUT', 'DELETE']) {
@@ -328,7 +359,9 @@ test.each([
 ] as const)('%s lists nothing of another tenant', async (path, member, kind) => {
   const foreign = made.get(kind)?.[0]?.theirs;
   expect(column(await h.api('GET', `${path}?limit=200`, { as: boss.token }), member)).not.toContain(foreign);
-  expect(column(await h.api('GET', `${path}?limit=200&tenant_id=globex`, { as: h.root.token }), member)).toContain(foreign);
+  expect(column(await h.api('GET', `${path}?limit=200&tenant_id=globex`, { as: h.root.token }), member)).toContain(
+    foreign,
+  );
 });
 
 describe('a platform administrator', () => {
@@ -344,7 +377,9 @@ describe('a platform administrator', () => {
     const change = kind === 'user' ? { department: 'reached' } : { description: 'reached' };
     expect(outcome(await h.api('PATCH', path, { as: h.root.token, body: change }))).toBe('200');
     expect((await h.api('GET', path, { as: h.root.token, tenant: 'globex' })).json).toMatchObject(change);
-    const audit = await h.api('GET', `/v1/iam/audit?target=${theirs(kind)}&tenant_id=globex&limit=1`, { as: h.root.token });
+    const audit = await h.api('GET', `/v1/iam/audit?target=${theirs(kind)}&tenant_id=globex&limit=1`, {
+      as: h.root.token,
+    });
     expect(rows(audit)).toMatchObject([{ tenant_id: 'globex', actor: { id: h.root.id } }]);
   });
 
@@ -364,7 +399,10 @@ describe('a platform administrator', () => {
 });
 
 test("a tenant's administrator reaches no id of another tenant", async () => {
-  for (const path of [`/v1/iam/users/${made.get('user')?.[0]?.theirs}`, `/v1/iam/api-keys/${made.get('key')?.[0]?.theirs}`]) {
+  for (const path of [
+    `/v1/iam/users/${made.get('user')?.[0]?.theirs}`,
+    `/v1/iam/api-keys/${made.get('key')?.[0]?.theirs}`,
+  ]) {
     expect(outcome(await h.api('GET', path, { as: boss.token }))).toBe('404 not_found');
   }
 });

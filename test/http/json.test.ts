@@ -61,10 +61,18 @@ describe('parseJson', () => {
   });
 
   test('refuses a name that ends with a backslash, so that no body changes how the names of later bodies are read', () => {
-    const written = ['{"h":[],"\\\\":0}', '{"h":[],"\\u005c":0}', '{"h":[],"n\\\\":0}', '[{"a":{"h":[],"\\\\\\\\":0}}]'];
+    const written = [
+      '{"h":[],"\\\\":0}',
+      '{"h":[],"\\u005c":0}',
+      '{"h":[],"n\\\\":0}',
+      '[{"a":{"h":[],"\\\\\\\\":0}}]',
+    ];
     for (const text of written) expect(parseJson(bytes(text))).toMatchObject({ kind: 'error' });
     for (const name of ['"', '\n', 'n"', '\\"', 'n\\"']) {
-      expect(parseJson(bytes(JSON.stringify({ h: 1, [name]: 2 })))).toMatchObject({ kind: 'json', value: { h: 1, [name]: 2 } });
+      expect(parseJson(bytes(JSON.stringify({ h: 1, [name]: 2 })))).toMatchObject({
+        kind: 'json',
+        value: { h: 1, [name]: 2 },
+      });
     }
   });
 
@@ -75,5 +83,9 @@ describe('parseJson', () => {
 });
 
 test('text that cannot be kept is found wherever it is, in names too', () => {
-  expect(unstorable({ a: ['x', '\0'], 'b/c': { d: '\ud800' }, 'e\0': 1, f: '\u{1f600}' })).toEqual(['/a/1', '/b~1c/d', '/e\0']);
+  expect(unstorable({ a: ['x', '\0'], 'b/c': { d: '\ud800' }, 'e\0': 1, f: '\u{1f600}' })).toEqual([
+    '/a/1',
+    '/b~1c/d',
+    '/e\0',
+  ]);
 });

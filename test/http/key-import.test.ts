@@ -11,7 +11,8 @@ let boss: Person;
 let ada: Person;
 beforeAll(async () => {
   h = await startHarness();
-  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  for (const id of ['acme', 'globex'])
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
   boss = await h.person('acme', ['tenant-admin']);
   ada = await h.person('acme', ['developer']);
 });
@@ -70,7 +71,8 @@ describe('importing keys', () => {
     const audited = (await h.audit('api_key.import')).slice(-2);
     expect(audited.map((row) => row['target_id'])).toEqual(column(reply, 'id'));
     expect(audited[0]?.['after']).toMatchObject(labels);
-    const everything = JSON.stringify(await h.audit()) + (await h.api('GET', KEYS, { as: boss.token })).text + reply.text;
+    const everything =
+      JSON.stringify(await h.audit()) + (await h.api('GET', KEYS, { as: boss.token })).text + reply.text;
     for (const secret of [own, tenants, digestOf(own), digestOf(tenants)]) expect(everything).not.toContain(secret);
   });
 
@@ -80,7 +82,8 @@ describe('importing keys', () => {
     expect(await proves(revoked)).toBe('401 invalid_credential');
     const rotated = foreignKey();
     const id = await imported(rotated);
-    const rotate = (grace_seconds: number) => h.api('POST', `${KEYS}/${id}/rotate`, { as: boss.token, body: { grace_seconds } });
+    const rotate = (grace_seconds: number) =>
+      h.api('POST', `${KEYS}/${id}/rotate`, { as: boss.token, body: { grace_seconds } });
     const first = await rotate(3600);
     expect(first.json).toMatchObject({ id, imported: false, key: expect.stringMatching(/^psk_/) });
     expect([await proves(rotated), await proves(text(first.json, 'key'))]).toEqual([PROVED, PROVED]);
@@ -155,7 +158,10 @@ describe('importing keys', () => {
       as: h.root.token,
       body: { description: 'k', scopes: ['*'], expires_in_days: 1, user_id: h.root.id },
     });
-    const reply = await h.api('POST', `${KEYS}/import`, { as: text(key.json, 'key'), body: { keys: [rowOf(foreignKey())] } });
+    const reply = await h.api('POST', `${KEYS}/import`, {
+      as: text(key.json, 'key'),
+      body: { keys: [rowOf(foreignKey())] },
+    });
     expect(outcome(reply)).toBe('403 insufficient_permission');
   });
 
@@ -192,7 +198,15 @@ describe('a credential of another system', () => {
       fc
         .tuple(fc.nat({ max: key.length }), fc.constantFrom(...'aZ0-._~+/'))
         .map(([at, one]) => key.slice(0, at) + one + key.slice(at)),
-      fc.constantFrom(key.toUpperCase(), key.toLowerCase(), `${key}=`, `${key}==`, digestOf(key), `psk_${key}`, `eyJ${key}`),
+      fc.constantFrom(
+        key.toUpperCase(),
+        key.toLowerCase(),
+        `${key}=`,
+        `${key}==`,
+        digestOf(key),
+        `psk_${key}`,
+        `eyJ${key}`,
+      ),
     );
     await fc.assert(
       fc.asyncProperty(change, async (text) => {

@@ -11,7 +11,8 @@ let h: Harness;
 let boss: Person;
 beforeAll(async () => {
   h = await startHarness();
-  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  for (const id of ['acme', 'globex'])
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
   boss = await h.person('acme', ['tenant-admin']);
 });
 afterAll(async () => {
@@ -68,14 +69,18 @@ describe('an owner has a bounded number of active keys:', () => {
     const [first] = await seed(ada, MAX_ACTIVE_KEYS.user);
     expect(outcome(await create(boss.token, { user_id: ada.id }))).toBe('409 quota_exceeded');
     expect(outcome(await h.api('DELETE', `${KEYS}/${first}`, { as: ada.token }))).toBe('204');
-    expect(await outcomes([create(ada.token), create(boss.token, { user_id: ada.id })])).toEqual(['201', '409 quota_exceeded']);
+    expect(await outcomes([create(ada.token), create(boss.token, { user_id: ada.id })])).toEqual([
+      '201',
+      '409 quota_exceeded',
+    ]);
   });
 
   test('an expired key that is prolonged counts as another one, an active one that is prolonged does not', async () => {
     const ada = await h.person('acme', ['developer']);
     const active = await seed(ada, MAX_ACTIVE_KEYS.user - 1);
     const expired = await seed(ada, 3, { expires: '-1 day' });
-    const prolong = (id: string | undefined) => h.api('PUT', `${KEYS}/${id}`, { as: ada.token, body: { expires_in_days: 9 } });
+    const prolong = (id: string | undefined) =>
+      h.api('PUT', `${KEYS}/${id}`, { as: ada.token, body: { expires_in_days: 9 } });
     expect(await outcomes(expired.map(prolong))).toEqual(['200', '409 quota_exceeded', '409 quota_exceeded']);
     expect(outcome(await prolong(active[0]))).toBe('200');
   });
@@ -104,7 +109,9 @@ describe('an owner has a bounded number of active keys:', () => {
     expect(outcome(await create(ada.token))).toBe('409 quota_exceeded');
     const rows = (await h.audit('api_key.create')).filter((row) => row['actor_id'] === ada.id);
     expect(rows.map((row) => row['result'])).toEqual(['success', 'refused']);
-    expect(outcome(await h.api('POST', `${KEYS}/${text(key.json, 'id')}/rotate`, { as: ada.token, body: {} }))).toBe('200');
+    expect(outcome(await h.api('POST', `${KEYS}/${text(key.json, 'id')}/rotate`, { as: ada.token, body: {} }))).toBe(
+      '200',
+    );
   });
 
   test('an answer lost at the last place is given again', async () => {
@@ -131,7 +138,10 @@ test('the constraints of a key take at most 64 KiB, at its creation and later', 
   const key = await create(ada.token, { resource_constraints: fits });
   expect(outcome(key)).toBe('201');
   const refused = await create(ada.token, { resource_constraints: tooMuch });
-  expect([outcome(refused), refused.json['errors']]).toMatchObject(['422 invalid_field', [{ path: '/resource_constraints' }]]);
+  expect([outcome(refused), refused.json['errors']]).toMatchObject([
+    '422 invalid_field',
+    [{ path: '/resource_constraints' }],
+  ]);
   const changed = await h.api('PUT', `${KEYS}/${text(key.json, 'id')}`, {
     as: ada.token,
     body: { resource_constraints: tooMuch },

@@ -20,7 +20,8 @@ const made = async (body: object = {}, as = boss.token) => {
 };
 const revoke = (body: object, { as = boss.token, query = '', headers = {} } = {}) =>
   h.api('POST', `${KEYS}/revoke${query}`, { as, body, headers });
-const works = async (key: string) => outcome(await h.api('GET', '/v1/iam/users', { as: key })) === '403 insufficient_permission';
+const works = async (key: string) =>
+  outcome(await h.api('GET', '/v1/iam/users', { as: key })) === '403 insufficient_permission';
 const revocations = async () => (await h.audit('api_key.revoke')).map((row) => [row['target_id'], row['result']]);
 
 describe('revoking several keys', () => {
@@ -46,7 +47,11 @@ describe('revoking several keys', () => {
       [text(theirs.json, 'id'), 'not_found'],
     ]);
     expect(rows(reply)[1]?.['key']).toMatchObject({ name: 'one', description: 'k', last_four: one.key.slice(-4) });
-    expect([await works(one.key), await works(two.key), await works(text(theirs.json, 'key'))]).toEqual([false, false, true]);
+    expect([await works(one.key), await works(two.key), await works(text(theirs.json, 'key'))]).toEqual([
+      false,
+      false,
+      true,
+    ]);
     expect((await revocations()).slice(before)).toEqual(
       [one.id, two.id].sort((left, right) => (left < right ? -1 : 1)).map((id) => [id, 'success']),
     );
@@ -146,7 +151,10 @@ describe('revoking several keys', () => {
   test('two callers whose keys revoke each other at once, among many, both get an answer', async () => {
     for (let round = 0; round < 5; round++) {
       const many = await Promise.all(Array.from({ length: 6 }, () => made()));
-      const [left, right] = [await made({ scopes: ['admin:keys', 'chat:*'] }), await made({ scopes: ['admin:keys', 'chat:*'] })];
+      const [left, right] = [
+        await made({ scopes: ['admin:keys', 'chat:*'] }),
+        await made({ scopes: ['admin:keys', 'chat:*'] }),
+      ];
       const ids = many.map(({ id }) => id);
       const replies = await Promise.all([
         revoke({ ids: [...ids, right.id] }, { as: left.key }),

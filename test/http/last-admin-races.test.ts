@@ -88,12 +88,17 @@ function after({ users, suspended }: State, operation: Operation): State {
 }
 
 function administrators({ users, suspended }: State): readonly User[] {
-  return [...users.values()].filter(({ admin, status, tenant }) => admin && status === 'active' && !suspended.has(tenant));
+  return [...users.values()].filter(
+    ({ admin, status, tenant }) => admin && status === 'active' && !suspended.has(tenant),
+  );
 }
 
 const remains = (before: readonly User[], then: readonly User[]): boolean => before.length === 0 || then.length > 0;
 
-function twin(state: State, operation: Operation): { readonly state: State; readonly told: 'done' | 'last_admin' | 'not_found' } {
+function twin(
+  state: State,
+  operation: Operation,
+): { readonly state: State; readonly told: 'done' | 'last_admin' | 'not_found' } {
   if ('user' in operation && operation.kind !== 'password' && !state.users.has(operation.user))
     return { state, told: 'not_found' };
   const next = after(state, operation);
@@ -146,7 +151,9 @@ async function stored(): Promise<State> {
 
 const plain = ({ users, suspended }: State) =>
   JSON.stringify([
-    [...users].sort(([a], [b]) => a - b).map(([n, { tenant, status, admin, password }]) => [n, tenant, status, admin, password]),
+    [...users]
+      .sort(([a], [b]) => a - b)
+      .map(([n, { tenant, status, admin, password }]) => [n, tenant, status, admin, password]),
     (['x', 'y'] as const).filter((id) => suspended.has(id)),
   ]);
 
@@ -291,13 +298,23 @@ test('any two operations at once end as one after the other', async () => {
       const forth = serial(first, second);
       const back = serial(second, first);
       const [mine, theirs] = back.told;
-      expect([JSON.stringify([forth.told, forth.state]), JSON.stringify([[theirs, mine], back.state])]).toContain(ended);
+      expect([JSON.stringify([forth.told, forth.state]), JSON.stringify([[theirs, mine], back.state])]).toContain(
+        ended,
+      );
     }),
     { numRuns: runs(60) },
   );
 });
 
-const REMOVALS = ['deactivate', 'delete', 'strip', 'suspend', 'apply deactivates', 'apply strips', 'apply suspends'] as const;
+const REMOVALS = [
+  'deactivate',
+  'delete',
+  'strip',
+  'suspend',
+  'apply deactivates',
+  'apply strips',
+  'apply suspends',
+] as const;
 type Removal = (typeof REMOVALS)[number];
 
 /** Removes the administrator `user`, alone in `tenant`. */

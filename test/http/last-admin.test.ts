@@ -39,7 +39,9 @@ test('the last one is neither deactivated, deleted nor stripped; those of a dire
   expect(outcome(await h.api('PUT', self, { as, body: { roles: ['developer'] } }))).toBe('409 last_admin');
   expect(outcome(await h.api('POST', `${self}/deactivate`, { as }))).toBe('409 last_admin');
   expect(outcome(await h.api('DELETE', self, { as }))).toBe('409 last_admin');
-  expect(outcome(await h.api('PUT', self, { as, body: { roles: ['admin', 'developer'], name: 'Still here' } }))).toBe('200');
+  expect(outcome(await h.api('PUT', self, { as, body: { roles: ['admin', 'developer'], name: 'Still here' } }))).toBe(
+    '200',
+  );
   expect(await activeLocalAdmins()).toBe(1);
   expect((await h.audit('user.delete')).map((row) => row['result'])).toEqual(['refused']);
 });
@@ -51,21 +53,24 @@ test('the refusal says what the administrator has to do first', async () => {
   );
 });
 
-test.each([false, true])('its tenant is not suspended, with force %s, until there is another administrator', async (force) => {
-  const keeper = await h.person('default', ['admin'], 'ldap');
-  await h.api('POST', '/v1/iam/tenants', { as: keeper.token, body: { id: 'acme', name: 'Acme' } });
-  const lodger = await h.person('acme', ['admin']);
-  const suspend = async ({ token }: Person) =>
-    outcome(await h.api('POST', `/v1/iam/tenants/acme/suspend${force ? '?force=true' : ''}`, { as: token }));
-  expect(outcome(await h.api('DELETE', `${USERS}/${h.root.id}`, { as: keeper.token }))).toBe('204');
-  for (const person of [lodger, keeper]) expect(await suspend(person)).toBe('409 last_admin');
-  expect((await h.audit('tenant.suspend')).map((row) => [row['tenant_id'], row['result']])).toEqual([
-    ['acme', 'refused'],
-    ['acme', 'refused'],
-  ]);
-  await h.person('default', ['admin']);
-  expect(await suspend(lodger)).toBe(force ? '200' : '409 would_lock_out');
-});
+test.each([false, true])(
+  'its tenant is not suspended, with force %s, until there is another administrator',
+  async (force) => {
+    const keeper = await h.person('default', ['admin'], 'ldap');
+    await h.api('POST', '/v1/iam/tenants', { as: keeper.token, body: { id: 'acme', name: 'Acme' } });
+    const lodger = await h.person('acme', ['admin']);
+    const suspend = async ({ token }: Person) =>
+      outcome(await h.api('POST', `/v1/iam/tenants/acme/suspend${force ? '?force=true' : ''}`, { as: token }));
+    expect(outcome(await h.api('DELETE', `${USERS}/${h.root.id}`, { as: keeper.token }))).toBe('204');
+    for (const person of [lodger, keeper]) expect(await suspend(person)).toBe('409 last_admin');
+    expect((await h.audit('tenant.suspend')).map((row) => [row['tenant_id'], row['result']])).toEqual([
+      ['acme', 'refused'],
+      ['acme', 'refused'],
+    ]);
+    await h.person('default', ['admin']);
+    expect(await suspend(lodger)).toBe(force ? '200' : '409 would_lock_out');
+  },
+);
 
 test('those of suspended tenants do not count, until the tenant is activated', async () => {
   await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'acme', name: 'Acme' } });

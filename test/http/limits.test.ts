@@ -17,7 +17,8 @@ it.beforeAll(async ({ harness }) => {
 
 const limits = async (id: string, as = h.root.token): Promise<Json> =>
   (await h.api('GET', `/v1/iam/tenants/${id}/limits`, { as })).json;
-const correct = (id: string, body: object, as = h.root.token) => h.api('PUT', `/v1/iam/tenants/${id}/usage`, { as, body });
+const correct = (id: string, body: object, as = h.root.token) =>
+  h.api('PUT', `/v1/iam/tenants/${id}/usage`, { as, body });
 
 async function tenantWith(settings: Json, quotas: Json): Promise<string> {
   const id = `limited-${++count}`;
@@ -79,7 +80,13 @@ describe('limits', () => {
     const row = { tenant_id: id, period: local.slice(0, 7), spent: 30, held: 20 };
     await h.db.knex('token_budgets').insert([row, { ...row, period: '2001-01', spent: 5, held: 0 }]);
     const resets_at = new Date(Date.UTC(year, month, 1) - 14 * 3_600_000).toISOString();
-    expect((await limits(id))['monthly_tokens']).toEqual({ limit: 100, used: 30, remaining: 70, resets_at, reserved: 20 });
+    expect((await limits(id))['monthly_tokens']).toEqual({
+      limit: 100,
+      used: 30,
+      remaining: 70,
+      resets_at,
+      reserved: 20,
+    });
   });
 
   test('of users count those that are active', async () => {
@@ -94,10 +101,21 @@ describe('limits', () => {
     const id = await tenantWith({}, { max_collections: 5 });
     await correct(id, { collections: 2 });
     const reserve = (counter: number, ttl: number) =>
-      h.db.knex.raw('select metering_reserve_collection(:holder, :counter, :id, 5, :ttl)', { holder: id, counter, id, ttl });
+      h.db.knex.raw('select metering_reserve_collection(:holder, :counter, :id, 5, :ttl)', {
+        holder: id,
+        counter,
+        id,
+        ttl,
+      });
     await reserve(1, 60_000);
     await reserve(2, -1);
-    expect((await limits(id))['max_collections']).toEqual({ limit: 5, used: 2, remaining: 3, resets_at: null, reserved: 1 });
+    expect((await limits(id))['max_collections']).toEqual({
+      limit: 5,
+      used: 2,
+      remaining: 3,
+      resets_at: null,
+      reserved: 1,
+    });
   });
 });
 
@@ -109,7 +127,9 @@ describe('who may see limits', () => {
       '403 insufficient_permission',
     );
     for (const other of ['default', 'nowhere', 'No%20Tenant']) {
-      expect(outcome(await h.api('GET', `/v1/iam/tenants/${other}/limits`, { as: auditor.token }))).toBe('404 not_found');
+      expect(outcome(await h.api('GET', `/v1/iam/tenants/${other}/limits`, { as: auditor.token }))).toBe(
+        '404 not_found',
+      );
     }
   });
 
@@ -148,7 +168,13 @@ describe('what is used', () => {
   test('is what later bookings add to', async () => {
     const id = await tenantWith({}, {});
     await correct(id, { monthly_tokens_used: 1000 });
-    const event = { id: 'one', model: 'llama-3', time: new Date().toISOString(), prompt_tokens: 1, completion_tokens: 1 };
+    const event = {
+      id: 'one',
+      model: 'llama-3',
+      time: new Date().toISOString(),
+      prompt_tokens: 1,
+      completion_tokens: 1,
+    };
     await h.api('POST', '/v1/iam/usage/events', { as: h.root.token, tenant: id, body: { events: [event] } });
     expect(await limits(id)).toMatchObject({ monthly_tokens: { used: 1002 } });
   });

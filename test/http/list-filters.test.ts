@@ -8,7 +8,8 @@ import { type Harness, type Json, outcome, type Reply, rows, startHarness, text 
 let h: Harness;
 beforeAll(async () => {
   h = await startHarness();
-  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  for (const id of ['acme', 'globex'])
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
   for (const [id, name] of [
     ['office', 'Größe & Söhne'],
     ['zeta-role', "Miles O'Hara, 100 % of_it"],
@@ -109,7 +110,9 @@ describe('roles', () => {
   test('a cursor belongs to its filters', async () => {
     const page = await get('/v1/iam/roles', { q: 'role', tenant_id: 'acme', limit: 1 });
     const cursor = text(page.json, 'next_cursor');
-    expect(outcome(await get('/v1/iam/roles', { q: 'role-', tenant_id: 'acme', cursor }))).toBe('400 invalid_parameter');
+    expect(outcome(await get('/v1/iam/roles', { q: 'role-', tenant_id: 'acme', cursor }))).toBe(
+      '400 invalid_parameter',
+    );
   });
 });
 
@@ -127,15 +130,23 @@ describe('policies', () => {
       { requiredKeys: [] },
     );
     await fc.assert(
-      fc.asyncProperty(filters, tenants, fc.integer({ min: 1, max: 5 }), async ({ q, role, ...members }, tenant_id, limit) => {
-        const all = await listed('/v1/iam/policies', { tenant_id, limit: 200 });
-        const expected = all
-          .filter((row) => found(row, q))
-          .filter((row) => role === undefined || (Array.isArray(row['attached_roles']) && row['attached_roles'].includes(role)))
-          .filter((row) => Object.entries(members).every(([name, value]) => row[name] === value));
-        const filter = { ...(q === undefined ? {} : { q }), ...(role === undefined ? {} : { role }), ...members };
-        await expectListed('/v1/iam/policies', { ...filter, tenant_id, limit }, expected);
-      }),
+      fc.asyncProperty(
+        filters,
+        tenants,
+        fc.integer({ min: 1, max: 5 }),
+        async ({ q, role, ...members }, tenant_id, limit) => {
+          const all = await listed('/v1/iam/policies', { tenant_id, limit: 200 });
+          const expected = all
+            .filter((row) => found(row, q))
+            .filter(
+              (row) =>
+                role === undefined || (Array.isArray(row['attached_roles']) && row['attached_roles'].includes(role)),
+            )
+            .filter((row) => Object.entries(members).every(([name, value]) => row[name] === value));
+          const filter = { ...(q === undefined ? {} : { q }), ...(role === undefined ? {} : { role }), ...members };
+          await expectListed('/v1/iam/policies', { ...filter, tenant_id, limit }, expected);
+        },
+      ),
       { numRuns: runs(80) },
     );
   });
@@ -143,7 +154,9 @@ describe('policies', () => {
   test.each(['enabled=yes', 'effect=maybe', 'applies_to=nobody', 'global=1', 'q=', `q=${'a'.repeat(201)}`])(
     '%s is malformed',
     async (query) => {
-      expect(outcome(await h.api('GET', `/v1/iam/policies?${query}`, { as: h.root.token }))).toBe('400 invalid_parameter');
+      expect(outcome(await h.api('GET', `/v1/iam/policies?${query}`, { as: h.root.token }))).toBe(
+        '400 invalid_parameter',
+      );
     },
   );
 });

@@ -7,10 +7,17 @@ beforeAll(async () => {
   h = await startHarness();
   for (const id of ['acme', 'globex', 'initech']) {
     await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
-    const post = (path: string, body: object) => h.api('POST', `/v1/iam/${path}`, { as: h.root.token, tenant: id, body });
+    const post = (path: string, body: object) =>
+      h.api('POST', `/v1/iam/${path}`, { as: h.root.token, tenant: id, body });
     for (const name of ['same', 'zebra']) {
       await post('roles', { name, permissions: [] });
-      await post('policies', { name, effect: 'deny', actions: ['rag:*'], resources: ['*'], attached_roles: ['developer'] });
+      await post('policies', {
+        name,
+        effect: 'deny',
+        actions: ['rag:*'],
+        resources: ['*'],
+        attached_roles: ['developer'],
+      });
     }
     await post('api-keys', { description: 'k', scopes: ['chat:read'], expires_in_days: 1 });
     await h.person(id, []);
@@ -93,7 +100,9 @@ test.each([
   const plain = await h.api('GET', `${path}&limit=1&count=false`, { as: h.root.token });
   expect(plain.json).not.toHaveProperty('total');
   if (counted.json['has_more'] !== true) return;
-  const next = await h.api('GET', `${path}&limit=1&count=true&cursor=${text(plain.json, 'next_cursor')}`, { as: h.root.token });
+  const next = await h.api('GET', `${path}&limit=1&count=true&cursor=${text(plain.json, 'next_cursor')}`, {
+    as: h.root.token,
+  });
   expect(next.json['total']).toBe(whole.length);
 });
 
@@ -109,7 +118,9 @@ test('a list of more than 10,000 rows says that it exceeds them, and one of 10,0
        alter table api_keys enable trigger user`,
     );
   const count = async (query: string) => {
-    const { json } = await h.api('GET', `/v1/iam/api-keys?tenant_id=large&limit=1&count=true${query}`, { as: h.root.token });
+    const { json } = await h.api('GET', `/v1/iam/api-keys?tenant_id=large&limit=1&count=true${query}`, {
+      as: h.root.token,
+    });
     return { total: json['total'], exceeds: json['total_exceeds'] };
   };
   for (let from = 1; from <= 10_000; from += 1000) await add(from, from + 999);

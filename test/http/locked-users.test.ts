@@ -90,7 +90,9 @@ describe('locked_until', () => {
     await login(user.email, PASSWORD);
     await fail(user.email, FAILURES);
     const headers = { 'if-match': String(etag) };
-    expect(outcome(await h.api('PUT', user.path, { as: boss.token, headers, body: { department: 'Research' } }))).toBe('200');
+    expect(outcome(await h.api('PUT', user.path, { as: boss.token, headers, body: { department: 'Research' } }))).toBe(
+      '200',
+    );
   });
 });
 
@@ -173,9 +175,9 @@ describe('lists of users that need care', () => {
     expect(await listed(`&tenant_id=${ACME}`)).toEqual([ours.id]);
     expect(await listed('&tenant_id=*')).toEqual([ours.id, theirs.id]);
     expect(await listed('&tenant_id=*&limit=1')).toEqual([ours.id]);
-    expect(await listed(`&tenant_id=*&q=${encodeURIComponent(theirs.email.slice(0, 9))}&email=${theirs.email}`)).toEqual([
-      theirs.id,
-    ]);
+    expect(
+      await listed(`&tenant_id=*&q=${encodeURIComponent(theirs.email.slice(0, 9))}&email=${theirs.email}`),
+    ).toEqual([theirs.id]);
     expect(await listed(`&tenant_id=${ACME}&role=developer`)).toEqual([]);
     await h.api('POST', `${ours.path}/unlock`, { as: boss.token });
     expect(await listed(`&tenant_id=${ACME}`)).toEqual([]);
@@ -204,9 +206,12 @@ describe('lists of users that need care', () => {
     expect(await listed('email_conflict=true&directory_status=removed')).toEqual([]);
   });
 
-  test.each(['locked=false', 'email_conflict=false', 'directory_status=gone', 'locked=1'])('%s is malformed', async (query) => {
-    expect(outcome(await h.api('GET', `${USERS}?${query}`, { as: boss.token }))).toBe('400 invalid_parameter');
-  });
+  test.each(['locked=false', 'email_conflict=false', 'directory_status=gone', 'locked=1'])(
+    '%s is malformed',
+    async (query) => {
+      expect(outcome(await h.api('GET', `${USERS}?${query}`, { as: boss.token }))).toBe('400 invalid_parameter');
+    },
+  );
 
   test('a list shows what a single answer shows', async () => {
     const user = await makeUser();

@@ -19,7 +19,9 @@ beforeEach(async () => {
 
 const limit = async (max: number | null) =>
   expect(
-    outcome(await h.api('PUT', `/v1/iam/tenants/${tenant}`, { as: h.root.token, body: { quotas: { max_users: max } } })),
+    outcome(
+      await h.api('PUT', `/v1/iam/tenants/${tenant}`, { as: h.root.token, body: { quotas: { max_users: max } } }),
+    ),
   ).toBe('200');
 const create = (i: number) =>
   h.api('POST', USERS, { as: boss.token, body: { email: `u${i}@${tenant}.test`, name: `User ${i}` } });

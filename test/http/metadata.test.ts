@@ -19,10 +19,13 @@ const text = (minLength: number, maxLength: number) =>
     .string({ unit: 'binary', minLength, maxLength })
     .filter((value) => value.isWellFormed() && !value.includes('\0') && [...value].length >= minLength);
 const metadata = fc
-  .uniqueArray(fc.tuple(fc.oneof(text(1, 64), fc.constantFrom('__proto__', 'constructor', 'token', '0')), text(0, 512)), {
-    selector: ([key]) => key,
-    maxLength: 16,
-  })
+  .uniqueArray(
+    fc.tuple(fc.oneof(text(1, 64), fc.constantFrom('__proto__', 'constructor', 'token', '0')), text(0, 512)),
+    {
+      selector: ([key]) => key,
+      maxLength: 16,
+    },
+  )
   .map((pairs) => Object.fromEntries(pairs));
 
 describe.each(['users', 'tenants'] as const)('metadata of %s', (kind) => {

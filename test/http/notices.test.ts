@@ -16,7 +16,8 @@ afterAll(async () => {
   await h.close();
 });
 
-const call = (method: string, path: string, body?: object): Promise<Reply> => h.api(method, path, { as: boss.token, body });
+const call = (method: string, path: string, body?: object): Promise<Reply> =>
+  h.api(method, path, { as: boss.token, body });
 const noticesOf = ({ json }: Reply | { json: Json }): readonly Json[] => {
   const { notices } = json;
   return Array.isArray(notices) ? notices : [];
@@ -67,7 +68,11 @@ describe('a pattern that no route and no endpoint needs', () => {
   });
 
   test("is accepted in a key's scopes, and the answer that shows the secret has the notice too", async () => {
-    const made = await call('POST', '/v1/iam/api-keys', { description: 'k', scopes: ['chat:wirte'], expires_in_days: 1 });
+    const made = await call('POST', '/v1/iam/api-keys', {
+      description: 'k',
+      scopes: ['chat:wirte'],
+      expires_in_days: 1,
+    });
     expect(outcome(made)).toBe('201');
     const path = `/v1/iam/api-keys/${text(made.json, 'id')}`;
     expect(made.json['key']).toMatch(/^psk_/);
@@ -87,7 +92,13 @@ describe('a pattern that no route and no endpoint needs', () => {
       { name: 'strict', effect: 'deny', actions: ['chat:read', 'chat:wirte'], resources: ['*'] },
       '/actions/1',
     ],
-    ['a key', 'POST', '/v1/iam/api-keys', { description: 'strict', scopes: ['chat:wirte'], expires_in_days: 1 }, '/scopes/0'],
+    [
+      'a key',
+      'POST',
+      '/v1/iam/api-keys',
+      { description: 'strict', scopes: ['chat:wirte'], expires_in_days: 1 },
+      '/scopes/0',
+    ],
   ])('with strict=true is refused in %s, and nothing is written', async (_, method, path, body, pointer) => {
     const reply = await call(method, `${path}?strict=true`, body);
     expect(outcome(reply)).toBe('422 invalid_field');
@@ -97,7 +108,11 @@ describe('a pattern that no route and no endpoint needs', () => {
   });
 
   test('with strict=true is refused in a change, but only if the request names it', async () => {
-    const key = await call('POST', '/v1/iam/api-keys', { description: 'k', scopes: ['chat:wirte'], expires_in_days: 1 });
+    const key = await call('POST', '/v1/iam/api-keys', {
+      description: 'k',
+      scopes: ['chat:wirte'],
+      expires_in_days: 1,
+    });
     for (const [path, member] of [
       ['/v1/iam/roles/strict', 'permissions'],
       ['/v1/iam/policies/strict', 'actions'],
@@ -105,9 +120,13 @@ describe('a pattern that no route and no endpoint needs', () => {
     ] as const) {
       expect(outcome(await call('PUT', `${path}?strict=true`, { description: 'd' }))).toBe('200');
       expect(outcome(await call('PUT', `${path}?strict=true`, { [member]: ['chat:raed'] }))).toBe('422 invalid_field');
-      expect(outcome(await call('PATCH', `${path}?strict=true`, { [member]: ['chat:raed'] }))).toBe('422 invalid_field');
+      expect(outcome(await call('PATCH', `${path}?strict=true`, { [member]: ['chat:raed'] }))).toBe(
+        '422 invalid_field',
+      );
       expect(outcome(await call('PUT', `${path}?strict=true`, { [member]: ['chat:read'] }))).toBe('200');
-      expect(noticesOf(await call('PATCH', path, { [member]: ['chat:raed'] }))).toMatchObject([{ nearest: 'chat:read' }]);
+      expect(noticesOf(await call('PATCH', path, { [member]: ['chat:raed'] }))).toMatchObject([
+        { nearest: 'chat:read' },
+      ]);
     }
   });
 
@@ -150,13 +169,18 @@ test('notices are in no audit row, because they are made for each answer', async
 });
 
 describe('GET /v1/iam/permissions', () => {
-  const all = async (query = ''): Promise<readonly Json[]> => rows(await call('GET', `/v1/iam/permissions?limit=200${query}`));
+  const all = async (query = ''): Promise<readonly Json[]> =>
+    rows(await call('GET', `/v1/iam/permissions?limit=200${query}`));
   const named = (found: readonly Json[]) => found.map((row) => row['permission']);
 
   test('lists every permission of the route table, configured routes included, and of management', async () => {
     const found = await all();
-    const needed = h.platformRoutes.lines.flatMap(({ permissions }) => permissions.map((permission) => permission.text));
-    expect(named(found)).toEqual([...new Set([...needed, ...MANAGEMENT_PERMISSIONS])].toSorted((a, b) => (a < b ? -1 : 1)));
+    const needed = h.platformRoutes.lines.flatMap(({ permissions }) =>
+      permissions.map((permission) => permission.text),
+    );
+    expect(named(found)).toEqual(
+      [...new Set([...needed, ...MANAGEMENT_PERMISSIONS])].toSorted((a, b) => (a < b ? -1 : 1)),
+    );
     expect(found.find((row) => row['permission'] === 'shop:order')).toEqual({
       permission: 'shop:order',
       kind: 'platform',
@@ -176,7 +200,10 @@ describe('GET /v1/iam/permissions', () => {
         .filter(({ needs }) => needs?.includes(`\`${permission}\``))
         .map(({ method, path }) => ({ method, path: path.replace(/:(\w+)/g, '{$1}') }));
       expect(endpoints.length).toBeGreaterThan(0);
-      expect(found.find((row) => row['permission'] === permission)).toMatchObject({ kind: 'management', routes: endpoints });
+      expect(found.find((row) => row['permission'] === permission)).toMatchObject({
+        kind: 'management',
+        routes: endpoints,
+      });
     }
   });
 

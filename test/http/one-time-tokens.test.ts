@@ -68,7 +68,8 @@ async function give(maker: string, how: 'create' | 'reset', rest: Call = from(OF
   const body = { email: `person${++people}@example.test`, name: 'Somebody', roles: ['helper'] };
   const made = await done(how === 'create' ? call('POST', 'users', maker, body, rest) : root('POST', 'users', body));
   const userId = text(made.json, 'id');
-  const answer = how === 'create' ? made : await done(call('POST', `users/${userId}/password-reset`, maker, undefined, rest));
+  const answer =
+    how === 'create' ? made : await done(call('POST', `users/${userId}/password-reset`, maker, undefined, rest));
   return { userId, token: text(answer.json, 'password_setup_token') };
 }
 
@@ -84,7 +85,13 @@ async function expectRefused({ userId, token }: Given, reason: string): Promise<
 }
 
 const setup = (parts: object): SetupDocument => ({ version: 1, tenants: [{ id: tenant, name: 'Acme', ...parts }] });
-const allow = (rest: object = {}) => ({ name: `wide-${n}`, effect: 'allow', actions: ['rag:*'], resources: ['*'], ...rest });
+const allow = (rest: object = {}) => ({
+  name: `wide-${n}`,
+  effect: 'allow',
+  actions: ['rag:*'],
+  resources: ['*'],
+  ...rest,
+});
 const policy = (rest: object = {}) => done(root('POST', 'policies', allow(rest)));
 const conditions = { ip_address: { in: ['203.0.113.0/24'] } };
 const noPolicy = () => done(root('DELETE', `policies/wide-${n}`));
@@ -155,7 +162,10 @@ describe.each(['create', 'reset'] as const)('a token of %s whose user is stronge
     ['the API gives it a role', (id: string) => done(root('PUT', `users/${id}`, { roles: ['helper', 'developer'] }))],
     ['it becomes an administrator', (id: string) => done(root('PUT', `users/${id}`, { roles: ['admin'] }))],
     ['a set-up gives it a role', () => apply(h.db, setup({ users: [{ ...EMAIL(), roles: ['helper', 'developer'] }] }))],
-    ['it gets a role behind the API', (id: string) => h.db.knex('user_roles').insert({ user_id: id, role_name: 'developer' })],
+    [
+      'it gets a role behind the API',
+      (id: string) => h.db.knex('user_roles').insert({ user_id: id, role_name: 'developer' }),
+    ],
   ])('when %s', async (_name, widen) => {
     const clerk = await h.person(tenant, ['clerk', 'writer']);
     const given = await give(clerk.token, how);
@@ -168,7 +178,8 @@ test('a refused token answers a weak password like an unknown token does', async
   const clerk = await h.person(tenant, ['clerk', 'writer']);
   const { token } = await give(clerk.token, 'create');
   await helper(['rag:write'], ['*']);
-  const weak = (text: string) => h.api('POST', '/v1/auth/password/reset', { body: { token: text, new_password: 'weak' } });
+  const weak = (text: string) =>
+    h.api('POST', '/v1/auth/password/reset', { body: { token: text, new_password: 'weak' } });
   expect(shown(await weak(token))).toEqual(shown(await weak(makeOneTimeToken().text)));
 });
 
@@ -201,7 +212,13 @@ describe('a token of a user', () => {
     ['deactivated', 'maker_deactivated', clerk, (m) => on(m, 'POST', '/deactivate'), (m) => on(m, 'POST', '/activate')],
     ['stripped of its role', 'insufficient_permission', clerk, (m) => roles(m), (m) => roles(m, 'clerk', 'writer')],
     ['without a role that it gave', 'escalation', clerk, (m) => roles(m, 'clerk'), (m) => roles(m, 'clerk', 'writer')],
-    ['in a narrowed role', 'insufficient_permission', clerk, () => change(['models:read']), () => change(['admin:users'])],
+    [
+      'in a narrowed role',
+      'insufficient_permission',
+      clerk,
+      () => change(['models:read']),
+      () => change(['admin:users']),
+    ],
     ['denied by a policy', 'denied_by_policy', clerk, () => policy(deny), noPolicy],
     ['in a suspended tenant', 'tenant_suspended', clerk, (m) => tenantOf(m, 'suspend'), (m) => tenantOf(m, 'activate')],
     [
@@ -211,12 +228,21 @@ describe('a token of a user', () => {
       (m) => tenantOf(m, 'suspend'),
       (m) => tenantOf(m, 'activate'),
     ],
-    ['no platform administrator now', 'tenant_mismatch', lodger, (m) => roles(m, 'tenant-admin'), (m) => roles(m, 'admin')],
+    [
+      'no platform administrator now',
+      'tenant_mismatch',
+      lodger,
+      (m) => roles(m, 'tenant-admin'),
+      (m) => roles(m, 'admin'),
+    ],
   ];
 
   test.each(ENDS)('that is %s is refused, and works again with the right', async (_name, reason, maker, end, undo) => {
     const made = await maker();
-    const given = await give(made.person.token, 'reset', { ...from(OFFICE), ...(made.home === tenant ? {} : { tenant }) });
+    const given = await give(made.person.token, 'reset', {
+      ...from(OFFICE),
+      ...(made.home === tenant ? {} : { tenant }),
+    });
     await end(made);
     await expectRefused(given, reason);
     await undo(made);
@@ -263,9 +289,17 @@ describe('a token of an API key', () => {
   type End = readonly [string, string, (key: Key, owner: Person) => Promise<unknown>];
   const ENDS: readonly End[] = [
     ['revoked', 'maker_revoked', ({ id }) => done(root('DELETE', `api-keys/${id}`))],
-    ['expired', 'maker_expired', ({ id }) => h.db.knex.raw('update api_keys set expires_at = now() where id = ?', [id])],
+    [
+      'expired',
+      'maker_expired',
+      ({ id }) => h.db.knex.raw('update api_keys set expires_at = now() where id = ?', [id]),
+    ],
     ['narrowed', 'insufficient_permission', ({ id }) => done(root('PUT', `api-keys/${id}`, { scopes: ['chat:*'] }))],
-    ['too narrow for the user', 'escalation', ({ id }) => done(root('PUT', `api-keys/${id}`, { scopes: ['admin:users'] }))],
+    [
+      'too narrow for the user',
+      'escalation',
+      ({ id }) => done(root('PUT', `api-keys/${id}`, { scopes: ['admin:users'] })),
+    ],
     ['of a deactivated owner', 'maker_deactivated', (_key, { id }) => done(root('POST', `users/${id}/deactivate`))],
     [
       'of an owner without the role',
@@ -300,7 +334,9 @@ test('a token of the command line works, however strong its user becomes', async
   if ('errors' in steps) throw new Error(JSON.stringify(steps.errors));
   const applied = await applyPlan(h.db, setupOf(wanted), steps, { setupTokens: true });
   const token = applied.kind === 'applied' ? applied.setupTokens[0]?.token : undefined;
-  await h.db.knex.raw(`insert into user_roles (user_id, role_name) select id, 'admin' from users where email = ?`, [email]);
+  await h.db.knex.raw(`insert into user_roles (user_id, role_name) select id, 'admin' from users where email = ?`, [
+    email,
+  ]);
   expect(outcome(await use(token ?? ''))).toBe('204');
 });
 
@@ -323,7 +359,11 @@ describe('a right of the maker that ends while its token is used', () => {
 
   test.each([
     ['its status', `update users set status = 'deactivated' where id = :maker`, 'maker_deactivated'],
-    ['its role', `update roles set permissions = '{}' where tenant_id = :tenant and name = 'clerk'`, 'insufficient_permission'],
+    [
+      'its role',
+      `update roles set permissions = '{}' where tenant_id = :tenant and name = 'clerk'`,
+      'insufficient_permission',
+    ],
     ['its tenant', `update tenants set status = 'suspended' where id = :tenant`, 'tenant_suspended'],
     [
       "its user's role",

@@ -28,7 +28,9 @@ it("has no finding by Redocly's recommended rules", async () => {
     rules: { 'no-required-schema-properties-undefined': 'off' },
   });
   const findings = await lintFromString({ source: JSON.stringify(DOCUMENT), config });
-  expect(findings.map(({ ruleId, location, message }) => `${ruleId} ${location[0]?.pointer ?? ''}: ${message}`)).toEqual([]);
+  expect(
+    findings.map(({ ruleId, location, message }) => `${ruleId} ${location[0]?.pointer ?? ''}: ${message}`),
+  ).toEqual([]);
 });
 
 it('describes every member, and every parameter, in a sentence', () => {

@@ -126,8 +126,11 @@ describe('/openapi.json', () => {
   test('holds schemas of JSON Schema 2020-12 alone, without marks of the server', () => {
     const ajv = new Ajv2020({ strict: true, strictRequired: false, strictTypes: false, allowUnionTypes: true });
     addFormats.default(ajv);
-    const schemas = [...objectsIn(api)].flatMap(([at, { schema }]) => (isObject(schema) ? [[at, schema] as const] : []));
-    const all = isObject(api['components']) && isObject(api['components']['schemas']) ? api['components']['schemas'] : {};
+    const schemas = [...objectsIn(api)].flatMap(([at, { schema }]) =>
+      isObject(schema) ? [[at, schema] as const] : [],
+    );
+    const all =
+      isObject(api['components']) && isObject(api['components']['schemas']) ? api['components']['schemas'] : {};
     const $defs = Object.fromEntries(Object.entries(all).map(([name, schema]) => [name, local(schema)]));
     for (const [at, schema] of schemas) expect(() => ajv.compile({ $defs, allOf: [local(schema)] }), at).not.toThrow();
     expect(schemas.length).toBeGreaterThan(100);
@@ -135,11 +138,14 @@ describe('/openapi.json', () => {
 
   test('gives examples of bodies that its own schemas accept', () => {
     const examples = [...objectsIn(find('#/components/schemas'))].flatMap(([at, schema]) =>
-      Array.isArray(schema['examples']) ? schema['examples'].map((example: unknown) => [at, schema, example] as const) : [],
+      Array.isArray(schema['examples'])
+        ? schema['examples'].map((example: unknown) => [at, schema, example] as const)
+        : [],
     );
     const ajv = new Ajv2020({ strict: false });
     addFormats.default(ajv);
-    const all = isObject(api['components']) && isObject(api['components']['schemas']) ? api['components']['schemas'] : {};
+    const all =
+      isObject(api['components']) && isObject(api['components']['schemas']) ? api['components']['schemas'] : {};
     const $defs = Object.fromEntries(Object.entries(all).map(([name, schema]) => [name, local(schema)]));
     const refused = examples.filter(([, schema, example]) => !ajv.validate({ $defs, allOf: [local(schema)] }, example));
     expect(refused).toEqual([]);
@@ -162,7 +168,13 @@ function local(schema: unknown): Json {
 }
 
 describe('what the description says of names and patterns is what the use cases accept', () => {
-  const character = fc.constantFrom(...'aZ09-_*:/. \u0000\u007fé😀'.split(''), 'models/', 'agents/', 'collections/', 'admin:');
+  const character = fc.constantFrom(
+    ...'aZ09-_*:/. \u0000\u007fé😀'.split(''),
+    'models/',
+    'agents/',
+    'collections/',
+    'admin:',
+  );
   const texts = fc.array(character, { maxLength: 12 }).map((parts) => parts.join(''));
 
   test.each<readonly [string, string, (text: string) => boolean]>([
@@ -204,12 +216,17 @@ test('the description of conditions accepts exactly the conditions that a policy
     8,
   );
   const list = (one: fc.Arbitrary<unknown>, usualLength: number) =>
-    fc.oneof({ weight: 5, arbitrary: fc.array(one, { minLength: 1, maxLength: usualLength }) }, fc.array(one, { maxLength: 3 }));
+    fc.oneof(
+      { weight: 5, arbitrary: fc.array(one, { minLength: 1, maxLength: usualLength }) },
+      fc.array(one, { maxLength: 3 }),
+    );
   const both = (one: string, other: string, operand: fc.Arbitrary<unknown>) =>
     fc.dictionary(mostly(fc.constantFrom(one, other), 'near').map(String), operand, { maxKeys: 2 });
   const conditions: fc.Arbitrary<object> = fc.oneof(
     fc.record({ time: both('between', 'not_between', fc.oneof(fc.tuple(time, time), list(time, 2))) }),
-    fc.record({ day_of_week: both('in', 'not_in', list(mostly(fc.constantFrom(...DAY_NAMES), 'mon', 'Monday', 1), 7)) }),
+    fc.record({
+      day_of_week: both('in', 'not_in', list(mostly(fc.constantFrom(...DAY_NAMES), 'mon', 'Monday', 1), 7)),
+    }),
     fc.record({ weekly_hours: both('in', 'not_in', list(window, 3)) }),
   );
   const accepted = new Map<string, number>();
@@ -250,7 +267,10 @@ describe('the check that all tests of the API run through', () => {
 
   test.each([
     ['a status', { ...good, status: 201 }],
-    ['a code', { status: 503, headers: { ...headers, 'content-type': 'application/problem+json' }, body: '{"code":"in_use"}' }],
+    [
+      'a code',
+      { status: 503, headers: { ...headers, 'content-type': 'application/problem+json' }, body: '{"code":"in_use"}' },
+    ],
     ['a media type', { ...good, headers: { ...headers, 'content-type': 'text/plain' } }],
     ['a missing member', { ...good, body: '{}' }],
     ['another type', { ...good, body: '{"name":1}' }],

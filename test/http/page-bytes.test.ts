@@ -22,7 +22,11 @@ afterAll(async () => {
 });
 
 const asRoot = (method: string, path: string, body?: object, tenant = 'acme') =>
-  h.api(method, path, { as: h.root.token, ...(tenant === '' ? {} : { tenant }), ...(body === undefined ? {} : { body }) });
+  h.api(method, path, {
+    as: h.root.token,
+    ...(tenant === '' ? {} : { tenant }),
+    ...(body === undefined ? {} : { body }),
+  });
 
 const bytesOf = (data: unknown): number => Buffer.byteLength(JSON.stringify(data));
 
@@ -30,7 +34,12 @@ const bytesOf = (data: unknown): number => Buffer.byteLength(JSON.stringify(data
 async function pagesOf(path: string, query = '', tenant = 'acme', post?: object): Promise<readonly Reply[]> {
   const pages: Reply[] = [];
   for (let cursor = ''; ; ) {
-    const reply = await asRoot(post === undefined ? 'GET' : 'POST', `${path}?limit=${MAX_LIMIT}${query}${cursor}`, post, tenant);
+    const reply = await asRoot(
+      post === undefined ? 'GET' : 'POST',
+      `${path}?limit=${MAX_LIMIT}${query}${cursor}`,
+      post,
+      tenant,
+    );
     expect(outcome(reply)).toBe('200');
     pages.push(reply);
     if (reply.json['has_more'] !== true) return pages;
@@ -67,7 +76,10 @@ describe('a page shows at most 1 MiB of rows, and one row at least:', () => {
   });
 
   test('the audit log with rows from before their size was kept', async () => {
-    await write(h.db, ...Array.from({ length: 4 }, (_, n) => ({ action: 'made.early', after: { n, text: long(500_000, n) } })));
+    await write(
+      h.db,
+      ...Array.from({ length: 4 }, (_, n) => ({ action: 'made.early', after: { n, text: long(500_000, n) } })),
+    );
     await h.db.knex.raw(`update audit_log set octets = null where action = 'made.early'`);
     const pages = await pagesOf('/v1/iam/audit', '&action=made.early');
     expect(expectBounded(pages)).toHaveLength(4);
@@ -88,7 +100,9 @@ describe('a page shows at most 1 MiB of rows, and one row at least:', () => {
     );
     expect(new Set(made.map(outcome))).toEqual(new Set(['201']));
     const pages = await pagesOf('/v1/iam/api-keys');
-    expect(expectBounded(pages).map((row) => row['id'])).toEqual(made.map((reply) => String(reply.json['id'])).toSorted(byName));
+    expect(expectBounded(pages).map((row) => row['id'])).toEqual(
+      made.map((reply) => String(reply.json['id'])).toSorted(byName),
+    );
     expect(pages.length).toBeGreaterThan(1);
     expect(expectBounded(await pagesOf('/v1/iam/api-keys', '&status=active'))).toHaveLength(24);
   });
@@ -98,7 +112,9 @@ describe('a page shows at most 1 MiB of rows, and one row at least:', () => {
     const base = { effect: 'deny', actions: ['chat:write'], resources, attached_roles: ['developer'] };
     for (const n of [1, 2, 3, 4]) {
       expect(outcome(await asRoot('POST', '/v1/iam/policies', { ...base, name: `own-${n}` }))).toBe('201');
-      expect(outcome(await asRoot('POST', '/v1/iam/policies', { ...base, name: `global-${n}`, global: true }))).toBe('201');
+      expect(outcome(await asRoot('POST', '/v1/iam/policies', { ...base, name: `global-${n}`, global: true }))).toBe(
+        '201',
+      );
     }
     for (const path of ['/v1/iam/policies', '/v1/iam/roles/developer/policies']) {
       const pages = await pagesOf(path);
@@ -152,7 +168,9 @@ describe('a page shows at most 1 MiB of rows, and one row at least:', () => {
       expect(bytesOf([json['users'], json['keys'], json['policies']])).toBeLessThan(MAX_PAGE_BYTES + 10);
     const users = replies.flatMap(({ json }) => (Array.isArray(json['users']) ? json['users'] : []));
     const analysts = users.filter((user: { readonly roles: readonly string[] }) => user.roles.includes('analyst'));
-    expect(new Set(analysts.map((user: { readonly id: string }) => user.id))).toEqual(new Set(people.map(({ id }) => id)));
+    expect(new Set(analysts.map((user: { readonly id: string }) => user.id))).toEqual(
+      new Set(people.map(({ id }) => id)),
+    );
     expect(replies.length).toBeGreaterThan(1);
   });
 });
@@ -168,7 +186,10 @@ describe('the store', () => {
         fc.integer({ min: 1, max: 8000 }),
         async (lengths, take, maxBytes) => {
           const action = `run.${++run}`;
-          await write(h.db, ...lengths.map((length, n) => ({ action, before: undefined, after: { n, text: long(length, n) } })));
+          await write(
+            h.db,
+            ...lengths.map((length, n) => ({ action, before: undefined, after: { n, text: long(length, n) } })),
+          );
           const scope = { kind: 'one', tenant: tenantId('acme') } as const;
           const seen: unknown[] = [];
           for (let after: readonly string[] | undefined; ; ) {

@@ -79,7 +79,13 @@ test('only PATCH takes application/merge-patch+json, and it takes no other type'
 test('a merge patch is read as strictly as every body', async () => {
   const { path } = await makeOne(h, 'users');
   const answers = [];
-  for (const raw of ['{"name":"a","name":"b"}', '[]', '{"no_such":1}', '{"name":null}', Uint8Array.of(0x22, 0xff, 0x22)]) {
+  for (const raw of [
+    '{"name":"a","name":"b"}',
+    '[]',
+    '{"no_such":1}',
+    '{"name":null}',
+    Uint8Array.of(0x22, 0xff, 0x22),
+  ]) {
     answers.push(outcome(await send('PATCH', path, MERGE_PATCH, raw)));
   }
   expect(answers).toEqual([

@@ -5,7 +5,8 @@ let h: Harness;
 let boss: Person;
 beforeAll(async () => {
   h = await startHarness();
-  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  for (const id of ['acme', 'globex'])
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
   boss = await h.person('acme', ['tenant-admin']);
 });
 afterAll(async () => {
@@ -59,7 +60,11 @@ describe('policies', () => {
     ['an unknown condition', { conditions: { moon: { in: ['full'] } } }, '/conditions/moon'],
     ['an unknown operator', { conditions: { time: { after: ['10:00', '11:00'] } } }, '/conditions/time/after'],
     ['an empty operator object', { conditions: { ip_address: {} } }, '/conditions/ip_address'],
-    ['host bits in a CIDR block', { conditions: { ip_address: { in: ['10.0.0.1/8'] } } }, '/conditions/ip_address/in/0'],
+    [
+      'host bits in a CIDR block',
+      { conditions: { ip_address: { in: ['10.0.0.1/8'] } } },
+      '/conditions/ip_address/in/0',
+    ],
     ['equal ends', { conditions: { time: { between: ['10:00', '10:00'] } } }, '/conditions/time/between'],
     ['an unknown zone', { conditions: { timezone: 'Mars/Base' } }, '/conditions/timezone'],
     ['everyone together with roles', { applies_to: 'everyone', attached_roles: ['developer'] }, '/attached_roles'],
@@ -93,7 +98,10 @@ describe('to whom a policy applies', () => {
       applies_to: 'roles',
       attached_roles: ['developer'],
     });
-    expect((await put({ description: 'x' })).json).toMatchObject({ applies_to: 'roles', attached_roles: ['developer'] });
+    expect((await put({ description: 'x' })).json).toMatchObject({
+      applies_to: 'roles',
+      attached_roles: ['developer'],
+    });
     expect((await put({ applies_to: 'everyone' })).json).toMatchObject({ applies_to: 'everyone', attached_roles: [] });
   });
 
@@ -113,8 +121,12 @@ describe('global policies', () => {
     const made = await create({ global: true }, h.root.token);
     expect(made.json).toMatchObject({ global: true, tenant_id: null });
     expect(outcome(await put({ description: 'mine' }))).toBe('403 escalation');
-    expect(outcome(await h.api('PUT', `/v1/iam/roles/developer/policies/${name}`, { as: boss.token }))).toBe('403 escalation');
-    expect(outcome(await h.api('DELETE', `/v1/iam/roles/developer/policies/${name}`, { as: boss.token }))).toBe('403 escalation');
+    expect(outcome(await h.api('PUT', `/v1/iam/roles/developer/policies/${name}`, { as: boss.token }))).toBe(
+      '403 escalation',
+    );
+    expect(outcome(await h.api('DELETE', `/v1/iam/roles/developer/policies/${name}`, { as: boss.token }))).toBe(
+      '403 escalation',
+    );
     expect(outcome(await h.api('DELETE', `${POLICIES}/${name}`, { as: boss.token }))).toBe('403 escalation');
     expect(outcome(await put({ description: 'ours' }, h.root.token))).toBe('200');
   });
@@ -132,9 +144,9 @@ describe('global policies', () => {
   test('a policy does not become global, or stop being so', async () => {
     await create();
     expect(outcome(await put({ global: true }))).toBe('403 escalation');
-    expect(outcome(await h.api('PUT', `${POLICIES}/${name}`, { as: h.root.token, tenant: 'acme', body: { global: true } }))).toBe(
-      '422 invalid_field',
-    );
+    expect(
+      outcome(await h.api('PUT', `${POLICIES}/${name}`, { as: h.root.token, tenant: 'acme', body: { global: true } })),
+    ).toBe('422 invalid_field');
     expect(outcome(await put({ global: false }))).toBe('200');
   });
 
@@ -165,9 +177,9 @@ describe('no lock-out', () => {
   test('one that does not hold now is not', async () => {
     const elsewhere = { ...trap, conditions: { ip_address: { in: ['192.0.2.0/24'] } } };
     expect(outcome(await create(elsewhere))).toBe('201');
-    expect(outcome(await create({ ...trap, name: `${name}-here`, conditions: { ip_address: { in: ['127.0.0.0/8'] } } }))).toBe(
-      '409 would_lock_out',
-    );
+    expect(
+      outcome(await create({ ...trap, name: `${name}-here`, conditions: { ip_address: { in: ['127.0.0.0/8'] } } })),
+    ).toBe('409 would_lock_out');
   });
 
   test('with force it is written, binds its author at once, and a platform administrator can undo it', async () => {
@@ -182,6 +194,8 @@ describe('no lock-out', () => {
   test('tenant policies never bind platform administrators, global ones do', async () => {
     expect(outcome(await create(trap, h.root.token))).toBe('201');
     expect(outcome(await h.api('GET', POLICIES, { as: h.root.token }))).toBe('200');
-    expect(outcome(await create({ ...trap, name: `${name}-all`, global: true }, h.root.token))).toBe('409 would_lock_out');
+    expect(outcome(await create({ ...trap, name: `${name}-all`, global: true }, h.root.token))).toBe(
+      '409 would_lock_out',
+    );
   });
 });

@@ -63,7 +63,11 @@ describe('a tag', () => {
     expect(tagOf(shown)).toMatch(STRONG);
     expect(tagOf(made)).toBe(tagOf(shown));
     expect((await call('HEAD', path)).headers['etag']).toBe(tagOf(shown));
-    const put = await call('PUT', path, kind === 'users' || kind === 'tenants' ? { name: 'Other' } : { description: 'Other' });
+    const put = await call(
+      'PUT',
+      path,
+      kind === 'users' || kind === 'tenants' ? { name: 'Other' } : { description: 'Other' },
+    );
     expect(tagOf(put)).not.toBe(tagOf(shown));
     expect(await currentTag(path)).toBe(tagOf(put));
   });
@@ -117,10 +121,10 @@ describe('a tag', () => {
     const { path, id } = await make('api-keys');
     // Soon, but not before it was seen active.
     const activeFor = async (lifeMs: number): Promise<Reply> => {
-      await h.db.knex.raw(`update api_keys set expires_at = clock_timestamp() + ? * interval '1 millisecond' where id = ?`, [
-        lifeMs,
-        id,
-      ]);
+      await h.db.knex.raw(
+        `update api_keys set expires_at = clock_timestamp() + ? * interval '1 millisecond' where id = ?`,
+        [lifeMs, id],
+      );
       const seen = await call('GET', path);
       return seen.json['status'] === 'active' ? seen : activeFor(2 * lifeMs);
     };
@@ -189,7 +193,9 @@ describe('If-Match', () => {
     const before = await currentTag(path);
     expect(outcome(await call('PUT', attachment, undefined, { 'if-match': STALE }))).toBe('412 precondition_failed');
     expect(outcome(await call('PUT', attachment, undefined, { 'if-match': before }))).toBe('204');
-    expect(outcome(await call('DELETE', attachment, undefined, { 'if-match': before }))).toBe('412 precondition_failed');
+    expect(outcome(await call('DELETE', attachment, undefined, { 'if-match': before }))).toBe(
+      '412 precondition_failed',
+    );
     expect(outcome(await call('DELETE', attachment, undefined, { 'if-match': await currentTag(path) }))).toBe('204');
   });
 
@@ -197,7 +203,9 @@ describe('If-Match', () => {
     const clerk = await h.person('acme', ['developer']);
     const stale = { as: clerk.token, headers: { 'if-match': STALE } };
     expect(outcome(await h.api('DELETE', `/v1/iam/users/${h.root.id}`, stale))).toBe('403 insufficient_permission');
-    expect(outcome(await call('DELETE', `/v1/iam/users/${h.root.id}`, undefined, { 'if-match': STALE }))).toBe('409 last_admin');
+    expect(outcome(await call('DELETE', `/v1/iam/users/${h.root.id}`, undefined, { 'if-match': STALE }))).toBe(
+      '409 last_admin',
+    );
     expect(outcome(await call('PUT', '/v1/iam/roles/admin', {}, { 'if-match': STALE }))).toBe('403 builtin_role');
     const { path } = await make('api-keys');
     await call('DELETE', path);
@@ -236,21 +244,24 @@ describe('If-Match', () => {
     expect(await sendRaw(h.port, raw)).toMatch(/^HTTP\/1\.1 204 /);
   });
 
-  test.each(KINDS)('of two updates of %s under one tag, sent at once, one is refused and changes nothing', async (kind) => {
-    const { path, id, table } = await make(kind);
-    const tag = await currentTag(path);
-    const member = kind === 'users' || kind === 'tenants' ? 'name' : 'description';
-    const blocker = await h.db.knex.transaction();
-    // Both are past everything that they read without the row before either may go on.
-    await blocker.raw(`select from ${table} where ${NAMED.has(kind) ? 'name' : 'id'} = ? for update`, [id]);
-    const replies = ['First', 'Second'].map((value) => call('PUT', path, { [member]: value }, { 'if-match': tag }));
-    await expect.poll(() => waiting(h), { interval: 10, timeout: 5000 }).toBe(2);
-    await blocker.rollback();
-    const answers = await Promise.all(replies);
-    expect(answers.map(outcome).toSorted()).toEqual(['200', '412 precondition_failed']);
-    const kept = answers.find((reply) => reply.status === 200)?.json[member];
-    expect((await call('GET', path)).json[member]).toBe(kept);
-  });
+  test.each(KINDS)(
+    'of two updates of %s under one tag, sent at once, one is refused and changes nothing',
+    async (kind) => {
+      const { path, id, table } = await make(kind);
+      const tag = await currentTag(path);
+      const member = kind === 'users' || kind === 'tenants' ? 'name' : 'description';
+      const blocker = await h.db.knex.transaction();
+      // Both are past everything that they read without the row before either may go on.
+      await blocker.raw(`select from ${table} where ${NAMED.has(kind) ? 'name' : 'id'} = ? for update`, [id]);
+      const replies = ['First', 'Second'].map((value) => call('PUT', path, { [member]: value }, { 'if-match': tag }));
+      await expect.poll(() => waiting(h), { interval: 10, timeout: 5000 }).toBe(2);
+      await blocker.rollback();
+      const answers = await Promise.all(replies);
+      expect(answers.map(outcome).toSorted()).toEqual(['200', '412 precondition_failed']);
+      const kept = answers.find((reply) => reply.status === 200)?.json[member];
+      expect((await call('GET', path)).json[member]).toBe(kept);
+    },
+  );
 });
 
 describe('If-None-Match', () => {
@@ -310,7 +321,8 @@ test('a session of another user has a tag that guards its end', async () => {
   const sessions = `/v1/iam/users/${someone.id}/sessions`;
   const path = `${sessions}/${text(rows(await call('GET', sessions))[0] ?? {}, 'id')}`;
   const tag = tagOf(await call('GET', path));
-  const end = async (headers: Record<string, string>) => outcome(await h.api('DELETE', path, { as: h.root.token, headers }));
+  const end = async (headers: Record<string, string>) =>
+    outcome(await h.api('DELETE', path, { as: h.root.token, headers }));
   expect(await end({ 'if-match': STALE })).toBe('412 precondition_failed');
   expect(await end({ 'if-match': tag })).toBe('204');
   expect(await end({})).toBe('404 not_found');

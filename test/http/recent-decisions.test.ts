@@ -37,8 +37,21 @@ describe('recent decisions', () => {
   beforeAll(async () => {
     const person = { principal_type: 'user', principal_id: developer.id } as const;
     const route = `POST ${CHAT}`;
-    ids['policy'] = await store({ ...person, atMs: now - 5 * MINUTE, code: 'denied_by_policy', policy: 'no-chat', route });
-    ids['allow'] = await store({ ...person, atMs: now - 4 * MINUTE, outcome: 'allow', code: 'allow', route, sampled: true });
+    ids['policy'] = await store({
+      ...person,
+      atMs: now - 5 * MINUTE,
+      code: 'denied_by_policy',
+      policy: 'no-chat',
+      route,
+    });
+    ids['allow'] = await store({
+      ...person,
+      atMs: now - 4 * MINUTE,
+      outcome: 'allow',
+      code: 'allow',
+      route,
+      sampled: true,
+    });
     ids['path'] = await store({ atMs: now - 3 * MINUTE, code: 'malformed_path' });
     ids['theirs'] = await store({ atMs: now - 2 * MINUTE, tenant_id: GLOBEX });
     ids['unknown'] = await store({ atMs: now - MINUTE, tenant_id: '', code: 'missing_credential' });
@@ -108,14 +121,16 @@ describe('recent decisions', () => {
 
   test('of another tenant, too old, or never recorded are not found', async () => {
     for (const name of ['theirs', 'unknown', 'old']) expect(outcome(await open(ids[name] ?? ''))).toBe('404 not_found');
-    for (const id of ['req_00000000000000000000000000', 'nonsense']) expect(outcome(await open(id))).toBe('404 not_found');
+    for (const id of ['req_00000000000000000000000000', 'nonsense'])
+      expect(outcome(await open(id))).toBe('404 not_found');
     expect((await open(ids['unknown'] ?? '', h.root.token, '?tenant_id=*')).status).toBe(200);
   });
 });
 
 describe('one decision', () => {
   const person = () => ({ principal_type: 'user', principal_id: developer.id }) as const;
-  const explained = async (spec: DecisionSpec, as = auditor.token, query = '') => (await open(await store(spec), as, query)).json;
+  const explained = async (spec: DecisionSpec, as = auditor.token, query = '') =>
+    (await open(await store(spec), as, query)).json;
 
   test.each<[string, DecisionSpec, Json]>([
     [
@@ -125,8 +140,16 @@ describe('one decision', () => {
     ],
     ['a body that was too large', { code: 'body_too_large' }, { code: 'body_too_large', same: true }],
     ['a wrong tenant', { code: 'tenant_mismatch', facts: { tenant: GLOBEX } }, { code: 'tenant_mismatch', same: true }],
-    ['a repeated tenant header', { code: 'invalid_tenant', facts: { tenant: '' } }, { code: 'invalid_tenant', same: true }],
-    ['a quota', { code: 'insufficient_quota', resources: ['models/a'] }, { code: 'insufficient_quota', status: 429, same: true }],
+    [
+      'a repeated tenant header',
+      { code: 'invalid_tenant', facts: { tenant: '' } },
+      { code: 'invalid_tenant', same: true },
+    ],
+    [
+      'a quota',
+      { code: 'insufficient_quota', resources: ['models/a'] },
+      { code: 'insufficient_quota', status: 429, same: true },
+    ],
     ['an upgrade', { code: 'no_route', facts: { upgrade: true } }, { code: 'no_route', same: true }],
     ['rules that are no longer there', { code: 'denied_by_policy', policy: 'gone' }, { code: 'allow', same: false }],
     ['no rule', { outcome: 'allow', code: 'allow', resources: ['models/a'] }, { code: 'allow', same: true }],
@@ -151,7 +174,10 @@ describe('one decision', () => {
       request: { body: '{"model":"a","max_tokens":101}' },
       explanation: { code: 'max_tokens_exceeded', same: true },
     });
-    await h.api('PUT', `/v1/iam/tenants/${ACME}`, { as: h.root.token, body: { settings: { max_tokens_per_request: null } } });
+    await h.api('PUT', `/v1/iam/tenants/${ACME}`, {
+      as: h.root.token,
+      body: { settings: { max_tokens_per_request: null } },
+    });
   });
 
   test('that was allowed is explained as allowed while the tenant has used up its limits of now', async () => {
@@ -161,7 +187,14 @@ describe('one decision', () => {
         body: { settings: { rate_limit_rpm: rate }, quotas: { monthly_tokens: tokens } },
       });
     await change(0, 0);
-    const id = await store({ ...person(), method: 'POST', path: CHAT, outcome: 'allow', code: 'allow', resources: ['models/a'] });
+    const id = await store({
+      ...person(),
+      method: 'POST',
+      path: CHAT,
+      outcome: 'allow',
+      code: 'allow',
+      resources: ['models/a'],
+    });
     const { explanation, request } = (await open(id)).json;
     expect(explanation).toMatchObject({ code: 'allow', same: true, limits: [{ line: 15, exceeded: false }] });
     const again = await h.api('POST', '/v1/iam/explain', { as: h.root.token, body: Object(request) });
@@ -172,7 +205,11 @@ describe('one decision', () => {
   test.each<[string, DecisionSpec, Json]>([
     ['an expired token', { code: 'token_expired' }, { code: 'token_expired' }],
     ['an unknown key', { code: 'invalid_credential', facts: { reason: 'unknown' } }, { code: 'invalid_credential' }],
-    ['a malformed credential', { code: 'invalid_credential', facts: { reason: 'malformed' } }, { code: 'invalid_credential' }],
+    [
+      'a malformed credential',
+      { code: 'invalid_credential', facts: { reason: 'malformed' } },
+      { code: 'invalid_credential' },
+    ],
   ])('of %s is explained by what the credential proved then', async (_what, spec, expected) => {
     const json = await explained({ tenant_id: '', path: '/v1/models', ...spec }, h.root.token, '?tenant_id=*');
     expect(json).toMatchObject({ principal: null, explanation: { ...expected, same: true } });
@@ -193,7 +230,12 @@ describe('one decision', () => {
   });
 
   test('lists the policies that match, and to a caller with admin:policies the others as well', async () => {
-    const policy = (name: string, resource: string) => ({ name, effect: 'deny', actions: ['chat:write'], resources: [resource] });
+    const policy = (name: string, resource: string) => ({
+      name,
+      effect: 'deny',
+      actions: ['chat:write'],
+      resources: [resource],
+    });
     for (const body of [policy('no-a', 'models/a'), policy('no-b', 'models/b')]) {
       await h.api('POST', '/v1/iam/policies', { as: h.root.token, tenant: ACME, body });
     }
@@ -209,11 +251,15 @@ describe('one decision', () => {
       JSON.stringify(Object((await open(id, as, query)).json['explanation']).policies.map((one: Json) => one['name']));
     expect(await policies(auditor.token)).toBe('["no-a"]');
     expect(await policies(h.root.token, `?tenant_id=${ACME}`)).toBe('["no-a","no-b"]');
-    for (const name of ['no-a', 'no-b']) await h.api('DELETE', `/v1/iam/policies/${name}`, { as: h.root.token, tenant: ACME });
+    for (const name of ['no-a', 'no-b'])
+      await h.api('DELETE', `/v1/iam/policies/${name}`, { as: h.root.token, tenant: ACME });
   });
 
   test('has no explanation if its texts were altered, the check was unreadable, or the principal is not of the tenant', async () => {
-    expect(await explained({ ...person(), facts: { altered: true } })).toMatchObject({ request: null, not_explained: 'altered' });
+    expect(await explained({ ...person(), facts: { altered: true } })).toMatchObject({
+      request: null,
+      not_explained: 'altered',
+    });
     expect(await explained({ method: null, path: null })).toMatchObject({ request: null, not_explained: 'unreadable' });
     const foreign = { principal_type: 'user', principal_id: h.root.id } as const;
     expect(await explained(foreign)).toMatchObject({ explanation: null, not_explained: 'unknown_principal' });

@@ -16,7 +16,8 @@ const PASSWORD = 'a lake of tin whistles';
 /** Rows of the request, after a later refusal has its row: rows of one process are written in the order of the requests. */
 async function rowsOf(reply: Reply): Promise<readonly Json[]> {
   const later = await h.api('GET', '/v1/iam/users', { as: 'none', headers: { 'x-forwarded-for': '192.0.2.1' } });
-  const of = async ({ headers }: Reply) => (await h.audit()).filter(({ request_id }) => request_id === headers['x-request-id']);
+  const of = async ({ headers }: Reply) =>
+    (await h.audit()).filter(({ request_id }) => request_id === headers['x-request-id']);
   await expect.poll(() => of(later)).toHaveLength(1);
   return of(reply);
 }
@@ -35,7 +36,11 @@ test('a refusal that its use case has audited has no second row', async () => {
     [
       '401 invalid_credential',
       'auth.password_change',
-      () => h.api('POST', '/v1/auth/password', { as: ada, body: { old_password: 'another password', new_password: PASSWORD } }),
+      () =>
+        h.api('POST', '/v1/auth/password', {
+          as: ada,
+          body: { old_password: 'another password', new_password: PASSWORD },
+        }),
     ],
     [
       '403 reauthentication_required',
@@ -56,7 +61,11 @@ test('a refusal that its use case has audited has no second row', async () => {
       'request.refuse',
       () => h.api('PUT', `/v1/iam/users/${text(made.json, 'id')}`, { as: ada, body: { email: 'other@acme.example' } }),
     ],
-    ['401 invalid_credential', 'request.refuse', () => h.api('POST', '/v1/auth/refresh', { body: { refresh_token: 'unknown' } })],
+    [
+      '401 invalid_credential',
+      'request.refuse',
+      () => h.api('POST', '/v1/auth/refresh', { body: { refresh_token: 'unknown' } }),
+    ],
   ];
   for (const [code, action, ask] of cases) {
     const reply = await ask();

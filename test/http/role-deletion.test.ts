@@ -23,7 +23,8 @@ const removeTraces = () => tidyUp(h.db, undefined, DELETED_ROLES_UPKEEP);
 const make = () =>
   h.api('POST', ROLES, { as: h.root.token, tenant, body: { name: NAME, permissions: ['admin:users', 'models:read'] } });
 const remove = () => h.api('DELETE', `${ROLES}/${NAME}?force=true`, { as: h.root.token, tenant });
-const shown = async ({ id }: Person) => (await h.api('GET', `/v1/iam/users/${id}`, { as: h.root.token, tenant })).json['roles'];
+const shown = async ({ id }: Person) =>
+  (await h.api('GET', `/v1/iam/users/${id}`, { as: h.root.token, tenant })).json['roles'];
 const mayList = async ({ token }: Person) => outcome(await h.api('GET', '/v1/iam/users', { as: token }));
 
 beforeEach(async () => {
@@ -67,7 +68,10 @@ test('the name of a deleted role is refused until no user has a row of it, so th
   await makeHolders(SOME, true);
   expect(outcome(await remove())).toBe('204');
   const refused = await make();
-  expect([outcome(refused), refused.json['detail']]).toEqual(['409 in_use', expect.stringContaining('still being removed')]);
+  expect([outcome(refused), refused.json['detail']]).toEqual([
+    '409 in_use',
+    expect.stringContaining('still being removed'),
+  ]);
   expect(await removeTraces()).toBe(SOME + 2);
   expect(await removeTraces()).toBe(0);
   expect(outcome(await make())).toBe('201');

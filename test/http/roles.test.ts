@@ -24,7 +24,10 @@ const create = (body: object = {}, as = boss.token) =>
 
 describe('custom roles', () => {
   test('are made, shown and changed member by member', async () => {
-    const made = await create({ description: 'Reads', resource_constraints: { models: ['llama-*'], collections: null } });
+    const made = await create({
+      description: 'Reads',
+      resource_constraints: { models: ['llama-*'], collections: null },
+    });
     expect([outcome(made), made.headers['location']]).toEqual(['201', `${ROLES}/${name}`]);
     expect(made.json).toEqual({
       name,
@@ -81,7 +84,10 @@ describe('built-in roles', () => {
     expect(names).toEqual(
       expect.arrayContaining(['admin', 'analyst', 'auditor', 'developer', 'ml-engineer', 'tenant-admin', `b${name}`]),
     );
-    expect((await h.api('GET', `${ROLES}/admin`, { as: boss.token })).json).toMatchObject({ builtin: true, permissions: ['*'] });
+    expect((await h.api('GET', `${ROLES}/admin`, { as: boss.token })).json).toMatchObject({
+      builtin: true,
+      permissions: ['*'],
+    });
   });
 
   test('cannot be changed or deleted, even by platform administrators', async () => {
@@ -128,7 +134,8 @@ describe('policies of a role', () => {
     expect(rows(await h.api('GET', path, { as: boss.token }))).toMatchObject([
       { name: `p-${name}`, applies_to: 'roles', attached_roles: [name] },
     ]);
-    for (const method of ['DELETE', 'DELETE']) expect(outcome(await h.api(method, one, { as: boss.token }))).toBe('204');
+    for (const method of ['DELETE', 'DELETE'])
+      expect(outcome(await h.api(method, one, { as: boss.token }))).toBe('204');
     expect(rows(await h.api('GET', path, { as: boss.token }))).toEqual([]);
   });
 

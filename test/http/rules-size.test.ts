@@ -15,12 +15,19 @@ afterAll(async () => {
 });
 
 /** 48,201 bytes as stored; with the policy's other members 48,350 or so: 21 such policies fit into 1 MiB, and 22 do not. */
-const many = (i: number): readonly string[] => Array.from({ length: 200 }, (_none, n) => `models/${i}-${n}-`.padEnd(240, 'x'));
+const many = (i: number): readonly string[] =>
+  Array.from({ length: 200 }, (_none, n) => `models/${i}-${n}-`.padEnd(240, 'x'));
 const FIT = 21;
 
 test('the rules of one tenant are bounded together: a write beyond 1 MiB is refused and leaves no trace, a smaller one is taken', async () => {
-  const policy = (i: number, resources = many(i)) => ({ name: `big-${i}`, effect: 'deny', actions: ['chat:write'], resources });
-  const make = async (i: number) => outcome(await h.api('POST', '/v1/iam/policies', { as: boss.token, body: policy(i) }));
+  const policy = (i: number, resources = many(i)) => ({
+    name: `big-${i}`,
+    effect: 'deny',
+    actions: ['chat:write'],
+    resources,
+  });
+  const make = async (i: number) =>
+    outcome(await h.api('POST', '/v1/iam/policies', { as: boss.token, body: policy(i) }));
   const outcomes: string[] = [];
   for (let i = 0; i <= FIT; i++) outcomes.push(await make(i));
   expect(outcomes).toEqual([...Array.from({ length: FIT }, () => '201'), '409 quota_exceeded']);
@@ -38,15 +45,15 @@ test('the rules of one tenant are bounded together: a write beyond 1 MiB is refu
   expect(outcome(await h.api('POST', '/v1/iam/roles', { as: boss.token, body: role('large', large) }))).toBe(
     '409 quota_exceeded',
   );
-  expect(outcome(await h.api('POST', '/v1/iam/roles', { as: boss.token, body: role('small', { models: ['phi-3'] }) }))).toBe(
-    '201',
-  );
+  expect(
+    outcome(await h.api('POST', '/v1/iam/roles', { as: boss.token, body: role('small', { models: ['phi-3'] }) })),
+  ).toBe('201');
 
   const grown = { resources: [...many(0).slice(0, 199), `models/${'y'.repeat(249)}`] };
   expect(outcome(await h.api('PUT', '/v1/iam/policies/big-0', { as: boss.token, body: grown }))).toBe('200');
-  expect(outcome(await h.api('PUT', '/v1/iam/policies/big-0', { as: boss.token, body: { resources: ['models/phi-3'] } }))).toBe(
-    '200',
-  );
+  expect(
+    outcome(await h.api('PUT', '/v1/iam/policies/big-0', { as: boss.token, body: { resources: ['models/phi-3'] } })),
+  ).toBe('200');
   expect(await make(FIT)).toBe('201');
 });
 

@@ -57,11 +57,21 @@ interface Ran {
 function schemathesis(path: string, url: string): Promise<Ran> {
   const main = 'from schemathesis.cli import schemathesis; schemathesis()';
   const how = process.env['SCHEMATHESIS'] === 'full' ? [] : BOUNDED;
-  const child = spawn('python3', ['-c', main, '--config-file', CONFIG, 'run', '--checks', 'all', `${url}/openapi.json`, ...how], {
-    cwd: ROOT,
-    env: { PATH: process.env['PATH'], PYTHONPATH: path, API_EMAIL: 'admin@localhost', API_PASSWORD: PASSWORD, NO_COLOR: '1' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = spawn(
+    'python3',
+    ['-c', main, '--config-file', CONFIG, 'run', '--checks', 'all', `${url}/openapi.json`, ...how],
+    {
+      cwd: ROOT,
+      env: {
+        PATH: process.env['PATH'],
+        PYTHONPATH: path,
+        API_EMAIL: 'admin@localhost',
+        API_PASSWORD: PASSWORD,
+        NO_COLOR: '1',
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
   let output = '';
   const keep = (text: string): void => {
     output += text;

@@ -136,7 +136,9 @@ describe('bodies', () => {
   });
 
   test('a large body with errors everywhere is refused by its first', async () => {
-    const reply = await post(JSON.stringify({ email: 'a@b.test', name: 'x', roles: Array.from({ length: 30_000 }, () => 1) }));
+    const reply = await post(
+      JSON.stringify({ email: 'a@b.test', name: 'x', roles: Array.from({ length: 30_000 }, () => 1) }),
+    );
     expect(outcome(reply)).toBe('422 invalid_field');
     expect(reply.json['errors']).toHaveLength(1);
   });
@@ -180,7 +182,9 @@ describe('who may come in', () => {
     const someone = await h.person('default', ['developer']);
     const reply = await h.api('GET', USERS, { as: someone.token });
     expect(outcome(reply)).toBe('403 insufficient_permission');
-    expect(reply.headers['www-authenticate']).toBe('Bearer realm="postern", error="insufficient_scope", scope="admin:users"');
+    expect(reply.headers['www-authenticate']).toBe(
+      'Bearer realm="postern", error="insufficient_scope", scope="admin:users"',
+    );
   });
 });
 

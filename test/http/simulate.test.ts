@@ -10,7 +10,8 @@ let ana: Person;
 let stranger: Person;
 beforeAll(async () => {
   h = await startHarness();
-  for (const id of ['acme', 'globex']) await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+  for (const id of ['acme', 'globex'])
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
   boss = await h.person('acme', ['tenant-admin']);
   await h.api('POST', '/v1/iam/roles', {
     as: boss.token,
@@ -100,7 +101,12 @@ describe('a simulation', () => {
 
   test('explains as an explanation does once the proposal is made, and leaves everything as it was', async () => {
     const policies = [
-      { ...DENY, name: 'made-later', conditions: { ip_address: { not_in: ['10.0.0.0/8'] } }, attached_roles: ['made-too'] },
+      {
+        ...DENY,
+        name: 'made-later',
+        conditions: { ip_address: { not_in: ['10.0.0.0/8'] } },
+        attached_roles: ['made-too'],
+      },
     ];
     const roles = [{ name: 'made-too', permissions: ['models:read'], resource_constraints: { models: ['a'] } }];
     const eve = await h.person('acme', ['developer']);
@@ -121,7 +127,8 @@ describe('a simulation', () => {
     expect(current).toMatchObject({ decision: 'allow', status: 200, code: 'allow', policy: null });
     expect((await explain(asked)).json).toMatchObject({ code: 'allow' });
 
-    for (const role of roles) expect(outcome(await h.api('POST', '/v1/iam/roles', { as: boss.token, body: role }))).toBe('201');
+    for (const role of roles)
+      expect(outcome(await h.api('POST', '/v1/iam/roles', { as: boss.token, body: role }))).toBe('201');
     for (const policy of policies)
       expect(outcome(await h.api('POST', '/v1/iam/policies', { as: boss.token, body: policy }))).toBe('201');
     expect(simulated).toEqual((await explain(asked)).json);
@@ -135,12 +142,18 @@ describe('a simulation', () => {
   test('of a global policy is for platform administrators, in every tenant', async () => {
     const policies = [{ ...DENY, global: true, attached_roles: ['developer'] }];
     expect(outcome(await simulate({ subject: ada.id, ...CHAT, policies }))).toBe('403 escalation');
-    expect(told(await simulate({ subject: ada.id, ...CHAT, policies }, h.root.token))).toBe('denied_by_policy, now allow');
-    expect(told(await simulate({ subject: stranger.id, ...CHAT, policies }, h.root.token))).toBe('denied_by_policy, now allow');
+    expect(told(await simulate({ subject: ada.id, ...CHAT, policies }, h.root.token))).toBe(
+      'denied_by_policy, now allow',
+    );
+    expect(told(await simulate({ subject: stranger.id, ...CHAT, policies }, h.root.token))).toBe(
+      'denied_by_policy, now allow',
+    );
     // A policy keeps its owner.
     const end = [{ ...DENY, name: 'no-rag', enabled: false }];
     expect(outcome(await simulate({ subject: ada.id, ...RAG, policies: end }))).toBe('403 escalation');
-    expect(told(await simulate({ subject: ada.id, ...RAG, policies: end }, h.root.token))).toBe('allow, now denied_by_policy');
+    expect(told(await simulate({ subject: ada.id, ...RAG, policies: end }, h.root.token))).toBe(
+      'allow, now denied_by_policy',
+    );
     const moved = await simulate(
       { subject: ada.id, ...AGENTS, policies: [{ ...DENY, name: 'no-agents', global: true }] },
       h.root.token,
@@ -207,7 +220,8 @@ describe('a proposal that could not be made', () => {
 });
 
 describe('a proposal', () => {
-  const names = (bytes: number) => Array.from({ length: Math.ceil(bytes / 200) }, (_, i) => `models/${'x'.repeat(180)}${i}`);
+  const names = (bytes: number) =>
+    Array.from({ length: Math.ceil(bytes / 200) }, (_, i) => `models/${'x'.repeat(180)}${i}`);
   const policyOf = (bytes: number) => ({ ...DENY, resources: names(bytes) });
   const roleOf = (bytes: number) => ({
     name: 'proposed',
@@ -228,7 +242,9 @@ describe('a proposal', () => {
   test('of less is taken beside a body of 100 KiB', async () => {
     const body = JSON.stringify({ model: 'gpt', messages: [{ role: 'user', content: 'a'.repeat(100_000) }] });
     expect(
-      outcome(await simulate({ subject: ada.id, ...CHAT, body, policies: [policyOf(20_000)], roles: [roleOf(20_000)] })),
+      outcome(
+        await simulate({ subject: ada.id, ...CHAT, body, policies: [policyOf(20_000)], roles: [roleOf(20_000)] }),
+      ),
     ).toBe('200');
   });
 });
@@ -237,15 +253,21 @@ describe('who may simulate', () => {
   test('a caller with admin:policies, and no other, also not about itself', async () => {
     const policies = NO_CHAT;
     expect(outcome(await explain({ subject: ada.id, ...CHAT }, ada.token))).toBe('200');
-    expect(outcome(await simulate({ subject: ada.id, ...CHAT, policies }, ada.token))).toBe('403 insufficient_permission');
+    expect(outcome(await simulate({ subject: ada.id, ...CHAT, policies }, ada.token))).toBe(
+      '403 insufficient_permission',
+    );
     expect(outcome(await simulate({ credential: ada.token, ...CHAT }, ada.token))).toBe('403 insufficient_permission');
     expect(told(await simulate({ subject: boss.id, ...CHAT, policies }))).toBe('denied_by_policy, now allow');
-    expect(outcome(await simulate({ subject: boss.id, ...CHAT, policies }, ada.token))).toBe('403 insufficient_permission');
+    expect(outcome(await simulate({ subject: boss.id, ...CHAT, policies }, ada.token))).toBe(
+      '403 insufficient_permission',
+    );
     expect(outcome(await simulate({ subject: stranger.id, ...CHAT, policies }))).toBe('404 not_found');
     expect(told(await simulate({ credential: stranger.token, ...CHAT, policies }))).toBe(
       'invalid_credential, now invalid_credential',
     );
-    expect(told(await simulate({ subject: stranger.id, ...CHAT, policies }, h.root.token))).toBe('denied_by_policy, now allow');
+    expect(told(await simulate({ subject: stranger.id, ...CHAT, policies }, h.root.token))).toBe(
+      'denied_by_policy, now allow',
+    );
     const made = await h.api('POST', '/v1/iam/api-keys', {
       as: boss.token,
       body: { description: 'k', scopes: ['admin:policies'], expires_in_days: 1 },

@@ -67,7 +67,12 @@ test('are not made for HEAD, which shows their headers', async () => {
     yield 'a piece';
   });
   const answer = await send(url, { method: 'HEAD', path: '/pieces' });
-  expect([answer.status, answer.headers['content-type'], answer.body, made]).toEqual([200, 'text/plain; charset=utf-8', '', 0]);
+  expect([answer.status, answer.headers['content-type'], answer.body, made]).toEqual([
+    200,
+    'text/plain; charset=utf-8',
+    '',
+    0,
+  ]);
 });
 
 /** Reads what a connection holds when its reader begins late. */

@@ -12,7 +12,8 @@ it.beforeAll(({ harness }) => {
 const pathOf = ({ path }: Route) => path.replace(/:\w+/g, 'x');
 const call = (route: Route, query: string, body?: unknown) => {
   const raw = body === undefined ? '' : JSON.stringify(body);
-  const headers = body === undefined ? {} : { 'content-type': 'application/json', 'content-length': String(raw.length) };
+  const headers =
+    body === undefined ? {} : { 'content-type': 'application/json', 'content-length': String(raw.length) };
   return h.api(route.method, pathOf(route) + query, { as: h.root.token, raw, headers });
 };
 const known = ({ querySchema }: Route): readonly string[] =>

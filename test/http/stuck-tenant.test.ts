@@ -47,7 +47,9 @@ test('fifty callers that wait for a lock open no more connections than the pool 
   await holder.connect();
   await holder.query('begin');
   await holder.query('select from users where tenant_id = $1 for update', [STUCK]);
-  await holder.query('select from sessions where user_id in (select id from users where tenant_id = $1) for update', [STUCK]);
+  await holder.query('select from sessions where user_id in (select id from users where tenant_id = $1) for update', [
+    STUCK,
+  ]);
 
   let running = 0;
   const answers: string[] = [];
@@ -69,7 +71,9 @@ test('fifty callers that wait for a lock open no more connections than the pool 
       as: text(begun.json, 'access_token'),
       body: { description: 'Mine', scopes: ['chat:read'], expires_in_days: 1 },
     });
-    const revoked = await h.api('DELETE', `/v1/iam/api-keys/${text(key.json, 'id')}`, { as: text(begun.json, 'access_token') });
+    const revoked = await h.api('DELETE', `/v1/iam/api-keys/${text(key.json, 'id')}`, {
+      as: text(begun.json, 'access_token'),
+    });
     const over = await logout(text(renewed.json, 'refresh_token'));
     others.push(...[begun, renewed, key, revoked, over].map(outcome));
     const { rows } = await holder.query(

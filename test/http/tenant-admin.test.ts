@@ -48,7 +48,10 @@ describe('tenant-admin', () => {
     for (const role of ['developer', 'ml-engineer', 'auditor']) {
       const person = await h.person('acme', [role]);
       const question = { method: 'GET', path: '/v1/files/f' };
-      const explained = await h.api('POST', '/v1/iam/explain', { as: person.token, body: { ...question, subject: person.id } });
+      const explained = await h.api('POST', '/v1/iam/explain', {
+        as: person.token,
+        body: { ...question, subject: person.id },
+      });
       expect([role, explained.json['code']]).toEqual([role, 'insufficient_permission']);
     }
   });

@@ -12,7 +12,8 @@ beforeEach(() => {
   id = unique('tenant');
 });
 
-const create = (body: object = {}) => h.api('POST', TENANTS, { as: h.root.token, body: { id, name: 'A Tenant', ...body } });
+const create = (body: object = {}) =>
+  h.api('POST', TENANTS, { as: h.root.token, body: { id, name: 'A Tenant', ...body } });
 const root = (method: string, path: string, body?: object) =>
   h.api(method, path, { as: h.root.token, ...(body === undefined ? {} : { body }) });
 
@@ -72,7 +73,11 @@ describe('tenants', () => {
 describe('who manages tenants', () => {
   test('platform administrators alone; a tenant administrator, or a role or key with *, reads its own', async () => {
     await create();
-    await h.api('POST', '/v1/iam/roles', { as: h.root.token, tenant: id, body: { name: 'superuser', permissions: ['*'] } });
+    await h.api('POST', '/v1/iam/roles', {
+      as: h.root.token,
+      tenant: id,
+      body: { name: 'superuser', permissions: ['*'] },
+    });
     const god = await h.person(id, ['superuser']);
     const boss = await h.person(id, ['tenant-admin']);
     const body = { description: 'k', scopes: ['*'], expires_in_days: 1 };

@@ -20,7 +20,10 @@ beforeAll(async () => {
   const tenants = JSON.stringify(['acme', ...unused]);
   h = await startHarness({ settings: { POSTERN_USAGE_SOURCE: 'envoy', POSTERN_USAGE_EVENTS_TENANTS: tenants } });
   for (const id of ['acme', METERED]) {
-    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id, quotas: { monthly_tokens: 1000 } } });
+    await h.api('POST', '/v1/iam/tenants', {
+      as: h.root.token,
+      body: { id, name: id, quotas: { monthly_tokens: 1000 } },
+    });
   }
   admin = await h.person('acme', ['tenant-admin']);
 });
@@ -36,7 +39,8 @@ const event = (members: Json = {}): Json => ({
   completion_tokens: 5,
   ...members,
 });
-const tell = (events: readonly Json[], call: Call = {}) => h.api('POST', EVENTS, { as: admin.token, body: { events }, ...call });
+const tell = (events: readonly Json[], call: Call = {}) =>
+  h.api('POST', EVENTS, { as: admin.token, body: { events }, ...call });
 
 /** A tenant of its own, its month as it stands. */
 async function freshTenant(settings: Json = {}) {
@@ -75,7 +79,9 @@ describe('an event', () => {
         { key: KEY, requests: 3 },
       ],
     });
-    expect(await tenant.usage('&group_by=user')).toMatchObject({ data: [{ user: null }, { user: USER, total_tokens: 20 }] });
+    expect(await tenant.usage('&group_by=user')).toMatchObject({
+      data: [{ user: null }, { user: USER, total_tokens: 20 }],
+    });
     expect(await tenant.spent()).toMatchObject({ used: 35, remaining: 965 });
   });
 
@@ -165,7 +171,10 @@ describe('an id', () => {
     const tenant = await freshTenant();
     const sent = event();
     await tenant.tell([sent]);
-    expect((await tenant.tell([{ ...sent, prompt_tokens: 500 }, event()])).json).toEqual({ accepted: 1, duplicates: 1 });
+    expect((await tenant.tell([{ ...sent, prompt_tokens: 500 }, event()])).json).toEqual({
+      accepted: 1,
+      duplicates: 1,
+    });
     expect(await tenant.spent()).toMatchObject({ used: 30 });
   });
 
@@ -179,7 +188,9 @@ describe('an id', () => {
 
   test('of one batch sent twenty times at once, in any order, counts once', async () => {
     const tenant = await freshTenant();
-    const batch = Array.from({ length: 50 }, (_, n) => event({ model: `model-${n % 7}`, key_id: n % 2 === 0 ? KEY : null }));
+    const batch = Array.from({ length: 50 }, (_, n) =>
+      event({ model: `model-${n % 7}`, key_id: n % 2 === 0 ? KEY : null }),
+    );
     const shuffled = (n: number) => (n % 2 === 0 ? batch : batch.toReversed());
     const replies = await Promise.all(Array.from({ length: 20 }, (_, n) => tenant.tell(shuffled(n))));
     expect(replies.map(outcome)).toEqual(replies.map(() => '200'));

@@ -160,7 +160,11 @@ describe('pages', () => {
   test("go on in their own list alone: not in another grouping, month or tenant's", async () => {
     const cursor = String((await early('&group_by=key&limit=1')).json['next_cursor']);
     expect(outcome(await early(`&group_by=key&cursor=${cursor}`))).toBe('200');
-    const others = [early(`&group_by=user&cursor=${cursor}`), early(`&cursor=${cursor}`), ask(`group_by=key&cursor=${cursor}`)];
+    const others = [
+      early(`&group_by=user&cursor=${cursor}`),
+      early(`&cursor=${cursor}`),
+      ask(`group_by=key&cursor=${cursor}`),
+    ];
     for (const reply of await Promise.all(others)) expect(outcome(reply)).toBe('400 invalid_parameter');
     expect(outcome(await early(`&group_by=key&tenant_id=${GLOBEX}&cursor=${cursor}`, h.root.token))).toBe(
       '400 invalid_parameter',
@@ -231,9 +235,16 @@ describe('as CSV', () => {
   });
 
   test('has every key, however many, and each once', async () => {
-    const many = Array.from({ length: 1203 }, (_, n) => ({ tenant: GLOBEX, day: '2002-01-15', key: KEY(n), prompt: 1 }));
+    const many = Array.from({ length: 1203 }, (_, n) => ({
+      tenant: GLOBEX,
+      day: '2002-01-15',
+      key: KEY(n),
+      prompt: 1,
+    }));
     await book(...many);
-    const lines = (await csv(`period=2002-01&group_by=key&tenant_id=${GLOBEX}`, h.root.token)).text.split('\r\n').slice(1, -1);
+    const lines = (await csv(`period=2002-01&group_by=key&tenant_id=${GLOBEX}`, h.root.token)).text
+      .split('\r\n')
+      .slice(1, -1);
     expect(lines.map((line) => line.split(',')[2])).toEqual(many.map(({ key }) => key));
   });
 
@@ -260,7 +271,14 @@ describe('as CSV', () => {
 
 test('what is read by model and day is what was booked by key and user', async () => {
   const sumsOf = async (table: string) => {
-    const names = ['requests', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'total_tokens', 'estimated_tokens'];
+    const names = [
+      'requests',
+      'prompt_tokens',
+      'completion_tokens',
+      'cached_tokens',
+      'total_tokens',
+      'estimated_tokens',
+    ];
     const columns = names.map((name) => `sum(${name})::text as ${name}`).join(', ');
     const { rows: summed } = await h.db.knex.raw<{ rows: Json[] }>(
       `select tenant_id, day::text, model, ${columns} from ${table} group by 1, 2, 3 order by 1, 2, 3`,

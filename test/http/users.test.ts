@@ -25,7 +25,8 @@ interface Where {
   readonly tenant_id: string;
 }
 
-const create = (body: object, as = boss.token) => h.api('POST', USERS, { as, body: { email, name: 'Somebody', ...body } });
+const create = (body: object, as = boss.token) =>
+  h.api('POST', USERS, { as, body: { email, name: 'Somebody', ...body } });
 
 describe('making a user', () => {
   test('answers 201 with the user, where it is, and a one-time token when no password was given', async () => {
@@ -80,7 +81,11 @@ describe('making a user', () => {
   });
 
   test("another tenant's role is unknown here", async () => {
-    await h.api('POST', '/v1/iam/roles', { as: h.root.token, tenant: GLOBEX, body: { name: 'local-hero', permissions: [] } });
+    await h.api('POST', '/v1/iam/roles', {
+      as: h.root.token,
+      tenant: GLOBEX,
+      body: { name: 'local-hero', permissions: [] },
+    });
     expect(outcome(await create({ roles: ['local-hero'] }))).toBe('422 invalid_field');
   });
 
@@ -104,7 +109,12 @@ describe('making a user', () => {
         h.api('POST', USERS, { as: h.root.token, tenant: `small${n}`, body: { email: `p${i}-${email}`, name: 'P' } }),
       ),
     );
-    expect(replies.map(outcome).toSorted()).toEqual(['201', '409 quota_exceeded', '409 quota_exceeded', '409 quota_exceeded']);
+    expect(replies.map(outcome).toSorted()).toEqual([
+      '201',
+      '409 quota_exceeded',
+      '409 quota_exceeded',
+      '409 quota_exceeded',
+    ]);
   });
 });
 
@@ -189,7 +199,8 @@ describe('lists', () => {
     const { json } = await create({ name: `Grace ${n}_% Hopper`, roles: ['auditor'] });
     const id = text(json, 'id');
     await h.api('POST', `${USERS}/${id}/deactivate`, { as: boss.token });
-    const found = async (query: string) => rows(await h.api('GET', `${USERS}?${query}`, { as: boss.token })).map((u) => u['id']);
+    const found = async (query: string) =>
+      rows(await h.api('GET', `${USERS}?${query}`, { as: boss.token })).map((u) => u['id']);
     expect(await found('role=auditor')).toEqual([id]);
     expect(await found('status=deactivated')).toEqual([id]);
     expect(await found(`email=${email.toUpperCase()}`)).toEqual([id]);
@@ -212,7 +223,9 @@ describe('changing a user', () => {
 
   test('roles of the directory are shown apart and stay when others are given by hand', async () => {
     const someone = await h.person(ACME, ['analyst'], 'ldap');
-    await h.db.knex.raw(`insert into user_roles (user_id, role_name, source) values (?, 'auditor', 'directory')`, [someone.id]);
+    await h.db.knex.raw(`insert into user_roles (user_id, role_name, source) values (?, 'auditor', 'directory')`, [
+      someone.id,
+    ]);
     const reply = await h.api('PUT', `${USERS}/${someone.id}`, { as: boss.token, body: { roles: ['developer'] } });
     expect(reply.json).toMatchObject({ roles: ['developer'], directory_roles: ['auditor'] });
   });
@@ -233,7 +246,10 @@ describe('changing a user', () => {
   test('another role ends the one-time token that is out; a change without one does not', async () => {
     const reset = (token: string) =>
       h.api('POST', '/v1/auth/password/reset', { body: { token, new_password: 'a long enough password 17' } });
-    const [kept, lost] = [await create({ roles: ['analyst'] }), await create({ email: `lost-${email}`, roles: ['analyst'] })];
+    const [kept, lost] = [
+      await create({ roles: ['analyst'] }),
+      await create({ email: `lost-${email}`, roles: ['analyst'] }),
+    ];
     const change = (made: typeof kept, body: object) =>
       h.api('PUT', `${USERS}/${text(made.json, 'id')}`, { as: h.root.token, tenant: ACME, body });
     expect(outcome(await change(kept, { name: 'Renamed', roles: ['analyst'] }))).toBe('200');
@@ -266,15 +282,24 @@ describe('deactivating and deleting', () => {
     ]);
     const gone = await h.api('POST', `${USERS}/${someone.id}/deactivate`, { as: boss.token });
     expect([outcome(gone), gone.json['status']]).toEqual(['200', 'deactivated']);
-    expect([await proves(someone.token), await proves(key)]).toEqual(['401 invalid_credential', '401 invalid_credential']);
+    expect([await proves(someone.token), await proves(key)]).toEqual([
+      '401 invalid_credential',
+      '401 invalid_credential',
+    ]);
     const back = await h.api('POST', `${USERS}/${someone.id}/activate`, { as: boss.token });
     expect([outcome(back), back.json['status']]).toEqual(['200', 'active']);
-    expect([await proves(someone.token), await proves(key)]).toEqual(['401 invalid_credential', '403 insufficient_permission']);
+    expect([await proves(someone.token), await proves(key)]).toEqual([
+      '401 invalid_credential',
+      '403 insufficient_permission',
+    ]);
   });
 
   test('activating counts against max_users', async () => {
     const tenant = unique('full');
-    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: tenant, name: 'Full', quotas: { max_users: 1 } } });
+    await h.api('POST', '/v1/iam/tenants', {
+      as: h.root.token,
+      body: { id: tenant, name: 'Full', quotas: { max_users: 1 } },
+    });
     const one = await h.person(tenant, []);
     const call = { as: h.root.token, tenant };
     await h.api('POST', `${USERS}/${one.id}/deactivate`, call);
@@ -303,7 +328,10 @@ describe('deactivating and deleting', () => {
     const key = text((await keyOf(someone)).json, 'key');
     const reply = await h.api('DELETE', `${USERS}/${someone.id}/sessions`, { as: boss.token });
     expect([outcome(reply), reply.json['id']]).toEqual(['200', someone.id]);
-    expect([await proves(someone.token), await proves(key)]).toEqual(['401 invalid_credential', '403 insufficient_permission']);
+    expect([await proves(someone.token), await proves(key)]).toEqual([
+      '401 invalid_credential',
+      '403 insufficient_permission',
+    ]);
   });
 
   test('a password reset gives a token that ends, and none for users of a directory', async () => {
@@ -315,6 +343,8 @@ describe('deactivating and deleting', () => {
     ]);
     expect(Date.parse(text(reply.json, 'expires_at'))).toBeGreaterThan(Date.now());
     const listed = await h.person(ACME, [], 'ldap');
-    expect(outcome(await h.api('POST', `${USERS}/${listed.id}/password-reset`, { as: boss.token }))).toBe('422 invalid_field');
+    expect(outcome(await h.api('POST', `${USERS}/${listed.id}/password-reset`, { as: boss.token }))).toBe(
+      '422 invalid_field',
+    );
   });
 });

@@ -29,14 +29,18 @@ function naiveHidden(text: string): readonly string[] {
 }
 
 const text = fc
-  .array(fc.constantFrom(...NEVER, ...JOINERS, ...JOINERS, ...JOINERS, ...JOINABLE, ...JOINABLE, ...OTHERS), { maxLength: 12 })
+  .array(fc.constantFrom(...NEVER, ...JOINERS, ...JOINERS, ...JOINERS, ...JOINABLE, ...JOINABLE, ...OTHERS), {
+    maxLength: 12,
+  })
   .map((parts) => parts.join(''));
 
 test('the hidden characters of a text are those that the naive rule finds, and the text without them has none', () => {
   fc.assert(
     fc.property(text, (sample) => {
       const hidden = naiveHidden(sample);
-      const named = [...new Set(hidden)].map((each) => `U+${each.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`);
+      const named = [...new Set(hidden)].map(
+        (each) => `U+${each.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`,
+      );
       expect(hiddenIn(sample)).toEqual(named);
       expect(new RegExp(VISIBLE_TEXT, 'u').test(sample)).toBe(hidden.length === 0);
       expect(new RegExp(VISIBLE_TITLE, 'u').test(sample)).toBe(hidden.length === 0 && sample.trim() !== '');

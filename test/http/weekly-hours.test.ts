@@ -38,7 +38,10 @@ describe('a policy with weekly hours', () => {
   test('is shown and changed as it was written', async () => {
     const shown = await as('GET', '/v1/iam/policies/office-hours');
     expect(shown.json['conditions']).toEqual(OFFICE.conditions);
-    const both = { weekly_hours: { in: ['Fri-Mon 00:00-24:00'], not_in: ['Sat 12:00-13:00'] }, timezone: 'America/New_York' };
+    const both = {
+      weekly_hours: { in: ['Fri-Mon 00:00-24:00'], not_in: ['Sat 12:00-13:00'] },
+      timezone: 'America/New_York',
+    };
     const body = { ...OFFICE, name: 'weekends', enabled: false };
     expect(outcome(await as('POST', '/v1/iam/policies', body))).toBe('201');
     expect((await as('PUT', '/v1/iam/policies/weekends', { conditions: both })).json['conditions']).toEqual(both);
@@ -62,7 +65,10 @@ describe('a policy with weekly hours', () => {
     }
     const policies = [{ ...OFFICE, name: 'wrong', conditions }];
     const simulated = await as('POST', '/v1/iam/explain/simulate', { subject: ada.id, ...EMBED, policies });
-    expect([outcome(simulated), simulated.json['errors']]).toMatchObject(['422 invalid_field', [{ path: `/policies/0${path}` }]]);
+    expect([outcome(simulated), simulated.json['errors']]).toMatchObject([
+      '422 invalid_field',
+      [{ path: `/policies/0${path}` }],
+    ]);
   });
 
   test.each([
@@ -75,7 +81,13 @@ describe('a policy with weekly hours', () => {
     "is explained with the day and time on the tenant's clock that the hours are compared with: %s is %s, %s",
     async (time, value, code) => {
       const { json } = await as('POST', '/v1/iam/explain', { subject: ada.id, ...EMBED, time });
-      const condition = { kind: 'weekly_hours', operator: 'not_in', operand: WINDOWS, timezone: 'Europe/Berlin', missing: false };
+      const condition = {
+        kind: 'weekly_hours',
+        operator: 'not_in',
+        operand: WINDOWS,
+        timezone: 'Europe/Berlin',
+        missing: false,
+      };
       expect(json).toMatchObject({
         code,
         policies: expect.arrayContaining([
@@ -133,8 +145,8 @@ describe('the office hours that the documentation gives as an example', () => {
     const parsed = parseConditions(conditions);
     if (parsed.kind === 'errors') throw new Error(JSON.stringify(parsed.errors));
     const compiled = compileConditions(parsed.value);
-    return ['2026-11-18T12:00:00Z', '2026-11-18T23:00:00Z', '2026-11-21T12:00:00Z', '2026-11-21T23:00:00Z'].map((time) =>
-      conditionsHold(compiled, 'deny', circumstances(Date.parse(time), undefined, undefined)),
+    return ['2026-11-18T12:00:00Z', '2026-11-18T23:00:00Z', '2026-11-21T12:00:00Z', '2026-11-21T23:00:00Z'].map(
+      (time) => conditionsHold(compiled, 'deny', circumstances(Date.parse(time), undefined, undefined)),
     );
   }
 

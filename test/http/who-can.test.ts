@@ -21,7 +21,9 @@ beforeAll(async () => {
   );
   await storeKeys(h.db.knex, { ...world, api_keys: keys }, users, LATER);
   for (const [label, id] of users) ids.set(label, id);
-  const { rows } = await h.db.knex.raw<{ rows: { id: string; description: string }[] }>('select id, description from api_keys');
+  const { rows } = await h.db.knex.raw<{ rows: { id: string; description: string }[] }>(
+    'select id, description from api_keys',
+  );
   for (const { id, description } of rows) ids.set(description, id);
   boss = await h.person('acme', ['tenant-admin']);
 });
@@ -29,7 +31,8 @@ afterAll(async () => {
   await h.close();
 });
 
-const ask = (body: object, as = boss.token, query = '') => h.api('POST', `/v1/iam/explain/who-can${query}`, { as, body });
+const ask = (body: object, as = boss.token, query = '') =>
+  h.api('POST', `/v1/iam/explain/who-can${query}`, { as, body });
 
 interface Listed {
   readonly id: string;
@@ -288,12 +291,20 @@ describe('pages', () => {
     const last = await h.person('many', ['role-99']);
     const asked = { permission: 'chat:write', tenant_id: 'many' };
     expect(inTenant('many', await ask(asked, h.root.token))).toEqual([last.id]);
-    const everyone = { name: 'everyone', effect: 'allow', actions: ['chat:*'], resources: ['*'], applies_to: 'everyone' };
+    const everyone = {
+      name: 'everyone',
+      effect: 'allow',
+      actions: ['chat:*'],
+      resources: ['*'],
+      applies_to: 'everyone',
+    };
     await h.api('POST', '/v1/iam/policies', { as: h.root.token, tenant: 'many', body: everyone });
     const page = await ask(asked, h.root.token, '?limit=200');
     expect(page.json).toMatchObject({ has_more: true });
     expect(listed(page, 'users')).toHaveLength(200);
-    expect(listed(page, 'users').find(({ id }) => id !== last.id)?.why).toMatchObject([{ kind: 'policy', name: 'everyone' }]);
+    expect(listed(page, 'users').find(({ id }) => id !== last.id)?.why).toMatchObject([
+      { kind: 'policy', name: 'everyone' },
+    ]);
   });
 
   test('pass over so many keys and no more, and lose none', async () => {

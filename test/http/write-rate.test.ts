@@ -37,7 +37,11 @@ test('the server refuses further changes of a caller that has written too much, 
   const [writer, other] = [await h.person('default', ['developer']), await h.person('default', ['developer'])];
   const [key, second, others] = [await makeKey(writer), await makeKey(writer), await makeKey(other)];
   const refused = await exhaust(writer, key);
-  expect([refused.status, refused.json['code'], refused.headers['retry-after']]).toEqual([429, 'rate_limit_exceeded', '60']);
+  expect([refused.status, refused.json['code'], refused.headers['retry-after']]).toEqual([
+    429,
+    'rate_limit_exceeded',
+    '60',
+  ]);
   expect((await h.api('GET', key, { as: writer.token })).status).toBe(200);
   expect((await annotate(other, others)).status).toBe(200);
   // Rights can always be ended.

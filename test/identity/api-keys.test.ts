@@ -24,7 +24,9 @@ describe('an API key', () => {
   });
 
   it('has the checksum that anybody can compute from the rule', () => {
-    const body = fc.string({ unit: fc.constantFrom(...DIGITS), minLength: 32, maxLength: 32 }).map((text) => `psk_${text}`);
+    const body = fc
+      .string({ unit: fc.constantFrom(...DIGITS), minLength: 32, maxLength: 32 })
+      .map((text) => `psk_${text}`);
     fc.assert(fc.property(body, (text) => hasValidChecksum(text + naiveChecksum(text))));
   });
 

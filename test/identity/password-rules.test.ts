@@ -39,7 +39,9 @@ describe('a new password is refused', () => {
   it.each(['maja.lindqvist@acme.example', 'MajaLindqvist12', 'lindqvist-maja!', 'maja-lindqvist-1'])(
     'when it is the e-mail address or the name: %s',
     (password) => {
-      expect(passwordProblems(password, { email: 'maja.lindqvist@acme.example', name: 'Maja Lindqvist' })).toHaveLength(1);
+      expect(passwordProblems(password, { email: 'maja.lindqvist@acme.example', name: 'Maja Lindqvist' })).toHaveLength(
+        1,
+      );
     },
   );
 });

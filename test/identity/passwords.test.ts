@@ -53,8 +53,16 @@ describe('the password queue', () => {
     const small = await Passwords.start({ maxRunning: 1, maxWaiting: 2 });
     const attempts = Array.from({ length: 5 }, () => small.verify(stored, PASSWORD));
     const outcomes = await Promise.allSettled(attempts);
-    expect(outcomes.map((outcome) => outcome.status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected']);
-    const refusal = outcomes.flatMap((outcome): unknown[] => (outcome.status === 'rejected' ? [outcome.reason] : []))[0];
+    expect(outcomes.map((outcome) => outcome.status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'rejected',
+    ]);
+    const refusal = outcomes.flatMap((outcome): unknown[] =>
+      outcome.status === 'rejected' ? [outcome.reason] : [],
+    )[0];
     expect(refusal).toBeInstanceOf(Refusal);
     expect(refusal).toMatchObject({ code: 'unavailable', extras: { retryAfter: 1 } });
     expect(await small.verify(stored, PASSWORD)).toBe(true);

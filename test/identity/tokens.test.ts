@@ -23,7 +23,13 @@ const keys = new SigningKeys({
   monotonicMs: () => 0,
   onFault: (error) => expect.fail(String(error)),
 });
-const parts = { keys, issuer: 'https://issuer.example', audience: 'platform', ttlSeconds: 3600, clock: () => time.nowMs };
+const parts = {
+  keys,
+  issuer: 'https://issuer.example',
+  audience: 'platform',
+  ttlSeconds: 3600,
+  clock: () => time.nowMs,
+};
 const tokens = new AccessTokens(parts);
 const issue = () => tokens.issue({ userId: USER, sessionId: SESSION, tenantId: TENANT, nowMs: NOW, jti: 'jti-1' });
 
@@ -171,9 +177,12 @@ describe('a forged token is refused', () => {
     }
   });
 
-  it.each(['ES384', 'ES512', 'ES256K', 'RS256', 'PS256', 'EdDSA', 'HS256', 'es256', 'ES256 ', ''])('with alg %j', async (alg) => {
-    await refused(headed({ alg }));
-  });
+  it.each(['ES384', 'ES512', 'ES256K', 'RS256', 'PS256', 'EdDSA', 'HS256', 'es256', 'ES256 ', ''])(
+    'with alg %j',
+    async (alg) => {
+      await refused(headed({ alg }));
+    },
+  );
 
   it.each(['JWT', 'at+JWT', 'application/at+jwt', '', undefined])('with typ %j', async (typ) => {
     await refused(headed({ typ }));
@@ -182,7 +191,13 @@ describe('a forged token is refused', () => {
   it('with a key of its own, carried or pointed to in the header', async () => {
     const own = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const jwk = own.publicKey.export({ format: 'jwk' });
-    for (const extra of [{ jwk }, { jku: 'http://127.0.0.1:1/' }, { x5u: 'http://127.0.0.1:1/' }, { x5c: ['MIIB'] }, {}]) {
+    for (const extra of [
+      { jwk },
+      { jku: 'http://127.0.0.1:1/' },
+      { x5u: 'http://127.0.0.1:1/' },
+      { x5c: ['MIIB'] },
+      {},
+    ]) {
       const input = `${encode({ ...header, ...extra })}.${encode(CLAIMS)}`;
       await refused(`${input}.${signP1363(input, own.privateKey)}`);
     }

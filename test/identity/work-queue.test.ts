@@ -68,7 +68,9 @@ describe('a work queue', () => {
   });
 
   it('runs no more than it may, in the order of coming; takes no more than it may; holds one result at most, and none without a task that runs', async () => {
-    const steps = fc.array(fc.oneof({ weight: 2, arbitrary: fc.constant('add' as const) }, fc.nat(8)), { maxLength: 60 });
+    const steps = fc.array(fc.oneof({ weight: 2, arbitrary: fc.constant('add' as const) }, fc.nat(8)), {
+      maxLength: 60,
+    });
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 4 }),
@@ -98,7 +100,9 @@ describe('a work queue', () => {
           }
           while (queue.running().length > 0) await endOne(0);
           expect(queue.begun).toEqual(taken);
-          expect(queue.results).toEqual(new Map(taken.map((id) => [id, fails(id) ? `Error: failed ${id}` : `done ${id}`])));
+          expect(queue.results).toEqual(
+            new Map(taken.map((id) => [id, fails(id) ? `Error: failed ${id}` : `done ${id}`])),
+          );
         },
       ),
     );

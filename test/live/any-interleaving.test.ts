@@ -51,7 +51,8 @@ const CHANGES: readonly ((store: ModelStore, version: number) => void)[] = [
   (store, version) => store.putKey(aKey({ scopes: [`chat:v${version}`] })),
   (store, version) => store.putKey(aKey({ scopes: [`chat:v${version}`], revoked: true })),
   (store, version) => store.putKey(aKey({ digest: TENANTS_OWN, userId: undefined, scopes: [`chat:v${version}`] })),
-  (store, version) => store.putKey(aKey({ digest: TENANTS_OWN, userId: undefined, scopes: [`chat:v${version}`], revoked: true })),
+  (store, version) =>
+    store.putKey(aKey({ digest: TENANTS_OWN, userId: undefined, scopes: [`chat:v${version}`], revoked: true })),
   (store, version) => store.putUser(aUser({ roles: [roleName(`role-${version}`)] })),
   (store) => store.putUser(aUser({ status: 'deactivated' })),
   (store) => store.deleteUser(DEVELOPER),
@@ -70,7 +71,10 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ kind: fc.constant('compile' as const), work: fc.nat(3) }) },
   { weight: 4, arbitrary: fc.constant({ kind: 'compileAll' as const }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('fail' as const), load: fc.nat(5) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(1, 10_000, 3_600_000) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(1, 10_000, 3_600_000) }),
+  },
   { weight: 1, arbitrary: fc.constant({ kind: 'flush' as const }) },
   { weight: 1, arbitrary: fc.constant({ kind: 'forget' as const }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('failOver' as const), lost: fc.nat(3) }) },
@@ -96,7 +100,8 @@ class Run {
   resolve(credential: CredentialForm): void {
     const resolution = Promise.resolve(this.world.live.resolve(credential, undefined, NOW)).then(
       (answer) => {
-        if (this.delivered !== undefined) expect(this.#explained(credential, this.delivered)).toContain(inWords(answer));
+        if (this.delivered !== undefined)
+          expect(this.#explained(credential, this.delivered)).toContain(inWords(answer));
         return false;
       },
       (error: unknown) => {

@@ -56,7 +56,9 @@ describe('tombstones', () => {
 describe('keys with much to say', () => {
   test('take the place of many, so that whoever makes them cannot fill the memory, and each is known all the same', async () => {
     const scopes = Array.from({ length: 1000 }, (_, n) => `chat:action-${n}`);
-    const keys = Array.from({ length: 200 }, (_, n) => aKey({ id: keyId(n), digest: digest(n), userId: undefined, scopes }));
+    const keys = Array.from({ length: 200 }, (_, n) =>
+      aKey({ id: keyId(n), digest: digest(n), userId: undefined, scopes }),
+    );
     const state = initialState();
     const store = new ModelStore({ ...state, keys: new Map(keys.map((key) => [key.digest, key])) });
     const { live } = aLive(store, { maxCredentials: 1000 });

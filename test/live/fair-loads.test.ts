@@ -54,7 +54,10 @@ describe('while 5,000 made-up keys wait for a slow store', () => {
     await warm(owned);
     const flood = Array.from({ length: FLOOD }, (_none, n) => ask(live, madeUp(n), ATTACKER));
     await settle();
-    expect(live.stats().loads.unseen).toMatchObject({ inFlight: LIMITS.unseen.permits, waiting: FLOOD - LIMITS.unseen.permits });
+    expect(live.stats().loads.unseen).toMatchObject({
+      inFlight: LIMITS.unseen.permits,
+      waiting: FLOOD - LIMITS.unseen.permits,
+    });
 
     store.putKey(aKey({ scopes: ['chat:read'] }));
     store.putTenant(aTenant({ settings: { default_model: 'new' } }));
@@ -80,7 +83,8 @@ describe('while 5,000 made-up keys wait for a slow store', () => {
 
     store.answersAtOnce = true;
     for (const load of store.pending) load.answer();
-    for (const { identity } of await Promise.all(flood)) expect(identity).toEqual({ kind: 'invalid', reason: 'unknown' });
+    for (const { identity } of await Promise.all(flood))
+      expect(identity).toEqual({ kind: 'invalid', reason: 'unknown' });
     expect(live.stats()).toMatchObject({ waiting: 0, fillsInFlight: 0 });
   });
 
@@ -177,7 +181,8 @@ describe('over PostgreSQL', () => {
     live.forget();
     const valid = keys.map((key, n) => ask(live, form(key), `198.51.100.${n % 3}`));
     for (const { identity } of await Promise.all(valid)) expect(identity.kind).toBe('proved');
-    for (const { identity } of await Promise.all(flood)) expect(identity).toEqual({ kind: 'invalid', reason: 'unknown' });
+    for (const { identity } of await Promise.all(flood))
+      expect(identity).toEqual({ kind: 'invalid', reason: 'unknown' });
     const keyStatements = asked.filter((name) => name.startsWith('live_key'));
     expect(keyStatements.length).toBeLessThanOrEqual((3 * FLOOD) / 100);
     expect(live.stats().loads.unseen).toMatchObject({ rejected: 0, abandoned: 0 });

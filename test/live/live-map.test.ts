@@ -2,7 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { inOneStep } from '../../src/domain/steps.ts';
 import { Cooldown } from '../../src/live/cooldown.ts';
-import { ABSENT, ABSENT_TTL_MS, Entry, LiveMap, LOADS_PER_FILL, MAX_ABSENT, MAX_ENTRY_AGE_MS } from '../../src/live/live-map.ts';
+import {
+  ABSENT,
+  ABSENT_TTL_MS,
+  Entry,
+  LiveMap,
+  LOADS_PER_FILL,
+  MAX_ABSENT,
+  MAX_ENTRY_AGE_MS,
+} from '../../src/live/live-map.ts';
 import { LoadLimiter, type Patience } from '../../src/live/load-limiter.ts';
 import type { Loaded } from '../../src/live/ports.ts';
 import { AT_ONCE, type StepRunner } from '../../src/live/slices.ts';

@@ -32,8 +32,12 @@ import {
 
 type World = ReturnType<typeof aLive>;
 
-const resolve = async ({ live }: World, credential: CredentialForm, header?: HeaderValue, nowMs = NOW): Promise<Resolution> =>
-  await live.resolve(credential, header, nowMs);
+const resolve = async (
+  { live }: World,
+  credential: CredentialForm,
+  header?: HeaderValue,
+  nowMs = NOW,
+): Promise<Resolution> => await live.resolve(credential, header, nowMs);
 
 /** `proved`, `expired`, `missing`, or the reason why it proves nobody. */
 async function outcome(world: World, credential: CredentialForm, nowMs = NOW): Promise<string> {
@@ -68,7 +72,14 @@ describe('what a credential proves', () => {
     const { identity } = await resolve(aLive(), developersToken);
     expect(identity).toMatchObject({
       kind: 'proved',
-      principal: { kind: 'user', id: DEVELOPER, tenantId: HOME, roles: ['developer'], platformAdmin: false, sessionId: SESSION },
+      principal: {
+        kind: 'user',
+        id: DEVELOPER,
+        tenantId: HOME,
+        roles: ['developer'],
+        platformAdmin: false,
+        sessionId: SESSION,
+      },
     });
   });
 
@@ -104,10 +115,25 @@ describe('a credential proves nobody', () => {
     ['a revoked key', owned, (store) => store.putKey(aKey({ revoked: true })), 'revoked'],
     ['a key past its expiry', owned, (store) => store.putKey(aKey({ expiresAtMs: NOW })), 'key_expired'],
     ['a rotated digest past its grace', owned, (store) => store.putKey(aKey({ graceUntilMs: NOW })), 'revoked'],
-    ['a key of a deactivated owner', owned, (store) => store.putUser(aUser({ status: 'deactivated' })), 'user_deactivated'],
+    [
+      'a key of a deactivated owner',
+      owned,
+      (store) => store.putUser(aUser({ status: 'deactivated' })),
+      'user_deactivated',
+    ],
     ['a key whose owner is gone', owned, (store) => store.deleteUser(DEVELOPER), 'user_missing'],
-    ['a key whose owner is of another tenant', owned, (store) => store.putUser(aUser({ tenantId: AWAY })), 'user_missing'],
-    ['a key of a tenant that is gone', owned, (store) => store.commit('tenant', HOME, { tenants: new Map() }), 'unknown'],
+    [
+      'a key whose owner is of another tenant',
+      owned,
+      (store) => store.putUser(aUser({ tenantId: AWAY })),
+      'user_missing',
+    ],
+    [
+      'a key of a tenant that is gone',
+      owned,
+      (store) => store.commit('tenant', HOME, { tenants: new Map() }),
+      'unknown',
+    ],
     ['a bad signature', { kind: 'token', token: 'forged', digest: 'f' }, () => {}, 'signature'],
     ['a token that the verifier says is expired', { kind: 'token', token: 'old', digest: 'o' }, () => {}, 'expired'],
     ['an ended session', developersToken, (store) => store.putSession(aSession({ ended: true })), 'session_ended'],
@@ -129,7 +155,12 @@ describe('a credential proves nobody', () => {
       (store) => store.putSession(aSession({ userId: ADMINISTRATOR })),
       'session_ended',
     ],
-    ['a deactivated user', developersToken, (store) => store.putUser(aUser({ status: 'deactivated' })), 'user_deactivated'],
+    [
+      'a deactivated user',
+      developersToken,
+      (store) => store.putUser(aUser({ status: 'deactivated' })),
+      'user_deactivated',
+    ],
     ['a deleted user', developersToken, (store) => store.deleteUser(DEVELOPER), 'user_missing'],
   ])('%s: cold, and warm from the moment that the change is applied', async (_, credential, change, expected) => {
     const cold = aLive();
@@ -199,7 +230,9 @@ describe('the world that a decision looks at', () => {
     expect((await resolve(world, owned)).snapshot?.global.denies.policies).toHaveLength(0);
     world.store.putGlobals([aPolicy('night')]);
     world.store.deliver(world.live, 0);
-    expect((await resolve(world, owned)).snapshot?.global.denies.policies.map((policy) => policy.name)).toEqual(['night']);
+    expect((await resolve(world, owned)).snapshot?.global.denies.policies.map((policy) => policy.name)).toEqual([
+      'night',
+    ]);
   });
 });
 
@@ -225,21 +258,24 @@ describe('warm', () => {
     ['an owned key', owned],
     ["a tenant's key", tenantsOwn],
     ['a token', developersToken],
-  ])('%s gives the same principal while nothing changed, frozen, and another when its user changed', async (_, credential) => {
-    const world = aLive();
-    const principal = async () => {
-      const { identity } = await resolve(world, credential);
-      return identity.kind === 'proved' ? identity.principal : undefined;
-    };
-    const first = await principal();
-    expect(await principal()).toBe(first);
-    expect(Object.isFrozen(first)).toBe(true);
-    world.store.putUser(aUser({ roles: [roleName('analyst')] }));
-    world.store.deliver(world.live, 0);
-    const second = await principal();
-    expect(JSON.stringify(second).includes('analyst')).toBe(credential !== tenantsOwn);
-    expect(JSON.stringify(second)).not.toContain('developer"');
-  });
+  ])(
+    '%s gives the same principal while nothing changed, frozen, and another when its user changed',
+    async (_, credential) => {
+      const world = aLive();
+      const principal = async () => {
+        const { identity } = await resolve(world, credential);
+        return identity.kind === 'proved' ? identity.principal : undefined;
+      };
+      const first = await principal();
+      expect(await principal()).toBe(first);
+      expect(Object.isFrozen(first)).toBe(true);
+      world.store.putUser(aUser({ roles: [roleName('analyst')] }));
+      world.store.deliver(world.live, 0);
+      const second = await principal();
+      expect(JSON.stringify(second).includes('analyst')).toBe(credential !== tenantsOwn);
+      expect(JSON.stringify(second)).not.toContain('developer"');
+    },
+  );
 
   test('a hundred callers at once cost one load of each thing', async () => {
     const world = aLive();
@@ -397,7 +433,9 @@ describe('by subject', () => {
       principal: { kind: 'user', id: DEVELOPER, sessionId: undefined },
     });
     expect((await world.live.resolveUser(ADMINISTRATOR, AWAY, NOW)).snapshot?.effective?.id).toBe(AWAY);
-    expect((await world.live.resolveKey(OWNED, undefined, NOW)).identity).toMatchObject({ principal: { id: keyId(1) } });
+    expect((await world.live.resolveKey(OWNED, undefined, NOW)).identity).toMatchObject({
+      principal: { id: keyId(1) },
+    });
     world.store.putUser(aUser({ status: 'deactivated' }));
     world.store.deliver(world.live, 0);
     expect((await world.live.resolveUser(DEVELOPER, undefined, NOW)).identity).toEqual({

@@ -2,7 +2,18 @@ import { type LoadedKind, liveSourceConformance, SESSION_END_MS, type SourceWorl
 import { roleName } from './support/ids.ts';
 import { ModelStore } from './support/model-store.ts';
 import { postgresWorld } from './support/postgres-world.ts';
-import { aKey, aPolicy, aSession, aTenant, aUser, DEVELOPER, HOME, initialState, OWNED, SESSION } from './support/world.ts';
+import {
+  aKey,
+  aPolicy,
+  aSession,
+  aTenant,
+  aUser,
+  DEVELOPER,
+  HOME,
+  initialState,
+  OWNED,
+  SESSION,
+} from './support/world.ts';
 
 async function modelWorld(): Promise<SourceWorld> {
   const store = new ModelStore(initialState());

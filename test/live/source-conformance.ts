@@ -34,13 +34,17 @@ export const SESSION_END_MS = 1_900_000_000_000;
 const numberIn = (text: string | undefined): number => Number(/[0-9]+$/.exec(text ?? '')?.[0]);
 
 function versions({ source, ...world }: SourceWorld): { readonly [Kind in LoadedKind]: () => Promise<Loaded<number>> } {
-  const of = <T>({ value, asOf }: Loaded<T>, read: (value: T) => number): Loaded<number> => ({ value: read(value), asOf });
+  const of = <T>({ value, asOf }: Loaded<T>, read: (value: T) => number): Loaded<number> => ({
+    value: read(value),
+    asOf,
+  });
   return {
     key: async () => of(await source.key(world.digest, true), (key) => numberIn(key?.scopes[0])),
     user: async () => of(await source.user(world.user), (user) => numberIn(user?.roles[0])),
     session: async () =>
       of(await source.session(world.session), (session) => (session?.expiresAtMs ?? Number.NaN) - SESSION_END_MS),
-    tenant: async () => of(await source.tenant(world.tenant), (tenant) => numberIn(tenant && finish(tenant).roles[0]?.name)),
+    tenant: async () =>
+      of(await source.tenant(world.tenant), (tenant) => numberIn(tenant && finish(tenant).roles[0]?.name)),
     global: async () => of(await source.globalPolicies(), (policies) => numberIn(finish(policies)[0]?.name)),
   };
 }
@@ -102,7 +106,9 @@ export function liveSourceConformance(name: string, makeWorld: () => Promise<Sou
       await Promise.all(readers);
       for (const { value, asOf } of seen) {
         expect(written.get(value), `version ${value} seen at ${asOf}`).toBeLessThanOrEqual(asOf);
-        expect(written.get(value + 1) ?? Number.POSITIVE_INFINITY, `version ${value} seen at ${asOf}`).toBeGreaterThan(asOf);
+        expect(written.get(value + 1) ?? Number.POSITIVE_INFINITY, `version ${value} seen at ${asOf}`).toBeGreaterThan(
+          asOf,
+        );
       }
     });
 

@@ -6,7 +6,13 @@ import type { VerifiedToken } from '../../src/live/ports.ts';
 import { REJECTED_TTL_MS, VerifiedTokens } from '../../src/live/verified-tokens.ts';
 import { sessionId, userId } from './support/ids.ts';
 
-const VALID: VerifiedToken = { kind: 'valid', userId: userId(1), sessionId: sessionId(1), validFromMs: 0, validUntilMs: 1 };
+const VALID: VerifiedToken = {
+  kind: 'valid',
+  userId: userId(1),
+  sessionId: sessionId(1),
+  validFromMs: 0,
+  validUntilMs: 1,
+};
 const BAD: VerifiedToken = { kind: 'invalid', reason: 'signature' };
 
 const SOON: Patience = { client: '', untilMs: 2000 };

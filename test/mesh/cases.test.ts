@@ -4,7 +4,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CaseStand, startCaseStand } from '../support/case-stand.ts';
 import type { Edge } from '../support/envoy.ts';
 import { type DecisionCase, loadCases } from '../support/world.ts';
-import { outcomeOf, PATCHED, type Patched, PROFILES, type Profile, startPatched, startProfile } from './support/profiles.ts';
+import {
+  outcomeOf,
+  PATCHED,
+  type Patched,
+  PROFILES,
+  type Profile,
+  startPatched,
+  startProfile,
+} from './support/profiles.ts';
 import { tableOf } from './support/tables.ts';
 
 const { cases } = loadCases();
@@ -13,7 +21,9 @@ let stand: CaseStand;
 
 beforeAll(async () => {
   stand = await startCaseStand();
-  const started = await Promise.all(PROFILES.map(async (profile) => [profile, await startProfile(profile, stand)] as const));
+  const started = await Promise.all(
+    PROFILES.map(async (profile) => [profile, await startProfile(profile, stand)] as const),
+  );
   for (const [profile, edge] of started) edges.set(profile, edge);
   for (const profile of PATCHED) edges.set(profile, await startPatched(profile, stand));
 });

@@ -13,7 +13,9 @@ const CREDENTIAL = 'ak_a-credential-that-must-not-be-seen';
 const rules = manifestsOf('istio').filter((one) => one['kind'] === 'DestinationRule');
 
 /** Sends one request through the gateway of the guide; returns its status and the bytes that reached Postern's port. */
-async function sent(destinationRules: readonly Mapping[]): Promise<{ readonly status: number; readonly bytes: string }> {
+async function sent(
+  destinationRules: readonly Mapping[],
+): Promise<{ readonly status: number; readonly bytes: string }> {
   const chunks: Buffer[] = [];
   // A check is a protobuf message in DATA frames, which nothing compresses: a credential in clear text is readable.
   const pod = createServer((socket) => {
@@ -29,7 +31,10 @@ async function sent(destinationRules: readonly Mapping[]): Promise<{ readonly st
   const platform = await startNamedServer('upstream');
   const grpc = `127.0.0.1:${address.port}`;
   const edge = await startConfig(
-    istioBootstrap({ ...istioManifests(), destinationRules }, { grpc, http: platform.address, upstream: platform.address }),
+    istioBootstrap(
+      { ...istioManifests(), destinationRules },
+      { grpc, http: platform.address, upstream: platform.address },
+    ),
   );
   onTestFinished(async () => {
     await edge.stop();

@@ -54,13 +54,17 @@ const REQUESTS: Readonly<Record<string, Request>> = {
   'a text in the body that is not UTF-8': chat(
     bytes('{"model":"llama-3-70b","messages":[{"role":"user","content":"', 0xff, '"}]}'),
   ),
-  'a text in the body with an exclamation mark': chat('{"model":"llama-3-70b","messages":[{"role":"user","content":"Hello!"}]}'),
+  'a text in the body with an exclamation mark': chat(
+    '{"model":"llama-3-70b","messages":[{"role":"user","content":"Hello!"}]}',
+  ),
   'a model whose name is not UTF-8': chat(bytes('{"model":"llama', 0xff, '"}')),
   'a model whose name contains an exclamation mark': chat('{"model":"llama!"}'),
   'a model whose name contains an escaped exclamation mark': chat(String.raw`{"model":"llama\u0021"}`),
   'a member of the body whose name is not UTF-8': chat(bytes('{"mod', 0xff, 'el":"llama"}')),
   'a compressed body': chat('{"model":"llama-3-70b"}', { 'content-encoding': 'gzip' }),
-  'a repeated Content-Type': chat('{"model":"llama-3-70b"}', { 'content-type': ['application/json', 'application/json'] }),
+  'a repeated Content-Type': chat('{"model":"llama-3-70b"}', {
+    'content-type': ['application/json', 'application/json'],
+  }),
   'a repeated X-Tenant-ID': chat('{"model":"llama-3-70b"}', { 'x-tenant-id': ['acme', 'acme'] }),
   'a model in x-ai-eg-model that the key may use, and another in the body': chat(
     '{"model":"llama-3-70b"}',
@@ -97,7 +101,9 @@ beforeAll(async () => {
     [edges, stand],
     [alone, missing],
   ] as const) {
-    const started = await Promise.all(PROFILES.map(async (profile) => [profile, await startProfile(profile, parts)] as const));
+    const started = await Promise.all(
+      PROFILES.map(async (profile) => [profile, await startProfile(profile, parts)] as const),
+    );
     for (const [profile, edge] of started) into.set(profile, edge);
     for (const profile of PATCHED) into.set(profile, await startPatched(profile, parts));
   }
@@ -164,16 +170,19 @@ describe.each([...PROFILES, ...PATCHED])('%s', (profile) => {
   });
 });
 
-test.each(['full', ...PATCHED] as const)('%s lets an upload of 3 MB pass, whose decision needs no body', async (profile) => {
-  const upload = {
-    as: 'the same role still writes',
-    method: 'POST',
-    path: '/v1/rag/collections/hr/documents',
-    headers: { 'content-type': 'application/octet-stream' },
-    body: 'a'.repeat(3_000_000),
-  };
-  expect(await ask(edges.get(profile), upload)).toBe('200 allow');
-});
+test.each(['full', ...PATCHED] as const)(
+  '%s lets an upload of 3 MB pass, whose decision needs no body',
+  async (profile) => {
+    const upload = {
+      as: 'the same role still writes',
+      method: 'POST',
+      path: '/v1/rag/collections/hr/documents',
+      headers: { 'content-type': 'application/octet-stream' },
+      body: 'a'.repeat(3_000_000),
+    };
+    expect(await ask(edges.get(profile), upload)).toBe('200 allow');
+  },
+);
 
 test.each(['full', ...PATCHED] as const)('%s sends a body of unknown length, also an empty one', async (profile) => {
   const chunked = { 'transfer-encoding': 'chunked' };
@@ -182,7 +191,9 @@ test.each(['full', ...PATCHED] as const)('%s sends a body of unknown length, als
 });
 
 test('the page states exactly these requests', () => {
-  expect(new Set(stated.keys())).toEqual(new Set([...Object.keys(REQUESTS), 'any request while Postern does not answer']));
+  expect(new Set(stated.keys())).toEqual(
+    new Set([...Object.keys(REQUESTS), 'any request while Postern does not answer']),
+  );
 });
 
 function overHttp2(url: string, authorization: string, body: string): Promise<number> {
@@ -206,7 +217,9 @@ function overHttp2(url: string, authorization: string, body: string): Promise<nu
 describe('the provider of the Istio guide', () => {
   test('sends the body as bytes, because as text a model with an exclamation mark is denied', async () => {
     const text = { maxRequestBytes: MAX_BYTES, allowPartialMessage: false };
-    const edge = await startConfig(istioBootstrap(withProvider(istioManifests(), { includeRequestBodyInCheck: text }), stand));
+    const edge = await startConfig(
+      istioBootstrap(withProvider(istioManifests(), { includeRequestBodyInCheck: text }), stand),
+    );
     try {
       expect(await ask(edge, chat('{"model":"llama!"}'))).toBe('400 malformed_body');
       expect(await ask(edges.get('Istio'), chat('{"model":"llama!"}'))).toBe('200 allow');
@@ -217,7 +230,9 @@ describe('the provider of the Istio guide', () => {
 
   test('allows no partial message, because the buffer of a connection would then be the limit', async () => {
     const partial = { maxRequestBytes: MAX_BYTES, allowPartialMessage: true, packAsBytes: true };
-    const edge = await startConfig(istioBootstrap(withProvider(istioManifests(), { includeRequestBodyInCheck: partial }), stand));
+    const edge = await startConfig(
+      istioBootstrap(withProvider(istioManifests(), { includeRequestBodyInCheck: partial }), stand),
+    );
     try {
       expect(await ask(edge, chat(ofLength(500_000)))).toBe('413 by the proxy');
       expect(await ask(edges.get('Istio'), chat(ofLength(500_000)))).toBe('200 allow');
@@ -256,7 +271,10 @@ describe('a SecurityPolicy without bodyToExtAuth', () => {
 });
 
 describe('the AuthorizationPolicy of the Istio guide', () => {
-  const policy = (spec: object) => ({ ...istioManifests(), policy: { metadata: { name: 'postern', namespace: 'ai' }, spec } });
+  const policy = (spec: object) => ({
+    ...istioManifests(),
+    policy: { metadata: { name: 'postern', namespace: 'ai' }, spec },
+  });
 
   test('names a provider, because without one Istio rejects every request', async () => {
     const edge = await startConfig(istioBootstrap(policy({ action: 'CUSTOM', rules: [{}] }), stand));

@@ -57,13 +57,19 @@ describe('the settings of Postern in the guides', () => {
   });
 
   test('send bodies to the check up to the size that Postern inspects', () => {
-    const config = parse(readFileSync(new URL('../../envoy/production.yaml', import.meta.url), 'utf8'), { merge: true });
+    const config = parse(readFileSync(new URL('../../envoy/production.yaml', import.meta.url), 'utf8'), {
+      merge: true,
+    });
     const manager = at(config, 'static_resources', 'listeners', 0, 'filter_chains', 0, 'filters', 0, 'typed_config');
-    const check = listAt(manager, 'http_filters').find((filter) => at(filter, 'name') === 'envoy.filters.http.ext_authz');
+    const check = listAt(manager, 'http_filters').find(
+      (filter) => at(filter, 'name') === 'envoy.filters.http.ext_authz',
+    );
     const bytes = at(check, 'typed_config', 'with_request_body', 'max_request_bytes');
     const provider = listAt(documentsOf('istio')[0], 'meshConfig', 'extensionProviders')[0];
     expect(at(provider, 'envoyExtAuthzGrpc', 'includeRequestBodyInCheck', 'maxRequestBytes')).toBe(bytes);
-    expect(at(manifest('envoy-gateway', 'SecurityPolicy'), 'spec', 'extAuth', 'bodyToExtAuth', 'maxRequestBytes')).toBe(bytes);
+    expect(at(manifest('envoy-gateway', 'SecurityPolicy'), 'spec', 'extAuth', 'bodyToExtAuth', 'maxRequestBytes')).toBe(
+      bytes,
+    );
   });
 });
 

@@ -85,7 +85,11 @@ async function finished(profile: string): Promise<FinishedRequest & { readonly a
   const answer = await send(edges.get(profile)?.url ?? '', {
     method: 'POST',
     path: '/v1/chat/completions',
-    headers: { authorization: `Bearer ${world.tenantKey}`, 'content-type': 'application/json', 'accept-encoding': 'gzip' },
+    headers: {
+      authorization: `Bearer ${world.tenantKey}`,
+      'content-type': 'application/json',
+      'accept-encoding': 'gzip',
+    },
     body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
   });
   expect(answer.status).toBe(200);
@@ -94,10 +98,18 @@ async function finished(profile: string): Promise<FinishedRequest & { readonly a
 }
 
 describe('the access log', () => {
-  test.each(['Istio', 'Envoy Gateway'])('of %s reports the end of a request, whose usage is then estimated', async (profile) => {
-    expect(await finished(profile)).toMatchObject({ tenant: 'acme', status: 200, usage: undefined, upstream: 'answered' });
-    expect((await finished(profile)).responseBytes).toBeGreaterThan(0);
-  });
+  test.each(['Istio', 'Envoy Gateway'])(
+    'of %s reports the end of a request, whose usage is then estimated',
+    async (profile) => {
+      expect(await finished(profile)).toMatchObject({
+        tenant: 'acme',
+        status: 200,
+        usage: undefined,
+        upstream: 'answered',
+      });
+      expect((await finished(profile)).responseBytes).toBeGreaterThan(0);
+    },
+  );
 
   test.each(PATCHED)('of %s reports the usage that the answer says', async (profile) => {
     const { answer, usage } = await finished(profile);

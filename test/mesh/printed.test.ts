@@ -44,7 +44,9 @@ test.each(commandsOf('istio'))('istio.md: %s prints a valid EnvoyFilter for the 
   const gateway = manifest('istio', 'Gateway');
   expect(at(filter, 'metadata', 'namespace')).toBe(at(gateway, 'metadata', 'namespace'));
   expect(at(filter, 'spec', 'targetRefs')).toEqual(at(manifest('istio', 'AuthorizationPolicy'), 'spec', 'targetRefs'));
-  const inserted = listAt(filter, 'spec', 'configPatches').filter((patch) => at(patch, 'patch', 'operation') === 'INSERT_FIRST');
+  const inserted = listAt(filter, 'spec', 'configPatches').filter(
+    (patch) => at(patch, 'patch', 'operation') === 'INSERT_FIRST',
+  );
   const platform = listAt(manifest('istio', 'HTTPRoute'), 'spec', 'rules').at(-1);
   const [name, port] = [at(platform, 'backendRefs', 0, 'name'), at(platform, 'backendRefs', 0, 'port')];
   const clusters = new Set(inserted.map((patch) => at(patch, 'patch', 'value', 'route', 'cluster')));
@@ -58,7 +60,9 @@ test.each(commandsOf('envoy-gateway'))(
     expect(problemsOf(patches)).toEqual([]);
     const gateway = manifest('envoy-gateway', 'Gateway');
     const [namespace, name] = [at(gateway, 'metadata', 'namespace'), at(gateway, 'metadata', 'name')];
-    expect(at(patches, 'spec', 'targetRef')).toEqual(at(manifest('envoy-gateway', 'SecurityPolicy'), 'spec', 'targetRefs', 0));
+    expect(at(patches, 'spec', 'targetRef')).toEqual(
+      at(manifest('envoy-gateway', 'SecurityPolicy'), 'spec', 'targetRefs', 0),
+    );
     const resources = listAt(patches, 'spec', 'jsonPatches').map((patch) => at(patch, 'name'));
     expect([...new Set(resources)]).toEqual([`${namespace}/${name}/${at(gateway, 'spec', 'listeners', 0, 'name')}`]);
     const policy = at(manifest('envoy-gateway', 'SecurityPolicy'), 'metadata', 'name');
@@ -69,7 +73,9 @@ test.each(commandsOf('envoy-gateway'))(
 test.each(['envoy', 'kubernetes'].flatMap((page) => commandsOf(page).map((args) => [page, args] as const)))(
   '%s.md: %s prints a configuration with a listener for the edge',
   (_page, args) => {
-    const listeners = listAt(printed(args, {}), 'static_resources', 'listeners').map((listener) => at(listener, 'name'));
+    const listeners = listAt(printed(args, {}), 'static_resources', 'listeners').map((listener) =>
+      at(listener, 'name'),
+    );
     expect(listeners).toEqual(['edge']);
   },
 );

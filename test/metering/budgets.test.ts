@@ -13,7 +13,13 @@ const BOUNDED = { interruptAfterTimeLimit: 8000 };
 const BEAT_MS = 6000;
 
 type Step =
-  | { readonly kind: 'admit'; readonly process: number; readonly prompt: number; readonly amount: number; readonly count: number }
+  | {
+      readonly kind: 'admit';
+      readonly process: number;
+      readonly prompt: number;
+      readonly amount: number;
+      readonly count: number;
+    }
   | { readonly kind: 'end'; readonly told: readonly number[]; readonly which: number; readonly share: number }
   | { readonly kind: 'renew'; readonly process: number; readonly which: number }
   | { readonly kind: 'cancel'; readonly which: number }
@@ -59,7 +65,10 @@ const sleep: fc.WeightedArbitrary<Step> = {
   weight: 1,
   arbitrary: fc.record({ kind: fc.constant('sleep' as const), process, ms: fc.integer({ min: 1000, max: 30_000 }) }),
 };
-const crash: fc.WeightedArbitrary<Step> = { weight: 1, arbitrary: fc.record({ kind: fc.constant('crash' as const), process }) };
+const crash: fc.WeightedArbitrary<Step> = {
+  weight: 1,
+  arbitrary: fc.record({ kind: fc.constant('crash' as const), process }),
+};
 const faults: fc.WeightedArbitrary<Step> = {
   weight: 3,
   arbitrary: fc.record({ kind: fc.constant('store' as const), up: fc.boolean(), losesAnswers: fc.boolean() }),
@@ -267,12 +276,20 @@ describe('a monthly quota', () => {
           await world.live(2000, 500);
           const budget = world.store.budget(TENANT, PERIOD);
           for (const { limits } of world.processes) {
-            expect(limits.stats.budgets).toMatchObject({ waiting: 0, outstanding: 0, held: 0, reserved: 0, alone: false });
+            expect(limits.stats.budgets).toMatchObject({
+              waiting: 0,
+              outstanding: 0,
+              held: 0,
+              reserved: 0,
+              alone: false,
+            });
           }
           expect(usedOf(budget)).toBe(budget.spent);
           const least = sum([...told.certain].map((request) => told.spent.get(request) ?? 0));
           expect(budget.spent).toBeGreaterThanOrEqual(least);
-          const most = world.admitted.map((request) => Math.max(told.spent.get(request) ?? 0, promptOf(world, request)));
+          const most = world.admitted.map((request) =>
+            Math.max(told.spent.get(request) ?? 0, promptOf(world, request)),
+          );
           expect(budget.spent).toBeLessThanOrEqual(sum(most));
           const rest = quota - budget.spent;
           const before = world.running.length;

@@ -14,7 +14,9 @@ const ZONES = [
 
 /** The date on the wall, by another way. */
 function wall(zone: string, ms: number): string {
-  return new Intl.DateTimeFormat('en-CA', { timeZone: zone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(ms);
+  return new Intl.DateTimeFormat('en-CA', { timeZone: zone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(
+    ms,
+  );
 }
 
 describe('the calendar of a zone', () => {
@@ -37,7 +39,12 @@ describe('the calendar of a zone', () => {
 
   test.each([
     ['a clock is put back before the month ends', 'Europe/Berlin', '2026-10-10T00:00:00Z', '2026-10-31T23:00:00.000Z'],
-    ['a clock is put forward before the month ends', 'America/New_York', '2026-03-01T12:00:00Z', '2026-04-01T04:00:00.000Z'],
+    [
+      'a clock is put forward before the month ends',
+      'America/New_York',
+      '2026-03-01T12:00:00Z',
+      '2026-04-01T04:00:00.000Z',
+    ],
     ['the year ends', 'Asia/Kolkata', '2026-12-15T00:00:00Z', '2026-12-31T18:30:00.000Z'],
     ['nobody knows the zone', 'Nowhere/Land', '2026-02-15T00:00:00Z', '2026-03-01T00:00:00.000Z'],
   ])('is right where %s', (_name, zone, now, ends) => {

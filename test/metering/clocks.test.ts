@@ -46,7 +46,8 @@ describe('processes whose machines have wrong clocks', () => {
         const world = new World(3, () => 5, localSkewsMs);
         world.nowMs = Date.UTC(2026, 11, 1) - 2 * MINUTE_MS;
         await world.live(400);
-        for (let i = 0; i < 60; i++) world.admit(i % 3, { metered: true, monthlyTokens: 200, askedTokens: 10, tenantRpm: 40 });
+        for (let i = 0; i < 60; i++)
+          world.admit(i % 3, { metered: true, monthlyTokens: 200, askedTokens: 10, tenantRpm: 40 });
         await world.live(1000);
         expect(world.running.length).toBe(20);
         expect(world.store.budgets.size).toBe(1);
@@ -58,29 +59,32 @@ describe('processes whose machines have wrong clocks', () => {
 });
 
 describe("the store's clock, when it is set", () => {
-  test.each([-20, -3, -1, 1, 20])('by %i windows moves the windows, and each limit can be used in them', async (windows) => {
-    const world = new RateWorld(2, () => 1);
-    const use = async (): Promise<number> => {
-      const before = world.admitted.length;
-      for (let i = 0; i < 20; i++) world.take(i % 2, 'key:k', 10);
-      await world.advance(30);
-      return world.admitted.length - before;
-    };
-    // The process has been in use for some windows.
-    for (let i = 0; i < 4; i++) {
-      expect(await use()).toBe(10);
-      await world.advance(WINDOW_MS - 30);
-    }
-    world.storeShiftMs = windows * WINDOW_MS;
-    // Within 5 s each process learns the time; the windows of its first answers may be those that were.
-    for (let second = 0; second < 6; second++) {
-      for (const [i] of world.processes.entries()) await world.tick(i);
-      await world.advance(WINDOW_MS);
-    }
-    world.granted.clear();
-    for (let i = 0; i < 3; i++) {
-      expect(await use()).toBe(10);
-      await world.advance(WINDOW_MS - 30);
-    }
-  });
+  test.each([-20, -3, -1, 1, 20])(
+    'by %i windows moves the windows, and each limit can be used in them',
+    async (windows) => {
+      const world = new RateWorld(2, () => 1);
+      const use = async (): Promise<number> => {
+        const before = world.admitted.length;
+        for (let i = 0; i < 20; i++) world.take(i % 2, 'key:k', 10);
+        await world.advance(30);
+        return world.admitted.length - before;
+      };
+      // The process has been in use for some windows.
+      for (let i = 0; i < 4; i++) {
+        expect(await use()).toBe(10);
+        await world.advance(WINDOW_MS - 30);
+      }
+      world.storeShiftMs = windows * WINDOW_MS;
+      // Within 5 s each process learns the time; the windows of its first answers may be those that were.
+      for (let second = 0; second < 6; second++) {
+        for (const [i] of world.processes.entries()) await world.tick(i);
+        await world.advance(WINDOW_MS);
+      }
+      world.granted.clear();
+      for (let i = 0; i < 3; i++) {
+        expect(await use()).toBe(10);
+        await world.advance(WINDOW_MS - 30);
+      }
+    },
+  );
 });

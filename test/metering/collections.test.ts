@@ -23,46 +23,50 @@ const step = fc.oneof(
 describe('a limit of collections', () => {
   test('is never passed by those made and being made, and counts each once, whoever hears of it and how often', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 0, max: 6 }), fc.array(step, { maxLength: 80, size: 'max' }), async (max, steps) => {
-        const world = new World(3, () => 7);
-        const removals = new Set<string>();
-        let names = 0;
-        let made = 0;
-        let removed = 0;
-        await world.live(200);
-        for (const one of steps) {
-          if (one.kind === 'create') world.admit(one.process, { createsCollection: true, maxCollections: max });
-          else if (one.kind === 'remove') {
-            // Only what exists can be removed.
-            if ((world.store.collections.get(TENANT) ?? 0) > removals.size) {
-              // Each by a name of its own: a name is given back once.
-              world.admit(one.process, { removedCollection: `c${names++}` });
-              const last = world.running.at(-1);
-              if (last !== undefined) removals.add(last.reservation);
+      fc.asyncProperty(
+        fc.integer({ min: 0, max: 6 }),
+        fc.array(step, { maxLength: 80, size: 'max' }),
+        async (max, steps) => {
+          const world = new World(3, () => 7);
+          const removals = new Set<string>();
+          let names = 0;
+          let made = 0;
+          let removed = 0;
+          await world.live(200);
+          for (const one of steps) {
+            if (one.kind === 'create') world.admit(one.process, { createsCollection: true, maxCollections: max });
+            else if (one.kind === 'remove') {
+              // Only what exists can be removed.
+              if ((world.store.collections.get(TENANT) ?? 0) > removals.size) {
+                // Each by a name of its own: a name is given back once.
+                world.admit(one.process, { removedCollection: `c${names++}` });
+                const last = world.running.at(-1);
+                if (last !== undefined) removals.add(last.reservation);
+              }
+            } else if (one.kind === 'advance') await world.live(one.ms, 250);
+            else {
+              const request = world.running[one.which % Math.max(1, world.running.length)];
+              if (request === undefined) continue;
+              world.running.splice(world.running.indexOf(request), 1);
+              const removes = removals.has(request.reservation);
+              const success = removes ? [200, 204].includes(one.status) : one.status >= 200 && one.status < 300;
+              const late = world.nowMs - request.admittedMs >= TTL_MS;
+              if (late) continue;
+              for (const process of one.told) world.end(process, request, { status: one.status });
+              if (success && removes) removed += 1;
+              else if (success) made += 1;
+              removals.delete(request.reservation);
+              // Until it is booked, so that what is removed next exists.
+              await world.live(600, 200);
             }
-          } else if (one.kind === 'advance') await world.live(one.ms, 250);
-          else {
-            const request = world.running[one.which % Math.max(1, world.running.length)];
-            if (request === undefined) continue;
-            world.running.splice(world.running.indexOf(request), 1);
-            const removes = removals.has(request.reservation);
-            const success = removes ? [200, 204].includes(one.status) : one.status >= 200 && one.status < 300;
-            const late = world.nowMs - request.admittedMs >= TTL_MS;
-            if (late) continue;
-            for (const process of one.told) world.end(process, request, { status: one.status });
-            if (success && removes) removed += 1;
-            else if (success) made += 1;
-            removals.delete(request.reservation);
-            // Until it is booked, so that what is removed next exists.
-            await world.live(600, 200);
+            await world.advance(20);
+            const under = [...world.store.creations.values()].filter(({ expiresMs }) => expiresMs > world.nowMs).length;
+            expect((world.store.collections.get(TENANT) ?? 0) + under).toBeLessThanOrEqual(max);
           }
-          await world.advance(20);
-          const under = [...world.store.creations.values()].filter(({ expiresMs }) => expiresMs > world.nowMs).length;
-          expect((world.store.collections.get(TENANT) ?? 0) + under).toBeLessThanOrEqual(max);
-        }
-        await world.live(TTL_MS, 1000);
-        expect(world.store.collections.get(TENANT) ?? 0).toBe(made - removed);
-      }),
+          await world.live(TTL_MS, 1000);
+          expect(world.store.collections.get(TENANT) ?? 0).toBe(made - removed);
+        },
+      ),
       { numRuns: runs(80) },
     );
   });

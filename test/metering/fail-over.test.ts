@@ -42,20 +42,26 @@ describe('a rate limit, after a fail-over to a standby that lagged', () => {
       }
     };
     await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 1, max: 400 }), rateSteps, rateSteps, rateSteps, async (limit, before, lag, after) => {
-        const world = new RateWorld(PROCESSES, () => 5);
-        await run(world, limit, before);
-        const kept = new Map(world.granted);
-        await run(world, limit, lag);
-        const lost = new Map([...world.granted].map(([key, granted]) => [key, granted - (kept.get(key) ?? 0)]));
-        world.granted.clear();
-        for (const [key, granted] of kept) world.granted.set(key, granted);
-        await run(world, limit, after);
-        await world.advance(3000);
-        for (const [window, count] of world.admittedIn('key:k')) {
-          expect(count).toBeLessThanOrEqual(limit + (lost.get(`key:k ${window}`) ?? 0));
-        }
-      }),
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 400 }),
+        rateSteps,
+        rateSteps,
+        rateSteps,
+        async (limit, before, lag, after) => {
+          const world = new RateWorld(PROCESSES, () => 5);
+          await run(world, limit, before);
+          const kept = new Map(world.granted);
+          await run(world, limit, lag);
+          const lost = new Map([...world.granted].map(([key, granted]) => [key, granted - (kept.get(key) ?? 0)]));
+          world.granted.clear();
+          for (const [key, granted] of kept) world.granted.set(key, granted);
+          await run(world, limit, after);
+          await world.advance(3000);
+          for (const [window, count] of world.admittedIn('key:k')) {
+            expect(count).toBeLessThanOrEqual(limit + (lost.get(`key:k ${window}`) ?? 0));
+          }
+        },
+      ),
       { numRuns: runs(200) },
     );
   });
@@ -122,9 +128,9 @@ describe('a monthly quota, after a fail-over to a standby that lagged', () => {
           await world.live(TTL_MS + 10_000, 500);
           expect(world.processes.map(({ limits }) => limits.stats.budgets.reserved)).toEqual([0, 0, 0]);
           for (const { limits } of world.processes) await Promise.race([limits.stop(), world.live(3000)]);
-          expect(sum([...world.store.budgets.values()].flatMap(({ holds }) => [...holds.values()].map(({ held }) => held)))).toBe(
-            0,
-          );
+          expect(
+            sum([...world.store.budgets.values()].flatMap(({ holds }) => [...holds.values()].map(({ held }) => held))),
+          ).toBe(0);
         },
       ),
       { numRuns: runs(60) },
@@ -174,10 +180,15 @@ describe('the end of a request, after a fail-over to a standby that lagged', () 
   test('of a reservation that no process of the installation issued is given up, and counted as unknown', async () => {
     const world = new World(1, () => 5);
     await world.live(200);
-    const { id } = new ReservationIds(Buffer.alloc(16, 7), 'f'.repeat(16)).issue(Math.floor(world.nowMs / 60_000), 'usage', 0, {
-      prompt: 0,
-      answer: 10,
-    });
+    const { id } = new ReservationIds(Buffer.alloc(16, 7), 'f'.repeat(16)).issue(
+      Math.floor(world.nowMs / 60_000),
+      'usage',
+      0,
+      {
+        prompt: 0,
+        answer: 10,
+      },
+    );
     world.end(0, { reservation: id, tenant: 'acme', process: undefined, admittedMs: 0, sinceMs: 0 }, { total: 7 });
     await world.live(13_000);
     const { unknown, settlementsWaiting, settled } = world.processes[0]?.limits.stats ?? {};

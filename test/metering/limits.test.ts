@@ -32,7 +32,11 @@ describe('a check', () => {
     expect(plain).toEqual({ kind: 'admitted', reservation: undefined, rate: undefined });
     expect(limitsOf(world).admit(askOf({}))).toBe(plain);
     const metered = limitsOf(world).admit(askOf({ metered: true }));
-    expect(metered).toMatchObject({ kind: 'admitted', reservation: expect.stringMatching(/^[0-9a-f]{52}$/), rate: undefined });
+    expect(metered).toMatchObject({
+      kind: 'admitted',
+      reservation: expect.stringMatching(/^[0-9a-f]{52}$/),
+      rate: undefined,
+    });
     expect(limitsOf(world).stats.statements).toBe(0);
   });
 
@@ -96,7 +100,13 @@ describe('a check', () => {
   });
 
   test('reserves the estimate of its prompt, and its own limit or the default, within the maximum, for each answer', () => {
-    const ask = { askedTokens: undefined, askedChoices: 1, maxTokensPerRequest: undefined, promptTokens: 7, inlineFiles: 0 };
+    const ask = {
+      askedTokens: undefined,
+      askedChoices: 1,
+      maxTokensPerRequest: undefined,
+      promptTokens: 7,
+      inlineFiles: 0,
+    };
     const estimates = { tokenEstimate: 1024, fileEstimate: 1000 };
     expect(mayspend(ask, estimates)).toEqual({ prompt: 7, answer: 1024 });
     expect(mayspend({ ...ask, maxTokensPerRequest: 100 }, estimates)).toEqual({ prompt: 7, answer: 100 });
@@ -104,7 +114,10 @@ describe('a check', () => {
     expect(mayspend({ ...ask, askedChoices: 4 }, estimates)).toEqual({ prompt: 7, answer: 4096 });
     expect(mayspend({ ...ask, askedTokens: 0 }, estimates)).toEqual({ prompt: 7, answer: 0 });
     expect(mayspend({ ...ask, inlineFiles: 3 }, estimates)).toEqual({ prompt: 3007, answer: 1024 });
-    expect(mayspend({ ...ask, askedTokens: 0, askedChoices: 0, promptTokens: 0 }, estimates)).toEqual({ prompt: 0, answer: 1 });
+    expect(mayspend({ ...ask, askedTokens: 0, askedChoices: 0, promptTokens: 0 }, estimates)).toEqual({
+      prompt: 0,
+      answer: 1,
+    });
     const { prompt, answer } = mayspend({ ...ask, askedTokens: Number.MAX_SAFE_INTEGER, askedChoices: 1e9 }, estimates);
     expect(Number.isSafeInteger(prompt + answer)).toBe(true);
   });

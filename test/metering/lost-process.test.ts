@@ -157,7 +157,10 @@ test.each([
   expect(await usage()).toMatchObject({ requests: 1, tokens: 40 });
   lives.limits.settle(finished(running, 50, 70));
   await turn(lives);
-  await database.db.query({ text: `update open_requests set looked_at = null where holder = $1`, values: [dies.holder] });
+  await database.db.query({
+    text: `update open_requests set looked_at = null where holder = $1`,
+    values: [dies.holder],
+  });
   await database.db.query({ text: `update reservation_renewals set heard_at = heard_at - interval '1 minute'` });
   await buried();
   expect(await usage()).toMatchObject({ requests: 2, tokens: 160 });
@@ -173,7 +176,10 @@ test('a request that outlives its process by minutes is booked by its end', asyn
     await buried();
     expect(await usage()).toMatchObject({ requests: 0 });
     // The next minute: what was heard is old by then.
-    await database.db.query({ text: `update open_requests set looked_at = null where holder = $1`, values: [dies.holder] });
+    await database.db.query({
+      text: `update open_requests set looked_at = null where holder = $1`,
+      values: [dies.holder],
+    });
     await database.db.query({ text: `update reservation_renewals set heard_at = heard_at - interval '1 minute'` });
   }
   lives.limits.settle(finished(running, 50, 70));

@@ -72,9 +72,20 @@ test.for<[string, (from: number, count: number) => Promise<unknown>]>([
       store().settle(
         HOLDER,
         numbered(from, count, (n) => ({
-          ...{ holder: HOLDER, counter: 1024 * n, held: true, tenant: `tenant-${n}`, period: '2026-11', day: '2026-11-21' },
+          ...{
+            holder: HOLDER,
+            counter: 1024 * n,
+            held: true,
+            tenant: `tenant-${n}`,
+            period: '2026-11',
+            day: '2026-11-21',
+          },
           ...{ model: 'm', key: `key-${n}`, user: '', prompt: 1, completion: 1, cached: 0, total: 2, estimated: false },
-          ...{ books: true, collections: n % 2 === 0 ? (1 as const) : (-1 as const), collection: n % 2 === 0 ? undefined : n },
+          ...{
+            books: true,
+            collections: n % 2 === 0 ? (1 as const) : (-1 as const),
+            collection: n % 2 === 0 ? undefined : n,
+          },
           response: undefined,
         })),
       ),
@@ -87,14 +98,17 @@ test.for<[string, (from: number, count: number) => Promise<unknown>]>([
         30_000,
       ),
   ],
-])('%s reads no table once for each of its rows, though it was planned when the tables were nearly empty', async ([, run]) => {
-  await store().lease(HOLDER, []);
-  await run(0, 1);
-  await client.query('vacuum analyze');
-  for (let i = 0; i < UNTIL_PLANS_ARE_KEPT; i++) await run(0, 1);
-  await client.query('begin');
-  await run(1, ROWS);
-  const most = Math.max(0, ...(await scans()).values());
-  await client.query('commit');
-  expect(most).toBeLessThan(MOST_SCANS);
-});
+])(
+  '%s reads no table once for each of its rows, though it was planned when the tables were nearly empty',
+  async ([, run]) => {
+    await store().lease(HOLDER, []);
+    await run(0, 1);
+    await client.query('vacuum analyze');
+    for (let i = 0; i < UNTIL_PLANS_ARE_KEPT; i++) await run(0, 1);
+    await client.query('begin');
+    await run(1, ROWS);
+    const most = Math.max(0, ...(await scans()).values());
+    await client.query('commit');
+    expect(most).toBeLessThan(MOST_SCANS);
+  },
+);

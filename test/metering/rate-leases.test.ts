@@ -275,7 +275,8 @@ describe('a slice', () => {
         if ((tick + 7 * key) % everyTicks !== 0) continue;
         const before = crowd.leases.stats.waiting;
         crowd.use(key);
-        if (crowd.leases.stats.waiting > before) waits.set(`${key} ${window}`, (waits.get(`${key} ${window}`) ?? 0) + 1);
+        if (crowd.leases.stats.waiting > before)
+          waits.set(`${key} ${window}`, (waits.get(`${key} ${window}`) ?? 0) + 1);
       }
       // The store answers before time passes, so nothing is known yet of a new key's pace.
       await settle();

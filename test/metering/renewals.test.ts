@@ -80,7 +80,9 @@ test('a collection stays reserved beyond its time while any process hears that t
   const reservation = await admitted(holder, ask);
   const reservedUntil = async (): Promise<number> => {
     other.renew(reservation);
-    const [row] = await database.db.query({ text: `select expires_at from collection_reservations where tenant_id = 'creates'` });
+    const [row] = await database.db.query({
+      text: `select expires_at from collection_reservations where tenant_id = 'creates'`,
+    });
     return Number(row?.['expires_at']);
   };
   const first = await reservedUntil();
@@ -98,6 +100,7 @@ test('a cancelled check gives back its tokens and its collection at once, for th
   const { reservationsExpired } = holder.stats;
   for (const reservation of reservations) holder.release(reservation);
   expect(holder.stats.reservationsReleased).toBe(2);
-  for (const ask of [spend, create]) await expect.poll(async () => (await admit(other, ask)).kind, PATIENT).toBe('admitted');
+  for (const ask of [spend, create])
+    await expect.poll(async () => (await admit(other, ask)).kind, PATIENT).toBe('admitted');
   expect(holder.stats.reservationsExpired).toBe(reservationsExpired);
 });

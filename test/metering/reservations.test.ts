@@ -13,11 +13,19 @@ const steps = fc.array(
   fc.oneof(
     {
       weight: 6,
-      arbitrary: fc.record({ kind: fc.constant('add' as const), budget: fc.nat({ max: 2 }), gap: fc.nat({ max: 90 }), lifeMs }),
+      arbitrary: fc.record({
+        kind: fc.constant('add' as const),
+        budget: fc.nat({ max: 2 }),
+        gap: fc.nat({ max: 90 }),
+        lifeMs,
+      }),
     },
     { weight: 3, arbitrary: fc.record({ kind: fc.constant('take' as const), which }) },
     { weight: 5, arbitrary: fc.record({ kind: fc.constant('renew' as const), which, lifeMs }) },
-    { weight: 3, arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: fc.integer({ min: 1, max: 12_000 }) }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: fc.integer({ min: 1, max: 12_000 }) }),
+    },
     { weight: 3, arbitrary: fc.record({ kind: fc.constant('expire' as const), most: fc.nat({ max: 8 }) }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('evict' as const) }) },
   ),
@@ -103,7 +111,8 @@ describe('reservations', () => {
           }
           expect(reservations.size).toBe(twins.all.size);
         }
-        for (const [counter, { budget, amount }] of twins.all) expect(reservations.take(counter)).toEqual({ budget, amount });
+        for (const [counter, { budget, amount }] of twins.all)
+          expect(reservations.take(counter)).toEqual({ budget, amount });
         expect([reservations.size, reservations.takeExpired(Number.MAX_SAFE_INTEGER)]).toEqual([0, undefined]);
       }),
       { numRuns: runs(500) },

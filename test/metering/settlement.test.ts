@@ -52,7 +52,11 @@ describe('what a request spent', () => {
     ['no more than the bound of the answer', { textBytes: 4000 }, 100],
     ['no more than the bound of an answer in which no text was found', { responseBytes: 4000 }, 100],
     ['the bound of an answer whose encoding hides its text', { textBytes: 'hidden', responseBytes: 81 }, 100],
-    ['the bound of such an answer that broke off', { textBytes: 'hidden', responseBytes: 8, upstream: 'forwarded' }, 100],
+    [
+      'the bound of such an answer that broke off',
+      { textBytes: 'hidden', responseBytes: 8, upstream: 'forwarded' },
+      100,
+    ],
     ['nothing of such an answer that Envoy gave', { textBytes: 'hidden', status: 503, upstream: 'forwarded' }, 0],
     ['the text of an answer that broke off', { textBytes: 41, responseBytes: 900, upstream: 'forwarded' }, 11],
     ['nothing of the answer that Envoy gave instead', { status: 503, responseBytes: 900, upstream: 'forwarded' }, 0],
@@ -70,7 +74,10 @@ describe('what a request spent', () => {
       });
     }
     for (const status of [0, 503]) {
-      expect(spentBy(finished({ status, upstream: 'untouched' }), reserved)).toMatchObject({ total: 0, estimated: false });
+      expect(spentBy(finished({ status, upstream: 'untouched' }), reserved)).toMatchObject({
+        total: 0,
+        estimated: false,
+      });
     }
   });
 
@@ -85,7 +92,9 @@ describe('what a request spent', () => {
     // A stream that its client left, and with it the upstream.
     const left = finished({ response: { ...response, background: false }, textBytes: 4, upstream: 'forwarded' });
     expect(spentBy(left, reserved)).toMatchObject({ total: 12 });
-    expect(spentBy(finished({ response: { ...response, complete: true }, usage }), reserved)).toMatchObject({ total: 30 });
+    expect(spentBy(finished({ response: { ...response, complete: true }, usage }), reserved)).toMatchObject({
+      total: 30,
+    });
     expect(spentBy(finished({ response, status: 400 }), reserved)).toMatchObject({ total: 0 });
   });
 
@@ -110,7 +119,13 @@ describe('what a request spent', () => {
       total: 30,
       held: false,
     });
-    for (const parts of [{ response: begun }, { response: done }, { response: done, usage, status: 404 }, { usage }, {}])
+    for (const parts of [
+      { response: begun },
+      { response: done },
+      { response: done, usage, status: 404 },
+      { usage },
+      {},
+    ])
       expect(end('reads-response', parts)).toMatchObject({ response: undefined, books: false });
     expect(end('reads-response', { response: done, usage }, false)).toMatchObject({ response: undefined });
     expect(end('budget', { response: begun }, false)).toMatchObject({ response: undefined, books: false });
@@ -122,7 +137,14 @@ describe('what a request spent', () => {
       const reservation = ids.read(ids.issue(MINUTE, 'reports-usage', 0, { prompt: 0, answer: 0 }).id);
       return reservation === undefined ? undefined : settlementOf(finished(parts), reservation, books);
     };
-    expect(end({ usage })).toMatchObject({ books: true, held: false, prompt: 10, completion: 20, total: 30, estimated: false });
+    expect(end({ usage })).toMatchObject({
+      books: true,
+      held: false,
+      prompt: 10,
+      completion: 20,
+      total: 30,
+      estimated: false,
+    });
     expect(end({ usage }, false)).toMatchObject({ books: false, total: 0 });
     for (const parts of [{ textBytes: 400 }, { responseBytes: 4000 }, { textBytes: 'hidden' as const }])
       expect(end(parts)).toMatchObject({ books: false, total: 0 });
@@ -149,7 +171,15 @@ describe('what a request spent', () => {
 });
 
 describe('a settlement', () => {
-  const reservation = { holder: HOLDER, counter: 7, minute: MINUTE, kind: 'usage' as const, offset: 60, prompt: 11, answer: 100 };
+  const reservation = {
+    holder: HOLDER,
+    counter: 7,
+    minute: MINUTE,
+    kind: 'usage' as const,
+    offset: 60,
+    prompt: 11,
+    answer: 100,
+  };
 
   test('is booked on the day and in the month that the tenant had at the check', () => {
     expect(settlementOf(finished({}), reservation, true)).toMatchObject({ day: '2026-12-01', period: '2026-12' });
@@ -161,7 +191,9 @@ describe('a settlement', () => {
 
   test('names no model that a failed request made up, and no text that the store cannot keep', () => {
     expect(settlementOf(finished({ status: 404, model: 'made-up' }), reservation, true)?.model).toBe('');
-    expect(settlementOf(finished({ model: `a\0${'😀'.repeat(200)}` }), reservation, true)?.model).toBe(`a${'😀'.repeat(127)}`);
+    expect(settlementOf(finished({ model: `a\0${'😀'.repeat(200)}` }), reservation, true)?.model).toBe(
+      `a${'😀'.repeat(127)}`,
+    );
   });
 
   test('counts a collection where the upstream made or removed one', () => {
@@ -172,7 +204,10 @@ describe('a settlement', () => {
   });
 
   test('spends nothing where another source counts', () => {
-    expect(settlementOf(finished({ responseBytes: 400 }), reservation, false)).toMatchObject({ total: 0, books: false });
+    expect(settlementOf(finished({ responseBytes: 400 }), reservation, false)).toMatchObject({
+      total: 0,
+      books: false,
+    });
   });
 });
 

@@ -52,11 +52,18 @@ describe('in PostgreSQL', () => {
           coalesce(sum(estimated_tokens), 0)::float8 as estimated from usage_daily where tenant_id = $1`,
         values: [tenant],
       });
-      return { requests: Number(row?.['requests']), tokens: Number(row?.['tokens']), estimated: Number(row?.['estimated']) };
+      return {
+        requests: Number(row?.['requests']),
+        tokens: Number(row?.['tokens']),
+        estimated: Number(row?.['estimated']),
+      };
     },
     async collections(tenant) {
       const values = [tenant];
-      const [row] = await database.db.query({ text: 'select count from collection_counts where tenant_id = $1', values });
+      const [row] = await database.db.query({
+        text: 'select count from collection_counts where tenant_id = $1',
+        values,
+      });
       return Number(row?.['count'] ?? 0);
     },
   }));
@@ -74,8 +81,25 @@ describe('in PostgreSQL', () => {
         await twin.lease('c'.repeat(16), []);
         for (const batch of batches) {
           const ends = batch.map((name) => ({
-            ...{ holder: 'c'.repeat(16), counter: counter++, held: false, tenant, period: '2026-11', day: '2026-11-21' },
-            ...{ model: '', key: '', user: '', prompt: 0, completion: 0, cached: 0, total: 0, estimated: false, books: false },
+            ...{
+              holder: 'c'.repeat(16),
+              counter: counter++,
+              held: false,
+              tenant,
+              period: '2026-11',
+              day: '2026-11-21',
+            },
+            ...{
+              model: '',
+              key: '',
+              user: '',
+              prompt: 0,
+              completion: 0,
+              cached: 0,
+              total: 0,
+              estimated: false,
+              books: false,
+            },
             collections: name === 0 ? (1 as const) : (-1 as const),
             collection: name === 0 ? undefined : name,
             response: undefined,

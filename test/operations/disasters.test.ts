@@ -5,7 +5,17 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ADMIN, call, type Decider, decider, done, login, makeKey, SECRET_KEY, tryLogin } from '../server/support/client.ts';
+import {
+  ADMIN,
+  call,
+  type Decider,
+  decider,
+  done,
+  login,
+  makeKey,
+  SECRET_KEY,
+  tryLogin,
+} from '../server/support/client.ts';
 import { becomes } from '../server/support/eventually.ts';
 import { logLines, openStand, type Running, type Stand } from '../server/support/postern.ts';
 import { postmasterOf } from '../server/support/postgres.ts';
@@ -166,7 +176,9 @@ describe('a lost data-dir', () => {
     await rm(secretKey);
     const refused = await stand.run(['serve'], env);
     expect(refused.code).toBeGreaterThan(0);
-    expect(refused.stdout + refused.stderr).toContain('With the embedded database, the key is the file secret-key in data-dir');
+    expect(refused.stdout + refused.stderr).toContain(
+      'With the embedded database, the key is the file secret-key in data-dir',
+    );
     await run('cp', ['-a', join(copy, 'secret-key'), secretKey]);
     const restored = await stand.serve(env);
     expect(await gateAt(restored.grpc).decide(key)).toBe('allow');

@@ -26,7 +26,8 @@ it('each promise of the threat model is held by a test or by a section, and none
   const numbers = rows.filter((_cell, i) => i % 2 === 0).map(Number);
   expect(numbers.length).toBeGreaterThan(25);
   expect(numbers).toEqual(numbers.map((_number, i) => i + 1));
-  for (const holder of rows.filter((_cell, i) => i % 2 === 1)) expect(holder).toMatch(/`test\/\S+\.test\.ts`|\]\(security\.md#/);
+  for (const holder of rows.filter((_cell, i) => i % 2 === 1))
+    expect(holder).toMatch(/`test\/\S+\.test\.ts`|\]\(security\.md#/);
 });
 
 it('each test that the threat model names exists', async () => {

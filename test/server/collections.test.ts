@@ -90,7 +90,13 @@ async function tenant(max: number) {
     return status;
   };
   const remove = async (name: string, headers: Readonly<Record<string, string>> = {}): Promise<number> =>
-    (await send(edge.url, { method: 'DELETE', path: `/v1/rag/collections/${name}`, headers: { ...common, ...headers } })).status;
+    (
+      await send(edge.url, {
+        method: 'DELETE',
+        path: `/v1/rag/collections/${name}`,
+        headers: { ...common, ...headers },
+      })
+    ).status;
   return {
     create,
     remove,

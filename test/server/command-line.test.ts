@@ -136,7 +136,11 @@ describe('a configuration that is wrong', () => {
       env: { POSTERN_WORKRES: '2' },
       says: [/^POSTERN_WORKRES: unknown variable; did you mean POSTERN_WORKERS\?$/m],
     },
-    { what: 'no YAML', yaml: 'audience: platform\nroutes: [}\n', says: [/^\S*wrong\.yaml:2:\d+: not valid YAML here/m] },
+    {
+      what: 'no YAML',
+      yaml: 'audience: platform\nroutes: [}\n',
+      says: [/^\S*wrong\.yaml:2:\d+: not valid YAML here/m],
+    },
     {
       what: 'everything at once',
       yaml: 'workers: 0\nlog:\n  level: loud\n',
@@ -148,17 +152,20 @@ describe('a configuration that is wrong', () => {
         /^secret-key: required with database/m,
       ],
     },
-  ])('$what stops the start with where it is and what is expected; nothing has begun', async ({ yaml, env = {}, says }) => {
-    const file = join(stand.folder, 'wrong.yaml');
-    await writeFile(file, yaml ?? '');
-    const finished = await stand.run(['serve'], { POSTERN_CONFIG: file, ...env });
-    expect(finished.code).toBe(2);
-    expect(finished.stdout).toBe('');
-    for (const form of says) expect(finished.stderr).toMatch(form);
-    expect(finished.stderr.trimEnd().split('\n')).toHaveLength(says.length);
-    expect(finished.stderr).not.toContain('hidden-in-a-url');
-    expect(await exists(join(stand.folder, 'data'))).toBe(false);
-  });
+  ])(
+    '$what stops the start with where it is and what is expected; nothing has begun',
+    async ({ yaml, env = {}, says }) => {
+      const file = join(stand.folder, 'wrong.yaml');
+      await writeFile(file, yaml ?? '');
+      const finished = await stand.run(['serve'], { POSTERN_CONFIG: file, ...env });
+      expect(finished.code).toBe(2);
+      expect(finished.stdout).toBe('');
+      for (const form of says) expect(finished.stderr).toMatch(form);
+      expect(finished.stderr.trimEnd().split('\n')).toHaveLength(says.length);
+      expect(finished.stderr).not.toContain('hidden-in-a-url');
+      expect(await exists(join(stand.folder, 'data'))).toBe(false);
+    },
+  );
 
   it('is not there at all', async () => {
     const finished = await stand.run(['serve', '--config', 'nowhere.yaml']);
@@ -184,20 +191,23 @@ describe('an address that is taken', () => {
     { setting: 'http.listen', variable: 'POSTERN_HTTP_LISTEN', workers: '2' },
     { setting: 'grpc.listen', variable: 'POSTERN_GRPC_LISTEN', workers: '2' },
     { setting: 'admin.listen', variable: 'POSTERN_ADMIN_LISTEN', workers: '2' },
-  ])('for $setting with $workers workers ends the start with one sentence that names it, and PostgreSQL with it', async (row) => {
-    const { setting, variable, workers } = row;
-    const dataDir = join(stand.folder, 'taken');
-    const env = { POSTERN_DATA_DIR: dataDir, POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password, POSTERN_WORKERS: workers };
-    const finished = await stand.run(['serve'], { ...env, [variable]: taken });
-    expect(finished.code).toBe(1);
-    const escaped = setting.replace('.', '\\.');
-    expectOneSentence(
-      finished,
-      new RegExp(`^${escaped}: cannot listen on ${taken}\\. .*set ${escaped} \\(${variable}\\).*\\.\\n$`),
-    );
-    expect(finished.stdout).not.toContain('"ready"');
-    expect(await postmasterOf(dataDir)).toBeUndefined();
-  });
+  ])(
+    'for $setting with $workers workers ends the start with one sentence that names it, and PostgreSQL with it',
+    async (row) => {
+      const { setting, variable, workers } = row;
+      const dataDir = join(stand.folder, 'taken');
+      const env = { POSTERN_DATA_DIR: dataDir, POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password, POSTERN_WORKERS: workers };
+      const finished = await stand.run(['serve'], { ...env, [variable]: taken });
+      expect(finished.code).toBe(1);
+      const escaped = setting.replace('.', '\\.');
+      expectOneSentence(
+        finished,
+        new RegExp(`^${escaped}: cannot listen on ${taken}\\. .*set ${escaped} \\(${variable}\\).*\\.\\n$`),
+      );
+      expect(finished.stdout).not.toContain('"ready"');
+      expect(await postmasterOf(dataDir)).toBeUndefined();
+    },
+  );
 });
 
 describe('migrate', () => {
@@ -270,10 +280,18 @@ describe('beside a server that runs', () => {
     const missing = await stand.run(['policy', 'disable', 'no-such-policy'], env);
     expect(missing.code).toBe(1);
     expectOneSentence(missing, /policy/);
-    const { code, stdout, stderr } = await stand.run(['policy', 'disable', 'nobody-manages', '--tenant', 'locked'], env);
+    const { code, stdout, stderr } = await stand.run(
+      ['policy', 'disable', 'nobody-manages', '--tenant', 'locked'],
+      env,
+    );
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toBe('Disabled: nobody-manages, a policy of the tenant locked.\n');
-    await becomes('the author is let in', 200, async () => (await call(server.http, 'GET', path, { token })).status, 10_000);
+    await becomes(
+      'the author is let in',
+      200,
+      async () => (await call(server.http, 'GET', path, { token })).status,
+      10_000,
+    );
   });
 
   it('health exits 0 while the server answers, and 1 in one sentence at an address where none does', async () => {
@@ -301,7 +319,10 @@ describe('beside a server that runs', () => {
     expect((await call(server.http, 'GET', '/v1/auth/me', { token: admin })).status).toBe(200);
 
     const again = await stand.run(['rotate-signing-key', '--yes'], env);
-    expect([again.code, again.stdout]).toEqual([0, stdout.replace(/^Published: +/, 'Already published, nothing changed:  ')]);
+    expect([again.code, again.stdout]).toEqual([
+      0,
+      stdout.replace(/^Published: +/, 'Already published, nothing changed:  '),
+    ]);
     const stranger = await stand.run(['rotate-signing-key', '--yes'], {
       ...env,
       POSTERN_SECRET_KEY: 'another secret key, as long as it has to be',
@@ -315,7 +336,10 @@ describe('beside a server that runs', () => {
     async (command) => {
       const keys = async () => (await done(server.http, 'GET', '/.well-known/jwks.json')).body;
       const before = await keys();
-      const { code, stdout, stderr } = await stand.run([command], { ...env, POSTERN_SECRET_KEY_PREVIOUS: 'p'.repeat(40) });
+      const { code, stdout, stderr } = await stand.run([command], {
+        ...env,
+        POSTERN_SECRET_KEY_PREVIOUS: 'p'.repeat(40),
+      });
       expect([code, stdout]).toEqual([2, '']);
       expect(stderr).toMatch(/Nothing was changed\. Run the command at a terminal to confirm it, or add --yes\.\n$/);
       expect(await keys()).toEqual(before);

@@ -39,7 +39,11 @@ async function write(server: Server, token: string, ledger: Ledger, running: () 
   void server.finished.then(() => {
     ended = true;
   });
-  const attempt = async (method: string, path: string, body?: object): Promise<Awaited<ReturnType<typeof call>> | undefined> => {
+  const attempt = async (
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<Awaited<ReturnType<typeof call>> | undefined> => {
     if (ended) return undefined;
     const reply = await call(server.http, method, path, { token, body }).catch(() => undefined);
     if (reply !== undefined && reply.status !== 503 && reply.status >= 300) {
@@ -52,7 +56,11 @@ async function write(server: Server, token: string, ledger: Ledger, running: () 
     const user = await attempt('POST', '/v1/iam/users', { email, name: 'A writer', roles: [] });
     if (user !== undefined) ledger.users.push(String(user.body['id']));
     for (const keep of [true, false]) {
-      const made = await attempt('POST', '/v1/iam/api-keys', { description: 'a key', scopes: ['chat:read'], expires_in_days: 1 });
+      const made = await attempt('POST', '/v1/iam/api-keys', {
+        description: 'a key',
+        scopes: ['chat:read'],
+        expires_in_days: 1,
+      });
       if (made === undefined) continue;
       const [id, key] = [String(made.body['id']), String(made.body['key'])];
       if (keep) ledger.keys.set(id, key);
@@ -77,7 +85,10 @@ async function told<T extends string | number>(question: () => Promise<T>, untol
 async function everythingIsThere(server: Server, gate: Decider, token: string, ledger: Ledger): Promise<void> {
   const verdict = (key: string): Promise<string> => told(() => gate.decide(key), 'unavailable');
   await inBatches(ledger.users, async (id) => {
-    const status = await told(async () => (await call(server.http, 'GET', `/v1/iam/users/${id}`, { token })).status, 503);
+    const status = await told(
+      async () => (await call(server.http, 'GET', `/v1/iam/users/${id}`, { token })).status,
+      503,
+    );
     expect(status, `user ${id}`).toBe(200);
   });
   await inBatches(ledger.keys, async ([id, key]) => expect(await verdict(key), `key ${id}`).toBe('allow'));
@@ -103,7 +114,11 @@ describe('killed again and again while four writers write,', () => {
   afterAll(() => stand?.close());
 
   /** Runs the writers, kills at a moment that nobody chose, and checks what is there once `recover` gave a server that decides. */
-  async function round(server: Server, kill: () => Promise<void>, recover: (ledger: Ledger) => Promise<Server>): Promise<Server> {
+  async function round(
+    server: Server,
+    kill: () => Promise<void>,
+    recover: (ledger: Ledger) => Promise<Server>,
+  ): Promise<Server> {
     const ledger = new Ledger();
     let running = true;
     const writers = Array.from({ length: WRITERS }, () => write(server, token, ledger, () => running));

@@ -5,7 +5,18 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
 import { type EmbeddedPostgres, startEmbedded } from '../../src/store/embedded/embedded.ts';
-import { ADMIN, call, type Decider, decider, done, login, makeKey, makeUser, SECRET_KEY, tryLogin } from './support/client.ts';
+import {
+  ADMIN,
+  call,
+  type Decider,
+  decider,
+  done,
+  login,
+  makeKey,
+  makeUser,
+  SECRET_KEY,
+  tryLogin,
+} from './support/client.ts';
 import { becomes, eventually } from './support/eventually.ts';
 import { isReady, metric, openStand, readiness, type Server, type Stand } from './support/postern.ts';
 import { freeze, thaw } from './support/postgres.ts';
@@ -100,8 +111,9 @@ describe.each(outages)('while the database is $kind', (outage) => {
     const warm = await makeKey(server.http, admin);
     const cold = await makeKey(server.http, admin);
     const person = await makeUser(server.http, admin);
-    const pair = (await done(server.http, 'POST', '/v1/auth/login', { body: { email: person.email, password: person.password } }))
-      .body;
+    const pair = (
+      await done(server.http, 'POST', '/v1/auth/login', { body: { email: person.email, password: person.password } })
+    ).body;
     const token = String(pair['access_token']);
     expect(await gate.decide(warm.key)).toBe('allow');
     expect(await gate.decide(token)).toBe('allow');
@@ -151,7 +163,9 @@ describe.each(outages)('while the database is $kind', (outage) => {
       expect((await call(server.http, 'GET', `/v1/iam/${kind}/${id}`, { token: admin })).status).toBe(200);
     }
     // Neither those attempts nor the one at nobody used up anything.
-    const refreshed = await call(server.http, 'POST', '/v1/auth/refresh', { body: { refresh_token: pair['refresh_token'] } });
+    const refreshed = await call(server.http, 'POST', '/v1/auth/refresh', {
+      body: { refresh_token: pair['refresh_token'] },
+    });
     expect(refreshed.status).toBe(200);
     await done(server.http, 'DELETE', `/v1/iam/api-keys/${warm.id}`, { token: admin });
     expect(await gate.decide(warm.key)).toBe('invalid_credential');
@@ -175,7 +189,9 @@ describe('past cache.max-staleness', () => {
 
       await becomes('what is known is no longer trusted', 'unavailable', () => gate.decide(key));
       await becomes('readiness is over', 503, async () => (await readiness(server.admin)).status);
-      expect((await readiness(server.admin)).reasons).toEqual([expect.stringMatching(/^change feed: last read \d+ s ago/)]);
+      expect((await readiness(server.admin)).reasons).toEqual([
+        expect.stringMatching(/^change feed: last read \d+ s ago/),
+      ]);
       await becomes('health says so', NOT_SERVING, () => gate.health(''));
       expect(await gate.health('envoy.service.auth.v3.Authorization')).toBe(NOT_SERVING);
       // What cannot be a credential is refused by its form alone.

@@ -114,7 +114,8 @@ describe.each([
     const database = await make();
     onTestFinished(() => database.close());
     const before = await contents(database);
-    for (const args of commandsThat('ready')) expectRefused(await stand.run(args, envOf(database.url)), says, named(args));
+    for (const args of commandsThat('ready'))
+      expectRefused(await stand.run(args, envOf(database.url)), says, named(args));
     expect(await contents(database)).toEqual(before);
   });
 });

@@ -32,7 +32,10 @@ afterAll(async () => {
 });
 
 it('shows every decision of every server by minute, code and route, also those of one just before it stopped', async () => {
-  const [reader, stranger] = [await makeKey(here.http, admin), await makeKey(here.http, admin, { scopes: ['rag:read'] })];
+  const [reader, stranger] = [
+    await makeKey(here.http, admin),
+    await makeKey(here.http, admin, { scopes: ['rag:read'] }),
+  ];
   const gates = [decider(here.grpc), decider(there.grpc)];
   for (const gate of gates) {
     for (let i = 0; i < 3; i++) expect(await gate.decide(reader.key)).toBe('allow');
@@ -41,7 +44,8 @@ it('shows every decision of every server by minute, code and route, also those o
     gate.close();
   }
   expect((await there.stop()).code).toBe(0);
-  const ask = async (query: string) => (await done(here.http, 'GET', `/v1/iam/decisions?${query}`, { token: admin })).body;
+  const ask = async (query: string) =>
+    (await done(here.http, 'GET', `/v1/iam/decisions?${query}`, { token: admin })).body;
   const everywhere = { allow: 6, deny: 4, fault: 0 };
   await eventually('both servers have written what they counted, of nobody known too', async () => {
     return JSON.stringify((await ask('tenant_id=*'))['total']) === JSON.stringify(everywhere);

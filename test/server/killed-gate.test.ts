@@ -34,8 +34,8 @@ afterAll(async () => {
 });
 
 const noted = async (): Promise<readonly string[]> =>
-  (await database.db.query({ text: 'select holder, entries from open_requests, jsonb_array_elements(entries)' })).map((row) =>
-    String(row['holder']),
+  (await database.db.query({ text: 'select holder, entries from open_requests, jsonb_array_elements(entries)' })).map(
+    (row) => String(row['holder']),
   );
 
 it('another process books the requests of a killed gate once, with the estimates of their prompts', async () => {

@@ -92,7 +92,10 @@ it('no more tokens are spent in a month than the quota and the prompts of what i
   const report: LedgerReport = JSON.parse((await send(`http://127.0.0.1:${upstream.port}`, { path: '/ledger' })).body);
   const ledger = report.data.filter((entry) => entry.tenant === 'spender');
   const spent = await booked();
-  expect(spent).toMatchObject({ total_tokens: ledger.reduce((sum, entry) => sum + entry.total_tokens, 0), estimated_tokens: 0 });
+  expect(spent).toMatchObject({
+    total_tokens: ledger.reduce((sum, entry) => sum + entry.total_tokens, 0),
+    estimated_tokens: 0,
+  });
   expect(spent.total_tokens).toBeLessThanOrEqual(QUOTA + STREAMS * PROMPT_TOKENS);
   expect(answered).toBeGreaterThan(STREAMS);
 });
@@ -152,7 +155,9 @@ it('a rate is not passed in any window, also when a server is killed, nor by mor
   for (const [window, count] of admitted) {
     // Connections are made anew within a second or so.
     const disturbed = window === went || (window >= came && window <= came + 1);
-    expect(count, `window ${window - went} after the cut`).toBeLessThanOrEqual(LIMIT + (disturbed ? (SERVERS - 1) * share : 0));
+    expect(count, `window ${window - went} after the cut`).toBeLessThanOrEqual(
+      LIMIT + (disturbed ? (SERVERS - 1) * share : 0),
+    );
   }
   expect(Math.max(...admitted.values())).toBeGreaterThan(share);
   for (let window = went + 1; window < came; window++) expect(admitted.get(window)).toBeGreaterThan(0);

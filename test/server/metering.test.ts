@@ -66,7 +66,10 @@ interface Sums {
 async function usageOf(id: string, requests: number): Promise<ReadonlyMap<string, Sums>> {
   let data: readonly (Sums & { readonly model: string })[] = [];
   await eventually(`${requests} requests of ${id} are booked`, async () => {
-    const { body } = await done(server.http, 'GET', '/v1/iam/usage?group_by=model&limit=200', { token: admin, tenant: id });
+    const { body } = await done(server.http, 'GET', '/v1/iam/usage?group_by=model&limit=200', {
+      token: admin,
+      tenant: id,
+    });
     data = JSON.parse(JSON.stringify(body['data']));
     return data.reduce((sum, row) => sum + row.requests, 0) === requests;
   });
@@ -74,7 +77,9 @@ async function usageOf(id: string, requests: number): Promise<ReadonlyMap<string
 }
 
 async function limitsOf(id: string) {
-  return JSON.parse(JSON.stringify((await done(server.http, 'GET', `/v1/iam/tenants/${id}/limits`, { token: admin })).body));
+  return JSON.parse(
+    JSON.stringify((await done(server.http, 'GET', `/v1/iam/tenants/${id}/limits`, { token: admin })).body),
+  );
 }
 
 async function ledger(): Promise<LedgerReport> {
@@ -110,7 +115,8 @@ describe('usage', () => {
     const { data } = await ledger();
     for (const model of models) {
       const entries = data.filter((entry) => entry.model === model);
-      const sum = (read: (entry: (typeof data)[number]) => number) => entries.reduce((total, entry) => total + read(entry), 0);
+      const sum = (read: (entry: (typeof data)[number]) => number) =>
+        entries.reduce((total, entry) => total + read(entry), 0);
       expect(booked.get(model)).toMatchObject({
         requests: 2,
         prompt_tokens: sum((entry) => entry.prompt_tokens),
@@ -150,7 +156,11 @@ function textOf(body: string): string {
 }
 
 /** What one request is booked with, in a tenant of its own. */
-async function bookedFor(body: object, path = CHAT, headers: Readonly<Record<string, string>> = {}): Promise<[Answer, Sums]> {
+async function bookedFor(
+  body: object,
+  path = CHAT,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<[Answer, Sums]> {
   const { id, key } = await tenant({ quotas: { monthly_tokens: 10_000_000 } });
   const answer = await ask(key, path, { model: 'm', ...body }, headers);
   const [sums] = (await usageOf(id, 1)).values();
@@ -183,7 +193,11 @@ describe('an estimate', () => {
     const { id, key } = await tenant({ quotas: { monthly_tokens: 1000 } });
     // With the model, the role and the names of the members, 3,997 bytes are 1,000 tokens.
     const content = 'x'.repeat(3996 - 'mroleusercontent'.length);
-    const refused = await ask(key, CHAT, { model: 'm', messages: [{ role: 'user', content: `${content}x` }], max_tokens: 1 });
+    const refused = await ask(key, CHAT, {
+      model: 'm',
+      messages: [{ role: 'user', content: `${content}x` }],
+      max_tokens: 1,
+    });
     expect(problemOf(refused)).toEqual([429, 'insufficient_quota']);
     const admitted = await ask(key, CHAT, { model: 'm', messages: [{ role: 'user', content }], max_tokens: 1 });
     expect(admitted.status).toBe(200);
@@ -221,14 +235,21 @@ describe('a request for completions', () => {
   it('reserves for each of its prompts and answers, and for the tokens of the prompts', async () => {
     // 3 prompts with 2 answers of 10 tokens each, and 4 bytes of text.
     const body = { model: 'm', prompt: ['a', 'b', 'c'], n: 2, max_tokens: 10 };
-    const [tight, enough] = [await tenant({ quotas: { monthly_tokens: 60 } }), await tenant({ quotas: { monthly_tokens: 61 } })];
+    const [tight, enough] = [
+      await tenant({ quotas: { monthly_tokens: 60 } }),
+      await tenant({ quotas: { monthly_tokens: 61 } }),
+    ];
     expect(problemOf(await ask(tight.key, '/v1/completions', body))).toEqual([429, 'insufficient_quota']);
     expect((await ask(enough.key, '/v1/completions', body)).status).toBe(200);
   });
 
   it('has at most 2,048 prompts', async () => {
     const { key } = await tenant({});
-    const body = (prompts: number) => ({ model: 'm', prompt: Array.from({ length: prompts }, () => 'a'), max_tokens: 1 });
+    const body = (prompts: number) => ({
+      model: 'm',
+      prompt: Array.from({ length: prompts }, () => 'a'),
+      max_tokens: 1,
+    });
     expect(problemOf(await ask(key, '/v1/completions', body(2049)))).toEqual([400, 'malformed_body']);
     expect((await ask(key, '/v1/completions', body(2048))).status).toBe(200);
   });
@@ -289,7 +310,10 @@ describe('a quota of tokens', () => {
     expect(Date.parse(JSON.parse(refused.body).resets_at)).toBeGreaterThan(Date.now());
     // What the first one did not spend is free again.
     expect((await ask(key, CHAT, { model: 'm', messages, max_tokens: 1400 })).status).toBe(200);
-    await done(server.http, 'PUT', `/v1/iam/tenants/${id}`, { token: admin, body: { quotas: { monthly_tokens: 10_000 } } });
+    await done(server.http, 'PUT', `/v1/iam/tenants/${id}`, {
+      token: admin,
+      body: { quotas: { monthly_tokens: 10_000 } },
+    });
     expect((await ask(key, CHAT, { model: 'm', messages, max_tokens: 1500 })).status).toBe(200);
   });
 });

@@ -19,7 +19,11 @@ const stopped: number[] = [];
 beforeAll(async () => {
   stand = await openStand();
   database = await freshDatabase();
-  env = { POSTERN_DATABASE_URL: database.url, POSTERN_SECRET_KEY: SECRET_KEY, POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password };
+  env = {
+    POSTERN_DATABASE_URL: database.url,
+    POSTERN_SECRET_KEY: SECRET_KEY,
+    POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
+  };
 });
 afterEach(() => {
   for (const pid of stopped.splice(0)) resume(pid);
@@ -58,7 +62,9 @@ async function startServer(more: NodeJS.ProcessEnv = {}): Promise<Server> {
 }
 
 async function warningsOf(admin: string): Promise<readonly string[]> {
-  const { warnings = [] }: { warnings?: string[] } = JSON.parse((await send(`http://${admin}`, { path: '/readyz' })).body);
+  const { warnings = [] }: { warnings?: string[] } = JSON.parse(
+    (await send(`http://${admin}`, { path: '/readyz' })).body,
+  );
   return warnings;
 }
 
@@ -218,7 +224,10 @@ describe('Prefer: wait=applied', () => {
         for (const gate of gates) await becomes('a replica allows the key', 'allow', () => gate.decide(key));
         const { status, headers } = await revoke(here, token, id);
         expect([status, headers['preference-applied']]).toEqual([204, 'wait=applied']);
-        expect(await Promise.all(gates.map((gate) => gate.decide(key)))).toEqual(['invalid_credential', 'invalid_credential']);
+        expect(await Promise.all(gates.map((gate) => gate.decide(key)))).toEqual([
+          'invalid_credential',
+          'invalid_credential',
+        ]);
       }
       await Promise.all([here, ...others].map((server) => server.stop()));
     },
@@ -233,7 +242,11 @@ describe('Prefer: wait=applied', () => {
     const { id } = await makeKey(here.http, token);
     for (const kind of ['gate', 'api'] as const) for (const pid of await processesOf(there.pid, kind)) stop(pid);
     const { status, headers } = await revoke(here, token, id);
-    expect([status, headers['preference-applied'], headers['x-postern-pending-replicas']]).toEqual([204, 'wait=partial', '1']);
+    expect([status, headers['preference-applied'], headers['x-postern-pending-replicas']]).toEqual([
+      204,
+      'wait=partial',
+      '1',
+    ]);
     await here.stop();
   });
 });

@@ -60,7 +60,10 @@ async function opened(answer: Answer, token: string, query = ''): Promise<Readon
 describe('a denial through Envoy', () => {
   it('is opened by the request id of its answer, with what the decision read and why it denied', async () => {
     const { id, key } = await makeKey(server.http, admin, { tenant: 'acme', scopes: ['chat:read'] });
-    const answer = await ask(key, `${CHAT}?api_key=hunter2hunter2`, { model: 'llama-3', messages: [{ content: 'my secret' }] });
+    const answer = await ask(key, `${CHAT}?api_key=hunter2hunter2`, {
+      model: 'llama-3',
+      messages: [{ content: 'my secret' }],
+    });
     expect(answer.status).toBe(403);
     expect(answer.headers['x-request-id']).toBe(JSON.parse(answer.body).request_id);
     const decision = await opened(answer, auditor);
@@ -77,7 +80,13 @@ describe('a denial through Envoy', () => {
       client_ip: '127.0.0.1',
       policy: null,
       sampled: false,
-      request: { subject: id, method: 'POST', path: CHAT, body: '{"model":"llama-3"}', content_type: 'application/json' },
+      request: {
+        subject: id,
+        method: 'POST',
+        path: CHAT,
+        body: '{"model":"llama-3"}',
+        content_type: 'application/json',
+      },
       explanation: { decision: 'deny', code: 'insufficient_permission', same: true, permission: 'chat:write' },
       not_explained: null,
     });
@@ -164,7 +173,9 @@ describe('a denial through Envoy', () => {
       explanation: null,
       not_explained: 'unknown_principal',
     });
-    expect(await opened(answer, admin, '?tenant_id=acme')).toMatchObject({ explanation: { policy: 'no-chat', same: true } });
+    expect(await opened(answer, admin, '?tenant_id=acme')).toMatchObject({
+      explanation: { policy: 'no-chat', same: true },
+    });
     const id = String(JSON.parse(answer.body).request_id);
     expect((await call(server.http, 'GET', `${RECENT}/${id}`, { token: admin })).status).toBe(404);
     await done(server.http, 'DELETE', '/v1/iam/policies/no-chat', { token: admin, tenant: 'acme' });
@@ -182,9 +193,12 @@ describe('a flood', () => {
       answers.push(await ask(quiet.key, '/v1/models'));
       await Promise.all([...flood, ...anonymous]);
     }
-    for (const answer of answers) expect(await opened(answer, auditor)).toMatchObject({ code: 'insufficient_permission' });
+    for (const answer of answers)
+      expect(await opened(answer, auditor)).toMatchObject({ code: 'insufficient_permission' });
     const list = await eventually('sampled denials', async () => {
-      const { body } = await done(server.http, 'GET', `${RECENT}?tenant_id=small&outcome=deny&limit=200`, { token: admin });
+      const { body } = await done(server.http, 'GET', `${RECENT}?tenant_id=small&outcome=deny&limit=200`, {
+        token: admin,
+      });
       return body['sampled'] === true && body;
     });
     expect(Array.isArray(list['data']) && list['data'].length).toBeLessThan(1200);

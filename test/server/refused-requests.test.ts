@@ -76,7 +76,8 @@ it('a refused attempt of a tenant administrator is a row that the auditors of it
   expect(found.map(({ after, request_id }) => [after['code'], request_id])).toEqual(
     attempts.map(([, , , code], i) => [code, ids[i]]),
   );
-  for (const row of found) expect(row).toMatchObject({ actor: { type: 'user', id }, tenant_id: 'acme', result: 'refused' });
+  for (const row of found)
+    expect(row).toMatchObject({ actor: { type: 'user', id }, tenant_id: 'acme', result: 'refused' });
   expect(found.map(({ after }) => after['tenant_id'])).toEqual(['globex', 'globex', undefined, undefined, undefined]);
   expect(found[3]).toMatchObject({
     target: { type: 'role', id: 'manager' },
@@ -92,7 +93,12 @@ it('a refusal without a principal is a row that platform administrators read, wi
   await expect
     .poll(find)
     .toMatchObject([
-      { actor: { type: 'anonymous', id: null }, tenant_id: null, address: '127.0.0.1', after: { code: 'invalid_credential' } },
+      {
+        actor: { type: 'anonymous', id: null },
+        tenant_id: null,
+        address: '127.0.0.1',
+        after: { code: 'invalid_credential' },
+      },
     ]);
   expect(JSON.stringify(await find())).not.toContain(secret);
 });

@@ -59,7 +59,10 @@ describe('a database that a server made', () => {
       expect([done.code, done.stdout, done.stderr]).toEqual([0, `${dataDir}: removed\n${home}: removed\n`, '']);
       expect([await isThere(dataDir), await isThere(home)]).toEqual([false, false]);
       const again = await removeData(dataDir, '--yes');
-      expect([again.code, again.stdout]).toEqual([0, `There is no embedded database in ${dataDir}. Nothing was removed.\n`]);
+      expect([again.code, again.stdout]).toEqual([
+        0,
+        `There is no embedded database in ${dataDir}. Nothing was removed.\n`,
+      ]);
     },
   );
 
@@ -77,7 +80,8 @@ describe('a database that a server made', () => {
 describe('files that are not of an embedded database', () => {
   it('stay if data-dir holds no database', async () => {
     const dataDir = await folder(0o711);
-    for (const name of ['secret-key', 'database.url', 'postgres.log']) await writeFile(join(dataDir, name), 'of others');
+    for (const name of ['secret-key', 'database.url', 'postgres.log'])
+      await writeFile(join(dataDir, name), 'of others');
     expect((await removeData(dataDir, '--yes')).code).toBe(0);
     expect(await readdir(dataDir)).toHaveLength(3);
   });
@@ -87,7 +91,10 @@ describe('files that are not of an embedded database', () => {
     await mkdir(join(dataDir, 'postgres'));
     await writeFile(join(dataDir, 'postgres/notes.txt'), 'of others');
     const { code, stderr } = await removeData(dataDir, '--yes');
-    expect([code, stderr]).toEqual([1, expect.stringContaining('is not a PostgreSQL data directory. Nothing was removed.')]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('is not a PostgreSQL data directory. Nothing was removed.'),
+    ]);
     expect(await isThere(join(dataDir, 'postgres/notes.txt'))).toBe(true);
   });
 

@@ -162,7 +162,13 @@ describe.each([
     await isRefusedEverywhere(token, 'insufficient_permission');
     await done(here.http, 'PUT', '/v1/iam/roles/reader', { token: admin, body: { permissions: ['chat:*'] } });
     await becomes('the other server allows again', 'allow', () => there.gate.decide(token), SOON_MS);
-    const deny = { name: 'no-reading', effect: 'deny', actions: ['chat:read'], resources: ['*'], attached_roles: ['reader'] };
+    const deny = {
+      name: 'no-reading',
+      effect: 'deny',
+      actions: ['chat:read'],
+      resources: ['*'],
+      attached_roles: ['reader'],
+    };
     await done(here.http, 'POST', '/v1/iam/policies', { token: admin, body: deny });
     await isRefusedEverywhere(token, 'denied_by_policy');
   });
@@ -181,8 +187,12 @@ describe('an installation', () => {
       expect(passwords).toHaveLength(1);
       const person = { email: ADMIN.email, password: String(passwords[0]) };
       const [first, second] = await Promise.all(servers.map(({ http }) => login(http, person)));
-      expect((await done(servers[0]?.http ?? '', 'GET', '/v1/iam/users', { token: second })).body['data']).toHaveLength(1);
-      expect((await done(servers[1]?.http ?? '', 'GET', '/v1/iam/users', { token: first })).body['data']).toHaveLength(1);
+      expect((await done(servers[0]?.http ?? '', 'GET', '/v1/iam/users', { token: second })).body['data']).toHaveLength(
+        1,
+      );
+      expect((await done(servers[1]?.http ?? '', 'GET', '/v1/iam/users', { token: first })).body['data']).toHaveLength(
+        1,
+      );
     } finally {
       await stand.close();
       await database.close();

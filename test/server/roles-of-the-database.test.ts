@@ -99,7 +99,11 @@ describe('a server whose role may not change the schema', () => {
   });
 
   it('seals the audit log, which the owner of the schema verifies, and fails no statement', async () => {
-    await becomes('the log is sealed', true, async () => (await metric(server.admin, 'postern_audit_seal_age_seconds')) < 5);
+    await becomes(
+      'the log is sealed',
+      true,
+      async () => (await metric(server.admin, 'postern_audit_seal_age_seconds')) < 5,
+    );
     const verified = await stand.run(['verify-audit'], envOf(SERVERS));
     expect([verified.stderr, verified.code]).toEqual(['', 0]);
     expect(server.stdout() + server.stderr()).not.toContain('permission denied');

@@ -131,7 +131,8 @@ describe('told to stop', () => {
       { address: server.http, bytes: 'POST /v1/auth/login HTTP/1.1\r\nHost: x\r\n' },
       {
         address: server.http,
-        bytes: 'POST /v1/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"email"',
+        bytes:
+          'POST /v1/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"email"',
       },
       { address: server.grpc, bytes: '' },
       { address: server.grpc, bytes: 'PRI * HTTP/2.0\r\n\r\n' },
@@ -203,7 +204,9 @@ interface Workers extends Running {
 }
 
 /** Two workers on ports that are known beforehand. */
-async function startWorkers(more: NodeJS.ProcessEnv = {}): Promise<{ readonly running: Workers; readonly ready: Promise<void> }> {
+async function startWorkers(
+  more: NodeJS.ProcessEnv = {},
+): Promise<{ readonly running: Workers; readonly ready: Promise<void> }> {
   const [http, grpc, admin] = [await freeAddress(), await freeAddress(), await freeAddress()];
   const running = stand.start(['serve'], {
     ...env,

@@ -108,9 +108,12 @@ describe('a data-dir that cannot be used ends the start with one sentence', () =
     await refused(path, /^The data directory \S+file cannot be used .*data-dir.*database\.url\.\n$/);
   });
 
-  it.runIf(process.platform === 'linux')('when it is in a file system that takes no folders, such as /proc', async () => {
-    for (const path of ['/proc/postern', '/proc/postern/data']) {
-      await refused(path, /^The data directory \S+ cannot be used .*data-dir.*database\.url\.\n$/);
-    }
-  });
+  it.runIf(process.platform === 'linux')(
+    'when it is in a file system that takes no folders, such as /proc',
+    async () => {
+      for (const path of ['/proc/postern', '/proc/postern/data']) {
+        await refused(path, /^The data directory \S+ cannot be used .*data-dir.*database\.url\.\n$/);
+      }
+    },
+  );
 });

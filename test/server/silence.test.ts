@@ -12,7 +12,10 @@ const PROMPT_MS = 100;
 const LATE_MS = 5_000;
 
 function silenceAfter(events: readonly Event[]): Silence {
-  return events.reduce<Silence>((silence, event) => (event === 'report' ? NO_SILENCE : afterTick(silence, event)), NO_SILENCE);
+  return events.reduce<Silence>(
+    (silence, event) => (event === 'report' ? NO_SILENCE : afterTick(silence, event)),
+    NO_SILENCE,
+  );
 }
 
 const ticks = (count: number, ms: number): Event[] => Array.from({ length: count }, () => ms);

@@ -200,7 +200,10 @@ describe('a login whose traceparent is sampled', () => {
         expect(await logIn({ auth_type: 'ldap', username: PEOPLE.alice.login, password }, header)).toBe(status);
         const spans = await exported(traceId, 'POST /v1/auth/login');
         const [ldap] = spans.filter(({ name }) => name === 'ldap login');
-        expect(ldap).toMatchObject({ kind: 3, attributes: { 'postern.outcome': outcome, 'postern.directory': 'ldap' } });
+        expect(ldap).toMatchObject({
+          kind: 3,
+          attributes: { 'postern.outcome': outcome, 'postern.directory': 'ldap' },
+        });
         expect(ldap && pathOf(ldap, spans)).toEqual(['POST /v1/auth/login', 'ldap login']);
       }
     },
@@ -213,9 +216,20 @@ it('what a collector receives holds no password, key, token, query or name that 
   await list(key, header);
   await exported(traceId, 'check');
   const sent = collector.requests.filter(({ path }) => path === '/v1/traces');
-  expect(new Set(sent.map(({ headers }) => headers.authorization))).toEqual(new Set(['Bearer the-collectors-own-token']));
+  expect(new Set(sent.map(({ headers }) => headers.authorization))).toEqual(
+    new Set(['Bearer the-collectors-own-token']),
+  );
   const text = sent.map((each) => each.text).join('\n');
-  for (const secret of [key, admin, ADMIN.password, ADMIN.email, PASSWORD, WRONG_PASSWORD, PEOPLE.alice.login, 'of-the-query']) {
+  for (const secret of [
+    key,
+    admin,
+    ADMIN.password,
+    ADMIN.email,
+    PASSWORD,
+    WRONG_PASSWORD,
+    PEOPLE.alice.login,
+    'of-the-query',
+  ]) {
     expect([secret, text.includes(secret)]).toEqual([secret, false]);
   }
 });
@@ -228,7 +242,9 @@ it('traces.sample always begins a trace for a request without a traceparent, and
     const { key } = await makeKey(server.http, admin);
     expect(await client.decide(key)).toBe('allow');
     const [root] = await eventually('a trace that begins here', async () => {
-      const found = collector.spans.slice(before).filter(({ name, parent }) => name === 'check' && parent === undefined);
+      const found = collector.spans
+        .slice(before)
+        .filter(({ name, parent }) => name === 'check' && parent === undefined);
       return found.length > 0 && found;
     });
     expect(spansOf(String(root?.traceId)).map(({ name }) => name)).toContain('fill key');

@@ -27,7 +27,8 @@ beforeAll(async () => {
   let ids = 0;
   upstream = await startServer((incoming, outgoing) => {
     incoming.resume();
-    const id = incoming.method === 'POST' ? `resp_${ids++}` : (incoming.url ?? '').slice('/v1/responses/'.length).split('?')[0];
+    const id =
+      incoming.method === 'POST' ? `resp_${ids++}` : (incoming.url ?? '').slice('/v1/responses/'.length).split('?')[0];
     if (incoming.url?.startsWith('/v1/responses') !== true) {
       outgoing.writeHead(200, { 'content-type': 'application/json' });
       return void outgoing.end(JSON.stringify({ id: 'x', data: [], model: 'm', usage: USAGE }));
@@ -59,7 +60,12 @@ afterAll(async () => {
 
 function ask(edge: Edge | undefined, method: string, path: string, body?: object): Promise<Answer> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-  return send(edge?.url ?? '', { method, path, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  return send(edge?.url ?? '', {
+    method,
+    path,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
 }
 
 const total = async (): Promise<unknown> =>
@@ -97,7 +103,10 @@ it('a response in the background counts with its bound against the quota, until 
 it('usage that answers of images, audio and rerank report is booked, and nothing of batches', async () => {
   const http = servers[0]?.http ?? '';
   await done(http, 'POST', '/v1/iam/tenants', { token: admin, body: { id: 'painter', name: 'Painter' } });
-  const made = await makeKey(http, admin, { tenant: 'painter', scopes: ['images:*', 'audio:*', 'rerank:*', 'batches:*'] });
+  const made = await makeKey(http, admin, {
+    tenant: 'painter',
+    scopes: ['images:*', 'audio:*', 'rerank:*', 'batches:*'],
+  });
   const post = (path: string, type = 'application/json') =>
     send(edges[0]?.url ?? '', {
       method: 'POST',

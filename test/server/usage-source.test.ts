@@ -19,6 +19,9 @@ test.each([
   expect([told(env, 'acme'), told(env, 'globex')]).toEqual([acme, globex]);
 });
 
-test.each([{ POSTERN_USAGE_SOURCE: 'both' }, { POSTERN_USAGE_EVENTS_TENANTS: '["No Tenant"]' }])('%j stops the start', (env) => {
-  expect(loadConfig({ env }).kind).toBe('invalid');
-});
+test.each([{ POSTERN_USAGE_SOURCE: 'both' }, { POSTERN_USAGE_EVENTS_TENANTS: '["No Tenant"]' }])(
+  '%j stops the start',
+  (env) => {
+    expect(loadConfig({ env }).kind).toBe('invalid');
+  },
+);

@@ -4,7 +4,13 @@ import fc from 'fast-check';
 import { DAY_NAMES } from '../../src/domain/records.ts';
 import { BUILTIN_ROLES } from '../../src/domain/roles.ts';
 import { withoutHidden } from '../../src/domain/visible-text.ts';
-import type { PolicyDocument, RoleDocument, SetupDocument, TenantDocument, UserDocument } from '../../src/iam/setup/document.ts';
+import type {
+  PolicyDocument,
+  RoleDocument,
+  SetupDocument,
+  TenantDocument,
+  UserDocument,
+} from '../../src/iam/setup/document.ts';
 
 /** Text as people and machines write it, also what YAML reads as something else, and what breaks lines. */
 export const words = fc
@@ -37,7 +43,9 @@ export const words = fc
   .map((text) => withoutHidden(text.replaceAll('\0', '')));
 const title = words.filter((text) => /\S/.test(text));
 const description = fc.option(words, { nil: undefined });
-const name = fc.stringMatching(/^[a-z][a-z0-9_-]{0,8}$/).filter((text) => !BUILTIN_ROLES.some((role) => role.name === text));
+const name = fc
+  .stringMatching(/^[a-z][a-z0-9_-]{0,8}$/)
+  .filter((text) => !BUILTIN_ROLES.some((role) => role.name === text));
 const pattern = fc.constantFrom('*', 'chat:*', '*:read', 'rag:write', 'admin:users');
 const glob = fc.constantFrom('*', 'phi-*', 'llama-3', 'a/b', 'ö', 'no');
 const some = <T>(one: fc.Arbitrary<T>) => fc.array(one, { minLength: 1, maxLength: 3 });
@@ -73,8 +81,12 @@ const role: fc.Arbitrary<RoleDocument> = present(
 );
 
 const conditions = fc.record({
-  ip_address: maybe(fc.constantFrom({ in: ['10.0.0.0/8', '2001:db8::/32'] }, { in: ['10.0.0.1'], not_in: ['192.0.2.0/24'] })),
-  time: maybe(fc.constantFrom({ between: ['22:00', '06:00'] }, { not_between: ['08:00', '18:00'], between: ['00:00', '23:59'] })),
+  ip_address: maybe(
+    fc.constantFrom({ in: ['10.0.0.0/8', '2001:db8::/32'] }, { in: ['10.0.0.1'], not_in: ['192.0.2.0/24'] }),
+  ),
+  time: maybe(
+    fc.constantFrom({ between: ['22:00', '06:00'] }, { not_between: ['08:00', '18:00'], between: ['00:00', '23:59'] }),
+  ),
   day_of_week: maybe(some(fc.constantFrom(...DAY_NAMES)).map((days) => ({ not_in: days }))),
   weekly_hours: maybe(
     fc.constantFrom(
@@ -177,7 +189,8 @@ export function meaning(document: SetupDocument): unknown {
       enabled: one.enabled ?? true,
     };
   };
-  const byName = (left: { readonly name: string }, right: { readonly name: string }) => (left.name < right.name ? -1 : 1);
+  const byName = (left: { readonly name: string }, right: { readonly name: string }) =>
+    left.name < right.name ? -1 : 1;
   return {
     global_policies: (document.global_policies ?? []).map(policyMeaning).sort(byName),
     tenants: (document.tenants ?? [])

@@ -176,7 +176,9 @@ describe('apply', () => {
     expect(applied.stdout).toMatch(/^Plan: 6 to create.*\nDone\.$/m);
     expect(applied.stdout.split('\n').slice(0, 3)).toEqual([
       `notice: ${path}:15:23: tenants[0].roles[0].permissions[0]: chat:wirte covers no permission that a route or an endpoint needs. The nearest existing permission is chat:write.`,
-      expect.stringMatching(/^notice: .*:18:9: tenants\[0\]\.policies\[0\].*applies to no principal\. Attach a role\.$/),
+      expect.stringMatching(
+        /^notice: .*:18:9: tenants\[0\]\.policies\[0\].*applies to no principal\. Attach a role\.$/,
+      ),
       '+ create global policy no-banned-nets',
     ]);
   });
@@ -187,7 +189,9 @@ describe('apply', () => {
     const before = await exported(fresh.db);
     const refused = await postern(fresh.url, ['apply', path, '--strict']);
     expect([refused.code, refused.stdout]).toEqual([2, '']);
-    expect(refused.stderr).toContain(`${path}:15:23: tenants[0].roles[0].permissions[0]: chat:wirte covers no permission`);
+    expect(refused.stderr).toContain(
+      `${path}:15:23: tenants[0].roles[0].permissions[0]: chat:wirte covers no permission`,
+    );
     expect(await exported(fresh.db)).toBe(before);
     expect((await postern(fresh.url, ['apply', await file('clean.yaml', ACME), '--strict'])).code).toBe(0);
   });
@@ -207,9 +211,15 @@ describe('apply', () => {
         '',
       ].join('\n'),
     );
-    const ghost = await postern(fresh.url, ['apply', '-'], ACME.replace('Ada, roles: [small-models]', 'Ada, roles: [ghost]'));
+    const ghost = await postern(
+      fresh.url,
+      ['apply', '-'],
+      ACME.replace('Ada, roles: [small-models]', 'Ada, roles: [ghost]'),
+    );
     expect([ghost.code, ghost.stdout]).toEqual([2, '']);
-    expect(ghost.stderr).toBe('<stdin>:25:44: tenants[0].users[0].roles: This role does not exist in the tenant: ghost.\n');
+    expect(ghost.stderr).toBe(
+      '<stdin>:25:44: tenants[0].users[0].roles: This role does not exist in the tenant: ghost.\n',
+    );
     expect(await exported(fresh.db)).not.toContain('acme');
   });
 
@@ -250,23 +260,35 @@ describe('apply', () => {
 
     // Its office hours deny nights and the whole weekend.
     const office = await fresh.db.knex('policies').where({ name: 'office-hours' }).first('conditions');
-    const inForce = ['2026-11-18T12:00:00Z', '2026-11-18T22:00:00Z', '2026-11-21T12:00:00Z', '2026-11-22T22:00:00Z'].map((time) =>
-      conditionsHold(compileConditions(office.conditions), 'deny', circumstances(Date.parse(time), undefined, 'Europe/Berlin')),
+    const inForce = [
+      '2026-11-18T12:00:00Z',
+      '2026-11-18T22:00:00Z',
+      '2026-11-21T12:00:00Z',
+      '2026-11-22T22:00:00Z',
+    ].map((time) =>
+      conditionsHold(
+        compileConditions(office.conditions),
+        'deny',
+        circumstances(Date.parse(time), undefined, 'Europe/Berlin'),
+      ),
     );
     expect(inForce).toEqual([false, true, true, true]);
   });
 
   it('of two at once one does it, and the other finds it done', async () => {
     const fresh = await database();
-    const both = await Promise.all([postern(fresh.url, ['apply', '-'], ACME), postern(fresh.url, ['apply', '-'], ACME)]);
+    const both = await Promise.all([
+      postern(fresh.url, ['apply', '-'], ACME),
+      postern(fresh.url, ['apply', '-'], ACME),
+    ]);
     expect(both.map(({ code, stderr }) => [code, stderr])).toEqual([
       [0, ''],
       [0, ''],
     ]);
     expect((await audit(fresh)).filter((row) => row.startsWith('system setup.apply'))).toHaveLength(1);
-    expect(both.filter(({ stdout }) => stdout.endsWith('Nothing to do: the database already matches the file.\n'))).toHaveLength(
-      1,
-    );
+    expect(
+      both.filter(({ stdout }) => stdout.endsWith('Nothing to do: the database already matches the file.\n')),
+    ).toHaveLength(1);
   });
 
   it('refuses options that do not go together, and files that are not there', async () => {
@@ -342,6 +364,10 @@ describe('export', () => {
     expect(one.stdout).toContain('id: acme');
     expect(one.stdout).not.toMatch(/globex|global_policies|^ +users:/m);
     const none = await postern(fresh.url, ['export', '--tenant', 'nobody']);
-    expect([none.code, none.stdout, none.stderr]).toEqual([1, '', 'The tenant does not exist, or you may not act in it.\n']);
+    expect([none.code, none.stdout, none.stderr]).toEqual([
+      1,
+      '',
+      'The tenant does not exist, or you may not act in it.\n',
+    ]);
   });
 });

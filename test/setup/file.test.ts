@@ -21,7 +21,11 @@ describe('every problem is told with its place', () => {
     ['no map', '- a', ['f.yaml:1:1: Must be an object; you sent a list.']],
     ['no version', 'tenants: []', ['f.yaml:1:1: version: This member is required.']],
     ['another version', 'version: 2', ['f.yaml:1:1: version: Must be 1; you sent 2.']],
-    ['a misspelt member', 'version: 1\ntenats: []', ['f.yaml:2:1: tenats: This member is unknown; did you mean tenants?']],
+    [
+      'a misspelt member',
+      'version: 1\ntenats: []',
+      ['f.yaml:2:1: tenats: This member is unknown; did you mean tenants?'],
+    ],
     ['an empty list', 'version: 1\ntenants:', ['f.yaml:2:1: tenants: Must be a list; you sent null.']],
     ['a key twice', 'version: 1\nversion: 1', ['f.yaml:2:1: this key appears twice in the same map']],
     ['broken YAML', 'version: 1\ntenants: [}', ['f.yaml:2:11: not valid YAML here (BAD_INDENT)']],
@@ -63,7 +67,11 @@ describe('every problem is told with its place', () => {
       'version: 1\ntenants: [{ id: a, users: [] }]\n---\nversion: 1\ntenants: [{ id: a, name: A }]',
       ['f.yaml:5:13: tenants[0].id: This tenant appears twice. Also in line 2.'],
     ],
-    ['a second document without a version', 'version: 1\n---\ntenants: []', ['f.yaml:3:1: version: This member is required.']],
+    [
+      'a second document without a version',
+      'version: 1\n---\ntenants: []',
+      ['f.yaml:3:1: version: This member is required.'],
+    ],
     ['a marker in a text', 'version: 1\n---\nversion: "a\n---\nb"', ['f.yaml:4:1: not valid YAML here (MISSING_CHAR)']],
     [
       'the first tenant suspended',
@@ -76,7 +84,9 @@ describe('every problem is told with its place', () => {
 
   it('a document over 8 MiB, with its first line', () => {
     const large = `version: 1\n---\n${'#'.repeat(8 * 1_048_576)}\nversion: 1`;
-    expect(problems(large)).toEqual(['f.yaml:2:1: expected a document of at most 8 MiB; a line --- begins another document']);
+    expect(problems(large)).toEqual([
+      'f.yaml:2:1: expected a document of at most 8 MiB; a line --- begins another document',
+    ]);
   });
 
   it('errors of form and of meaning in one run, each once, in the order of the file', () => {
@@ -244,7 +254,8 @@ describe('the API and a file take and refuse the same', () => {
 
   /** What is in a schema for people, or tells beforehand what use cases ask. */
   const TOLD: ReadonlySet<string> = new Set(['asksAlso', 'examples']);
-  const isTold = (key: string, value: unknown): boolean => TOLD.has(key) || (key === 'description' && typeof value === 'string');
+  const isTold = (key: string, value: unknown): boolean =>
+    TOLD.has(key) || (key === 'description' && typeof value === 'string');
 
   /** In a file, null removes what is there, also where the API has nothing to remove yet. */
   const withoutNull = (key: string, value: unknown): unknown =>
@@ -252,7 +263,9 @@ describe('the API and a file take and refuse the same', () => {
 
   /** The members of a thing and what the validator asks of them. */
   function membersOf(schema: unknown): Readonly<Record<string, unknown>> {
-    const plain = JSON.stringify(schema, (key, value: unknown) => (isTold(key, value) ? undefined : withoutNull(key, value)));
+    const plain = JSON.stringify(schema, (key, value: unknown) =>
+      isTold(key, value) ? undefined : withoutNull(key, value),
+    );
     return JSON.parse(plain).properties;
   }
 
@@ -266,7 +279,9 @@ describe('the API and a file take and refuse the same', () => {
     ['tenants', tenant, [], ['status', 'roles', 'policies', 'users']],
   ] as const)('%s have the same members with the same schemas', (list, schema, missing, besides) => {
     const route = h.routes.find(({ method, path }) => method === 'POST' && path === `/v1/iam/${list}`);
-    const expected = Object.entries(membersOf(route?.bodySchema)).filter(([name]) => !missing.some((one) => one === name));
+    const expected = Object.entries(membersOf(route?.bodySchema)).filter(
+      ([name]) => !missing.some((one) => one === name),
+    );
     const found = Object.entries(membersOf(schema)).filter(([name]) => !besides.some((one) => one === name));
     expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected));
     expect(found.length).toBeGreaterThan(1);

@@ -162,7 +162,9 @@ describe('pruning', () => {
 
   it('ends the sessions of a deleted user and revokes the keys', async () => {
     const [user] = await fresh.db.knex('users').select('id');
-    await fresh.db.knex('sessions').insert({ id: 'ses_x', user_id: user.id, expires_at: new Date(Date.now() + 60_000) });
+    await fresh.db
+      .knex('sessions')
+      .insert({ id: 'ses_x', user_id: user.id, expires_at: new Date(Date.now() + 60_000) });
     await fresh.db.knex('api_keys').insert({
       id: 'key_00000000000000000000000001',
       tenant_id: 'acme',
@@ -223,7 +225,9 @@ describe('what is switched off', () => {
   it('a user who is switched off loses all sessions', async () => {
     await apply(fresh.db, acme({ users: [{ ...ada, roles: [] }] }));
     const [user] = await fresh.db.knex('users').select('id');
-    await fresh.db.knex('sessions').insert({ id: 'ses_x', user_id: user.id, expires_at: new Date(Date.now() + 60_000) });
+    await fresh.db
+      .knex('sessions')
+      .insert({ id: 'ses_x', user_id: user.id, expires_at: new Date(Date.now() + 60_000) });
     await apply(fresh.db, acme({ users: [{ ...ada, roles: [], status: 'deactivated' }] }));
     expect(await fresh.db.knex('sessions').whereNull('ended_at').count().first()).toEqual({ count: 0 });
   });
@@ -269,7 +273,11 @@ describe('names and addresses that others have', () => {
 
   it("an address is one user's across all tenants; who is pruned there can be made here in one run", async () => {
     await apply(fresh.db, acme({ users: [{ ...ada, roles: [] }] }));
-    const here: TenantDocument = { id: 'globex', name: 'Globex', users: [{ ...ada, email: 'ADA@acme.test', roles: [] }] };
+    const here: TenantDocument = {
+      id: 'globex',
+      name: 'Globex',
+      users: [{ ...ada, email: 'ADA@acme.test', roles: [] }],
+    };
     expect(await errorsOf({ version: 1, tenants: [here] }, { prune: true })).toEqual([
       '/tenants/0/users/0/email A user of the tenant acme has this email address, and users cannot move between tenants. Delete that user first.',
     ]);

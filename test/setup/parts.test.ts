@@ -21,14 +21,25 @@ async function emptied(): Promise<void> {
   await fresh.db.knex.raw('truncate tenants, users, user_roles, roles, policies, policy_roles, audit_log cascade');
 }
 
-const ROOT: TenantDocument = { id: 'root', name: 'Root', users: [{ email: 'root@root.test', name: 'Root', roles: ['admin'] }] };
+const ROOT: TenantDocument = {
+  id: 'root',
+  name: 'Root',
+  users: [{ email: 'root@root.test', name: 'Root', roles: ['admin'] }],
+};
 const ACME = {
   id: 'acme',
   name: 'Acme',
   settings: { rate_limit_rpm: 600, default_model: 'phi-4' },
   quotas: { monthly_tokens: 1000, max_users: 50 },
   metadata: { contract: '17' },
-  roles: [{ name: 'small', description: 'Small models.', permissions: ['chat:*'], resource_constraints: { models: ['phi-*'] } }],
+  roles: [
+    {
+      name: 'small',
+      description: 'Small models.',
+      permissions: ['chat:*'],
+      resource_constraints: { models: ['phi-*'] },
+    },
+  ],
   policies: [
     {
       name: 'office-hours',
@@ -42,7 +53,14 @@ const ACME = {
     },
   ],
   users: [
-    { email: 'ada@acme.test', name: 'Ada', department: 'R', metadata: { a: 'b' }, roles: ['small'], status: 'deactivated' },
+    {
+      email: 'ada@acme.test',
+      name: 'Ada',
+      department: 'R',
+      metadata: { a: 'b' },
+      roles: ['small'],
+      status: 'deactivated',
+    },
   ],
 } as const satisfies TenantDocument;
 
@@ -122,7 +140,12 @@ describe('a file that names a part of what there is', () => {
   });
 
   it('is refused where what is new lacks a member that it needs', async () => {
-    const tenant = { id: 'acme', roles: [{ name: 'r' }], policies: [{ name: 'p' }], users: [{ email: 'new@acme.test' }] };
+    const tenant = {
+      id: 'acme',
+      roles: [{ name: 'r' }],
+      policies: [{ name: 'p' }],
+      users: [{ email: 'new@acme.test' }],
+    };
     expect(await plan(fresh.db, of(tenant))).toEqual({
       errors: expect.arrayContaining([
         { path: '/tenants/0/roles/0/permissions', message: 'This member is required for a new role.' },
@@ -140,7 +163,8 @@ type Members = Readonly<Record<string, unknown>>;
 const KEPT = ['id', 'name', 'email', 'permissions', 'effect', 'actions', 'resources'];
 /** Members that say one thing together. */
 const TOGETHER: Readonly<Record<string, string>> = { attached_roles: 'applies_to' };
-const isMembers = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The document with the members for which `takes` says so; `place` names each of them. */
 function part(value: unknown, takes: (place: string) => boolean, place = ''): unknown {
@@ -153,7 +177,9 @@ function part(value: unknown, takes: (place: string) => boolean, place = ''): un
       const nested =
         (Array.isArray(member) && member.every(isMembers) && member.length > 0) || /^(?:settings|quotas)$/.test(name);
       if (nested) return [[name, part(member, takes, at)]];
-      return KEPT.includes(name) || name === 'version' || takes(`${place}/${TOGETHER[name] ?? name}`) ? [[name, member]] : [];
+      return KEPT.includes(name) || name === 'version' || takes(`${place}/${TOGETHER[name] ?? name}`)
+        ? [[name, member]]
+        : [];
     }),
   );
 }
@@ -167,7 +193,9 @@ it('two files for disjoint parts of the same things commute: in either order the
         places.set(place, coin);
         return coin;
       };
-      const texts = [() => false, isFirst, (place: string) => !isFirst(place)].map((takes) => JSON.stringify(part(whole, takes)));
+      const texts = [() => false, isFirst, (place: string) => !isFirst(place)].map((takes) =>
+        JSON.stringify(part(whole, takes)),
+      );
       const [bare = '', first = '', second = ''] = texts;
       const outcome = async (...files: readonly string[]): Promise<string> => {
         await emptied();

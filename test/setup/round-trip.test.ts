@@ -78,7 +78,9 @@ it('from any set-up to any other: with --prune the lists are as the file says, w
         const now = parse(text).tenants.find((one: TenantDocument) => one.id === id);
         expect(now.roles.map((one: RoleDocument) => one.name)).toEqual(sorted(roles?.map((one) => one.name)));
         expect(now.policies.map((one: PolicyDocument) => one.name)).toEqual(sorted(policies?.map((one) => one.name)));
-        expect(now.users.map((one: UserDocument) => one.email)).toEqual(sorted(users?.map((one) => one.email.toLowerCase())));
+        expect(now.users.map((one: UserDocument) => one.email)).toEqual(
+          sorted(users?.map((one) => one.email.toLowerCase())),
+        );
       }
     }),
     DATABASE_RUNS,
@@ -145,27 +147,32 @@ it('an export beyond 8 MiB has several documents; applied to an empty database i
 
 it('an export in documents says what the same export in one document says', () => {
   fc.assert(
-    fc.property(fc.array(fc.nat(90), { minLength: 1, maxLength: 4 }), fc.boolean(), fc.nat(3000), (sizes, hasGlobal, bytes) => {
-      const write = setupWriter(bytes);
-      let text = hasGlobal ? write({ kind: 'global policies', policies: [] }) : '';
-      const wanted = sizes.map((size, i) => {
-        const users = Array.from({ length: size }, (_, n) => ({ email: `u${n}@t${i}.test`, name: 'é'.repeat(n) }));
-        text += write({ kind: 'tenant', tenant: { id: `t${i}`, name: `T${i}` } });
-        if (users.length > 0) text += write({ kind: 'users', users });
-        text += write({ kind: 'end of users', others: 0 });
-        return { id: `t${i}`, emails: users.map(({ email }) => email) };
-      });
-      const documents: { tenants?: TenantDocument[] }[] = text.split(/^---$/m).map((document) => parse(document));
-      const read = new Map<string, string[]>();
-      for (const { id, users = [] } of documents.flatMap(({ tenants = [] }) => tenants)) {
-        read.set(id, [...(read.get(id) ?? []), ...users.map(({ email }) => email)]);
-      }
-      expect([...read].map(([id, emails]) => ({ id, emails }))).toEqual(wanted);
-      // Only users of a tenant go on in the next document.
-      for (const { tenants = [] } of documents.slice(1)) {
-        for (const [i, tenant] of tenants.entries()) if (i > 0) expect(tenant.name).toBeDefined();
-      }
-    }),
+    fc.property(
+      fc.array(fc.nat(90), { minLength: 1, maxLength: 4 }),
+      fc.boolean(),
+      fc.nat(3000),
+      (sizes, hasGlobal, bytes) => {
+        const write = setupWriter(bytes);
+        let text = hasGlobal ? write({ kind: 'global policies', policies: [] }) : '';
+        const wanted = sizes.map((size, i) => {
+          const users = Array.from({ length: size }, (_, n) => ({ email: `u${n}@t${i}.test`, name: 'é'.repeat(n) }));
+          text += write({ kind: 'tenant', tenant: { id: `t${i}`, name: `T${i}` } });
+          if (users.length > 0) text += write({ kind: 'users', users });
+          text += write({ kind: 'end of users', others: 0 });
+          return { id: `t${i}`, emails: users.map(({ email }) => email) };
+        });
+        const documents: { tenants?: TenantDocument[] }[] = text.split(/^---$/m).map((document) => parse(document));
+        const read = new Map<string, string[]>();
+        for (const { id, users = [] } of documents.flatMap(({ tenants = [] }) => tenants)) {
+          read.set(id, [...(read.get(id) ?? []), ...users.map(({ email }) => email)]);
+        }
+        expect([...read].map(([id, emails]) => ({ id, emails }))).toEqual(wanted);
+        // Only users of a tenant go on in the next document.
+        for (const { tenants = [] } of documents.slice(1)) {
+          for (const [i, tenant] of tenants.entries()) if (i > 0) expect(tenant.name).toBeDefined();
+        }
+      },
+    ),
     { numRuns: runs(100) },
   );
 });

@@ -85,11 +85,17 @@ export async function planLines(
 ): Promise<readonly string[]> {
   const steps = await plan(db, document, options);
   if ('errors' in steps) throw new Error(JSON.stringify(steps.errors));
-  return steps.map(({ verb, thing, tenant, name }) => `${verb} ${thing} ${tenant === undefined ? '' : `${tenant}/`}${name}`);
+  return steps.map(
+    ({ verb, thing, tenant, name }) => `${verb} ${thing} ${tenant === undefined ? '' : `${tenant}/`}${name}`,
+  );
 }
 
 /** Does what the plan says; the database is not changed by others meanwhile. */
-export async function apply(db: Database, document: SetupDocument | string, options: Partial<SetupOptions> = {}): Promise<void> {
+export async function apply(
+  db: Database,
+  document: SetupDocument | string,
+  options: Partial<SetupOptions> = {},
+): Promise<void> {
   const setup = setupOf(document);
   const planned = await previewSetup(parts(db), setup, optionsWith(options));
   if (planned.kind === 'errors') throw new Error(JSON.stringify(planned.errors));

@@ -28,14 +28,21 @@ beforeAll(async () => {
 afterAll(() => fresh.close());
 
 test('however many ask at once, each gets the row of its own tenant and id, or nothing', async () => {
-  const question = fc.record({ tenant: fc.integer({ min: 0, max: 1 }), person: fc.integer({ min: 0, max: PEOPLE + 5 }) });
+  const question = fc.record({
+    tenant: fc.integer({ min: 0, max: 1 }),
+    person: fc.integer({ min: 0, max: PEOPLE + 5 }),
+  });
   await fc.assert(
     fc.asyncProperty(fc.array(question, { minLength: 1, maxLength: 250 }), async (questions) => {
       const found = await Promise.all(
-        questions.map(({ tenant, person }) => findUser(fresh.db.knex, TENANTS[tenant] ?? tenantId('acme'), idOf(person))),
+        questions.map(({ tenant, person }) =>
+          findUser(fresh.db.knex, TENANTS[tenant] ?? tenantId('acme'), idOf(person)),
+        ),
       );
       expect(found.map((user) => user?.name)).toEqual(
-        questions.map(({ tenant, person }) => (person < PEOPLE && person % 2 === tenant ? `Person ${person}` : undefined)),
+        questions.map(({ tenant, person }) =>
+          person < PEOPLE && person % 2 === tenant ? `Person ${person}` : undefined,
+        ),
       );
     }),
     { numRuns: runs(40) },
@@ -87,7 +94,10 @@ const turn = () => new Promise<void>((done) => setImmediate(done));
 
 test('one who asks alone does not wait for others; a crowd shares few statements, of at most a hundred rows', async () => {
   const { q, statements } = aSlowDatabase();
-  const read = readsPairs({ one: { name: 'one', text: 'select' }, many: { name: 'many', text: `select from ${ASKED}` } });
+  const read = readsPairs({
+    one: { name: 'one', text: 'select' },
+    many: { name: 'many', text: `select from ${ASKED}` },
+  });
   const answers = [read(q, 'a', '0')];
   await turn();
   expect(statements.map(({ asked }) => asked)).toEqual([1]);
@@ -104,7 +114,10 @@ test('one who asks alone does not wait for others; a crowd shares few statements
 
 test('a failure is told to all whose rows were asked for with it, and to nobody after', async () => {
   const { q, statements } = aSlowDatabase();
-  const read = readsPairs({ one: { name: 'one', text: 'select' }, many: { name: 'many', text: `select from ${ASKED}` } });
+  const read = readsPairs({
+    one: { name: 'one', text: 'select' },
+    many: { name: 'many', text: `select from ${ASKED}` },
+  });
   const failing = Promise.allSettled([read(q, 'a', '0'), read(q, 'a', '1')]);
   await turn();
   statements[0]?.answer.reject(new Fault('the database is gone'));
@@ -117,7 +130,10 @@ test('a failure is told to all whose rows were asked for with it, and to nobody 
 
 test('a crowd that the database keeps waiting is bounded', async () => {
   const { q, statements } = aSlowDatabase();
-  const read = readsPairs({ one: { name: 'one', text: 'select' }, many: { name: 'many', text: `select from ${ASKED}` } });
+  const read = readsPairs({
+    one: { name: 'one', text: 'select' },
+    many: { name: 'many', text: `select from ${ASKED}` },
+  });
   const all = Promise.allSettled(Array.from({ length: 10_500 }, (_, n) => read(q, 'a', String(n))));
   await turn();
   for (let i = 0; i < statements.length; i++) {

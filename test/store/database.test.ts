@@ -20,7 +20,10 @@ const select = { text: 'select 1 as one' };
 /** Ends the connection that runs it, as an administrator or a fail-over would. */
 const suicide = 'select pg_terminate_backend(pg_backend_pid())';
 
-async function withDatabase(options: Parameters<typeof openDatabase>[0], use: (db: Database) => Promise<void>): Promise<void> {
+async function withDatabase(
+  options: Parameters<typeof openDatabase>[0],
+  use: (db: Database) => Promise<void>,
+): Promise<void> {
   const db = openDatabase(options);
   try {
     await use(db);
@@ -97,7 +100,9 @@ describe('a database that cannot be asked is a fault', () => {
       create table doubtful (x int);
       create function cut() returns trigger language plpgsql as $$ begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$;
       create constraint trigger doubtful_cut after insert on doubtful deferrable initially deferred for each row execute function cut();`);
-    await expect(transaction(fresh.db, async (trx) => trx.raw('insert into doubtful values (1)'))).rejects.toBeInstanceOf(Fault);
+    await expect(
+      transaction(fresh.db, async (trx) => trx.raw('insert into doubtful values (1)')),
+    ).rejects.toBeInstanceOf(Fault);
   });
 
   test('a transaction whose owner is stopped does not hold its locks for longer than ten seconds', () =>
@@ -118,7 +123,8 @@ describe('a database that cannot be asked is a fault', () => {
 });
 
 describe('the last statement of a transaction', () => {
-  const named = async (id: string): Promise<unknown> => (await fresh.db.knex('tenants').where({ id }).first('name'))?.name;
+  const named = async (id: string): Promise<unknown> =>
+    (await fresh.db.knex('tenants').where({ id }).first('name'))?.name;
   const rename = { name: 'rename_tenant', text: 'update tenants set name = $2 where id = $1' };
 
   test('is in it, and is done when it resolves', async () => {
@@ -198,7 +204,9 @@ describe('an answer of the server is not a fault', () => {
   });
 
   test('bigint comes as a number, exact or not at all', async () => {
-    expect(await fresh.db.query({ text: 'select 9007199254740991::bigint as n' })).toEqual([{ n: Number.MAX_SAFE_INTEGER }]);
+    expect(await fresh.db.query({ text: 'select 9007199254740991::bigint as n' })).toEqual([
+      { n: Number.MAX_SAFE_INTEGER },
+    ]);
     await expect(fresh.db.query({ text: 'select 9007199254740993::bigint as n' })).rejects.toThrow('too large');
   });
 });
@@ -267,7 +275,10 @@ test('closing ends every connection, one in use by a forgotten transaction too',
   const held: { rows: { pid: number }[] } = await forgotten.raw('select pg_backend_pid() as pid');
   const [free] = await db.query({ text: 'select pg_backend_pid() as pid' });
   await db.close();
-  const alive = { text: 'select pid from pg_stat_activity where pid = any($1)', values: [[held.rows[0]?.pid, free?.['pid']]] };
+  const alive = {
+    text: 'select pid from pg_stat_activity where pid = any($1)',
+    values: [[held.rows[0]?.pid, free?.['pid']]],
+  };
   await expect.poll(() => fresh.db.query(alive)).toEqual([]);
   await expect(db.query(select)).rejects.toBeInstanceOf(Fault);
 });

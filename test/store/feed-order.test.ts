@@ -43,7 +43,10 @@ test('who reads the feed on from the last number it saw misses nothing, however 
       let last = Number(start[0]?.['position']);
       for (;;) {
         const { aborted } = writing.signal;
-        const rows = await fresh.db.query({ text: 'select seq from changes where seq > $1 order by seq', values: [last] });
+        const rows = await fresh.db.query({
+          text: 'select seq from changes where seq > $1 order by seq',
+          values: [last],
+        });
         seen.push(...rows.map((row) => Number(row['seq'])));
         last = seen.at(-1) ?? last;
         if (aborted) {

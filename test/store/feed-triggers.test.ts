@@ -23,7 +23,10 @@ async function position(): Promise<number> {
 
 /** What the feed tells since the test began or last forgot. */
 async function told(): Promise<Set<string>> {
-  const rows = await fresh.db.query({ text: 'select kind, key from changes where seq > $1 order by seq', values: [mark] });
+  const rows = await fresh.db.query({
+    text: 'select kind, key from changes where seq > $1 order by seq',
+    values: [mark],
+  });
   return new Set(rows.map((row) => `${row['kind']} ${row['key']}`));
 }
 
@@ -169,7 +172,9 @@ describe('every row that a replica caches tells the feed', () => {
 
   test('a user made with roles by one line, and every transaction anew', async () => {
     const lines = async () =>
-      (await fresh.db.query({ text: 'select kind from changes where seq > $1', values: [mark] })).map(({ kind }) => kind);
+      (await fresh.db.query({ text: 'select kind from changes where seq > $1', values: [mark] })).map(
+        ({ kind }) => kind,
+      );
     const user = await seedUser(fresh.db, 'acme');
     await forget();
     const give = (role: string) => run('insert into user_roles (user_id, role_name) values ($1, $2)', user, role);

@@ -70,7 +70,8 @@ async function startFeed(options: Partial<FeedOptions> = {}): Promise<ChangeFeed
 
 /** Resolves when a feed with notifications has its connection for them. */
 async function listening(): Promise<void> {
-  const text = "select 1 from pg_stat_activity where datname = current_database() and query like 'listen postern_changes;%'";
+  const text =
+    "select 1 from pg_stat_activity where datname = current_database() and query like 'listen postern_changes;%'";
   await expect.poll(() => fresh.db.query({ text })).toHaveLength(1);
 }
 
@@ -289,7 +290,9 @@ describe('pruning', () => {
     await makeFeed({ keepMs: 0 }).prune();
     await feed.catchUp();
     expect(seen.reasons).toEqual([]);
-    const [row] = await fresh.db.query({ text: 'select feed_position() as position, (select count(*) from changes) as left' });
+    const [row] = await fresh.db.query({
+      text: 'select feed_position() as position, (select count(*) from changes) as left',
+    });
     expect(row).toEqual({ position: feed.position, left: 0 });
   });
 

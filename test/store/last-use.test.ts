@@ -109,7 +109,10 @@ test('replicas that write the same keys at the same moment all come to an end, a
 test('noting the last use tells the change feed nothing and is no change of the key', async () => {
   const key = await makeKey();
   const look = () =>
-    fresh.db.query({ text: 'select feed_position() as position, updated_at from api_keys where id = $1', values: [key] });
+    fresh.db.query({
+      text: 'select feed_position() as position, updated_at from api_keys where id = $1',
+      values: [key],
+    });
   const before = await look();
   const uses = replica();
   uses.note(key, NOON);

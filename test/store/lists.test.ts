@@ -122,8 +122,20 @@ beforeAll(async () => {
       ...{ scope: 'account', subject: subject(accountOf(one)), window_start: new Date(), failures: 10 },
       locked_until: one.locked ? until(900_000) : n % 2 === 0 ? until(-1000) : null,
     })),
-    { scope: 'account', subject: subject('email:unknown'), window_start: new Date(), failures: 10, locked_until: until(900_000) },
-    { scope: 'address', subject: subject('email:address'), window_start: new Date(), failures: 10, locked_until: until(900_000) },
+    {
+      scope: 'account',
+      subject: subject('email:unknown'),
+      window_start: new Date(),
+      failures: 10,
+      locked_until: until(900_000),
+    },
+    {
+      scope: 'address',
+      subject: subject('email:address'),
+      window_start: new Date(),
+      failures: 10,
+      locked_until: until(900_000),
+    },
   ]);
   // By hand, by the directory, or by both.
   const given = people.flatMap(({ id, roles }, n) =>
@@ -200,7 +212,9 @@ describe('users', () => {
   /** Each of the filters that few users pass is left out half of the time, or hardly anybody would pass all of them. */
   const rarelyNarrow = filters.chain((filter) =>
     fc.subarray(['email', 'directory_status', 'locked', 'email_conflict']).map((left) => {
-      const kept: Partial<typeof filter> = Object.fromEntries(Object.entries(filter).filter(([name]) => !left.includes(name)));
+      const kept: Partial<typeof filter> = Object.fromEntries(
+        Object.entries(filter).filter(([name]) => !left.includes(name)),
+      );
       return kept;
     }),
   );
@@ -208,14 +222,17 @@ describe('users', () => {
   function naive(scope: TenantScope, { role, status, q, email, ...care }: Partial<UserFilter>): readonly string[] {
     return people
       .filter((one) => care.directory_status === undefined || one.directoryStatus === care.directory_status)
-      .filter((one) => (care.locked === undefined || one.locked) && (care.email_conflict === undefined || one.inConflict))
+      .filter(
+        (one) => (care.locked === undefined || one.locked) && (care.email_conflict === undefined || one.inConflict),
+      )
       .filter((one) => inScope(scope, one.tenant))
       .filter((one) => role === undefined || one.roles.includes(role))
       .filter((one) => status === undefined || one.status === status)
       .filter((one) => email === undefined || one.email === email)
       .filter(
         (one) =>
-          q === undefined || [one.name, one.email, one.department].some((text) => text?.toLowerCase().includes(q.toLowerCase())),
+          q === undefined ||
+          [one.name, one.email, one.department].some((text) => text?.toLowerCase().includes(q.toLowerCase())),
       )
       .map((one) => one.id);
   }
@@ -276,7 +293,9 @@ describe('users', () => {
           rows.map((row) => row.id),
           q,
         ).toContain(late.id);
-        expect(rows.every((row) => `${row.name}\n${row.email}`.toLowerCase().includes(filter.q.toLowerCase()))).toBe(true);
+        expect(rows.every((row) => `${row.name}\n${row.email}`.toLowerCase().includes(filter.q.toLowerCase()))).toBe(
+          true,
+        );
       }
       const elsewhere = await listUsers(
         knex,
@@ -298,7 +317,10 @@ describe('users', () => {
     const [someone] = people.filter((one) => one.tenant === 'initech' && one.status === 'active');
     if (someone === undefined) throw new Error('nobody is there');
     const shows = async (filter: UserFilter) => {
-      const rows = await listUsers(knex, { kind: 'one', tenant: someone.tenant }, filter, { after: undefined, take: 201 });
+      const rows = await listUsers(knex, { kind: 'one', tenant: someone.tenant }, filter, {
+        after: undefined,
+        take: 201,
+      });
       return rows.some((row) => row.id === someone.id);
     };
     await setManualRoles(knex, someone.id, [roleName('fire-warden')]);
@@ -310,17 +332,19 @@ describe('users', () => {
       await shows({ role: 'fire-warden', status: 'deactivated' }),
     ]).toEqual([false, true]);
     await knex('user_roles').insert({ user_id: someone.id, role_name: 'from-afar', source: 'directory' });
-    await knex('user_roles').where({ user_id: someone.id, role_name: 'fire-warden' }).update({ role_name: 'first-aider' });
+    await knex('user_roles')
+      .where({ user_id: someone.id, role_name: 'fire-warden' })
+      .update({ role_name: 'first-aider' });
     expect([
       await shows({ role: 'from-afar' }),
       await shows({ role: 'first-aider' }),
       await shows({ role: 'fire-warden' }),
     ]).toEqual([true, true, false]);
     await knex('users').where({ id: someone.id }).update({ name: 'Brand New' });
-    expect([await shows({ q: 'brand' }), await shows({ q: 'and n', role: 'first-aider', status: 'deactivated' })]).toEqual([
-      true,
-      true,
-    ]);
+    expect([
+      await shows({ q: 'brand' }),
+      await shows({ q: 'and n', role: 'first-aider', status: 'deactivated' }),
+    ]).toEqual([true, true]);
     await setManualRoles(knex, someone.id, []);
     await knex('user_roles').where({ user_id: someone.id }).delete();
     expect([await shows({ role: 'from-afar' }), await shows({ role: 'first-aider' })]).toEqual([false, false]);
@@ -360,7 +384,9 @@ describe('users', () => {
 
   test('a role given while its holder is being deactivated is listed by what the holder then is', async () => {
     const { knex } = fresh.db;
-    const [someone] = people.filter((one) => one.tenant === 'acme' && one.status === 'active' && !one.roles.includes('auditor'));
+    const [someone] = people.filter(
+      (one) => one.tenant === 'acme' && one.status === 'active' && !one.roles.includes('auditor'),
+    );
     if (someone === undefined) throw new Error('nobody is there');
     const first = await knex.transaction();
     await setUserStatus(first, someone.tenant, someone.id, 'deactivated');
@@ -471,27 +497,35 @@ describe('keys', () => {
       { requiredKeys: [] },
     );
     await fc.assert(
-      fc.asyncProperty(scopes, filters, fc.integer({ min: 1, max: 200 }), async (scope, { userId: n, ...rest }, size) => {
-        const owner = n === undefined ? undefined : owners[n];
-        const filter: KeyFilter = owner === undefined ? rest : { ...rest, userId: owner };
-        const found = await pages(size, async (page) => (await listKeys(fresh.db.knex, scope, filter, page, new Date(NOW))).rows);
-        const { status, expiresBefore, prefix = '', q = '' } = rest;
-        const expected = keys
-          .filter((key) => inScope(scope, key.tenant))
-          .filter((key) => owner === undefined || key.owner === owner)
-          .filter((key) => status === undefined || statusOf(key) === status)
-          .filter((key) => expiresBefore === undefined || (key.expiresAt !== null && key.expiresAt < expiresBefore))
-          .filter((key) => key.prefix.startsWith(prefix))
-          .filter((key) => textsOf(key).some((text) => text.toLowerCase().includes(q.toLowerCase())))
-          .map((key) => key.id);
-        expect(found).toEqual(expected);
-        const count = (most: number) => countKeys(fresh.db.knex, scope, filter, new Date(NOW), most);
-        expect([await count(1000), await count(5)]).toEqual([expected.length, Math.min(5, expected.length)]);
-        if (rest.prefix === undefined && rest.q === undefined) return;
-        const byIndex = keysByIndex(scope, filter, { after: undefined, take: 1000 }, new Date(NOW));
-        const ids = (await runAsking<{ id: string }>(fresh.db.knex, byIndex)).map((row) => row.id);
-        expect(ids.toSorted()).toEqual(expected);
-      }),
+      fc.asyncProperty(
+        scopes,
+        filters,
+        fc.integer({ min: 1, max: 200 }),
+        async (scope, { userId: n, ...rest }, size) => {
+          const owner = n === undefined ? undefined : owners[n];
+          const filter: KeyFilter = owner === undefined ? rest : { ...rest, userId: owner };
+          const found = await pages(
+            size,
+            async (page) => (await listKeys(fresh.db.knex, scope, filter, page, new Date(NOW))).rows,
+          );
+          const { status, expiresBefore, prefix = '', q = '' } = rest;
+          const expected = keys
+            .filter((key) => inScope(scope, key.tenant))
+            .filter((key) => owner === undefined || key.owner === owner)
+            .filter((key) => status === undefined || statusOf(key) === status)
+            .filter((key) => expiresBefore === undefined || (key.expiresAt !== null && key.expiresAt < expiresBefore))
+            .filter((key) => key.prefix.startsWith(prefix))
+            .filter((key) => textsOf(key).some((text) => text.toLowerCase().includes(q.toLowerCase())))
+            .map((key) => key.id);
+          expect(found).toEqual(expected);
+          const count = (most: number) => countKeys(fresh.db.knex, scope, filter, new Date(NOW), most);
+          expect([await count(1000), await count(5)]).toEqual([expected.length, Math.min(5, expected.length)]);
+          if (rest.prefix === undefined && rest.q === undefined) return;
+          const byIndex = keysByIndex(scope, filter, { after: undefined, take: 1000 }, new Date(NOW));
+          const ids = (await runAsking<{ id: string }>(fresh.db.knex, byIndex)).map((row) => row.id);
+          expect(ids.toSorted()).toEqual(expected);
+        },
+      ),
       { numRuns: runs(300) },
     );
   });
@@ -531,7 +565,9 @@ describe('keys', () => {
 test('a database that had users and keys before is listed like one that is new', async () => {
   const old = await freshDatabase('');
   const run = (name: string) =>
-    old.db.knex.raw(readFileSync(new URL(`../../src/store/migrations/${name}`, import.meta.url), 'utf8').replaceAll('?', '\\?'));
+    old.db.knex.raw(
+      readFileSync(new URL(`../../src/store/migrations/${name}`, import.meta.url), 'utf8').replaceAll('?', '\\?'),
+    );
   await run('0001-foundation.sql');
   const id = makeId('usr', 1_750_000_000_000, bytes(1));
   await old.db.knex('tenants').insert({ id: 'acme', name: 'Acme' });
@@ -545,7 +581,10 @@ test('a database that had users and keys before is listed like one that is new',
   const before = await old.db.query({ text: 'select feed_position() as position' });
   await old.db.knex.transaction(async (trx) => {
     await trx.raw(
-      readFileSync(new URL('../../src/store/migrations/0002-iam-indexes.sql', import.meta.url), 'utf8').replaceAll('?', '\\?'),
+      readFileSync(new URL('../../src/store/migrations/0002-iam-indexes.sql', import.meta.url), 'utf8').replaceAll(
+        '?',
+        '\\?',
+      ),
     );
   });
   expect(await old.db.query({ text: 'select feed_position() as position' })).toEqual(before);

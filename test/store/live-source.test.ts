@@ -15,7 +15,10 @@ let source: PostgresLiveSource;
 beforeAll(async () => {
   fresh = await freshDatabase();
   source = new PostgresLiveSource(fresh.db);
-  await seedTenant(fresh.db, 'acme', { settings: { rate_limit_rpm: 60, default_model: null }, quotas: { monthly_tokens: 0 } });
+  await seedTenant(fresh.db, 'acme', {
+    settings: { rate_limit_rpm: 60, default_model: null },
+    quotas: { monthly_tokens: 0 },
+  });
 });
 afterAll(() => fresh.close());
 
@@ -80,7 +83,8 @@ test('keys that are requested together come in one statement, each with its own 
   const digests = Array.from({ length: 120 }, (_none, n) => digestOf(`together ${n}`));
   const old = digestOf('rotated away');
   for (const [n, digest] of digests.entries()) {
-    const rotated = n === 0 ? { previous_digest: Buffer.from(old, 'hex'), previous_until: new Date(1_800_000_000_000) } : {};
+    const rotated =
+      n === 0 ? { previous_digest: Buffer.from(old, 'hex'), previous_until: new Date(1_800_000_000_000) } : {};
     if (n % 2 === 0) await seedKey(fresh.db, 'acme', digest, { scopes: [`chat:v${n}`], ...rotated });
   }
   const asked: string[] = [];
@@ -109,7 +113,12 @@ test('a user comes with its roles, given by hand and by the directory, sorted an
     { user_id: id, role_name: 'analyst' },
     { user_id: id, role_name: 'developer' },
   ]);
-  expect((await source.user(id)).value).toEqual({ id, tenantId: 'acme', status: 'deactivated', roles: ['analyst', 'developer'] });
+  expect((await source.user(id)).value).toEqual({
+    id,
+    tenantId: 'acme',
+    status: 'deactivated',
+    roles: ['analyst', 'developer'],
+  });
   expect((await source.user(makeId('usr', 9, new Uint8Array(10)))).value).toBeUndefined();
 });
 
@@ -176,7 +185,14 @@ describe('a tenant', () => {
     await fresh.db
       .knex('policies')
       .insert(
-        names.map((name) => ({ tenant_id: 'large', name, effect: 'deny', actions: ['*'], resources, applies_to: 'everyone' })),
+        names.map((name) => ({
+          tenant_id: 'large',
+          name,
+          effect: 'deny',
+          actions: ['*'],
+          resources,
+          applies_to: 'everyone',
+        })),
       );
     const parse = vi.spyOn(JSON, 'parse');
     const { value } = await source.tenant(tenantId('large'));
@@ -216,22 +232,28 @@ describe('a tenant', () => {
     { ip_address: { in: null } },
     { ip_address: { in: ['10.0.0.1'], near: ['office'] } },
     { timezone: {} },
-  ])('with a policy whose stored conditions cannot be read: the deny holds and the allow does not: %j', async (conditions) => {
-    const id = await oddTenant(conditions);
-    await fresh.db.knex('policies').insert([
-      { ...oddRow, tenant_id: id, effect: 'deny', applies_to: 'everyone', conditions },
-      { ...oddRow, tenant_id: id, name: 'odd-allow', effect: 'allow', applies_to: 'roles', conditions },
-    ]);
-    const { value } = await source.tenant(id);
-    const policies = value === undefined ? [] : finish(value).policies;
-    const now = circumstances(Date.parse('2026-11-18T12:00:00Z'), '10.0.0.1', undefined);
-    expect(
-      policies.map(({ effect, conditions: stored }) => [effect, conditionsHold(compileConditions(stored), effect, now)]),
-    ).toEqual([
-      ['deny', true],
-      ['allow', false],
-    ]);
-  });
+  ])(
+    'with a policy whose stored conditions cannot be read: the deny holds and the allow does not: %j',
+    async (conditions) => {
+      const id = await oddTenant(conditions);
+      await fresh.db.knex('policies').insert([
+        { ...oddRow, tenant_id: id, effect: 'deny', applies_to: 'everyone', conditions },
+        { ...oddRow, tenant_id: id, name: 'odd-allow', effect: 'allow', applies_to: 'roles', conditions },
+      ]);
+      const { value } = await source.tenant(id);
+      const policies = value === undefined ? [] : finish(value).policies;
+      const now = circumstances(Date.parse('2026-11-18T12:00:00Z'), '10.0.0.1', undefined);
+      expect(
+        policies.map(({ effect, conditions: stored }) => [
+          effect,
+          conditionsHold(compileConditions(stored), effect, now),
+        ]),
+      ).toEqual([
+        ['deny', true],
+        ['allow', false],
+      ]);
+    },
+  );
 
   test.each([
     { tools: ['hammer'] },
@@ -247,7 +269,9 @@ describe('a tenant', () => {
     async (odd) => {
       const id = await oddTenant({ odd });
       const stored = JSON.stringify(odd);
-      await fresh.db.knex('roles').insert({ tenant_id: id, name: 'odd', permissions: ['*'], resource_constraints: stored });
+      await fresh.db
+        .knex('roles')
+        .insert({ tenant_id: id, name: 'odd', permissions: ['*'], resource_constraints: stored });
       const { value } = await source.tenant(id);
       expect(() => value && finish(value)).toThrow(Fault);
       const digest = digestOf(`key ${id}`);

@@ -1,7 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
-import { additiveMigrations, MigrationError, migrate, migrationNames, schemaDifference } from '../../src/store/migrate.ts';
+import {
+  additiveMigrations,
+  MigrationError,
+  migrate,
+  migrationNames,
+  schemaDifference,
+} from '../../src/store/migrate.ts';
 import { freshDatabase } from '../support/database.ts';
 import { newerMigrations } from '../support/newer-migrations.ts';
 
@@ -84,7 +90,9 @@ test('a program refuses a database that is ahead by a migration that is not addi
   await migrate(fresh.db, newer.folder);
   const unknown = ['9001-more.sql', '9002-less.sql'];
   expect(await schemaDifference(fresh.db)).toEqual({ kind: 'newer', unknown });
-  await expect(migrate(fresh.db)).rejects.toThrow('The database is newer than this program: it has 9001-more.sql, 9002-less.sql');
+  await expect(migrate(fresh.db)).rejects.toThrow(
+    'The database is newer than this program: it has 9001-more.sql, 9002-less.sql',
+  );
 });
 
 test('a database that is ahead by additive migrations, and lacks another, is newer', async () => {

@@ -39,7 +39,10 @@ async function storedIds(): Promise<readonly string[]> {
 }
 
 describe('the writer', () => {
-  function writing(rows: readonly (readonly RecentDecisionRow[])[], query: (statement: Statement) => Promise<readonly object[]>) {
+  function writing(
+    rows: readonly (readonly RecentDecisionRow[])[],
+    query: (statement: Statement) => Promise<readonly object[]>,
+  ) {
     const batches = [...rows];
     const lost: RecentDecisionRow[] = [];
     const errors: Error[] = [];
@@ -156,7 +159,9 @@ describe('what is kept', () => {
   });
 
   test('is of the last 24 hours, both in what is read and in what upkeep leaves', async () => {
-    const rows = [0, 1, RECENT_HOURS - 1, RECENT_HOURS + 1, 100].map((hours) => decisionRow({ atMs: NOON - hours * 3_600_000 }));
+    const rows = [0, 1, RECENT_HOURS - 1, RECENT_HOURS + 1, 100].map((hours) =>
+      decisionRow({ atMs: NOON - hours * 3_600_000 }),
+    );
     await storeDecisions(fresh.db, rows);
     const young = rows.slice(0, 3).map((row) => row.request_id);
     const listed = await listRecent(fresh.db.knex, EVERY, {}, { after: undefined, take: 100 }, NOON);

@@ -88,11 +88,16 @@ it('a replica whose process has died is not waited for 15 s after its last repor
   await replicaOf('a', feedAt(1, session));
   const pending = () => new ReplicaWaits(db).wait(7, 1);
   const silence = (seconds: number) =>
-    db.query({ text: 'update replicas set reported_at = clock_timestamp() - make_interval(secs => $1)', values: [seconds] });
+    db.query({
+      text: 'update replicas set reported_at = clock_timestamp() - make_interval(secs => $1)',
+      values: [seconds],
+    });
   await silence(60);
   expect(await pending()).toEqual({ kind: 'partial', replicas: 1 });
   await died.end();
-  await expect.poll(() => db.query({ text: 'select from pg_stat_activity where pid = $1', values: [session] })).toHaveLength(0);
+  await expect
+    .poll(() => db.query({ text: 'select from pg_stat_activity where pid = $1', values: [session] }))
+    .toHaveLength(0);
   await silence(10);
   expect(await pending()).toEqual({ kind: 'partial', replicas: 1 });
   await silence(16);

@@ -33,17 +33,22 @@ const attach = (roles: number) =>
 test('a policy and a role count at least 128 bytes and their names, however little they say', async () => {
   await policies('acme', 1);
   await fresh.db.knex('roles').insert({ tenant_id: 'acme', name: 'helper', permissions: [] });
-  const rows = await fresh.db.query({ text: 'select octets from policies union all select octets from roles order by 1' });
+  const rows = await fresh.db.query({
+    text: 'select octets from policies union all select octets from roles order by 1',
+  });
   expect(rows).toEqual([{ octets: 128 + 6 + 2 + 2 }, { octets: 128 + 2 + 3 + 3 + 2 }]);
 });
 
-test.each(['acme', null])('attached roles count: 13 policies with 1,000 of them fit, 14 do not (tenant %s)', async (tenant) => {
-  await policies(tenant, 13);
-  await attach(1000);
-  await fresh.db.knex('policies').delete();
-  await policies(tenant, 14);
-  await expect(attach(1000)).rejects.toThrow(BOUND);
-});
+test.each(['acme', null])(
+  'attached roles count: 13 policies with 1,000 of them fit, 14 do not (tenant %s)',
+  async (tenant) => {
+    await policies(tenant, 13);
+    await attach(1000);
+    await fresh.db.knex('policies').delete();
+    await policies(tenant, 14);
+    await expect(attach(1000)).rejects.toThrow(BOUND);
+  },
+);
 
 test('rules from before the bound may be changed as long as they do not grow', async () => {
   await policies('acme', 1);

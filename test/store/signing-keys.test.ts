@@ -31,13 +31,19 @@ describe('signing keys in the database', () => {
     const servers = Array.from({ length: 8 }, server);
     await Promise.all(servers.map((keys) => keys.maintain()));
     expect(new Set(servers.map((keys) => keys.current().kid)).size).toBe(1);
-    const [row] = await database.db.query({ text: `select count(*)::int as n from changes where kind = 'signing_keys'` });
+    const [row] = await database.db.query({
+      text: `select count(*)::int as n from changes where kind = 'signing_keys'`,
+    });
     expect(row?.['n']).toBe(1);
   });
 
   it('come back as they went in, and open', async () => {
     const [stored] = await signingKeyStore(database.db).load();
-    expect(stored).toMatchObject({ signsFromMs: time.nowMs, retiredAtMs: undefined, publicJwk: { kty: 'EC', crv: 'P-256' } });
+    expect(stored).toMatchObject({
+      signsFromMs: time.nowMs,
+      retiredAtMs: undefined,
+      publicJwk: { kty: 'EC', crv: 'P-256' },
+    });
     const keys = server();
     await keys.maintain();
     expect(keys.current()).toMatchObject({ kid: stored?.kid, publicJwk: stored?.publicJwk });

@@ -113,10 +113,15 @@ test('a text that few tenants have is found behind thousands of other tenants, a
   expect(await pages(50, { q: 'filler', status: 'suspended' })).toEqual([1500, 3000, 4500].map(id));
   expect(await pages(50, { q: 'filler rare', status: 'suspended' })).toEqual([id(3000)]);
   const planOf = async ({ sql, bindings }: Asking) => {
-    const { rows } = await knex.raw<{ rows: { 'QUERY PLAN': string }[] }>(`explain ${hidingValues({ sql, bindings })}`, bindings);
+    const { rows } = await knex.raw<{ rows: { 'QUERY PLAN': string }[] }>(
+      `explain ${hidingValues({ sql, bindings })}`,
+      bindings,
+    );
     return rows.map((row) => row['QUERY PLAN']).join('\n');
   };
   expect(await planOf(tenantsByText({ q: 'rare' }, EVERY))).toContain('tenants_by_lexeme');
-  expect(await planOf(tenantsInOrder({ status: 'suspended' }, { after: ['b'], take: 51 }))).toContain('tenants_by_status');
+  expect(await planOf(tenantsInOrder({ status: 'suspended' }, { after: ['b'], take: 51 }))).toContain(
+    'tenants_by_status',
+  );
   await patient.close();
 });

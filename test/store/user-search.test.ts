@@ -112,7 +112,9 @@ function naive(scope: TenantScope, { q = '', role, status }: UserFilter, { after
     .filter((one) => scope.kind === 'every' || one.tenant === scope.tenant)
     .filter((one) => after === undefined || one.id > (after[0] ?? ''))
     .filter((one) => one.name.includes(q.toLowerCase()))
-    .filter((one) => (role === undefined || one.roles.includes(role)) && (status === undefined || one.status === status))
+    .filter(
+      (one) => (role === undefined || one.roles.includes(role)) && (status === undefined || one.status === status),
+    )
     .slice(0, take)
     .map((one) => one.id);
 }
@@ -124,7 +126,10 @@ async function behind(page: Page, near: number): Promise<string | null> {
 
 /** Made once for all values, as for those that are asked often. */
 async function planOf(asking: Asking): Promise<string> {
-  const { rows } = await db.knex.raw<{ rows: { 'QUERY PLAN': string }[] }>(`explain ${hidingValues(asking)}`, asking.bindings);
+  const { rows } = await db.knex.raw<{ rows: { 'QUERY PLAN': string }[] }>(
+    `explain ${hidingValues(asking)}`,
+    asking.bindings,
+  );
   return rows.map((row) => row['QUERY PLAN']).join('\n');
 }
 
@@ -177,7 +182,9 @@ describe.sequential('a search among thousands', () => {
     for (const upTo of [null, people[4000]?.id ?? '']) {
       const marks = allMarks(scope, filter);
       const plan = await planOf(idsByText(scope, filter, { after: [people[10]?.id ?? ''], take: 51 }, { marks, upTo }));
-      expect(new Set(plan.match(/users_\w+/g))).toEqual(new Set(['users_by_lexeme', ...(upTo === null ? [] : ['users_pkey'])]));
+      expect(new Set(plan.match(/users_\w+/g))).toEqual(
+        new Set(['users_by_lexeme', ...(upTo === null ? [] : ['users_pkey'])]),
+      );
       expect(plan).not.toContain('Seq Scan');
     }
   });
@@ -186,7 +193,9 @@ describe.sequential('a search among thousands', () => {
     for (const scope of [every, { kind: 'one', tenant: LARGE }] as const) {
       for (const status of [{}, { status: 'active' }] as const) {
         const filter = { q: 'fiftieth', ...status };
-        const plan = await planOf(idsAmongNext(scope, filter, { after: [people[10]?.id ?? ''], take: 51 }, 'users', 1000));
+        const plan = await planOf(
+          idsAmongNext(scope, filter, { after: [people[10]?.id ?? ''], take: 51 }, 'users', 1000),
+        );
         expect(plan).not.toMatch(/Sort|Seq Scan/);
       }
     }

@@ -172,7 +172,9 @@ function readCheck(request: Uint8Array, deadline: Date | number): SeenCheck {
   const http = message(request, 1, 4, 2);
   // `headers` (3) is a map, key 1 and value 2; `header_map` (13) holds HeaderValue messages, key 1 and raw_value 3.
   const mapped = messages(http, 3).map((entry) => [text(message(entry, 1)), text(message(entry, 2))] as const);
-  const raw = messages(message(http, 13), 1).map((entry) => [text(message(entry, 1)), text(message(entry, 3))] as const);
+  const raw = messages(message(http, 13), 1).map(
+    (entry) => [text(message(entry, 1)), text(message(entry, 3))] as const,
+  );
   return {
     method: text(message(http, 2)),
     path: text(message(http, 4)),

@@ -39,13 +39,16 @@ export function holdAgainstDescription(routes: readonly Route[]): DescriptionChe
     if (described === undefined) return complain('knows no such status of it');
     for (const name of Object.keys(headersOf(described))) {
       const header = resolved(api, headersOf(described)[name]);
-      if (header?.['required'] === true && answer.headers[name.toLowerCase()] === undefined) complain(`asks for ${name}`);
+      if (header?.['required'] === true && answer.headers[name.toLowerCase()] === undefined)
+        complain(`asks for ${name}`);
     }
     if (method === 'HEAD') return;
     const content = described['content'];
     if (content === undefined) return answer.body === '' ? undefined : complain('knows of no body');
     const type = String(answer.headers['content-type']);
-    const known = Object.keys(isObject(content) ? content : {}).find((each) => type === each || type.startsWith(`${each};`));
+    const known = Object.keys(isObject(content) ? content : {}).find(
+      (each) => type === each || type.startsWith(`${each};`),
+    );
     if (known === undefined) return complain(`does not know the media type ${type}`);
     if (!/[/+]json$/.test(known)) return;
     const where = pointerTo(api, ['paths', template, asked, 'responses', String(answer.status)]);
@@ -68,7 +71,8 @@ export function templateOf(api: Json, path: string): string | undefined {
 /** In tests a member that is not described is an error, although clients are to pass over those that they do not know. */
 function closed(value: Json): Json {
   const walked = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, closedMember(member)]));
-  const open = value['type'] === 'object' && isObject(value['properties']) && value['additionalProperties'] === undefined;
+  const open =
+    value['type'] === 'object' && isObject(value['properties']) && value['additionalProperties'] === undefined;
   return open ? { ...walked, additionalProperties: false } : walked;
 }
 

@@ -43,7 +43,10 @@ export function demanded({ cases }: Pick<CaseFile, 'cases'>): Verdicts {
  */
 export async function askCases(caller: CaseCaller, file: CaseFile): Promise<Verdicts> {
   const { world, cases, defaults } = file;
-  const subjects = new Map<string, string>([...(await usersOfWorld(caller, world)), ...(await keysOfWorld(caller, world))]);
+  const subjects = new Map<string, string>([
+    ...(await usersOfWorld(caller, world)),
+    ...(await keysOfWorld(caller, world)),
+  ]);
   const verdicts: Record<string, string> = {};
   for (const one of explainable(cases)) {
     const body = bodyOf(one);
@@ -107,8 +110,16 @@ interface Reply {
 }
 
 async function call({ url, token }: CaseCaller, method: string, path: string, body?: object): Promise<Reply> {
-  const headers = { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
-  const answer = await send(url, { method, path, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  const headers = {
+    authorization: `Bearer ${token}`,
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+  };
+  const answer = await send(url, {
+    method,
+    path,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
   return { status: answer.status, json: JSON.parse(answer.body) };
 }
 

@@ -1,7 +1,13 @@
 /** HTTP as a client sends it, with nothing added, joined or corrected on the way; and small servers to stand behind Envoy. */
 
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type OutgoingHttpHeaders, type RequestListener, request } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type RequestListener,
+  request,
+} from 'node:http';
 import { connect } from 'node:net';
 
 export interface Answer {
@@ -71,7 +77,9 @@ export function startNamedServer(name: string): Promise<NamedServer> {
     incoming.resume();
     incoming.on('end', () => {
       outgoing.setHeader('content-type', 'application/json');
-      outgoing.end(JSON.stringify({ server: name, method: incoming.method, path: incoming.url, headers: incoming.headers }));
+      outgoing.end(
+        JSON.stringify({ server: name, method: incoming.method, path: incoming.url, headers: incoming.headers }),
+      );
     });
   });
 }

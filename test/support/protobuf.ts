@@ -46,7 +46,9 @@ export function readFields(bytes: Uint8Array): WireField[] {
 
 /** The messages in a repeated or single field. */
 export function messages(bytes: Uint8Array, number: number): Uint8Array[] {
-  return readFields(bytes).flatMap((field) => (field.number === number && typeof field.value !== 'number' ? [field.value] : []));
+  return readFields(bytes).flatMap((field) =>
+    field.number === number && typeof field.value !== 'number' ? [field.value] : [],
+  );
 }
 
 /** A message at the end of a path of single fields; empty when it is absent. */

@@ -31,7 +31,12 @@ export async function storeWorld(knex: Knex, world: CaseWorld, endsAt: Date): Pr
       .merge();
   }
   for (const { tenant_id, name, permissions, resource_constraints = {} } of world.roles) {
-    await knex('roles').insert({ tenant_id, name, permissions, resource_constraints: JSON.stringify(resource_constraints) });
+    await knex('roles').insert({
+      tenant_id,
+      name,
+      permissions,
+      resource_constraints: JSON.stringify(resource_constraints),
+    });
   }
   for (const { attached_roles: attached = [], conditions, ...policy } of world.policies) {
     const appliesTo = attached.length > 0 || policy.effect === 'allow' ? 'roles' : 'everyone';
@@ -64,7 +69,10 @@ export async function storeKeys(
   endsAt: Date,
 ): Promise<ReadonlyMap<string, string>> {
   const keys = new Map<string, string>();
-  for (const [index, { id, tenant_id, user_id, scopes, resource_constraints = {}, ...key }] of world.api_keys.entries()) {
+  for (const [
+    index,
+    { id, tenant_id, user_id, scopes, resource_constraints = {}, ...key },
+  ] of world.api_keys.entries()) {
     const { text, prefix, lastFour } = makeApiKey();
     keys.set(id, text);
     await knex('api_keys').insert({

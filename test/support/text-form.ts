@@ -32,7 +32,9 @@ export function asText(bytes: Uint8Array): string {
 }
 
 /** Returns headers as Envoy sends them in a map: the values of a repeated name joined by commas. */
-export function joinedHeaders(headers: readonly (readonly [string, string | Uint8Array])[]): (readonly [string, string])[] {
+export function joinedHeaders(
+  headers: readonly (readonly [string, string | Uint8Array])[],
+): (readonly [string, string])[] {
   const joined = new Map<string, string>();
   for (const [name, value] of headers) {
     const text = asText(Buffer.from(value));

@@ -30,7 +30,11 @@ const QUIET = {
 } satisfies Settings;
 
 /** The store closes with the stack. */
-export async function openWiring(databaseUrl: string, settings: Settings, stack: AsyncDisposableStack): Promise<TestWiring> {
+export async function openWiring(
+  databaseUrl: string,
+  settings: Settings,
+  stack: AsyncDisposableStack,
+): Promise<TestWiring> {
   const loaded = loadConfig({ env: { ...QUIET, POSTERN_DATABASE_URL: databaseUrl, ...settings } });
   if (loaded.kind === 'invalid') throw new Error(loaded.problems.map(formatProblem).join('\n'));
   const { config, secrets } = loaded;

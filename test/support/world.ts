@@ -222,8 +222,10 @@ export function identityOf(world: CaseWorld, as: string | null, nowMs: number): 
     return { kind: 'proved', principal: userPrincipal(world, as) };
   }
   if (key.revoked === true) return { kind: 'invalid', reason: 'revoked' };
-  if (key.expires_at !== undefined && Date.parse(key.expires_at) <= nowMs) return { kind: 'invalid', reason: 'key_expired' };
-  if (key.user_id !== undefined && !isActive(world, key.user_id)) return { kind: 'invalid', reason: 'user_deactivated' };
+  if (key.expires_at !== undefined && Date.parse(key.expires_at) <= nowMs)
+    return { kind: 'invalid', reason: 'key_expired' };
+  if (key.user_id !== undefined && !isActive(world, key.user_id))
+    return { kind: 'invalid', reason: 'user_deactivated' };
   return { kind: 'proved', principal: keyPrincipal(world, as) };
 }
 

@@ -107,7 +107,8 @@ describe('the decision log', () => {
       log.offer(outcome('unavailable'));
     }
     await log.close();
-    const count = (kind: string): number => lines.filter((line) => line['outcome'] === kind && !('not_logged' in line)).length;
+    const count = (kind: string): number =>
+      lines.filter((line) => line['outcome'] === kind && !('not_logged' in line)).length;
     expect([count('allow'), count('deny'), count('fault')]).toEqual([3, 30, 3]);
     expect(log.dropped).toEqual({ allow: 0, deny: 0, fault: 27 });
   });
@@ -216,7 +217,11 @@ describe('the decision log', () => {
     const { log } = logOf({ sink });
     const count = 3000;
     for (let i = 0; i < count; i++) {
-      const decision = { kind: 'deny', code: 'no_route', detail: ['a', 'é', '漢', '🔑'][i % 4]?.repeat(i % 120) ?? '' } as const;
+      const decision = {
+        kind: 'deny',
+        code: 'no_route',
+        detail: ['a', 'é', '漢', '🔑'][i % 4]?.repeat(i % 120) ?? '',
+      } as const;
       log.offer(outcome('no_route', { requestId: `req_${i}`, decision }));
     }
     const seen: string[] = [];
@@ -235,7 +240,10 @@ describe('the decision log', () => {
   it('delivers a line that is longer than a batch', async () => {
     const { sink, batches } = slowSink();
     const long = 'x'.repeat(300_000);
-    const { log } = logOf({ sink: { ...sink, render: (line) => `${line.code === 'allow' ? long : 'short'}\n` }, allowOneIn: 1 });
+    const { log } = logOf({
+      sink: { ...sink, render: (line) => `${line.code === 'allow' ? long : 'short'}\n` },
+      allowOneIn: 1,
+    });
     for (const code of ['no_route', 'allow', 'no_route'] as const) log.offer(outcome(code));
     for (let batch = 0; batch < 3; batch++) {
       await vi.advanceTimersByTimeAsync(100);
@@ -342,12 +350,16 @@ describe('a line of the decision log', () => {
       err: fc.option(fc.record({ type: fc.string(), message: fc.string({ unit: 'binary' }), stack: anything }), absent),
     });
     fc.assert(
-      fc.property(lines, fc.date({ noInvalidDate: true, min: new Date(0), max: new Date('9999-01-01') }), (line, date) => {
-        const written = jsonLine(line, date.getTime());
-        expect(written).toBe(
-          `${JSON.stringify({ level: 'info', time: date.toISOString(), part: 'decisions', ...line, msg: 'decision' })}\n`,
-        );
-      }),
+      fc.property(
+        lines,
+        fc.date({ noInvalidDate: true, min: new Date(0), max: new Date('9999-01-01') }),
+        (line, date) => {
+          const written = jsonLine(line, date.getTime());
+          expect(written).toBe(
+            `${JSON.stringify({ level: 'info', time: date.toISOString(), part: 'decisions', ...line, msg: 'decision' })}\n`,
+          );
+        },
+      ),
     );
   });
 });
@@ -355,7 +367,12 @@ describe('a line of the decision log', () => {
 describe('metrics', () => {
   it('count every check by outcome and code, by route, and by how long it took', async () => {
     const metrics = new Metrics();
-    const observer = checkObserver(metrics.checks, new DecisionTally({ now: () => 0 }), logOf().log, new RecentDecisions());
+    const observer = checkObserver(
+      metrics.checks,
+      new DecisionTally({ now: () => 0 }),
+      logOf().log,
+      new RecentDecisions(),
+    );
     const [route] = BUILTIN_ROUTES;
     const denied = { kind: 'deny', code: 'insufficient_permission', detail: 'x' } as const;
     for (const tookMs of [0.02, 0.02, 0.7, 1e6, 0]) {
@@ -366,7 +383,9 @@ describe('metrics', () => {
     const text = await metrics.exposition();
     expect(text).toContain('postern_checks_total{outcome="deny",code="insufficient_permission"} 5');
     expect(text).toContain('postern_checks_total{outcome="allow",code="public"} 1');
-    expect(text).toContain(`postern_route_checks_total{method="${route?.method}",route="${route?.template}",outcome="deny"} 5`);
+    expect(text).toContain(
+      `postern_route_checks_total{method="${route?.method}",route="${route?.template}",outcome="deny"} 5`,
+    );
     expect(text).toMatch(/postern_check_duration_seconds_bucket\{le="0.000025"\} 4\n/);
     expect(text).toMatch(/postern_check_duration_seconds_bucket\{le="0.001"\} 5\n/);
     expect(text).toMatch(/postern_check_duration_seconds_bucket\{le="2.5"\} 5\n/);
@@ -388,7 +407,9 @@ describe('metrics', () => {
     const metrics = new Metrics();
     let size = 1;
     metrics.gauge({ name: 'postern_feed_age_seconds', help: 'x' }, () => Number.POSITIVE_INFINITY);
-    metrics.gauges({ name: 'postern_cache_entries', help: 'x' }, ['cache'], () => [{ labels: { cache: 'keys' }, value: size }]);
+    metrics.gauges({ name: 'postern_cache_entries', help: 'x' }, ['cache'], () => [
+      { labels: { cache: 'keys' }, value: size },
+    ]);
     metrics.counter({ name: 'postern_decision_log_dropped_total', help: 'x' }, () => size);
     metrics.login('throttled');
     await metrics.exposition();

@@ -90,7 +90,9 @@ describe('the decision log in a file', () => {
   it('holds whole lines of several processes that append to it', async () => {
     const files = Array.from({ length: 4 }, () => new DecisionFile(path));
     const batch = (writer: number): Buffer =>
-      Buffer.from(Array.from({ length: 200 }, (_, n) => `${JSON.stringify({ writer, n, text: 'x'.repeat(400) })}\n`).join(''));
+      Buffer.from(
+        Array.from({ length: 200 }, (_, n) => `${JSON.stringify({ writer, n, text: 'x'.repeat(400) })}\n`).join(''),
+      );
     await Promise.all(
       files.map(async (file, writer) => {
         for (let round = 0; round < 5; round++) await file.deliver(batch(writer));

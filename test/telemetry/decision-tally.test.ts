@@ -72,7 +72,8 @@ test('what needs more counters than there are is not counted, and that is: nothi
   const tally = new DecisionTally({ now: () => 0, maxCounters: 2 });
   const [line] = LINES;
   if (line === undefined) throw new Error('a route table without lines');
-  for (const tenant of ['acme', 'globex', 'initech', 'acme']) tally.count({ code: 'allow', decision: allowed(tenant, line) });
+  for (const tenant of ['acme', 'globex', 'initech', 'acme'])
+    tally.count({ code: 'allow', decision: allowed(tenant, line) });
   expect(tally.dropped).toBe(1);
   const counts = tally.take();
   expect(counts.map(({ tenant, decisions }) => [tenant, decisions])).toEqual([

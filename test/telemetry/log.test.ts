@@ -6,7 +6,10 @@ import { makeRefreshToken } from '../../src/identity/refresh.ts';
 import { type Log, startLogging } from '../../src/telemetry/log.ts';
 import { runs } from '../support/properties.ts';
 
-function logged(use: (log: Log) => void): { readonly text: string; readonly lines: readonly Record<string, unknown>[] } {
+function logged(use: (log: Log) => void): {
+  readonly text: string;
+  readonly lines: readonly Record<string, unknown>[];
+} {
   let text = '';
   const { log } = startLogging({ level: 'info', stream: { write: (line) => (text += line) } });
   use(log);
@@ -49,7 +52,16 @@ describe('a secret stays out of the log', () => {
     'key',
     'apiKey',
   ];
-  const more = ['secret', 'secret-key', 'secretKey', 'cookie', 'set-cookie', 'private_key', 'password_hash', 'client_secret'];
+  const more = [
+    'secret',
+    'secret-key',
+    'secretKey',
+    'cookie',
+    'set-cookie',
+    'private_key',
+    'password_hash',
+    'client_secret',
+  ];
 
   it.each([...names, ...more])('under the name %s, at any depth, also bound to a child', (name) => {
     const { text } = logged((log) => {

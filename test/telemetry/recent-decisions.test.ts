@@ -43,7 +43,10 @@ describe('recent decisions', () => {
         weight: 6,
         arbitrary: fc.record({ tenant: fc.constantFrom('a', 'b', undefined), count: fc.integer({ min: 1, max: 60 }) }),
       },
-      { weight: 2, arbitrary: fc.record({ allowed: fc.constantFrom('a', 'b'), count: fc.integer({ min: 1, max: 12 }) }) },
+      {
+        weight: 2,
+        arbitrary: fc.record({ allowed: fc.constantFrom('a', 'b'), count: fc.integer({ min: 1, max: 12 }) }),
+      },
       { weight: 2, arbitrary: fc.constant('take' as const) },
     );
     fc.assert(
@@ -156,9 +159,12 @@ describe('a recorded decision', () => {
     ['/v1/eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ1c3IifQ.c2lnbmF0dXJl/x', '/v1/eyJ***/x'],
     [`/v1/${'x'.repeat(1000)}/psk_0123456789abcdefghijklmnopqrstuvABCDEF`, `/v1/${'x'.repeat(1000)}/psk_***`],
     ['/v1/\0\ud800', '/v1/\ufffd\ufffd'],
-  ])('has no secret and nothing that PostgreSQL does not store in its path, and says that it was altered: %j', (path, shown) => {
-    expect(recorded({ input: { ...INPUT, path } })).toMatchObject({ path: shown, facts: { altered: true } });
-  });
+  ])(
+    'has no secret and nothing that PostgreSQL does not store in its path, and says that it was altered: %j',
+    (path, shown) => {
+      expect(recorded({ input: { ...INPUT, path } })).toMatchObject({ path: shown, facts: { altered: true } });
+    },
+  );
 
   test('tells a repeated tenant header from none', () => {
     expect(recorded({ input: { ...INPUT, tenant: REPEATED } })?.facts.tenant).toBe('');

@@ -37,7 +37,8 @@ it('the API counts requests by the template of their route, and paths of clients
     [route],
   );
   onTestFinished(() => http.close());
-  for (const url of ['/things/1', '/things/2', '/things/3?a=1', '/other/1', '/other/2', '/%zz']) await http.inject({ url });
+  for (const url of ['/things/1', '/things/2', '/things/3?a=1', '/other/1', '/other/2', '/%zz'])
+    await http.inject({ url });
   await http.inject({ url: '/things/1', method: 'PUT' });
   expect(new Set(await samples(telemetry, 'postern_http_requests_total{'))).toEqual(
     new Set([

@@ -96,8 +96,13 @@ export function judgeCases(ended: readonly Ended[]): readonly Verdict[] {
     const found = ended.find(({ name }) => name === expected.name);
     if (found === undefined) return { name: expected.name, passed: false, saw: 'no report' };
     const answer = Buffer.from(found.answer, 'hex');
-    const passed = found.status === expected.status && (expected.answer === undefined || isAnswer(expected.answer, answer));
-    return { name: expected.name, passed, saw: `${status[found.status] ?? found.status}${shown(expected.answer, answer)}` };
+    const passed =
+      found.status === expected.status && (expected.answer === undefined || isAnswer(expected.answer, answer));
+    return {
+      name: expected.name,
+      passed,
+      saw: `${status[found.status] ?? found.status}${shown(expected.answer, answer)}`,
+    };
   });
 }
 

@@ -51,8 +51,11 @@ async function findClients(directory: string): Promise<readonly Client[]> {
   const go = buildGo(join(import.meta.dirname, 'grpc-go'), join(directory, 'grpc-go-client'));
   const grpcurl = installGo(directory, GRPCURL);
   const folder = GRPCIO.replace('==', '-');
-  const grpcio = await cached(folder, GRPCIO, `"pip install ${GRPCIO}" needs Python 3 with pip, and brings it`, (into) =>
-    pipInstall(GRPCIO, into, 'with-needs'),
+  const grpcio = await cached(
+    folder,
+    GRPCIO,
+    `"pip install ${GRPCIO}" needs Python 3 with pip, and brings it`,
+    (into) => pipInstall(GRPCIO, into, 'with-needs'),
   );
   if (grpcio.kind === 'missing') throw new Error(grpcio.message);
   const script = join(import.meta.dirname, 'grpcio_client.py');

@@ -28,14 +28,26 @@ export async function runGrpcJs(stage: ClientStage, whenHeld: () => Promise<void
   return ended;
 }
 
-async function runCase(client: Client, each: ClientCase, message: Buffer, whenHeld: () => Promise<void>): Promise<Ended> {
+async function runCase(
+  client: Client,
+  each: ClientCase,
+  message: Buffer,
+  whenHeld: () => Promise<void>,
+): Promise<Ended> {
   const { name, method, deadlineMs, isCancelled } = each;
   const { promise, resolve } = Promise.withResolvers<Ended>();
   const begun = isCancelled ? whenHeld() : undefined;
   const options = { deadline: Date.now() + (deadlineMs === 0 ? LIMIT_MS : deadlineMs) };
-  const call = client.makeUnaryRequest(method, asIs, asIs, message, options, (error: ServiceError | null, answer?: Buffer) => {
-    resolve({ name, status: error?.code ?? status.OK, answer: answer?.toString('hex') ?? '' });
-  });
+  const call = client.makeUnaryRequest(
+    method,
+    asIs,
+    asIs,
+    message,
+    options,
+    (error: ServiceError | null, answer?: Buffer) => {
+      resolve({ name, status: error?.code ?? status.OK, answer: answer?.toString('hex') ?? '' });
+    },
+  );
   await begun;
   if (isCancelled) call.cancel();
   return promise;

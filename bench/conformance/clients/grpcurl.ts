@@ -20,13 +20,22 @@ service SERVICE { rpc Missing(Empty) returns (Empty); }
 `;
 
 /** @param whenHeld resolves when the server has begun one more check that it does not answer */
-export async function runGrpcurl(binary: string, stage: ClientStage, whenHeld: () => Promise<void>): Promise<readonly Ended[]> {
+export async function runGrpcurl(
+  binary: string,
+  stage: ClientStage,
+  whenHeld: () => Promise<void>,
+): Promise<readonly Ended[]> {
   const ended: Ended[] = [];
   for (const each of CASES) ended.push(await runCase(binary, stage, each, whenHeld));
   return ended;
 }
 
-async function runCase(binary: string, stage: ClientStage, each: ClientCase, whenHeld: () => Promise<void>): Promise<Ended> {
+async function runCase(
+  binary: string,
+  stage: ClientStage,
+  each: ClientCase,
+  whenHeld: () => Promise<void>,
+): Promise<Ended> {
   const { ca, address } = stage;
   const method = each.method.slice(1);
   const security = ca === undefined ? ['-plaintext'] : ['-cacert', ca, '-servername', 'localhost'];
@@ -49,7 +58,9 @@ async function runCase(binary: string, stage: ClientStage, each: ClientCase, whe
 function schemaOf(method: string, { messages }: ClientStage): readonly string[] {
   const [service = '', name] = method.split('/');
   if (name !== 'Missing') {
-    const file = method.startsWith('grpc.health') ? 'grpc/health/v1/health.proto' : 'envoy/service/auth/v3/external_auth.proto';
+    const file = method.startsWith('grpc.health')
+      ? 'grpc/health/v1/health.proto'
+      : 'envoy/service/auth/v3/external_auth.proto';
     return ['-import-path', PROTOS, '-proto', file];
   }
   const dot = service.lastIndexOf('.');
@@ -65,7 +76,9 @@ function messageOf({ message }: ClientCase, { authorization }: ClientStage): obj
   const check = (path: string, body: string, headers: object): object => ({
     attributes: {
       source: { address: { socketAddress: { address: '192.0.2.10', portValue: 40_000 } } },
-      request: { http: { method: 'POST', path, host: 'api.example.com', scheme: 'https', size: body.length, headers, body } },
+      request: {
+        http: { method: 'POST', path, host: 'api.example.com', scheme: 'https', size: body.length, headers, body },
+      },
     },
   });
   const headers = { authorization, 'content-type': 'application/json' };

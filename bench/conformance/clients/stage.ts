@@ -27,7 +27,11 @@ export interface ClientStage extends AsyncDisposable {
 export type Security = 'plaintext' | 'TLS';
 
 /** @param directory an empty folder */
-export async function startClientStage(directory: string, transport: GrpcTransport, security: Security): Promise<ClientStage> {
+export async function startClientStage(
+  directory: string,
+  transport: GrpcTransport,
+  security: Security,
+): Promise<ClientStage> {
   const world = littleWorld();
   const maxBodyBytes = 2 * LARGE_BYTES;
   const gate = createGate({
@@ -46,7 +50,8 @@ export async function startClientStage(directory: string, transport: GrpcTranspo
   };
   mkdirSync(directory, { recursive: true });
   const authorization = `Bearer ${world.ownedKey}`;
-  for (const [name, message] of Object.entries(messagesOf(authorization))) writeFileSync(join(directory, `${name}.bin`), message);
+  for (const [name, message] of Object.entries(messagesOf(authorization)))
+    writeFileSync(join(directory, `${name}.bin`), message);
   const tls = security === 'TLS' ? writeCertificates(directory) : undefined;
   const server = await startExtAuthz(answer, { listen: '127.0.0.1:0', transport, tls, maxBodyBytes });
   server.setReady(true);

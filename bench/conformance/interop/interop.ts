@@ -54,11 +54,21 @@ export async function runInterop(directory: string): Promise<readonly InteropRes
   for (const transport of ['built-in', 'http2'] as const) {
     const startGrpc = await loadTransport(transport);
     for (const security of ['plaintext', 'TLS'] as const) {
-      const server = await startGrpc(INTEROP_METHODS, { host: '127.0.0.1', port: 0 }, security === 'TLS' ? tls : undefined);
+      const server = await startGrpc(
+        INTEROP_METHODS,
+        { host: '127.0.0.1', port: 0 },
+        security === 'TLS' ? tls : undefined,
+      );
       const at = ['-server_host=127.0.0.1', `-server_port=${server.port}`];
-      const secured = security === 'TLS' ? ['-use_tls', '-use_test_ca', `-ca_file=${ca}`, '-server_host_override=localhost'] : [];
+      const secured =
+        security === 'TLS' ? ['-use_tls', '-use_test_ca', `-ca_file=${ca}`, '-server_host_override=localhost'] : [];
       for (const name of INTEROP_CASES) {
-        results.push({ transport, security, name, ...(await runCase(binary, [...at, ...secured, `-test_case=${name}`])) });
+        results.push({
+          transport,
+          security,
+          name,
+          ...(await runCase(binary, [...at, ...secured, `-test_case=${name}`])),
+        });
       }
       await server.drain(0);
     }

@@ -59,7 +59,11 @@ export const INTEROP_METHODS: GrpcMethods = {
       return failureOf(response_status);
     },
   },
-  '/grpc.testing.TestService/StreamingInputCall': { kind: 'client-stream', open: () => () => undefined, answer: Buffer.alloc(0) },
+  '/grpc.testing.TestService/StreamingInputCall': {
+    kind: 'client-stream',
+    open: () => () => undefined,
+    answer: Buffer.alloc(0),
+  },
   // No transport sends messages before the client has sent its last one. What is left of this method are failures.
   '/grpc.testing.TestService/FullDuplexCall': {
     kind: 'client-stream',

@@ -50,7 +50,9 @@ function damagedConnection(random: Random, target: FuzzTarget): Buffer {
 function longConnection(random: Random, target: FuzzTarget): Buffer {
   const [settings, ...frames] = honestFrames(random, target, 200);
   // A header block that is damaged mostly ends the connection, so that is rare.
-  const damaged = frames.map((frame) => (random.chance(frame[3] === 0 ? 0.5 : 0.003) ? damageContent(random, frame) : frame));
+  const damaged = frames.map((frame) =>
+    random.chance(frame[3] === 0 ? 0.5 : 0.003) ? damageContent(random, frame) : frame,
+  );
   return Buffer.concat([settings ?? Buffer.alloc(0), ...damaged]);
 }
 

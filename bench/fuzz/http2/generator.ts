@@ -2,7 +2,15 @@
 
 import { frame } from '../../../src/extauthz/grpc/messages.ts';
 import { encodeFields } from '../../../src/extauthz/http2/hpack-encode.ts';
-import { ACK, END_HEADERS, END_STREAM, FRAME, frameOf, requestBlock, uint32 } from '../../../test/extauthz/support/frame-peer.ts';
+import {
+  ACK,
+  END_HEADERS,
+  END_STREAM,
+  FRAME,
+  frameOf,
+  requestBlock,
+  uint32,
+} from '../../../test/extauthz/support/frame-peer.ts';
 import { CHECK_PATH } from '../../../test/extauthz/support/raw-peer.ts';
 import type { Random } from '../random.ts';
 
@@ -45,7 +53,9 @@ function callFrames(random: Random, stream: number, check: Buffer): Buffer[] {
   const frames: Buffer[] = [];
   if (random.chance(0.9)) frames.push(frameOf(FRAME.headers, END_HEADERS, stream, block));
   else if (random.chance(0.5))
-    frames.push(frameOf(FRAME.headers, END_HEADERS | PRIORITY, stream, Buffer.concat([uint32(0), Buffer.of(1), block])));
+    frames.push(
+      frameOf(FRAME.headers, END_HEADERS | PRIORITY, stream, Buffer.concat([uint32(0), Buffer.of(1), block])),
+    );
   else {
     const at = random.below(block.length);
     frames.push(
@@ -58,7 +68,10 @@ function callFrames(random: Random, stream: number, check: Buffer): Buffer[] {
     const at = random.below(message.length);
     const padding = random.below(9);
     const padded = Buffer.concat([Buffer.of(padding), message.subarray(0, at), Buffer.alloc(padding)]);
-    frames.push(frameOf(FRAME.data, PADDED, stream, padded), frameOf(FRAME.data, END_STREAM, stream, message.subarray(at)));
+    frames.push(
+      frameOf(FRAME.data, PADDED, stream, padded),
+      frameOf(FRAME.data, END_STREAM, stream, message.subarray(at)),
+    );
   }
   return frames;
 }
@@ -126,7 +139,11 @@ function damageFrame(random: Random, bytes: Buffer, others: readonly Buffer[]): 
       copy.writeUInt32BE(random.pick([0, 1, 2, 3, 5, 7, 101, 0x7fffffff, 0xffffffff]), 5);
       return [copy];
     case 8:
-      copy.writeUIntBE(random.pick([0, 1, Math.max(bytes.length - 10, 0), bytes.length - 8, 16_384, 16_385, 0xffffff]), 0, 3);
+      copy.writeUIntBE(
+        random.pick([0, 1, Math.max(bytes.length - 10, 0), bytes.length - 8, 16_384, 16_385, 0xffffff]),
+        0,
+        3,
+      );
       return [copy];
     default:
       return [damageContent(random, bytes)];

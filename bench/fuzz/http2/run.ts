@@ -49,6 +49,7 @@ if (stats.unfinishedBytes !== 0 || stats.open !== 0) wrong.push(`calls are left:
 if (mostMb - warmMb > MAX_RESIDENT_GROWTH_MB) wrong.push(`resident memory grew by ${(mostMb - warmMb).toFixed()} MB`);
 console.log(`resident: ${warmMb.toFixed()} MB warm, ${mostMb.toFixed()} MB at most`);
 for (const line of wrong) console.error(`WRONG: ${line}`);
-if (wrong.length === 0) console.log('No crash, no exception, no answer on the wrong stream, no code 0 but of an allow.');
+if (wrong.length === 0)
+  console.log('No crash, no exception, no answer on the wrong stream, no code 0 but of an allow.');
 writeResult('fuzz-http2', { seed, tallies, warmMb, mostMb, wrong });
 process.exitCode = wrong.length > 0 ? 1 : 0;

@@ -11,7 +11,11 @@ export interface Answer {
   readonly tookMs: number;
 }
 
-export type Call = (method: string, path: string, options?: { readonly as?: string; readonly body?: object }) => Promise<Answer>;
+export type Call = (
+  method: string,
+  path: string,
+  options?: { readonly as?: string; readonly body?: object },
+) => Promise<Answer>;
 
 /** @param http `host:port` */
 export function calling(http: string): Call {

@@ -1,7 +1,16 @@
 /** Attack 8: requests that reserve many tokens, reset by their client at once. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ATTACKER, ATTACKER_ADDRESS, type Attack, count, makeAttacker, mostAccepted, paced, type Tally } from '../attack.ts';
+import {
+  ATTACKER,
+  ATTACKER_ADDRESS,
+  type Attack,
+  count,
+  makeAttacker,
+  mostAccepted,
+  paced,
+  type Tally,
+} from '../attack.ts';
 import { Connection, type Request } from '../connection.ts';
 import { openRaw, type RawConnection, requestFrames, resetFrame } from '../raw-http2.ts';
 import type { Stand } from '../stand.ts';

@@ -22,7 +22,8 @@ export const costlyBodies: Attack = {
       await sleep((i * 1000) / PER_SECOND);
       return hammer(edge, 1, { ...request, body: of(BYTES) }, untilMs, PER_SECOND / SHAPES.length);
     });
-    for (const got of await Promise.all(each)) for (const [name, times] of Object.entries(got)) count(tally, name, times);
+    for (const got of await Promise.all(each))
+      for (const [name, times] of Object.entries(got)) count(tally, name, times);
     return tally;
   },
 };

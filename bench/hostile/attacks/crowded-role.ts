@@ -57,7 +57,10 @@ export const crowdedRole: Attack = {
     const quietMs = (untilMs - Date.now()) * QUIET_SHARE;
     await paced(PER_SECOND, Date.now() + quietMs, (index) => end(holders - 1 - index, QUIET));
     const deletion = call('DELETE', `/v1/iam/roles/${ROLE}?force=true`, { as }).then(({ status, tookMs }) =>
-      count(tally, status === 204 && tookMs <= MOST_DELETION_MS ? DELETED : `deletion ${status} after ${Math.round(tookMs)} ms`),
+      count(
+        tally,
+        status === 204 && tookMs <= MOST_DELETION_MS ? DELETED : `deletion ${status} after ${Math.round(tookMs)} ms`,
+      ),
     );
     await paced(PER_SECOND, untilMs, (index) => end(index));
     await deletion;
@@ -72,11 +75,16 @@ export const crowdedRole: Attack = {
     const late = lateShare(tally, '');
     const quiet = lateShare(tally, QUIET);
     if (late > quiet + MAY_BE_LATE) {
-      broken.push(`${percent(late)} of the endings took more than ${MOST_ENDING_MS} ms, ${percent(quiet)} before the deletion`);
+      broken.push(
+        `${percent(late)} of the endings took more than ${MOST_ENDING_MS} ms, ${percent(quiet)} before the deletion`,
+      );
     }
     const client = new pg.Client({ connectionString: databaseUrl });
     await client.connect();
-    const { rows } = await client.query<{ n: number }>('select count(*)::int as n from user_roles where role_name = $1', [ROLE]);
+    const { rows } = await client.query<{ n: number }>(
+      'select count(*)::int as n from user_roles where role_name = $1',
+      [ROLE],
+    );
     await client.end();
     return { note: `${rows[0]?.n ?? 0} rows left`, broken };
   },

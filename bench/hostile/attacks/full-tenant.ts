@@ -21,7 +21,9 @@ export const fullTenant: Attack = {
     const { key } = await stand.administrator.makeKey(ATTACKER, { scopes: ['models:read'] });
     let made = 0;
     for (; made < MAX_POLICIES; made++) {
-      const answer = await stand.administrator.call('POST', '/v1/iam/policies', policyOf(made), { 'x-tenant-id': ATTACKER });
+      const answer = await stand.administrator.call('POST', '/v1/iam/policies', policyOf(made), {
+        'x-tenant-id': ATTACKER,
+      });
       if (answer.status !== 201) break;
     }
     const bytes = made * JSON.stringify(policyOf(0).resources).length;

@@ -19,7 +19,13 @@ export const madeUpKeys: Attack = {
   number: 11,
   title: 'made-up keys, and cold keys of the innocents',
   async prepare({ administrator }) {
-    const policy = { name: 'bench-global', effect: 'deny', actions: ['*'], resources: ['models/bench-*'], global: true };
+    const policy = {
+      name: 'bench-global',
+      effect: 'deny',
+      actions: ['*'],
+      resources: ['models/bench-*'],
+      global: true,
+    };
     await administrator.must('POST', '/v1/iam/policies', policy);
     return { credentials: [administrator.token], cold: await makeColdRequests(administrator, COLD_KEYS) };
   },

@@ -52,7 +52,12 @@ export const manyKeys: Attack = {
         return;
       }
       underWay += 1;
-      const stream = session.request({ ':method': 'POST', ':path': PATH, 'content-type': 'application/grpc', te: 'trailers' });
+      const stream = session.request({
+        ':method': 'POST',
+        ':path': PATH,
+        'content-type': 'application/grpc',
+        te: 'trailers',
+      });
       const chunks: Buffer[] = [];
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
       stream.once('error', () => undefined);

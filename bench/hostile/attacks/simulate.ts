@@ -33,11 +33,20 @@ export const simulate: Attack = {
     });
     connection.close();
     const body = bodyOf(form, token);
-    return { credentials: [token], bodies: [body], form: `${form.policies} policies, ${Math.round(body.length / 1024)} KiB` };
+    return {
+      credentials: [token],
+      bodies: [body],
+      form: `${form.policies} policies, ${Math.round(body.length / 1024)} KiB`,
+    };
   },
   run({ edge }, { credentials = [], bodies = [] }, untilMs) {
     const [body = ''] = bodies;
-    return hammer(edge, CONNECTIONS, { method: 'POST', path: PATH, authorization: `Bearer ${credentials[0]}`, body }, untilMs);
+    return hammer(
+      edge,
+      CONNECTIONS,
+      { method: 'POST', path: PATH, authorization: `Bearer ${credentials[0]}`, body },
+      untilMs,
+    );
   },
 };
 
@@ -48,6 +57,11 @@ function bodyOf({ policies, globs, names }: Form, token: string): string {
     method: 'POST',
     path: '/v1/rag/query',
     body: JSON.stringify({ collections: hostileNames(names), query: 'x' }),
-    policies: Array.from({ length: policies }, (_, i) => ({ name: `p-${i}`, effect: 'deny', actions: ['*'], resources })),
+    policies: Array.from({ length: policies }, (_, i) => ({
+      name: `p-${i}`,
+      effect: 'deny',
+      actions: ['*'],
+      resources,
+    })),
   });
 }

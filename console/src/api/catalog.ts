@@ -33,7 +33,8 @@ export function useCatalog(): Catalog {
     known: data?.known ?? [],
     isLoading: query.isPending,
     isPart: data?.isPart ?? false,
-    failure: query.isError && data === undefined ? { error: query.error, retry: () => void query.refetch() } : undefined,
+    failure:
+      query.isError && data === undefined ? { error: query.error, retry: () => void query.refetch() } : undefined,
     meaning: (pattern) => meaningOf(pattern, data?.byName.get(pattern)),
   };
 }

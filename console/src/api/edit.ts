@@ -39,7 +39,13 @@ export interface Edit<T, F extends object> {
   readonly discard: () => void;
 }
 
-export function useEdit<T, F extends object>({ loaded, fieldsOf, read, write, onSaved }: EditOptions<T, F>): Edit<T, F> {
+export function useEdit<T, F extends object>({
+  loaded,
+  fieldsOf,
+  read,
+  write,
+  onSaved,
+}: EditOptions<T, F>): Edit<T, F> {
   const [base, setBase] = useState(loaded);
   const [draft, setDraft] = useState(() => fieldsOf(loaded.data));
   const [newest, setNewest] = useState<Tagged<T>>();

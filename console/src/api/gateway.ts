@@ -53,7 +53,8 @@ export async function sendTrial(key: string, { method, path, body }: Trial): Pro
 function refusalOf(text: string): { readonly code?: string | undefined; readonly detail?: string | undefined } {
   const body = parsed(text);
   const error = member(body, 'error');
-  const texts = (...values: readonly unknown[]): string | undefined => values.find((value) => typeof value === 'string');
+  const texts = (...values: readonly unknown[]): string | undefined =>
+    values.find((value) => typeof value === 'string');
   return {
     code: texts(member(body, 'code'), member(error, 'code')),
     detail: texts(member(body, 'detail'), member(error, 'message')),
@@ -69,12 +70,18 @@ function parsed(text: string): unknown {
 }
 
 function member(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Object.entries(value).find(([key]) => key === name)?.[1] : undefined;
+  return typeof value === 'object' && value !== null
+    ? Object.entries(value).find(([key]) => key === name)?.[1]
+    : undefined;
 }
 
 function rateOf(headers: Headers): TrialAnswer['rate'] {
   const limit = headers.get('x-ratelimit-limit-requests');
   const remaining = headers.get('x-ratelimit-remaining-requests');
   if (limit === null || remaining === null) return undefined;
-  return { limit: Number(limit), remaining: Number(remaining), reset: headers.get('x-ratelimit-reset-requests') ?? undefined };
+  return {
+    limit: Number(limit),
+    remaining: Number(remaining),
+    reset: headers.get('x-ratelimit-reset-requests') ?? undefined,
+  };
 }

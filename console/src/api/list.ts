@@ -41,7 +41,9 @@ export function useList<P extends ListPath>(
     placeholderData: keepPreviousData,
   });
   if (query.data === undefined) {
-    return query.isError ? { kind: 'failed', error: query.error, retry: () => void query.refetch() } : { kind: 'loading' };
+    return query.isError
+      ? { kind: 'failed', error: query.error, retry: () => void query.refetch() }
+      : { kind: 'loading' };
   }
   return {
     kind: 'loaded',

@@ -67,7 +67,9 @@ export function effective<R extends RoleLike>(
   const groups = new Map<string, { permissions: string[]; givers: readonly R[] }>();
   for (const permission of given) {
     const givers = roles.filter((role) => coversAny(role.permissions, permission));
-    const key = [permission.split(':')[0], ...givers.map((role) => `${role.name} ${detailOf(role, permission)}`)].join('\n');
+    const key = [permission.split(':')[0], ...givers.map((role) => `${role.name} ${detailOf(role, permission)}`)].join(
+      '\n',
+    );
     const group = groups.get(key);
     if (group === undefined) groups.set(key, { permissions: [permission], givers });
     else group.permissions.push(permission);

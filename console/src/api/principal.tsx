@@ -18,7 +18,9 @@ export function useName(type: PrincipalType, id: string, isWanted = true): strin
   const { data } = useQuery({
     queryKey: [tenant, 'name', id],
     queryFn: async ({ signal }) =>
-      type === 'user' ? (await client.users.get(id, { signal })).name : nameOf(await client.apiKeys.get(id, { signal })),
+      type === 'user'
+        ? (await client.users.get(id, { signal })).name
+        : nameOf(await client.apiKeys.get(id, { signal })),
     staleTime: FRESH_MS,
     retry: false,
     // A platform administrator that acts in another tenant is not found there.

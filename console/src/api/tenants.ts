@@ -19,7 +19,8 @@ export interface FoundTenants {
 export async function findTenants(q: string, limit: number, signal: AbortSignal): Promise<FoundTenants> {
   const page = await client.request('GET', '/v1/iam/tenants', { query: { limit, ...(q === '' ? {} : { q }) }, signal });
   const hasMore = page.next_cursor !== null;
-  const exact = hasMore && ID.test(q) && !page.data.some(({ id }) => id === q) ? await readTenant(q, signal) : undefined;
+  const exact =
+    hasMore && ID.test(q) && !page.data.some(({ id }) => id === q) ? await readTenant(q, signal) : undefined;
   const named = page.data.filter(({ id }) => id === q);
   return { rows: [...(exact === undefined ? named : [exact]), ...page.data.filter(({ id }) => id !== q)], hasMore };
 }

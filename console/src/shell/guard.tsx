@@ -51,5 +51,7 @@ function AskFirst({ screen, children }: { readonly screen: GuardedScreen; readon
       </Page>
     );
   }
-  return <Closed screen={screen} refusal={asked.data} refusedAtMs={asked.dataUpdatedAt} onAskAgain={() => void askAgain()} />;
+  return (
+    <Closed screen={screen} refusal={asked.data} refusedAtMs={asked.dataUpdatedAt} onAskAgain={() => void askAgain()} />
+  );
 }

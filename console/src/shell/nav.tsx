@@ -42,7 +42,12 @@ export const WAYS: readonly Way[] = [...GROUPS.flat(), ...PLATFORM];
 export function Nav({ onChoose }: { readonly onChoose?: () => void }) {
   const way = ({ screen, to, icon }: Way) => (
     <li key={screen}>
-      <Link to={to} className={styles.link} activeOptions={{ exact: to === '/', includeSearch: false }} onClick={onChoose}>
+      <Link
+        to={to}
+        className={styles.link}
+        activeOptions={{ exact: to === '/', includeSearch: false }}
+        onClick={onChoose}
+      >
         <Icon name={icon} />
         <span>{shell.screens[screen]}</span>
       </Link>

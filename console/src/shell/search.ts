@@ -13,7 +13,11 @@ export function text<K extends string>(given: Given, name: K): { [N in K]?: stri
 }
 
 /** `{name: value}` if it is one of the choices; else `{}`. */
-export function oneOf<K extends string, T extends string>(given: Given, name: K, choices: readonly T[]): { [N in K]?: T } {
+export function oneOf<K extends string, T extends string>(
+  given: Given,
+  name: K,
+  choices: readonly T[],
+): { [N in K]?: T } {
   const read: { [N in K]?: T } = {};
   const found = choices.find((choice) => choice === given[name]);
   if (found !== undefined) read[name] = found;

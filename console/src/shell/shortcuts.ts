@@ -11,7 +11,8 @@ export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
 /** How long after C a K still means "create a key". */
 const SEQUENCE_MS = 1_500;
-const TYPED_IN = 'input, textarea, select, [contenteditable], [role=listbox], [role=menu], [role=combobox], [role=textbox]';
+const TYPED_IN =
+  'input, textarea, select, [contenteditable], [role=listbox], [role=menu], [role=combobox], [role=textbox]';
 const DIALOG = '[role=dialog], [role=alertdialog]';
 
 interface Shortcuts {

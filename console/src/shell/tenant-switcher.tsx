@@ -56,7 +56,14 @@ function Chooser({ current, onChosen }: { readonly current: string; readonly onC
   const rows = found.data?.rows ?? [];
   return (
     <Autocomplete inputValue={typed} onInputChange={setTyped}>
-      <SearchField label={shell.findTenant} placeholder={shell.findTenant} value={typed} onChange={setTyped} autoFocus isCombo />
+      <SearchField
+        label={shell.findTenant}
+        placeholder={shell.findTenant}
+        value={typed}
+        onChange={setTyped}
+        autoFocus
+        isCombo
+      />
       {found.isError ? <Problem error={found.error} onRetry={() => void found.refetch()} /> : null}
       <ListBox
         aria-label={shell.tenant}

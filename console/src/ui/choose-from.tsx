@@ -26,7 +26,16 @@ interface ChooseFromProps {
   readonly isMono?: boolean;
 }
 
-export function ChooseFrom({ label, placeholder, typed, onType, items, onChoose, empty, isMono = false }: ChooseFromProps) {
+export function ChooseFrom({
+  label,
+  placeholder,
+  typed,
+  onType,
+  items,
+  onChoose,
+  empty,
+  isMono = false,
+}: ChooseFromProps) {
   return (
     <Autocomplete inputValue={typed} onInputChange={onType}>
       <SearchField label={label} placeholder={placeholder} value={typed} onChange={onType} autoFocus isCombo />
@@ -38,7 +47,11 @@ export function ChooseFrom({ label, placeholder, typed, onType, items, onChoose,
         onAction={(id) => onChoose(String(id))}
       >
         {({ id, name, small }) => (
-          <ListBoxItem id={id} textValue={`${name} ${small ?? ''}`} className={classes(overlay.item, isMono && field.mono)}>
+          <ListBoxItem
+            id={id}
+            textValue={`${name} ${small ?? ''}`}
+            className={classes(overlay.item, isMono && field.mono)}
+          >
             {name}
             {small === undefined ? null : <small>{small}</small>}
           </ListBoxItem>

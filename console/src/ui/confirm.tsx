@@ -45,7 +45,14 @@ export function Confirm(props: ConfirmProps) {
     >
       {children}
       {word === undefined ? null : (
-        <TextField label={common.typeToConfirm(word)} value={typed} onChange={setTyped} autoComplete="off" isMono autoFocus />
+        <TextField
+          label={common.typeToConfirm(word)}
+          value={typed}
+          onChange={setTyped}
+          autoComplete="off"
+          isMono
+          autoFocus
+        />
       )}
       {refusal}
     </Ask>

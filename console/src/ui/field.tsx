@@ -109,9 +109,22 @@ interface SearchFieldProps {
 export const OPEN_COMBO = { role: 'combobox', 'aria-expanded': true, 'aria-haspopup': 'listbox' } as const;
 
 /** Its label is read, not shown: the placeholder says what it searches. */
-export function SearchField({ label, placeholder, value, onChange, autoFocus = false, isCombo = false }: SearchFieldProps) {
+export function SearchField({
+  label,
+  placeholder,
+  value,
+  onChange,
+  autoFocus = false,
+  isCombo = false,
+}: SearchFieldProps) {
   return (
-    <AriaSearchField aria-label={label} value={value} onChange={onChange} className={styles.search} autoFocus={autoFocus}>
+    <AriaSearchField
+      aria-label={label}
+      value={value}
+      onChange={onChange}
+      className={styles.search}
+      autoFocus={autoFocus}
+    >
       <Icon name="search" />
       <Input className={styles.input} placeholder={placeholder} data-search="" {...(isCombo ? OPEN_COMBO : {})} />
       <Button className={styles.clear}>

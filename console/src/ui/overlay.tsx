@@ -29,7 +29,12 @@ interface DrawerProps {
 
 export function Drawer({ title, onClose, children, foot }: DrawerProps) {
   return (
-    <ModalOverlay className={styles.scrim} isOpen isDismissable onOpenChange={(isOpen) => (isOpen ? undefined : onClose())}>
+    <ModalOverlay
+      className={styles.scrim}
+      isOpen
+      isDismissable
+      onOpenChange={(isOpen) => (isOpen ? undefined : onClose())}
+    >
       <Modal className={styles.drawer}>
         <Dialog className={styles.inside}>
           <header className={styles.top}>
@@ -101,7 +106,9 @@ export function Menu({ label, choices, children, className }: MenuProps) {
     <MenuTrigger>
       <AriaButton
         aria-label={label}
-        className={className ?? classes(buttonStyles.button, buttonStyles.quiet, buttonStyles.small, buttonStyles.square)}
+        className={
+          className ?? classes(buttonStyles.button, buttonStyles.quiet, buttonStyles.small, buttonStyles.square)
+        }
       >
         {children ?? <Icon name="more" />}
       </AriaButton>

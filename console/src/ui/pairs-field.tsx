@@ -62,7 +62,8 @@ export function PairsField({ label, pairs, onChange, atMost, maxName, maxValue, 
     setElsewhere(changed);
     onChange(changed);
   };
-  const set = (id: number, part: Partial<Pair>): void => change(rows.map((row) => (row.id === id ? { ...row, ...part } : row)));
+  const set = (id: number, part: Partial<Pair>): void =>
+    change(rows.map((row) => (row.id === id ? { ...row, ...part } : row)));
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset's legend cannot be laid out as labels are
     <div role="group" aria-label={label} className={fieldStyles.field}>

@@ -48,7 +48,8 @@ function Gate({ isClosed }: { readonly isClosed: boolean }) {
   );
 }
 
-const CLOSED = 'M.5 15.7V7a6.5 6.5 0 0 1 13 0v8.7zM7 4.6a2.1 2.1 0 0 0-1.05 3.92L5.2 12.5h3.6l-.75-3.98A2.1 2.1 0 0 0 7 4.6z';
+const CLOSED =
+  'M.5 15.7V7a6.5 6.5 0 0 1 13 0v8.7zM7 4.6a2.1 2.1 0 0 0-1.05 3.92L5.2 12.5h3.6l-.75-3.98A2.1 2.1 0 0 0 7 4.6z';
 
 /** The statement of a page that judges: a closed door or an open arch, large, and the sentence beside it. */
 export function Verdict({ isOpen, children }: { readonly isOpen: boolean; readonly children: ReactNode }) {
@@ -79,7 +80,15 @@ export function Looked({
   const mark = holds === undefined ? 'M3.5 8h9' : holds ? 'M3 8.5l3.3 3.3L13 4.8' : 'M4 4l8 8M12 4l-8 8';
   return (
     <div className={styles.looked}>
-      <svg viewBox="0 0 16 16" width={16} height={16} fill="none" stroke="currentColor" strokeWidth={1.4} aria-hidden="true">
+      <svg
+        viewBox="0 0 16 16"
+        width={16}
+        height={16}
+        fill="none"
+        stroke="currentColor"
+        strokeWidth={1.4}
+        aria-hidden="true"
+      >
         <path d={mark} />
       </svg>
       <span>{name}</span>

@@ -54,7 +54,11 @@ export function PickList(props: PickListProps) {
             isReadOnly ? (
               <code key={one}>{one}</code>
             ) : (
-              <Chip key={one} label={common.removeOf(one)} onRemove={() => onChange(selected.filter((other) => other !== one))}>
+              <Chip
+                key={one}
+                label={common.removeOf(one)}
+                onRemove={() => onChange(selected.filter((other) => other !== one))}
+              >
                 {one}
               </Chip>
             ),
@@ -80,7 +84,11 @@ export function PickList(props: PickListProps) {
             renderEmptyState={() => <span className={styles.empty}>{props.empty}</span>}
           >
             {(item) => (
-              <ListBoxItem id={item.id} textValue={item.id} className={classes(styles.item, item.isCovered && styles.covered)}>
+              <ListBoxItem
+                id={item.id}
+                textValue={item.id}
+                className={classes(styles.item, item.isCovered && styles.covered)}
+              >
                 {({ isSelected }) => (
                   <>
                     <span className={styles.box}>

@@ -32,7 +32,9 @@ export function SessionList({ label, list, empty, onEnd, denied, ending }: Sessi
         {
           id: 'agent',
           title: text.browser,
-          cell: ({ user_agent: agent, address }) => <TwoLines name={agentName(agent) ?? text.unknownAgent} second={address} />,
+          cell: ({ user_agent: agent, address }) => (
+            <TwoLines name={agentName(agent) ?? text.unknownAgent} second={address} />
+          ),
         },
         { id: 'begun', title: text.begun, rank: 'phoneOff', cell: (session) => <Ago time={session.created_at} /> },
         { id: 'used', title: text.used, rank: 'phoneOff', cell: (session) => <Ago time={session.last_used_at} /> },

@@ -47,7 +47,11 @@ export function TagInput({ label, values, onChange, check, placeholder, hint, er
       <FieldLabel>{label}</FieldLabel>
       <div className={styles.tags}>
         {values.map((value) => (
-          <Chip key={value} label={common.removeOf(value)} onRemove={() => onChange(values.filter((other) => other !== value))}>
+          <Chip
+            key={value}
+            label={common.removeOf(value)}
+            onRemove={() => onChange(values.filter((other) => other !== value))}
+          >
             {value}
           </Chip>
         ))}

@@ -19,8 +19,11 @@ export async function installOnCluster(helm: string, kubectl: string, chart: str
   const done: string[] = [];
   let isMade = false;
   try {
-    const answered = await run(kubectl, ['get', '--raw', '/readyz', '--request-timeout=10s'], { timeoutMs: ANSWER_TIMEOUT_MS });
-    if (!answered.ok) return { kind: 'failed', says: `the cluster that KUBECONFIG names does not answer: ${answered.output}` };
+    const answered = await run(kubectl, ['get', '--raw', '/readyz', '--request-timeout=10s'], {
+      timeoutMs: ANSWER_TIMEOUT_MS,
+    });
+    if (!answered.ok)
+      return { kind: 'failed', says: `the cluster that KUBECONFIG names does not answer: ${answered.output}` };
     const apply = async (name: string, objects: readonly object[], ...options: readonly string[]): Promise<string> => {
       const file = join(folder, name);
       await writeFile(file, objects.map((one) => stringify(one)).join('---\n'));
@@ -56,7 +59,8 @@ export async function installOnCluster(helm: string, kubectl: string, chart: str
     for (let i = 0; i < 2; i++) {
       await upgrade(...sidecar, 'autoscaling.enabled=true');
       const kept = `${await replicas(RELEASE)} and ${await replicas(`${RELEASE}-envoy`)}`;
-      if (kept !== '5 and 6') return { kind: 'failed', says: `with autoscaling there are ${kept} replicas, not 5 and 6` };
+      if (kept !== '5 and 6')
+        return { kind: 'failed', says: `with autoscaling there are ${kept} replicas, not 5 and 6` };
     }
     // As the autoscaler does. The upgrades leave the number to it, so the rollback of one of them meets no conflict.
     await must(kubectl, ['scale', 'deployment', `${RELEASE}-envoy`, '--namespace', namespace, '--replicas=9']);
@@ -90,7 +94,15 @@ type Apply = (name: string, objects: readonly object[], ...options: readonly str
 async function dryRunAll(helm: string, chart: string, namespace: string, apply: Apply): Promise<number> {
   let count = 0;
   for (const file of await readdir(join(chart, 'ci'))) {
-    const text = await must(helm, ['template', RELEASE, chart, '--namespace', namespace, '--values', join(chart, 'ci', file)]);
+    const text = await must(helm, [
+      'template',
+      RELEASE,
+      chart,
+      '--namespace',
+      namespace,
+      '--values',
+      join(chart, 'ci', file),
+    ]);
     const own = manifestsOf(text).filter(
       ({ apiVersion, kind, metadata }) =>
         // A pod by itself would need its ServiceAccount, which a dry run does not leave behind.
@@ -100,7 +112,8 @@ async function dryRunAll(helm: string, chart: string, namespace: string, apply: 
     );
     const said = await apply(file, own, '--dry-run=server', '--warnings-as-errors');
     const accepted = said.split('\n').filter((line) => line.endsWith('(server dry run)')).length;
-    if (accepted !== own.length) throw new Error(`${file}: ${accepted} of ${own.length} objects were accepted: ${said}`);
+    if (accepted !== own.length)
+      throw new Error(`${file}: ${accepted} of ${own.length} objects were accepted: ${said}`);
     count += accepted;
   }
   return count;

@@ -71,7 +71,9 @@ function put(tree: Tree, [first = '', ...rest]: readonly string[], schema: Schem
 }
 
 function properties(tree: Tree): Record<string, Schema> {
-  return Object.fromEntries([...tree].map(([name, node]) => [name, node instanceof Map ? object(properties(node)) : node]));
+  return Object.fromEntries(
+    [...tree].map(([name, node]) => [name, node instanceof Map ? object(properties(node)) : node]),
+  );
 }
 
 function withMember(schema: Schema | undefined, name: string, member: Schema): Schema {
@@ -101,13 +103,17 @@ function leaf(help: string, defaultText: string | undefined, parse: (raw: Raw) =
   // A parser that looks into a list takes one text or several.
   const list = parse({ kind: 'data', value: ['\0'] });
   const takesList = list.kind === 'flaws' && list.flaws.some(({ at }) => at.length > 0);
-  return takesList ? { description, type: ['string', 'array'], items: { type: 'string' } } : { description, type: 'string' };
+  return takesList
+    ? { description, type: ['string', 'array'], items: { type: 'string' } }
+    : { description, type: 'string' };
 }
 
 /** A list of maps names their members in what it expects: `a list of routes {method, path}`. Any other list holds texts. */
 function items(parse: (raw: Raw) => Parsed): Schema {
   const members = /\{([a-z, -]+)\}/.exec(expectedText(parse({ kind: 'data', value: 0 })))?.[1]?.split(', ');
-  return { items: members === undefined ? { type: 'string' } : object(Object.fromEntries(members.map((name) => [name, {}]))) };
+  return {
+    items: members === undefined ? { type: 'string' } : object(Object.fromEntries(members.map((name) => [name, {}]))),
+  };
 }
 
 function expectedText(parsed: Parsed): string {

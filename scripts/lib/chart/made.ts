@@ -18,7 +18,10 @@ export async function madeFiles(root: string): Promise<ReadonlyMap<string, strin
     // Where the templates put other names and numbers, these are the names of the guides and the numbers of the default configuration.
     ['helm/postern/files/istio-patches.yaml', await printedPatches(root, 'istio', 'configPatches')],
     ['helm/postern/files/envoy-gateway-patches.yaml', await printedPatches(root, 'envoy-gateway', 'jsonPatches')],
-    ['helm/postern/files/envoy-sidecar.yaml', await printedEnvoy(root, ['--profile', 'sidecar', '--http', 'postern-http:8080'])],
+    [
+      'helm/postern/files/envoy-sidecar.yaml',
+      await printedEnvoy(root, ['--profile', 'sidecar', '--http', 'postern-http:8080']),
+    ],
   ]);
 }
 

@@ -24,9 +24,15 @@ export function documentValues(text: string): ValuesDocs {
       const path = [...above, isScalar(key) ? String(key.value) : ''];
       // The parser gives the comment before the first member of a map to the map.
       const before = (isScalar(key) ? key.commentBefore : undefined) ?? (index === 0 ? firstComment : undefined);
-      const description = /^ -- (.*)/s.exec(before?.split('\n').findLast((line) => line.startsWith(' -- ')) ?? '')?.[1]?.trim();
+      const description = /^ -- (.*)/s
+        .exec(before?.split('\n').findLast((line) => line.startsWith(' -- ')) ?? '')?.[1]
+        ?.trim();
       if (description !== undefined) {
-        values.push({ path, description, value: JSON.stringify(isMap(value) || !isScalar(value) ? toJs(value) : value.value) });
+        values.push({
+          path,
+          description,
+          value: JSON.stringify(isMap(value) || !isScalar(value) ? toJs(value) : value.value),
+        });
       } else if (isMap(value) && value.items.length > 0) {
         walk(value.items, path, value.commentBefore);
       } else {
@@ -35,7 +41,9 @@ export function documentValues(text: string): ValuesDocs {
     }
   };
   const toJs = (node: unknown): unknown =>
-    typeof node === 'object' && node !== null && 'toJS' in node && typeof node.toJS === 'function' ? node.toJS(doc) : node;
+    typeof node === 'object' && node !== null && 'toJS' in node && typeof node.toJS === 'function'
+      ? node.toJS(doc)
+      : node;
   if (isMap(doc.contents)) walk(doc.contents.items, [], doc.commentBefore ?? doc.contents.commentBefore);
   return { values, undocumented };
 }

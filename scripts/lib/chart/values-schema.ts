@@ -91,7 +91,11 @@ const VALUES: Schema = object({
   }),
   strategy: object({ type: words('RollingUpdate', 'Recreate'), rollingUpdate: { type: ['object', 'null'] } }),
   revisionHistoryLimit: number(0, 100),
-  topologySpread: object({ enabled: FLAG, whenUnsatisfiable: words('ScheduleAnyway', 'DoNotSchedule'), constraints: MAPS }),
+  topologySpread: object({
+    enabled: FLAG,
+    whenUnsatisfiable: words('ScheduleAnyway', 'DoNotSchedule'),
+    constraints: MAPS,
+  }),
   resources: RESOURCES,
   podSecurityContext: ANY_MAP,
   securityContext: ANY_MAP,
@@ -215,7 +219,10 @@ const VALUES: Schema = object({
   }),
   tests: object({ enabled: FLAG }),
   annotations: object({ helmHooks: FLAG, argoSyncWaves: FLAG }),
-  extraEnv: { type: 'array', items: { ...object({ name: TEXT, value: TEXT, valueFrom: ANY_MAP }), required: ['name'] } },
+  extraEnv: {
+    type: 'array',
+    items: { ...object({ name: TEXT, value: TEXT, valueFrom: ANY_MAP }), required: ['name'] },
+  },
   extraEnvFrom: MAPS,
   extraVolumes: MAPS,
   extraVolumeMounts: MAPS,
@@ -253,7 +260,9 @@ export function schemaHas(path: readonly string[]): boolean {
 }
 
 function memberOf(node: unknown, name: string): unknown {
-  return typeof node === 'object' && node !== null ? new Map<string, unknown>(Object.entries(node)).get(name) : undefined;
+  return typeof node === 'object' && node !== null
+    ? new Map<string, unknown>(Object.entries(node)).get(name)
+    : undefined;
 }
 
 function described(schema: Schema, path: readonly string[], descriptions: ReadonlyMap<string, string>): Schema {

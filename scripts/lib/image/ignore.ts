@@ -15,6 +15,7 @@ export function readIgnore(text: string): Ignore {
   if (odd !== undefined) throw new Error(`.dockerignore: ${odd.path} is a pattern that this reader does not know`);
   return {
     excludes: (path) =>
-      rules.findLast((rule) => rule.path === '*' || path === rule.path || path.startsWith(`${rule.path}/`))?.excluded ?? false,
+      rules.findLast((rule) => rule.path === '*' || path === rule.path || path.startsWith(`${rule.path}/`))?.excluded ??
+      false,
   };
 }

@@ -32,7 +32,12 @@ export async function assemble(parts: LayoutParts): Promise<string> {
   return last;
 }
 
-async function build(parts: LayoutParts, stage: Stage, root: string, former: ReadonlyMap<string, string>): Promise<void> {
+async function build(
+  parts: LayoutParts,
+  stage: Stage,
+  root: string,
+  former: ReadonlyMap<string, string>,
+): Promise<void> {
   let workdir = '/';
   const inside = (path: string): string => join(root, resolve(workdir, path));
   for (const step of stage.steps) {
@@ -60,7 +65,8 @@ async function copy({ context, ignore }: LayoutParts, step: Copy, target: string
   const base = step.from === undefined ? context : former.get(step.from);
   if (base === undefined) throw new Error(`COPY --from=${step.from}: there is no such stage before it`);
   // As the builder does: into a folder when the target ends with a slash (or is one), else under the target's name.
-  const intoFolder = /\/\.?$/.test(step.target) || step.target.endsWith('/') || step.target === './' || step.sources.length > 1;
+  const intoFolder =
+    /\/\.?$/.test(step.target) || step.target.endsWith('/') || step.target === './' || step.sources.length > 1;
   for (const source of step.sources) {
     const from = join(base, source);
     const excluded = (path: string): boolean => step.from === undefined && ignore.excludes(relative(base, path));

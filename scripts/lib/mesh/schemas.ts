@@ -8,7 +8,11 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 
 /** Where each kind's definition is. */
-export const SOURCES: readonly { readonly module: string; readonly folder: string; readonly kinds: readonly string[] }[] = [
+export const SOURCES: readonly {
+  readonly module: string;
+  readonly folder: string;
+  readonly kinds: readonly string[];
+}[] = [
   {
     module: 'sigs.k8s.io/gateway-api@v1.7.0',
     folder: 'config/crd/experimental',

@@ -18,7 +18,8 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'secret-key': 'a-random-text-of-at-least-32-characters',
   'secret-key-previous': 'the-random-text-that-was-the-secret-key',
   'bootstrap.password': 'four words that are hard to guess',
-  routes: '[{"method":"POST","path":"/v1/translations","permission":"translations:write","model":"body","tokens":true}]',
+  routes:
+    '[{"method":"POST","path":"/v1/translations","permission":"translations:write","model":"body","tokens":true}]',
   'usage.events-tenants': '["acme"]',
   'log.decisions.file': '/var/log/postern/decisions.ndjson',
   'otlp.endpoint': 'http://otel-collector:4318',
@@ -67,9 +68,11 @@ const NOTES: Readonly<Record<string, string>> = {
   'data-dir':
     'If the user that PostgreSQL runs as cannot reach this folder, the data is in `/var/lib/postern`, and `cluster-location` in the folder says where.',
   'database.url': 'The secret key must then be set.',
-  'database.pool-size': 'Each process has up to eight more: for notifications, the change feed, the audit log and limits.',
+  'database.pool-size':
+    'Each process has up to eight more: for notifications, the change feed, the audit log and limits.',
   'secret-key': 'Every server of an installation has the same. Required with `database.url`.',
-  'bootstrap.password': 'Without it, the server makes one and prints it once. It counts only while there is no administrator.',
+  'bootstrap.password':
+    'Without it, the server makes one and prints it once. It counts only while there is no administrator.',
   'cache.credentials': 'It also bounds the memory of roles and policies: 1,280 bytes for each, at least 64 MiB.',
   'limits.reservation-ttl':
     "Set it to at least three times Envoy's `access_log_flush_interval`: Envoy's periodic entries renew the reservation while the request runs.",
@@ -194,7 +197,9 @@ function put(tree: Tree, [first = '', ...rest]: readonly string[], text: string)
 
 function lines(tree: Tree, indent: string): readonly string[] {
   return [...tree].flatMap(([name, value]) =>
-    typeof value === 'string' ? [`${indent}${name}: ${scalar(value)}`] : [`${indent}${name}:`, ...lines(value, `${indent}  `)],
+    typeof value === 'string'
+      ? [`${indent}${name}: ${scalar(value)}`]
+      : [`${indent}${name}:`, ...lines(value, `${indent}  `)],
   );
 }
 

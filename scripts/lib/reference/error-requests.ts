@@ -3,7 +3,15 @@
 import type { ErrorCode } from '../../../src/domain/errors.ts';
 
 /** Credentials and ids that the page's set-up makes. In a path they stand as `$NAME`. */
-export type Name = 'ADMIN' | 'ADMIN_ID' | 'MANAGER' | 'KEY' | 'ONCE_KEY' | 'SPENT_KEY' | 'SUSPENDED_KEY' | 'REVOKED_KEY_ID';
+export type Name =
+  | 'ADMIN'
+  | 'ADMIN_ID'
+  | 'MANAGER'
+  | 'KEY'
+  | 'ONCE_KEY'
+  | 'SPENT_KEY'
+  | 'SUSPENDED_KEY'
+  | 'REVOKED_KEY_ID';
 
 export interface ErrorRequest {
   /** `platform`: through Envoy, to the AI platform. `api`: to Postern itself. */
@@ -75,7 +83,13 @@ export const ERROR_REQUESTS: Partial<Readonly<Record<ErrorCode, ErrorRequest>>> 
   missing_credential: { at: 'api', method: 'GET', path: `${IAM}/users` },
   invalid_credential: { at: 'api', method: 'GET', path: `${IAM}/users`, as: { literal: 'nonsense' } },
   no_route: { at: 'platform', method: 'GET', path: '/v1/nothing', as: 'KEY' },
-  tenant_mismatch: { at: 'platform', method: 'GET', path: '/v1/models', as: 'KEY', headers: { 'x-tenant-id': 'globex' } },
+  tenant_mismatch: {
+    at: 'platform',
+    method: 'GET',
+    path: '/v1/models',
+    as: 'KEY',
+    headers: { 'x-tenant-id': 'globex' },
+  },
   tenant_suspended: { at: 'platform', method: 'GET', path: '/v1/models', as: 'SUSPENDED_KEY' },
   denied_by_policy: {
     at: 'platform',
@@ -106,7 +120,12 @@ export const ERROR_REQUESTS: Partial<Readonly<Record<ErrorCode, ErrorRequest>>> 
     as: 'MANAGER',
   },
   quota_exceeded: change('POST', '/users', { email: 'bob@example.com', name: 'Bob' }, 'spent'),
-  precondition_failed: iam('PUT', '/tenants/acme', { name: 'Acme Ltd' }, { headers: { 'if-match': '"an-older-version"' } }),
+  precondition_failed: iam(
+    'PUT',
+    '/tenants/acme',
+    { name: 'Acme Ltd' },
+    { headers: { 'if-match': '"an-older-version"' } },
+  ),
   body_too_large: { at: 'api', method: 'POST', path: '/v1/auth/login', body: `{"email":"${'x'.repeat(20_000)}"}` },
   unsupported_media_type: change('POST', '/roles', OFFERED_ROLE, 'acme', { headers: { 'content-type': 'text/plain' } }),
   invalid_field: change('POST', '/roles', { name: 5 }, 'acme'),

@@ -14,7 +14,8 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   max_tokens_exceeded: "Ask for fewer tokens (`max_tokens`, `n`), or raise the tenant's `max_tokens_per_request`.",
   usage_required: 'Send `"stream_options": {"include_usage": true}` with `"stream": true`, each member once.',
   invalid_json: 'Send one JSON value in UTF-8, without repeated members.',
-  invalid_parameter: 'Correct the parameter that `detail` names. Cursors belong to the list and the filters that they came from.',
+  invalid_parameter:
+    'Correct the parameter that `detail` names. Cursors belong to the list and the filters that they came from.',
   missing_credential: 'Send an API key or an access token: `Authorization: Bearer …`, or an API key in `x-api-key`.',
   invalid_credential:
     'Check that the key or token is complete, and neither revoked, expired nor of another installation. Log in again, or create a key.',
@@ -25,7 +26,8 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   denied_by_policy: '`policy` names the policy. An administrator sees why with `explain` and the `request_id`.',
   insufficient_permission:
     'Ask an administrator for a role with the permission that `detail` names. A key also needs it in its scopes.',
-  resource_not_permitted: 'Use a model, collection or agent that the role or the key permits, or ask for a wider constraint.',
+  resource_not_permitted:
+    'Use a model, collection or agent that the role or the key permits, or ask for a wider constraint.',
   escalation: 'Ask an administrator that has the permission itself.',
   builtin_role: 'Create a role of your own with the permissions that you need.',
   reauthentication_required: 'Send the request with an access token, and your current password in `current_password`.',
@@ -78,7 +80,9 @@ function section(code: ErrorCode): string {
   const { status, type } = ERRORS[code];
   const request = ERROR_REQUESTS[code];
   const cause =
-    request === undefined ? `**Cause it**: ${withoutRequest(code)}` : `\`\`\`sh\n${curlsOf(request).join('\n')}\n\`\`\``;
+    request === undefined
+      ? `**Cause it**: ${withoutRequest(code)}`
+      : `\`\`\`sh\n${curlsOf(request).join('\n')}\n\`\`\``;
   return `## ${code}
 
 ${status}, \`${type}\`. ${EXPLAINED[code]}
@@ -112,10 +116,16 @@ function curl({ at, method, path, as, headers = {}, body }: Omit<ErrorRequest, '
   };
   const words = [
     `curl -s${method === 'GET' ? '' : ` -X ${method}`} "$${at === 'platform' ? 'PLATFORM' : 'POSTERN'}${path}"`,
-    ...Object.entries(sent).map(([name, value]) => (value.includes('"') ? `-H '${name}: ${value}'` : `-H "${name}: ${value}"`)),
+    ...Object.entries(sent).map(([name, value]) =>
+      value.includes('"') ? `-H '${name}: ${value}'` : `-H "${name}: ${value}"`,
+    ),
     ...(body === undefined
       ? []
-      : [LONG.test(body) ? `-d "${body.replaceAll('"', '\\"').replace(LONG, '$(printf %020000d 0)')}"` : `-d '${body}'`]),
+      : [
+          LONG.test(body)
+            ? `-d "${body.replaceAll('"', '\\"').replace(LONG, '$(printf %020000d 0)')}"`
+            : `-d '${body}'`,
+        ]),
   ];
   return words.join(' ');
 }

@@ -49,12 +49,17 @@ export async function billOfMaterials(app: string, madeAt: Date): Promise<Bill> 
   const components = all.components.filter((component) => inside.has(refOf(component)));
   const listed = new Set(components.map(refOf));
   const unlisted = [...inside].filter((ref) => !listed.has(ref));
-  if (unlisted.length > 0) throw new Error(`package-lock.json does not list ${unlisted.join(', ')}, which the image holds`);
+  if (unlisted.length > 0)
+    throw new Error(`package-lock.json does not list ${unlisted.join(', ')}, which the image holds`);
   const kept = new Set([all.metadata.component['bom-ref'], ...components.map((component) => component['bom-ref'])]);
   const bill: Bill = {
     ...all,
     // npm names the folder that it runs in.
-    metadata: { ...all.metadata, timestamp: madeAt.toISOString(), component: { ...all.metadata.component, name: own.name } },
+    metadata: {
+      ...all.metadata,
+      timestamp: madeAt.toISOString(),
+      component: { ...all.metadata.component, name: own.name },
+    },
     components: components.map((component) => ({
       ...component,
       scope: 'required',
@@ -92,7 +97,9 @@ export async function packagesIn(app: string): Promise<Package[]> {
 async function installedIn(modules: string): Promise<Package[]> {
   const found: Package[] = [];
   for (const entry of await foldersIn(modules)) {
-    const names = entry.startsWith('@') ? (await foldersIn(join(modules, entry))).map((name) => join(entry, name)) : [entry];
+    const names = entry.startsWith('@')
+      ? (await foldersIn(join(modules, entry))).map((name) => join(entry, name))
+      : [entry];
     for (const name of names) {
       found.push(JSON.parse(await readFile(join(modules, name, 'package.json'), 'utf8')));
       found.push(...(await installedIn(join(modules, name, 'node_modules'))));

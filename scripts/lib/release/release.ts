@@ -42,7 +42,10 @@ export async function makeRelease(folder: string, say: (line: string) => void): 
   await writeFile(join(folder, 'image', `${name}.cdx.json`), `${JSON.stringify(bill, undefined, 2)}\n`);
   const files = await filesIn(folder);
   await writeFile(join(folder, SUMS), await sumsOf(folder, files));
-  const held = [...layout.held, `the bill of materials lists the ${bill.components.length} packages that the image holds`];
+  const held = [
+    ...layout.held,
+    `the bill of materials lists the ${bill.components.length} packages that the image holds`,
+  ];
   return { files, held };
 }
 

@@ -24,7 +24,9 @@ export async function tool(command: string, args: readonly string[], cwd: string
   try {
     return (await run(command, [...args], { cwd, env, maxBuffer: MAX_OUTPUT_BYTES })).stdout;
   } catch (error) {
-    const written = ['stdout', 'stderr'].map((name) => (error instanceof Error ? String(Reflect.get(error, name) ?? '') : ''));
+    const written = ['stdout', 'stderr'].map((name) =>
+      error instanceof Error ? String(Reflect.get(error, name) ?? '') : '',
+    );
     throw new Error(`${command} ${args[0] ?? ''} failed: ${written.join('\n').trim()}`, { cause: error });
   }
 }

@@ -58,8 +58,18 @@ export async function tryClientPackage(tarball: string): Promise<void> {
     await writeFile(join(folder, 'example.ts'), example);
     await writeFile(join(folder, 'program.ts'), PROGRAM);
     const libraries = { lib: ['esnext', 'dom', 'dom.iterable'], types: [] };
-    const compilerOptions = { ...STRICT, ...libraries, target: 'es2024', module: 'nodenext', outDir: 'out', rootDir: '.' };
-    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['example.ts', 'program.ts'] }));
+    const compilerOptions = {
+      ...STRICT,
+      ...libraries,
+      target: 'es2024',
+      module: 'nodenext',
+      outDir: 'out',
+      rootDir: '.',
+    };
+    await writeFile(
+      join(folder, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions, files: ['example.ts', 'program.ts'] }),
+    );
     await tool(join(BIN, 'tsc'), ['--project', '.'], folder);
     const said = await tool(process.execPath, ['out/program.js'], folder);
     if (said.trim() !== 'unreachable') throw new Error(`the program with the client said: ${said}`);

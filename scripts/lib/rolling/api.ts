@@ -9,7 +9,12 @@ export interface ApiOptions {
  * Returns the JSON of the answer; throws unless its status is one of success.
  * @param http `host:port`
  */
-export async function api(http: string, method: string, path: string, { token, body }: ApiOptions = {}): Promise<unknown> {
+export async function api(
+  http: string,
+  method: string,
+  path: string,
+  { token, body }: ApiOptions = {},
+): Promise<unknown> {
   const answer = await fetch(`http://${http}${path}`, {
     method,
     headers: {
@@ -25,7 +30,8 @@ export async function api(http: string, method: string, path: string, { token, b
 
 /** Returns a member of an answer; throws unless it is a text. */
 export function textOf(answer: unknown, member: string): string {
-  const members = typeof answer === 'object' && answer !== null ? new Map<string, unknown>(Object.entries(answer)) : new Map();
+  const members =
+    typeof answer === 'object' && answer !== null ? new Map<string, unknown>(Object.entries(answer)) : new Map();
   const value: unknown = members.get(member);
   if (typeof value !== 'string') throw new Error(`the answer has no ${member}`);
   return value;

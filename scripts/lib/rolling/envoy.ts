@@ -69,9 +69,17 @@ export interface EdgeParts {
 }
 
 /** Starts Envoy with the file as it is but for the addresses, and the interval of health checks if one is given. */
-export async function startProductionEdge({ binary, etc, servers, upstream, healthCheckInterval }: EdgeParts): Promise<Edge> {
+export async function startProductionEdge({
+  binary,
+  etc,
+  servers,
+  upstream,
+  healthCheckInterval,
+}: EdgeParts): Promise<Edge> {
   const text = (await readFile(join(ENVOY_FOLDER, 'production.yaml'), 'utf8')).replaceAll('/etc/envoy', etc);
-  const placed = JSON.stringify(placeAddresses(text, { admin: '127.0.0.1:0', places: { edge: '127.0.0.1:0', upstream } }));
+  const placed = JSON.stringify(
+    placeAddresses(text, { admin: '127.0.0.1:0', places: { edge: '127.0.0.1:0', upstream } }),
+  );
   let clusters = 0;
   const config: object = JSON.parse(placed, (key: string, value: unknown) => {
     if (key === 'lb_endpoints' && JSON.stringify(value).includes(EXAMPLE)) {
@@ -87,7 +95,8 @@ export async function startProductionEdge({ binary, etc, servers, upstream, heal
     if (healthCheckInterval === undefined || (key !== 'interval' && key !== 'no_traffic_interval')) return value;
     return value === '2s' ? healthCheckInterval : value;
   });
-  if (clusters !== CLUSTERS.length) throw new Error(`production.yaml has ${clusters} clusters at ${EXAMPLE}, not those expected`);
+  if (clusters !== CLUSTERS.length)
+    throw new Error(`production.yaml has ${clusters} clusters at ${EXAMPLE}, not those expected`);
   const running = await startEnvoy({ binary, config, concurrency: WORKER_THREADS });
   const { host, port } = splitAddress(running.listeners.get('edge') ?? '');
   return {

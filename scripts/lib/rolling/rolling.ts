@@ -127,7 +127,11 @@ async function place(): Promise<Place> {
 async function requestsFor({ http }: Place): Promise<readonly LoadRequest[]> {
   const login = { email: 'admin@localhost', password: PASSWORD };
   const token = textOf(await api(http, 'POST', '/v1/auth/login', { body: login }), 'access_token');
-  const spec = { description: 'sends requests during a restart', scopes: ['models:read', 'chat:write'], expires_in_days: 1 };
+  const spec = {
+    description: 'sends requests during a restart',
+    scopes: ['models:read', 'chat:write'],
+    expires_in_days: 1,
+  };
   const made = await api(http, 'POST', '/v1/iam/api-keys', { token, body: spec });
   const key = { authorization: `Bearer ${textOf(made, 'key')}` };
   const changed = await api(http, 'POST', '/v1/iam/api-keys', { token, body: spec });

@@ -35,7 +35,12 @@ process.once('exit', () => {
  * Starts the server of a folder that is laid out like the repository, and resolves when /readyz answers 200. Rejects if it ends before.
  * @param env its whole environment, beside PATH and its addresses
  */
-export async function startServer(root: string, cwd: string, place: Place, env: NodeJS.ProcessEnv): Promise<ServerProcess> {
+export async function startServer(
+  root: string,
+  cwd: string,
+  place: Place,
+  env: NodeJS.ProcessEnv,
+): Promise<ServerProcess> {
   const child = spawn(process.execPath, ['--max-semi-space-size=8', join(root, 'src/main.ts'), 'serve'], {
     cwd,
     env: {

@@ -62,7 +62,11 @@ export async function pipInstall(requirement: string, into: string, needs: 'alon
   await must('python3', ['-m', 'pip', 'install', ...options, ...alone, '--target', into, requirement]);
 }
 
-export async function must(command: string, args: readonly string[], options: { readonly cwd?: string } = {}): Promise<string> {
+export async function must(
+  command: string,
+  args: readonly string[],
+  options: { readonly cwd?: string } = {},
+): Promise<string> {
   const ran = await run(command, args, options);
   if (!ran.ok) throw new Error(ran.output);
   return ran.output;
@@ -83,7 +87,11 @@ export function run(
     execFile(command, [...args], given, (error: ExecFileException | null, stdout, stderr) => {
       if (error === null) resolve({ ok: true, output: stdout });
       else if (error.code === 'ENOENT') resolve({ ok: false, output: `${command} is missing` });
-      else resolve({ ok: false, output: error.killed === true ? `${command} took too long` : stderr || stdout || error.message });
+      else
+        resolve({
+          ok: false,
+          output: error.killed === true ? `${command} took too long` : stderr || stdout || error.message,
+        });
     });
   });
 }

@@ -47,7 +47,8 @@ export function findCrds(): Promise<ToolSearch> {
     for (const source of CRD_SOURCES) {
       const module = await moduleFolder(source, folder);
       for (const path of source.paths) {
-        for (const file of await yamlFiles(join(module, path))) await writeSchemas(await readFile(file, 'utf8'), folder);
+        for (const file of await yamlFiles(join(module, path)))
+          await writeSchemas(await readFile(file, 'utf8'), folder);
       }
     }
     await rm(join(folder, UNPACKED), { recursive: true, force: true });
@@ -56,12 +57,14 @@ export function findCrds(): Promise<ToolSearch> {
 
 /** Go refuses to unpack a module for a newer Go than it is, and leaves its archive all the same. */
 async function moduleFolder({ module, version }: Source, folder: string): Promise<string> {
-  const told = await must('go', ['mod', 'download', '-json', `${module}@${version}`], { cwd: folder }).catch((error: unknown) =>
-    error instanceof Error && error.message.trimStart().startsWith('{') ? error.message : Promise.reject(error),
+  const told = await must('go', ['mod', 'download', '-json', `${module}@${version}`], { cwd: folder }).catch(
+    (error: unknown) =>
+      error instanceof Error && error.message.trimStart().startsWith('{') ? error.message : Promise.reject(error),
   );
   const answer: unknown = JSON.parse(told);
   const member = (name: string): string => {
-    const value = typeof answer === 'object' && answer !== null ? Object.entries(answer).find(([key]) => key === name)?.[1] : '';
+    const value =
+      typeof answer === 'object' && answer !== null ? Object.entries(answer).find(([key]) => key === name)?.[1] : '';
     return typeof value === 'string' ? value : '';
   };
   if (member('Dir') !== '') return member('Dir');
@@ -106,14 +109,17 @@ export function strict(schema: unknown, isRoot = false): unknown {
   );
   const own = new Map<string, unknown>(Object.entries(schema));
   const properties = own.get('properties');
-  const result: Record<string, unknown> = Object.fromEntries(kept.map(([name, value]) => [name, strictMember(name, value)]));
+  const result: Record<string, unknown> = Object.fromEntries(
+    kept.map(([name, value]) => [name, strictMember(name, value)]),
+  );
   if (own.get('x-kubernetes-int-or-string') === true) {
     delete result['type'];
     result['type'] = ['integer', 'string'];
   }
   const open = own.get('x-kubernetes-preserve-unknown-fields') === true || own.has('additionalProperties');
   if (properties !== undefined && !open && own.get('type') === 'object') result['additionalProperties'] = false;
-  if (isRoot) result['properties'] = { apiVersion: {}, kind: {}, ...asMap(result['properties']), metadata: { type: 'object' } };
+  if (isRoot)
+    result['properties'] = { apiVersion: {}, kind: {}, ...asMap(result['properties']), metadata: { type: 'object' } };
   return result;
 }
 

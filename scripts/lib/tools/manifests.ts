@@ -42,7 +42,9 @@ export function manifestsOf(text: string): readonly Manifest[] {
 function isManifest(value: unknown): value is Manifest {
   if (typeof value !== 'object' || value === null) return false;
   const { apiVersion, kind, metadata } = { apiVersion: undefined, kind: undefined, metadata: undefined, ...value };
-  return typeof apiVersion === 'string' && typeof kind === 'string' && typeof metadata === 'object' && metadata !== null;
+  return (
+    typeof apiVersion === 'string' && typeof kind === 'string' && typeof metadata === 'object' && metadata !== null
+  );
 }
 
 /**
@@ -87,7 +89,10 @@ export function createManifestValidator(kubernetes: string, crds: string): Manif
             })),
           );
         } catch (error) {
-          flaws.push({ object, message: `no schema of ${type}: ${error instanceof Error ? error.message : String(error)}` });
+          flaws.push({
+            object,
+            message: `no schema of ${type}: ${error instanceof Error ? error.message : String(error)}`,
+          });
         }
       }
       return flaws;

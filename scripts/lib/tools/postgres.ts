@@ -19,7 +19,10 @@ export type PostgresSearch =
 export async function findPostgres(): Promise<PostgresSearch> {
   const onPath = await run('pg_config', ['--bindir']);
   const debian = (await readdir(DEBIAN).catch(() => [])).sort((left, right) => Number(right) - Number(left));
-  for (const bin of [...(onPath.ok ? [onPath.output.trim()] : []), ...debian.map((major) => join(DEBIAN, major, 'bin'))]) {
+  for (const bin of [
+    ...(onPath.ok ? [onPath.output.trim()] : []),
+    ...debian.map((major) => join(DEBIAN, major, 'bin')),
+  ]) {
     const server = await run(join(bin, 'postgres'), ['--version']);
     const dump = await run(join(bin, 'pg_dump'), ['--version']);
     if (!server.ok || !dump.ok) continue;

@@ -49,7 +49,8 @@ function readNamespace(cursor: Cursor, end: number, draft: MetadataDraft): void 
   if (start < 0) return;
   const value: Cursor = { bytes: cursor.bytes, at: start };
   if (name === EXT_AUTHZ) readStruct(value, valueEnd, (member, content) => noteDecision(draft, member, content));
-  else if (name === USAGE_NAMESPACE) readStruct(value, valueEnd, (member, content) => noteUsage(draft.usage, member, content));
+  else if (name === USAGE_NAMESPACE)
+    readStruct(value, valueEnd, (member, content) => noteUsage(draft.usage, member, content));
   else if (name === GATEWAY_NAMESPACE)
     readStruct(value, valueEnd, (member, content) => noteGateway(draft.usage, member, content));
 }
@@ -149,7 +150,8 @@ function noteUsage(usage: UsageDraft, member: string, content: Content): void {
 function noteGateway(usage: UsageDraft, member: string, content: Content): void {
   const count = GATEWAY_COUNTS.get(member);
   if (member === 'response_model') usage.gatewayModel = nameIn(content);
-  else if (count !== undefined && content.kind === 'number' && isCount(content.value)) usage.gateway[count] = content.value;
+  else if (count !== undefined && content.kind === 'number' && isCount(content.value))
+    usage.gateway[count] = content.value;
 }
 
 function isCountName(member: string): member is UsageCount {

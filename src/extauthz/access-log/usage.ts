@@ -59,13 +59,16 @@ const COMPLETE: ReadonlySet<string> = new Set(['completed', 'incomplete', 'faile
 export function responseOf({ responseId, responseStatus, responseBackground }: UsageDraft): ResponseState | undefined {
   if (responseStatus === undefined) return undefined;
   const complete = COMPLETE.has(responseStatus);
-  return complete || PENDING.has(responseStatus) ? { id: responseId, complete, background: responseBackground } : undefined;
+  return complete || PENDING.has(responseStatus)
+    ? { id: responseId, complete, background: responseBackground }
+    : undefined;
 }
 
 /** Returns the usage that the filter found in the answer or, if it found none, the usage that Envoy AI Gateway found. */
 export function usageOf({ counts, model, gateway, gatewayModel }: UsageDraft): MeasuredUsage | undefined {
   return (
-    measured(counts, model) ?? (Object.values(gateway).some((count) => count > 0) ? measured(gateway, gatewayModel) : undefined)
+    measured(counts, model) ??
+    (Object.values(gateway).some((count) => count > 0) ? measured(gateway, gatewayModel) : undefined)
   );
 }
 

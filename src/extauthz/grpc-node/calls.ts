@@ -16,7 +16,8 @@ export function listenerOf(method: GrpcMethod, calls: OpenCalls): StreamListener
   switch (method.kind) {
     case 'unary': {
       const { answer } = method;
-      return (stream, headers) => new ServedUnaryCall(stream, calls, maxMessageBytes, timeoutOf(headers), answer).start();
+      return (stream, headers) =>
+        new ServedUnaryCall(stream, calls, maxMessageBytes, timeoutOf(headers), answer).start();
     }
     case 'server-stream': {
       const { open } = method;

@@ -20,7 +20,13 @@ export class ServedUnaryCall extends MessageCall implements UnaryCall {
   #releaser: Releaser | undefined;
   #reservation = '';
 
-  constructor(stream: ServerHttp2Stream, calls: OpenCalls, maxBytes: number, timeout: string | undefined, answer: UnaryMethod) {
+  constructor(
+    stream: ServerHttp2Stream,
+    calls: OpenCalls,
+    maxBytes: number,
+    timeout: string | undefined,
+    answer: UnaryMethod,
+  ) {
     super(stream, calls, maxBytes, timeout);
     this.#answer = answer;
   }

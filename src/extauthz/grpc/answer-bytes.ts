@@ -1,6 +1,14 @@
 /** Prepared bytes of answers: header blocks, and the frames of an answer that leaves at once (RFC 9113, section 6). */
 
-import { DATA, END_HEADERS, END_STREAM, FRAME_HEAD_BYTES, HEADERS, writeFrameHead, writeUint32 } from '../http2/frames.ts';
+import {
+  DATA,
+  END_HEADERS,
+  END_STREAM,
+  FRAME_HEAD_BYTES,
+  HEADERS,
+  writeFrameHead,
+  writeUint32,
+} from '../http2/frames.ts';
 import { encodeFields } from '../http2/hpack-encode.ts';
 import type { Stream } from '../http2/stream.ts';
 import { PREFIX_BYTES } from './messages.ts';

@@ -4,7 +4,15 @@ import type { Connection } from '../http2/connection.ts';
 import { CANCEL } from '../http2/frames.ts';
 import { Stream } from '../http2/stream.ts';
 import { failureHead, OK_HEAD, OK_TRAILERS, trailersOf } from './answer-bytes.ts';
-import { FAILED_LINGER_MS, INTERNAL, LINGER_MS, MAX_CALL_MS, NOT_WHOLE, TOO_MUCH_UNFINISHED, TOO_SLOW } from './call-stats.ts';
+import {
+  FAILED_LINGER_MS,
+  INTERNAL,
+  LINGER_MS,
+  MAX_CALL_MS,
+  NOT_WHOLE,
+  TOO_MUCH_UNFINISHED,
+  TOO_SLOW,
+} from './call-stats.ts';
 import { frame, MessageParts } from './messages.ts';
 import type { ClientStreamMethod, IncomingCall, Receive } from './methods.ts';
 import type { ServedCalls } from './served-calls.ts';
@@ -107,7 +115,8 @@ export class ServedIncomingCall extends Stream implements IncomingCall, Refusabl
     this.#hold(this.#parts.heldBytes);
     if (this.isOver || this.localEnded || this.#receive === undefined) return;
     if (this.#parts.empty) this.#deadlineMs = Number.POSITIVE_INFINITY;
-    else if (whole || this.#deadlineMs === Number.POSITIVE_INFINITY) this.#deadlineMs = this.connection.nowMs + MAX_CALL_MS;
+    else if (whole || this.#deadlineMs === Number.POSITIVE_INFINITY)
+      this.#deadlineMs = this.connection.nowMs + MAX_CALL_MS;
   }
 
   #hold(bytes: number): void {

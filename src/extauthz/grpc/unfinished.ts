@@ -89,7 +89,8 @@ export class UnfinishedMessages {
 
   #fullest(): [object, Share] | undefined {
     let fullest: [object, Share] | undefined;
-    for (const entry of this.#connections) if (fullest === undefined || entry[1].bytes > fullest[1].bytes) fullest = entry;
+    for (const entry of this.#connections)
+      if (fullest === undefined || entry[1].bytes > fullest[1].bytes) fullest = entry;
     return fullest;
   }
 

@@ -269,7 +269,8 @@ export class Connection {
     // Section 3.4
     if (!this.#hasSettings && (type !== SETTINGS || (flags & ACK) !== 0)) return PROTOCOL_ERROR;
     // Section 6.10
-    if (this.#blocks.openStream !== 0 && (type !== CONTINUATION || id !== this.#blocks.openStream)) return PROTOCOL_ERROR;
+    if (this.#blocks.openStream !== 0 && (type !== CONTINUATION || id !== this.#blocks.openStream))
+      return PROTOCOL_ERROR;
     switch (type) {
       case DATA:
         return this.#data(id, flags, bytes, start, length);
@@ -350,7 +351,8 @@ export class Connection {
   }
 
   #stopPeers(): void {
-    for (const stream of this.#unfinishedPeers) if (stream.localEnded && !stream.remoteEnded) this.reset(stream, NO_ERROR);
+    for (const stream of this.#unfinishedPeers)
+      if (stream.localEnded && !stream.remoteEnded) this.reset(stream, NO_ERROR);
     this.#unfinishedPeers.length = 0;
   }
 
@@ -400,7 +402,8 @@ export class Connection {
     if (stream.contentLeft >= 0) {
       stream.contentLeft -= end - start;
       // Section 8.1.1
-      if (stream.contentLeft < 0 || (isLast && stream.contentLeft > 0)) return this.#streamError(stream.id, PROTOCOL_ERROR);
+      if (stream.contentLeft < 0 || (isLast && stream.contentLeft > 0))
+        return this.#streamError(stream.id, PROTOCOL_ERROR);
     }
     stream.receiveWindow -= length;
     if (stream.receiveWindow < 0) return this.#streamError(stream.id, FLOW_CONTROL_ERROR);
@@ -450,7 +453,9 @@ export class Connection {
     if (typeof target === 'number') {
       if (target < 0) return BROKEN_BLOCK;
       // A header list that is too large breaks no rule, and may come from a client of the peer. Trailers come from the peer itself.
-      return target === ENHANCE_YOUR_CALM ? this.#streamError(id, target, 'takesLargeHead') : this.#streamError(id, target);
+      return target === ENHANCE_YOUR_CALM
+        ? this.#streamError(id, target, 'takesLargeHead')
+        : this.#streamError(id, target);
     }
     // Sections 6.8 and 5.1.2
     if (this.#lastServed !== undefined) return this.#countControl(1);

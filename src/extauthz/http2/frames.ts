@@ -42,7 +42,14 @@ export const COMPRESSION_ERROR = 9;
 export const ENHANCE_YOUR_CALM = 11;
 
 /** Writes a frame's head at an offset that has room for it. */
-export function writeFrameHead(bytes: Buffer, at: number, length: number, type: number, flags: number, streamId: number): void {
+export function writeFrameHead(
+  bytes: Buffer,
+  at: number,
+  length: number,
+  type: number,
+  flags: number,
+  streamId: number,
+): void {
   bytes[at] = length >>> 16;
   bytes[at + 1] = length >>> 8;
   bytes[at + 2] = length;
@@ -61,5 +68,10 @@ export function writeUint32(bytes: Buffer, at: number, value: number): void {
 
 /** Reads 31 bits in network order; the first bit is reserved. */
 export function readUint31(bytes: Buffer, at: number): number {
-  return (((bytes[at] ?? 0) & 0x7f) << 24) | ((bytes[at + 1] ?? 0) << 16) | ((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0);
+  return (
+    (((bytes[at] ?? 0) & 0x7f) << 24) |
+    ((bytes[at + 1] ?? 0) << 16) |
+    ((bytes[at + 2] ?? 0) << 8) |
+    (bytes[at + 3] ?? 0)
+  );
 }

@@ -48,7 +48,9 @@ export class HeaderDecoder {
     }
     this.#bytes = scratch;
     if (!isWhole) return 'broken';
-    return this.#listBytes > MAX_HEADER_LIST_BYTES || this.fields.length > 2 * MAX_HEADER_FIELDS ? 'too-large' : 'fields';
+    return this.#listBytes > MAX_HEADER_LIST_BYTES || this.fields.length > 2 * MAX_HEADER_FIELDS
+      ? 'too-large'
+      : 'fields';
   }
 
   /** Section 6.3 */
@@ -62,7 +64,8 @@ export class HeaderDecoder {
     const index = this.#integer(7);
     const name = this.#nameAt(index);
     if (name === undefined) return false;
-    const entry = index <= STATIC_TABLE.length ? STATIC_TABLE[index - 1] : this.table.at(index - STATIC_TABLE.length - 1);
+    const entry =
+      index <= STATIC_TABLE.length ? STATIC_TABLE[index - 1] : this.table.at(index - STATIC_TABLE.length - 1);
     this.#take(name, entry?.[1] ?? '');
     return true;
   }

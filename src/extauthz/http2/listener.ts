@@ -1,7 +1,12 @@
 /** Listens for HTTP/2 connections: TCP or a Unix socket, plain with prior knowledge or TLS with ALPN (RFC 9113, sections 3.2 and 3.3). */
 
 import { createServer, type Server, type Socket } from 'node:net';
-import { createSecureContext, createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
+import {
+  createSecureContext,
+  createServer as createTlsServer,
+  type TLSSocket,
+  type Server as TlsServer,
+} from 'node:tls';
 import { MAX_CONNECTIONS, MAX_GREETING_MS, PING_EVERY_MS } from './bounds.ts';
 import { Connection, type ConnectionCounts } from './connection.ts';
 import type { ReadTarget } from './header-blocks.ts';

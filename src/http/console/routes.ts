@@ -82,7 +82,10 @@ function pageOf(folder: string, names: readonly string[], random: ConsoleParts['
   let page: string | undefined;
   return async () => {
     if (!names.includes('index.html')) {
-      throw new Refusal('not_found', 'The console was not built. Run "npm run console:build", and start Postern again.');
+      throw new Refusal(
+        'not_found',
+        'The console was not built. Run "npm run console:build", and start Postern again.',
+      );
     }
     page ??= readFileSync(join(folder, 'index.html'), 'utf8');
     const nonce = Buffer.from(random(NONCE_BYTES)).toString('base64url');

@@ -21,8 +21,18 @@ const SCRIPT = 'text/javascript; charset=utf-8';
 const ASSETS: readonly Asset[] = [
   { path: '/docs', operationId: 'getDocs', type: 'text/html; charset=utf-8', file: own('page.html') },
   { path: '/docs/start.js', operationId: 'getDocsStart', type: SCRIPT, file: own('start.js') },
-  { path: '/docs/swagger-ui-bundle.js', operationId: 'getDocsViewer', type: SCRIPT, file: viewer('swagger-ui-bundle.js') },
-  { path: '/docs/swagger-ui.css', operationId: 'getDocsStyle', type: 'text/css; charset=utf-8', file: viewer('swagger-ui.css') },
+  {
+    path: '/docs/swagger-ui-bundle.js',
+    operationId: 'getDocsViewer',
+    type: SCRIPT,
+    file: viewer('swagger-ui-bundle.js'),
+  },
+  {
+    path: '/docs/swagger-ui.css',
+    operationId: 'getDocsStyle',
+    type: 'text/css; charset=utf-8',
+    file: viewer('swagger-ui.css'),
+  },
   { path: '/docs/favicon.png', operationId: 'getDocsIcon', type: 'image/png', file: viewer('favicon-32x32.png') },
 ];
 

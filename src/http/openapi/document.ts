@@ -43,7 +43,11 @@ const TAGS: readonly Tag[] = [
     description: 'Used tokens and requests, limits, and decisions.',
     prefixes: ['/v1/iam/usage', '/v1/iam/decisions'],
   },
-  { name: 'Audit', description: 'Records of every change: its actor, time and client address.', prefixes: ['/v1/iam/audit'] },
+  {
+    name: 'Audit',
+    description: 'Records of every change: its actor, time and client address.',
+    prefixes: ['/v1/iam/audit'],
+  },
   { name: 'Explain', description: 'The decision about a request, and the reasons.', prefixes: ['/v1/iam/explain'] },
   { name: 'Directory', description: 'Logins with a corporate directory.', prefixes: ['/v1/iam/directory'] },
   {
@@ -118,7 +122,12 @@ function describeRoute(components: Components, route: Route): Json {
     tags: [tagOf(route).name],
     summary: route.summary,
     description: accessOf(route),
-    security: route.access === 'public' ? (route.takesCredential ? [{ bearer: [] }, {}] : []) : [{ bearer: [] }, { apiKey: [] }],
+    security:
+      route.access === 'public'
+        ? route.takesCredential
+          ? [{ bearer: [] }, {}]
+          : []
+        : [{ bearer: [] }, { apiKey: [] }],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBody(components, route),
     responses: {
@@ -126,7 +135,12 @@ function describeRoute(components: Components, route: Route): Json {
         Object.entries(route.answers).map(([status, answer]) => [status, describeAnswer(components, route, answer)]),
       ),
       ...(showsVersion(route)
-        ? { 304: { description: 'The client already has the current version.', headers: describeHeaders(components, ['etag']) } }
+        ? {
+            304: {
+              description: 'The client already has the current version.',
+              headers: describeHeaders(components, ['etag']),
+            },
+          }
         : {}),
       ...describeRefusals(components, codes),
     },
@@ -147,7 +161,9 @@ function requestBody(components: Components, route: Route): Json {
     requestBody: {
       description: `At most ${sizeText(route.maxBodyBytes)}.`,
       required: asksForSome,
-      content: Object.fromEntries(typesOfBody(route).map((type) => [type, { schema: components.input(route.bodySchema) }])),
+      content: Object.fromEntries(
+        typesOfBody(route).map((type) => [type, { schema: components.input(route.bodySchema) }]),
+      ),
     },
   };
 }

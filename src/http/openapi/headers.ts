@@ -32,7 +32,8 @@ const HEADERS = {
   'cache-control': { name: 'Cache-Control', description: 'How long a cache may use the response.', schema: text },
   'idempotency-replayed': {
     name: 'Idempotency-Replayed',
-    description: '`true`: the server did nothing again, and this is the response to the first request with the Idempotency-Key.',
+    description:
+      '`true`: the server did nothing again, and this is the response to the first request with the Idempotency-Key.',
     schema: { type: 'string', enum: ['true'] },
   },
   'preference-applied': {

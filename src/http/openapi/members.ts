@@ -246,7 +246,8 @@ function described(schema: unknown, path: readonly string[]): unknown {
   if (!isObject(schema)) return schema;
   return Object.fromEntries(
     Object.entries(schema).map(([keyword, value]) => {
-      if (keyword !== 'properties' || !isObject(value)) return [keyword, NESTED.has(keyword) ? described(value, path) : value];
+      if (keyword !== 'properties' || !isObject(value))
+        return [keyword, NESTED.has(keyword) ? described(value, path) : value];
       const members = Object.entries(value).map(([name, member]) => [name, describedMember(member, [...path, name])]);
       return [keyword, Object.fromEntries(members)];
     }),

@@ -14,7 +14,8 @@ const TAGS = `^(\\*|${TAG}([ \\t]*,[ \\t]*${TAG})*)$`;
 const HEADER_PARAMETERS = {
   tenant: {
     name: 'X-Tenant-ID',
-    description: "The tenant to act in. Default: the caller's own. Only platform administrators may name another tenant.",
+    description:
+      "The tenant to act in. Default: the caller's own. Only platform administrators may name another tenant.",
     schema: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$', examples: ['acme'] },
   },
   ifMatch: {
@@ -42,7 +43,11 @@ const HEADER_PARAMETERS = {
 } as const;
 
 export function describeParameters(components: Components, route: Route): readonly Json[] {
-  return [...pathParameters(components, route), ...queryParameters(components, route), ...headerParameters(components, route)];
+  return [
+    ...pathParameters(components, route),
+    ...queryParameters(components, route),
+    ...headerParameters(components, route),
+  ];
 }
 
 function headerParameters(components: Components, route: Route): readonly Json[] {
@@ -80,7 +85,12 @@ const NAMED: Readonly<Record<string, Json>> = {
   'api-keys': id('key', 'The id of the API key.'),
   sessions: id('ses', 'The id of the session.'),
   recent: id('req', 'The id of the request.'),
-  tenants: { description: 'The id of the tenant.', type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$', examples: ['acme'] },
+  tenants: {
+    description: 'The id of the tenant.',
+    type: 'string',
+    pattern: '^[a-z0-9][a-z0-9-]{0,62}$',
+    examples: ['acme'],
+  },
   roles: { description: 'The name of the role.', type: 'string', pattern: NAME, examples: ['developer'] },
   policies: { description: 'The name of the policy.', type: 'string', pattern: NAME, examples: ['office-hours'] },
 };

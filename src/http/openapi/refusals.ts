@@ -10,7 +10,13 @@ import type { Json } from './json.ts';
 
 type Coded = Pick<Route, 'method' | 'path' | 'access' | 'refusals' | 'answers'>;
 
-const OF_BODIES = ['malformed_request', 'invalid_json', 'body_too_large', 'unsupported_media_type', 'invalid_field'] as const;
+const OF_BODIES = [
+  'malformed_request',
+  'invalid_json',
+  'body_too_large',
+  'unsupported_media_type',
+  'invalid_field',
+] as const;
 const OF_CALLERS = [
   'missing_credential',
   'invalid_credential',
@@ -131,8 +137,10 @@ export const EXPLAINED: Readonly<Record<ErrorCode, string>> = {
   malformed_body: 'The body of a platform request is not what its route requires.',
   invalid_tenant: '`X-Tenant-ID` or `tenant_id` is malformed or repeated, or they name different tenants.',
   max_tokens_exceeded: "The request asks for more tokens than the tenant's `max_tokens_per_request`.",
-  usage_required: 'The tenant has `require_stream_usage`, and the request asks for a stream of completions without its usage.',
-  invalid_json: 'The body is missing, is not JSON in UTF-8, repeats a member, or has a member whose name ends with a backslash.',
+  usage_required:
+    'The tenant has `require_stream_usage`, and the request asks for a stream of completions without its usage.',
+  invalid_json:
+    'The body is missing, is not JSON in UTF-8, repeats a member, or has a member whose name ends with a backslash.',
   invalid_parameter: 'A query parameter, a cursor or a header is unknown or malformed.',
   missing_credential: 'The request carries no credential.',
   invalid_credential:
@@ -144,7 +152,8 @@ export const EXPLAINED: Readonly<Record<ErrorCode, string>> = {
   denied_by_policy: 'A deny policy matches; `policy` names it.',
   insufficient_permission: 'The principal does not have the permission.',
   resource_not_permitted: 'The principal has the permission, but not for the resources of the request.',
-  escalation: 'The change would give a permission that the caller does not have, or affect a principal with more permissions.',
+  escalation:
+    'The change would give a permission that the caller does not have, or affect a principal with more permissions.',
   builtin_role: 'Built-in roles cannot be changed or deleted.',
   reauthentication_required:
     'The change needs the current password of the caller, in `current_password`. An API key cannot make it for its owner.',

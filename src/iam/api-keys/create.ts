@@ -35,7 +35,10 @@ export interface NewKeyRequest extends ExpiryRequest {
 /** @throws Refusal of the decision; `invalid_field`, `escalation`, `quota_exceeded`, `rate_limit_exceeded` */
 export async function createKey(parts: AdminParts, caller: Caller, request: NewKeyRequest): Promise<IssuedKey> {
   mayMakeFor(caller, ownerOf(caller, request));
-  throwIfInvalid([...validatePatterns(request.scopes, '/scopes'), ...validateKeyConstraints(request.resource_constraints)]);
+  throwIfInvalid([
+    ...validatePatterns(request.scopes, '/scopes'),
+    ...validateKeyConstraints(request.resource_constraints),
+  ]);
   const constraints = valid(parseConstraints(request.resource_constraints));
   const id = makeId('key', caller.nowMs, parts.random(10));
   const secret = makeApiKey(parts.random);

@@ -62,7 +62,11 @@ export interface Import {
 }
 
 /** @throws Refusal of the decision; `insufficient_permission` for all but platform administrators */
-export async function importKeys(parts: AdminParts, caller: Caller, requests: readonly ImportedKeyRequest[]): Promise<Import> {
+export async function importKeys(
+  parts: AdminParts,
+  caller: Caller,
+  requests: readonly ImportedKeyRequest[],
+): Promise<Import> {
   refuseOthers(caller);
   return change(parts, caller, { action: 'api_key.import' }, async ({ trx, caller, audit }) => {
     refuseOthers(caller);
@@ -110,7 +114,9 @@ export async function importKeys(parts: AdminParts, caller: Caller, requests: re
 /** A digest gives rights to an unknown holder of a text, so tenants do not import by themselves. @throws Refusal `insufficient_permission` */
 function refuseOthers(caller: Caller): void {
   if (isPlatformAdmin(caller)) return;
-  throw new Refusal('insufficient_permission', 'Only platform administrators may import keys.', { scope: 'admin:keys' });
+  throw new Refusal('insufficient_permission', 'Only platform administrators may import keys.', {
+    scope: 'admin:keys',
+  });
 }
 
 /** A row that is valid by itself. */
@@ -122,9 +128,19 @@ interface ReadRow extends KeySecret {
 /** @throws Refusal `invalid_field`, `escalation` */
 function readRow(caller: HeldCaller, tenant: StoredTenant, request: ImportedKeyRequest): ReadRow {
   const digest = digestOfRow(request.digest);
-  throwIfInvalid([...validatePatterns(request.scopes, '/scopes'), ...validateKeyConstraints(request.resource_constraints)]);
+  throwIfInvalid([
+    ...validatePatterns(request.scopes, '/scopes'),
+    ...validateKeyConstraints(request.resource_constraints),
+  ]);
   const constraints: ResourceConstraints = valid(parseConstraints(request.resource_constraints));
-  const { prefix, last_four: lastFour, name = null, description, scopes, rate_limit_rpm: rateLimitRpm = null } = request;
+  const {
+    prefix,
+    last_four: lastFour,
+    name = null,
+    description,
+    scopes,
+    rate_limit_rpm: rateLimitRpm = null,
+  } = request;
   mayGive(caller, { permissions: scopes, constraints });
   const userId = ownerOfRow(request);
   const expiresAt = permittedExpiry(tenant, requestedExpiry(request, caller.nowMs));
@@ -182,7 +198,13 @@ async function insertRow(
 ): Promise<AuditedTarget | undefined> {
   if (!(await insertNewKey(trx, key, secret, caller.principal.id, at))) return undefined;
   const { prefix, lastFour } = secret;
-  const created = { createdBy: caller.principal.id, createdAt: at.date, updatedAt: at.date, revokedAt: null, lastUsedAt: null };
+  const created = {
+    createdBy: caller.principal.id,
+    createdAt: at.date,
+    updatedAt: at.date,
+    revokedAt: null,
+    lastUsedAt: null,
+  };
   const after = keyResource({ ...key, prefix, lastFour, ...created }, caller.nowMs);
   return { target: { type: 'api_key', id: key.id }, result: 'success', after };
 }

@@ -42,7 +42,10 @@ export function keyIdsInOrder(scope: TenantScope, filter: KeyFilter, page: Page,
   const conditions = keyConditions(scope, filter, page);
   const months = monthsOf(filter);
   const bindings = keyBindings(scope, filter, page, now);
-  return { sql: months.length === 0 ? all(conditions) : byMonth(ownersOf(scope, filter), conditions, months), bindings };
+  return {
+    sql: months.length === 0 ? all(conditions) : byMonth(ownersOf(scope, filter), conditions, months),
+    bindings,
+  };
 }
 
 /** A statement that gives one row for each key, in no order, for the same filters. */
@@ -50,7 +53,10 @@ export function keysInAnyOrder(scope: TenantScope, filter: KeyFilter, now: Date)
   const page = { after: undefined, take: 0 };
   const months = monthsOf(filter).map((condition) => `k.${condition}`.replace('k.not ', 'not k.'));
   const conditions = [...keyConditions(scope, filter, page), ...months];
-  return { sql: `select from api_keys k where ${conditions.join(' and ')}`, bindings: keyBindings(scope, filter, page, now) };
+  return {
+    sql: `select from api_keys k where ${conditions.join(' and ')}`,
+    bindings: keyBindings(scope, filter, page, now),
+  };
 }
 
 /** Every condition on `api_keys k` except those of `prefix` and `q`. */

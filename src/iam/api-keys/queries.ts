@@ -22,7 +22,14 @@ import { type Prepared, runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { DatabaseTime } from '../../store/time.ts';
 import { rememberDigest } from '../explain/ended-queries.ts';
-import { type KeyFilter, keyBindings, keyConditions, keyIdsInOrder, keysInAnyOrder, textConditions } from './list-queries.ts';
+import {
+  type KeyFilter,
+  keyBindings,
+  keyConditions,
+  keyIdsInOrder,
+  keysInAnyOrder,
+  textConditions,
+} from './list-queries.ts';
 import { keysByIndex, searchKeyIds } from './search-queries.ts';
 
 export type { KeyFilter, KeyStatus } from './list-queries.ts';
@@ -79,7 +86,8 @@ const COLUMNS = `id, tenant_id, user_id, name, description, metadata, imported, 
 const KEY = `select ${COLUMNS} from api_keys`;
 
 /** What a key takes in an answer, by and large. */
-const OCTETS = 'octet_length(scopes::text) + octet_length(resource_constraints::text) + octet_length(metadata::text) + 500';
+const OCTETS =
+  'octet_length(scopes::text) + octet_length(resource_constraints::text) + octet_length(metadata::text) + 500';
 
 /** The first of two numbers of an advisory lock; the second is the owner's. */
 const KEYS_LOCK = 726543499;
@@ -168,7 +176,12 @@ export async function listKeys(
 }
 
 /** In the order of the ids. A key that upkeep has removed since the search found it is left out. */
-async function keysOfIds(q: Queryable, scope: TenantScope, page: Page, ids: readonly string[]): Promise<PageRows<StoredKey>> {
+async function keysOfIds(
+  q: Queryable,
+  scope: TenantScope,
+  page: Page,
+  ids: readonly string[],
+): Promise<PageRows<StoredKey>> {
   const values = [ids, scopeBinding(scope).tenant ?? null, bytesBinding(page).maxBytes];
   return pageRows(await runPrepared<KeyRow & BoundedRow>(q, STATEMENTS.byIds, values), page, toKey);
 }
@@ -206,7 +219,11 @@ export async function findKeys(
 ): Promise<readonly StoredKey[]> {
   const scope = { kind: 'one', tenant } as const;
   const page = { after: undefined, take: ids.length };
-  const conditions = [...keyConditions(scope, filter, page), ...textConditions(filter), 'k.id = any(cast(:ids as text[]))'];
+  const conditions = [
+    ...keyConditions(scope, filter, page),
+    ...textConditions(filter),
+    'k.id = any(cast(:ids as text[]))',
+  ];
   const bindings = { ...keyBindings(scope, filter, page, now), ids };
   const { rows } = await q.raw<{ rows: KeyRow[] }>(
     `${KEY} where id in (select k.id from api_keys k where ${conditions.join(' and ')}) order by id`,
@@ -240,10 +257,20 @@ export async function shareKeysOfDigests(
 }
 
 /** Counts the keys of a list, up to `most`. */
-export async function countKeys(q: Queryable, scope: TenantScope, filter: KeyFilter, now: Date, most: number): Promise<number> {
+export async function countKeys(
+  q: Queryable,
+  scope: TenantScope,
+  filter: KeyFilter,
+  now: Date,
+  most: number,
+): Promise<number> {
   const isSearch = filter.q !== undefined || filter.prefix !== undefined;
   const everything = { after: undefined, take: 0 };
-  return countUpTo(q, isSearch ? keysByIndex(scope, filter, everything, now) : keysInAnyOrder(scope, filter, now), most);
+  return countUpTo(
+    q,
+    isSearch ? keysByIndex(scope, filter, everything, now) : keysInAnyOrder(scope, filter, now),
+    most,
+  );
 }
 
 const keyOfPair = readsPairs<KeyRow>({
@@ -261,7 +288,9 @@ export async function findKey(q: Queryable, tenant: TenantId, id: KeyId): Promis
 
 /** Returns the tenant of a key; undefined if there is no such key. */
 export async function tenantOfKey(q: Queryable, id: KeyId): Promise<TenantId | undefined> {
-  const { rows } = await q.raw<{ rows: { tenant_id: string }[] }>('select tenant_id from api_keys where id = :id', { id });
+  const { rows } = await q.raw<{ rows: { tenant_id: string }[] }>('select tenant_id from api_keys where id = :id', {
+    id,
+  });
   return rows[0] && storedTenant(rows[0].tenant_id);
 }
 
@@ -307,7 +336,12 @@ export async function holdKeysOf(q: Queryable, tenant: TenantId, owner: UserId |
 }
 
 /** Returns how many active keys an owner has, counted up to `most`. */
-export async function countActiveKeys(q: Queryable, tenant: TenantId, owner: UserId | undefined, most: number): Promise<number> {
+export async function countActiveKeys(
+  q: Queryable,
+  tenant: TenantId,
+  owner: UserId | undefined,
+  most: number,
+): Promise<number> {
   const rows =
     owner === undefined
       ? await runPrepared<{ active: number }>(q, STATEMENTS.countOfTenant, [tenant, most])
@@ -366,11 +400,28 @@ export async function insertKey(
   await runPrepared(q, STATEMENTS.insert, insertedValues(key, secret, createdBy, at));
 }
 
-function insertedValues(key: NewKey, secret: KeySecret, createdBy: string, at: DatabaseTime | undefined): readonly unknown[] {
+function insertedValues(
+  key: NewKey,
+  secret: KeySecret,
+  createdBy: string,
+  at: DatabaseTime | undefined,
+): readonly unknown[] {
   const { id, tenantId, userId = null, name, description, imported, scopes, rateLimitRpm, expiresAt } = key;
   const { digest, prefix, lastFour } = secret;
   const [metadata, constraints] = [JSON.stringify(key.metadata), JSON.stringify(key.constraints)];
-  const made = [id, tenantId, userId, name, description, metadata, imported, scopes, constraints, rateLimitRpm, expiresAt];
+  const made = [
+    id,
+    tenantId,
+    userId,
+    name,
+    description,
+    metadata,
+    imported,
+    scopes,
+    constraints,
+    rateLimitRpm,
+    expiresAt,
+  ];
   return [...made, digest, prefix, lastFour, createdBy, at?.text ?? null];
 }
 

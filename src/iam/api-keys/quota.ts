@@ -53,5 +53,8 @@ export async function takeKeyPlace(trx: Transaction, tenant: TenantId, owner: Us
   const [, count] = await sentTogether([holdKeysOf(trx, tenant, owner), countActiveKeys(trx, tenant, owner, most)]);
   if (count < most) return;
   const whose = owner === undefined ? 'The tenant itself' : 'The user';
-  throw new Refusal('quota_exceeded', `${whose} already owns ${most} active keys, which is the limit. Revoke a key first.`);
+  throw new Refusal(
+    'quota_exceeded',
+    `${whose} already owns ${most} active keys, which is the limit. Revoke a key first.`,
+  );
 }

@@ -21,7 +21,9 @@ import { DEFAULT_GRACE_SECONDS } from './update.ts';
 
 const ownFilters = {
   user_id: Type.Optional(Type.String({ maxLength: 64 })),
-  created_by: Type.Optional(Type.String({ maxLength: 64, description: 'The id of the user or API key that created the key.' })),
+  created_by: Type.Optional(
+    Type.String({ maxLength: 64, description: 'The id of the user or API key that created the key.' }),
+  ),
   expires_before: Type.Optional(Type.String({ format: 'date-time', maxLength: 64 })),
   prefix: Type.Optional(
     Type.String({
@@ -32,7 +34,11 @@ const ownFilters = {
     }),
   ),
   q: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name, description or metadata, in any case.' }),
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'Any part of the name, description or metadata, in any case.',
+    }),
   ),
 };
 
@@ -134,7 +140,9 @@ const importedKey = Type.Object(
     metadata: Type.Optional(metadata),
     scopes: somePatterns,
     ...expiry,
-    user_id: Type.Optional(nullable(Type.String({ maxLength: 64, description: 'The owner; default: the tenant itself.' }))),
+    user_id: Type.Optional(
+      nullable(Type.String({ maxLength: 64, description: 'The owner; default: the tenant itself.' })),
+    ),
     resource_constraints: Type.Optional(resourceConstraints),
     rate_limit_rpm: Type.Optional(rateLimit),
   },

@@ -92,7 +92,9 @@ export const ApiKeyRevocations = component(
       minimum: 0,
       description: 'The number of keys that were revoked, or that would be revoked in a dry run.',
     }),
-    has_more: Type.Boolean({ description: 'The filter matched more keys than one request takes. Send it again for the rest.' }),
+    has_more: Type.Boolean({
+      description: 'The filter matched more keys than one request takes. Send it again for the rest.',
+    }),
     data: Type.Array(
       Type.Object({
         id: text,

@@ -145,7 +145,11 @@ async function refusalOf(check: () => Promise<void>): Promise<Refusal | undefine
   }
 }
 
-async function revoked(trx: Transaction, caller: HeldCaller, keys: readonly StoredKey[]): Promise<readonly AuditedTarget[]> {
+async function revoked(
+  trx: Transaction,
+  caller: HeldCaller,
+  keys: readonly StoredKey[],
+): Promise<readonly AuditedTarget[]> {
   if (keys.length === 0) return [];
   const before = new Map(keys.map((key) => [key.id, key]));
   const after = await revokeKeys(

@@ -63,7 +63,10 @@ export function keyRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
       query: NOTHING,
       answers: shows('The API key.', ApiKey, TAGGED),
       refusals: ['not_found'],
-      handler: async ({ caller, param }) => ({ status: 200, body: noticedKey(parts, await getKey(parts, caller, param('id'))) }),
+      handler: async ({ caller, param }) => ({
+        status: 200,
+        body: noticedKey(parts, await getKey(parts, caller, param('id'))),
+      }),
     }),
     callerRoute({
       method: 'PUT',

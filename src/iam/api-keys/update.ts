@@ -14,7 +14,13 @@ import { disclosed } from '../change/idempotency.ts';
 import { lockTenant } from '../tenants/queries.ts';
 import { holdKey } from './access.ts';
 import { type ExpiryRequest, permittedExpiry, refuseOutliving, requestedExpiry } from './expiry.ts';
-import { revokeKey as endKey, findKey, rotateKey as replaceSecret, type StoredKey, updateKey as writeKey } from './queries.ts';
+import {
+  revokeKey as endKey,
+  findKey,
+  rotateKey as replaceSecret,
+  type StoredKey,
+  updateKey as writeKey,
+} from './queries.ts';
 import { takeKeyPlace } from './quota.ts';
 import { refuseFaster } from './rate-limit.ts';
 import { type IssuedKey, type KeyResource, keyResource } from './resource.ts';
@@ -35,7 +41,12 @@ export interface KeyChanges extends ExpiryRequest {
 }
 
 /** @throws Refusal of the decision; `not_found`, `revoked`, `invalid_field`, `escalation`, `quota_exceeded` */
-export async function updateKey(parts: AdminParts, caller: Caller, text: string, changes: KeyChanges): Promise<KeyResource> {
+export async function updateKey(
+  parts: AdminParts,
+  caller: Caller,
+  text: string,
+  changes: KeyChanges,
+): Promise<KeyResource> {
   return change(
     parts,
     caller,
@@ -55,7 +66,9 @@ export async function updateKey(parts: AdminParts, caller: Caller, text: string,
         metadata: changes.metadata === undefined ? key.metadata : (changes.metadata ?? {}),
         scopes: changes.scopes ?? key.scopes,
         constraints:
-          changes.resource_constraints === undefined ? key.constraints : valid(parseConstraints(changes.resource_constraints)),
+          changes.resource_constraints === undefined
+            ? key.constraints
+            : valid(parseConstraints(changes.resource_constraints)),
         rateLimitRpm: changes.rate_limit_rpm === undefined ? key.rateLimitRpm : changes.rate_limit_rpm,
         expiresAt: await expiryAfter(trx, caller, key, changes),
       };
@@ -124,7 +137,12 @@ async function holdUsableKey(trx: Transaction, caller: HeldCaller, text: string)
 }
 
 /** A longer life is given like anything else: within what the caller lives and holds. */
-async function expiryAfter(trx: Transaction, caller: HeldCaller, key: StoredKey, changes: ExpiryRequest): Promise<Date | null> {
+async function expiryAfter(
+  trx: Transaction,
+  caller: HeldCaller,
+  key: StoredKey,
+  changes: ExpiryRequest,
+): Promise<Date | null> {
   const requested = requestedExpiry(changes, caller.nowMs);
   if (requested === undefined) return key.expiresAt;
   const tenant = await lockTenant(trx, key.tenantId, 'share');

@@ -1,7 +1,14 @@
 /** The audit log as one stream, newest first: every row that the filters let through. */
 
 import type { AdminParts } from '../caller/caller.ts';
-import { type ExportCaller, type ExportFormat, MAX_BATCH_BYTES, startExport, stoppedCsv, stoppedNdjson } from '../list/export.ts';
+import {
+  type ExportCaller,
+  type ExportFormat,
+  MAX_BATCH_BYTES,
+  startExport,
+  stoppedCsv,
+  stoppedNdjson,
+} from '../list/export.ts';
 import { cursorsOf, scopeOf } from '../list/list.ts';
 import { AUDIT_CSV_HEADER, auditCsvLine } from './csv.ts';
 import { auditFilter } from './filter.ts';
@@ -32,7 +39,11 @@ export async function exportAudit(
   const filter = auditFilter(query);
   return startExport(parts, from, cursorsOf(from.caller, 'audit', query), {
     fetch: (caller, after) =>
-      listAudit(parts.db.knex, scopeOf(caller), filter, { after: positionIn(after), take: BATCH, maxBytes: MAX_BATCH_BYTES }),
+      listAudit(parts.db.knex, scopeOf(caller), filter, {
+        after: positionIn(after),
+        take: BATCH,
+        maxBytes: MAX_BATCH_BYTES,
+      }),
     position: positionOf,
     format: FORMATS[format],
   });

@@ -40,6 +40,8 @@ function targetOf(text: string): Pick<AuditFilter, 'targetType' | 'targetId'> {
 function instant(param: 'from' | 'to', text: string): Date {
   const date = new Date(text);
   if (Number.isNaN(date.getTime()))
-    throw new Refusal('invalid_parameter', `${param} must be an RFC 3339 time, such as 2026-11-30T12:00:00Z.`, { param });
+    throw new Refusal('invalid_parameter', `${param} must be an RFC 3339 time, such as 2026-11-30T12:00:00Z.`, {
+      param,
+    });
   return date;
 }

@@ -39,7 +39,11 @@ const DIGITS = /^\d{1,16}$/;
  */
 export function positionIn(after: readonly string[] | undefined): readonly string[] | undefined {
   if (after === undefined || (after.length === 2 && after.every((digits) => DIGITS.test(digits)))) return after;
-  throw new Refusal('invalid_parameter', 'The cursor does not belong to this list. Use next_cursor of the previous page.', {
-    param: 'cursor',
-  });
+  throw new Refusal(
+    'invalid_parameter',
+    'The cursor does not belong to this list. Use next_cursor of the previous page.',
+    {
+      param: 'cursor',
+    },
+  );
 }

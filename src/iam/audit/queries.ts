@@ -98,7 +98,9 @@ export async function listAudit(
     ...conditionsOf(scope, filter),
     ...(page.after === undefined
       ? []
-      : [`(time, id) < (timestamptz 'epoch' + cast(:micros as bigint) * interval '1 microsecond', cast(:id as bigint))`]),
+      : [
+          `(time, id) < (timestamptz 'epoch' + cast(:micros as bigint) * interval '1 microsecond', cast(:id as bigint))`,
+        ]),
   ];
   const [micros, id] = page.after ?? [];
   const found = `select ${COLUMNS} from audit_log where ${conditions.join(' and ')} order by ${ORDER} limit :take`;
@@ -116,7 +118,11 @@ export async function listAudit(
  * Reads rows by their ids, in the order of `ids`, up to the one with which they take `maxBytes`. A row that no longer exists is left out.
  * @returns the rows, and whether others were left for the next call
  */
-export async function auditRows(q: Queryable, ids: readonly number[], maxBytes: number): Promise<PageRows<StoredAudit>> {
+export async function auditRows(
+  q: Queryable,
+  ids: readonly number[],
+  maxBytes: number,
+): Promise<PageRows<StoredAudit>> {
   const page = { after: undefined, take: ids.length + 1, maxBytes };
   const found = `select ordinal, ${COLUMNS}
     from unnest(cast(:ids as bigint[])) with ordinality as wanted (id, ordinal) join audit_log using (id)`;

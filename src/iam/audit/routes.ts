@@ -12,18 +12,27 @@ import { type AuditExportFormat, exportAudit } from './export.ts';
 import { listAuditPage } from './list.ts';
 import { AuditChain, AuditRow } from './response-schemas.ts';
 
-const instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
+const instant = (description: string) =>
+  Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
 
 const filters = Type.Object(
   {
     ...countedPage,
     ...tenantFilter,
     actor: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 64, description: 'An id, or `system` or `anonymous` for actors without an id.' }),
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: 'An id, or `system` or `anonymous` for actors without an id.',
+      }),
     ),
     action: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'As in auth.login.' })),
     target: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 400, description: 'An id or a name, or with its type before it: role/auditor.' }),
+      Type.String({
+        minLength: 1,
+        maxLength: 400,
+        description: 'An id or a name, or with its type before it: role/auditor.',
+      }),
     ),
     result: Type.Optional(oneOf('success', 'failure', 'refused')),
     from: instant('The start of the time span, included.'),
@@ -33,7 +42,9 @@ const filters = Type.Object(
   closed,
 );
 
-const EXPORTS: Readonly<Record<string, { readonly format: AuditExportFormat; readonly type: string; readonly file: string }>> = {
+const EXPORTS: Readonly<
+  Record<string, { readonly format: AuditExportFormat; readonly type: string; readonly file: string }>
+> = {
   'application/x-ndjson': { format: 'ndjson', type: 'application/x-ndjson; charset=utf-8', file: 'audit.ndjson' },
   'text/csv': { format: 'csv', type: 'text/csv; charset=utf-8; header=present', file: 'audit.csv' },
 };
@@ -59,7 +70,8 @@ export function auditRoutes(parts: AdminParts): readonly Route[] {
       method: 'GET',
       path: '/v1/iam/audit',
       operationId: 'listAudit',
-      summary: 'Read the audit log, newest first: in pages, or as one stream of NDJSON or CSV if the Accept header asks for it.',
+      summary:
+        'Read the audit log, newest first: in pages, or as one stream of NDJSON or CSV if the Accept header asks for it.',
       permission: 'audit:read',
       body: NOTHING,
       query: filters,

@@ -43,7 +43,13 @@ export class AttemptGate {
   }
 
   open(name: string): GatePlace {
-    const place = this.#places.get(name) ?? { users: 0, underWay: 0, ended: 0, asks: new Set<Promise<boolean>>(), waiting: [] };
+    const place = this.#places.get(name) ?? {
+      users: 0,
+      underWay: 0,
+      ended: 0,
+      asks: new Set<Promise<boolean>>(),
+      waiting: [],
+    };
     this.#places.set(name, place);
     place.users++;
     let entered = false;

@@ -19,7 +19,9 @@ export interface AuthEvent {
   /** Undefined while nobody is proved: the actor is anonymous then, whatever name was given. */
   readonly actor: UserId | undefined;
   readonly tenant: TenantId | undefined;
-  readonly target: { readonly type: 'user'; readonly id: string } | { readonly type: 'session'; readonly id: SessionId };
+  readonly target:
+    | { readonly type: 'user'; readonly id: string }
+    | { readonly type: 'session'; readonly id: SessionId };
   readonly result: 'success' | 'failure' | 'refused';
   /** What else is worth knowing, without secrets. */
   readonly after?: Readonly<Record<string, string | number>>;

@@ -26,7 +26,12 @@ export interface LoginKind {
 }
 
 /** @param tenantId of whoever has proved itself */
-export function beginningSession(parts: AuthParts, from: Provenance, tenantId: TenantId, login: LoginKind): BeginningSession {
+export function beginningSession(
+  parts: AuthParts,
+  from: Provenance,
+  tenantId: TenantId,
+  login: LoginKind,
+): BeginningSession {
   const { attempt, forgives, cookie, details } = login;
   const sessionId = makeId('ses', from.nowMs, parts.random(10));
   const refresh = makeRefreshToken(parts.random);
@@ -57,7 +62,13 @@ export function beginningSession(parts: AuthParts, from: Provenance, tenantId: T
       },
     },
     async pair(userId) {
-      const access = await parts.tokens.issue({ userId, sessionId, tenantId, nowMs: from.nowMs, jti: makeJti(parts.random) });
+      const access = await parts.tokens.issue({
+        userId,
+        sessionId,
+        tenantId,
+        nowMs: from.nowMs,
+        jti: makeJti(parts.random),
+      });
       return { accessToken: access.token, expiresIn: access.expiresIn, refreshToken: refresh.text, cookie };
     },
   };

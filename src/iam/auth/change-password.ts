@@ -36,7 +36,12 @@ export interface PasswordChange {
  *   is the directory's, `too_many_attempts`,
  *   `insufficient_permission` for keys
  */
-export async function changePassword(parts: LoginParts, caller: Caller, change: PasswordChange, from: Provenance): Promise<void> {
+export async function changePassword(
+  parts: LoginParts,
+  caller: Caller,
+  change: PasswordChange,
+  from: Provenance,
+): Promise<void> {
   const { userId, sessionId } = ownSession(caller);
   const found = await passwordUserById(parts.db.knex, userId);
   if (found?.ofDirectory === true) throw invalidField('', 'The directory manages your password. Change it there.');
@@ -137,7 +142,13 @@ async function admitted(parts: AuthParts, from: Provenance, check: SetupCheck): 
 }
 
 /** @throws Refusal `invalid_credential` when the user may have no password now, or another request used the token first */
-async function useSetup(trx: Transaction, digest: Uint8Array, user: PasswordUser, hash: string, from: Provenance): Promise<void> {
+async function useSetup(
+  trx: Transaction,
+  digest: Uint8Array,
+  user: PasswordUser,
+  hash: string,
+  from: Provenance,
+): Promise<void> {
   if (!(await setPassword(trx, user.id, hash)) || !(await usePasswordSetup(trx, digest))) throw invalidCredential();
   await discardPasswordSetups(trx, user.id);
   const ended = await endSessionsOfUser(trx, user.id);

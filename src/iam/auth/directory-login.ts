@@ -16,7 +16,14 @@ import { type BeginningSession, beginningSession } from './begin.ts';
 import { asking, type DirectoryRoom } from './directory-room.ts';
 import { suspend } from './directory-suspension.ts';
 import { type Admission, admit, identityOf, inDirectory, settledUser, type TurnedAway } from './directory-user.ts';
-import { applyHere, invalidCredential, type LoginParts, type Provenance, type TokenPair, tenantSuspended } from './parts.ts';
+import {
+  applyHere,
+  invalidCredential,
+  type LoginParts,
+  type Provenance,
+  type TokenPair,
+  tenantSuspended,
+} from './parts.ts';
 import { type Attempt, afterProof, attemptAt, attempting, takeBack } from './throttle.ts';
 
 export interface DirectoryLogin {
@@ -159,7 +166,12 @@ async function authenticate(
 }
 
 /** What a wrong local password costs, and as long as a directory takes to look at one. */
-async function equalWork(parts: LoginParts, room: DirectoryRoom, { password }: DirectoryLogin, startedMs: number): Promise<void> {
+async function equalWork(
+  parts: LoginParts,
+  room: DirectoryRoom,
+  { password }: DirectoryLogin,
+  startedMs: number,
+): Promise<void> {
   await room.pace.heldBack(startedMs);
   // That the queue is full must not undo what the directory has counted.
   await parts.passwords.verify(undefined, password).catch(() => undefined);
@@ -218,7 +230,12 @@ async function enterSettled(
   return id === undefined ? undefined : { kind: 'begun', id, session, changed: false };
 }
 
-async function enterChanged(parts: LoginParts, login: Entering, person: DirectoryPerson, from: Provenance): Promise<Entered> {
+async function enterChanged(
+  parts: LoginParts,
+  login: Entering,
+  person: DirectoryPerson,
+  from: Provenance,
+): Promise<Entered> {
   try {
     return await transaction(
       parts.db,
@@ -286,7 +303,13 @@ async function suspended(
   user: Extract<Admission, { readonly kind: 'turned_away' }>,
   from: Provenance,
 ): Promise<Refusal> {
-  await recordRefused(parts, attempt, from, { ...user, username }, { code: 'tenant_suspended', ...inDirectory(person) });
+  await recordRefused(
+    parts,
+    attempt,
+    from,
+    { ...user, username },
+    { code: 'tenant_suspended', ...inDirectory(person) },
+  );
   return tenantSuspended().asAudited();
 }
 
@@ -330,5 +353,8 @@ async function passwordExpired(
   const { reason, directory } = answer;
   const after = { code: 'password_expired', reason, directory, username: shownName(username) };
   await recordRefused(parts, attempt, from, { id: user?.id, tenant: user?.tenantId, username }, after);
-  return new Refusal('password_expired', 'The password has expired in the directory. Change it there, then log in.').asAudited();
+  return new Refusal(
+    'password_expired',
+    'The password has expired in the directory. Change it there, then log in.',
+  ).asAudited();
 }

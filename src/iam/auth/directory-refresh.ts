@@ -28,7 +28,8 @@ export async function standing(
   facts: RefreshFacts,
 ): Promise<Standing> {
   const { directory, stableId } = identity;
-  if (room === undefined) throw new Fault(`the user belongs to the directory ${directory}, but no directory is configured`);
+  if (room === undefined)
+    throw new Fault(`the user belongs to the directory ${directory}, but no directory is configured`);
   const answer = await asking(room, 'refresh', directory, () => room.directories.lookup(directory, stableId));
   const found = standingOf(answer, facts.tenantId);
   room.report({ operation: 'refresh', directory, outcome: found.kind === 'stands' ? 'success' : found.reason });

@@ -67,7 +67,10 @@ const MAX_EMAIL_LENGTH = 254;
 function profileOf(person: DirectoryPerson): Profile {
   const email = person.email?.trim().toLowerCase();
   const usable = email !== undefined && email.length <= MAX_EMAIL_LENGTH && EMAIL.test(email);
-  return { email: usable ? email : null, name: shownName(person.displayName) ?? shownName(person.username) ?? 'Unnamed' };
+  return {
+    email: usable ? email : null,
+    name: shownName(person.displayName) ?? shownName(person.username) ?? 'Unnamed',
+  };
 }
 
 function shownName(text: string | undefined): string | undefined {
@@ -121,7 +124,8 @@ async function make(
   const { tenantId } = person;
   const tenant = await findTenant(trx, tenantId);
   if (tenant === undefined) return { kind: 'turned_away', why: 'unknown_tenant', id: undefined, tenant: undefined };
-  if (tenant.status !== 'active') return { kind: 'turned_away', why: 'tenant_suspended', id: undefined, tenant: tenantId };
+  if (tenant.status !== 'active')
+    return { kind: 'turned_away', why: 'tenant_suspended', id: undefined, tenant: tenantId };
   const id = makeId('usr', from.nowMs, parts.random(10));
   const { known, unknown } = await rolesOf(trx, tenantId, person.roles);
   await takePlace(trx, tenantId);
@@ -132,7 +136,12 @@ async function make(
   return { kind: 'admitted', user: { id, tenantId }, changed: false };
 }
 
-async function update(trx: Transaction, user: DirectoryUser, person: DirectoryPerson, from: Provenance): Promise<Admission> {
+async function update(
+  trx: Transaction,
+  user: DirectoryUser,
+  person: DirectoryPerson,
+  from: Provenance,
+): Promise<Admission> {
   const { id, tenantId } = user;
   const why = turnedAway(user, person);
   if (why !== undefined) return { kind: 'turned_away', why, id, tenant: tenantId };
@@ -146,7 +155,11 @@ async function update(trx: Transaction, user: DirectoryUser, person: DirectoryPe
  * and name wait for the next login, except that an address with a conflict is taken over once no other user has it.
  * @returns whether anything changed that replicas cache; undefined when the user is gone
  */
-export async function refreshUser(trx: Transaction, person: DirectoryPerson, from: Provenance): Promise<boolean | undefined> {
+export async function refreshUser(
+  trx: Transaction,
+  person: DirectoryPerson,
+  from: Provenance,
+): Promise<boolean | undefined> {
   const identity = identityOf(person);
   const found = await findDirectoryUser(trx, identity);
   if (found === undefined) return undefined;

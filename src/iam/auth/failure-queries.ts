@@ -127,7 +127,12 @@ const NOT_CLAIMED: Claimed = { pair: false, account: false, address: false };
  * Counts one attempt of one of its subjects. The first attempt after the window's end begins a new window.
  * @returns true if the subject still had one left
  */
-export async function claimOne(q: Queryable, scope: FailureScope, attempt: Attempt, window: FailureWindow): Promise<boolean> {
+export async function claimOne(
+  q: Queryable,
+  scope: FailureScope,
+  attempt: Attempt,
+  window: FailureWindow,
+): Promise<boolean> {
   const values = [attempt[scope], window.limit, window.windowMs, attempt.account, attempt.address];
   return (await runPrepared(q, CLAIM[scope], values)).length === 1;
 }
@@ -145,10 +150,11 @@ export async function claimLogin(
   windows: AttemptWindows,
   email: string | undefined,
 ): Promise<Claimed & { readonly user: PasswordUser | undefined }> {
-  const [row] = await runPrepared<Claimed & { readonly [K in keyof PasswordRow]: PasswordRow[K] | null }>(q, CLAIM_LOGIN, [
-    ...valuesOf(attempt, windows),
-    email ?? null,
-  ]);
+  const [row] = await runPrepared<Claimed & { readonly [K in keyof PasswordRow]: PasswordRow[K] | null }>(
+    q,
+    CLAIM_LOGIN,
+    [...valuesOf(attempt, windows), email ?? null],
+  );
   const { pair, account, address } = row ?? NOT_CLAIMED;
   return { pair, account, address, user: isFound(row) ? toPasswordUser(row) : undefined };
 }
@@ -162,7 +168,12 @@ function valuesOf(attempt: Attempt, windows: AttemptWindows): readonly unknown[]
 }
 
 /** Milliseconds until the subject's window ends; 0 when it has none. */
-export async function windowLeftMs(q: Queryable, scope: FailureScope, subject: Uint8Array, windowMs: number): Promise<number> {
+export async function windowLeftMs(
+  q: Queryable,
+  scope: FailureScope,
+  subject: Uint8Array,
+  windowMs: number,
+): Promise<number> {
   const result = await q.raw<{ rows: { left_ms: number }[] }>(
     `select ceil(extract(epoch from window_start - clock_timestamp()) * 1000 + :windowMs)::float8 as left_ms
      from login_failures where scope = :scope and subject = :subject`,

@@ -10,7 +10,14 @@ import { beginningSession } from './begin.ts';
 import { checkPassword, type ProvedUser } from './check-password.ts';
 import { directoryLogin, directorySubject } from './directory-login.ts';
 import { type Claimed, claimLogin } from './failure-queries.ts';
-import { type AuthParts, invalidCredential, type LoginParts, type Provenance, type TokenPair, tenantSuspended } from './parts.ts';
+import {
+  type AuthParts,
+  invalidCredential,
+  type LoginParts,
+  type Provenance,
+  type TokenPair,
+  tenantSuspended,
+} from './parts.ts';
 import { type Attempt, afterProof, attemptAt, attempting, type ClaimAll, forgive } from './throttle.ts';
 
 export interface LoginRequest {
@@ -135,7 +142,9 @@ async function begin(
   });
   const { knex, turns } = parts.db;
   // It waits for the user's row, so it takes a turn like a transaction.
-  const begun = await afterProof(knex, attempt, () => turns.take(() => beginSession(knex, user, beginning), user.tenantId));
+  const begun = await afterProof(knex, attempt, () =>
+    turns.take(() => beginSession(knex, user, beginning), user.tenantId),
+  );
   if (!begun) return undefined;
   await renewHash(parts, user, request.password);
   return await pair(user.id);

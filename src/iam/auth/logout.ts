@@ -11,7 +11,11 @@ import { type AuthParts, applyHere, invalidCredential, type Provenance } from '.
 import type { PresentedToken } from './refresh.ts';
 
 /** A token that is unknown, or came the wrong way, has no session to end here: the answer is the same. */
-export async function logoutByRefreshToken(parts: AuthParts, presented: PresentedToken, from: Provenance): Promise<void> {
+export async function logoutByRefreshToken(
+  parts: AuthParts,
+  presented: PresentedToken,
+  from: Provenance,
+): Promise<void> {
   if (!isRefreshToken(presented.text)) return;
   const found = await sessionOfToken(parts.db.knex, refreshDigest(presented.text));
   if (found === undefined || found.cookie !== (presented.via === 'cookie')) return;

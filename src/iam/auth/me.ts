@@ -82,7 +82,8 @@ async function profile(parts: Pick<AuthParts, 'db'>, principal: Principal): Prom
 
 function permissionsOf(roles: readonly RoleName[], snapshot: Snapshot): readonly string[] {
   const patterns = roles.flatMap(
-    (name) => builtinRoles().find((role) => role.name === name)?.permissions ?? snapshot.own?.roles.get(name)?.patterns ?? [],
+    (name) =>
+      builtinRoles().find((role) => role.name === name)?.permissions ?? snapshot.own?.roles.get(name)?.patterns ?? [],
   );
   return [...new Set(patterns)].sort((a, b) => (a < b ? -1 : 1));
 }

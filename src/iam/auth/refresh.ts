@@ -79,7 +79,13 @@ export async function refresh(parts: RefreshParts, presented: PresentedToken, fr
   switch (outcome.kind) {
     case 'granted': {
       const { userId, sessionId, tenantId, cookie } = outcome.facts;
-      const access = await parts.tokens.issue({ userId, sessionId, tenantId, nowMs: from.nowMs, jti: makeJti(parts.random) });
+      const access = await parts.tokens.issue({
+        userId,
+        sessionId,
+        tenantId,
+        nowMs: from.nowMs,
+        jti: makeJti(parts.random),
+      });
       return { accessToken: access.token, expiresIn: access.expiresIn, refreshToken: outcome.refreshToken, cookie };
     }
     case 'suspended':
@@ -105,7 +111,12 @@ function sharedClaim(parts: RefreshParts, presented: PresentedToken, from: Prove
   return begun;
 }
 
-async function claimAsking(parts: AuthParts, digest: Uint8Array, presented: PresentedToken, from: Provenance): Promise<Outcome> {
+async function claimAsking(
+  parts: AuthParts,
+  digest: Uint8Array,
+  presented: PresentedToken,
+  from: Provenance,
+): Promise<Outcome> {
   const session = await sessionOfToken(parts.db.knex, digest);
   if (session === undefined) return { kind: 'refused' };
   const first = await transaction(parts.db, (trx) => claim(trx, parts, digest, presented, from), session.tenantId);
@@ -138,7 +149,9 @@ async function claimVouched(
     async (trx) => {
       const changed = await refreshUser(trx, person, from);
       const outcome =
-        changed === undefined ? ({ kind: 'refused' } as const) : await claim(trx, parts, digest, presented, from, person);
+        changed === undefined
+          ? ({ kind: 'refused' } as const)
+          : await claim(trx, parts, digest, presented, from, person);
       return { outcome, changed };
     },
     person.tenantId,

@@ -24,7 +24,11 @@ export interface RetiredAuditKey {
 export async function retiredAuditMacs(q: Queryable, secretKey: string): Promise<RetiredMac[]> {
   return (await readRetired(q, [secretKey])).map(({ key, through, hash }) => {
     const bytes = Buffer.from(key, 'hex');
-    return { mac: (text) => createHmac('sha256', bytes).update(text).digest(), through, hash: Buffer.from(hash, 'hex') };
+    return {
+      mac: (text) => createHmac('sha256', bytes).update(text).digest(),
+      through,
+      hash: Buffer.from(hash, 'hex'),
+    };
   });
 }
 

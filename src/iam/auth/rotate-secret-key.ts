@@ -69,7 +69,10 @@ async function handOverChain(trx: Queryable, from: string, to: string): Promise<
     throw new Fault('the newest seal of the audit log is signed with neither key. Run postern verify-audit first');
   }
   // Moved to the head each time: seals of both keys may alternate before it, as servers change one after another.
-  await putRetired(trx, to, [...retired.filter((each) => each.key !== key), { key, through: head.seq, hash: hex(head.hash) }]);
+  await putRetired(trx, to, [
+    ...retired.filter((each) => each.key !== key),
+    { key, through: head.seq, hash: hex(head.hash) },
+  ]);
   await putChainHead(trx, { ...head, mac: headMac(toMac, head.seq, head.hash) });
   return isLeft;
 }

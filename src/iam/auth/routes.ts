@@ -78,7 +78,10 @@ const RefreshBody = component(
 );
 const LogoutBody = component(
   'Logout',
-  Type.Object(refreshToken, { ...CLOSED, description: 'Empty if the access token or the cookie identifies the session.' }),
+  Type.Object(refreshToken, {
+    ...CLOSED,
+    description: 'Empty if the access token or the cookie identifies the session.',
+  }),
 );
 const PasswordBody = component(
   'PasswordChange',
@@ -86,7 +89,10 @@ const PasswordBody = component(
 );
 const ResetBody = component(
   'NewPassword',
-  Type.Object({ token: Type.String({ description: 'A `password_setup_token`.' }), new_password: Type.String(aPassword) }, CLOSED),
+  Type.Object(
+    { token: Type.String({ description: 'A `password_setup_token`.' }), new_password: Type.String(aPassword) },
+    CLOSED,
+  ),
 );
 
 /** What a directory takes for a name it says itself. */
@@ -104,7 +110,8 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
       method: 'POST',
       path: '/v1/auth/login',
       operationId: 'login',
-      summary: 'Log in with email and password, or with a directory username. Returns an access token and a refresh token.',
+      summary:
+        'Log in with email and password, or with a directory username. Returns an access token and a refresh token.',
       body: LoginBody,
       query: NOTHING,
       takesAnyText: isOfDirectory,
@@ -149,7 +156,17 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
         const { id, type, email, name, tenantId, source, roles, permissions, platformAdmin } = await me(parts, caller);
         return {
           status: 200,
-          body: { id, type, email, name, tenant_id: tenantId, source, roles, permissions, platform_admin: platformAdmin },
+          body: {
+            id,
+            type,
+            email,
+            name,
+            tenant_id: tenantId,
+            source,
+            roles,
+            permissions,
+            platform_admin: platformAdmin,
+          },
         };
       },
     }),
@@ -200,7 +217,10 @@ function provenance(ask: Asked): Provenance {
   };
 }
 
-async function handleLogin(parts: AuthHttpParts & LoginParts, ask: Ask<Static<typeof LoginBody>, unknown>): Promise<Answer> {
+async function handleLogin(
+  parts: AuthHttpParts & LoginParts,
+  ask: Ask<Static<typeof LoginBody>, unknown>,
+): Promise<Answer> {
   const cookie = ask.body.session === 'cookie';
   const account = accountOf(ask.body);
   // Another site's page must not log a browser in as somebody else. Programs send no Origin.
@@ -258,7 +278,10 @@ async function handleLogout(parts: AuthHttpParts, ask: Ask<Static<typeof LogoutB
 
 /** @param optional another token has been given, so one that proves nothing is no reason to refuse */
 async function logoutBearer(parts: AuthHttpParts, ask: Asked, optional: boolean): Promise<void> {
-  const credential = readCredential(ask.header('authorization'), joinApiKeys(ask.header('x-api-key'), ask.header('api-key')));
+  const credential = readCredential(
+    ask.header('authorization'),
+    joinApiKeys(ask.header('x-api-key'), ask.header('api-key')),
+  );
   try {
     if (credential.kind === 'token') return await logoutByAccessToken(parts, credential.token, provenance(ask));
     if (credential.kind !== 'missing') throw invalidCredential();

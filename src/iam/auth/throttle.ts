@@ -72,7 +72,10 @@ export async function attempting<T>(
   work: () => Promise<T>,
   claimAll: ClaimAll = (of, windows) => claimAttempt(parts.db.knex, of, windows),
 ): Promise<T> {
-  const places = FAILURE_SCOPES.map((scope) => ({ scope, place: parts.attempts.open(`${scope}:${hex(attempt[scope])}`) }));
+  const places = FAILURE_SCOPES.map((scope) => ({
+    scope,
+    place: parts.attempts.open(`${scope}:${hex(attempt[scope])}`),
+  }));
   try {
     // Mostly all have one left. If one has not, they are asked one after the other, each as often as it takes.
     const ask = claimAllOrNone(parts, attempt, claimAll);

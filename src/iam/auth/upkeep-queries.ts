@@ -10,9 +10,9 @@ export type UpkeepKind = 'usual' | 'recent_decisions' | 'deleted_roles' | 'ended
 
 /** True when no other transaction is tidying up this kind; none begins before this one ends. */
 export async function takesUpkeep(trx: Queryable, kind: UpkeepKind): Promise<boolean> {
-  const { rows } = await trx.raw<{ rows: { held: boolean }[] }>('select pg_try_advisory_xact_lock(?, hashtext(?)) as held', [
-    UPKEEP_LOCK,
-    kind,
-  ]);
+  const { rows } = await trx.raw<{ rows: { held: boolean }[] }>(
+    'select pg_try_advisory_xact_lock(?, hashtext(?)) as held',
+    [UPKEEP_LOCK, kind],
+  );
   return rows[0]?.held === true;
 }

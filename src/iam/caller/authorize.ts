@@ -45,12 +45,18 @@ export function authorize(caller: Caller, permission: ManagementPermission, opti
     throw new Refusal(decision.code, decision.detail, extras);
   }
   if (permission === 'admin:tenants' && !isPlatformAdmin(caller)) {
-    throw new Refusal('insufficient_permission', 'Only platform administrators may use admin:tenants.', { scope: permission });
+    throw new Refusal('insufficient_permission', 'Only platform administrators may use admin:tenants.', {
+      scope: permission,
+    });
   }
 }
 
 /** Whether `authorize` would let the caller through; for use cases that fall back to acting on oneself. */
-export function isAuthorized(caller: Caller, permission: ManagementPermission, options: AuthorizeOptions = {}): boolean {
+export function isAuthorized(
+  caller: Caller,
+  permission: ManagementPermission,
+  options: AuthorizeOptions = {},
+): boolean {
   try {
     authorize(caller, permission, options);
     return true;

@@ -37,12 +37,19 @@ interface Grantable {
 
 /** Making a role, or a key with these scopes. */
 export function mayGive(caller: HeldCaller, given: Grantable): void {
-  refuseLacking(caller, powerOfGrant(given.permissions, given.constraints), 'You cannot grant permissions that you do not have:');
+  refuseLacking(
+    caller,
+    powerOfGrant(given.permissions, given.constraints),
+    'You cannot grant permissions that you do not have:',
+  );
 }
 
 /** Changing a role or a key: what it adds counts. */
 export function mayWiden(caller: HeldCaller, before: Grantable, after: Grantable): void {
-  const power = added(powerOfGrant(after.permissions, after.constraints), powerOfGrant(before.permissions, before.constraints));
+  const power = added(
+    powerOfGrant(after.permissions, after.constraints),
+    powerOfGrant(before.permissions, before.constraints),
+  );
   refuseLacking(caller, power, 'You cannot grant permissions that you do not have:');
 }
 

@@ -41,9 +41,13 @@ export class WriteRate {
     const payer = payerOf(caller);
     const waitMs = payer === undefined || isAlways(action) ? 0 : this.#rates.waitMs(payer, this.#monotonicMs());
     if (waitMs <= 0) return;
-    throw new Refusal('rate_limit_exceeded', 'The caller has written more in its changes than one caller may. Try again later.', {
-      retryAfter: waitMs / 1000,
-    });
+    throw new Refusal(
+      'rate_limit_exceeded',
+      'The caller has written more in its changes than one caller may. Try again later.',
+      {
+        retryAfter: waitMs / 1000,
+      },
+    );
   }
 
   wrote(caller: Caller, rows: readonly AuditRow[]): void {

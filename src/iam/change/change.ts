@@ -27,7 +27,16 @@ export interface Actor {
   readonly requestId: RequestId | undefined;
 }
 
-export const AUDIT_TARGETS = ['user', 'role', 'policy', 'tenant', 'api_key', 'session', 'signing_key', 'directory'] as const;
+export const AUDIT_TARGETS = [
+  'user',
+  'role',
+  'policy',
+  'tenant',
+  'api_key',
+  'session',
+  'signing_key',
+  'directory',
+] as const;
 
 export interface AuditTarget {
   readonly type: (typeof AUDIT_TARGETS)[number];
@@ -92,7 +101,13 @@ export interface ChangeWork {
 type ChangeParts = Pick<AdminParts, 'db' | 'feed' | 'flush' | 'writes'>;
 
 /** Refusals that say something about who tried: they leave an audit row of their own. */
-const AUDITED: ReadonlySet<ErrorCode> = new Set(['escalation', 'builtin_role', 'last_admin', 'would_lock_out', 'quota_exceeded']);
+const AUDITED: ReadonlySet<ErrorCode> = new Set([
+  'escalation',
+  'builtin_role',
+  'last_admin',
+  'would_lock_out',
+  'quota_exceeded',
+]);
 
 /**
  * Runs the work of a caller's change in one transaction together with its audit row: once, if the request has an Idempotency-Key. Then what
@@ -173,7 +188,11 @@ async function carryOut<T>(
     const error = refusedByStore(cause);
     if (error instanceof Refusal && AUDITED.has(error.code)) {
       const refused = { ...draft, before: undefined, after: { code: error.code, detail: error.message } };
-      await transaction(parts.db, (trx) => insertAudit(trx, rowOf(actor, entry.action, refused, 'refused')), actor.tenant);
+      await transaction(
+        parts.db,
+        (trx) => insertAudit(trx, rowOf(actor, entry.action, refused, 'refused')),
+        actor.tenant,
+      );
       error.asAudited();
     }
     throw error;

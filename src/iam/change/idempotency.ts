@@ -77,7 +77,12 @@ function idOf(caller: Caller, request: IdempotentRequest): AnswerId {
   return createHash('sha256').update(JSON.stringify(parts)).digest();
 }
 
-async function earlier<T>(trx: Transaction, request: IdempotentRequest, kept: KeptAnswer, work: () => Promise<T>): Promise<T> {
+async function earlier<T>(
+  trx: Transaction,
+  request: IdempotentRequest,
+  kept: KeptAnswer,
+  work: () => Promise<T>,
+): Promise<T> {
   await rehearse(trx, work);
   if (!kept.fingerprint.equals(request.fingerprint)) {
     throw new Refusal('idempotency_mismatch', 'This Idempotency-Key was used for a different request. Use a new one.', {

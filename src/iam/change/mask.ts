@@ -8,6 +8,9 @@ export function masked(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(masked);
   if (typeof value !== 'object' || value === null || value instanceof Date) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, SECRET.test(name) && member !== null ? '[masked]' : masked(member)]),
+    Object.entries(value).map(([name, member]) => [
+      name,
+      SECRET.test(name) && member !== null ? '[masked]' : masked(member),
+    ]),
   );
 }

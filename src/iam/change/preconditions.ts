@@ -65,9 +65,13 @@ export function requireMet(conditions: Preconditions, tag: string): void {
   }
   // A weak tag counts here (RFC 9110, section 13.1.2).
   if (ifNoneMatch !== undefined && listed(ifNoneMatch, tag, sameState)) {
-    throw new Refusal('precondition_failed', 'The ETag of the resource matches If-None-Match, so nothing was changed.', {
-      param: 'If-None-Match',
-    });
+    throw new Refusal(
+      'precondition_failed',
+      'The ETag of the resource matches If-None-Match, so nothing was changed.',
+      {
+        param: 'If-None-Match',
+      },
+    );
   }
 }
 

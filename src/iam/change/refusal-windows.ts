@@ -132,7 +132,8 @@ export class RefusalWindows {
       address: undefined,
     };
     return (
-      this.#windows.get(shared) ?? this.#open(shared, { subject: several, code, endsMs, group: undefined, left: 0, others: 0 })
+      this.#windows.get(shared) ??
+      this.#open(shared, { subject: several, code, endsMs, group: undefined, left: 0, others: 0 })
     );
   }
 

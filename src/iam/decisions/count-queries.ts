@@ -52,7 +52,8 @@ const COLUMNS: Readonly<Record<Grouping['by'], string>> = {
   outcome: `${CODE_OF_OUTCOME} as code, '' as route`,
 };
 const COUNT = 'cast(sum(decisions) as bigint) as count';
-const inSpan = (scope: TenantScope): string => `minute >= :from and minute < :to and ${scopeCondition(scope, 'tenant_id')}`;
+const inSpan = (scope: TenantScope): string =>
+  `minute >= :from and minute < :to and ${scopeCondition(scope, 'tenant_id')}`;
 
 /** Lists groups in the order of time, then of code and route. */
 export async function listDecisions(

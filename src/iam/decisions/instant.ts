@@ -7,6 +7,8 @@ import { Refusal } from '../../domain/errors.ts';
 export function instantIn(param: 'from' | 'to', text: string): number {
   const ms = Date.parse(text);
   if (Number.isNaN(ms))
-    throw new Refusal('invalid_parameter', `${param} must be an RFC 3339 time, such as 2026-11-30T12:00:00Z.`, { param });
+    throw new Refusal('invalid_parameter', `${param} must be an RFC 3339 time, such as 2026-11-30T12:00:00Z.`, {
+      param,
+    });
   return ms;
 }

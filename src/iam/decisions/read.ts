@@ -69,7 +69,8 @@ export async function readDecisions(
       caller,
       'decisions',
       query,
-      async ({ after, take }) => listDecisions(knex, scope, span, grouping, { after: after && positionIn(after), take }),
+      async ({ after, take }) =>
+        listDecisions(knex, scope, span, grouping, { after: after && positionIn(after), take }),
       ({ minute, code, route }) => [minute.toISOString(), `${code} ${route}`],
       (row) => shown(row, grouping),
     ),
@@ -98,9 +99,13 @@ const MINUTE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:00\.000Z$/;
 /** As a row's position is written: a cursor that somebody made up may say anything. */
 function positionIn([minute = '', what]: readonly string[]): DecisionPosition {
   if (what === undefined || !MINUTE.test(minute) || Number.isNaN(Date.parse(minute))) {
-    throw new Refusal('invalid_parameter', 'The cursor does not belong to this list. Use next_cursor of the previous page.', {
-      param: 'cursor',
-    });
+    throw new Refusal(
+      'invalid_parameter',
+      'The cursor does not belong to this list. Use next_cursor of the previous page.',
+      {
+        param: 'cursor',
+      },
+    );
   }
   return { minute: new Date(minute), what };
 }

@@ -93,7 +93,11 @@ export async function countRecent(
 function matching(scope: TenantScope, filter: RecentFilter, nowMs: number): Asking {
   const { fromMs, toMs, ...texts } = filter;
   const names = Object.keys(filter).filter(isFilter);
-  const conditions = [scopeCondition(scope, 'tenant_id'), 'request_id >= :oldest', ...names.map((name) => CONDITIONS[name])];
+  const conditions = [
+    scopeCondition(scope, 'tenant_id'),
+    'request_id >= :oldest',
+    ...names.map((name) => CONDITIONS[name]),
+  ];
   return {
     sql: `from recent_decisions where ${conditions.join(' and ')}`,
     bindings: {

@@ -14,7 +14,8 @@ import { RECENT_BOUNDS, RECENT_HOURS } from './recent-queries.ts';
 
 const RECENT = '/v1/iam/decisions/recent';
 
-const instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
+const instant = (description: string) =>
+  Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
 const filterText = (maxLength: number, description: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength, description }));
 
@@ -36,7 +37,10 @@ const text = Type.String();
 const perhapsText = nullable(Type.String());
 
 const decision = {
-  request_id: Type.String({ description: 'The request_id of the denial, and its header x-request-id.', examples: ['req_…'] }),
+  request_id: Type.String({
+    description: 'The request_id of the denial, and its header x-request-id.',
+    examples: ['req_…'],
+  }),
   time: Type.String({ format: 'date-time' }),
   tenant_id: nullable(Type.String({ description: 'Null if no tenant was known.' })),
   outcome: oneOf('allow', 'deny'),
@@ -44,8 +48,12 @@ const decision = {
   detail: Type.String({ description: 'The detail of the denial; empty for an allow.' }),
   principal: nullable(Type.Object({ type: oneOf('user', 'api_key'), id: text })),
   method: nullable(Type.String({ description: 'Null if the server could not read the check.' })),
-  path: nullable(Type.String({ description: 'The path without the query, at most 1,024 characters. Secrets are masked.' })),
-  route: nullable(Type.String({ description: 'An entry of the route table.', examples: ['POST /v1/chat/completions'] })),
+  path: nullable(
+    Type.String({ description: 'The path without the query, at most 1,024 characters. Secrets are masked.' }),
+  ),
+  route: nullable(
+    Type.String({ description: 'An entry of the route table.', examples: ['POST /v1/chat/completions'] }),
+  ),
   permission: perhapsText,
   resources: Type.Array(text, { description: '`<kind>/<name>`, at most 16.' }),
   client_ip: perhapsText,
@@ -128,7 +136,10 @@ export function recentDecisionRoutes(parts: ExplainParts): readonly Route[] {
       query: Type.Object({ ...tenantFilter }, closed),
       answers: shows('The decision, and its explanation by the current rules.', ExplainedDecision),
       refusals: ['not_found'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await readRecent(parts, caller, param('request_id')) }),
+      handler: async ({ caller, param }) => ({
+        status: 200,
+        body: await readRecent(parts, caller, param('request_id')),
+      }),
     }),
   ];
 }

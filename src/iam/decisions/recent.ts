@@ -43,7 +43,11 @@ export interface RecentList extends List<RecentResource> {
 }
 
 /** @throws Refusal `invalid_parameter` */
-export async function listRecentPage(parts: Pick<AdminParts, 'db'>, caller: Caller, query: RecentQuery): Promise<RecentList> {
+export async function listRecentPage(
+  parts: Pick<AdminParts, 'db'>,
+  caller: Caller,
+  query: RecentQuery,
+): Promise<RecentList> {
   const filter = filterOf(query);
   const list = await paged(
     caller,
@@ -51,9 +55,13 @@ export async function listRecentPage(parts: Pick<AdminParts, 'db'>, caller: Call
     query,
     (page) => {
       if (page.after !== undefined && !isPosition(page.after)) {
-        throw new Refusal('invalid_parameter', 'The cursor does not belong to this list. Use next_cursor of the previous page.', {
-          param: 'cursor',
-        });
+        throw new Refusal(
+          'invalid_parameter',
+          'The cursor does not belong to this list. Use next_cursor of the previous page.',
+          {
+            param: 'cursor',
+          },
+        );
       }
       return listRecent(parts.db.knex, scopeOf(caller), filter, page, caller.nowMs);
     },

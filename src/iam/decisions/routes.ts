@@ -9,7 +9,8 @@ import { closed, oneOf, page, tenantFilter } from '../schema/schemas.ts';
 import { INTERVALS, type Interval, KEPT_DAYS } from './count-queries.ts';
 import { readDecisions } from './read.ts';
 
-const instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
+const instant = (description: string) =>
+  Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
 
 const filters = Type.Object(
   {
@@ -18,10 +19,18 @@ const filters = Type.Object(
     from: instant('The first minute. Default: one hour before `to`.'),
     to: instant('The end of the time span. A minute that begins at this time is excluded. Default: now.'),
     interval: Type.Optional(
-      Type.Unsafe<Interval>({ type: 'string', enum: [...INTERVALS], description: 'Groups rows by UTC time; default: minute.' }),
+      Type.Unsafe<Interval>({
+        type: 'string',
+        enum: [...INTERVALS],
+        description: 'Groups rows by UTC time; default: minute.',
+      }),
     ),
     group_by: Type.Optional(
-      Type.Unsafe<'code' | 'outcome'>({ type: 'string', enum: ['code', 'outcome'], description: 'Default: by code and route.' }),
+      Type.Unsafe<'code' | 'outcome'>({
+        type: 'string',
+        enum: ['code', 'outcome'],
+        description: 'Default: by code and route.',
+      }),
     ),
   },
   closed,
@@ -34,7 +43,9 @@ const Decisions = component(
   Type.Object({
     from: Type.String({ format: 'date-time' }),
     to: Type.String({ format: 'date-time' }),
-    tenant_id: Type.String({ description: '`*` for all tenants together, and for requests without a known principal.' }),
+    tenant_id: Type.String({
+      description: '`*` for all tenants together, and for requests without a known principal.',
+    }),
     interval: oneOf(...INTERVALS),
     total: component(
       'DecisionTotals',

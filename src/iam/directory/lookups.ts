@@ -87,7 +87,9 @@ export class DirectoryLookups {
   async #one(lookup: ClaimedLookup): Promise<Outcome> {
     const { directory, stableId } = lookup.identity;
     try {
-      const answer = await asking(this.#room, 'lookup', directory, () => this.#room.directories.lookup(directory, stableId));
+      const answer = await asking(this.#room, 'lookup', directory, () =>
+        this.#room.directories.lookup(directory, stableId),
+      );
       const found = standingOf(answer, lookup.tenantId);
       return { directory, changed: await this.#apply(lookup, found), error: undefined, answered: true };
     } catch (error) {
@@ -100,7 +102,8 @@ export class DirectoryLookups {
   /** Writes what the directory says of the user. Returns whether anything changed that replicas cache. */
   async #apply(lookup: ClaimedLookup, found: Standing): Promise<boolean> {
     const { identity, userId } = lookup;
-    const report = (outcome: string): void => this.#room.report({ operation: 'lookup', directory: identity.directory, outcome });
+    const report = (outcome: string): void =>
+      this.#room.report({ operation: 'lookup', directory: identity.directory, outcome });
     const from = this.#provenance();
     try {
       const changed = await transaction(this.#parts.db, async (trx) => {

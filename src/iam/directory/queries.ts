@@ -76,7 +76,10 @@ const STATEMENTS = {
     name: 'is_lookup_overtaken',
     text: 'select directory_checked_at > directory_claimed_at as overtaken from users where id = $1',
   },
-  lockRemovals: { name: 'lock_directory_removals', text: `select pg_advisory_xact_lock(${REMOVALS_LOCK}, hashtext($1))` },
+  lockRemovals: {
+    name: 'lock_directory_removals',
+    text: `select pg_advisory_xact_lock(${REMOVALS_LOCK}, hashtext($1))`,
+  },
   removals: {
     name: 'count_directory_removals',
     text: `select count(*)::int as checked,
@@ -100,13 +103,25 @@ interface ClaimedRow {
  */
 export async function claimLookups(q: Queryable, claim: LookupClaim): Promise<ClaimedLookups> {
   const { directories, after, maxWalked, maxClaimed, claimMs } = claim;
-  const rows = await runPrepared<ClaimedRow>(q, STATEMENTS.claim, [directories, after ?? '', maxWalked, maxClaimed, claimMs]);
+  const rows = await runPrepared<ClaimedRow>(q, STATEMENTS.claim, [
+    directories,
+    after ?? '',
+    maxWalked,
+    maxClaimed,
+    claimMs,
+  ]);
   const walkedTo = rows[0]?.walked_to ?? undefined;
   return {
     lookups: rows.flatMap(({ id, tenant_id, directory, directory_id }) =>
       id === null
         ? []
-        : [{ userId: storedUser(id), tenantId: storedTenant(tenant_id), identity: { directory, stableId: directory_id } }],
+        : [
+            {
+              userId: storedUser(id),
+              tenantId: storedTenant(tenant_id),
+              identity: { directory, stableId: directory_id },
+            },
+          ],
     ),
     walkedTo: walkedTo === undefined ? undefined : storedUser(walkedTo),
   };

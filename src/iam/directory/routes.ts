@@ -13,7 +13,10 @@ const question = component(
     {
       username: Type.String({ maxLength: MAX_NAME_LENGTH, description: 'The username as in a login.' }),
       password: Type.Optional(
-        Type.String({ maxLength: 1024, description: 'If absent, the test runs all steps except the bind as the user.' }),
+        Type.String({
+          maxLength: 1024,
+          description: 'If absent, the test runs all steps except the bind as the user.',
+        }),
       ),
       directory: Type.Optional(
         Type.String({
@@ -32,12 +35,25 @@ const steps = component(
   Type.Object({
     steps: Type.Array(
       Type.Object({
-        step: oneOf('connect', 'tls', 'service_bind', 'find_user', 'user_bind', 'attributes', 'groups', 'roles', 'tenant'),
+        step: oneOf(
+          'connect',
+          'tls',
+          'service_bind',
+          'find_user',
+          'user_bind',
+          'attributes',
+          'groups',
+          'roles',
+          'tenant',
+        ),
         ok: Type.Boolean(),
         detail: Type.String({ description: 'The outcome.' }),
         advice: Type.Optional(Type.String({ description: 'How to correct the problem.' })),
         data: Type.Optional(
-          Type.Object({}, { additionalProperties: true, description: 'The values that the step found, without secrets.' }),
+          Type.Object(
+            {},
+            { additionalProperties: true, description: 'The values that the step found, without secrets.' },
+          ),
         ),
       }),
       { description: 'The steps in order, up to the first that failed.' },

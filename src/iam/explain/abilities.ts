@@ -5,7 +5,14 @@ import { makeGrant } from '../../decision/grants.ts';
 import type { Principal, Snapshot, TenantView, UserPrincipal } from '../../decision/model.ts';
 import type { ConsideredGrant } from '../../decision/permitted.ts';
 import type { Policy } from '../../decision/policies.ts';
-import { type Ability, policyCount, rolesThatSuffice, type Standing, standing, type Verdict } from '../../decision/standing.ts';
+import {
+  type Ability,
+  policyCount,
+  rolesThatSuffice,
+  type Standing,
+  standing,
+  type Verdict,
+} from '../../decision/standing.ts';
 import { makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import type { CandidateKey, CandidateUser } from './who-can-queries.ts';
@@ -78,7 +85,14 @@ export function abilitiesIn(ability: Ability, effective: TenantView, global: Sna
         : able(holder(id, tenantId, roles), { ...home, own: elsewhere(tenantId) }, `elsewhere ${roles.join(' ')}`),
     key: ({ id, scopes, constraints, owner }) => {
       const grant = makeGrant(scopes, constraints);
-      const principal: Principal = { kind: 'api_key', id, tenantId: effective.id, grant, owner, rateLimitRpm: undefined };
+      const principal: Principal = {
+        kind: 'api_key',
+        id,
+        tenantId: effective.id,
+        grant,
+        owner,
+        rateLimitRpm: undefined,
+      };
       return able(principal, home, `key ${JSON.stringify([scopes, constraints, owner?.roles])}`);
     },
     named: () => named,

@@ -34,7 +34,11 @@ export async function limitCheck(
   const { period, periodEndsMs } = momentOf(tenant.settings.timezone, nowMs);
   const key = principal.kind === 'api_key' ? principal.id : undefined;
   const state = await readLimits(db.knex, tenant.id, period, metering.windowMs, key);
-  return (allow) => [...ratesOf(allow, state), tokensOf(allow, state, metering, periodEndsMs), collectionsOf(allow, state)];
+  return (allow) => [
+    ...ratesOf(allow, state),
+    tokensOf(allow, state, metering, periodEndsMs),
+    collectionsOf(allow, state),
+  ];
 }
 
 interface Counted {
@@ -63,7 +67,9 @@ function ratesOf({ tenant, principal }: Allow, state: LimitsState): readonly Exp
     resets_at: limit === undefined ? null : new Date(state.windowEndsMs).toISOString(),
   });
   const ofTenant = rate('tenant', tenant.settings.rate_limit_rpm, state.granted);
-  return principal.kind === 'api_key' ? [ofTenant, rate('api_key', principal.rateLimitRpm, state.keyGranted)] : [ofTenant];
+  return principal.kind === 'api_key'
+    ? [ofTenant, rate('api_key', principal.rateLimitRpm, state.keyGranted)]
+    : [ofTenant];
 }
 
 function tokensOf(
@@ -72,7 +78,10 @@ function tokensOf(
   estimates: MeteringParts['metering'],
   periodEndsMs: number,
 ): ExplainedLimit {
-  const { prompt, answer } = mayspend({ ...asked, maxTokensPerRequest: tenant.settings.max_tokens_per_request }, estimates);
+  const { prompt, answer } = mayspend(
+    { ...asked, maxTokensPerRequest: tenant.settings.max_tokens_per_request },
+    estimates,
+  );
   const needed = route.tokens ? prompt + answer : 0;
   return {
     name: 'monthly_tokens',
@@ -89,5 +98,13 @@ function collectionsOf({ tenant, route }: Allow, state: LimitsState): ExplainedL
   const { collections: used, collectionsReserved: reserved } = state;
   const counted = stateOf({ limit: tenant.quotas.max_collections, used, needed: applies ? 1 : 0, applies });
   const full = counted.remaining !== null && counted.remaining - reserved < 1;
-  return { name: 'max_collections', of: 'tenant', line: 17, ...counted, exceeded: applies && full, reserved, resets_at: null };
+  return {
+    name: 'max_collections',
+    of: 'tenant',
+    line: 17,
+    ...counted,
+    exceeded: applies && full,
+    reserved,
+    resets_at: null,
+  };
 }

@@ -57,10 +57,17 @@ function readRole(request: NewRoleRequest): RoleRecord {
 function readPolicy(request: NewPolicyRequest, place: ProposalPlace, proposed: readonly RoleRecord[]) {
   const { name, conditions, audience } = readNewPolicy(request);
   const global = isGlobal(name, request.global, place);
-  const attachable = [...BUILTIN, ...(global ? [] : [...place.tenant.roles.keys(), ...proposed.map((role) => role.name)])];
+  const attachable = [
+    ...BUILTIN,
+    ...(global ? [] : [...place.tenant.roles.keys(), ...proposed.map((role) => role.name)]),
+  ];
   const attachedRoles = audience.roles.map((role) => attachable.find((one) => one === role));
-  const message = global ? 'Only built-in roles may be attached to a global policy.' : 'This role does not exist in the tenant.';
-  throwIfInvalid(attachedRoles.flatMap((role, i) => (role === undefined ? [{ path: `/attached_roles/${i}`, message }] : [])));
+  const message = global
+    ? 'Only built-in roles may be attached to a global policy.'
+    : 'This role does not exist in the tenant.';
+  throwIfInvalid(
+    attachedRoles.flatMap((role, i) => (role === undefined ? [{ path: `/attached_roles/${i}`, message }] : [])),
+  );
   const record: PolicyRecord = {
     name,
     effect: request.effect,
@@ -75,13 +82,20 @@ function readPolicy(request: NewPolicyRequest, place: ProposalPlace, proposed: r
 }
 
 /** A policy keeps its owner: what is proposed under a name that is there is proposed in its place. */
-function isGlobal(name: PolicyName, asked: boolean | undefined, { taken, mayWriteOwner, tenant }: ProposalPlace): boolean {
+function isGlobal(
+  name: PolicyName,
+  asked: boolean | undefined,
+  { taken, mayWriteOwner, tenant }: ProposalPlace,
+): boolean {
   const owner = taken.get(name);
   const global = asked ?? owner === 'global';
   if (global || owner === 'global') mayWriteOwner(undefined);
   else mayWriteOwner(tenant.id);
   if (owner !== undefined && global !== (owner === 'global')) {
-    throw invalidField('/global', 'A policy with this name exists, and a policy cannot change between global and tenant scope.');
+    throw invalidField(
+      '/global',
+      'A policy with this name exists, and a policy cannot change between global and tenant scope.',
+    );
   }
   return global;
 }
@@ -89,7 +103,9 @@ function isGlobal(name: PolicyName, asked: boolean | undefined, { taken, mayWrit
 function refuseRepeats(path: string, named: readonly { readonly name: string }[]): void {
   const names = named.map(({ name }) => name);
   const repeated: FieldError[] = names.flatMap((name, i) =>
-    names.indexOf(name) === i ? [] : [{ path: `${path}/${i}/name`, message: 'This name appears twice in the proposal.' }],
+    names.indexOf(name) === i
+      ? []
+      : [{ path: `${path}/${i}/name`, message: 'This name appears twice in the proposal.' }],
   );
   throwIfInvalid(repeated);
 }
@@ -100,6 +116,8 @@ function within<T>(path: string, read: () => T): T {
     return read();
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'invalid_field') throw error;
-    throw invalidFields((error.extras.errors ?? []).map((one) => ({ path: `${path}${one.path}`, message: one.message })));
+    throw invalidFields(
+      (error.extras.errors ?? []).map((one) => ({ path: `${path}${one.path}`, message: one.message })),
+    );
   }
 }

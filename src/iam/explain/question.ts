@@ -48,7 +48,9 @@ export interface ExplainRequest {
 }
 
 /** Who asks: a caller with the right to, or whoever runs the server, who needs none. */
-export type Asker = { readonly kind: 'caller'; readonly caller: Caller } | { readonly kind: 'operator'; readonly nowMs: number };
+export type Asker =
+  | { readonly kind: 'caller'; readonly caller: Caller }
+  | { readonly kind: 'operator'; readonly nowMs: number };
 
 /** Everything that the decision takes, and what its explanation shows beside it. */
 export interface Asked extends Resolution {
@@ -125,7 +127,8 @@ async function ofCredential(
   const resolution = await parts.live.resolve(form, tenant, nowMs);
   const { identity } = resolution;
   const claims = verifiedClaims(form, identity);
-  const bearer = identity.kind === 'proved' ? identity.principal : claims && { id: claims.userId, tenantId: claims.tenantId };
+  const bearer =
+    identity.kind === 'proved' ? identity.principal : claims && { id: claims.userId, tenantId: claims.tenantId };
   mayAsk(asker, (caller) => bearer !== undefined && bearer.id === selfId(caller));
   const home = onlyTenantOf(asker);
   const foreign = bearer !== undefined && home !== undefined && bearer.tenantId !== home;

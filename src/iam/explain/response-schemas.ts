@@ -26,9 +26,13 @@ const step = Type.Object({
     }),
   ),
   key_id: Type.Optional(perhaps(Type.String({ description: 'If step 8 denies: the id of the key.' }))),
-  user_id: Type.Optional(perhaps(Type.String({ description: "If step 8 denies: the key's owner, or the user of the token." }))),
+  user_id: Type.Optional(
+    perhaps(Type.String({ description: "If step 8 denies: the key's owner, or the user of the token." })),
+  ),
   time: Type.Optional(
-    perhaps(Type.String({ format: 'date-time', description: 'If step 8 denies: the time since when the reason holds.' })),
+    perhaps(
+      Type.String({ format: 'date-time', description: 'If step 8 denies: the time since when the reason holds.' }),
+    ),
   ),
 });
 
@@ -38,8 +42,12 @@ const explainedLimit = Type.Object({
   line: Type.Integer({ description: 'The step that checks it: 15, 16 or 17.' }),
   applies: Type.Boolean({ description: '`false`: the request does not count toward the limit.' }),
   limit: perhaps(Type.Integer({ description: 'Null: no limit.' })),
-  used: perhaps(Type.Integer({ description: 'The usage in the database. For a rate limit, the amount leased to all gates.' })),
-  reserved: perhaps(Type.Integer({ description: 'For tokens and collections: the part of `remaining` that is set aside.' })),
+  used: perhaps(
+    Type.Integer({ description: 'The usage in the database. For a rate limit, the amount leased to all gates.' }),
+  ),
+  reserved: perhaps(
+    Type.Integer({ description: 'For tokens and collections: the part of `remaining` that is set aside.' }),
+  ),
   remaining: perhaps(Type.Integer({ description: '`limit` minus `used`.' })),
   resets_at: perhaps(instant),
   needed: perhaps(
@@ -72,7 +80,9 @@ const policyStep = Type.Object({
       kind: text,
       operator: perhaps(text),
       operand: texts,
-      value: perhaps(Type.String({ description: 'The value that the condition was compared with. Null if it is missing.' })),
+      value: perhaps(
+        Type.String({ description: 'The value that the condition was compared with. Null if it is missing.' }),
+      ),
       timezone: perhaps(Type.String({ description: 'The time zone of the value.' })),
       matched: Type.Boolean(),
       missing: Type.Boolean(),
@@ -106,7 +116,10 @@ export const Simulation = component(
   'Simulation',
   Type.Object({
     ...Explanation.properties,
-    current: Type.Object({ decision, status, code, detail, policy }, { description: 'The decision without the proposal.' }),
+    current: Type.Object(
+      { decision, status, code, detail, policy },
+      { description: 'The decision without the proposal.' },
+    ),
   }),
 );
 

@@ -23,7 +23,9 @@ const request = {
   method: Type.String({ minLength: 1, maxLength: 64 }),
   path: Type.String({ maxLength: 65_536 }),
   client_ip: Type.Optional(
-    nullable(Type.String({ maxLength: 128, description: "Default: the caller's address. Null is an unknown address." })),
+    nullable(
+      Type.String({ maxLength: 128, description: "Default: the caller's address. Null is an unknown address." }),
+    ),
   ),
   time: Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description: 'Default: now.' })),
   body: Type.Optional(Type.String({ maxLength: 131_072, description: 'The body of the request as text.' })),
@@ -42,7 +44,9 @@ const simulation = component(
       policies: Type.Optional(
         Type.Array(newPolicy, { maxItems: 100, description: `Each in full, as to create it. ${TOGETHER}` }),
       ),
-      roles: Type.Optional(Type.Array(newRole, { maxItems: 100, description: `Each in full, as to create it. ${TOGETHER}` })),
+      roles: Type.Optional(
+        Type.Array(newRole, { maxItems: 100, description: `Each in full, as to create it. ${TOGETHER}` }),
+      ),
     },
     { ...closed, ...notBoth('subject', 'credential') },
   ),
@@ -88,7 +92,10 @@ export function explainRoutes(parts: ExplainParts): readonly Route[] {
       query: NOTHING,
       answers: shows('The decision and its reasons.', Explanation),
       refusals: ['not_found'],
-      handler: async ({ caller, body }) => ({ status: 200, body: await explainRequest(parts, { kind: 'caller', caller }, body) }),
+      handler: async ({ caller, body }) => ({
+        status: 200,
+        body: await explainRequest(parts, { kind: 'caller', caller }, body),
+      }),
     }),
     callerRoute({
       method: 'POST',

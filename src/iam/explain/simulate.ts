@@ -27,7 +27,11 @@ export const MAX_PROPOSAL_BYTES = 65_536;
  * @throws Refusal as an explanation does; `invalid_field` for a proposal that could not be saved or is too large, `escalation` for a
  * global policy of a caller that may not write one
  */
-export async function simulateRequest(parts: ExplainParts, caller: Caller, request: SimulateRequest): Promise<Simulation> {
+export async function simulateRequest(
+  parts: ExplainParts,
+  caller: Caller,
+  request: SimulateRequest,
+): Promise<Simulation> {
   refuseLargeProposal(request);
   const asked = await resolveQuestion(parts, { kind: 'caller', caller }, request);
   const tenant = placeOf(asked.snapshot, caller);
@@ -35,11 +39,15 @@ export async function simulateRequest(parts: ExplainParts, caller: Caller, reque
   const proposal = readProposal(request, { tenant, taken, mayWriteOwner: (owner) => mayWriteOwner(caller, owner) });
   const explained = await explainer(parts, asked);
   const { decision, status, code, detail, policy } = explained((snapshot) => snapshot);
-  return { ...explained((snapshot) => withProposal(snapshot, proposal)), current: { decision, status, code, detail, policy } };
+  return {
+    ...explained((snapshot) => withProposal(snapshot, proposal)),
+    current: { decision, status, code, detail, policy },
+  };
 }
 
 function refuseLargeProposal({ policies, roles }: ProposalRequest): void {
-  const size = (proposed: unknown): number => (proposed === undefined ? 0 : Buffer.byteLength(JSON.stringify(proposed)));
+  const size = (proposed: unknown): number =>
+    proposed === undefined ? 0 : Buffer.byteLength(JSON.stringify(proposed));
   if (size(policies) + size(roles) <= MAX_PROPOSAL_BYTES) return;
   const message = `Proposed policies and roles must be at most ${MAX_PROPOSAL_BYTES / 1024} KiB in total.`;
   throw invalidField(policies === undefined ? '/roles' : '/policies', message);

@@ -6,7 +6,14 @@
 import type { Unproved } from '../../decision/explain-steps.ts';
 import type { Identity } from '../../decision/model.ts';
 import type { CredentialForm } from '../../domain/credential.ts';
-import { type KeyDigest, parseId, parseTenantId, type SessionId, type TenantId, type UserId } from '../../domain/ids.ts';
+import {
+  type KeyDigest,
+  parseId,
+  parseTenantId,
+  type SessionId,
+  type TenantId,
+  type UserId,
+} from '../../domain/ids.ts';
 import { readTokenForm } from '../../identity/token-form.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { isAuthorized, type ManagementPermission } from '../caller/authorize.ts';
@@ -83,7 +90,12 @@ export interface Instants {
   readonly askedAtMs: number;
 }
 
-export async function whyUnproved(q: Queryable, asker: Asker, subject: AskedSubject, instants: Instants): Promise<Unproved> {
+export async function whyUnproved(
+  q: Queryable,
+  asker: Asker,
+  subject: AskedSubject,
+  instants: Instants,
+): Promise<Unproved> {
   switch (subject.kind) {
     case 'checksum':
       // Whoever holds the text can compute it.
@@ -92,7 +104,9 @@ export async function whyUnproved(q: Queryable, asker: Asker, subject: AskedSubj
       return UNKNOWN;
     case 'key': {
       const key = await keyEnd(q, subject.digest);
-      return key !== undefined && mayManage(asker, 'admin:keys', key.tenantId, key.userId) ? whyKey(key, instants) : UNKNOWN;
+      return key !== undefined && mayManage(asker, 'admin:keys', key.tenantId, key.userId)
+        ? whyKey(key, instants)
+        : UNKNOWN;
     }
     case 'user': {
       if (!mayManage(asker, 'admin:users', subject.tenant, subject.id)) return UNKNOWN;
@@ -104,7 +118,12 @@ export async function whyUnproved(q: Queryable, asker: Asker, subject: AskedSubj
 }
 
 /** @param userId the user whom it is about: everyone may manage their own keys and sessions */
-function mayManage(asker: Asker, permission: ManagementPermission, tenant: TenantId, userId: UserId | undefined): boolean {
+function mayManage(
+  asker: Asker,
+  permission: ManagementPermission,
+  tenant: TenantId,
+  userId: UserId | undefined,
+): boolean {
   if (asker.kind === 'operator') return true;
   const { caller } = asker;
   if (userId !== undefined && userId === selfId(caller)) return isAuthorized(caller, permission, { self: true });
@@ -119,8 +138,10 @@ function whyKey(key: KeyEnd, { nowMs, askedAtMs }: Instants): Unproved {
   const rotated = stoppedAt !== null && stoppedAt.getTime() <= (revokedAt?.getTime() ?? Math.max(nowMs, askedAtMs));
   if (rotated) return { reason: 'rotated', ...of, time: stoppedAt.toISOString() };
   if (revokedAt !== null) return { reason: 'revoked', ...of, time: revokedAt.toISOString() };
-  if (expiresAt !== null && expiresAt.getTime() <= nowMs) return { reason: 'expired', ...of, time: expiresAt.toISOString() };
-  if (key.userId !== undefined && owner?.active !== true) return { reason: 'owner_deactivated', ...of, time: sinceOf(owner) };
+  if (expiresAt !== null && expiresAt.getTime() <= nowMs)
+    return { reason: 'expired', ...of, time: expiresAt.toISOString() };
+  if (key.userId !== undefined && owner?.active !== true)
+    return { reason: 'owner_deactivated', ...of, time: sinceOf(owner) };
   return UNKNOWN;
 }
 

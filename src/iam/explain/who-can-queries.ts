@@ -82,10 +82,17 @@ export function scanUsers(
   take: number,
 ): Promise<Scanned<CandidateUser>> {
   if (roles === 'any') return scanEverybody(q, tenant, after, take);
-  return roles.length > MAX_ROLES ? scanAmongMany(q, tenant, roles, after, take) : scanHolders(q, tenant, roles, after, take);
+  return roles.length > MAX_ROLES
+    ? scanAmongMany(q, tenant, roles, after, take)
+    : scanHolders(q, tenant, roles, after, take);
 }
 
-async function scanEverybody(q: Queryable, tenant: TenantId, after: string, take: number): Promise<Scanned<CandidateUser>> {
+async function scanEverybody(
+  q: Queryable,
+  tenant: TenantId,
+  after: string,
+  take: number,
+): Promise<Scanned<CandidateUser>> {
   const { rows } = await q.raw<{ rows: UserRow[] }>(
     `select u.id, u.tenant_id, u.email, u.name, ${rolesOf('u.id')} as roles
      from users u where u.tenant_id = :tenant and u.status = 'active' and u.directory_suspension is null and u.id > :after order by u.id limit :take`,

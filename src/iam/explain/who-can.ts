@@ -113,7 +113,10 @@ export async function whoCan(
 
 /** The policies that a row names. */
 function namesOf({ why, conditions }: Able): ReadonlySet<string> {
-  return new Set([...conditions, ...why.flatMap(({ kind, name }) => (kind === 'policy' && name !== null ? [name] : []))]);
+  return new Set([
+    ...conditions,
+    ...why.flatMap(({ kind, name }) => (kind === 'policy' && name !== null ? [name] : [])),
+  ]);
 }
 
 function readAbility({ permission, resource }: WhoCanRequest): Ability {

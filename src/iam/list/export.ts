@@ -96,7 +96,11 @@ async function* pieces<Row>(
 }
 
 /** Admits the caller by everything that was committed before the call. */
-async function admittedAgain(parts: Pick<AdminParts, 'feed'>, caller: Caller, again: () => Promise<Caller>): Promise<Caller> {
+async function admittedAgain(
+  parts: Pick<AdminParts, 'feed'>,
+  caller: Caller,
+  again: () => Promise<Caller>,
+): Promise<Caller> {
   await parts.feed.catchUp();
   const now = await again();
   if (now.tenant !== caller.tenant || now.everyTenant !== caller.everyTenant) {

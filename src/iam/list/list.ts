@@ -64,7 +64,13 @@ export async function paged<Row, T>(
   const data = fitting(rows.slice(0, limit), show);
   const last = rows[data.length - 1];
   const more = (moreStored || data.length < rows.length) && last !== undefined;
-  return { object: 'list', data, has_more: more, next_cursor: more ? writeCursor(binding, position(last)) : null, ...total };
+  return {
+    object: 'list',
+    data,
+    has_more: more,
+    next_cursor: more ? writeCursor(binding, position(last)) : null,
+    ...total,
+  };
 }
 
 /** Shows the first rows, up to the one that would take the page past its bytes; one at least. */
@@ -168,7 +174,11 @@ function checkOf(binding: string, text: string): Buffer {
 }
 
 function badCursor(): Refusal {
-  return new Refusal('invalid_parameter', 'The cursor does not belong to this list. Use next_cursor of the previous page.', {
-    param: 'cursor',
-  });
+  return new Refusal(
+    'invalid_parameter',
+    'The cursor does not belong to this list. Use next_cursor of the previous page.',
+    {
+      param: 'cursor',
+    },
+  );
 }

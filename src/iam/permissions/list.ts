@@ -64,7 +64,8 @@ export async function listPermissionsPage(
     caller,
     'permissions',
     query,
-    async ({ after, take }) => named.filter((permission) => after === undefined || permission > (after[0] ?? '')).slice(0, take),
+    async ({ after, take }) =>
+      named.filter((permission) => after === undefined || permission > (after[0] ?? '')).slice(0, take),
     (permission) => [permission],
     show,
     async () => named.length,

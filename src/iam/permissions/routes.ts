@@ -16,11 +16,13 @@ const Permission = component(
     permission: Type.String({ examples: ['chat:write'] }),
     kind: Type.Unsafe<'platform' | 'management'>({
       ...oneOf('platform', 'management'),
-      description: '`platform`: routes of the platform require it. `management`: only endpoints under /v1/iam require it.',
+      description:
+        '`platform`: routes of the platform require it. `management`: only endpoints under /v1/iam require it.',
     }),
     routes: Type.Array(Type.Object({ method: Type.String(), path: Type.String({ description: 'A path template.' }) }), {
       maxItems: MAX_ROUTES,
-      description: 'The routes and endpoints that require the permission, or for which it is one of two sufficient permissions.',
+      description:
+        'The routes and endpoints that require the permission, or for which it is one of two sufficient permissions.',
     }),
     route_count: Type.Integer({ description: `All of them; \`routes\` shows ${MAX_ROUTES} at most.` }),
   }),

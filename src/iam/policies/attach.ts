@@ -44,7 +44,12 @@ async function heldRole(trx: Transaction, tenant: TenantId, text: string): Promi
 }
 
 /** @throws Refusal `not_found`, `escalation` for a global policy */
-export async function detachPolicy(parts: AdminParts, caller: Caller, roleText: string, policyText: string): Promise<void> {
+export async function detachPolicy(
+  parts: AdminParts,
+  caller: Caller,
+  roleText: string,
+  policyText: string,
+): Promise<void> {
   await change(
     parts,
     caller,

@@ -9,7 +9,14 @@ import { mayWritePolicy } from '../caller/escalation.ts';
 import { invalidField, notFound, tenantGone, throwIfInvalid, valid } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { lockTenant } from '../tenants/queries.ts';
-import { findPolicy, insertPolicy, isPolicyNameTaken, type NewPolicy, reservePolicyName, setAttachedRoles } from './queries.ts';
+import {
+  findPolicy,
+  insertPolicy,
+  isPolicyNameTaken,
+  type NewPolicy,
+  reservePolicyName,
+  setAttachedRoles,
+} from './queries.ts';
 import { type PolicyResource, policyResource } from './resource.ts';
 import { type Audience, attachableRoles, audienceAfter, mayWriteOwner, refuseLockOut } from './rules.ts';
 
@@ -94,7 +101,10 @@ export function readNewPolicy(request: NewPolicyRequest): ReadPolicy {
 function newPolicyName(text: string): PolicyName {
   const name = parsePolicyName(text);
   if (name === undefined)
-    throw invalidField('/name', 'A name must be 1 to 63 lowercase letters, digits, _ or -, and must start with a letter.');
+    throw invalidField(
+      '/name',
+      'A name must be 1 to 63 lowercase letters, digits, _ or -, and must start with a letter.',
+    );
   return name;
 }
 

@@ -167,7 +167,12 @@ export async function listPolicies(
 }
 
 /** Counts the policies of a list, up to `most`. */
-export async function countPolicies(q: Queryable, scope: TenantScope, filter: PolicyFilter, most: number): Promise<number> {
+export async function countPolicies(
+  q: Queryable,
+  scope: TenantScope,
+  filter: PolicyFilter,
+  most: number,
+): Promise<number> {
   const sql = `select from policies p where ${scope.kind === 'every' ? 'true' : VISIBLE}${filterConditions(filter)}`;
   return countUpTo(q, { sql, bindings: { ...scopeBinding(scope), ...filter } }, most);
 }
@@ -195,7 +200,11 @@ export async function reservePolicyName(q: Queryable, name: PolicyName): Promise
 }
 
 /** Whether the name is taken for this owner: by its own or a global policy; for a global one, by any policy at all. */
-export async function isPolicyNameTaken(q: Queryable, tenant: TenantId | undefined, name: PolicyName): Promise<boolean> {
+export async function isPolicyNameTaken(
+  q: Queryable,
+  tenant: TenantId | undefined,
+  name: PolicyName,
+): Promise<boolean> {
   const { rows } = await q.raw<{ rows: unknown[] }>(
     `select from policies p where p.name = :name ${tenant === undefined ? '' : `and ${VISIBLE}`} limit 1`,
     tenant === undefined ? { name } : { name, tenant },
@@ -236,7 +245,12 @@ export async function policiesOfRole(
 }
 
 /** Counts the policies that are attached to a role, up to `most`. */
-export async function countPoliciesOfRole(q: Queryable, tenant: TenantId, role: RoleName, most: number): Promise<number> {
+export async function countPoliciesOfRole(
+  q: Queryable,
+  tenant: TenantId,
+  role: RoleName,
+  most: number,
+): Promise<number> {
   const sql = `select from policies p join policy_roles r on r.policy_id = p.id where ${VISIBLE} and r.role_name = :role`;
   return countUpTo(q, { sql, bindings: { tenant, role } }, most);
 }

@@ -9,7 +9,14 @@ import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { type Noticed, noticedPolicy } from '../permissions/notices.ts';
 import { findRole } from '../roles/queries.ts';
-import { countPolicies, countPoliciesOfRole, findPolicy, listPolicies, type PolicyFilter, policiesOfRole } from './queries.ts';
+import {
+  countPolicies,
+  countPoliciesOfRole,
+  findPolicy,
+  listPolicies,
+  type PolicyFilter,
+  policiesOfRole,
+} from './queries.ts';
 import { type PolicyResource, policyResource } from './resource.ts';
 
 export interface PolicyListQuery extends ListQuery, PolicyFilter {}

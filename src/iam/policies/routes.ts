@@ -102,7 +102,9 @@ const listing = Type.Object(
     enabled: Type.Optional(Type.Boolean()),
     applies_to: Type.Optional(appliesTo),
     role: Type.Optional(Type.String({ maxLength: 64, description: 'A role that the policy is attached to.' })),
-    global: Type.Optional(Type.Boolean({ description: "`true`: only global policies. `false`: only the tenant's policies." })),
+    global: Type.Optional(
+      Type.Boolean({ description: "`true`: only global policies. `false`: only the tenant's policies." }),
+    ),
   },
   closed,
 );
@@ -122,7 +124,10 @@ export function policyRoutes(parts: AdminParts & CatalogParts): readonly Route[]
       query: listing,
       answers: shows('One page of policies.', listOf(Policy)),
       refusals: [],
-      handler: async ({ caller, query }) => ({ status: 200, body: await listPoliciesPage(parts, caller, withoutTenant(query)) }),
+      handler: async ({ caller, query }) => ({
+        status: 200,
+        body: await listPoliciesPage(parts, caller, withoutTenant(query)),
+      }),
     }),
     callerRoute({
       method: 'POST',

@@ -88,8 +88,12 @@ export function refuseLockOut(caller: HeldCaller, policy: NewPolicy, force: bool
     nowMs: caller.nowMs,
   });
   if (decision.kind === 'deny' && decision.code === 'denied_by_policy') {
-    throw new Refusal('would_lock_out', 'This policy would deny you admin:policies. Use force=true to write it anyway.', {
-      policy: policy.name,
-    });
+    throw new Refusal(
+      'would_lock_out',
+      'This policy would deny you admin:policies. Use force=true to write it anyway.',
+      {
+        policy: policy.name,
+      },
+    );
   }
 }

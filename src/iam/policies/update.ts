@@ -115,6 +115,7 @@ async function policyAfter(trx: Transaction, policy: StoredPolicy, changes: Poli
 
 function refuseOwnerChange(caller: HeldCaller, policy: StoredPolicy, global: boolean | undefined): void {
   if (global === undefined || global === (policy.tenantId === undefined)) return;
-  if (!isPlatformAdmin(caller)) throw escalation('Only platform administrators may create, update or delete global policies.');
+  if (!isPlatformAdmin(caller))
+    throw escalation('Only platform administrators may create, update or delete global policies.');
   throw invalidField('/global', 'A policy cannot change between global and tenant scope. Create another policy.');
 }

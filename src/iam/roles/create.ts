@@ -25,18 +25,23 @@ export interface NewRoleRequest {
 /** @throws Refusal `invalid_field`, `already_exists`, `in_use`, `escalation` */
 export async function createRole(parts: AdminParts, caller: Caller, request: NewRoleRequest): Promise<RoleResource> {
   const { name, constraints } = readNewRole(request);
-  return change(parts, caller, { action: 'role.create', target: { type: 'role', id: name } }, async ({ trx, caller, audit }) => {
-    mayGive(caller, { permissions: request.permissions, constraints });
-    const held = await shareTenantNow(trx, caller.tenant);
-    if (held === undefined) throw tenantGone();
-    const { at } = held;
-    const { description = '', permissions } = request;
-    const role: NewRole = { tenantId: caller.tenant, name, description, permissions, constraints };
-    trx.lastly(insertUnlessTaken(trx, role, at));
-    const made = roleResource({ ...role, createdAt: at.date, updatedAt: at.date });
-    audit.after = made;
-    return made;
-  });
+  return change(
+    parts,
+    caller,
+    { action: 'role.create', target: { type: 'role', id: name } },
+    async ({ trx, caller, audit }) => {
+      mayGive(caller, { permissions: request.permissions, constraints });
+      const held = await shareTenantNow(trx, caller.tenant);
+      if (held === undefined) throw tenantGone();
+      const { at } = held;
+      const { description = '', permissions } = request;
+      const role: NewRole = { tenantId: caller.tenant, name, description, permissions, constraints };
+      trx.lastly(insertUnlessTaken(trx, role, at));
+      const made = roleResource({ ...role, createdAt: at.date, updatedAt: at.date });
+      audit.after = made;
+      return made;
+    },
+  );
 }
 
 /**
@@ -55,7 +60,10 @@ export function readNewRole(request: NewRoleRequest): Pick<NewRole, 'name' | 'co
 function newRoleName(text: string): RoleName {
   const name = parseRoleName(text);
   if (name === undefined)
-    throw invalidField('/name', 'A name must be 1 to 63 lowercase letters, digits, _ or -, and must start with a letter.');
+    throw invalidField(
+      '/name',
+      'A name must be 1 to 63 lowercase letters, digits, _ or -, and must start with a letter.',
+    );
   if (isBuiltinRole(name)) throw taken();
   return name;
 }

@@ -49,7 +49,10 @@ const ROLE = `select ${COLUMNS} from roles`;
 
 const STATEMENTS = {
   find: { name: 'find_role', text: `${ROLE} where tenant_id = $1 and name = $2` },
-  findAll: { name: 'find_roles', text: `${ROLE} where tenant_id = $1 and name = any($2::text[]) order by name collate "C"` },
+  findAll: {
+    name: 'find_roles',
+    text: `${ROLE} where tenant_id = $1 and name = any($2::text[]) order by name collate "C"`,
+  },
   insert: {
     name: 'insert_role',
     text: `insert into roles (tenant_id, name, description, permissions, resource_constraints, created_at, updated_at)
@@ -85,7 +88,12 @@ function filterConditions({ q }: RoleFilter): readonly string[] {
 }
 
 /** By name, then tenant. A tenant's roles are bounded; of every tenant, a search reads rows in order until the page is full. */
-export async function listRoles(q: Queryable, scope: TenantScope, filter: RoleFilter, page: Page): Promise<PageRows<StoredRole>> {
+export async function listRoles(
+  q: Queryable,
+  scope: TenantScope,
+  filter: RoleFilter,
+  page: Page,
+): Promise<PageRows<StoredRole>> {
   // In one tenant a name is one role's.
   const order = scope.kind === 'one' ? 'name collate "C"' : 'name collate "C", tenant_id collate "C"';
   const [name = '', tenant = ''] = page.after ?? [];
@@ -122,7 +130,11 @@ export async function findRole(q: Queryable, tenant: TenantId, name: RoleName): 
 }
 
 /** Those of the names that are custom roles of the tenant. */
-export async function findRoles(q: Queryable, tenant: TenantId, names: readonly RoleName[]): Promise<readonly StoredRole[]> {
+export async function findRoles(
+  q: Queryable,
+  tenant: TenantId,
+  names: readonly RoleName[],
+): Promise<readonly StoredRole[]> {
   const custom = names.filter((name) => !isBuiltinRole(name));
   if (custom.length === 0) return [];
   const rows = await runPrepared<RoleRow>(q, STATEMENTS.findAll, [tenant, custom]);

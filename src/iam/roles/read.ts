@@ -71,7 +71,11 @@ function builtinsAfter(filter: RoleFilter, page: Page): readonly RoleResource[] 
 }
 
 /** Both by position. Built-in roles behind the last row of a page that has more belong to the next one. */
-function merged(builtins: readonly RoleResource[], own: readonly RoleResource[], more: boolean): readonly RoleResource[] {
+function merged(
+  builtins: readonly RoleResource[],
+  own: readonly RoleResource[],
+  more: boolean,
+): readonly RoleResource[] {
   const last = more ? own.at(-1) : undefined;
   const before = last === undefined ? builtins : builtins.filter((role) => byPosition(role, last) < 0);
   return [...before, ...own].toSorted(byPosition);

@@ -51,7 +51,9 @@ export const newRole = component(
     },
     {
       ...closed,
-      examples: [{ name: 'support', permissions: ['chat:*', 'models:read'], resource_constraints: { models: ['llama-*'] } }],
+      examples: [
+        { name: 'support', permissions: ['chat:*', 'models:read'], resource_constraints: { models: ['llama-*'] } },
+      ],
     },
   ),
 );
@@ -83,7 +85,10 @@ export function roleRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
       query: listing,
       answers: shows('One page of roles.', listOf(Role)),
       refusals: [],
-      handler: async ({ caller, query }) => ({ status: 200, body: await listRolesPage(parts, caller, withoutTenant(query)) }),
+      handler: async ({ caller, query }) => ({
+        status: 200,
+        body: await listRolesPage(parts, caller, withoutTenant(query)),
+      }),
     }),
     callerRoute({
       method: 'POST',

@@ -22,7 +22,12 @@ export interface RoleChanges {
 }
 
 /** @throws Refusal `not_found`, `builtin_role`, `invalid_field`, `escalation` */
-export async function updateRole(parts: AdminParts, caller: Caller, text: string, changes: RoleChanges): Promise<RoleResource> {
+export async function updateRole(
+  parts: AdminParts,
+  caller: Caller,
+  text: string,
+  changes: RoleChanges,
+): Promise<RoleResource> {
   throwIfInvalid([
     ...validatePatterns(changes.permissions ?? [], '/permissions'),
     ...validateConstraints(changes.resource_constraints),
@@ -39,7 +44,9 @@ export async function updateRole(parts: AdminParts, caller: Caller, text: string
         description: changes.description ?? role.description,
         permissions: changes.permissions ?? role.permissions,
         constraints:
-          changes.resource_constraints === undefined ? role.constraints : valid(parseConstraints(changes.resource_constraints)),
+          changes.resource_constraints === undefined
+            ? role.constraints
+            : valid(parseConstraints(changes.resource_constraints)),
       };
       mayWiden(caller, role, changed);
       await writeRole(trx, changed);
@@ -64,7 +71,8 @@ export async function deleteRole(parts: AdminParts, caller: Caller, text: string
     { action: 'role.delete', target: { type: 'role', id: text } },
     async ({ trx, caller, audit, held }) => {
       const role = await holdRole(trx, caller, text);
-      const used = (await isRoleGiven(trx, role.tenantId, role.name)) || (await isRoleAttached(trx, role.tenantId, role.name));
+      const used =
+        (await isRoleGiven(trx, role.tenantId, role.name)) || (await isRoleAttached(trx, role.tenantId, role.name));
       if (used && !force) {
         throw new Refusal(
           'in_use',

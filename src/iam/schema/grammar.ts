@@ -54,7 +54,11 @@ const operators = (one: string, other: string, operand: object) => ({
 
 const addresses = {
   type: 'array',
-  items: { type: 'string', description: 'An address or a CIDR block without host bits, IPv4 or IPv6.', examples: ['10.0.0.0/8'] },
+  items: {
+    type: 'string',
+    description: 'An address or a CIDR block without host bits, IPv4 or IPv6.',
+    examples: ['10.0.0.0/8'],
+  },
   minItems: 1,
   maxItems: MAX_ENTRIES,
 };

@@ -8,7 +8,8 @@ import { oneOf } from './schemas.ts';
 
 /** RFC 3339 in UTC. */
 export const instant = Type.String({ format: 'date-time', examples: ['2026-11-21T09:00:00.000Z'] });
-export const perhaps = (schema: TSchema & { readonly type: string }) => Type.Unsafe({ ...schema, type: [schema.type, 'null'] });
+export const perhaps = (schema: TSchema & { readonly type: string }) =>
+  Type.Unsafe({ ...schema, type: [schema.type, 'null'] });
 export const text = Type.String();
 export const texts = Type.Array(text);
 
@@ -40,7 +41,10 @@ export const Metadata = component(
 /** The member that takes the place of the secret in a response that the server repeats for an Idempotency-Key. */
 export const withheld = {
   secret_available: Type.Optional(
-    Type.Unsafe<false>({ const: false, description: 'Present instead of the secret if the server repeats a response.' }),
+    Type.Unsafe<false>({
+      const: false,
+      description: 'Present instead of the secret if the server repeats a response.',
+    }),
   ),
 };
 

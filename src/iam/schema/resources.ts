@@ -3,7 +3,18 @@
 import { type TSchema, Type } from 'typebox';
 import { DAY_NAMES, type DirectorySuspension } from '../../domain/records.ts';
 import { component } from '../../http/answers.ts';
-import { Constraints, instant, limit, Metadata, notices, perhaps, text, texts, UserId, withheld } from './resource-parts.ts';
+import {
+  Constraints,
+  instant,
+  limit,
+  Metadata,
+  notices,
+  perhaps,
+  text,
+  texts,
+  UserId,
+  withheld,
+} from './resource-parts.ts';
 import { oneOf } from './schemas.ts';
 
 export const directoryStatus = oneOf<'active' | DirectorySuspension>(
@@ -156,7 +167,11 @@ export const Tenant = component(
     quotas: component(
       'TenantQuotas',
       Type.Object(
-        { monthly_tokens: Type.Optional(limit), max_users: Type.Optional(limit), max_collections: Type.Optional(limit) },
+        {
+          monthly_tokens: Type.Optional(limit),
+          max_users: Type.Optional(limit),
+          max_collections: Type.Optional(limit),
+        },
         { description: 'If a limit is absent, there is none. 0 allows nothing.' },
       ),
     ),
@@ -171,8 +186,14 @@ export const Session = component(
   Type.Object({
     id: Type.String({ pattern: '^ses_[0-9a-z]{26}$', examples: ['ses_01jd5k3v8m2x7q9w4r6t0y1z3b'] }),
     created_at: instant,
-    last_used_at: Type.String({ format: 'date-time', description: 'The time at which the session began or was last refreshed.' }),
-    expires_at: Type.String({ format: 'date-time', description: 'The time at which the session ends even if it is used.' }),
+    last_used_at: Type.String({
+      format: 'date-time',
+      description: 'The time at which the session began or was last refreshed.',
+    }),
+    expires_at: Type.String({
+      format: 'date-time',
+      description: 'The time at which the session ends even if it is used.',
+    }),
     address: perhaps(Type.String({ description: 'The client address at login.' })),
     user_agent: perhaps(text),
     cookie: Type.Boolean({ description: "The refresh token is kept in a browser's cookie." }),

@@ -17,7 +17,8 @@ export function oneOf<const T extends string>(...words: readonly T[]) {
  * For the description of the API: no NUL, and none of the characters that VISIBLE_TEXT refuses. It excludes every joiner, and does not mention
  * tags, because patterns of OpenAPI documents have no characters beyond U+FFFF.
  */
-const DESCRIBED_TEXT = '[^\\u0000\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb]*';
+const DESCRIBED_TEXT =
+  '[^\\u0000\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb]*';
 
 /** Text that people write: not blank, and without hidden characters. */
 export function title(maxLength: number) {
@@ -37,7 +38,8 @@ export const MAX_METADATA_PAIRS = 16;
 /** Pairs that people attach to a key, a user or a tenant; null = none. */
 export const metadata = Type.Unsafe<Metadata | null>({
   type: ['object', 'null'],
-  description: 'Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them.',
+  description:
+    'Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them.',
   maxProperties: MAX_METADATA_PAIRS,
   propertyNames: { type: 'string', minLength: 1, maxLength: 64, pattern: '(?<!\\\\)$' },
   additionalProperties: { type: 'string', maxLength: 512 },
@@ -63,7 +65,11 @@ export const roleNames = Type.Array(Type.String({ maxLength: 64, ...aName }), { 
 
 const names = Type.Unsafe<readonly string[] | null>({
   type: ['array', 'null'],
-  items: { type: 'string', maxLength: 512, ...asksAlso({ minLength: 1, maxLength: MAX_GLOB_LENGTH, pattern: RESOURCE_NAME }) },
+  items: {
+    type: 'string',
+    maxLength: 512,
+    ...asksAlso({ minLength: 1, maxLength: MAX_GLOB_LENGTH, pattern: RESOURCE_NAME }),
+  },
   maxItems: MAX_CONSTRAINT_NAMES,
 });
 
@@ -98,7 +104,9 @@ export const page = {
 export const countedPage = {
   ...page,
   count: Type.Optional(
-    Type.Boolean({ description: `\`true\`: the page also has \`total\`, or \`total_exceeds\` beyond ${MAX_COUNTED} rows.` }),
+    Type.Boolean({
+      description: `\`true\`: the page also has \`total\`, or \`total_exceeds\` beyond ${MAX_COUNTED} rows.`,
+    }),
   ),
 };
 

@@ -50,7 +50,11 @@ export async function listActiveSessions(
 
 /** Counts the active sessions of a user, up to `most`. */
 export async function countActiveSessions(q: Queryable, userId: UserId, idleMs: number, most: number): Promise<number> {
-  return countUpTo(q, { sql: `select from sessions where user_id = :userId and ${ACTIVE}`, bindings: { userId, idleMs } }, most);
+  return countUpTo(
+    q,
+    { sql: `select from sessions where user_id = :userId and ${ACTIVE}`, bindings: { userId, idleMs } },
+    most,
+  );
 }
 
 /** One active session of a user; undefined when there is none of that id, whosever it is. */

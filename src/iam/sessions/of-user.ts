@@ -51,7 +51,12 @@ export async function getUserSession(
  * Ends one session: its refresh token and its access tokens prove nothing from now on.
  * @throws Refusal `not_found`, `escalation`
  */
-export async function endUserSession(parts: UserSessionParts, caller: Caller, user: string, session: string): Promise<void> {
+export async function endUserSession(
+  parts: UserSessionParts,
+  caller: Caller,
+  user: string,
+  session: string,
+): Promise<void> {
   await change(
     parts,
     caller,

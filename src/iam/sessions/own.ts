@@ -54,7 +54,11 @@ export async function endOwnSession(parts: AuthParts, caller: Caller, text: stri
  * @param own also that one
  * @throws Refusal `insufficient_permission` for keys
  */
-export async function endOwnSessions(parts: AuthParts, caller: Caller, { own }: { readonly own: boolean }): Promise<void> {
+export async function endOwnSessions(
+  parts: AuthParts,
+  caller: Caller,
+  { own }: { readonly own: boolean },
+): Promise<void> {
   const { userId, tenantId, sessionId } = ownSession(caller);
   const entry = { action: 'auth.end_sessions', target: { type: 'user', id: userId }, existing: true } as const;
   await change(parts, caller, entry, async ({ trx, audit }) => {

@@ -107,8 +107,16 @@ export interface Proved {
  * next to the hash of the password the round trips are what a login costs.
  * @returns false when a reset of the password or a deactivation was faster: then nothing is written
  */
-export async function beginSession(q: Queryable, { id, passwordVersion }: Proved, beginning: Beginning): Promise<boolean> {
-  const rows = await runPrepared(q, beginning.forgives ? BEGIN_FORGIVING : BEGIN, [...valuesOf(beginning), id, passwordVersion]);
+export async function beginSession(
+  q: Queryable,
+  { id, passwordVersion }: Proved,
+  beginning: Beginning,
+): Promise<boolean> {
+  const rows = await runPrepared(q, beginning.forgives ? BEGIN_FORGIVING : BEGIN, [
+    ...valuesOf(beginning),
+    id,
+    passwordVersion,
+  ]);
   return rows.length === 1;
 }
 
@@ -127,7 +135,11 @@ export interface SettledUser {
  * else has to be written: as in nearly all logins. The account's failures before it stay counted.
  * @returns whose session it is; undefined when anything is otherwise: then nothing is written
  */
-export async function beginSettledSession(q: Queryable, user: SettledUser, beginning: Beginning): Promise<UserId | undefined> {
+export async function beginSettledSession(
+  q: Queryable,
+  user: SettledUser,
+  beginning: Beginning,
+): Promise<UserId | undefined> {
   const { identity, tenantId, email, name, roles } = user;
   const values = [...valuesOf(beginning), identity.directory, identity.stableId, tenantId, email, name, roles];
   const [row] = await runPrepared<{ user_id: string }>(q, BEGIN_SETTLED, values);
@@ -232,17 +244,22 @@ export async function refreshFacts(
     userActive: row.user_active,
     tenantActive: row.tenant_active,
     identity:
-      row.directory === null || row.directory_id === null ? undefined : { directory: row.directory, stableId: row.directory_id },
+      row.directory === null || row.directory_id === null
+        ? undefined
+        : { directory: row.directory, stableId: row.directory_id },
   };
 }
 
 /** Uses a token up: its successor takes over, and the session was last used now. */
 export async function succeedToken(q: Queryable, digest: Uint8Array, successor: NewRefreshToken): Promise<void> {
   await insertRefreshToken(q, successor);
-  await q.raw('update refresh_tokens set used_at = clock_timestamp(), successor_digest = :successor where digest = :digest', {
-    digest,
-    successor: successor.digest,
-  });
+  await q.raw(
+    'update refresh_tokens set used_at = clock_timestamp(), successor_digest = :successor where digest = :digest',
+    {
+      digest,
+      successor: successor.digest,
+    },
+  );
   await q.raw('update sessions set last_used_at = clock_timestamp(), refreshes = refreshes + 1 where id = :id', {
     id: successor.sessionId,
   });

@@ -44,7 +44,12 @@ class Changed extends Error {
 }
 
 /** Somebody else took the name first. */
-const TAKEN: ReadonlySet<string | undefined> = new Set(['users_email_key', 'roles_pkey', 'tenants_pkey', 'policies_by_name']);
+const TAKEN: ReadonlySet<string | undefined> = new Set([
+  'users_email_key',
+  'roles_pkey',
+  'tenants_pkey',
+  'policies_by_name',
+]);
 
 /**
  * Does what was shown, each step with its audit row, and all of it in one transaction. Of several at once one is done after the other.
@@ -75,7 +80,11 @@ export async function applySetup(
 }
 
 /** How many steps there are of each kind. */
-export function counts(steps: readonly Step[]): { readonly create: number; readonly change: number; readonly delete: number } {
+export function counts(steps: readonly Step[]): {
+  readonly create: number;
+  readonly change: number;
+  readonly delete: number;
+} {
   const of = (verb: Step['verb']): number => steps.filter((step) => step.verb === verb).length;
   return { create: of('create'), change: of('change'), delete: of('delete') };
 }

@@ -32,7 +32,11 @@ const USERS_AT_ONCE = 1000;
  * Hands out all parts as they were at one instant.
  * @throws Refusal `not_found`
  */
-export async function exportSetup(db: Database, options: ExportOptions, take: (part: ExportPart) => void): Promise<void> {
+export async function exportSetup(
+  db: Database,
+  options: ExportOptions,
+  take: (part: ExportPart) => void,
+): Promise<void> {
   const read = async (trx: Queryable): Promise<void> => {
     if (options.tenant === undefined) {
       take({ kind: 'global policies', policies: (await globalPoliciesOf(trx)).map(namedPolicy) });
@@ -56,7 +60,9 @@ async function exportTenant(
   take: (part: ExportPart) => void,
 ): Promise<void> {
   const roles = (await rolesOf(trx, tenant.id)).map((role) => ({ name: role.name, ...roleView(role) }));
-  const policies = (await policiesOf(trx, tenant.id)).filter((policy) => policy.tenantId !== undefined).map(namedPolicy);
+  const policies = (await policiesOf(trx, tenant.id))
+    .filter((policy) => policy.tenantId !== undefined)
+    .map(namedPolicy);
   take({ kind: 'tenant', tenant: { id: tenant.id, ...tenantView(tenant), roles, policies } });
   if (!users) return;
   for await (const some of localUsers(trx, tenant.id, USERS_AT_ONCE)) {

@@ -42,7 +42,11 @@ export interface WholePlan {
 export async function refuseBrokenRules(
   trx: Transaction,
   plan: WholePlan,
-  { force, nowMs, setupTokens = false }: { readonly force: boolean; readonly nowMs: number; readonly setupTokens?: boolean },
+  {
+    force,
+    nowMs,
+    setupTokens = false,
+  }: { readonly force: boolean; readonly nowMs: number; readonly setupTokens?: boolean },
 ): Promise<void> {
   for (const tenant of plan.tenants) {
     await refuseRolesInUse(trx, tenant);
@@ -54,8 +58,13 @@ export async function refuseBrokenRules(
 }
 
 /** A role is deleted only when nobody has it any more: not users of the directory, nor any that the set-up does not speak of. */
-async function refuseRolesInUse(trx: Transaction, { wanted, policiesBefore, roles, policies, users }: TenantPlan): Promise<void> {
-  const later = new Map<UserId, UserStep>(users.flatMap((step) => (step.before === undefined ? [] : [[step.before.id, step]])));
+async function refuseRolesInUse(
+  trx: Transaction,
+  { wanted, policiesBefore, roles, policies, users }: TenantPlan,
+): Promise<void> {
+  const later = new Map<UserId, UserStep>(
+    users.flatMap((step) => (step.before === undefined ? [] : [[step.before.id, step]])),
+  );
   for (const { verb, name } of roles) {
     if (verb !== 'delete') continue;
     const holders = (await roleHolders(trx, wanted.id, name)).filter(({ id, byHand }) => {
@@ -124,7 +133,14 @@ function isActive(status: StoredTenant['status'] | undefined, stored: boolean): 
  * they bind and when, nobody here can say.
  */
 function refuseLockOut(global: readonly PolicyStep[]): void {
-  const tenant = compileTenant({ id: DEFAULT_TENANT, status: 'active', settings: {}, quotas: {}, roles: [], policies: [] });
+  const tenant = compileTenant({
+    id: DEFAULT_TENANT,
+    status: 'active',
+    settings: {},
+    quotas: {},
+    roles: [],
+    policies: [],
+  });
   for (const { policy } of global) {
     if (policy === undefined || !isUnconditionalDeny(policy)) continue;
     const decision = decideManagement({

@@ -12,7 +12,8 @@ export interface SetupNotice extends SetupError {
 
 /** Returns the notices in the order of the document, each with a JSON pointer into it. */
 export function setupNotices(parts: CatalogParts, { globalPolicies = [], tenants }: Setup): readonly SetupNotice[] {
-  const ofRole = ({ at, permissions = [] }: WantedRole) => placed(at, patternNotices(parts, permissions, '/permissions'));
+  const ofRole = ({ at, permissions = [] }: WantedRole) =>
+    placed(at, patternNotices(parts, permissions, '/permissions'));
   const ofPolicy = ({ at, actions = [], appliesTo, attachedRoles }: WantedPolicy) =>
     placed(
       at,
@@ -30,7 +31,10 @@ export function setupNotices(parts: CatalogParts, { globalPolicies = [], tenants
 }
 
 /** Returns notices of the policies that a plan makes and that bind no one, because the document names no role for them. */
-export function unboundNotices({ globalPolicies = [], tenants }: Setup, steps: readonly Step[]): readonly SetupNotice[] {
+export function unboundNotices(
+  { globalPolicies = [], tenants }: Setup,
+  steps: readonly Step[],
+): readonly SetupNotice[] {
   const placeOf = ({ tenant, name }: Step): WantedPolicy | undefined => {
     const among = tenant === undefined ? globalPolicies : tenants.find(({ id }) => id === tenant)?.policies;
     return among?.find((policy) => policy.name === name);

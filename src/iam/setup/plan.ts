@@ -78,7 +78,12 @@ function planTenant(
   };
 }
 
-function refuseUnknown(names: readonly string[], path: string, known: (name: string) => boolean, errors: SetupError[]): void {
+function refuseUnknown(
+  names: readonly string[],
+  path: string,
+  known: (name: string) => boolean,
+  errors: SetupError[],
+): void {
   for (const name of names) {
     if (!known(name)) errors.push({ path, message: `${NO_SUCH_ROLE.slice(0, -1)}: ${name}.` });
   }
@@ -95,7 +100,8 @@ function placedUsers(
   errors: SetupError[],
 ): ReadonlyMap<TenantId, readonly StoredUser[]> {
   const places = new Map<string | null, { readonly tenant: TenantId; readonly at: string }>();
-  for (const { id, users } of setup.tenants) for (const { email, at } of users ?? []) places.set(email, { tenant: id, at });
+  for (const { id, users } of setup.tenants)
+    for (const { email, at } of users ?? []) places.set(email, { tenant: id, at });
   const going = new Set(prune ? setup.tenants.filter(({ users }) => users !== undefined).map(({ id }) => id) : []);
   const placed = new Map<TenantId, StoredUser[]>(setup.tenants.map(({ id }) => [id, []]));
   for (const user of world.users) {
@@ -116,7 +122,11 @@ function placedUsers(
 }
 
 /** A tenant's policy has no global one's name, also not one's that the set-up does not speak of. */
-function checkTenantPolicyNames({ wanted, policies }: TenantPlan, global: readonly NewPolicy[], errors: SetupError[]): void {
+function checkTenantPolicyNames(
+  { wanted, policies }: TenantPlan,
+  global: readonly NewPolicy[],
+  errors: SetupError[],
+): void {
   const names = new Set<string>(global.map((policy) => policy.name));
   for (const { verb, name } of policies) {
     if (verb === 'create' && names.has(name)) {

@@ -38,7 +38,10 @@ export function policySteps(
   const before = new Map(stored.map((policy) => [policy.name, policy]));
   const named = new Set(wanted.map((policy) => policy.name));
   const gone = prune ? stored.filter((policy) => !named.has(policy.name)) : [];
-  return [...wanted.flatMap((policy) => writing(tenant, policy, before.get(policy.name), errors)), ...gone.map(deletion)];
+  return [
+    ...wanted.flatMap((policy) => writing(tenant, policy, before.get(policy.name), errors)),
+    ...gone.map(deletion),
+  ];
 }
 
 /** The policies that there will be after these steps. */
@@ -79,7 +82,14 @@ function writing(
     enabled: wanted.enabled ?? before?.enabled ?? true,
   };
   const changes = difference(before === undefined ? {} : policyView(before), policyView(policy));
-  const about = { thing: 'policy', tenant: tenantId, name: policy.name, changes, stage: 'write policies', policy } as const;
+  const about = {
+    thing: 'policy',
+    tenant: tenantId,
+    name: policy.name,
+    changes,
+    stage: 'write policies',
+    policy,
+  } as const;
   if (before === undefined) return [{ ...about, verb: 'create', run: (to) => create(to, policy) }];
   return changes.length === 0 ? [] : [{ ...about, verb: 'change', run: (to) => change(to, before, policy) }];
 }
@@ -132,6 +142,11 @@ async function written({ trx }: Writing, { tenantId, name }: NewPolicy): Promise
   return policy;
 }
 
-function audit(to: Writing, action: string, policy: NewPolicy, states: { before?: unknown; after?: unknown }): Promise<void> {
+function audit(
+  to: Writing,
+  action: string,
+  policy: NewPolicy,
+  states: { before?: unknown; after?: unknown },
+): Promise<void> {
   return to.audit({ action, target: { type: 'policy', id: policy.name }, tenant: policy.tenantId, ...states });
 }

@@ -38,7 +38,11 @@ export async function holdGlobalPolicies(trx: Queryable): Promise<void> {
 }
 
 /** Holds the users of these addresses, and all local users with an address of these tenants. */
-export async function holdUsers(trx: Queryable, emails: readonly string[], tenants: readonly TenantId[]): Promise<void> {
+export async function holdUsers(
+  trx: Queryable,
+  emails: readonly string[],
+  tenants: readonly TenantId[],
+): Promise<void> {
   await trx.raw(
     `select from users
      where email = any(cast(:emails as text[])) or (source = 'local' and email is not null and tenant_id = any(cast(:tenants as text[])))
@@ -102,7 +106,11 @@ export async function insertUsers(trx: Queryable, users: readonly NewSetupUser[]
 }
 
 /** A tenant's local users with an address, by address, as many at a time as one step takes. To be read inside one transaction. */
-export async function* localUsers(trx: Queryable, tenant: TenantId, atOnce: number): AsyncGenerator<readonly StoredUser[]> {
+export async function* localUsers(
+  trx: Queryable,
+  tenant: TenantId,
+  atOnce: number,
+): AsyncGenerator<readonly StoredUser[]> {
   await trx.raw(
     `declare local_users no scroll cursor for
      ${USER} where u.tenant_id = :tenant and u.source = 'local' and u.email is not null order by u.email collate "C"`,

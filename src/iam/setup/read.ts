@@ -1,8 +1,20 @@
 /** Reads the meaning of a document whose form has been checked, by the same rules as the API. What is wrong is told all at once. */
 
-import { parseConditions, parseConstraints, validatePatterns, validateResourcePatterns } from '../../decision/validate.ts';
+import {
+  parseConditions,
+  parseConstraints,
+  validatePatterns,
+  validateResourcePatterns,
+} from '../../decision/validate.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { DEFAULT_TENANT, parsePolicyName, parseRoleName, parseTenantId, type RoleName, type TenantId } from '../../domain/ids.ts';
+import {
+  DEFAULT_TENANT,
+  parsePolicyName,
+  parseRoleName,
+  parseTenantId,
+  type RoleName,
+  type TenantId,
+} from '../../domain/ids.ts';
 import type { FieldError } from '../../domain/problem.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import { audienceAfter } from '../policies/rules.ts';
@@ -24,7 +36,8 @@ export type ReadSetup =
 export const NO_SUCH_ROLE = 'This role does not exist in the tenant.';
 
 const NAME_FORM = 'A name must be 1 to 63 lowercase letters, digits, _ or -, and must start with a letter.';
-const TENANT_FORM = 'A tenant id must be 1 to 63 lowercase letters, digits or hyphens, and must start with a letter or digit.';
+const TENANT_FORM =
+  'A tenant id must be 1 to 63 lowercase letters, digits or hyphens, and must start with a letter or digit.';
 
 export function readSetup(document: SetupDocument): ReadSetup {
   return read([{ document, at: '' }]);
@@ -68,7 +81,9 @@ class Reader {
   readonly #named = new Map<string, string>();
 
   globalPolicies(document: SetupDocument, at: string): readonly WantedPolicy[] {
-    return (document.global_policies ?? []).flatMap((policy, i) => this.policy(policy, `${at}/global_policies/${i}`, undefined));
+    return (document.global_policies ?? []).flatMap((policy, i) =>
+      this.policy(policy, `${at}/global_policies/${i}`, undefined),
+    );
   }
 
   /** @param named the tenants of earlier documents. Undefined when its id has no form */
@@ -119,7 +134,9 @@ class Reader {
         actions: document.actions,
         resources: document.resources,
         conditions:
-          document.conditions === undefined ? undefined : this.#parsed(parseConditions(document.conditions, `${at}/conditions`)),
+          document.conditions === undefined
+            ? undefined
+            : this.#parsed(parseConditions(document.conditions, `${at}/conditions`)),
         appliesTo: document.applies_to,
         attachedRoles: roles && this.#roleNames(roles, `${at}/attached_roles`, tenant === undefined),
         enabled: document.enabled,
@@ -145,7 +162,9 @@ class Reader {
         description: emptied(document.description, ''),
         permissions: document.permissions,
         constraints:
-          constraints === undefined ? undefined : this.#parsed(parseConstraints(constraints, `${at}/resource_constraints`)),
+          constraints === undefined
+            ? undefined
+            : this.#parsed(parseConstraints(constraints, `${at}/resource_constraints`)),
       },
     ];
   }
@@ -176,7 +195,9 @@ class Reader {
 
   /** Of what is wrong, the errors are remembered and nothing is taken. */
   #parsed<T>(
-    read: { readonly kind: 'ok'; readonly value: T } | { readonly kind: 'errors'; readonly errors: readonly FieldError[] },
+    read:
+      | { readonly kind: 'ok'; readonly value: T }
+      | { readonly kind: 'errors'; readonly errors: readonly FieldError[] },
   ): T | undefined {
     if (read.kind === 'ok') return read.value;
     this.#take('', read.errors);
@@ -199,7 +220,11 @@ class Reader {
   #policyOnce(name: string, at: string, tenant: TenantId | undefined): void {
     const global = this.#named.get(`policy ${name}`);
     if (tenant !== undefined && global !== undefined) {
-      this.errors.push({ path: at, message: 'A global policy already has this name. Choose another name.', also: global });
+      this.errors.push({
+        path: at,
+        message: 'A global policy already has this name. Choose another name.',
+        also: global,
+      });
       return;
     }
     this.#once(tenant === undefined ? `policy ${name}` : `policy of ${tenant} ${name}`, at, 'A policy with this name');

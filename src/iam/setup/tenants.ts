@@ -39,7 +39,9 @@ export function tenantSteps(
   const about = { thing: 'tenant', tenant: undefined, name: id, stage: 'write tenants' } as const;
   const changes = difference(tenant === undefined ? {} : tenantView(tenant), tenantView(after));
   if (tenant === undefined) return [{ ...about, verb: 'create', changes, run: (writing) => create(writing, after) }];
-  return changes.length === 0 ? [] : [{ ...about, verb: 'change', changes, run: (writing) => change(writing, tenant, after) }];
+  return changes.length === 0
+    ? []
+    : [{ ...about, verb: 'change', changes, run: (writing) => change(writing, tenant, after) }];
 }
 
 /** The quotas that the tenant will have. */
@@ -78,6 +80,11 @@ async function written({ trx }: Writing, { id }: Parts): Promise<StoredTenant> {
   return tenant;
 }
 
-function audit(writing: Writing, action: string, { id }: Parts, states: { before?: unknown; after?: unknown }): Promise<void> {
+function audit(
+  writing: Writing,
+  action: string,
+  { id }: Parts,
+  states: { before?: unknown; after?: unknown },
+): Promise<void> {
   return writing.audit({ action, target: { type: 'tenant', id }, tenant: id, ...states });
 }

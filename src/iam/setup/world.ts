@@ -41,7 +41,9 @@ export interface PruneOptions {
 export async function readWorld(trx: Queryable, setup: Setup, options: PruneOptions, hold: boolean): Promise<World> {
   const ids = setup.tenants.map((tenant) => tenant.id);
   const emails = setup.tenants.flatMap((tenant) => (tenant.users ?? []).map((user) => user.email));
-  const pruned = options.prune ? setup.tenants.filter((tenant) => tenant.users !== undefined).map((tenant) => tenant.id) : [];
+  const pruned = options.prune
+    ? setup.tenants.filter((tenant) => tenant.users !== undefined).map((tenant) => tenant.id)
+    : [];
   const prunesTenants = options.pruneTenants && setup.listsTenants;
   if (hold) {
     await lockAdministrators(trx);

@@ -48,7 +48,11 @@ export async function writeSteps(
     for (const { id, email, status } of some) {
       if (!setupTokens || status !== 'active') continue;
       const { text, digest } = makeOneTimeToken(random);
-      tokens.push({ email, token: text, expiresAt: new Date(await putPasswordSetup(trx, id, digest, { kind: 'system' })) });
+      tokens.push({
+        email,
+        token: text,
+        expiresAt: new Date(await putPasswordSetup(trx, id, digest, { kind: 'system' })),
+      });
     }
   });
   const writing: Writing = { trx, nowMs, random, audit, makeUser: users.add };
@@ -59,7 +63,10 @@ export async function writeSteps(
 }
 
 /** Hands on what it is given, many at a time. */
-function gathering<T>(write: (some: readonly T[]) => Promise<void>): { add(one: T): Promise<void>; end(): Promise<void> } {
+function gathering<T>(write: (some: readonly T[]) => Promise<void>): {
+  add(one: T): Promise<void>;
+  end(): Promise<void>;
+} {
   let held: T[] = [];
   const end = async (): Promise<void> => {
     if (held.length === 0) return;

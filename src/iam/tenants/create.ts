@@ -21,7 +21,11 @@ export interface NewTenantRequest {
 }
 
 /** @throws Refusal `invalid_field`, `already_exists` also for the id of a tenant that was deleted */
-export async function createTenant(parts: AdminParts, caller: Caller, request: NewTenantRequest): Promise<TenantResource> {
+export async function createTenant(
+  parts: AdminParts,
+  caller: Caller,
+  request: NewTenantRequest,
+): Promise<TenantResource> {
   const id = newTenantId(request.id);
   throwIfInvalid(settingsErrors(request.settings ?? {}));
   return change(parts, caller, { action: 'tenant.create', target: { type: 'tenant', id } }, async ({ trx, audit }) => {
@@ -43,7 +47,10 @@ export async function createTenant(parts: AdminParts, caller: Caller, request: N
 function newTenantId(text: string): TenantId {
   const id = parseTenantId(text);
   if (id === undefined)
-    throw invalidField('/id', 'An id must be 1 to 63 lowercase letters, digits or hyphens, and must not start with a hyphen.');
+    throw invalidField(
+      '/id',
+      'An id must be 1 to 63 lowercase letters, digits or hyphens, and must not start with a hyphen.',
+    );
   return id;
 }
 
@@ -55,6 +62,8 @@ async function insertUnlessTaken(
     await insertTenant(trx, tenant);
   } catch (error) {
     if (brokenConstraint(error) !== 'tenants_pkey') throw error;
-    throw new Refusal('already_exists', 'This id belongs to an existing or deleted tenant. Choose another id.', { param: 'id' });
+    throw new Refusal('already_exists', 'This id belongs to an existing or deleted tenant. Choose another id.', {
+      param: 'id',
+    });
   }
 }

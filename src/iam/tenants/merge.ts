@@ -33,7 +33,11 @@ export function settingsErrors(settings: SettingsRequest): readonly FieldError[]
   return timezone === undefined || timezone === null ? [] : validateTimezone(timezone, '/settings/timezone');
 }
 
-function member<N extends string, T>(name: N, old: T | undefined, change: T | null | undefined): { readonly [K in N]?: T } {
+function member<N extends string, T>(
+  name: N,
+  old: T | undefined,
+  change: T | null | undefined,
+): { readonly [K in N]?: T } {
   const value = change === undefined ? old : change;
   const empty: { readonly [K in N]?: T } = {};
   return value === undefined || value === null ? empty : { ...empty, [name]: value };

@@ -68,7 +68,11 @@ export async function findTenant(q: Queryable, id: TenantId): Promise<StoredTena
  * Holds a tenant until the transaction ends and answers it as it then is. `share`: rows may be added to it and it cannot go; `update`:
  * nobody else adds any.
  */
-export async function lockTenant(q: Queryable, id: TenantId, mode: 'update' | 'share'): Promise<StoredTenant | undefined> {
+export async function lockTenant(
+  q: Queryable,
+  id: TenantId,
+  mode: 'update' | 'share',
+): Promise<StoredTenant | undefined> {
   const [row] = await runPrepared<TenantRow>(q, mode === 'update' ? STATEMENTS.lock : STATEMENTS.share, [id]);
   return row && toTenant(row);
 }
@@ -128,7 +132,9 @@ export async function updateTenant(q: Queryable, tenant: Omit<StoredTenant, 'cre
 export async function deleteTenant(q: Queryable, id: TenantId): Promise<void> {
   await q.raw(`delete from policies where coalesce(tenant_id, '') = :id`, { id });
   await q.raw('delete from roles where tenant_id = :id', { id });
-  await q.raw('update tenants set deleted_at = clock_timestamp(), updated_at = clock_timestamp() where id = :id', { id });
+  await q.raw('update tenants set deleted_at = clock_timestamp(), updated_at = clock_timestamp() where id = :id', {
+    id,
+  });
 }
 
 export async function hasUsers(q: Queryable, id: TenantId): Promise<boolean> {

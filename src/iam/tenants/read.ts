@@ -11,7 +11,11 @@ import { type TenantResource, tenantResource } from './resource.ts';
 
 export interface TenantListQuery extends ListQuery, TenantFilter {}
 
-export async function listTenantsPage(parts: AdminParts, caller: Caller, query: TenantListQuery): Promise<List<TenantResource>> {
+export async function listTenantsPage(
+  parts: AdminParts,
+  caller: Caller,
+  query: TenantListQuery,
+): Promise<List<TenantResource>> {
   const { limit: _limit, cursor: _cursor, count: _count, ...filter } = query;
   return paged(
     caller,

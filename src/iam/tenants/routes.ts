@@ -18,7 +18,9 @@ const settings = Type.Object(
     default_model: Type.Optional(nullable(title(512))),
     max_tokens_per_request: Type.Optional(limitOrNull),
     rate_limit_rpm: Type.Optional(limitOrNull),
-    timezone: Type.Optional(nullable(Type.String({ maxLength: 64, description: 'A name of the IANA time zone database.' }))),
+    timezone: Type.Optional(
+      nullable(Type.String({ maxLength: 64, description: 'A name of the IANA time zone database.' })),
+    ),
     allow_keys_without_expiry: Type.Optional(nullable(Type.Boolean())),
     require_stream_usage: Type.Optional(nullable(Type.Boolean())),
   },
@@ -67,7 +69,9 @@ const changes = component(
 const listing = Type.Object(
   {
     ...countedPage,
-    q: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name or id, in any case.' })),
+    q: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name or id, in any case.' }),
+    ),
     status: Type.Optional(oneOf('active', 'suspended')),
   },
   closed,
@@ -122,13 +126,17 @@ export function tenantRoutes(parts: AdminParts): readonly Route[] {
       method: 'PUT',
       path: TENANT,
       operationId: 'updateTenant',
-      summary: 'Update a tenant: the members that are present. `settings` and `quotas` are merged, and null removes a member.',
+      summary:
+        'Update a tenant: the members that are present. `settings` and `quotas` are merged, and null removes a member.',
       permission: 'admin:tenants',
       body: changes,
       query: NOTHING,
       answers: shows('The updated tenant.', Tenant, TAGGED),
       refusals: ['not_found', 'precondition_failed'],
-      handler: async ({ caller, param, body }) => ({ status: 200, body: await updateTenant(parts, caller, param('id'), body) }),
+      handler: async ({ caller, param, body }) => ({
+        status: 200,
+        body: await updateTenant(parts, caller, param('id'), body),
+      }),
     }),
     callerRoute({
       method: 'DELETE',

@@ -60,7 +60,12 @@ export async function updateTenant(
  * @param force lets a platform administrator suspend the tenant that it belongs to, which shuts it out
  * @throws Refusal `not_found`, `in_use` for the first tenant, `last_admin`, `would_lock_out`
  */
-export async function suspendTenant(parts: AdminParts, caller: Caller, text: string, force: boolean): Promise<TenantResource> {
+export async function suspendTenant(
+  parts: AdminParts,
+  caller: Caller,
+  text: string,
+  force: boolean,
+): Promise<TenantResource> {
   return change(
     parts,
     caller,
@@ -75,7 +80,10 @@ export async function suspendTenant(parts: AdminParts, caller: Caller, text: str
         administrators.filter((administrator) => administrator.tenantId !== tenant.id),
       );
       if (tenant.id === caller.principal.tenantId && !force) {
-        throw new Refusal('would_lock_out', 'Suspending your own tenant locks you out. Use force=true to suspend it anyway.');
+        throw new Refusal(
+          'would_lock_out',
+          'Suspending your own tenant locks you out. Use force=true to suspend it anyway.',
+        );
       }
       held(tenantResource(tenant));
       return written(trx, audit, tenant, { ...tenant, status: 'suspended' });
@@ -107,7 +115,10 @@ export async function deleteTenant(parts: AdminParts, caller: Caller, text: stri
       const tenant = await holdTenant(trx, text, audit);
       refuseDefault(tenant, 'deleted');
       if ((await hasUsers(trx, tenant.id)) || (await hasActiveKeys(trx, tenant.id, new Date(caller.nowMs)))) {
-        throw new Refusal('in_use', 'The tenant still has users or active keys. Delete the users and revoke the keys first.');
+        throw new Refusal(
+          'in_use',
+          'The tenant still has users or active keys. Delete the users and revoke the keys first.',
+        );
       }
       held(tenantResource(tenant));
       await removeTenant(trx, tenant.id);
@@ -128,7 +139,12 @@ function refuseDefault(tenant: StoredTenant, what: string): void {
   if (tenant.id === DEFAULT_TENANT) throw new Refusal('in_use', `The first tenant cannot be ${what}.`);
 }
 
-async function written(trx: Transaction, audit: AuditDraft, before: StoredTenant, after: StoredTenant): Promise<TenantResource> {
+async function written(
+  trx: Transaction,
+  audit: AuditDraft,
+  before: StoredTenant,
+  after: StoredTenant,
+): Promise<TenantResource> {
   await writeTenant(trx, after);
   const tenant = await findTenant(trx, after.id);
   if (tenant === undefined) throw notFound('tenant');

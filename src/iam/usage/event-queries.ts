@@ -30,7 +30,11 @@ export interface UsageEvent {
  * @param events no two of one id
  * @returns the ids of those that are new
  */
-export async function takeEvents(trx: Queryable, tenant: TenantId, events: readonly UsageEvent[]): Promise<ReadonlySet<string>> {
+export async function takeEvents(
+  trx: Queryable,
+  tenant: TenantId,
+  events: readonly UsageEvent[],
+): Promise<ReadonlySet<string>> {
   const { rows } = await trx.raw<{ rows: { id: string }[] }>(
     // In one order, so that two batches with the same events do not wait for each other.
     `insert into usage_events (tenant_id, id, time)

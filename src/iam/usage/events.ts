@@ -56,15 +56,22 @@ export async function recordEvents(
   }
   throwIfInvalid(requests.flatMap((request, i) => errorsOf(request, `/events/${i}`, caller.nowMs)));
   const timezone = caller.snapshot.effective?.settings.timezone;
-  const events = [...new Map(requests.toReversed().map((request) => [request.id, eventOf(request, timezone)])).values()];
-  return change(parts, caller, { action: 'usage.record', target: { type: 'tenant', id: tenant } }, async ({ trx, audit }) => {
-    const fresh = await takeEvents(trx, tenant, events);
-    const booked = events.filter(({ id }) => fresh.has(id));
-    if (booked.length > 0) await bookEvents(trx, tenant, booked);
-    const result = { accepted: booked.length, duplicates: requests.length - booked.length };
-    audit.after = { ...result, total_tokens: booked.reduce((sum, { totalTokens }) => sum + totalTokens, 0) };
-    return result;
-  });
+  const events = [
+    ...new Map(requests.toReversed().map((request) => [request.id, eventOf(request, timezone)])).values(),
+  ];
+  return change(
+    parts,
+    caller,
+    { action: 'usage.record', target: { type: 'tenant', id: tenant } },
+    async ({ trx, audit }) => {
+      const fresh = await takeEvents(trx, tenant, events);
+      const booked = events.filter(({ id }) => fresh.has(id));
+      if (booked.length > 0) await bookEvents(trx, tenant, booked);
+      const result = { accepted: booked.length, duplicates: requests.length - booked.length };
+      audit.after = { ...result, total_tokens: booked.reduce((sum, { totalTokens }) => sum + totalTokens, 0) };
+      return result;
+    },
+  );
 }
 
 function errorsOf(request: UsageEventRequest, at: string, nowMs: number): readonly FieldError[] {
@@ -75,9 +82,15 @@ function errorsOf(request: UsageEventRequest, at: string, nowMs: number): readon
     errors.push({ path: `${at}/time`, message: `Must be a time within the last ${MAX_EVENT_AGE_DAYS} days.` });
   }
   if (cached > prompt)
-    errors.push({ path: `${at}/cached_tokens`, message: 'Must not exceed the prompt tokens, because it is a part of them.' });
+    errors.push({
+      path: `${at}/cached_tokens`,
+      message: 'Must not exceed the prompt tokens, because it is a part of them.',
+    });
   if (request.total_tokens !== undefined && request.total_tokens < prompt + completion) {
-    errors.push({ path: `${at}/total_tokens`, message: 'Must be at least the sum of the prompt and completion tokens.' });
+    errors.push({
+      path: `${at}/total_tokens`,
+      message: 'Must be at least the sum of the prompt and completion tokens.',
+    });
   }
   return errors;
 }

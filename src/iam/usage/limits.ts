@@ -38,7 +38,11 @@ export interface UsageCorrection {
 }
 
 /** @throws Refusal `not_found`, for others than platform administrators also of another tenant than their own */
-export async function getLimits(parts: AdminParts & MeteringParts, caller: Caller, text: string): Promise<LimitsResource> {
+export async function getLimits(
+  parts: AdminParts & MeteringParts,
+  caller: Caller,
+  text: string,
+): Promise<LimitsResource> {
   const id = tenantIdOf(text);
   if (!isPlatformAdmin(caller) && id !== caller.principal.tenantId) throw notFound('tenant');
   const tenant = existing(await findTenant(parts.db.knex, id));
@@ -96,7 +100,11 @@ function limitsResource({ settings, quotas }: StoredTenant, state: LimitsState, 
       // Requests that nothing limits are not counted.
       rate === undefined ? NO_LIMIT : { ...used(rate, state.granted), resets_at: instant(state.windowEndsMs) },
     max_tokens_per_request: { ...NO_LIMIT, limit: perRequest ?? null },
-    monthly_tokens: { ...used(quotas.monthly_tokens, state.spent), resets_at: instant(periodEndsMs), reserved: state.held },
+    monthly_tokens: {
+      ...used(quotas.monthly_tokens, state.spent),
+      resets_at: instant(periodEndsMs),
+      reserved: state.held,
+    },
     max_users: used(quotas.max_users, state.activeUsers),
     max_collections: { ...used(quotas.max_collections, state.collections), reserved: state.collectionsReserved },
   };

@@ -75,7 +75,12 @@ export async function listUsage(
 
 function bindingsOf(scope: TenantScope, { year, month }: UsageMonth) {
   const next = month === 12 ? { year: year + 1, month: 1 } : { year, month: month + 1 };
-  return { ...scopeBinding(scope), month: year * 12 + month, from: firstDay(year, month), to: firstDay(next.year, next.month) };
+  return {
+    ...scopeBinding(scope),
+    month: year * 12 + month,
+    from: firstDay(year, month),
+    to: firstDay(next.year, next.month),
+  };
 }
 
 function firstDay(year: number, month: number): string {

@@ -28,7 +28,11 @@ export interface UsageResource {
 }
 
 /** @throws Refusal `invalid_parameter` for a cursor that is none, or another list's */
-export async function readUsage(parts: Pick<AdminParts, 'db'>, caller: Caller, query: UsagePageQuery): Promise<UsageResource> {
+export async function readUsage(
+  parts: Pick<AdminParts, 'db'>,
+  caller: Caller,
+  query: UsagePageQuery,
+): Promise<UsageResource> {
   const { knex } = parts.db;
   const period = periodOf(caller, query);
   const month = monthOf(period);
@@ -44,7 +48,14 @@ export async function readUsage(parts: Pick<AdminParts, 'db'>, caller: Caller, q
     (row) => shown(row, group),
   );
   const total = await sumUsage(knex, scope, month);
-  return { period, tenant_id: tenantOf(caller), total, data: list.data, has_more: list.has_more, next_cursor: list.next_cursor };
+  return {
+    period,
+    tenant_id: tenantOf(caller),
+    total,
+    data: list.data,
+    has_more: list.has_more,
+    next_cursor: list.next_cursor,
+  };
 }
 
 /** The period that is asked for; else the current one in the tenant's time zone, of all tenants together in UTC. */

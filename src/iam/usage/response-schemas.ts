@@ -53,7 +53,11 @@ const event = component(
       model: title(256),
       key_id: Type.Optional(idOf('key')),
       user_id: Type.Optional(idOf('usr')),
-      time: Type.String({ format: 'date-time', maxLength: 64, description: 'The time of the usage, within the last 35 days.' }),
+      time: Type.String({
+        format: 'date-time',
+        maxLength: 64,
+        description: 'The time of the usage, within the last 35 days.',
+      }),
       prompt_tokens: tokens,
       completion_tokens: tokens,
       cached_tokens: Type.Optional(

@@ -95,7 +95,10 @@ export function usageRoutes(parts: AdminParts & MeteringParts): readonly Route[]
       query: NOTHING,
       answers: shows('The resulting limits.', Limits),
       refusals: ['not_found'],
-      handler: async ({ caller, param, body }) => ({ status: 200, body: await correctUsage(parts, caller, param('id'), body) }),
+      handler: async ({ caller, param, body }) => ({
+        status: 200,
+        body: await correctUsage(parts, caller, param('id'), body),
+      }),
     }),
   ];
 }

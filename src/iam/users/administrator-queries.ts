@@ -111,7 +111,10 @@ export async function holdUserByEmail(trx: Queryable, email: string): Promise<Us
   );
 }
 
-export async function insertFirstUser(trx: Queryable, user: { readonly id: UserId; readonly email: string }): Promise<void> {
+export async function insertFirstUser(
+  trx: Queryable,
+  user: { readonly id: UserId; readonly email: string },
+): Promise<void> {
   await trx.raw(`insert into users (id, tenant_id, email, name) values (?, ?, ?, 'Administrator')`, [
     user.id,
     DEFAULT_TENANT,

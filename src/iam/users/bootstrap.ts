@@ -139,7 +139,9 @@ const PASSWORD_LENGTH = 24;
 
 /** 120 random bits, in groups of six that are easy to copy. */
 function makePassword(random: BootstrapParts['random']): string {
-  const letters = Array.from(random(PASSWORD_LENGTH), (byte) => PASSWORD_ALPHABET.charAt(byte % PASSWORD_ALPHABET.length));
+  const letters = Array.from(random(PASSWORD_LENGTH), (byte) =>
+    PASSWORD_ALPHABET.charAt(byte % PASSWORD_ALPHABET.length),
+  );
   return (letters.join('').match(/.{6}/g) ?? []).join('-');
 }
 

@@ -47,7 +47,8 @@ const NEW = {
 /** @throws Refusal `invalid_field`, `escalation`, `already_exists`, `quota_exceeded` */
 export async function createUser(parts: AdminParts, caller: Caller, request: NewUserRequest): Promise<CreatedUser> {
   const email = canonicalEmail(request.email);
-  const passwordHash = request.password === undefined ? null : await hashed(parts, request.password, email, request.name);
+  const passwordHash =
+    request.password === undefined ? null : await hashed(parts, request.password, email, request.name);
   const setup = request.password === undefined ? makeOneTimeToken(parts.random) : undefined;
   const id = makeId('usr', caller.nowMs, parts.random(10));
   const user = await change(
@@ -74,6 +75,8 @@ export async function createUser(parts: AdminParts, caller: Caller, request: New
 }
 
 async function hashed(parts: AdminParts, password: string, email: string, name: string): Promise<string> {
-  throwIfInvalid(parts.passwords.validate(password, { email, name }).map((message) => ({ path: '/password', message })));
+  throwIfInvalid(
+    parts.passwords.validate(password, { email, name }).map((message) => ({ path: '/password', message })),
+  );
   return parts.passwords.hash(password);
 }

@@ -45,7 +45,8 @@ export async function resetPassword(
       const { user, allowPolicies } = await holdUser(trx, caller, id);
       if (user.source === 'local') await requireReauthentication(trx, caller, user, proof);
       await mayActOnUser(trx, caller, user, allowPolicies);
-      if (user.source !== 'local') throw invalidField('', 'The directory manages the password of this user. Change it there.');
+      if (user.source !== 'local')
+        throw invalidField('', 'The directory manages the password of this user. Change it there.');
       held(userResource(user));
       const expires = new Date(await putPasswordSetup(trx, user.id, setup.digest, makerOf(caller)));
       const after = { expires_at: expires.toISOString() };

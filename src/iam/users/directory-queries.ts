@@ -58,8 +58,14 @@ const STATEMENTS = {
       from users u join tenants t on t.id = u.tenant_id
       where u.directory = $1 and u.directory_id = $2`,
   },
-  hold: { name: 'hold_directory_user', text: 'select from users where directory = $1 and directory_id = $2 for update' },
-  lock: { name: 'lock_directory_identity', text: `select pg_advisory_xact_lock(${IDENTITY_LOCK}, hashtext($1 || ' ' || $2))` },
+  hold: {
+    name: 'hold_directory_user',
+    text: 'select from users where directory = $1 and directory_id = $2 for update',
+  },
+  lock: {
+    name: 'lock_directory_identity',
+    text: `select pg_advisory_xact_lock(${IDENTITY_LOCK}, hashtext($1 || ' ' || $2))`,
+  },
   insert: {
     name: 'insert_directory_user',
     text: `insert into users (id, tenant_id, name, source, directory, directory_id, directory_checked_at, role_names)
@@ -72,7 +78,10 @@ const STATEMENTS = {
   },
   giveEmail: { name: 'give_directory_email', text: 'select give_directory_email($1, $2)' },
   isTaken: { name: 'is_email_taken', text: 'select exists (select from users where email = $1) as taken' },
-  checked: { name: 'note_directory_check', text: 'update users set directory_checked_at = clock_timestamp() where id = $1' },
+  checked: {
+    name: 'note_directory_check',
+    text: 'update users set directory_checked_at = clock_timestamp() where id = $1',
+  },
   suspend: {
     name: 'suspend_directory_user',
     text: `update users set directory_suspension = $2, directory_suspended_at = coalesce(directory_suspended_at, clock_timestamp()),
@@ -110,7 +119,10 @@ export async function findDirectoryUser(
 }
 
 /** The same, with the row held until the transaction ends. What is read is as the last holder left it. */
-export async function holdDirectoryUser(trx: Queryable, identity: DirectoryIdentity): Promise<DirectoryUser | undefined> {
+export async function holdDirectoryUser(
+  trx: Queryable,
+  identity: DirectoryIdentity,
+): Promise<DirectoryUser | undefined> {
   const held = await runPrepared(trx, STATEMENTS.hold, [identity.directory, identity.stableId]);
   return held.length === 0 ? undefined : findDirectoryUser(trx, identity);
 }
@@ -142,7 +154,10 @@ export async function insertDirectoryUser(trx: Queryable, user: NewDirectoryUser
  * Writes the directory's statements about a user, and that it does not suspend the user. If another user has the e-mail address, the user
  * has none, and the address is kept as its conflict.
  */
-export async function updateDirectoryUser(trx: Queryable, user: Pick<DirectoryUser, 'id' | 'email' | 'name'>): Promise<void> {
+export async function updateDirectoryUser(
+  trx: Queryable,
+  user: Pick<DirectoryUser, 'id' | 'email' | 'name'>,
+): Promise<void> {
   await runPrepared(trx, STATEMENTS.update, [user.id, user.name]);
   await giveEmail(trx, user.id, user.email);
 }

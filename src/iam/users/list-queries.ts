@@ -52,7 +52,13 @@ function inOrder(scope: TenantScope, filter: UserFilter, page: Page, limit: Limi
 }
 
 /** Whatever their roles. @param columns of `users u` */
-export function usersInOrder(scope: TenantScope, filter: UserFilter, page: Page, limit: Limit, columns = 'u.id'): string {
+export function usersInOrder(
+  scope: TenantScope,
+  filter: UserFilter,
+  page: Page,
+  limit: Limit,
+  columns = 'u.id',
+): string {
   return `select ${columns} from users u where ${conditionsOf(scope, filter, page).join(' and ')} order by u.id limit ${limit}`;
 }
 
@@ -80,7 +86,9 @@ export function conditionsOf(scope: TenantScope, filter: UserFilter, page: Page)
       ? []
       : [`u.source = 'ldap' and coalesce(u.directory_suspension, 'active') = '${filter.directory_status}'`]),
     ...(filter.locked === undefined ? [] : [`u.id = any(array(${LOCKED_USERS}))`]),
-    ...(filter.email_conflict === undefined ? [] : ['u.id = any(array(select id from users where email_conflict is not null))']),
+    ...(filter.email_conflict === undefined
+      ? []
+      : ['u.id = any(array(select id from users where email_conflict is not null))']),
   ];
 }
 

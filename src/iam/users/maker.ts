@@ -74,7 +74,11 @@ function refused(reason: MakerRefusal): Proved {
 }
 
 /** The maker's principal as it is now, as the credential cache derives it from the same rows. */
-async function provedMaker(trx: Transaction, maker: Exclude<TokenMaker, { kind: 'system' }>, nowMs: number): Promise<Proved> {
+async function provedMaker(
+  trx: Transaction,
+  maker: Exclude<TokenMaker, { kind: 'system' }>,
+  nowMs: number,
+): Promise<Proved> {
   const { tenantId } = maker;
   if (maker.kind === 'user') {
     const user = await findUser(trx, tenantId, maker.id);

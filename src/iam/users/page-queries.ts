@@ -35,11 +35,18 @@ export async function listUsers(
 /** Counts the users of a list, up to `most`. */
 export async function countUsers(q: Queryable, scope: TenantScope, filter: UserFilter, most: number): Promise<number> {
   const isSearch = filter.q !== undefined && !isNarrow(filter);
-  const asking = isSearch ? usersInAnyOrder(scope, filter) : idsInOrder(scope, filter, { after: undefined, take: most });
+  const asking = isSearch
+    ? usersInAnyOrder(scope, filter)
+    : idsInOrder(scope, filter, { after: undefined, take: most });
   return countUpTo(q, asking, most);
 }
 
-async function search(q: Queryable, scope: TenantScope, filter: UserFilter, page: Page): Promise<readonly StoredUser[]> {
+async function search(
+  q: Queryable,
+  scope: TenantScope,
+  filter: UserFilter,
+  page: Page,
+): Promise<readonly StoredUser[]> {
   const { role, directory_status: directoryStatus } = filter;
   // The holders of a role are not told apart by their directory.
   const among = role === undefined || directoryStatus !== undefined ? 'users' : 'holders';
@@ -64,7 +71,10 @@ async function usersOf(q: Queryable, scope: TenantScope, asking: Asking): Promis
 
 /** Whose ids a statement gives, in the order of ids. */
 function shown(scope: TenantScope, { sql, bindings }: Asking): Asking {
-  return { sql: `${USER} where ${scopeCondition(scope, 'u.tenant_id')} and u.id = any(array(${sql})) order by u.id`, bindings };
+  return {
+    sql: `${USER} where ${scopeCondition(scope, 'u.tenant_id')} and u.id = any(array(${sql})) order by u.id`,
+    bindings,
+  };
 }
 
 /** What a search saw among the next. */

@@ -116,7 +116,9 @@ interface MakerOrigin {
 
 /** Values for the columns maker_kind, maker_tenant_id, maker_id and maker_address. */
 export function makerColumns(maker: TokenMaker): readonly (string | null)[] {
-  return maker.kind === 'system' ? [maker.kind, null, null, null] : [maker.kind, maker.tenantId, maker.id, maker.address ?? null];
+  return maker.kind === 'system'
+    ? [maker.kind, null, null, null]
+    : [maker.kind, maker.tenantId, maker.id, maker.address ?? null];
 }
 
 const PUT_PASSWORD_SETUP: Prepared = {
@@ -131,7 +133,12 @@ const PUT_PASSWORD_SETUP: Prepared = {
  * Stores the digest of a one-time token and removes the user's other tokens. Returns the expiry of the token, in milliseconds since the
  * epoch.
  */
-export async function putPasswordSetup(q: Queryable, userId: UserId, digest: Uint8Array, maker: TokenMaker): Promise<number> {
+export async function putPasswordSetup(
+  q: Queryable,
+  userId: UserId,
+  digest: Uint8Array,
+  maker: TokenMaker,
+): Promise<number> {
   const values = [digest, userId, PASSWORD_SETUP_MS, ...makerColumns(maker)];
   const [row] = await runPrepared<{ expires_ms: number }>(q, PUT_PASSWORD_SETUP, values);
   if (row === undefined) throw new Fault('a one-time token was not stored');

@@ -3,7 +3,14 @@
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import type { DirectorySuspension, Metadata } from '../../domain/records.ts';
 import { ASKED, readsPairs } from '../../store/batched.ts';
-import { scopeBinding, scopeCondition, storedRole, storedTenant, storedUser, type TenantScope } from '../../store/paging.ts';
+import {
+  scopeBinding,
+  scopeCondition,
+  storedRole,
+  storedTenant,
+  storedUser,
+  type TenantScope,
+} from '../../store/paging.ts';
 import { type Prepared, runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { DatabaseTime } from '../../store/time.ts';
@@ -159,7 +166,12 @@ export async function lockUser(q: Queryable, tenant: TenantId, id: UserId, mode:
 }
 
 /** Holds the user's row against everybody, unless the user was given the role by hand; false then, and where there is no such user. */
-export async function lockUserUnlessHolder(q: Queryable, tenant: TenantId, id: UserId, role: RoleName): Promise<boolean> {
+export async function lockUserUnlessHolder(
+  q: Queryable,
+  tenant: TenantId,
+  id: UserId,
+  role: RoleName,
+): Promise<boolean> {
   return (await runPrepared(q, STATEMENTS.lockUnlessHolder, [tenant, id, role])).length === 1;
 }
 
@@ -203,12 +215,20 @@ export async function updateUser(
   await runPrepared(q, STATEMENTS.update, values);
 }
 
-export async function setUserStatus(q: Queryable, tenant: TenantId, id: UserId, status: StoredUser['status']): Promise<void> {
-  await q.raw('update users set status = :status, updated_at = clock_timestamp() where tenant_id = :tenant and id = :id', {
-    tenant,
-    id,
-    status,
-  });
+export async function setUserStatus(
+  q: Queryable,
+  tenant: TenantId,
+  id: UserId,
+  status: StoredUser['status'],
+): Promise<void> {
+  await q.raw(
+    'update users set status = :status, updated_at = clock_timestamp() where tenant_id = :tenant and id = :id',
+    {
+      tenant,
+      id,
+      status,
+    },
+  );
 }
 
 /** Makes the roles given by hand exactly these; those of the directory stay. The user's tenant must have been checked. */

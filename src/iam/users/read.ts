@@ -11,7 +11,11 @@ import { type UserResource, userResource } from './resource.ts';
 
 export interface UserListQuery extends ListQuery, UserFilter {}
 
-export async function listUsersPage(parts: AdminParts, caller: Caller, query: UserListQuery): Promise<List<UserResource>> {
+export async function listUsersPage(
+  parts: AdminParts,
+  caller: Caller,
+  query: UserListQuery,
+): Promise<List<UserResource>> {
   const { limit: _limit, cursor: _cursor, count: _count, ...filter } = query;
   const lowered = filter.email === undefined ? filter : { ...filter, email: filter.email.toLowerCase() };
   return paged(

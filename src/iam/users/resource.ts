@@ -37,7 +37,9 @@ export function userResource(user: StoredUser): UserResource {
     tenant_id: user.tenantId,
     status: user.status,
     source: user.source,
-    ...(user.directoryStatus === null ? {} : { directory_status: user.directoryStatus, email_conflict: user.emailConflict }),
+    ...(user.directoryStatus === null
+      ? {}
+      : { directory_status: user.directoryStatus, email_conflict: user.emailConflict }),
     last_login_at: user.lastLoginAt?.toISOString() ?? null,
     locked_until: user.lockedUntil?.toISOString() ?? null,
     created_at: user.createdAt.toISOString(),

@@ -23,10 +23,14 @@ export async function knownRoles(
   path: string,
 ): Promise<readonly RoleName[]> {
   const parsed = names.map(parseRoleName);
-  const custom = parsed.filter((name) => name !== undefined && !isBuiltinRole(name)).filter((name) => name !== undefined);
+  const custom = parsed
+    .filter((name) => name !== undefined && !isBuiltinRole(name))
+    .filter((name) => name !== undefined);
   await lockRoles(trx, tenant, custom, 'share');
   const found = new Set((await findRoles(trx, tenant, custom)).map((role) => role.name));
-  const known = parsed.map((name) => (name !== undefined && (isBuiltinRole(name) || found.has(name)) ? name : undefined));
+  const known = parsed.map((name) =>
+    name !== undefined && (isBuiltinRole(name) || found.has(name)) ? name : undefined,
+  );
   throwIfInvalid(
     known.flatMap((name, i) =>
       name === undefined ? [{ path: `${path}/${i}`, message: 'This role does not exist in the tenant.' }] : [],

@@ -115,7 +115,10 @@ export function userRoutes(parts: UserParts): readonly Route[] {
       query: filters,
       answers: shows('One page of users.', listOf(User)),
       refusals: [],
-      handler: async ({ caller, query }) => ({ status: 200, body: await listUsersPage(parts, caller, withoutTenant(query)) }),
+      handler: async ({ caller, query }) => ({
+        status: 200,
+        body: await listUsersPage(parts, caller, withoutTenant(query)),
+      }),
     }),
     callerRoute({
       method: 'POST',
@@ -156,10 +159,20 @@ export function userRoutes(parts: UserParts): readonly Route[] {
       body: changes,
       query: NOTHING,
       answers: shows('The updated user.', User, TAGGED),
-      refusals: ['not_found', 'escalation', 'last_admin', 'already_exists', 'precondition_failed', ...OF_OWN_CREDENTIALS],
+      refusals: [
+        'not_found',
+        'escalation',
+        'last_admin',
+        'already_exists',
+        'precondition_failed',
+        ...OF_OWN_CREDENTIALS,
+      ],
       handler: async ({ caller, param, body, throttledAs }) => {
         const { current_password: currentPassword, ...changes } = body;
-        return { status: 200, body: await updateUser(parts, caller, param('id'), changes, { currentPassword, throttledAs }) };
+        return {
+          status: 200,
+          body: await updateUser(parts, caller, param('id'), changes, { currentPassword, throttledAs }),
+        };
       },
     }),
     callerRoute({

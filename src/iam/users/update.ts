@@ -86,7 +86,9 @@ function refuseKept(user: StoredUser, changes: UserChanges): void {
   const email = changes.email === undefined || canonicalEmail(changes.email) === user.email;
   const name = changes.name === undefined || changes.name === user.name;
   throwIfInvalid([
-    ...(email ? [] : [{ path: '/email', message: 'The directory manages the email address of this user. Change it there.' }]),
+    ...(email
+      ? []
+      : [{ path: '/email', message: 'The directory manages the email address of this user. Change it there.' }]),
     ...(name ? [] : [{ path: '/name', message: 'The directory manages the name of this user. Change it there.' }]),
   ]);
 }

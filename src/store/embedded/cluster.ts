@@ -38,7 +38,9 @@ async function isCluster({ cluster, dataDir, user }: Home, major: string): Promi
   const version = (await readIfThere(join(cluster, 'PG_VERSION')))?.trim();
   const advice = `Restore ${dataDir} from a backup, or move ${cluster} away to begin with an empty database.`;
   if (version === undefined) {
-    throw new EmbeddedError(`${cluster} is not a PostgreSQL data directory: it holds files but no PG_VERSION. ${advice}`);
+    throw new EmbeddedError(
+      `${cluster} is not a PostgreSQL data directory: it holds files but no PG_VERSION. ${advice}`,
+    );
   }
   if (!/^\d{1,3}$/.test(version)) {
     throw new EmbeddedError(`${cluster} is damaged: its PG_VERSION is not a version. ${advice}`);
@@ -83,7 +85,9 @@ async function makeCluster(home: Home, files: PostgresFiles, durable: boolean): 
     if (error instanceof EmbeddedError) throw error;
     // Another starting process was faster.
     if (!['ENOTEMPTY', 'EEXIST'].includes(systemCode(error) ?? '')) {
-      throw new EmbeddedError(`A database could not be created in ${home.directory}: ${lastLine(error)}.${adviceOn(error)}`);
+      throw new EmbeddedError(
+        `A database could not be created in ${home.directory}: ${lastLine(error)}.${adviceOn(error)}`,
+      );
     }
   } finally {
     await rm(guard, { recursive: true, force: true });

@@ -138,7 +138,11 @@ async function isAlone(presence: pg.Client): Promise<boolean> {
   try {
     await ask(presence, GOODBYE_MS, "set application_name = 'postern (stopping)'");
     for (const end = performance.now() + GOODBYE_MS; performance.now() < end; await sleep(20)) {
-      const others = await ask(presence, GOODBYE_MS, "select 1 from pg_stat_activity where application_name = 'postern' limit 1");
+      const others = await ask(
+        presence,
+        GOODBYE_MS,
+        "select 1 from pg_stat_activity where application_name = 'postern' limit 1",
+      );
       if (others.length === 0) {
         return true;
       }

@@ -58,7 +58,12 @@ export async function openHome(givenDataDir: string, log: (message: string) => v
   return { dataDir, directory, cluster, logFile: join(directory, 'postgres.log'), socketDir, user };
 }
 
-async function takeOver(cluster: string, former: ServerUser, user: ServerUser, log: (message: string) => void): Promise<void> {
+async function takeOver(
+  cluster: string,
+  former: ServerUser,
+  user: ServerUser,
+  log: (message: string) => void,
+): Promise<void> {
   if (user.uid === former.uid) {
     log(
       `the PostgreSQL server runs as user ${former.uid}, which other programs may use too; after its next start, it runs as a user of its own`,
@@ -147,7 +152,11 @@ async function isRunning(cluster: string): Promise<boolean> {
 }
 
 /** @param former the user that owned the cluster before it was taken over */
-async function openSocketDir(directory: string, user: ServerUser | undefined, former: ServerUser | undefined): Promise<string> {
+async function openSocketDir(
+  directory: string,
+  user: ServerUser | undefined,
+  former: ServerUser | undefined,
+): Promise<string> {
   return makePrivate(socketDirOf(directory), user, former);
 }
 
@@ -160,7 +169,11 @@ export function socketDirOf(directory: string): string {
   return `/tmp/postern-${name}`;
 }
 
-async function makePrivate(path: string, user: ServerUser | undefined, former: ServerUser | undefined): Promise<string> {
+async function makePrivate(
+  path: string,
+  user: ServerUser | undefined,
+  former: ServerUser | undefined,
+): Promise<string> {
   const owner = user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   // Given, not made anew: another start may have its server in it already.
   if (former !== undefined && user !== undefined && (await lstat(path).catch(() => undefined))?.uid === former.uid) {

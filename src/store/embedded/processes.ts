@@ -89,7 +89,9 @@ function exists(pid: number): boolean {
 }
 
 async function workingDirectory(pid: number): Promise<string | undefined> {
-  return readlink(`/proc/${pid}/cwd`).catch((error: unknown) => (systemCode(error) === 'EACCES' ? 'hidden' : undefined));
+  return readlink(`/proc/${pid}/cwd`).catch((error: unknown) =>
+    systemCode(error) === 'EACCES' ? 'hidden' : undefined,
+  );
 }
 
 async function commandLine(pid: number): Promise<readonly string[]> {

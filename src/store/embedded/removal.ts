@@ -37,7 +37,8 @@ export async function findEmbeddedData(givenDataDir: string): Promise<EmbeddedDa
     return { dataDir, directory: noted };
   }
   const names = await readdir(dataDir);
-  if (!names.includes(CLUSTER)) return names.some((name) => UNFINISHED.test(name)) ? { dataDir, directory: dataDir } : undefined;
+  if (!names.includes(CLUSTER))
+    return names.some((name) => UNFINISHED.test(name)) ? { dataDir, directory: dataDir } : undefined;
   await requireCluster(join(dataDir, CLUSTER));
   return { dataDir, directory: dataDir };
 }

@@ -93,7 +93,11 @@ function hasName(uid: number): Promise<boolean> {
 }
 
 /** Asks the system itself, so that groups, access lists and mounts all count. True for every test when the server runs as this process. */
-export async function serverCan(user: ServerUser | undefined, test: '-r' | '-x', paths: readonly string[]): Promise<boolean> {
+export async function serverCan(
+  user: ServerUser | undefined,
+  test: '-r' | '-x',
+  paths: readonly string[],
+): Promise<boolean> {
   if (user === undefined) {
     return true;
   }

@@ -70,7 +70,11 @@ export async function runServer(parts: ServerParts): Promise<RunningServer> {
 }
 
 /** Ends the server in an orderly way, or by force when that takes too long. */
-export async function stopServer(pid: number, cluster: string, patience: 'patient' | 'hung' = 'patient'): Promise<void> {
+export async function stopServer(
+  pid: number,
+  cluster: string,
+  patience: 'patient' | 'hung' = 'patient',
+): Promise<void> {
   for (const [name, timeoutMs] of STOPPING[patience]) {
     signal(pid, name);
     if (await within(timeoutMs, async () => (await whoIs(pid, cluster)) !== 'server')) {
@@ -155,10 +159,15 @@ async function clearAway({ home, log }: ServerParts, strangerHoldsNumber: boolea
 
 function leftBehind(pids: readonly number[]): EmbeddedError {
   const which = pids.length > 0 ? ` (${pids.join(', ')})` : '';
-  return new EmbeddedError(`A PostgreSQL server that was killed left processes behind${which}. End them, then start again.`);
+  return new EmbeddedError(
+    `A PostgreSQL server that was killed left processes behind${which}. End them, then start again.`,
+  );
 }
 
-async function startServer({ home, files, durable }: ServerParts, deadline: number): Promise<RunningServer | 'try again'> {
+async function startServer(
+  { home, files, durable }: ServerParts,
+  deadline: number,
+): Promise<RunningServer | 'try again'> {
   const logStart = await trimLog(home.logFile);
   const output = await open(home.logFile, 'a', 0o600);
   const settings = {
@@ -260,7 +269,11 @@ async function connect(socketDir: string, cluster: string): Promise<pg.Client> {
 }
 
 /** Runs one statement, and hangs up when there is no answer in time. */
-export async function ask(client: pg.Client, limitMs: number, text: string): Promise<readonly Record<string, unknown>[]> {
+export async function ask(
+  client: pg.Client,
+  limitMs: number,
+  text: string,
+): Promise<readonly Record<string, unknown>[]> {
   const cut = setTimeout(() => client.connection.stream.destroy(), limitMs);
   try {
     return (await client.query<Record<string, unknown>>(text)).rows;

@@ -8,7 +8,10 @@ const RESERVE = {
   text: 'select reserved from metering_reserve_collection($1, $2, $3, $4, $5)',
 };
 
-export async function reserveCollection(db: Queries, { holder, counter, tenant, max, ttlMs }: CollectionAsk): Promise<boolean> {
+export async function reserveCollection(
+  db: Queries,
+  { holder, counter, tenant, max, ttlMs }: CollectionAsk,
+): Promise<boolean> {
   const row = await firstRow(db, { ...RESERVE, values: [holder, counter, tenant, max, ttlMs] });
   return row['reserved'] === true;
 }

@@ -26,7 +26,10 @@ const BOOK = {
   text: 'select coalesce(booked, 0) as booked, booked is not null as found from metering_book_lost($1, $2, $3) booked',
 };
 
-export async function bookLost(db: Queries, { holdTtlMs, reservationTtlMs, settlementKeepMs }: LostOptions): Promise<Lost> {
+export async function bookLost(
+  db: Queries,
+  { holdTtlMs, reservationTtlMs, settlementKeepMs }: LostOptions,
+): Promise<Lost> {
   const row = await firstRow(db, { ...BOOK, values: [holdTtlMs, reservationTtlMs, settlementKeepMs] });
   return { booked: numberIn(row, 'booked'), more: row['found'] === true };
 }

@@ -28,6 +28,9 @@ export async function leaseRates(db: Queries, holder: string, asks: readonly Rat
       asks.map(({ report }) => report),
     ],
   });
-  const grants = rowsIn(row, 'grants').map((grant) => ({ granted: numberIn(grant, 'given'), total: numberIn(grant, 'total') }));
+  const grants = rowsIn(row, 'grants').map((grant) => ({
+    granted: numberIn(grant, 'given'),
+    total: numberIn(grant, 'total'),
+  }));
   return { grants, nowMs: numberIn(row, 'now_ms'), holders: numberIn(row, 'holders') };
 }

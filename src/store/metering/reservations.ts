@@ -8,7 +8,11 @@ const CHANGE = {
   text: 'select metering_change_reservations($1::text[], $2::text[], $3::bigint[], $4)',
 };
 
-export async function changeReservations(db: Queries, changes: readonly ReservationChange[], ttlMs: number): Promise<void> {
+export async function changeReservations(
+  db: Queries,
+  changes: readonly ReservationChange[],
+  ttlMs: number,
+): Promise<void> {
   const kinds = changes.map(({ kind }) => kind);
   const holders = changes.map(({ holder }) => holder);
   const counters = changes.map(({ counter }) => counter);

@@ -19,7 +19,9 @@ export async function firstRow(db: Queries, statement: Statement): Promise<Row> 
     } catch (error) {
       if (!isRetryable(error)) throw error;
       if (attempt === ATTEMPTS)
-        throw new Fault('the statement conflicted with other statements in every attempt', { cause: statementError(error) });
+        throw new Fault('the statement conflicted with other statements in every attempt', {
+          cause: statementError(error),
+        });
     }
   }
 }

@@ -51,7 +51,9 @@ export class OtlpExporter {
       if (outcome.kind === 'rejected' || delayMs === undefined || this.#closing.signal.aborted) {
         throw new Error(`the collector at ${this.#url} did not accept a batch: ${outcome.why}`);
       }
-      await sleep(outcome.afterMs ?? delayMs, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined);
+      await sleep(outcome.afterMs ?? delayMs, undefined, { signal: this.#closing.signal, ref: false }).catch(
+        () => undefined,
+      );
     }
   }
 

@@ -47,7 +47,10 @@ export async function startScripted(script: readonly Step[]): Promise<ScriptedSe
       outgoing.write('{"id":', () => incoming.socket.destroy());
     } else {
       const problem = step.status >= 400;
-      outgoing.writeHead(step.status, { 'content-type': `application/${problem ? 'problem+' : ''}json`, ...step.headers });
+      outgoing.writeHead(step.status, {
+        'content-type': `application/${problem ? 'problem+' : ''}json`,
+        ...step.headers,
+      });
       outgoing.end(step.body === undefined || typeof step.body === 'string' ? step.body : JSON.stringify(step.body));
     }
   });

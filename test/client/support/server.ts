@@ -50,7 +50,8 @@ export async function startTestServer(): Promise<TestServer> {
   const nowMs = Date.now() - 100 * TOKEN_LIFE_MS;
   const subject = { userId: makeId('usr', nowMs, randomBytes(10)), sessionId: makeId('ses', nowMs, randomBytes(10)) };
   const { token: expired } = await tokens.issue({ ...subject, tenantId: DEFAULT_TENANT, nowMs, jti: 'expired' });
-  const isOld = (token: string): boolean => aheadMs - (issuedAheadMs.get(token) ?? aheadMs) >= TOKEN_LIFE_MS + TOLERANCE_MS;
+  const isOld = (token: string): boolean =>
+    aheadMs - (issuedAheadMs.get(token) ?? aheadMs) >= TOKEN_LIFE_MS + TOLERANCE_MS;
 
   const { http } = wireApi(wiring, {
     rooms,

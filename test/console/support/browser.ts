@@ -84,7 +84,15 @@ export class PagePool {
 const PLAIN = '/.well-known/jwks.json';
 
 /** What tests listen to. */
-const LISTENED = ['console', 'pageerror', 'request', 'requestfailed', 'requestfinished', 'response', 'download'] as const;
+const LISTENED = [
+  'console',
+  'pageerror',
+  'request',
+  'requestfailed',
+  'requestfinished',
+  'response',
+  'download',
+] as const;
 
 /** Pages with cookies and storage of their own, which are empty when a test gets one. */
 export function visitors(makeContext: () => Promise<BrowserContext>): PagePool {
@@ -137,8 +145,10 @@ function watch(page: Page, origin: string): Tab {
   page.on('console', (message) => {
     const { url } = message.location();
     // A refusal that the screen shows is no fault of the page; a file of its own that is missing is.
-    const isRefusal = message.text().startsWith('Failed to load resource') && new URL(url, origin).pathname.startsWith('/v1/');
-    if (['error', 'warning'].includes(message.type()) && !isRefusal) problems.push(`${message.type()}: ${message.text()}`);
+    const isRefusal =
+      message.text().startsWith('Failed to load resource') && new URL(url, origin).pathname.startsWith('/v1/');
+    if (['error', 'warning'].includes(message.type()) && !isRefusal)
+      problems.push(`${message.type()}: ${message.text()}`);
   });
   return { page, context: page.context(), problems };
 }
@@ -183,7 +193,8 @@ export async function faultsInEveryLook(page: Page): Promise<readonly string[]> 
 /** A tag turns on its rules of level AAA too, which axe-core leaves off by itself and which the console does not have to meet. */
 const RULES = {
   all: '{}',
-  color: "{ runOnly: { type: 'tag', values: ['cat.color'] }, rules: { 'color-contrast-enhanced': { enabled: false } } }",
+  color:
+    "{ runOnly: { type: 'tag', values: ['cat.color'] }, rules: { 'color-contrast-enhanced': { enabled: false } } }",
 } as const;
 
 /** The serious and critical violations of WCAG that axe-core finds on the page as it stands: one sentence for each element. */

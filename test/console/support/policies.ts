@@ -33,7 +33,11 @@ export async function addRequest(page: Page, who: string, request: string): Prom
     .getByRole('option', { name: who === 'usr_' ? 'A person' : who })
     .first()
     .click();
-  await page.getByRole('button', { name: 'Request', exact: false }).and(page.locator('[aria-haspopup=listbox]')).last().click();
+  await page
+    .getByRole('button', { name: 'Request', exact: false })
+    .and(page.locator('[aria-haspopup=listbox]'))
+    .last()
+    .click();
   await page.getByRole('option', { name: request, exact: true }).click();
   await page.getByRole('button', { name: 'Add', exact: true }).click();
 }

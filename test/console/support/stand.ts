@@ -73,7 +73,12 @@ async function startIn(stack: AsyncDisposableStack, browser: Browser, env: NodeJ
   });
   const upstream = await startUpstream('127.0.0.1', 0);
   stack.defer(() => upstream.close());
-  const edge = await startEdge({ grpc: server.grpc, http: server.http, listen, upstream: `${upstream.host}:${upstream.port}` });
+  const edge = await startEdge({
+    grpc: server.grpc,
+    http: server.http,
+    listen,
+    upstream: `${upstream.host}:${upstream.port}`,
+  });
   stack.defer(() => edge.stop());
   const token = await login(server.http);
   const makeContext = async (): Promise<BrowserContext> => {

@@ -32,9 +32,13 @@ export interface Started {
 /** Starts those whose packages are here or could be installed. @throws Error for one that is missing when CI=true, or does not start */
 export async function startServers(kinds: readonly DirectoryKind[] = KINDS): Promise<Started> {
   const parts = await findParts([...new Set(kinds.map((kind) => PARTS[kind]))]);
-  const missing = new Map(kinds.flatMap((kind) => toList(parts.get(PARTS[kind])).map((message) => [kind, message] as const)));
+  const missing = new Map(
+    kinds.flatMap((kind) => toList(parts.get(PARTS[kind])).map((message) => [kind, message] as const)),
+  );
   if (process.env['CI'] === 'true' && missing.size > 0) throw new Error([...new Set(missing.values())].join('\n'));
-  const starting = kinds.filter((kind) => !missing.has(kind)).map(async (kind) => [kind, await STARTS[kind]()] as const);
+  const starting = kinds
+    .filter((kind) => !missing.has(kind))
+    .map(async (kind) => [kind, await STARTS[kind]()] as const);
   const outcomes = await Promise.allSettled(starting);
   const servers = new Map(outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : [])));
   const stop = async (): Promise<void> => {

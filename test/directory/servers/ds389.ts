@@ -98,7 +98,9 @@ async function start(folder: string, options: Ds389Options): Promise<DirectorySe
   const paths = pathsIn(folder);
   const [port, securePort] = [await freePort(), await freePort()];
   await Promise.all(
-    [paths.schema, join(paths.database, 'userroot'), paths.logs, paths.run].map((path) => mkdir(path, { recursive: true })),
+    [paths.schema, join(paths.database, 'userroot'), paths.logs, paths.run].map((path) =>
+      mkdir(path, { recursive: true }),
+    ),
   );
   const files = options.certificates ?? (await makeCertificates(folder));
   await writeConfiguration(paths, freeIpa);
@@ -185,10 +187,14 @@ async function load(url: string, kind: Flavour, options: Ds389Options): Promise<
     const entries = [...tree(kind.places, options), ...personEntries(kind), ...groupEntries(kind)];
     for (const { dn, attributes } of entries) await client.add(dn, writable(attributes));
     // Only now, as it makes every password that an administrator sets one to be changed.
-    await client.modify('cn=config', replace({ passwordMustChange: 'on', passwordExp: 'on', passwordMaxAge: '8640000' }));
+    await client.modify(
+      'cn=config',
+      replace({ passwordMustChange: 'on', passwordExp: 'on', passwordMaxAge: '8640000' }),
+    );
     for (const one of Object.values<Person>(PEOPLE)) {
       const expires = one.state === undefined ? undefined : EXPIRES[one.state];
-      if (expires !== undefined) await client.modify(uidDn(kind.places, one), replace({ passwordExpirationTime: expires }));
+      if (expires !== undefined)
+        await client.modify(uidDn(kind.places, one), replace({ passwordExpirationTime: expires }));
     }
   } finally {
     await client.unbind();
@@ -219,7 +225,11 @@ function tree(places: Places, { freeIpa = false, selfWrite = false }: Ds389Optio
     ...[places.people, places.groups, places.elsewhere, places.archive].map(branch),
     {
       dn: serviceDn(places),
-      attributes: { objectClass: ['top', 'account', 'simpleSecurityObject'], uid: 'postern', userPassword: SERVICE_PASSWORD },
+      attributes: {
+        objectClass: ['top', 'account', 'simpleSecurityObject'],
+        uid: 'postern',
+        userPassword: SERVICE_PASSWORD,
+      },
     },
     {
       dn: `cn=dormant,${places.suffix}`,

@@ -91,7 +91,11 @@ export function groupEntries(flavour: Flavour): Entry[] {
     entry('everyone', [uidDn(places, PEOPLE.big), ...crowdNames().map((name) => `uid=${name},${places.people}`)]),
     {
       dn: groupDn(places, 'reviewers'),
-      attributes: { objectClass: ['top', 'groupOfUniqueNames'], cn: 'reviewers', uniqueMember: uidDn(places, PEOPLE.unique) },
+      attributes: {
+        objectClass: ['top', 'groupOfUniqueNames'],
+        cn: 'reviewers',
+        uniqueMember: uidDn(places, PEOPLE.unique),
+      },
     },
     posix(places, 'printers', '5002', [PEOPLE.posix.login]),
     posix(places, 'operators', OPERATORS_GID, []),

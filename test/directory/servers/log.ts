@@ -20,7 +20,8 @@ export async function logOf(server: DirectoryServer, work: () => Promise<void>):
   const after = await mark(server);
   const lines = (await server.log()).split('\n');
   const [first, last] = [lineOf(lines, before), lineOf(lines, after)];
-  const between = server.kind === 'active-directory' ? questions(lines.slice(first, last)) : numbered(lines, first, last);
+  const between =
+    server.kind === 'active-directory' ? questions(lines.slice(first, last)) : numbered(lines, first, last);
   return between.join('\n');
 }
 

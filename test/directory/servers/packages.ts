@@ -68,7 +68,8 @@ export async function findParts(names: readonly PartName[] = PART_NAMES): Promis
   for (const name of names) {
     const part: Part = PARTS[name];
     const how = `"apt-get install --no-install-recommends ${part.packages.join(' ')}" as root on Debian`;
-    if (!(await isThere(part))) missing.set(name, `Not found: ${part.what}${why === undefined ? '' : ` (${why})`}. Run ${how}.`);
+    if (!(await isThere(part)))
+      missing.set(name, `Not found: ${part.what}${why === undefined ? '' : ` (${why})`}. Run ${how}.`);
     else if (part.root !== undefined && !isRoot())
       missing.set(name, `${part.what} needs root in tests, as ${part.root}: run them as root.`);
   }
@@ -86,9 +87,14 @@ async function isThere(part: Part): Promise<boolean> {
 
 /** Undefined when it worked, else why it did not. */
 async function install(packages: readonly string[]): Promise<string | undefined> {
-  if (!isRoot() || !(await exists('/usr/bin/apt-get')) || !(await exists('/etc/debian_version'))) return 'not root on Debian';
+  if (!isRoot() || !(await exists('/usr/bin/apt-get')) || !(await exists('/etc/debian_version')))
+    return 'not root on Debian';
   await using _quiet = await noDaemonStarts();
-  const options = { timeout: INSTALL_TIMEOUT_MS, maxBuffer: 1 << 24, env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
+  const options = {
+    timeout: INSTALL_TIMEOUT_MS,
+    maxBuffer: 1 << 24,
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+  };
   // Two test files may find out at once that something is missing.
   const apt = (...args: string[]) => run('apt-get', ['-q', '-o', 'DPkg::Lock::Timeout=240', ...args], options);
   const wanted = ['install', '-y', '--no-install-recommends', ...packages];

@@ -58,7 +58,9 @@ export async function startPeer({ accounts, whoAmI }: PeerOptions): Promise<Peer
           case 0x60: {
             const [name, password] = [text(parts[1]), text(parts[2])];
             binds.push(name);
-            const account = accounts.find((one) => namesOf(one).includes(name.toLowerCase()) && one.password === password);
+            const account = accounts.find(
+              (one) => namesOf(one).includes(name.toLowerCase()) && one.password === password,
+            );
             const data = account === undefined ? '52e' : account.refusal;
             bound = data === undefined ? account : undefined;
             const why = data === undefined ? '' : `80090308: LdapErr: DSID-0C0903A9, data ${data}, v1db1`;

@@ -72,7 +72,10 @@ export interface Group {
 
 /** Of `member`, by whole DNs. An inner group is named by its `cn`. Those of a cycle come in any order. */
 export const GROUPS: readonly Group[] = [
-  { cn: 'engineers', people: ['alice', 'nested', 'escaped', 'umlaut', 'cyrillic', 'renamed', 'moved', 'symbols', 'unicode'] },
+  {
+    cn: 'engineers',
+    people: ['alice', 'nested', 'escaped', 'umlaut', 'cyrillic', 'renamed', 'moved', 'symbols', 'unicode'],
+  },
   { cn: 'staff', people: ['bob'], groups: ['engineers'] },
   { cn: 'all-hands', people: [], groups: ['staff'] },
   { cn: 'ring-a', people: ['cycle'], groups: ['ring-b'] },

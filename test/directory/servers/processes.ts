@@ -54,7 +54,8 @@ export async function tool(command: string, args: readonly string[], options: To
     const { stdout, stderr } = await run(command, args, { maxBuffer: 1 << 26, ...options.owner, ...settings(options) });
     return stdout + stderr;
   } catch (error) {
-    const output = error instanceof Error && 'stderr' in error && 'stdout' in error ? `${error.stdout}\n${error.stderr}` : '';
+    const output =
+      error instanceof Error && 'stderr' in error && 'stdout' in error ? `${error.stdout}\n${error.stderr}` : '';
     throw new Error(`${command} ${args.join(' ')} failed: ${output.slice(-2_000)}`, { cause: error });
   }
 }
@@ -66,7 +67,10 @@ export interface ToolOptions {
 }
 
 function settings({ cwd, env }: ToolOptions) {
-  return { ...(cwd === undefined ? {} : { cwd }), env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', ...env } };
+  return {
+    ...(cwd === undefined ? {} : { cwd }),
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', ...env },
+  };
 }
 
 export function startDaemon(command: string, args: readonly string[], options: ToolOptions = {}): Daemon {

@@ -75,7 +75,9 @@ async function start(folder: string, options: SambaOptions): Promise<DirectorySe
   const files = options.certificates ?? (await makeCertificates(folder, { names: [`IP:${address}`] }));
   const config = join(folder, 'smb.conf');
   await provision(folder);
-  await Promise.all(['run', 'ncalrpc', 'log', 'prov/cache'].map((name) => mkdir(join(folder, name), { recursive: true })));
+  await Promise.all(
+    ['run', 'ncalrpc', 'log', 'prov/cache'].map((name) => mkdir(join(folder, name), { recursive: true })),
+  );
   await writeFile(config, configuration(folder, address, files));
   const [data, secrets] = [join(folder, 'data.ldif'), join(folder, 'protected.ldif')];
   await writeFile(data, `${ldif(entries())}\n${ldifAdditions(memberships())}`);
@@ -120,7 +122,13 @@ async function start(folder: string, options: SambaOptions): Promise<DirectorySe
 }
 
 async function provision(folder: string): Promise<void> {
-  const what = [`--realm=${REALM}`, `--domain=${NETBIOS_DOMAIN}`, '--host-name=dc1', '--host-ip=127.0.0.1', '--use-rfc2307'];
+  const what = [
+    `--realm=${REALM}`,
+    `--domain=${NETBIOS_DOMAIN}`,
+    '--host-name=dc1',
+    '--host-ip=127.0.0.1',
+    '--use-rfc2307',
+  ];
   const how = [
     '--server-role=dc',
     '--dns-backend=NONE',
@@ -166,7 +174,10 @@ function entries(): Entry[] {
     ...PERSON_KEYS.map((key) => {
       const one: Person = PEOPLE[key];
       const names = { displayName: one.cn, sn: one.sn, mail: mailOf(key) };
-      return user(adDn(one), one.login, one.password, { ...names, ...(one.state === undefined ? {} : STATES[one.state]) });
+      return user(adDn(one), one.login, one.password, {
+        ...names,
+        ...(one.state === undefined ? {} : STATES[one.state]),
+      });
     }),
     ...groups(),
   ];
@@ -197,9 +208,15 @@ function user(dn: string, name: string, password: string, more: Entry['attribute
 function groups(): Entry[] {
   const group = (cn: string, elsewhere = false): Entry => ({
     dn: groupDn(PLACES, cn, elsewhere),
-    attributes: { objectClass: 'group', sAMAccountName: `${elsewhere ? 'club ' : 'group '}${cn.replace(/[,()]/g, '')}` },
+    attributes: {
+      objectClass: 'group',
+      sAMAccountName: `${elsewhere ? 'club ' : 'group '}${cn.replace(/[,()]/g, '')}`,
+    },
   });
-  return [...GROUPS.map(({ cn, elsewhere }) => group(cn, elsewhere)), ...['everyone', 'operators'].map((cn) => group(cn))];
+  return [
+    ...GROUPS.map(({ cn, elsewhere }) => group(cn, elsewhere)),
+    ...['everyone', 'operators'].map((cn) => group(cn)),
+  ];
 }
 
 /** Inner groups have to be there before they are members. */
@@ -219,7 +236,9 @@ function memberships(): Entry[] {
 function backdated(): string {
   const replace = (dn: string, name: string, value: string): string =>
     `dn: ${dn}\nchangetype: modify\nreplace: ${name}\n${name}: ${value}\n`;
-  return [replace(adDn(PEOPLE.oldPassword), 'pwdLastSet', LONG_AGO), replace(SUFFIX, 'lockoutThreshold', '3')].join('\n');
+  return [replace(adDn(PEOPLE.oldPassword), 'pwdLastSet', LONG_AGO), replace(SUFFIX, 'lockoutThreshold', '3')].join(
+    '\n',
+  );
 }
 
 async function makePrimary(url: string, caFile: string): Promise<void> {

@@ -84,7 +84,9 @@ async function start(folder: string, options: SlapdOptions): Promise<DirectorySe
   await writeFile(data, ldif(people));
   await tool('slapadd', ['-q', '-f', config, '-l', data]);
   const listen =
-    options.withoutTls === true ? `ldap://127.0.0.1:${port}/` : `ldap://127.0.0.1:${port}/ ldaps://127.0.0.1:${securePort}/`;
+    options.withoutTls === true
+      ? `ldap://127.0.0.1:${port}/`
+      : `ldap://127.0.0.1:${port}/ ldaps://127.0.0.1:${securePort}/`;
   const daemon = startDaemon('slapd', ['-f', config, '-h', listen, '-d', options.quiet === true ? 'none' : 'stats']);
   const stop = async (): Promise<void> => {
     await daemon.stop();
@@ -127,7 +129,9 @@ async function addAll(url: string, entries: readonly Entry[]): Promise<void> {
 function configuration(folder: string, files: ServerFiles, options: SlapdOptions): string {
   const selfWrite = options.selfWrite === true;
   const more = selfWrite ? ['dsee', 'msuser'] : [];
-  const schemas = ['core', 'cosine', 'nis', 'inetorgperson', ...more].map((name) => `include /etc/ldap/schema/${name}.schema`);
+  const schemas = ['core', 'cosine', 'nis', 'inetorgperson', ...more].map(
+    (name) => `include /etc/ldap/schema/${name}.schema`,
+  );
   return `${schemas.join('\n')}
 modulepath /usr/lib/ldap
 moduleload back_mdb

@@ -18,7 +18,11 @@ describe('an account by its entry', () => {
     ['AD, account expired', { userAccountControl: '512', accountExpires: filetime('2026-05-31T00:00:00Z') }, 'expired'],
     ['AD, expires tomorrow', { userAccountControl: '512', accountExpires: filetime('2026-06-02T00:00:00Z') }, 'usable'],
     ['AD, locked', { userAccountControl: '512', 'msDS-User-Account-Control-Computed': '16' }, 'locked'],
-    ['AD, was locked', { lockoutTime: filetime('2026-05-01T00:00:00Z'), 'msDS-User-Account-Control-Computed': '0' }, 'usable'],
+    [
+      'AD, was locked',
+      { lockoutTime: filetime('2026-05-01T00:00:00Z'), 'msDS-User-Account-Control-Computed': '0' },
+      'usable',
+    ],
     ['AD, locked and not computed', { lockoutTime: filetime('2026-05-01T00:00:00Z') }, 'locked'],
     ['AD, password expired', { 'msDS-User-Account-Control-Computed': '8388608' }, 'password_expired'],
     ['AD, must change', { userAccountControl: '512', pwdLastSet: '0' }, 'password_expired'],
@@ -45,7 +49,9 @@ describe('an account by its entry', () => {
     const entry = entryOf({ pwdAccountLockedTime: '20260601113000Z' });
     expect(accountState(entry, NOW, { lockoutSeconds: 600 })).toBe('usable');
     expect(accountState(entry, NOW, { lockoutSeconds: 3600 })).toBe('locked');
-    expect(accountState(entryOf({ pwdAccountLockedTime: '000001010000Z' }), NOW, { lockoutSeconds: 600 })).toBe('disabled');
+    expect(accountState(entryOf({ pwdAccountLockedTime: '000001010000Z' }), NOW, { lockoutSeconds: 600 })).toBe(
+      'disabled',
+    );
   });
 
   it('at a login is judged by the bind, but for what FreeIPA lets pass', () => {

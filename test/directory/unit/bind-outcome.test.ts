@@ -5,7 +5,9 @@ import { readPolicyError } from '../../../src/directory/password-policy.ts';
 
 const of = (code: number, text = '', policy?: 'password_expired' | 'account_locked' | 'change_after_reset') => {
   const outcome = bindOutcome({ code, text, policy });
-  return outcome.kind === 'refused' || outcome.kind === 'password_expired' ? `${outcome.kind} ${outcome.reason}` : outcome.kind;
+  return outcome.kind === 'refused' || outcome.kind === 'password_expired'
+    ? `${outcome.kind} ${outcome.reason}`
+    : outcome.kind;
 };
 const ad = (data: string) =>
   of(49, `80090308: LdapErr: DSID-0C0903A9, comment: AcceptSecurityContext error, data ${data}, v1db1`);

@@ -105,7 +105,9 @@ it('the normal form is its own normal form, for any names', () => {
   const level = fc.array(fc.tuple(fc.constantFrom('cn', 'OU', '2.5.4.3', 'x-y'), text), { minLength: 1, maxLength: 3 });
   fc.assert(
     fc.property(fc.array(level, { minLength: 1, maxLength: 4 }), (levels) => {
-      const dn = levels.map((parts) => parts.map(([type, value]) => `${type}=${escapeDnValue(value)}`).join('+')).join(',');
+      const dn = levels
+        .map((parts) => parts.map(([type, value]) => `${type}=${escapeDnValue(value)}`).join('+'))
+        .join(',');
       const normal = normaliseDn(dn);
       expect(normal).toBeDefined();
       expect(normaliseDn(normal ?? '')).toBe(normal);
@@ -127,7 +129,9 @@ it('any text is read or refused, never thrown at', () => {
   fc.assert(
     fc.property(
       text,
-      (dn) => [undefined, 'string'].includes(typeof (normaliseDn(dn) ?? undefined) as string) || normaliseDn(dn) === undefined,
+      (dn) =>
+        [undefined, 'string'].includes(typeof (normaliseDn(dn) ?? undefined) as string) ||
+        normaliseDn(dn) === undefined,
     ),
   );
 });

@@ -2,7 +2,10 @@
 
 import { type Entry, readEntry } from '../../../src/directory/entry.ts';
 
-export function entryOf(attributes: Readonly<Record<string, string | readonly string[] | Buffer>>, dn = 'uid=alice,dc=x'): Entry {
+export function entryOf(
+  attributes: Readonly<Record<string, string | readonly string[] | Buffer>>,
+  dn = 'uid=alice,dc=x',
+): Entry {
   const raw = Object.entries(attributes).map(([name, value]) => [name, Array.isArray(value) ? [...value] : value]);
   return readEntry({ ...Object.fromEntries(raw), dn });
 }

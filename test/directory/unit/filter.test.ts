@@ -52,10 +52,15 @@ describe('a value in a filter', () => {
 describe('a configured filter', () => {
   const described = fc.oneof(
     fc.constantFrom('cn', 'x-own', '2.5.4.3', '0.9.2342.19200300.100.1.1'),
-    fc.tuple(fc.constantFrom('cn', '2.5.4.3'), fc.constantFrom(';lang-de', ';binary;x-1')).map((parts) => parts.join('')),
+    fc
+      .tuple(fc.constantFrom('cn', '2.5.4.3'), fc.constantFrom(';lang-de', ';binary;x-1'))
+      .map((parts) => parts.join('')),
   );
   const simple = fc
-    .tuple(described, fc.constantFrom('=x', '=*', '=a*b', '>=1', '<=1', '~=x', ':=x', ':dn:1.2.3:=x', ':caseExactMatch:=x'))
+    .tuple(
+      described,
+      fc.constantFrom('=x', '=*', '=a*b', '>=1', '<=1', '~=x', ':=x', ':dn:1.2.3:=x', ':caseExactMatch:=x'),
+    )
     .map((parts) => `(${parts.join('')})`);
   const { filter: anyFilter } = fc.letrec<{ filter: string }>((tie) => ({
     filter: fc.oneof(

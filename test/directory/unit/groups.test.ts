@@ -61,7 +61,9 @@ describe('an attribute that comes in pieces', () => {
     await expect(groupsOf(walk(gone.c, { nestedGroups: false }), first)).rejects.toThrow(Fault);
     const endless = answering(({ attributes }) => {
       const from = Number(/=(\d+)/.exec(attributes[0] ?? '')?.[1]);
-      return [entryOf({ [`memberOf;range=${from}-${from + 99}`]: Array.from({ length: 100 }, (_, i) => group(from + i)) })];
+      return [
+        entryOf({ [`memberOf;range=${from}-${from + 99}`]: Array.from({ length: 100 }, (_, i) => group(from + i)) }),
+      ];
     });
     await expect(groupsOf(walk(endless.c, { nestedGroups: false }), first)).rejects.toThrow(/do not end/);
   });
@@ -76,7 +78,9 @@ describe('groups in groups', () => {
       [group(3), [group(1), group(3)]],
     ]);
     const { c, asked } = answering(({ filter }) =>
-      [...above].flatMap(([dn, dns]) => (String(filter).includes(`(member=${dn})`) ? dns.map((one) => entryOf({}, one)) : [])),
+      [...above].flatMap(([dn, dns]) =>
+        String(filter).includes(`(member=${dn})`) ? dns.map((one) => entryOf({}, one)) : [],
+      ),
     );
     const groups = await groupsOf(walk(c, { groupSearchFilter: '(member={0})' }), entryOf({}));
     expect(groups).toEqual([1, 2, 3].map(group));
@@ -89,9 +93,14 @@ describe('groups in groups', () => {
 
   it('are searched together with those that the entry names, which is all where nothing is nested', async () => {
     const { c, asked } = answering(() => [entryOf({}, group(1)), entryOf({}, group(2))]);
-    const groups = await groupsOf(walk(c, { groupSearchFilter: '(member={0})' }), entryOf({ memberOf: [group(1), group(2)] }));
+    const groups = await groupsOf(
+      walk(c, { groupSearchFilter: '(member={0})' }),
+      entryOf({ memberOf: [group(1), group(2)] }),
+    );
     expect(groups).toEqual([1, 2].map(group));
-    expect(asked.map(({ filter }) => filter)).toEqual([`(|(member=uid=alice,dc=x)(member=${group(1)})(member=${group(2)}))`]);
+    expect(asked.map(({ filter }) => filter)).toEqual([
+      `(|(member=uid=alice,dc=x)(member=${group(1)})(member=${group(2)}))`,
+    ]);
   });
 
   it('that are too many for one answer are searched in parts, and when one part is still too large it is a fault', async () => {
@@ -123,11 +132,15 @@ describe('groups in groups', () => {
         return above > length ? [] : [entryOf({}, group(above))];
       });
     expect(await groupsOf(walk(chain(32).c, { groupSearchFilter: '(member={0})' }), entryOf({}))).toHaveLength(32);
-    await expect(groupsOf(walk(chain(33).c, { groupSearchFilter: '(member={0})' }), entryOf({}))).rejects.toThrow(/32 deep/);
+    await expect(groupsOf(walk(chain(33).c, { groupSearchFilter: '(member={0})' }), entryOf({}))).rejects.toThrow(
+      /32 deep/,
+    );
   });
 
   it('are followed through memberOf where no search is configured, each entry read once', async () => {
-    const { c, asked } = answering(({ base }) => [entryOf({ memberOf: base === group(1) ? [group(2)] : [group(1)] }, base)]);
+    const { c, asked } = answering(({ base }) => [
+      entryOf({ memberOf: base === group(1) ? [group(2)] : [group(1)] }, base),
+    ]);
     expect(await groupsOf(walk(c), entryOf({ memberOf: group(1) }))).toEqual([1, 2].map(group));
     expect(asked.map(({ base }) => base)).toEqual([group(1), group(2)]);
   });
@@ -203,7 +216,8 @@ it('Active Directory is asked for what is above the person and above the primary
     'cn=domain users,cn=users,dc=x',
   ]);
   const [, chain] = asked;
-  const either = chain?.filter instanceof AndFilter ? chain.filter.filters.find((one) => one instanceof OrFilter) : undefined;
+  const either =
+    chain?.filter instanceof AndFilter ? chain.filter.filters.find((one) => one instanceof OrFilter) : undefined;
   const filters = either?.filters ?? [];
   expect(filters.map((one) => (one instanceof ExtensibleFilter ? [one.rule, one.matchType, one.value] : []))).toEqual([
     ['1.2.840.113556.1.4.1941', 'member', 'uid=alice,dc=x'],

@@ -37,7 +37,9 @@ describe('the id that stays', () => {
     expect(readId(entryOf(all), attribute)).toEqual({ kind: 'one', stableId });
     const lower = Object.fromEntries(ATTRIBUTES.map((name) => [name.toLowerCase(), VALUES[name][0]]));
     expect(readId(entryOf(lower), attribute)).toEqual({ kind: 'one', stableId });
-    const others = Object.fromEntries(ATTRIBUTES.filter((name) => name !== attribute).map((name) => [name, VALUES[name][0]]));
+    const others = Object.fromEntries(
+      ATTRIBUTES.filter((name) => name !== attribute).map((name) => [name, VALUES[name][0]]),
+    );
     expect(readId(entryOf(others), attribute)).toEqual({ kind: 'none' });
   });
 
@@ -83,11 +85,21 @@ describe('the id that stays', () => {
 
 describe('whom an entry identifies', () => {
   const identified = (attributes: Parameters<typeof entryOf>[0], username?: string) =>
-    identify(entryOf(attributes), settingsWith({ attributes: username === undefined ? {} : { username } }), TYPES.openldap);
+    identify(
+      entryOf(attributes),
+      settingsWith({ attributes: username === undefined ? {} : { username } }),
+      TYPES.openldap,
+    );
 
   it('is the one value of the name, by the configured attribute', () => {
-    expect(identified({ entryUUID: UUID, uid: 'alice', cn: ['Alice', 'A'] })).toMatchObject({ kind: 'one', account: 'alice' });
-    expect(identified({ entryUUID: UUID, uid: ['a', 'b'], cn: 'Alice' }, 'cn')).toMatchObject({ kind: 'one', account: 'Alice' });
+    expect(identified({ entryUUID: UUID, uid: 'alice', cn: ['Alice', 'A'] })).toMatchObject({
+      kind: 'one',
+      account: 'alice',
+    });
+    expect(identified({ entryUUID: UUID, uid: ['a', 'b'], cn: 'Alice' }, 'cn')).toMatchObject({
+      kind: 'one',
+      account: 'Alice',
+    });
     expect(identified({ entryUUID: UUID, cn: 'Alice' })).toMatchObject({ kind: 'one', account: undefined });
   });
 
@@ -112,7 +124,10 @@ it('an entry identifies a person exactly when it has one identity and at most on
   const option = fc.constantFrom('', ';lang-en', ';x-a');
   const valued = (name: string, value: fc.Arbitrary<string>) =>
     fc
-      .uniqueArray(fc.tuple(option, fc.array(value, { minLength: 1, maxLength: 2 })), { maxLength: 2, selector: ([key]) => key })
+      .uniqueArray(fc.tuple(option, fc.array(value, { minLength: 1, maxLength: 2 })), {
+        maxLength: 2,
+        selector: ([key]) => key,
+      })
       .map((list) => list.map(([key, values]) => [`${name}${key}`, values] as const));
   const entries = fc.tuple(
     valued('entryUUID', fc.constantFrom(UUID, UUID.replace('7', '8'))),
@@ -121,7 +136,11 @@ it('an entry identifies a person exactly when it has one identity and at most on
   );
   fc.assert(
     fc.property(entries, ([ids, names, others]) => {
-      const found = identify(entryOf(Object.fromEntries([...ids, ...names, ...others])), settingsWith({}), TYPES.openldap);
+      const found = identify(
+        entryOf(Object.fromEntries([...ids, ...names, ...others])),
+        settingsWith({}),
+        TYPES.openldap,
+      );
       const count = (list: readonly (readonly [string, readonly string[]])[]): number =>
         list.flatMap(([, values]) => values).length;
       const plain = ids.find(([name]) => name === 'entryUUID')?.[1][0];

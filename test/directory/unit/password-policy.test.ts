@@ -26,5 +26,7 @@ test.each([
 });
 
 test('no bytes make it fail or go on for ever', () => {
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => void readPolicyError(Uint8Array.of(0x30, ...bytes))));
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => void readPolicyError(Uint8Array.of(0x30, ...bytes))),
+  );
 });

@@ -44,7 +44,10 @@ async function listening(answer: (heard: Buffer, socket: Socket) => void) {
 }
 
 const logIn = (port: number, changes: Parameters<typeof settingsWith>[0] = {}) =>
-  openDirectories([settingsWith({ urls: [urlOf(`ldap://127.0.0.1:${port}`)], ...changes })]).authenticate('alice', PASSWORD);
+  openDirectories([settingsWith({ urls: [urlOf(`ldap://127.0.0.1:${port}`)], ...changes })]).authenticate(
+    'alice',
+    PASSWORD,
+  );
 
 const expectNoCredential = (text: string): void => {
   expect(text).not.toContain(PASSWORD);
@@ -58,7 +61,11 @@ it.each([
     (_: Buffer, socket: Socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'),
     /something else/,
   ],
-  ['is agreed to, and the connection ends', (_: Buffer, socket: Socket) => socket.end(AGREED), /TLS|socket|disconnected|closed/i],
+  [
+    'is agreed to, and the connection ends',
+    (_: Buffer, socket: Socket) => socket.end(AGREED),
+    /TLS|socket|disconnected|closed/i,
+  ],
   [
     'is agreed to by a server without TLS',
     (heard: Buffer, socket: Socket) => socket.write(heard[0] === 0x30 ? AGREED : 'no TLS'),
@@ -93,7 +100,9 @@ it.each([
   async (scheme, startTls) => {
     const server = await listening(() => undefined);
     const urls = [urlOf(`${scheme}://127.0.0.1:${server.port}`)];
-    await expect(logIn(0, { urls, startTls, timeoutMs: 150 })).rejects.toThrow('the directory did not answer within 150 ms');
+    await expect(logIn(0, { urls, startTls, timeoutMs: 150 })).rejects.toThrow(
+      'the directory did not answer within 150 ms',
+    );
     await expect.poll(server.connections).toBe(0);
   },
 );
@@ -104,7 +113,8 @@ it('a silent server is told of by the time that was set, however much of it is o
   using deadline = new Deadline(1000, 800);
   // Until what is left is less by more than a timer's millisecond.
   await expect.poll(() => deadline.remainingMs(), { interval: 1 }).toBeLessThan(190);
-  const bind = async (connection: Connection): Promise<void> => void (await connection.bind('cn=service', SERVICE_PASSWORD));
+  const bind = async (connection: Connection): Promise<void> =>
+    void (await connection.bind('cn=service', SERVICE_PASSWORD));
   await expect(servers.open(deadline, bind)).rejects.toThrow('the directory did not answer within 1000 ms');
 });
 
@@ -150,7 +160,10 @@ it('only so many connections at a time are open to one directory; the others wai
     open.clear();
   });
   const urls = [urlOf(`ldap://127.0.0.1:${server.port}`)];
-  const directories = openDirectories([settingsWith({ urls, timeoutMs: 20_000 })], { maxConnections: 2, maxWaiting: 2 });
+  const directories = openDirectories([settingsWith({ urls, timeoutMs: 20_000 })], {
+    maxConnections: 2,
+    maxWaiting: 2,
+  });
   const logins = await Promise.allSettled(Array.from({ length: 8 }, () => directories.authenticate('alice', PASSWORD)));
   const reasons = logins.map((login) => (login.status === 'rejected' ? String(login.reason) : 'answered'));
   expect(reasons.filter((reason) => reason.includes('too many'))).toHaveLength(4);
@@ -159,7 +172,9 @@ it('only so many connections at a time are open to one directory; the others wai
 
 it('a step of a test that fails says what to change', async () => {
   const server = await listening((_, socket) => socket.write(REFUSED));
-  const directories = openDirectories([settingsWith({ urls: [urlOf(`ldap://127.0.0.1:${server.port}`)], startTls: true })]);
+  const directories = openDirectories([
+    settingsWith({ urls: [urlOf(`ldap://127.0.0.1:${server.port}`)], startTls: true }),
+  ]);
   expect(await directories.test({ username: 'alice', password: PASSWORD })).toMatchObject([
     { step: 'connect', ok: true },
     { step: 'tls', ok: false, advice: expect.stringContaining('ldap.start-tls') },
@@ -170,7 +185,9 @@ it('a step of a test that fails says what to change', async () => {
 });
 
 it('who asks a remote server in clear, or without a service account, is told', () => {
-  const remote = openDirectories([settingsWith({ urls: [urlOf('ldap://dir.example:389'), urlOf('ldaps://dir.example:636')] })]);
+  const remote = openDirectories([
+    settingsWith({ urls: [urlOf('ldap://dir.example:389'), urlOf('ldaps://dir.example:636')] }),
+  ]);
   expect(remote.problems).toEqual([expect.stringContaining('ldap://dir.example:389 in clear')]);
   const safe = [{ startTls: true, urls: [urlOf('ldap://dir.example:389')] }, { urls: [urlOf('ldap://localhost:389')] }];
   for (const changes of safe) expect(openDirectories([settingsWith(changes)]).problems).toEqual([]);

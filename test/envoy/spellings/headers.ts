@@ -34,7 +34,9 @@ function spellingsOf(name: string): string[] {
 /** Left out: the check reads these, and Envoy removes the last one where it reads usage. */
 const TRUE_NAMES = new Set(['authorization', 'x-api-key', 'api-key', 'x-tenant-id', 'accept-encoding']);
 
-export const HEADER_SPELLINGS = [...new Set(GUARDED.flatMap(spellingsOf))].filter((name) => !TRUE_NAMES.has(name.toLowerCase()));
+export const HEADER_SPELLINGS = [...new Set(GUARDED.flatMap(spellingsOf))].filter(
+  (name) => !TRUE_NAMES.has(name.toLowerCase()),
+);
 
 /** The name as the most lenient server folds it. */
 export function fold(name: string): string {

@@ -132,10 +132,16 @@ interface Listening {
  * `envoy/demo.yaml` with two listeners more: `unfiltered` has no header_mutation filter and takes underscores, `bare` besides has
  * nothing that says which headers the check sees or what an answer may change, as other installations of Envoy.
  */
-async function configuration(at: { readonly grpc: string; readonly http: string; readonly upstream: string }): Promise<object> {
+async function configuration(at: {
+  readonly grpc: string;
+  readonly http: string;
+  readonly upstream: string;
+}): Promise<object> {
   const text = await readFile(DEMO_CONFIG, 'utf8');
   const places = { edge: '127.0.0.1:0', 'postern-grpc': at.grpc, 'postern-http': at.http, upstream: at.upstream };
-  const config = placeAddresses(text, { admin: '127.0.0.1:0', places }) as { static_resources: { listeners: Listening[] } };
+  const config = placeAddresses(text, { admin: '127.0.0.1:0', places }) as {
+    static_resources: { listeners: Listening[] };
+  };
   const { listeners } = config.static_resources;
   const [first] = listeners;
   for (const name of LISTENERS.slice(1)) {

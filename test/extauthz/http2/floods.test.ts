@@ -64,18 +64,21 @@ describe('a flood of', () => {
     ['goodbyes', frameOf(FRAME.goaway, 0, 0, Buffer.alloc(8)), 1],
     ['empty DATA on an open stream', frameOf(FRAME.data, 0, 1), 1],
     ['resets of a stream that is closed', resetOf(3), 1],
-  ])('%s ends its connection with ENHANCE_YOUR_CALM beyond the bound, and not within it', async (_name, bytes, cost) => {
-    const on = await stage();
-    const [peer, other] = [await on.peer(), await on.peer()];
-    peer.write(headersOf(peer.nextStream(), ECHO));
-    await peer.call(ECHO, HELLO);
-    flood(peer, Math.floor(CONTROL_FRAMES.burst / cost) - 20, bytes);
-    expect(await peer.call(ECHO, HELLO)).toMatchObject(GOOD);
-    flood(peer, 100, bytes);
-    await peer.closed();
-    expect(peer.goaway).toBe(ENHANCE_YOUR_CALM);
-    expect(await other.call(ECHO, HELLO)).toMatchObject(GOOD);
-  });
+  ])(
+    '%s ends its connection with ENHANCE_YOUR_CALM beyond the bound, and not within it',
+    async (_name, bytes, cost) => {
+      const on = await stage();
+      const [peer, other] = [await on.peer(), await on.peer()];
+      peer.write(headersOf(peer.nextStream(), ECHO));
+      await peer.call(ECHO, HELLO);
+      flood(peer, Math.floor(CONTROL_FRAMES.burst / cost) - 20, bytes);
+      expect(await peer.call(ECHO, HELLO)).toMatchObject(GOOD);
+      flood(peer, 100, bytes);
+      await peer.closed();
+      expect(peer.goaway).toBe(ENHANCE_YOUR_CALM);
+      expect(await other.call(ECHO, HELLO)).toMatchObject(GOOD);
+    },
+  );
 
   test('pings at the permitted rate goes on for as long as its peer likes, and calls permit four control frames each', async () => {
     const on = await stage();
@@ -146,7 +149,10 @@ describe('a flood of', () => {
       peer.write(
         ...Array.from({ length: count }, () => {
           const id = peer.nextStream();
-          return Buffer.concat([headersOf(id, ECHO), frameOf(FRAME.headers, END_HEADERS | END_STREAM, id, encodeFields(fields))]);
+          return Buffer.concat([
+            headersOf(id, ECHO),
+            frameOf(FRAME.headers, END_HEADERS | END_STREAM, id, encodeFields(fields)),
+          ]);
         }),
       );
     send(STREAM_ERRORS.burst);
@@ -209,7 +215,8 @@ describe('a peer that does not read', () => {
     await peer.settled();
     peer.socket.pause();
     // Answers of 16 KiB to requests of 80 bytes, until the server takes no more.
-    const calls = (): Buffer => Buffer.concat(Array.from({ length: 500 }, () => callOf(peer.nextStream(), '/t.S/Grow', HELLO)));
+    const calls = (): Buffer =>
+      Buffer.concat(Array.from({ length: 500 }, () => callOf(peer.nextStream(), '/t.S/Grow', HELLO)));
     let packets = 0;
     while (packets < 4000 && peer.socket.writableLength < 1_000_000) {
       peer.write(calls());
@@ -237,7 +244,9 @@ describe('a peer that does not read', () => {
       ids.push(id);
       peer.write(headersOf(id, ECHO));
       for (let at = 0; at < large.length; at += 16_384) {
-        peer.write(frameOf(FRAME.data, at + 16_384 >= large.length ? END_STREAM : 0, id, large.subarray(at, at + 16_384)));
+        peer.write(
+          frameOf(FRAME.data, at + 16_384 >= large.length ? END_STREAM : 0, id, large.subarray(at, at + 16_384)),
+        );
         if (at % (32 * 16_384) === 0) await peer.settled();
       }
     }

@@ -92,7 +92,10 @@ describe('a call', () => {
     peer.write(callOf(one, ECHO, HELLO), callOf(two, ECHO, HELLO));
     await peer.settled();
     const bytesOf = (stream: number): number =>
-      peer.received.reduce((sum, { type, stream: of, payload }) => (type === 0 && of === stream ? sum + payload.length : sum), 0);
+      peer.received.reduce(
+        (sum, { type, stream: of, payload }) => (type === 0 && of === stream ? sum + payload.length : sum),
+        0,
+      );
     expect([bytesOf(one), bytesOf(two)]).toEqual([4, 4]);
     peer.write(frameOf(FRAME.window, 0, two, uint32(1)));
     await peer.settled();
@@ -165,7 +168,11 @@ describe('an error of the peer that ends the connection', () => {
     ['a priority that does not fit', 1, [frameOf(FRAME.headers, END_HEADERS | PRIORITY, 1, Buffer.alloc(3))]],
     ['a broken block', 9, [frameOf(FRAME.headers, END_HEADERS, 1, Buffer.of(0x80))]],
     ['CONTINUATION without HEADERS', 1, [frameOf(FRAME.continuation, END_HEADERS, 1, block)]],
-    ['another frame within a block', 1, [frameOf(FRAME.headers, 0, 1, block), frameOf(FRAME.ping, 0, 0, Buffer.alloc(8))]],
+    [
+      'another frame within a block',
+      1,
+      [frameOf(FRAME.headers, 0, 1, block), frameOf(FRAME.ping, 0, 0, Buffer.alloc(8))],
+    ],
     [
       'CONTINUATION of another stream',
       1,
@@ -238,7 +245,11 @@ describe('an error of the peer that ends the stream', () => {
       1,
       [frameOf(FRAME.headers, END_HEADERS | END_STREAM, 1, requestBlock(ECHO, [['content-length', '3']]))],
     ],
-    ['trailers that do not end it', 1, [headersOf(1, ECHO), frameOf(FRAME.headers, END_HEADERS, 1, encodeFields([['a', 'b']]))]],
+    [
+      'trailers that do not end it',
+      1,
+      [headersOf(1, ECHO), frameOf(FRAME.headers, END_HEADERS, 1, encodeFields([['a', 'b']]))],
+    ],
     [
       'trailers with a pseudo-header',
       1,
@@ -273,7 +284,9 @@ describe('an error of the peer that ends the stream', () => {
     );
     const frames = [frameOf(FRAME.headers, 0, 1, block.subarray(0, 16_384))];
     for (let at = 16_384; at < block.length; at += 16_384) {
-      frames.push(frameOf(FRAME.continuation, at + 16_384 >= block.length ? END_HEADERS : 0, 1, block.subarray(at, at + 16_384)));
+      frames.push(
+        frameOf(FRAME.continuation, at + 16_384 >= block.length ? END_HEADERS : 0, 1, block.subarray(at, at + 16_384)),
+      );
     }
     return Buffer.concat(frames);
   }

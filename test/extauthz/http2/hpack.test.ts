@@ -25,7 +25,9 @@ function decode(decoder: HeaderDecoder, block: Buffer): [string, string][] | str
 }
 
 function fieldsOf(decoder: HeaderDecoder): [string, string][] {
-  return decoder.fields.flatMap((name, i): [string, string][] => (i % 2 === 0 ? [[name, decoder.fields[i + 1] ?? '']] : []));
+  return decoder.fields.flatMap((name, i): [string, string][] =>
+    i % 2 === 0 ? [[name, decoder.fields[i + 1] ?? '']] : [],
+  );
 }
 
 describe('the examples of RFC 7541, appendix C', () => {
@@ -70,10 +72,13 @@ describe('the examples of RFC 7541, appendix C', () => {
         '8287 85bf 4088 25a8 49e9 5ba9 7d7f 8925 a849 e95b b8e8 b4bf',
       ],
     ],
-  ])('%s: three requests on one connection, each referring to the table that the ones before filled', (_name, blocks) => {
-    const decoder = new HeaderDecoder();
-    expect(blocks.map((block) => decode(decoder, hex(block)))).toEqual([first, second, third]);
-  });
+  ])(
+    '%s: three requests on one connection, each referring to the table that the ones before filled',
+    (_name, blocks) => {
+      const decoder = new HeaderDecoder();
+      expect(blocks.map((block) => decode(decoder, hex(block)))).toEqual([first, second, third]);
+    },
+  );
 });
 
 /** The code of a text, one character for each bit. */
@@ -143,7 +148,9 @@ describe('Huffman codes', () => {
         const into = Buffer.alloc(Math.ceil(code.length * 1.6) + 1);
         expect(into.toString('latin1', 0, decodeHuffman(code, 0, code.length, into))).toBe(text);
         // Eight bits of padding are one too many, and a 0 is none (section 5.2).
-        expect(decodeHuffman(Buffer.concat([code, Buffer.of(0xff)]), 0, code.length + 1, Buffer.alloc(into.length + 2))).toBe(-1);
+        expect(
+          decodeHuffman(Buffer.concat([code, Buffer.of(0xff)]), 0, code.length + 1, Buffer.alloc(into.length + 2)),
+        ).toBe(-1);
       }),
       { numRuns: runs(2000) },
     );
@@ -197,7 +204,9 @@ async function encodedByNode(requests: readonly OutgoingHttpHeaders[], tableByte
   return blocks;
 }
 
-const value = fc.string({ unit: fc.constantFrom(...'abcXYZ0189 -_/.;=%{}"~|<>\\'), maxLength: 40 }).map((text) => text.trim());
+const value = fc
+  .string({ unit: fc.constantFrom(...'abcXYZ0189 -_/.;=%{}"~|<>\\'), maxLength: 40 })
+  .map((text) => text.trim());
 const name = fc.stringMatching(/^x-[a-z]{1,6}$/);
 
 describe("header blocks of nghttp2's encoder", () => {

@@ -30,7 +30,9 @@ function split(pieces: readonly Buffer[]): { readonly frames: string[]; readonly
 
 function cut(bytes: Buffer, at: readonly number[]): Buffer[] {
   const places = [...new Set(at.map((place) => place % (bytes.length + 1)))].sort((a, b) => a - b);
-  return [0, ...places].map((from, i) => bytes.subarray(from, places[i] ?? bytes.length)).filter(({ length }) => length > 0);
+  return [0, ...places]
+    .map((from, i) => bytes.subarray(from, places[i] ?? bytes.length))
+    .filter(({ length }) => length > 0);
 }
 
 const frame = fc
@@ -94,7 +96,9 @@ describe('the frame splitter', () => {
 
 describe('the memo of header blocks', () => {
   test('finds a block by all of its bytes or not at all, whatever else it was given', () => {
-    const block = fc.uint8Array({ minLength: 0, maxLength: 20 }).map((bytes) => Buffer.from(bytes.map((byte) => byte % 3)));
+    const block = fc
+      .uint8Array({ minLength: 0, maxLength: 20 })
+      .map((bytes) => Buffer.from(bytes.map((byte) => byte % 3)));
     fc.assert(
       fc.property(fc.array(block, { maxLength: 200 }), (blocks) => {
         const memo = new HeaderMemo<string>();
@@ -139,7 +143,11 @@ describe('the memo of header blocks', () => {
 
 describe('a budget', () => {
   test('permits what a naive count permits', () => {
-    const step = fc.record({ passMs: fc.nat({ max: 2000 }), take: fc.integer({ min: 1, max: 12 }), give: fc.nat({ max: 3 }) });
+    const step = fc.record({
+      passMs: fc.nat({ max: 2000 }),
+      take: fc.integer({ min: 1, max: 12 }),
+      give: fc.nat({ max: 3 }),
+    });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 50 }), (steps) => {
         const budget = new Budget({ burst: 10, perSecond: 2 }, 0);
@@ -156,7 +164,12 @@ describe('a budget', () => {
     );
     const budget = new Budget({ burst: 3, perSecond: 1 }, 0);
     expect([1, 2, 3, 4].map(() => budget.take(0))).toEqual([true, true, true, false]);
-    expect([budget.hasLeft(999), budget.hasLeft(1000), budget.take(1000), budget.take(1000)]).toEqual([false, true, true, false]);
+    expect([budget.hasLeft(999), budget.hasLeft(1000), budget.take(1000), budget.take(1000)]).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
     // The bucket is never fuller than its burst.
     expect([1, 2, 3, 4].map(() => budget.take(60_000))).toEqual([true, true, true, false]);
   });
@@ -169,7 +182,8 @@ describe('settings of a peer', () => {
     bytes.writeUInt32BE(value, 2);
     return bytes;
   };
-  const take = (...settings: Buffer[]): number => new PeerSettings().take(Buffer.concat(settings), 0, settings.length * 6);
+  const take = (...settings: Buffer[]): number =>
+    new PeerSettings().take(Buffer.concat(settings), 0, settings.length * 6);
 
   test.each([
     ['a push that is neither on nor off', setting(2, 2), 1],
@@ -193,7 +207,17 @@ describe('the head of a request', () => {
   const GOOD = [':method', 'POST', ':scheme', 'http', ':path', '/a/B', ':authority', 'x'];
 
   test('has what a gRPC request says', () => {
-    const fields = [...GOOD, 'content-type', 'application/grpc', 'te', 'trailers', 'grpc-timeout', '5S', 'content-length', '7'];
+    const fields = [
+      ...GOOD,
+      'content-type',
+      'application/grpc',
+      'te',
+      'trailers',
+      'grpc-timeout',
+      '5S',
+      'content-length',
+      '7',
+    ];
     expect(readRequestHead(fields)).toEqual({
       method: 'POST',
       path: '/a/B',

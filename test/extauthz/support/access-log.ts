@@ -77,7 +77,9 @@ export const accessLog = (...told: Told[]): Buffer =>
   encode({ identifier: { node: { id: 'edge' }, log_name: 'usage' }, http_logs: { log_entry: told.map(entry) } });
 
 const varint = (value: number): Buffer =>
-  value < 128 ? Buffer.from([value]) : Buffer.concat([Buffer.from([(value % 128) | 128]), varint(Math.floor(value / 128))]);
+  value < 128
+    ? Buffer.from([value])
+    : Buffer.concat([Buffer.from([(value % 128) | 128]), varint(Math.floor(value / 128))]);
 const field = (tag: number, bytes: Buffer): Buffer => Buffer.concat([Buffer.from([tag]), varint(bytes.length), bytes]);
 
 /** One entry's bytes, without its tag and length. */

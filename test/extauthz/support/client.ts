@@ -42,7 +42,8 @@ export function connectTo(address: string, channel: ChannelCredentials = credent
   return {
     check: (request) => unary('/envoy.service.auth.v3.Authorization/Check', request),
     health: async (service) => statusOf(await unary('/grpc.health.v1.Health/Check', serviceBytes(service))),
-    watch: (service) => client.makeServerStreamRequest('/grpc.health.v1.Health/Watch', asIs, asIs, serviceBytes(service)),
+    watch: (service) =>
+      client.makeServerStreamRequest('/grpc.health.v1.Health/Watch', asIs, asIs, serviceBytes(service)),
     close: () => client.close(),
   };
 }

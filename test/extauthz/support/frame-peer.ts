@@ -44,7 +44,11 @@ export function uint32(value: number): Buffer {
   return bytes;
 }
 
-export function requestBlock(path: string, more: readonly (readonly [string, string])[] = [], type = 'application/grpc'): Buffer {
+export function requestBlock(
+  path: string,
+  more: readonly (readonly [string, string])[] = [],
+  type = 'application/grpc',
+): Buffer {
   return encodeFields([
     [':method', 'POST'],
     [':scheme', 'http'],
@@ -104,7 +108,12 @@ export class FramePeer {
     socket.on('close', () => {
       this.#closed.resolve();
       for (const { fields, ended } of this.#streams.values())
-        ended.resolve({ grpc: fields.get('grpc-status'), http: fields.get(':status'), body: Buffer.alloc(0), reset: CUT });
+        ended.resolve({
+          grpc: fields.get('grpc-status'),
+          http: fields.get(':status'),
+          body: Buffer.alloc(0),
+          reset: CUT,
+        });
       this.#wake();
     });
   }

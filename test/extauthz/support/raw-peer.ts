@@ -34,7 +34,11 @@ export async function connectRaw(address: string, options: ClientSessionOptions 
 }
 
 /** Opens a call; the caller writes its bytes. */
-export function openCall(session: ClientHttp2Session, path: string, headers: Record<string, string> = {}): ClientHttp2Stream {
+export function openCall(
+  session: ClientHttp2Session,
+  path: string,
+  headers: Record<string, string> = {},
+): ClientHttp2Stream {
   const stream = session.request({
     ':method': 'POST',
     ':path': path,

@@ -13,7 +13,9 @@ const HEADER: Shape = {};
 const SOCKET_ADDRESS: Shape = {};
 const ADDRESS: Shape = { single: { 1: SOCKET_ADDRESS } };
 const HTTP: Shape = { single: { 13: { repeated: { 1: HEADER } } }, repeated: { 3: HEADER } };
-const CHECK_REQUEST: Shape = { single: { 1: { single: { 1: { single: { 1: ADDRESS } }, 4: { single: { 2: HTTP } } } } } };
+const CHECK_REQUEST: Shape = {
+  single: { 1: { single: { 1: { single: { 1: ADDRESS } }, 4: { single: { 2: HTTP } } } } },
+};
 
 /** An int64 of -1, the only negative number in these messages, whose 64 bits no number here can hold. */
 const MINUS_ONE = Buffer.from([...new Array<number>(9).fill(0xff), 0x01]);
@@ -34,7 +36,8 @@ function rewriteAs(bytes: Uint8Array, shape: Shape, random: Random): Buffer {
 }
 
 function rewriteField({ number, value }: WireField, shape: Shape, random: Random): Buffer[] {
-  if (typeof value === 'number') return [varint(number * 8, random), value >= 2 ** 63 ? MINUS_ONE : varint(value, random)];
+  if (typeof value === 'number')
+    return [varint(number * 8, random), value >= 2 ** 63 ? MINUS_ONE : varint(value, random)];
   const single = shape.single?.[number];
   const inner = single ?? shape.repeated?.[number];
   if (inner === undefined) return [delimited(number, Buffer.from(value), random)];

@@ -24,7 +24,9 @@ export function twin(message: CheckRequestMessage, trustedHops: number): CheckMe
   const body = Buffer.from(http.raw_body !== undefined && http.raw_body.length > 0 ? http.raw_body : (http.body ?? ''));
   const bodyAsText = (http.raw_body ?? []).length === 0 && body.length > 0;
   const announced = single('content-length');
-  const distinct = [...new Set<HeaderValue>([single('x-api-key'), single('api-key')])].filter((value) => value !== undefined);
+  const distinct = [...new Set<HeaderValue>([single('x-api-key'), single('api-key')])].filter(
+    (value) => value !== undefined,
+  );
   const requestId = single('x-request-id');
   const peer = (message.attributes?.source as Source | undefined)?.address?.socket_address?.address;
   return {
@@ -99,6 +101,7 @@ function hop(values: readonly string[], trustedHops: number): string | undefined
     .split(',')
     .reverse()
     [trustedHops]?.replace(/^[ \t]+|[ \t]+$/g, '');
-  const bare = entry?.startsWith('[') && entry.endsWith(']') && isIP(entry.slice(1, -1)) === 6 ? entry.slice(1, -1) : entry;
+  const bare =
+    entry?.startsWith('[') && entry.endsWith(']') && isIP(entry.slice(1, -1)) === 6 ? entry.slice(1, -1) : entry;
   return bare !== undefined && isIP(bare) !== 0 ? bare : undefined;
 }

@@ -1,7 +1,14 @@
 /** One caller with everything that a request can be about, in tenants of its own, so that many cases run beside each other. */
 
 import { randomBytes } from 'node:crypto';
-import { type KeyId, makeId, parseTenantId, type SessionId, type TenantId, type UserId } from '../../../src/domain/ids.ts';
+import {
+  type KeyId,
+  makeId,
+  parseTenantId,
+  type SessionId,
+  type TenantId,
+  type UserId,
+} from '../../../src/domain/ids.ts';
 import { makeApiKey } from '../../../src/identity/api-keys.ts';
 import { Passwords } from '../../../src/identity/passwords.ts';
 import type { Queryable } from '../../../src/store/queryable.ts';
@@ -60,7 +67,13 @@ export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin
   const [sessionId, session, userSession] = [id('ses'), id('ses'), id('ses')];
   const [keyId, key] = [id('key'), id('key')];
   const [secret, targetSecret] = [makeApiKey(), makeApiKey()];
-  const keyRow = (of: KeyId, owner: string, scopes: string, days: number, { digest, prefix, lastFour }: typeof secret): string =>
+  const keyRow = (
+    of: KeyId,
+    owner: string,
+    scopes: string,
+    days: number,
+    { digest, prefix, lastFour }: typeof secret,
+  ): string =>
     `('${of}', '${own}', ${owner}, 'k', '${scopes}', now() + interval '${days} days', '\\x${digest}', '${prefix}', '${lastFour}', 'x')`;
   await h.db.knex.raw(`
     insert into tenants (id, name) values ('${own}', 'Own'), ('${other}', 'Other');
@@ -106,7 +119,8 @@ const OF_TENANT: Readonly<Record<string, string>> = {
   user_logins: 'user_id in (select id from users where tenant_id like :tenants)',
   sessions: 'user_id in (select id from users where tenant_id like :tenants)',
   one_time_tokens: 'user_id in (select id from users where tenant_id like :tenants)',
-  refresh_tokens: 'session_id in (select s.id from sessions s join users u on u.id = s.user_id where u.tenant_id like :tenants)',
+  refresh_tokens:
+    'session_id in (select s.id from sessions s join users u on u.id = s.user_id where u.tenant_id like :tenants)',
   rotated_key_digests: 'key_id in (select id from api_keys where tenant_id like :tenants)',
   policy_roles: 'policy_id in (select id from policies where tenant_id like :tenants)',
 };

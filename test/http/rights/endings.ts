@@ -87,7 +87,8 @@ export const ENDINGS: readonly Ending[] = [
   {
     name: 'its role is narrowed',
     callers: BOTH,
-    sql: ({ own }) => `update roles set permissions = '{chat:write}' where tenant_id = '${own}' and name = '${MANAGER}'`,
+    sql: ({ own }) =>
+      `update roles set permissions = '{chat:write}' where tenant_id = '${own}' and name = '${MANAGER}'`,
     byApi: (h, of) => asRoot(h, of, 'PUT', `/v1/iam/roles/${MANAGER}`, { permissions: ['chat:write'] }),
     answer: MISSING,
     ofRole: true,
@@ -119,7 +120,8 @@ export const ENDINGS: readonly Ending[] = [
 /** Whether the caller could use the endpoint at all, and by what this ending takes. */
 export function concerns(ending: Ending, caller: Case['caller'], operation: Operation): boolean {
   const aboutItself = operation.needs === '';
-  if (!ending.callers.includes(caller) || (caller === 'key' && (aboutItself || needsPlatformAdmin(operation)))) return false;
+  if (!ending.callers.includes(caller) || (caller === 'key' && (aboutItself || needsPlatformAdmin(operation))))
+    return false;
   if (ending.ofWrites === true && operation.onlyReads) return false;
   return !(ending.ofRole === true && aboutItself) && !(ending.ofCustomRole === true && needsPlatformAdmin(operation));
 }

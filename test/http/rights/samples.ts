@@ -119,7 +119,8 @@ export interface SampleRequest {
 /** Throws for an operation that has no sample: then add one. An endpoint without a body is sent an empty object. */
 export function sampleRequest(operation: Operation, of: Case): SampleRequest {
   const sample = SAMPLES[operation.id]?.(of);
-  if (sample === undefined) throw new Error(`${operation.id} has no sample: say in SAMPLES what a request to it may be`);
+  if (sample === undefined)
+    throw new Error(`${operation.id} has no sample: say in SAMPLES what a request to it may be`);
   const path = operation.path.replace(/\{(\w+)\}/g, (_braces, name: string) => {
     const value = sample.params?.[name];
     if (value === undefined) throw new Error(`the sample of ${operation.id} does not say ${name}`);

@@ -115,7 +115,8 @@ export async function forEach<T, R>(
   const waiting = [...items];
   const results: Record<string, R> = {};
   const worker = async (): Promise<void> => {
-    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) results[nameOf(item)] = await work(item);
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift())
+      results[nameOf(item)] = await work(item);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
   return results;

@@ -23,7 +23,10 @@ export async function findSchemathesis(env: NodeJS.ProcessEnv): Promise<Schemath
   const python = await pythonVersion();
   if (python === undefined || python.minor < MIN_PYTHON_MINOR) {
     const seen = python === undefined ? 'there is no python3' : `python3 is 3.${python.minor}`;
-    return { kind: 'missing', message: `schemathesis needs Python 3.${MIN_PYTHON_MINOR} or later, and ${seen}: install one.` };
+    return {
+      kind: 'missing',
+      message: `schemathesis needs Python 3.${MIN_PYTHON_MINOR} or later, and ${seen}: install one.`,
+    };
   }
   const base = env['XDG_CACHE_HOME'];
   const cache = join(base !== undefined && base !== '' ? base : join(homedir(), '.cache'), 'postern');

@@ -22,7 +22,10 @@ const WRITES: { readonly [Kind in LoadedKind]: (trx: Transaction, version: numbe
   session: (trx, version) => trx.raw('update sessions set expires_at = ? where id = ?', [end(version), session]),
   tenant: async (trx, version) => {
     await trx.raw('delete from roles where tenant_id = ?', [tenant]);
-    await trx.raw(`insert into roles (tenant_id, name, permissions) values (?, ?, '{chat:*}')`, [tenant, `role-${version}`]);
+    await trx.raw(`insert into roles (tenant_id, name, permissions) values (?, ?, '{chat:*}')`, [
+      tenant,
+      `role-${version}`,
+    ]);
   },
   global: async (trx, version) => {
     await trx.raw('delete from policies where tenant_id is null');

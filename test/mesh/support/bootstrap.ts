@@ -22,7 +22,10 @@ export function cluster(name: string, address: string, http2 = false): object {
     type: 'STATIC',
     connect_timeout: '10s',
     per_connection_buffer_limit_bytes: 32_768,
-    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint: { address: socketAddress(address) } }] }] },
+    load_assignment: {
+      cluster_name: name,
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: socketAddress(address) } }] }],
+    },
     ...(http2
       ? {
           typed_extension_protocol_options: {
@@ -102,7 +105,12 @@ export function routesOf(httpRoute: Mapping, perRoute: (rule: unknown) => object
   const routes = listAt(httpRoute, 'spec', 'rules').flatMap((rule) => {
     const target = at(rule, 'backendRefs', 0, 'name') === 'postern-http' ? 'postern-http' : 'upstream';
     const timeout = at(rule, 'timeouts', 'request') ?? '15s';
-    return listAt(rule, 'matches').map((match) => ({ prefix: String(at(match, 'path', 'value')), target, timeout, rule }));
+    return listAt(rule, 'matches').map((match) => ({
+      prefix: String(at(match, 'path', 'value')),
+      target,
+      timeout,
+      rule,
+    }));
   });
   return routes
     .toSorted((left, right) => right.prefix.length - left.prefix.length)

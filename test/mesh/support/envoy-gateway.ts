@@ -96,7 +96,9 @@ function checkFilter(name: string, check: Check): object {
   };
 }
 
-const switchedOn = (name: string): object => ({ [name]: { '@type': `${EXT_AUTHZ}.ExtAuthzPerRoute`, check_settings: {} } });
+const switchedOn = (name: string): object => ({
+  [name]: { '@type': `${EXT_AUTHZ}.ExtAuthzPerRoute`, check_settings: {} },
+});
 
 function clusters(parts: Parts): object[] {
   return [

@@ -43,7 +43,8 @@ export function manifest(guide: Guide, kind: string, name?: string): Mapping {
     (one) => one['kind'] === kind && (name === undefined || at(one, 'metadata', 'name') === name),
   );
   const [one] = found;
-  if (one === undefined || found.length > 1) throw new Error(`${guide}.md has ${found.length} manifests of the kind ${kind}`);
+  if (one === undefined || found.length > 1)
+    throw new Error(`${guide}.md has ${found.length} manifests of the kind ${kind}`);
   return one;
 }
 

@@ -62,7 +62,11 @@ function checkFilters({ meshConfig, policy }: IstioManifests): object[] {
   const body = at(provider, 'includeRequestBodyInCheck');
   const shadowRules = {
     name: 'envoy.filters.http.rbac',
-    typed_config: { '@type': RBAC, shadow_rules: { action: 'DENY', policies }, shadow_rules_stat_prefix: 'istio_ext_authz_' },
+    typed_config: {
+      '@type': RBAC,
+      shadow_rules: { action: 'DENY', policies },
+      shadow_rules_stat_prefix: 'istio_ext_authz_',
+    },
   };
   const check = {
     name: 'envoy.filters.http.ext_authz',
@@ -129,7 +133,9 @@ export function istioBootstrap(manifests: IstioManifests, parts: Parts): object 
   const providers = listAt(manifests.meshConfig, 'extensionProviders');
   const logs = providers.flatMap((one) => (at(one, 'envoyHttpAls') === undefined ? [] : [at(one, 'envoyHttpAls')]));
   const grpcClusters = new Set(
-    [...providers.map((one) => at(one, 'envoyExtAuthzGrpc')).filter((one) => one !== undefined), ...logs].map(clusterOf),
+    [...providers.map((one) => at(one, 'envoyExtAuthzGrpc')).filter((one) => one !== undefined), ...logs].map(
+      clusterOf,
+    ),
   );
   const cors = {
     name: 'envoy.filters.http.cors',

@@ -69,6 +69,8 @@ function ofSecurityPolicy(policy: Mapping): string[] {
     ...(at(check, 'headersToExtAuth') === undefined
       ? []
       : ['headersToExtAuth hides spellings of guarded headers from the check']),
-    ...(kinds.length === 1 && kinds[0] === 'Gateway' ? [] : ['the policy is not for the Gateway: other routes are not checked']),
+    ...(kinds.length === 1 && kinds[0] === 'Gateway'
+      ? []
+      : ['the policy is not for the Gateway: other routes are not checked']),
   ];
 }

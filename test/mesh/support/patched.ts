@@ -86,7 +86,8 @@ export function withEnvoyFilter(listener: Listener, envoyFilter: unknown): Liste
 export function withPatchPolicy(listener: Listener, name: string, policy: unknown): Listener {
   return listAt(policy, 'spec', 'jsonPatches').reduce<Listener>((current, patch) => {
     const kind = text(at(patch, 'type')).split('.').at(-1);
-    if (at(patch, 'name') !== name || at(patch, 'operation', 'op') !== 'add') throw new Error('a patch of something else');
+    if (at(patch, 'name') !== name || at(patch, 'operation', 'op') !== 'add')
+      throw new Error('a patch of something else');
     const value = at(patch, 'operation', 'value');
     const path = text(at(patch, 'operation', 'path'))
       .split('/')
@@ -96,7 +97,8 @@ export function withPatchPolicy(listener: Listener, name: string, policy: unknow
     if (filter !== undefined) {
       const position = positionOf(current, filter);
       if (path.length === 0) return mapping(changed(current, FILTERS, inserted(position, value)));
-      if (inConfig !== undefined) return mapping(changed(current, [...FILTERS, position, 'typed_config', ...path], () => value));
+      if (inConfig !== undefined)
+        return mapping(changed(current, [...FILTERS, position, 'typed_config', ...path], () => value));
     }
     const within = (...place: readonly (string | number)[]): Listener =>
       mapping(changed(current, [...place, ...path], () => value));

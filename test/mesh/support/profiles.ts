@@ -72,7 +72,12 @@ export async function startPatched(profile: Patched, parts: Parts): Promise<Edge
       return startConfig(patched(istioBootstrap(istioManifests(), parts), change, [platform]));
     }
     case 'Envoy Gateway, patched': {
-      const jsonPatches = envoyGatewayPatches(text, { namespace: 'ai', gateway: 'ai', listener: 'http', policy: 'postern' });
+      const jsonPatches = envoyGatewayPatches(text, {
+        namespace: 'ai',
+        gateway: 'ai',
+        listener: 'http',
+        policy: 'postern',
+      });
       const change = (listener: Mapping): Mapping => withPatchPolicy(listener, 'ai/ai/http', { spec: { jsonPatches } });
       return startConfig(patched(envoyGatewayBootstrap(envoyGatewayManifests(), parts), change));
     }
@@ -102,7 +107,11 @@ export function startProfile(profile: Profile, parts: Parts): Promise<Edge> {
 }
 
 /** The outcome of one request: the status, and `allow`, the code of Postern's answer, or that the proxy answered by itself. */
-export function outcomeOf(answer: { readonly status: number; readonly body: string; readonly headers: object }): string {
+export function outcomeOf(answer: {
+  readonly status: number;
+  readonly body: string;
+  readonly headers: object;
+}): string {
   const said = parsed(answer.body);
   if (said === undefined) return `${answer.status} by the proxy`;
   const server = at(said, 'server');

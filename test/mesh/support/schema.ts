@@ -40,7 +40,10 @@ function strict(schema: unknown, combined = false): unknown {
   const inner = Object.fromEntries(
     Object.entries(schema).map(([name, value]) => {
       if (name === 'properties' && isMapping(value)) {
-        return [name, Object.fromEntries(Object.entries(value).map(([key, property]) => [key, strict(property, combined)]))];
+        return [
+          name,
+          Object.fromEntries(Object.entries(value).map(([key, property]) => [key, strict(property, combined)])),
+        ];
       }
       return [name, strict(value, combined || COMBINED.has(name))];
     }),

@@ -83,9 +83,15 @@ export function conformance(under: () => StoreUnderTest): void {
         { granted: 4, total: 4 },
         { granted: 10, total: 10 },
       ]);
-      const second = await store.lease(fresh('h'), [rate(a, { want: 1 }), rate(b, { want: 9 }), rate(a, { want: 3, limit: 12 })]);
+      const second = await store.lease(fresh('h'), [
+        rate(a, { want: 1 }),
+        rate(b, { want: 9 }),
+        rate(a, { want: 3, limit: 12 }),
+      ]);
       expect(second.grants.map(({ granted }) => granted)).toEqual([0, 6, 2]);
-      expect((await store.lease(fresh('h'), [rate(a, { want: 5, window: 101 })])).grants).toEqual([{ granted: 5, total: 5 }]);
+      expect((await store.lease(fresh('h'), [rate(a, { want: 5, window: 101 })])).grants).toEqual([
+        { granted: 5, total: 5 },
+      ]);
     });
 
     test('count what is reported whatever the limit, and take back what is returned', async () => {
@@ -128,8 +134,12 @@ export function conformance(under: () => StoreUnderTest): void {
     test('grant what is neither spent nor held, and follow what holders say of their holds', async () => {
       const tenant = fresh('t');
       const [one, two] = [speaker(fresh('h')), speaker(fresh('h'))];
-      expect((await one([tokens(tenant, { want: 70 })])).grants).toEqual([{ granted: 70, held: 70, used: 70, spent: 0 }]);
-      expect((await two([tokens(tenant, { want: 70 })])).grants).toEqual([{ granted: 30, held: 30, used: 100, spent: 0 }]);
+      expect((await one([tokens(tenant, { want: 70 })])).grants).toEqual([
+        { granted: 70, held: 70, used: 70, spent: 0 },
+      ]);
+      expect((await two([tokens(tenant, { want: 70 })])).grants).toEqual([
+        { granted: 30, held: 30, used: 100, spent: 0 },
+      ]);
       expect((await one([tokens(tenant, { changes: -20 })])).grants[0]).toMatchObject({ held: 50, used: 80 });
       expect((await two([tokens(tenant, { changes: 5, want: 50 })])).grants[0]).toMatchObject({
         granted: 15,
@@ -144,7 +154,10 @@ export function conformance(under: () => StoreUnderTest): void {
       const say = speaker(fresh('h'));
       await say([tokens(tenant, { want: 60 })]);
       for (let i = 0; i < 3; i++) await say([tokens(tenant, { changes: -25, confirmed: 0 })]);
-      expect((await say([tokens(tenant, { changes: -35, confirmed: 0 })])).grants[0]).toMatchObject({ held: 25, used: 25 });
+      expect((await say([tokens(tenant, { changes: -35, confirmed: 0 })])).grants[0]).toMatchObject({
+        held: 25,
+        used: 25,
+      });
     });
 
     test('begin anew with a holder that held nothing any more', async () => {
@@ -194,7 +207,9 @@ export function conformance(under: () => StoreUnderTest): void {
       const [tenant, holder] = [fresh('t'), fresh('h')];
       const { store } = under();
       await store.lease(holder, []);
-      const all = Array.from({ length: 40 }, (_, i) => settlement(holder, 1000 + i, { tenant, estimated: i % 2 === 0 }));
+      const all = Array.from({ length: 40 }, (_, i) =>
+        settlement(holder, 1000 + i, { tenant, estimated: i % 2 === 0 }),
+      );
       const answers = await Promise.all(
         Array.from({ length: 6 }, (_, i) => store.settle(fresh('s'), [...shuffled(all, i), ...all.slice(0, 5)])),
       );
@@ -249,7 +264,10 @@ export function conformance(under: () => StoreUnderTest): void {
     test('of the settler itself are booked although the store did not know it', async () => {
       const [tenant, settler] = [fresh('t'), fresh('s')];
       const { store } = under();
-      expect(await store.settle(settler, [settlement(settler, 1, { tenant })])).toEqual({ booked: 1, unknownHolders: [] });
+      expect(await store.settle(settler, [settlement(settler, 1, { tenant })])).toEqual({
+        booked: 1,
+        unknownHolders: [],
+      });
       expect((await under().usage(tenant)).requests).toBe(1);
     });
 
@@ -282,7 +300,9 @@ export function conformance(under: () => StoreUnderTest): void {
       expect(await usage(tenant)).toEqual({ requests: 2, tokens: 217, estimated: 210 });
       await store.settle(other, [settlement(other, 1, { ...done, tenant: stranger })]);
       expect([await usage(stranger), await usage(tenant)]).toMatchObject([{ tokens: 0 }, { tokens: 217 }]);
-      const told = [2, 3].map((counter) => settlement(other, counter, { ...done, tenant, period: '2026-12', model: 'x' }));
+      const told = [2, 3].map((counter) =>
+        settlement(other, counter, { ...done, tenant, period: '2026-12', model: 'x' }),
+      );
       await Promise.all([store.settle(other, told), store.settle(holder, told), store.settle(other, told)]);
       await store.settle(holder, [settlement(holder, 1, begun)]);
       await store.settle(other, [settlement(other, 4, { ...done, tenant })]);
@@ -296,7 +316,15 @@ export function conformance(under: () => StoreUnderTest): void {
       await store.lease(holder, []);
       await store.settle(holder, [
         settlement(holder, 1, { tenant, response: 'r', estimated: true }),
-        settlement(holder, 2, { tenant, response: 'r', books: false, held: false, prompt: 3, completion: 90, total: 93 }),
+        settlement(holder, 2, {
+          tenant,
+          response: 'r',
+          books: false,
+          held: false,
+          prompt: 3,
+          completion: 90,
+          total: 93,
+        }),
       ]);
       expect([await usage(tenant), (await budget(tenant, PERIOD)).spent]).toEqual([
         { requests: 1, tokens: 93, estimated: 0 },
@@ -334,7 +362,13 @@ export function conformance(under: () => StoreUnderTest): void {
   });
 
   describe('collections', () => {
-    const ask = (holder: string, counter: number, tenant: string) => ({ holder, counter, tenant, max: 5, ttlMs: 60_000 });
+    const ask = (holder: string, counter: number, tenant: string) => ({
+      holder,
+      counter,
+      tenant,
+      max: 5,
+      ttlMs: 60_000,
+    });
     const end = (holder: string, counter: number, tenant: string, collections: -1 | 0 | 1, collection?: number) =>
       settlement(holder, counter, { tenant, held: false, books: false, total: 0, collections, collection });
     /** Books creations (`+`) and removals of names (`a`, `b` ...) one after the other, and returns the count after each. */
@@ -385,7 +419,9 @@ export function conformance(under: () => StoreUnderTest): void {
     test('are not given back again for creations that another removal was matched with, or that are older', async () => {
       // A script that removes a name that never exists beside the one that it creates again.
       const script = ['a', 'ghost', '+'];
-      expect(await counts('+', '+', '+', '+', ...script, ...script, ...script)).toEqual([1, 2, 3, 4, 3, 2, 3, 2, 2, 3, 2, 2, 3]);
+      expect(await counts('+', '+', '+', '+', ...script, ...script, ...script)).toEqual([
+        1, 2, 3, 4, 3, 2, 3, 2, 2, 3, 2, 2, 3,
+      ]);
     });
 
     test('are given back in the order in which a batch tells of them', async () => {
@@ -459,7 +495,9 @@ export function conformance(under: () => StoreUnderTest): void {
             }));
             await store.changeReservations(changes, 60_000);
             await Promise.all(
-              shuffled(tenants, n * round).map((tenant) => store.reserveCollection({ ...ask(holder, 0, tenant), max: 1 })),
+              shuffled(tenants, n * round).map((tenant) =>
+                store.reserveCollection({ ...ask(holder, 0, tenant), max: 1 }),
+              ),
             );
             await store.settle(holder, [end(holder, 100 + n * 10 + round, tenants[n % 6] ?? '', 0)]);
           }

@@ -41,7 +41,10 @@ export class MemoryStore implements MeteringStore {
   readonly collections = new Map<string, number>();
   readonly creations = new Map<string, Creation>();
   /** By tenant: each collection that counts, as the number of its creation; and the names that were given back, with the last number by then. */
-  readonly #counted = new Map<string, { created: number; readonly live: number[]; readonly removed: Map<number, number> }>();
+  readonly #counted = new Map<
+    string,
+    { created: number; readonly live: number[]; readonly removed: Map<number, number> }
+  >();
   /** Requests booked, and their tokens, by tenant. */
   readonly usage = new Map<string, { requests: number; tokens: number; estimated: number }>();
   readonly #holders = new Map<string, { seenMs: number; turn: number }>();
@@ -210,11 +213,15 @@ export class MemoryStore implements MeteringStore {
     const now = this.#now();
     for (const [key, note] of this.#notes) {
       const { holder, requests } = note;
-      if (now - (this.#holders.get(holder)?.seenMs ?? 0) <= holdTtlMs || now - note.lookedMs < reservationTtlMs) continue;
+      if (now - (this.#holders.get(holder)?.seenMs ?? 0) <= holdTtlMs || now - note.lookedMs < reservationTtlMs)
+        continue;
       const renewed = this.#renewals.filter((one) => one.holder === holder && now - one.heardMs <= reservationTtlMs);
       const running = new Set(renewed.map(({ counter }) => counter));
       const seenMs = this.#holders.get(holder)?.seenMs ?? 0;
-      const { booked } = await this.settle(holder, requests.filter(({ counter }) => !running.has(counter)).map(entryOf(holder)));
+      const { booked } = await this.settle(
+        holder,
+        requests.filter(({ counter }) => !running.has(counter)).map(entryOf(holder)),
+      );
       this.#holders.set(holder, { seenMs, turn: this.#holders.get(holder)?.turn ?? 0 });
       const rest = requests.filter(({ counter }) => running.has(counter));
       if (rest.length === 0) this.#notes.delete(key);

@@ -100,7 +100,11 @@ export class RateWorld {
       this.granted.set(key, before + granted);
       return { granted, total: before + granted };
     });
-    return { grants, nowMs: this.nowMs + this.storeShiftMs, holders: this.processes.filter(({ alive }) => alive).length };
+    return {
+      grants,
+      nowMs: this.nowMs + this.storeShiftMs,
+      holders: this.processes.filter(({ alive }) => alive).length,
+    };
   }
 
   take(process: number, subject: string, limit: number): void {

@@ -23,7 +23,12 @@ export interface Call {
 }
 
 /** @param http `host:port` */
-export async function call(http: string, method: string, path: string, { token, tenant, body }: Call = {}): Promise<Reply> {
+export async function call(
+  http: string,
+  method: string,
+  path: string,
+  { token, tenant, body }: Call = {},
+): Promise<Reply> {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const answer = await send(`http://${http}`, {
     method,
@@ -77,7 +82,12 @@ export async function makeKey(http: string, token: string, spec: KeySpec = {}): 
   const { body } = await done(http, 'POST', '/v1/iam/api-keys', {
     token,
     tenant,
-    body: { description: 'made by a test', scopes, expires_in_days: 1, ...(owner === undefined ? {} : { user_id: owner }) },
+    body: {
+      description: 'made by a test',
+      scopes,
+      expires_in_days: 1,
+      ...(owner === undefined ? {} : { user_id: owner }),
+    },
   });
   return { id: String(body['id']), key: String(body['key']) };
 }
@@ -95,7 +105,11 @@ export async function makeUser(
   { roles = ['developer'], tenant }: { readonly roles?: readonly string[]; readonly tenant?: string | undefined } = {},
 ): Promise<MadeUser> {
   const person = { email: `person-${process.pid}-${people++}@example.com`, password: 'a person in a system test' };
-  const { body } = await done(http, 'POST', '/v1/iam/users', { token, tenant, body: { ...person, name: 'A person', roles } });
+  const { body } = await done(http, 'POST', '/v1/iam/users', {
+    token,
+    tenant,
+    body: { ...person, name: 'A person', roles },
+  });
   return { ...person, id: String(body['id']) };
 }
 
@@ -110,7 +124,12 @@ export function decider(grpc: string): Decider {
   return {
     ...client,
     async decide(credential, { method = 'GET', path = '/v1/chat/history', headers = [], ...more } = {}) {
-      const request = { method, path, headers: [['authorization', `Bearer ${credential}`] as const, ...headers], ...more };
+      const request = {
+        method,
+        path,
+        headers: [['authorization', `Bearer ${credential}`] as const, ...headers],
+        ...more,
+      };
       const { code, kind, body } = readAnswer(await client.check(checkRequest(request)));
       return code === 0 && kind === 'ok' ? 'allow' : String(body['code']);
     },

@@ -8,7 +8,11 @@ const POLL_MS = 25;
  * Asks again and again until the answer is there; a question that fails counts as not yet.
  * @param what as the error names it when the time is over, together with what the last question said
  */
-export async function eventually<T>(what: string, question: () => Promise<T | undefined | false>, limitMs = 30_000): Promise<T> {
+export async function eventually<T>(
+  what: string,
+  question: () => Promise<T | undefined | false>,
+  limitMs = 30_000,
+): Promise<T> {
   let last: unknown = 'no answer';
   for (const end = performance.now() + limitMs; performance.now() < end; await sleep(POLL_MS)) {
     try {
@@ -19,11 +23,18 @@ export async function eventually<T>(what: string, question: () => Promise<T | un
       last = error;
     }
   }
-  throw new Error(`${what}: not within ${limitMs} ms (${last instanceof Error ? last.message : String(last)})`, { cause: last });
+  throw new Error(`${what}: not within ${limitMs} ms (${last instanceof Error ? last.message : String(last)})`, {
+    cause: last,
+  });
 }
 
 /** Asks until the answer is the expected one. */
-export async function becomes<T>(what: string, expected: T, question: () => Promise<T>, limitMs = 30_000): Promise<void> {
+export async function becomes<T>(
+  what: string,
+  expected: T,
+  question: () => Promise<T>,
+  limitMs = 30_000,
+): Promise<void> {
   let seen: T | undefined;
   await eventually(
     what,

@@ -165,7 +165,8 @@ async function untilReady(running: Running): Promise<Server> {
   ).catch((error: unknown) => {
     throw new Error(`no readiness: ${running.stdout()}\n${running.stderr()}`, { cause: error });
   });
-  if ('code' in ready) throw new Error(`the server ended with ${ready.code ?? ready.signal}: ${ready.stdout}\n${ready.stderr}`);
+  if ('code' in ready)
+    throw new Error(`the server ended with ${ready.code ?? ready.signal}: ${ready.stdout}\n${ready.stderr}`);
   return { ...running, ...ready };
 }
 
@@ -173,7 +174,9 @@ async function untilReady(running: Running): Promise<Server> {
 function listening(stdout: string): Addresses | undefined {
   const line = logLines(stdout).find((each) => each['msg'] === 'ready');
   const { grpc, http, admin } = line ?? {};
-  return typeof grpc === 'string' && typeof http === 'string' && typeof admin === 'string' ? { grpc, http, admin } : undefined;
+  return typeof grpc === 'string' && typeof http === 'string' && typeof admin === 'string'
+    ? { grpc, http, admin }
+    : undefined;
 }
 
 export function logLines(stdout: string): readonly Readonly<Record<string, unknown>>[] {

@@ -32,8 +32,8 @@ export async function endPostgres(folder: string): Promise<void> {
     if (pid === undefined) continue;
     await thaw(pid);
     signal(pid, 'SIGQUIT');
-    await eventually('the embedded PostgreSQL ends', async () => (await postmasterOf(dataDir)) === undefined).catch(() =>
-      signal(pid, 'SIGKILL'),
+    await eventually('the embedded PostgreSQL ends', async () => (await postmasterOf(dataDir)) === undefined).catch(
+      () => signal(pid, 'SIGKILL'),
     );
   }
 }

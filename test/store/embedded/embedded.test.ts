@@ -75,10 +75,12 @@ async function withDatabase<T>(url: string, use: (db: Database) => Promise<T>): 
 }
 
 async function works(url: string): Promise<boolean> {
-  return withDatabase(url, async (db) => (await db.query({ text: 'select 1' })).length === 1).catch((error: unknown) => {
-    expect(error).toBeInstanceOf(Fault);
-    return false;
-  });
+  return withDatabase(url, async (db) => (await db.query({ text: 'select 1' })).length === 1).catch(
+    (error: unknown) => {
+      expect(error).toBeInstanceOf(Fault);
+      return false;
+    },
+  );
 }
 
 const ROOT = process.getuid?.() === 0;
@@ -108,7 +110,9 @@ describe('a first start', () => {
       const dataDir = await folder(0o700);
       const first = await start(dataDir);
       await withDatabase(first.url, (db) => db.query({ text: 'create table kept (x int)' }));
-      expect(said[0]).toMatch(/^keeping the database in \/var\/(lib|tmp)\/postern\/data-\w+: PostgreSQL does not run as root/);
+      expect(said[0]).toMatch(
+        /^keeping the database in \/var\/(lib|tmp)\/postern\/data-\w+: PostgreSQL does not run as root/,
+      );
       await first.stop();
       const second = await start(dataDir);
       expect(second.url).toBe(first.url);
@@ -202,7 +206,9 @@ describe('a server that dies', () => {
     const feed = new ChangeFeed({
       db,
       pollIntervalMs: 50,
-      listeners: [{ apply: (batch) => keys.push(...batch.map((change) => change.key)), flush: () => keys.push('flush') }],
+      listeners: [
+        { apply: (batch) => keys.push(...batch.map((change) => change.key)), flush: () => keys.push('flush') },
+      ],
     });
     await feed.start();
     await seedTenant(db, 'before');
@@ -230,7 +236,9 @@ describe('a server that dies', () => {
     for (let round = 0; round < 10; round++) {
       const { pid } = (await readPidFile(join(dataDir, 'postgres'))) ?? {};
       process.kill(pid ?? 0, 'SIGKILL');
-      await expect.poll(() => sharers.every((sharer) => sharer.pid() !== pid), { timeout: 20_000, interval: 20 }).toBe(true);
+      await expect
+        .poll(() => sharers.every((sharer) => sharer.pid() !== pid), { timeout: 20_000, interval: 20 })
+        .toBe(true);
       const named = await readPidFile(join(dataDir, 'postgres'));
       expect(sharers.map((sharer) => sharer.pid())).toEqual(sharers.map(() => named?.pid));
     }
@@ -271,8 +279,16 @@ describe('a database that cannot be used is refused in one sentence', () => {
   };
 
   test.each([
-    ['garbage', { 'notes.txt': 'hello' }, 'DATA/postgres is not a PostgreSQL data directory: it holds files but no PG_VERSION.'],
-    ['another version', { PG_VERSION: '14\n' }, 'DATA/postgres was created by PostgreSQL 14, and this is PostgreSQL 18.'],
+    [
+      'garbage',
+      { 'notes.txt': 'hello' },
+      'DATA/postgres is not a PostgreSQL data directory: it holds files but no PG_VERSION.',
+    ],
+    [
+      'another version',
+      { PG_VERSION: '14\n' },
+      'DATA/postgres was created by PostgreSQL 14, and this is PostgreSQL 18.',
+    ],
     ['no version', { PG_VERSION: 'abc' }, 'DATA/postgres is damaged: its PG_VERSION is not a version.'],
     ['half of it', { PG_VERSION: '18\n' }, 'DATA/postgres is damaged: parts of it are missing.'],
   ])('%s', async (_, contents, message) => {

@@ -1,7 +1,20 @@
 /** As root: whom the embedded server runs as, and what a process of another user can do to it. */
 
 import { execFile, spawn } from 'node:child_process';
-import { chmod, chown, lchown, link, lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  lchown,
+  link,
+  lstat,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -124,7 +137,9 @@ describe.runIf(ROOT)('the embedded server of a Postern that is root', () => {
         // As soon as there is anything in it.
         if ((await readdir(join(dataDir, name, 'postgres')).catch(() => [])).length === 0) continue;
         const { uid, mode } = await stat(join(dataDir, name)).catch(() => ({ uid: 0, mode: 0o710 }));
-        seen.add(`${uid} ${(mode & 0o777).toString(8)} ${await as(NOBODY, 'test -e "$1"', join(dataDir, name, 'postgres'))}`);
+        seen.add(
+          `${uid} ${(mode & 0o777).toString(8)} ${await as(NOBODY, 'test -e "$1"', join(dataDir, name, 'postgres'))}`,
+        );
       }
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -188,7 +203,9 @@ describe.runIf(ROOT)('a data-dir of an earlier version, whose server ran as nobo
     const said: string[] = [];
     const first = await start(dataDir, said);
     expect(first.pid()).toBe(child.pid);
-    expect(said[0]).toMatch(/^the PostgreSQL server runs as user 65534, .* after its next start, it runs as a user of its own$/);
+    expect(said[0]).toMatch(
+      /^the PostgreSQL server runs as user 65534, .* after its next start, it runs as a user of its own$/,
+    );
     expect(await works(first.url)).toBe(true);
     expect((await stat(cluster)).uid).toBe(NOBODY);
     await first.stop();

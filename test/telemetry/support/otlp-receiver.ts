@@ -187,7 +187,9 @@ function valuesOf(attributes: Type.Static<typeof Attributes>): Readonly<Record<s
       value.stringValue ??
         value.boolValue ??
         value.doubleValue ??
-        (value.intValue === undefined ? value.arrayValue?.values.map(({ stringValue }) => stringValue) : Number(value.intValue)),
+        (value.intValue === undefined
+          ? value.arrayValue?.values.map(({ stringValue }) => stringValue)
+          : Number(value.intValue)),
     ]),
   );
 }

@@ -18,7 +18,8 @@ export function Sessions() {
     client.request('GET', '/v1/auth/sessions', { query: { limit: 50, cursor }, signal }),
   );
   const end = useMutation({
-    mutationFn: async (id: string | 'others') => (id === 'others' ? client.sessions.endOthers() : client.sessions.end(id)),
+    mutationFn: async (id: string | 'others') =>
+      id === 'others' ? client.sessions.endOthers() : client.sessions.end(id),
     onSuccess: () => queries.invalidateQueries({ queryKey: KEY }),
   });
   return (

@@ -7,7 +7,8 @@ import { audit as text } from '../../text/en/audit.ts';
 import { shortened } from '../../ui/mark.tsx';
 
 export function Actor({ actor: { type, id } }: { readonly actor: AuditRow['actor'] }) {
-  if (id === null || type === 'system' || type === 'anonymous') return <>{type === 'system' ? text.system : text.anonymous}</>;
+  if (id === null || type === 'system' || type === 'anonymous')
+    return <>{type === 'system' ? text.system : text.anonymous}</>;
   return <Principal type={type} id={id} />;
 }
 

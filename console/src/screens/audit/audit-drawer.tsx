@@ -57,7 +57,10 @@ export function AuditDrawer({ row, onClose, onFilter }: AuditDrawerProps) {
             tone="quiet"
             small
             onPress={() =>
-              onFilter({ target: target.type === null ? targetId : `${target.type}/${targetId}`, request_id: undefined })
+              onFilter({
+                target: target.type === null ? targetId : `${target.type}/${targetId}`,
+                request_id: undefined,
+              })
             }
           >
             {text.onlyTarget}
@@ -89,7 +92,10 @@ function CopyLink({ row: { id, request_id: requestId } }: { readonly row: AuditR
   const { copied, copy } = useCopy();
   const search = { tenant, open: id, ...(requestId === null ? {} : { request_id: requestId }) };
   return (
-    <Button small onPress={() => copy(new URL(router.buildLocation({ to: '/audit', search }).href, window.location.origin).href)}>
+    <Button
+      small
+      onPress={() => copy(new URL(router.buildLocation({ to: '/audit', search }).href, window.location.origin).href)}
+    >
       <Icon name="copy" size={12} />
       {copied ? common.copied : text.copyLink}
     </Button>

@@ -40,7 +40,9 @@ export function ChooseActor({ onChoose }: { readonly onChoose: (actor: string) =
       client.request('GET', '/v1/iam/api-keys', {
         query: {
           limit: PAGE,
-          ...(wanted.kind === 'prefix' ? { prefix: wanted.prefix } : { q: wanted.kind === 'text' ? wanted.q : undefined }),
+          ...(wanted.kind === 'prefix'
+            ? { prefix: wanted.prefix }
+            : { q: wanted.kind === 'text' ? wanted.q : undefined }),
         },
         signal,
       }),
@@ -51,7 +53,11 @@ export function ChooseActor({ onChoose }: { readonly onChoose: (actor: string) =
     ...(isId ? [{ id: q, name: q }] : []),
     ...NAMELESS.filter(({ name }) => name.startsWith(typed.trim().toLowerCase())),
     ...(users.data?.data ?? []).map(({ id, name, email }) => ({ id, name, small: email ?? undefined })),
-    ...(keys.data?.data ?? []).map((key) => ({ id: key.id, name: nameOf(key), small: `${key.prefix}…${key.last_four}` })),
+    ...(keys.data?.data ?? []).map((key) => ({
+      id: key.id,
+      name: nameOf(key),
+      small: `${key.prefix}…${key.last_four}`,
+    })),
   ];
   return (
     <>

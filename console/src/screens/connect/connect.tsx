@@ -65,7 +65,8 @@ function Settings({ apiKey, isGone, firstModel }: SettingsProps) {
   const isAddress = ADDRESS.test(address);
   const place = { address: isAddress ? address : window.location.origin, model };
   const sample = apiKey === undefined ? chatSample(model) : sampleOf(apiKey, model);
-  const snippets = chosen === 'curl' ? [{ title: text.shell, code: curlOf(place.address, sample) }] : snippetsOf(chosen, place);
+  const snippets =
+    chosen === 'curl' ? [{ title: text.shell, code: curlOf(place.address, sample) }] : snippetsOf(chosen, place);
   return (
     <Page title={text.title} says={text.says}>
       <div className={styles.columns}>

@@ -87,7 +87,8 @@ function Shown({ trial, answer, why }: ShownProps) {
 
 /** A denial is recorded under its request id. Only a sample of allows is, so the link of an allow asks the same question instead. */
 function ToExplanation({ trial: { method, path, model }, answer, why }: ShownProps) {
-  if (answer.isProblem && answer.requestId?.startsWith(POSTERN_ID)) return <RecordedLink requestId={answer.requestId} />;
+  if (answer.isProblem && answer.requestId?.startsWith(POSTERN_ID))
+    return <RecordedLink requestId={answer.requestId} />;
   const key = why.kind === 'explained' ? why.key : undefined;
   return key === undefined ? null : (
     <Link to="/explain" search={{ key, method, path, model }}>
@@ -103,7 +104,8 @@ function Decision({ answer: { status, isProblem } }: { readonly answer: TrialAns
 
 /** Read from the explanation, which knows the key's own tenant. Null: an earlier step ended the decision, or nothing explains it. */
 function tokensLeft(why: Why): string | null {
-  const tokens = why.kind === 'explained' ? why.explanation.limits.find(({ name }) => name === 'monthly_tokens') : undefined;
+  const tokens =
+    why.kind === 'explained' ? why.explanation.limits.find(({ name }) => name === 'monthly_tokens') : undefined;
   if (tokens === undefined) return null;
   return tokens.limit === null ? text.noQuota : text.tokensOf(count(tokens.remaining ?? 0), count(tokens.limit));
 }
@@ -137,7 +139,9 @@ function WithoutKey({ explanation }: { readonly explanation: Explanation }) {
         </code>{' '}
         {detail}
       </p>
-      {isProved ? null : <Passage label={explain.passage} steps={passageOf(explanation, { type: 'api_key', id: '' })} />}
+      {isProved ? null : (
+        <Passage label={explain.passage} steps={passageOf(explanation, { type: 'api_key', id: '' })} />
+      )}
     </>
   );
 }

@@ -18,7 +18,11 @@ interface KeyLike {
 export const SOME_MODEL = 'your-model';
 
 export function chatSample(model: string): Sample {
-  return { method: 'POST', path: '/v1/chat/completions', body: { model, messages: [{ role: 'user', content: 'Hello' }] } };
+  return {
+    method: 'POST',
+    path: '/v1/chat/completions',
+    body: { model, messages: [{ role: 'user', content: 'Hello' }] },
+  };
 }
 
 /** The first model that the key's constraints name in full; undefined if they name patterns only. */

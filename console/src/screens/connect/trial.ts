@@ -10,7 +10,12 @@ export const MAX_TOKENS = 16;
 
 export function trialOf(kind: TrialKind, model: string): Trial {
   const messages = [{ role: 'user', content: 'Hello' }];
-  const post = (path: string, body: object): Trial => ({ method: 'POST', path, body: JSON.stringify({ model, ...body }), model });
+  const post = (path: string, body: object): Trial => ({
+    method: 'POST',
+    path,
+    body: JSON.stringify({ model, ...body }),
+    model,
+  });
   switch (kind) {
     case 'models':
       return { method: 'GET', path: '/v1/models' };

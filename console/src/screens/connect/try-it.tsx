@@ -52,9 +52,15 @@ export function TryIt({ model, first }: { readonly model: string; readonly first
         tenant.client.explain({ credential: key, method, path, ...(body === undefined ? {} : { body }) }),
         idOf(key),
       ]);
-      return { kind: 'explained', explanation, key: id ?? explanation.steps.find((step) => step.key_id)?.key_id ?? undefined };
+      return {
+        kind: 'explained',
+        explanation,
+        key: id ?? explanation.steps.find((step) => step.key_id)?.key_id ?? undefined,
+      };
     } catch (error) {
-      return error instanceof ProblemError && error.status === 403 ? { kind: 'not_permitted' } : { kind: 'failed', error };
+      return error instanceof ProblemError && error.status === 403
+        ? { kind: 'not_permitted' }
+        : { kind: 'failed', error };
     }
   };
   /** Searches by the prefix that lists show, so that the key itself gets into no address. */
@@ -92,7 +98,12 @@ export function TryIt({ model, first }: { readonly model: string; readonly first
           />
         </div>
         <div className={styles.send}>
-          <Button tone="primary" type="submit" disabledReason={key === '' ? text.needsKey : fault} isPending={run.isPending}>
+          <Button
+            tone="primary"
+            type="submit"
+            disabledReason={key === '' ? text.needsKey : fault}
+            isPending={run.isPending}
+          >
             {text.send}
           </Button>
           <small>{text.costs[kind](MAX_TOKENS)}</small>

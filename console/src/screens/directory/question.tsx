@@ -52,7 +52,14 @@ export function Question({ isRunning, onRun }: QuestionProps) {
         autoComplete="one-time-code"
         isOptional
       />
-      <TextField label={text.name} value={directory} onChange={setDirectory} hint={text.nameHint} autoComplete="off" isOptional />
+      <TextField
+        label={text.name}
+        value={directory}
+        onChange={setDirectory}
+        hint={text.nameHint}
+        autoComplete="off"
+        isOptional
+      />
       <Button tone="primary" type="submit" isPending={isRunning} disabledReason={missing}>
         {isRunning ? text.running : text.run}
       </Button>

@@ -62,7 +62,9 @@ export function Recent() {
 
 function Came({ row }: { readonly row: AuditRow }) {
   const step = member(row, 'failed_step');
-  return <State tone={step === undefined ? 'good' : 'deny'}>{step === undefined ? text.passed : text.stoppedAt(step)}</State>;
+  return (
+    <State tone={step === undefined ? 'good' : 'deny'}>{step === undefined ? text.passed : text.stoppedAt(step)}</State>
+  );
 }
 
 function member({ after }: AuditRow, name: 'username' | 'failed_step'): string | undefined {

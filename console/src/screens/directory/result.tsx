@@ -73,7 +73,11 @@ function Found({ steps, username, hadPassword }: Omit<ResultProps, 'answer'> & {
   );
 }
 
-function passageOf(steps: readonly Step[], absent: readonly StepName[], failed: Step | undefined): readonly PassageStep[] {
+function passageOf(
+  steps: readonly Step[],
+  absent: readonly StepName[],
+  failed: Step | undefined,
+): readonly PassageStep[] {
   const rows: PassageStep[] = steps.map(({ step, ok, detail, advice }, index) => ({
     number: String(index + 1),
     name: text.steps[step],
@@ -88,7 +92,10 @@ function passageOf(steps: readonly Step[], absent: readonly StepName[], failed: 
   }));
   if (absent.length === 0) return rows;
   const names = absent.map((name) => text.steps[name]).join(', ');
-  return [...rows, { number: '', name: failed === undefined ? text.notTried : text.notReached, kind: 'skipped', says: names }];
+  return [
+    ...rows,
+    { number: '', name: failed === undefined ? text.notTried : text.notReached, kind: 'skipped', says: names },
+  ];
 }
 
 function Advice({ children }: { readonly children: ReactNode }) {

@@ -25,7 +25,11 @@ export function Answer({ explanation, search }: AnswerProps) {
     <>
       <Verdict isOpen={explanation.decision === 'allow'}>
         <Sentence>
-          {subject === undefined ? <SaysOnly explanation={explanation} /> : <Says explanation={explanation} subject={subject} />}
+          {subject === undefined ? (
+            <SaysOnly explanation={explanation} />
+          ) : (
+            <Says explanation={explanation} subject={subject} />
+          )}
         </Sentence>
         <p className={styles.at}>
           {explanation.status} {explanation.code}

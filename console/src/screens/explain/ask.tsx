@@ -47,7 +47,12 @@ export function AskForm({ draft, onChange, onAsk, isRunning, error, isSelfOnly }
             onChange={(kind) => (kind === draft.kind ? undefined : set({ kind, subject: undefined }))}
             options={(['user', 'key'] as const).map((value) => ({ value, label: text.kinds[value] }))}
           />
-          <SubjectField key={draft.kind} kind={draft.kind} id={draft.subject} onChange={(subject) => set({ subject })} />
+          <SubjectField
+            key={draft.kind}
+            kind={draft.kind}
+            id={draft.subject}
+            onChange={(subject) => set({ subject })}
+          />
         </>
       )}
       <div className={styles.request}>

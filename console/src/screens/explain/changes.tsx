@@ -67,7 +67,12 @@ function useOwner(subject: Subject | undefined): string | undefined {
   return key.data?.user_id ?? undefined;
 }
 
-function wantedBy(explanation: Explanation, subject: Subject, tenant: string, owner: string | undefined): Wanted | undefined {
+function wantedBy(
+  explanation: Explanation,
+  subject: Subject,
+  tenant: string,
+  owner: string | undefined,
+): Wanted | undefined {
   const { code, permission, grants, policies } = explanation;
   const needed = <code>{permission}</code>;
   const self: Place = { kind: subject.type === 'user' ? 'user' : 'key', id: subject.id };

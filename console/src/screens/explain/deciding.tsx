@@ -190,5 +190,7 @@ function PolicyName({ name }: { readonly name: string }) {
 
 /** `models/gpt-*` for each pattern of each kind that is limited. */
 export function constraintsOf(constraints: ResourceConstraints): readonly string[] {
-  return Object.entries(constraints).flatMap(([kind, patterns]) => (patterns ?? []).map((pattern) => `${kind}/${pattern}`));
+  return Object.entries(constraints).flatMap(([kind, patterns]) =>
+    (patterns ?? []).map((pattern) => `${kind}/${pattern}`),
+  );
 }

@@ -41,7 +41,8 @@ export function Explain() {
   // As text, because the answer is read again when the window gets the focus, and that must not undo what was typed since.
   const filled = recorded.data ? JSON.stringify(searchOfRecorded(recorded.data)) : undefined;
   useEffect(() => {
-    if (filled !== undefined) setDraft(draftOf({ ...JSON.parse(filled), ...ownSearch(isSelfOnly ? me.type : undefined, me.id) }));
+    if (filled !== undefined)
+      setDraft(draftOf({ ...JSON.parse(filled), ...ownSearch(isSelfOnly ? me.type : undefined, me.id) }));
   }, [filled, isSelfOnly, me]);
   const request = requestId === undefined ? requestOf(search) : undefined;
   const answer = useQuery({

@@ -43,7 +43,11 @@ function LimitName({ limit: { name, of }, subject }: { readonly limit: Limit; re
   return <Link to="/usage">{words}</Link>;
 }
 
-function State({ limit: { applies, limit, used, remaining, reserved, needed, resets_at: resetsAt } }: { readonly limit: Limit }) {
+function State({
+  limit: { applies, limit, used, remaining, reserved, needed, resets_at: resetsAt },
+}: {
+  readonly limit: Limit;
+}) {
   const parts = [
     limit === null ? text.noLimit : used === null ? text.atMost(count(limit)) : text.usedOf(count(used), count(limit)),
     limit === null || used === null || remaining === null ? '' : text.left(count(remaining)),

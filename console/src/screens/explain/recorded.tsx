@@ -81,7 +81,11 @@ function ElsewhereNote({ tenant, requestId }: { readonly tenant: string; readonl
   return (
     <Note
       action={
-        <Link className={classes(buttons.button, buttons.small)} to="/explain" search={{ tenant, request_id: requestId }}>
+        <Link
+          className={classes(buttons.button, buttons.small)}
+          to="/explain"
+          search={{ tenant, request_id: requestId }}
+        >
           {text.openThere}
         </Link>
       }

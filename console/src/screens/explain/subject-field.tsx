@@ -73,7 +73,10 @@ function isId(kind: 'user' | 'key', typed: string): boolean {
 }
 
 async function usersFor(client: Client, q: string, signal: AbortSignal): Promise<readonly ComboItem[]> {
-  const { data } = await client.request('GET', '/v1/iam/users', { query: { limit: FOUND, ...(q === '' ? {} : { q }) }, signal });
+  const { data } = await client.request('GET', '/v1/iam/users', {
+    query: { limit: FOUND, ...(q === '' ? {} : { q }) },
+    signal,
+  });
   return data.map(({ id, name, email }) => ({ id, name, small: email ?? undefined }));
 }
 

@@ -20,7 +20,10 @@ export function Unproved({ step: { detail, reason, key_id: key, user_id: user, t
         </Looked>
       )}
       {user === null || user === undefined ? null : (
-        <Looked holds={reason === 'owner_deactivated' || reason === 'session_ended' ? false : undefined} name={text.user}>
+        <Looked
+          holds={reason === 'owner_deactivated' || reason === 'session_ended' ? false : undefined}
+          name={text.user}
+        >
           <Principal type="user" id={user} />
           {(reason === 'owner_deactivated' || reason === 'session_ended') && typeof time === 'string' ? (
             <Since time={time} />

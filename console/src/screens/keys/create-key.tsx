@@ -35,7 +35,12 @@ export function CreateKey({ onClose, onCreated }: CreateKeyProps) {
   const create = useMutation({
     mutationFn: () => {
       const { description, scopes } = draft;
-      return client.apiKeys.create({ ...membersOf(draft), description, scopes, user_id: isManager ? (owner ?? null) : me.id });
+      return client.apiKeys.create({
+        ...membersOf(draft),
+        description,
+        scopes,
+        user_id: isManager ? (owner ?? null) : me.id,
+      });
     },
     onSuccess: async (issued) => {
       onCreated(issued);

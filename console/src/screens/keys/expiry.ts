@@ -31,7 +31,10 @@ export function endOf(expiry: Expiry, nowMs: number): Date | undefined {
 }
 
 /** The members of a request. */
-export function expiryMembers(expiry: Expiry): { readonly expires_at?: string | null; readonly expires_in_days?: number } {
+export function expiryMembers(expiry: Expiry): {
+  readonly expires_at?: string | null;
+  readonly expires_in_days?: number;
+} {
   switch (expiry.kind) {
     case 'days':
       return { expires_in_days: expiry.days };

@@ -98,7 +98,12 @@ export function Keys() {
           options={(['all', ...KEY_FILTERS] as const).map((value) => ({ value, label: text.filters[value] }))}
         />
         {search.user === undefined ? null : (
-          <UserChip label={text.ownedBy} name={text.owner} id={search.user} onRemove={() => show({ user: undefined })} />
+          <UserChip
+            label={text.ownedBy}
+            name={text.owner}
+            id={search.user}
+            onRemove={() => show({ user: undefined })}
+          />
         )}
         {search.creator === undefined ? null : (
           <UserChip

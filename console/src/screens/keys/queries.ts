@@ -14,7 +14,9 @@ export async function readKey({ client }: Tenant, id: string, signal?: AbortSign
 
 export function useKey(id: string) {
   const tenant = useTenant();
-  return useQuery(queryOptions({ queryKey: [tenant.id, 'key', id], queryFn: ({ signal }) => readKey(tenant, id, signal) }));
+  return useQuery(
+    queryOptions({ queryKey: [tenant.id, 'key', id], queryFn: ({ signal }) => readKey(tenant, id, signal) }),
+  );
 }
 
 /** Invalidates every query that shows keys of the tenant. */

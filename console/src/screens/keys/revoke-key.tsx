@@ -56,7 +56,14 @@ export function RevokeKey({ apiKey, onClose }: { readonly apiKey: ApiKey; readon
           </>
         )}
       </Note>
-      <TextField label={common.typeToConfirm(wanted)} value={typed} onChange={setTyped} autoComplete="off" isMono autoFocus />
+      <TextField
+        label={common.typeToConfirm(wanted)}
+        value={typed}
+        onChange={setTyped}
+        autoComplete="off"
+        isMono
+        autoFocus
+      />
       {revoke.isError ? <Problem error={revoke.error} /> : null}
     </Ask>
   );

@@ -26,7 +26,11 @@ export function ShownOnce({ issued, onClose }: ShownOnceProps) {
   const { key } = issued;
   if (key === undefined) {
     return (
-      <Ask title={text.shownTitle(nameOf(issued))} actions={<Button onPress={onClose}>{common.close}</Button>} onClose={onClose}>
+      <Ask
+        title={text.shownTitle(nameOf(issued))}
+        actions={<Button onPress={onClose}>{common.close}</Button>}
+        onClose={onClose}
+      >
         <Note tone="care">{text.shownLost}</Note>
       </Ask>
     );

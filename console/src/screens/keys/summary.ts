@@ -18,5 +18,8 @@ export function summaryOf(
   const shown = told.slice(0, MAX_PHRASES).map(meaning);
   const left = told.length - shown.length;
   const what = words.list(left > 0 ? [...shown, text.manyMore(left)] : shown);
-  return [text.may(what), ...constraintPhrases(constraints), ...(owner === null ? [] : [text.withinOwner])].join(', ') + text.end;
+  return (
+    [text.may(what), ...constraintPhrases(constraints), ...(owner === null ? [] : [text.withinOwner])].join(', ') +
+    text.end
+  );
 }

@@ -52,7 +52,9 @@ export function Care() {
       ) : null}
       <ul className={styles.list}>{entries.slice(0, SHOWN)}</ul>
       {entries.length > SHOWN ? <p className={styles.soft}>{text.more(count(entries.length - SHOWN))}</p> : null}
-      {notices.data?.isPartial === true ? <p className={styles.soft}>{text.looked(count(notices.data.lookedAt))}</p> : null}
+      {notices.data?.isPartial === true ? (
+        <p className={styles.soft}>{text.looked(count(notices.data.lookedAt))}</p>
+      ) : null}
       {denied.map((reason) => (
         <p key={reason} className={styles.soft}>
           {reason}

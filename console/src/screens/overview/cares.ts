@@ -17,7 +17,8 @@ export interface Cares {
 
 export async function readUsers({ client }: Tenant, signal: AbortSignal): Promise<Cares> {
   const users = async (filter: { locked?: true; email_conflict?: true; directory_status?: (typeof GONE)[number] }) =>
-    (await client.request('GET', '/v1/iam/users', { query: { ...filter, status: 'active', limit: USERS }, signal })).data;
+    (await client.request('GET', '/v1/iam/users', { query: { ...filter, status: 'active', limit: USERS }, signal }))
+      .data;
   const [locked, conflicts, ...gone] = await Promise.all([
     users({ locked: true }),
     users({ email_conflict: true }),

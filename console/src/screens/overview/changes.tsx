@@ -17,7 +17,10 @@ const SHOWN = 5;
 
 export function Changes() {
   return (
-    <Section needs="audit:read" head={<SectionHead title={text.changes} link={<Link to="/audit">{text.toAudit}</Link>} />}>
+    <Section
+      needs="audit:read"
+      head={<SectionHead title={text.changes} link={<Link to="/audit">{text.toAudit}</Link>} />}
+    >
       <Rows />
     </Section>
   );
@@ -27,7 +30,8 @@ function Rows() {
   const { id, client } = useTenant();
   const audit = useQuery({
     queryKey: [id, 'audit', 'last changes'],
-    queryFn: ({ signal }) => client.request('GET', '/v1/iam/audit', { query: { result: 'success', limit: LOOKED_AT }, signal }),
+    queryFn: ({ signal }) =>
+      client.request('GET', '/v1/iam/audit', { query: { result: 'success', limit: LOOKED_AT }, signal }),
   });
   if (audit.isError) return <Problem error={audit.error} onRetry={() => void audit.refetch()} />;
   if (audit.data === undefined) return <div className={styles.wait} aria-busy="true" />;

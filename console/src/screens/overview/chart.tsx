@@ -56,7 +56,9 @@ export function Chart({ decided, span }: ChartProps) {
       <svg width={width} height={sill + DOWN + AXIS} role="img" aria-label={text.chartSays}>
         {up.ticks(3).map((tick) => (
           <g key={tick}>
-            {tick === 0 ? null : <line className={styles.grid} x1={LEFT} x2={width} y1={sill - up(tick)} y2={sill - up(tick)} />}
+            {tick === 0 ? null : (
+              <line className={styles.grid} x1={LEFT} x2={width} y1={sill - up(tick)} y2={sill - up(tick)} />
+            )}
             {tick === 0 || up(tick) < 12 ? null : (
               <text className={styles.label} x={LEFT - 10} y={sill - up(tick) + 4} textAnchor="end">
                 {compact(tick)}

@@ -32,13 +32,19 @@ export function Overview() {
         <Segments
           label={text.span}
           value={span}
-          onChange={(value) => void navigate({ search: (old) => ({ ...old, span: value === '24h' ? undefined : value }) })}
+          onChange={(value) =>
+            void navigate({ search: (old) => ({ ...old, span: value === '24h' ? undefined : value }) })
+          }
           options={SPANS.map((value) => ({ value, label: text.spans[value] }))}
         />
       }
     >
       <div className={styles.sentence}>
-        {decided.data === undefined ? <Sentence>{denied ?? ' '}</Sentence> : <Summary decided={decided.data} span={span} />}
+        {decided.data === undefined ? (
+          <Sentence>{denied ?? ' '}</Sentence>
+        ) : (
+          <Summary decided={decided.data} span={span} />
+        )}
       </div>
       <div className={styles.below}>
         <Courses

@@ -108,7 +108,11 @@ function LatestRows({ code }: { readonly code: string | undefined }) {
             <Ago time={decision.time} />
           </span>
           <span className={styles.what}>
-            {decision.principal === null ? text.nobody : <Principal type={decision.principal.type} id={decision.principal.id} />}{' '}
+            {decision.principal === null ? (
+              text.nobody
+            ) : (
+              <Principal type={decision.principal.type} id={decision.principal.id} />
+            )}{' '}
             <code>
               {decision.method} {decision.path}
             </code>

@@ -50,7 +50,9 @@ export function Policies() {
         <Segments
           label={text.state}
           value={state ?? 'all'}
-          onChange={(value) => void navigate({ search: (before) => ({ ...before, state: value === 'all' ? undefined : value }) })}
+          onChange={(value) =>
+            void navigate({ search: (before) => ({ ...before, state: value === 'all' ? undefined : value }) })
+          }
           options={(['all', ...POLICIES_STATES] as const).map((value) => ({ value, label: text.states[value] }))}
         />
       </Tools>

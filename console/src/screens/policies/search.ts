@@ -10,5 +10,9 @@ export interface PoliciesSearch {
 }
 
 export function policiesSearch(given: Given): PoliciesSearch {
-  return { ...text(given, 'q'), ...oneOf(given, 'effect', POLICIES_EFFECTS), ...oneOf(given, 'state', POLICIES_STATES) };
+  return {
+    ...text(given, 'q'),
+    ...oneOf(given, 'effect', POLICIES_EFFECTS),
+    ...oneOf(given, 'state', POLICIES_STATES),
+  };
 }

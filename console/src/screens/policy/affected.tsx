@@ -20,7 +20,10 @@ export function Affected({ applies_to: appliesTo, attached_roles: roles, enabled
   const more = roles.length - SHOWN_ROLES;
   return (
     <section>
-      <SectionHead title={text.affected} link={isEveryone && !isGlobal ? <Link to="/users">{text.listUsers}</Link> : undefined} />
+      <SectionHead
+        title={text.affected}
+        link={isEveryone && !isGlobal ? <Link to="/users">{text.listUsers}</Link> : undefined}
+      />
       <div className={styles.stack}>
         {enabled ? null : <p className={styles.says}>{text.affectsOff}</p>}
         {isEveryone ? (

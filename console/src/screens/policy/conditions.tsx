@@ -42,7 +42,8 @@ const STARTS: Readonly<Record<ConditionKind, Omit<Clause, 'kind'>>> = {
 
 export function Conditions({ conditions, effect, onChange, error, zone }: ConditionsProps) {
   const clauses = clausesOf(conditions);
-  const set = (next: readonly Clause[]): void => onChange(conditionsOf(next, needsClock(next) ? conditions.timezone : undefined));
+  const set = (next: readonly Clause[]): void =>
+    onChange(conditionsOf(next, needsClock(next) ? conditions.timezone : undefined));
   const whole = useRef<HTMLDivElement>(null);
   // The pressed button goes away, so the focus goes to what came, or to where the next condition can be added.
   const [focusAt, setFocusAt] = useState<ConditionKind | 'adds'>();

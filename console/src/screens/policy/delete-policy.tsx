@@ -46,7 +46,14 @@ export function DeletePolicy({ policy, onClose }: { readonly policy: Policy; rea
       }
     >
       <p>{text.removeSays[effect]}</p>
-      <TextField label={common.typeToConfirm(name)} value={typed} onChange={setTyped} autoComplete="off" isMono autoFocus />
+      <TextField
+        label={common.typeToConfirm(name)}
+        value={typed}
+        onChange={setTyped}
+        autoComplete="off"
+        isMono
+        autoFocus
+      />
       {remove.isError ? <Refused error={remove.error} /> : null}
     </Ask>
   );

@@ -94,8 +94,12 @@ export function operatorOf({ kind, is }: Pick<Clause, 'kind' | 'is'>): 'in' | 'n
 /** Returns conditions of clauses, with the zone if a clause needs a clock; in one order, so that equal conditions are equal as JSON. */
 export function conditionsOf(clauses: readonly Clause[], timezone: string | undefined): PolicyConditions {
   const entries = CONDITION_KINDS.flatMap((kind) => {
-    const own = clauses.filter((clause) => clause.kind === kind).sort((left, right) => Number(right.is) - Number(left.is));
-    return own.length === 0 ? [] : [[kind, Object.fromEntries(own.map((clause) => [operatorOf(clause), clause.operand]))]];
+    const own = clauses
+      .filter((clause) => clause.kind === kind)
+      .sort((left, right) => Number(right.is) - Number(left.is));
+    return own.length === 0
+      ? []
+      : [[kind, Object.fromEntries(own.map((clause) => [operatorOf(clause), clause.operand]))]];
   });
   return { ...Object.fromEntries(entries), ...(timezone === undefined ? {} : { timezone }) };
 }

@@ -131,7 +131,9 @@ function Audience({ draft, set, error, isGlobal }: AudienceProps) {
           placeholder={text.rolesPick}
           typed={typed}
           onType={setTyped}
-          items={list.kind === 'loaded' ? list.rows.map(({ name, description }) => ({ id: name, says: description })) : []}
+          items={
+            list.kind === 'loaded' ? list.rows.map(({ name, description }) => ({ id: name, says: description })) : []
+          }
           selected={roles}
           onChange={(names) => set({ attached_roles: names })}
           empty={text.noRole}

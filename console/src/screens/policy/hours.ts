@@ -38,7 +38,8 @@ function windowOf(text: string): Window | undefined {
   const last = to === '' ? first : dayIndex(to);
   const start = timeOf(begins, false);
   const end = timeOf(ends, true);
-  if (first < 0 || last < 0 || to === from || start === undefined || end === undefined || start === end) return undefined;
+  if (first < 0 || last < 0 || to === from || start === undefined || end === undefined || start === end)
+    return undefined;
   return { first, days: ((last - first + DAYS.length) % DAYS.length) + 1, start, end };
 }
 
@@ -172,7 +173,12 @@ function placeOf(index: number): Place {
 /** Returns the cell that the clock of the zone shows at an instant; undefined if the zone is unknown. */
 export function placeAt(time: Date, zone: string): Place | undefined {
   try {
-    const parts = new Intl.DateTimeFormat('en-GB', { timeZone: zone, weekday: 'short', hour: '2-digit', hourCycle: 'h23' });
+    const parts = new Intl.DateTimeFormat('en-GB', {
+      timeZone: zone,
+      weekday: 'short',
+      hour: '2-digit',
+      hourCycle: 'h23',
+    });
     const shown = Object.fromEntries(parts.formatToParts(time).map(({ type, value }) => [type, value]));
     return { day: dayIndex(shown['weekday'] ?? ''), hour: Number(shown['hour']) };
   } catch {

@@ -81,9 +81,19 @@ export function NewSample({ onAdd, onCancel }: NewSampleProps) {
         isMono
         isOptional
       />
-      <TextField label={text.time} type="datetime-local" value={time} onChange={setTime} hint={text.timeHint} isOptional />
+      <TextField
+        label={text.time}
+        type="datetime-local"
+        value={time}
+        onChange={setTime}
+        hint={text.timeHint}
+        isOptional
+      />
       <div className={styles.foot}>
-        <Button disabledReason={who === undefined ? text.whoNeeded : isOddAddress ? text.addressFault : undefined} onPress={add}>
+        <Button
+          disabledReason={who === undefined ? text.whoNeeded : isOddAddress ? text.addressFault : undefined}
+          onPress={add}
+        >
           {text.addThis}
         </Button>
         <Button tone="quiet" onPress={onCancel}>

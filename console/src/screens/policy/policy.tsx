@@ -53,7 +53,9 @@ export function Policy() {
         </>
       }
     >
-      {loaded.isError && policy === undefined ? <Problem error={loaded.error} onRetry={() => void loaded.refetch()} /> : null}
+      {loaded.isError && policy === undefined ? (
+        <Problem error={loaded.error} onRetry={() => void loaded.refetch()} />
+      ) : null}
       {loaded.data === undefined ? null : <Editor key={`${tenant.id} ${name}`} loaded={loaded.data} denied={denied} />}
       {isDeleting && policy !== undefined ? <DeletePolicy policy={policy} onClose={() => setDeleting(false)} /> : null}
     </Page>
@@ -86,7 +88,12 @@ function Editor({ loaded, denied }: EditorProps) {
     write: async (body, ifMatch) => {
       const query = force.current ? { force: true } : {};
       force.current = false;
-      const { data, etag } = await tenant.client.send('PUT', '/v1/iam/policies/{name}', { path: { name }, query, body, ifMatch });
+      const { data, etag } = await tenant.client.send('PUT', '/v1/iam/policies/{name}', {
+        path: { name },
+        query,
+        body,
+        ifMatch,
+      });
       return { data, etag };
     },
     onSaved: (policy) => {

@@ -35,7 +35,9 @@ export async function recentSamples(tenant: Tenant): Promise<Recent> {
   try {
     const [deny, allow] = await Promise.all(
       OUTCOMES.map((outcome) =>
-        tenant.client.request('GET', '/v1/iam/decisions/recent', { query: { outcome, limit: LOOKED_THROUGH, count: true } }),
+        tenant.client.request('GET', '/v1/iam/decisions/recent', {
+          query: { outcome, limit: LOOKED_THROUGH, count: true },
+        }),
       ),
     );
     const ids = [...chosen(deny?.data ?? []), ...chosen(allow?.data ?? [])].map((row) => row.request_id);
@@ -84,7 +86,9 @@ export function chosen<R extends Row>(rows: readonly R[]): readonly R[] {
 async function sampleOf({ client }: Tenant, id: string): Promise<Sample | undefined> {
   try {
     const path = { request_id: id };
-    const { outcome, principal, request } = await client.request('GET', '/v1/iam/decisions/recent/{request_id}', { path });
+    const { outcome, principal, request } = await client.request('GET', '/v1/iam/decisions/recent/{request_id}', {
+      path,
+    });
     return principal === null || request === null ? undefined : { id, source: outcome, principal, request };
   } catch (error) {
     if (error instanceof ProblemError && error.status === 404) return undefined;

@@ -22,7 +22,11 @@ export interface SimulationResult {
 }
 
 /** @throws ProblemError if the proposal itself is refused */
-export async function simulate({ client }: Tenant, policy: NewPolicy, samples: readonly Sample[]): Promise<SimulationResult> {
+export async function simulate(
+  { client }: Tenant,
+  policy: NewPolicy,
+  samples: readonly Sample[],
+): Promise<SimulationResult> {
   const results = await inTurns(samples, async (sample): Promise<Simulated | undefined> => {
     try {
       const body = { ...sample.request, policies: [policy] };

@@ -83,7 +83,11 @@ function scopeOf({ samples, recent }: Outcome): string {
   ]);
 }
 
-const NUMBERS: readonly { readonly change: Change; readonly label: string; readonly look: 'deny' | 'allow' | 'muted' }[] = [
+const NUMBERS: readonly {
+  readonly change: Change;
+  readonly label: string;
+  readonly look: 'deny' | 'allow' | 'muted';
+}[] = [
   { change: 'newly_denied', label: text.newlyDenied, look: 'deny' },
   { change: 'newly_allowed', label: text.newlyAllowed, look: 'allow' },
   { change: 'as_before', label: text.asBefore, look: 'muted' },

@@ -58,7 +58,11 @@ export function RoleForm({ draft, set, error, isReadOnly = false, noted = [] }: 
       {isReadOnly ? null : (
         <div className={styles.kinds}>
           <SectionHead title={text.constraints} small={text.constraintsSay} />
-          <ConstraintFields constraints={constraints} onChange={(next) => set({ resource_constraints: next })} error={error} />
+          <ConstraintFields
+            constraints={constraints}
+            onChange={(next) => set({ resource_constraints: next })}
+            error={error}
+          />
         </div>
       )}
       <div>

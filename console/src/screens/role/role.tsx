@@ -53,7 +53,9 @@ export function Role() {
         </>
       }
     >
-      {loaded.isError && role === undefined ? <Problem error={loaded.error} onRetry={() => void loaded.refetch()} /> : null}
+      {loaded.isError && role === undefined ? (
+        <Problem error={loaded.error} onRetry={() => void loaded.refetch()} />
+      ) : null}
       {loaded.data === undefined ? null : (
         <div className={styles.editor}>
           <Courses

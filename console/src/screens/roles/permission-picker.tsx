@@ -23,13 +23,24 @@ interface PermissionPickerProps {
 
 const SHOWN = 60;
 
-export function PermissionPicker({ label, selected, onChange, error, isReadOnly = false, noted = [] }: PermissionPickerProps) {
+export function PermissionPicker({
+  label,
+  selected,
+  onChange,
+  error,
+  isReadOnly = false,
+  noted = [],
+}: PermissionPickerProps) {
   const catalog = useCatalog();
   const [typed, setTyped] = useState('');
   const q = typed.trim().toLowerCase();
-  const found = choices(catalog).filter((pattern) => `${pattern} ${catalog.meaning(pattern)}`.toLowerCase().includes(q));
+  const found = choices(catalog).filter((pattern) =>
+    `${pattern} ${catalog.meaning(pattern)}`.toLowerCase().includes(q),
+  );
   const isOwn = q !== '' && isPattern(q) && !found.includes(q);
-  const items = (isOwn ? [q, ...found] : found).map((pattern) => itemOf(pattern, selected, catalog, isOwn && pattern === q));
+  const items = (isOwn ? [q, ...found] : found).map((pattern) =>
+    itemOf(pattern, selected, catalog, isOwn && pattern === q),
+  );
   const isMalformed = q !== '' && items.length === 0 && !isPattern(q);
   return (
     <PickList
@@ -87,7 +98,12 @@ function choices({ known }: Catalog): readonly string[] {
   ];
 }
 
-function itemOf(pattern: string, selected: readonly string[], { known, isPart, meaning }: Catalog, isOwn: boolean): PickItem {
+function itemOf(
+  pattern: string,
+  selected: readonly string[],
+  { known, isPart, meaning }: Catalog,
+  isOwn: boolean,
+): PickItem {
   const by = selected.find((other) => other !== pattern && coversAny([other], pattern));
   const isCovered = by !== undefined && !selected.includes(pattern);
   const n = covered([pattern], known).length;

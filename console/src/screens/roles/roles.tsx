@@ -53,7 +53,9 @@ export function Roles() {
         <Segments
           label={text.kind}
           value={search.kind ?? 'all'}
-          onChange={(kind) => void navigate({ search: (before) => ({ ...before, kind: kind === 'all' ? undefined : kind }) })}
+          onChange={(kind) =>
+            void navigate({ search: (before) => ({ ...before, kind: kind === 'all' ? undefined : kind }) })
+          }
           options={(['all', ...ROLES_KINDS] as const).map((value) => ({ value, label: text.kinds[value] }))}
         />
       </Tools>

@@ -82,7 +82,10 @@ export function TenantFields({ form, onChange, error, children }: FieldsProps) {
         >
           {text.allowKeys}
         </Checkbox>
-        <Checkbox isSelected={form.require_stream_usage} onChange={(isRequired) => set({ require_stream_usage: isRequired })}>
+        <Checkbox
+          isSelected={form.require_stream_usage}
+          onChange={(isRequired) => set({ require_stream_usage: isRequired })}
+        >
           {text.requireStreamUsage}
         </Checkbox>
         {form.monthly_tokens === undefined || form.require_stream_usage ? null : (

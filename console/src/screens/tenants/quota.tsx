@@ -80,7 +80,10 @@ export function TenantState({ tenant: { id, status } }: { readonly tenant: Tenan
   );
 }
 
-function stateOf(status: Tenant['status'], limits: Limits | undefined): { readonly tone: StateTone; readonly word: string } {
+function stateOf(
+  status: Tenant['status'],
+  limits: Limits | undefined,
+): { readonly tone: StateTone; readonly word: string } {
   if (status === 'suspended') return { tone: 'off', word: text.states.suspended };
   const { limit = null, used = null } = limits?.monthly_tokens ?? {};
   if (limit !== null && used !== null) {

@@ -97,8 +97,17 @@ export function Tenants() {
           </Empty>
         }
         columns={[
-          { id: 'tenant', title: text.tenant, cell: ({ id, name }) => <TwoLines name={name} second={<code>{id}</code>} /> },
-          { id: 'tokens', title: text.tokens, rank: 'phoneOff', cell: ({ id }) => <Meter id={id} name="monthly_tokens" /> },
+          {
+            id: 'tenant',
+            title: text.tenant,
+            cell: ({ id, name }) => <TwoLines name={name} second={<code>{id}</code>} />,
+          },
+          {
+            id: 'tokens',
+            title: text.tokens,
+            rank: 'phoneOff',
+            cell: ({ id }) => <Meter id={id} name="monthly_tokens" />,
+          },
           { id: 'used', title: text.used, kind: 'number', cell: ({ id }) => <TokensUsed id={id} /> },
           {
             id: 'users',

@@ -51,7 +51,11 @@ export function Usage() {
       <Limits />
       <Blocked />
       <Tools
-        end={total === undefined || total.estimated_tokens === 0 ? null : text.estimatedSays(compact(total.estimated_tokens))}
+        end={
+          total === undefined || total.estimated_tokens === 0
+            ? null
+            : text.estimatedSays(compact(total.estimated_tokens))
+        }
       >
         <div className={styles.month}>
           <Button
@@ -146,7 +150,10 @@ function Save({ period, by }: { readonly period: string; readonly by: Group }) {
   const save = async (): Promise<void> => {
     setError(undefined);
     try {
-      const answer = await client.stream('GET', '/v1/iam/usage', { query: { period, group_by: by }, accept: 'text/csv' });
+      const answer = await client.stream('GET', '/v1/iam/usage', {
+        query: { period, group_by: by },
+        accept: 'text/csv',
+      });
       saveAs(`usage-${id}-${period}-by-${by}.csv`, await answer.blob());
     } catch (reason) {
       setError(reason);

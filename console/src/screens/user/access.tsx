@@ -155,7 +155,9 @@ function giverOf({ roles, directory_roles: directory }: User, name: string): str
 
 /** The enabled denies attached to the role that name the permission. */
 function deniesOf({ policies }: HeldRole, permission: string): readonly Policy[] {
-  return policies.filter(({ effect, enabled, actions }) => effect === 'deny' && enabled && coversAny(actions, permission));
+  return policies.filter(
+    ({ effect, enabled, actions }) => effect === 'deny' && enabled && coversAny(actions, permission),
+  );
 }
 
 /** The constraints of the role, and the denies attached to it. Those are the same for all permissions of a row. */

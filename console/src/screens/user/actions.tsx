@@ -50,7 +50,13 @@ export function Actions({ user, onEdit }: { readonly user: User; readonly onEdit
             onChoose: () => (isOwn ? setAsking('reset') : reset.mutate(undefined)),
           },
           { id: 'end', label: text.endSessions, disabledReason: denied, onChoose: () => setAsking('end') },
-          { id: 'delete', label: text.remove, isDanger: true, disabledReason: denied, onChoose: () => setAsking('delete') },
+          {
+            id: 'delete',
+            label: text.remove,
+            isDanger: true,
+            disabledReason: denied,
+            onChoose: () => setAsking('delete'),
+          },
         ]}
       >
         <Icon name="more" />
@@ -76,7 +82,9 @@ export function Actions({ user, onEdit }: { readonly user: User; readonly onEdit
           <Refused error={failed.error} />
         </Ask>
       )}
-      {reset.isSuccess ? <SetupLink name={user.name} token={reset.data.password_setup_token} onClose={reset.reset} /> : null}
+      {reset.isSuccess ? (
+        <SetupLink name={user.name} token={reset.data.password_setup_token} onClose={reset.reset} />
+      ) : null}
       {asking === 'reset' ? (
         <ResetOwn
           isPending={reset.isPending}

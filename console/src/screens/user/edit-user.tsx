@@ -35,7 +35,13 @@ interface Fields {
 
 /** Roles in one order, so that taking one away and giving it again is no change. */
 function fieldsOf({ email, name, department, roles, metadata }: User): Fields {
-  return { email: email ?? '', name, department: department ?? '', roles: roles.toSorted(), metadata: pairsIn(metadata) };
+  return {
+    email: email ?? '',
+    name,
+    department: department ?? '',
+    roles: roles.toSorted(),
+    metadata: pairsIn(metadata),
+  };
 }
 
 export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; readonly onClose: () => void }) {

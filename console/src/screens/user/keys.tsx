@@ -91,7 +91,11 @@ function KeyList({ title, says, query, search, empty }: KeyListProps) {
             title: keyText.state,
             cell: ({ status }) => <State tone={TONES[status]}>{keyText.states[status]}</State>,
           },
-          { id: 'key', title: keyText.key, cell: (key) => <Id value={key.prefix} shown={`${key.prefix}…${key.last_four}`} /> },
+          {
+            id: 'key',
+            title: keyText.key,
+            cell: (key) => <Id value={key.prefix} shown={`${key.prefix}…${key.last_four}`} />,
+          },
           { id: 'owner', title: keyText.owner, rank: 'second', cell: ({ user_id: owner }) => <Owner id={owner} /> },
           { id: 'scopes', title: keyText.scopes, rank: 'second', cell: (key) => <Tags values={key.scopes} /> },
           { id: 'used', title: keyText.lastUse, rank: 'phoneOff', cell: (key) => <Ago time={key.last_used_at} /> },

@@ -15,7 +15,9 @@ export async function readUser({ client }: Tenant, id: string, signal?: AbortSig
 
 export function useUser(id: string) {
   const tenant = useTenant();
-  return useQuery(queryOptions({ queryKey: [tenant.id, 'user', id], queryFn: ({ signal }) => readUser(tenant, id, signal) }));
+  return useQuery(
+    queryOptions({ queryKey: [tenant.id, 'user', id], queryFn: ({ signal }) => readUser(tenant, id, signal) }),
+  );
 }
 
 /** Of everything about the sessions of a user. */
@@ -28,7 +30,8 @@ export function useCounts(id: string): { readonly keys: string | undefined; read
   const { id: tenant, client } = useTenant();
   const keys = useQuery({
     queryKey: [tenant, 'keys', 'count', id],
-    queryFn: ({ signal }) => client.request('GET', '/v1/iam/api-keys', { query: { user_id: id, limit: 1, count: true }, signal }),
+    queryFn: ({ signal }) =>
+      client.request('GET', '/v1/iam/api-keys', { query: { user_id: id, limit: 1, count: true }, signal }),
     retry: false,
   });
   const sessions = useQuery({

@@ -23,7 +23,11 @@ export function Sessions({ user }: { readonly user: User }) {
   const denied = useDenied('admin:users');
   const [state, setState] = useState<'idle' | 'asking' | 'ended'>('idle');
   const list = useList<'/v1/iam/users/{id}/sessions'>([...sessionsOf(tenant, user.id), 'list'], (cursor, signal) =>
-    client.request('GET', '/v1/iam/users/{id}/sessions', { path: { id: user.id }, query: { limit: PAGE, cursor }, signal }),
+    client.request('GET', '/v1/iam/users/{id}/sessions', {
+      path: { id: user.id },
+      query: { limit: PAGE, cursor },
+      signal,
+    }),
   );
   const end = useMutation({
     mutationFn: (session: string) => client.users.endSession(user.id, session),
@@ -54,7 +58,9 @@ export function Sessions({ user }: { readonly user: User }) {
           {text.endSessions}
         </Button>
       )}
-      {state === 'asking' ? <EndSessions user={user} onClose={() => setState('idle')} onDone={() => setState('ended')} /> : null}
+      {state === 'asking' ? (
+        <EndSessions user={user} onClose={() => setState('idle')} onDone={() => setState('ended')} />
+      ) : null}
     </div>
   );
 }

@@ -46,7 +46,10 @@ export function Side({ user, onEdit }: { readonly user: User; readonly onEdit: (
             { name: text.department, value: user.department },
             { name: text.tenant, value: user.tenant_id },
             { name: text.lastLogin, value: <Ago time={user.last_login_at} /> },
-            { name: text.locked, value: user.locked_until === null ? text.notLocked : <Until time={user.locked_until} /> },
+            {
+              name: text.locked,
+              value: user.locked_until === null ? text.notLocked : <Until time={user.locked_until} />,
+            },
             { name: text.created, value: <Moment time={user.created_at} /> },
             { name: text.changed, value: <Moment time={user.updated_at} /> },
             { name: text.id, value: <Id value={user.id} /> },

@@ -50,7 +50,8 @@ export function User() {
       title={user.name}
       says={
         <>
-          {[user.email ?? text.noEmail, user.department].filter((part) => part !== null).join(' · ')} · <UserState user={user} />
+          {[user.email ?? text.noEmail, user.department].filter((part) => part !== null).join(' · ')} ·{' '}
+          <UserState user={user} />
         </>
       }
       crumb={crumb}

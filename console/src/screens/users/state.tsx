@@ -14,7 +14,8 @@ export function isSuspended({ directory_status: status }: User): boolean {
 export function UserState({ user }: { readonly user: User }) {
   const { status, directory_status: directory, email_conflict: conflict, locked_until: lockedUntil } = user;
   if (status === 'deactivated') return <State tone="off">{text.statuses.deactivated}</State>;
-  if (directory !== undefined && directory !== 'active') return <State tone="deny">{text.directoryStates[directory]}</State>;
+  if (directory !== undefined && directory !== 'active')
+    return <State tone="deny">{text.directoryStates[directory]}</State>;
   if (lockedUntil !== null) return <State tone="care">{text.locked}</State>;
   if (conflict !== undefined && conflict !== null) return <State tone="care">{text.conflict}</State>;
   return <State>{text.statuses.active}</State>;

@@ -76,7 +76,11 @@ export function Users() {
         idOf={(user) => user.id}
         onOpen={({ id }) => void navigate({ to: '/users/$id', params: { id } })}
         empty={
-          isFiltered ? <Empty title={text.nothing}>{text.nothingSays}</Empty> : <Empty title={text.empty}>{text.emptySays}</Empty>
+          isFiltered ? (
+            <Empty title={text.nothing}>{text.nothingSays}</Empty>
+          ) : (
+            <Empty title={text.empty}>{text.emptySays}</Empty>
+          )
         }
         columns={COLUMNS}
       />

@@ -80,7 +80,12 @@ function usePlaces(): readonly Entry[] {
 function useActions(): readonly Entry[] {
   const navigate = useNavigate();
   const aside = useAside();
-  const action = (name: keyof typeof text.actions, icon: IconName, go: () => void, more: Partial<Entry> = {}): Entry => ({
+  const action = (
+    name: keyof typeof text.actions,
+    icon: IconName,
+    go: () => void,
+    more: Partial<Entry> = {},
+  ): Entry => ({
     id: `action ${name}`,
     icon,
     name: text.actions[name],
@@ -89,13 +94,17 @@ function useActions(): readonly Entry[] {
   });
   return [
     action('createKey', 'plus', () => void navigate({ to: '/keys', search: { open: 'new' } }), { keys: ['C', 'K'] }),
-    action('createUser', 'plus', () => void navigate({ to: '/users', search: { open: 'new' } }), { aside: aside('users') }),
+    action('createUser', 'plus', () => void navigate({ to: '/users', search: { open: 'new' } }), {
+      aside: aside('users'),
+    }),
     action('createRole', 'plus', () => void navigate({ to: '/new-role' }), { aside: aside('roles') }),
     action('createPolicy', 'plus', () => void navigate({ to: '/new-policy' }), { aside: aside('policies') }),
     action('createTenant', 'plus', () => void navigate({ to: '/tenants', search: { open: '_new' } }), {
       aside: aside('tenants'),
     }),
-    action('refusals', 'audit', () => void navigate({ to: '/audit', search: { result: 'refused' } }), { aside: aside('audit') }),
+    action('refusals', 'audit', () => void navigate({ to: '/audit', search: { result: 'refused' } }), {
+      aside: aside('audit'),
+    }),
   ];
 }
 
@@ -190,7 +199,12 @@ function aboutUser(
       name: text.explainOf(name),
       go: () => void navigate({ to: '/explain', search: { user: id } }),
     },
-    { id: 'about keys', icon: 'key', name: text.keysOf(name), go: () => void navigate({ to: '/keys', search: { user: id } }) },
+    {
+      id: 'about keys',
+      icon: 'key',
+      name: text.keysOf(name),
+      go: () => void navigate({ to: '/keys', search: { user: id } }),
+    },
     {
       id: 'about audit',
       icon: 'audit',

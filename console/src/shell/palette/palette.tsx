@@ -30,7 +30,12 @@ import styles from './palette.module.css';
 
 export function Palette({ onClose }: { readonly onClose: () => void }) {
   return (
-    <ModalOverlay className={overlay.scrim} isOpen isDismissable onOpenChange={(isOpen) => (isOpen ? undefined : onClose())}>
+    <ModalOverlay
+      className={overlay.scrim}
+      isOpen
+      isDismissable
+      onOpenChange={(isOpen) => (isOpen ? undefined : onClose())}
+    >
       <Modal className={styles.palette}>
         <Dialog aria-label={text.label} className={styles.inside}>
           <Search onClose={onClose} />

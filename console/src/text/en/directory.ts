@@ -43,10 +43,12 @@ export const directory = {
   noPassword: 'The password was not tried.',
   missing: {
     tls: 'The connection is not encrypted, so passwords travel in the clear. Use an ldaps:// URL, or set ldap.start-tls.',
-    service_bind: 'There is no service account (ldap.bind-dn): people cannot be looked up when a token is refreshed, nor daily.',
+    service_bind:
+      'There is no service account (ldap.bind-dn): people cannot be looked up when a token is refreshed, nor daily.',
   },
   mapping: 'What becomes of the groups',
-  mappingSays: 'ldap.group-role-mapping gives roles, ldap.group-tenant-mapping the tenant. Groups are compared as whole DNs.',
+  mappingSays:
+    'ldap.group-role-mapping gives roles, ldap.group-tenant-mapping the tenant. Groups are compared as whole DNs.',
   groups: 'Groups of the person',
   noGroups: 'none',
   roles: 'Roles',

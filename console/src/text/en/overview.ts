@@ -103,7 +103,8 @@ export const overview = {
   bindsNobodySays: 'It is attached to no role',
   in: 'in',
   kinds: { role: 'role', policy: 'policy', key: 'key' },
-  unneeded: (nearest: string | null) => (nearest === null ? 'Nothing needs it' : `Nothing needs it. Nearest: ${nearest}`),
+  unneeded: (nearest: string | null) =>
+    nearest === null ? 'Nothing needs it' : `Nothing needs it. Nearest: ${nearest}`,
   open: 'Open',
   openOf: (name: string) => `Open ${name}`,
   conflict: 'has an address that another user has',

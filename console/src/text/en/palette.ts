@@ -31,7 +31,8 @@ export const palette = {
   disabled: 'off',
   searching: 'Searching',
   nothing: (text: string) => `Nothing is called ${text}.`,
-  nothingSays: 'Search takes any part of a name, an e-mail address, the beginning of a key, and whole ids (usr_, key_, req_).',
+  nothingSays:
+    'Search takes any part of a name, an e-mail address, the beginning of a key, and whole ids (usr_, key_, req_).',
   count: (n: number) => (n === 1 ? '1 result' : `${n} results`),
   notSearched: (kinds: string, permissions: string) => `Not searched: ${kinds} (needs ${permissions}).`,
   list: (parts: readonly string[]) => new Intl.ListFormat('en', { type: 'conjunction' }).format(parts),

@@ -66,7 +66,8 @@ export const permissions = {
   },
   actions: (n: number, isPart: boolean) => `${isPart ? 'at least ' : ''}${n === 1 ? '1 action' : `${n} actions`}`,
   covers: (n: number, isPart: boolean) => {
-    if (n === 0) return isPart ? 'Covers none of the actions that are listed here.' : 'Covers no action that anything needs.';
+    if (n === 0)
+      return isPart ? 'Covers none of the actions that are listed here.' : 'Covers no action that anything needs.';
     return `Covers ${isPart ? 'at least ' : ''}${n === 1 ? '1 action' : `${n} actions`}:`;
   },
   unneeded: (patterns: readonly string[]) =>

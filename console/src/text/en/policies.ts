@@ -201,7 +201,8 @@ export const policies = {
   hoursAs: 'Show hours as',
   windows: 'Windows',
   windowsHint: 'Days and a time span, such as Mon-Fri 08:30-18:00 or Sat 22:00-02:00. Press Enter after each.',
-  notWhole: 'These windows do not begin and end at full hours, so they are shown as text. Drawing in the grid needs full hours.',
+  notWhole:
+    'These windows do not begin and end at full hours, so they are shown as text. Drawing in the grid needs full hours.',
   faults: {
     noActions: 'Choose at least one action.',
     action: 'Write *, or resource:action in lower case.',

@@ -13,7 +13,8 @@ export const shell = {
   ownTenant: 'yours',
   tenantSuspended: 'This tenant is suspended: every request of its users and keys is refused.',
   tenantGone: (id: string) => `There is no tenant ${id}`,
-  tenantGoneSays: 'The address names a tenant that does not exist. It may have been deleted, or the address is mistyped.',
+  tenantGoneSays:
+    'The address names a tenant that does not exist. It may have been deleted, or the address is mistyped.',
   toOwnTenant: (id: string) => `Go to ${id}`,
   otherTenant: (wanted: string, own: string) =>
     `The address names the tenant ${wanted}. Your account belongs to ${own}, so this is ${own}. Platform administrators act in other tenants.`,

@@ -61,13 +61,15 @@ export const tenants = {
     'Nothing is deleted. Once the tenant is activated, keys and sessions work as before.',
   ],
   activateTitle: (name: string) => `Activate ${name}?`,
-  activateSays: 'Its users and keys are served again within a second, with the roles, policies and limits that they had.',
+  activateSays:
+    'Its users and keys are served again within a second, with the roles, policies and limits that they had.',
   deleteTitle: (name: string) => `Delete ${name}?`,
   deleteSays: [
     'Its roles, policies and settings are gone for good, and its id is never given again.',
     'A tenant that still has users or active keys cannot be deleted.',
   ],
-  lockOut: 'This is your own tenant. Once it is suspended, your requests are refused too, those of this console included.',
+  lockOut:
+    'This is your own tenant. Once it is suspended, your requests are refused too, those of this console included.',
   force: 'Suspend it all the same',
   lastAdmin: 'Give the role admin to an active user of another tenant first.',
   inUse: 'Delete its users and revoke its active keys first.',

@@ -38,7 +38,8 @@ export const users = {
     several_names: 'The directory has several entries of this name',
     several_ids: 'The directory has several ids for this user',
   },
-  suspendedSays: 'Postern rejects the sessions and keys of this user until the directory shows the user as active again.',
+  suspendedSays:
+    'Postern rejects the sessions and keys of this user until the directory shows the user as active again.',
   conflict: 'Address in use',
   conflictSays: (email: string) =>
     `The directory shows the address ${email}, which another user has. Change or delete one of the two, and the next login sets it.`,
