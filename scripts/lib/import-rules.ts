@@ -39,7 +39,7 @@ const MODULES: Readonly<Record<string, Module>> = {
   store: middle('store'),
   directory: middle('directory'),
   metering: middle('metering'),
-  // What every management request passes: the caller, the frame of a change, lists.
+  // What every management request passes: the caller, the frame of a change, lists, the parts of schemas.
   'iam/caller': { from: [...BASE, ...MIDDLE] },
   http: { from: [...BASE, ...MIDDLE, 'iam/caller'] },
   iam: { from: [...BASE, ...MIDDLE, 'iam/caller', 'http'] },
@@ -124,7 +124,7 @@ function withoutComments(text: string): string {
 }
 
 /** Directories of `iam` that are below `http`. */
-const REQUEST_FRAME: ReadonlySet<string> = new Set(['caller', 'change', 'list']);
+const REQUEST_FRAME: ReadonlySet<string> = new Set(['caller', 'change', 'list', 'schema']);
 
 /** Directories of `iam` that each hold one entity. */
 const ENTITIES: ReadonlySet<string> = new Set(['api-keys', 'users', 'roles', 'policies', 'tenants', 'sessions']);

@@ -3,7 +3,8 @@
 import { type TSchema, Type } from 'typebox';
 import { didYouMean } from '../config/nearest.ts';
 import type { FieldError } from '../domain/problem.ts';
-import { nullable, type Validated, validatorOf } from '../http/validation.ts';
+import { type Validated, validatorOf } from '../http/validation.ts';
+import { nullable } from '../iam/schema/keywords.ts';
 import {
   closed,
   description,

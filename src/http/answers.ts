@@ -2,16 +2,6 @@
 
 import type { TSchema } from 'typebox';
 
-export type Component<S extends TSchema = TSchema> = S & { readonly title: string };
-
-/**
- * A schema that the description of the API keeps under a name of its own, in field words: `User`.
- * @param schema made for this call
- */
-export function component<S extends TSchema>(name: string, schema: S): Component<S> {
-  return Object.assign(schema, { title: name });
-}
-
 export type AnswerHeader = 'location' | 'etag' | 'set-cookie' | 'cache-control';
 
 /** Of routes that show one resource: the answer carries its entity tag, and takes conditions on it. */

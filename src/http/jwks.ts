@@ -3,7 +3,8 @@
 import { Type } from 'typebox';
 import type { HeaderValue } from '../decision/model.ts';
 import { entityTag } from '../iam/change/preconditions.ts';
-import { type Answers, component, shows } from './answers.ts';
+import { component } from '../iam/schema/keywords.ts';
+import { type Answers, shows } from './answers.ts';
 import type { Answer, Route } from './route.ts';
 import { NOTHING, publicRoute } from './route.ts';
 

@@ -2,7 +2,7 @@
 
 import { Ajv, type AnySchemaObject, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
-import { type Static, type TSchema, Type } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import type { FieldError } from '../domain/problem.ts';
 import { fieldMessage } from './field-messages.ts';
 import { escapePointer } from './storable.ts';
@@ -65,17 +65,4 @@ function memberOf({ keyword, params }: ErrorObject): string {
         ? named['missingProperty']
         : undefined;
   return member === undefined ? '' : `/${escapePointer(String(member))}`;
-}
-
-/**
- * Keywords of what the use case asks beyond the schema, and refuses in its own words: for the description of the API alone.
- * @example Type.String({ maxLength: 64, ...asksAlso({ pattern: '^[a-z]' }) })
- */
-export function asksAlso(keywords: Readonly<Record<string, unknown>>) {
-  return { asksAlso: keywords };
-}
-
-/** The same schema, or null. One `type` list rather than `anyOf`, so that an error is told once. */
-export function nullable<S extends TSchema & { readonly type: string }>(schema: S) {
-  return Type.Unsafe<Static<S> | null>({ ...schema, type: [schema.type, 'null'] });
 }

@@ -7,11 +7,12 @@ import { isPermission, isPermissionPattern } from '../../src/decision/permission
 import { isResourcePattern, parseConditions } from '../../src/decision/validate.ts';
 import { parsePolicyName, parseRoleName, parseTenantId } from '../../src/domain/ids.ts';
 import { DAY_NAMES } from '../../src/domain/records.ts';
-import { component, shows } from '../../src/http/answers.ts';
+import { shows } from '../../src/http/answers.ts';
 import { describeApi } from '../../src/http/openapi/document.ts';
 import { isObject, type Json } from '../../src/http/openapi/json.ts';
 import { NOTHING, publicRoute, type Route } from '../../src/http/route.ts';
 import * as grammar from '../../src/iam/schema/grammar.ts';
+import { component } from '../../src/iam/schema/keywords.ts';
 import { holdAgainstDescription } from '../support/description.ts';
 import { enough, runs } from '../support/properties.ts';
 import { type Harness, it } from './harness.ts';

@@ -90,16 +90,14 @@ it('a refusal without a principal is a row that platform administrators read, wi
   const reply = await call(server.http, 'GET', '/v1/iam/users', { token: secret });
   expect(reply.status).toBe(401);
   const find = () => rows(root, `tenant_id=*&request_id=${String(reply.headers['x-request-id'])}`);
-  await expect
-    .poll(find)
-    .toMatchObject([
-      {
-        actor: { type: 'anonymous', id: null },
-        tenant_id: null,
-        address: '127.0.0.1',
-        after: { code: 'invalid_credential' },
-      },
-    ]);
+  await expect.poll(find).toMatchObject([
+    {
+      actor: { type: 'anonymous', id: null },
+      tenant_id: null,
+      address: '127.0.0.1',
+      after: { code: 'invalid_credential' },
+    },
+  ]);
   expect(JSON.stringify(await find())).not.toContain(secret);
 });
 

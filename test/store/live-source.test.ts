@@ -182,18 +182,16 @@ describe('a tenant', () => {
     await seedTenant(fresh.db, 'large');
     const names = Array.from({ length: 400 }, (_none, n) => `p${String((n * 7) % 400).padStart(3, '0')}`);
     const resources = Array.from({ length: 20 }, (_none, n) => `models/${n}`.padEnd(60, 'x'));
-    await fresh.db
-      .knex('policies')
-      .insert(
-        names.map((name) => ({
-          tenant_id: 'large',
-          name,
-          effect: 'deny',
-          actions: ['*'],
-          resources,
-          applies_to: 'everyone',
-        })),
-      );
+    await fresh.db.knex('policies').insert(
+      names.map((name) => ({
+        tenant_id: 'large',
+        name,
+        effect: 'deny',
+        actions: ['*'],
+        resources,
+        applies_to: 'everyone',
+      })),
+    );
     const parse = vi.spyOn(JSON, 'parse');
     const { value } = await source.tenant(tenantId('large'));
     let steps = 0;

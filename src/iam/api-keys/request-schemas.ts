@@ -1,9 +1,8 @@
 /** The schemas of requests to /v1/iam/api-keys. */
 
 import { Type } from 'typebox';
-import { component } from '../../http/answers.ts';
-import { asksAlso, nullable } from '../../http/validation.ts';
 import { notBoth } from '../schema/grammar.ts';
+import { asksAlso, component, nullable } from '../schema/keywords.ts';
 import {
   closed,
   countedPage,

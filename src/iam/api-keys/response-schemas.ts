@@ -2,7 +2,8 @@
 
 import { Type } from 'typebox';
 import { ERRORS } from '../../domain/errors.ts';
-import { component } from '../../http/answers.ts';
+import { component } from '../schema/keywords.ts';
+
 import {
   Constraints,
   instant,

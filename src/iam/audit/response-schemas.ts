@@ -1,7 +1,8 @@
 /** The schemas of the responses of /v1/iam/audit. */
 
 import { Type } from 'typebox';
-import { component } from '../../http/answers.ts';
+import { component } from '../schema/keywords.ts';
+
 import { instant, perhaps, text } from '../schema/resource-parts.ts';
 import { oneOf } from '../schema/schemas.ts';
 import { MAX_UNSEALED } from './chain.ts';

@@ -1,8 +1,7 @@
 /** The schemas of what /v1/auth answers with. */
 
 import { Type } from 'typebox';
-import { component } from '../../http/answers.ts';
-import { nullable } from '../../http/validation.ts';
+import { component, nullable } from '../schema/keywords.ts';
 
 export const TokenPair = component(
   'TokenPair',

@@ -1,12 +1,12 @@
 /** Recorded decisions: /v1/iam/decisions/recent. */
 
 import { Type } from 'typebox';
-import { component, shows } from '../../http/answers.ts';
+import { shows } from '../../http/answers.ts';
 import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
-import { nullable } from '../../http/validation.ts';
 import type { ExplainParts } from '../explain/question.ts';
 import { readRecent } from '../explain/recorded.ts';
 import { Explanation } from '../explain/response-schemas.ts';
+import { component, nullable } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { closed, countedPage, oneOf, tenantFilter } from '../schema/schemas.ts';
 import { listRecentPage } from './recent.ts';

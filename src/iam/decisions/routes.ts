@@ -1,10 +1,10 @@
 /** What was decided lately: /v1/iam/decisions. */
 
 import { Type } from 'typebox';
-import { component, shows } from '../../http/answers.ts';
+import { shows } from '../../http/answers.ts';
 import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
-import { nullable } from '../../http/validation.ts';
 import type { AdminParts } from '../caller/caller.ts';
+import { component, nullable } from '../schema/keywords.ts';
 import { closed, oneOf, page, tenantFilter } from '../schema/schemas.ts';
 import { INTERVALS, type Interval, KEPT_DAYS } from './count-queries.ts';
 import { readDecisions } from './read.ts';

@@ -1,9 +1,10 @@
 /** /v1/iam/directory */
 
 import { Type } from 'typebox';
-import { component, shows } from '../../http/answers.ts';
+import { shows } from '../../http/answers.ts';
 import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
 import { MAX_NAME_LENGTH } from '../change/audit-username.ts';
+import { component } from '../schema/keywords.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
 import { type DirectoryTestParts, testDirectory } from './test.ts';
 

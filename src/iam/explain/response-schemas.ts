@@ -3,7 +3,8 @@
 import { Type } from 'typebox';
 import type { UnprovedReason } from '../../decision/explain-steps.ts';
 import { ERRORS } from '../../domain/errors.ts';
-import { component } from '../../http/answers.ts';
+import { component } from '../schema/keywords.ts';
+
 import { Constraints, instant, KeyId, perhaps, text, texts, UserId } from '../schema/resource-parts.ts';
 import { Conditions } from '../schema/resources.ts';
 import { oneOf } from '../schema/schemas.ts';

@@ -1,14 +1,14 @@
 /** /v1/iam/explain */
 
 import { Type } from 'typebox';
-import { component, shows } from '../../http/answers.ts';
+import { shows } from '../../http/answers.ts';
 import { EXPLAIN_BODY_BYTES, sizeText } from '../../http/body-limits.ts';
 import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
-import { asksAlso, nullable } from '../../http/validation.ts';
 import { authorize } from '../caller/authorize.ts';
 import { newPolicy } from '../policies/routes.ts';
 import { newRole } from '../roles/routes.ts';
 import { aPermission, aTenantId, notBoth } from '../schema/grammar.ts';
+import { asksAlso, component, nullable } from '../schema/keywords.ts';
 import { closed, page } from '../schema/schemas.ts';
 import { explainRequest } from './explain.ts';
 import type { ExplainParts } from './question.ts';

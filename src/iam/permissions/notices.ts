@@ -6,6 +6,7 @@ import type { KeyResource } from '../api-keys/resource.ts';
 import { invalidFields } from '../caller/refusals.ts';
 import type { PolicyResource } from '../policies/resource.ts';
 import type { RoleResource } from '../roles/resource.ts';
+import { MAX_NOTICES } from '../schema/resource-parts.ts';
 import { type CatalogParts, catalogOf } from './catalog.ts';
 
 export interface Notice {
@@ -25,9 +26,6 @@ export interface Noticed {
   /** The messages of `notices` as one text. */
   readonly notice?: string;
 }
-
-/** Notices of one resource. A list of patterns may hold a thousand. */
-export const MAX_NOTICES = 20;
 
 /** Returns a notice for each pattern that covers no permission of any route and no management permission, at most `MAX_NOTICES`. */
 export function patternNotices({ routes }: CatalogParts, patterns: readonly string[], path: string): readonly Notice[] {

@@ -2,9 +2,10 @@
 
 import { Type } from 'typebox';
 import { MAX_PATTERN_LENGTH } from '../../decision/permissions.ts';
-import { component, shows } from '../../http/answers.ts';
+import { shows } from '../../http/answers.ts';
 import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
 import { PERMISSION_PATTERN } from '../schema/grammar.ts';
+import { component } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { closed, countedPage, oneOf } from '../schema/schemas.ts';
 import type { CatalogParts } from './catalog.ts';

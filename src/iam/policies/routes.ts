@@ -1,14 +1,14 @@
 /** /v1/iam/policies */
 
 import { Type } from 'typebox';
-import { component, DONE, makes, shows, TAGGED } from '../../http/answers.ts';
+import { DONE, makes, shows, TAGGED } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
-import { asksAlso } from '../../http/validation.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedPolicy, refuseUnneeded } from '../permissions/notices.ts';
 import { aName, someConditions } from '../schema/grammar.ts';
+import { asksAlso, component } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { Policy } from '../schema/resources.ts';
 import {

@@ -1,7 +1,7 @@
 /** /v1/iam/roles, with the policies attached to each. */
 
 import { Type } from 'typebox';
-import { component, DONE, makes, shows, TAGGED } from '../../http/answers.ts';
+import { DONE, makes, shows, TAGGED } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
 import type { AdminParts } from '../caller/caller.ts';
@@ -10,6 +10,7 @@ import { noticedRole, refuseUnneeded } from '../permissions/notices.ts';
 import { attachPolicy, detachPolicy } from '../policies/attach.ts';
 import { listRolePoliciesPage } from '../policies/read.ts';
 import { aName } from '../schema/grammar.ts';
+import { component } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { Policy, Role } from '../schema/resources.ts';
 import {

@@ -3,8 +3,8 @@
 import { MAX_ENTRIES, MAX_GLOB_LENGTH, MAX_STARS, MAX_WEEKLY_WINDOWS } from '../../decision/limits.ts';
 import { MAX_PATTERN_LENGTH } from '../../decision/permissions.ts';
 import { DAY_NAMES } from '../../domain/records.ts';
-import { asksAlso } from '../../http/validation.ts';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../identity/password-rules.ts';
+import { asksAlso } from './keywords.ts';
 
 /** Of roles and policies. */
 export const NAME = '^[a-z][a-z0-9_-]{0,62}$';

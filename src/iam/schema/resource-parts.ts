@@ -1,9 +1,8 @@
 /** Parts that the schemas of several responses of /v1/iam share. */
 
 import { type TSchema, Type } from 'typebox';
-import { type Component, component } from '../../http/answers.ts';
 import { MAX_COUNTED } from '../list/list.ts';
-import { MAX_NOTICES } from '../permissions/notices.ts';
+import { type Component, component } from './keywords.ts';
 import { oneOf } from './schemas.ts';
 
 /** RFC 3339 in UTC. */
@@ -47,6 +46,9 @@ export const withheld = {
     }),
   ),
 };
+
+/** Notices of one resource. A list of patterns may hold a thousand. */
+export const MAX_NOTICES = 20;
 
 /** The members of roles, policies and keys that tell which of their parts have no effect. */
 export const notices = {

@@ -2,7 +2,8 @@
 
 import { type TSchema, Type } from 'typebox';
 import { DAY_NAMES, type DirectorySuspension } from '../../domain/records.ts';
-import { component } from '../../http/answers.ts';
+import { component } from './keywords.ts';
+
 import {
   Constraints,
   instant,

@@ -4,9 +4,9 @@ import { Type } from 'typebox';
 import { MAX_CONSTRAINT_NAMES, MAX_ENTRIES, MAX_GLOB_LENGTH } from '../../decision/limits.ts';
 import type { Metadata } from '../../domain/records.ts';
 import { VISIBLE_TEXT, VISIBLE_TITLE } from '../../domain/visible-text.ts';
-import { asksAlso } from '../../http/validation.ts';
 import { MAX_COUNTED, MAX_LIMIT } from '../list/list.ts';
 import { aName, aPermissionPattern, aResourcePattern, RESOURCE_NAME, TENANT_ID } from './grammar.ts';
+import { asksAlso } from './keywords.ts';
 
 /** One of a few words; an `enum` rather than a union of constants, so that an error is told once. */
 export function oneOf<const T extends string>(...words: readonly T[]) {

@@ -1,11 +1,11 @@
 /** /v1/iam/tenants */
 
 import { Type } from 'typebox';
-import { component, DONE, makes, shows, TAGGED } from '../../http/answers.ts';
+import { DONE, makes, shows, TAGGED } from '../../http/answers.ts';
 import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
-import { nullable } from '../../http/validation.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { aTenantId } from '../schema/grammar.ts';
+import { component, nullable } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { Tenant } from '../schema/resources.ts';
 import { closed, countedPage, forced, limitOrNull, metadata, oneOf, title } from '../schema/schemas.ts';

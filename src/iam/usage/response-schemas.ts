@@ -1,9 +1,8 @@
 /** The schemas of usage and limits: what is asked, and what is answered. */
 
 import { Type } from 'typebox';
-import { component } from '../../http/answers.ts';
-import { nullable } from '../../http/validation.ts';
 import { aTenantId } from '../schema/grammar.ts';
+import { component, nullable } from '../schema/keywords.ts';
 import { closed, oneOf, page, tenantFilter, title } from '../schema/schemas.ts';
 import { MAX_EVENTS } from './events.ts';
 import { USAGE_GROUPS } from './queries.ts';

@@ -1,12 +1,12 @@
 /** /v1/iam/users */
 
 import { Type } from 'typebox';
-import { component, DONE, makes, shows, TAGGED } from '../../http/answers.ts';
+import { DONE, makes, shows, TAGGED } from '../../http/answers.ts';
 import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
-import { nullable } from '../../http/validation.ts';
 import type { ReauthenticationParts } from '../auth/reauthenticate.ts';
 import { authorize } from '../caller/authorize.ts';
 import { aPassword, aTenantId } from '../schema/grammar.ts';
+import { component, nullable } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { CreatedUser, directoryStatus, PasswordReset, User } from '../schema/resources.ts';
 import {

@@ -1,0 +1,26 @@
+/** What the schemas of this API have beyond TypeBox. */
+
+import { type Static, type TSchema, Type } from 'typebox';
+
+export type Component<S extends TSchema = TSchema> = S & { readonly title: string };
+
+/**
+ * A schema that the description of the API keeps under a name of its own: `User`.
+ * @param schema made for this call
+ */
+export function component<S extends TSchema>(name: string, schema: S): Component<S> {
+  return Object.assign(schema, { title: name });
+}
+
+/**
+ * Keywords that only the description of the API has: what the use case checks beyond the schema, with reasons of its own.
+ * @example Type.String({ maxLength: 64, ...asksAlso({ pattern: '^[a-z]' }) })
+ */
+export function asksAlso(keywords: Readonly<Record<string, unknown>>) {
+  return { asksAlso: keywords };
+}
+
+/** The same schema, or null. One `type` list instead of `anyOf`, so that a value that does not match has one error. */
+export function nullable<S extends TSchema & { readonly type: string }>(schema: S) {
+  return Type.Unsafe<Static<S> | null>({ ...schema, type: [schema.type, 'null'] });
+}
