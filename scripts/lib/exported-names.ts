@@ -22,6 +22,6 @@ export function sharedNames(files: readonly SourceFile[]): readonly SharedName[]
   }
   return [...declaring]
     .filter(([, paths]) => paths.size > 1)
-    .map(([name, paths]) => ({ name, files: [...paths].sort() }))
+    .map(([name, paths]) => ({ name, files: [...paths].sort((left, right) => (left < right ? -1 : 1)) }))
     .sort((left, right) => (left.name < right.name ? -1 : 1));
 }
