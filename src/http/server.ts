@@ -10,11 +10,12 @@ import {
   LogController,
 } from 'fastify';
 import type { Principal } from '../decision/model.ts';
+import { isPlatformAdmin } from '../decision/tenant.ts';
 import { Refusal } from '../domain/errors.ts';
 import { makeId, parseId, type RequestId, type TenantId } from '../domain/ids.ts';
 import { refuseRotated } from '../iam/caller/admission.ts';
 import { authorize } from '../iam/caller/authorize.ts';
-import { type Caller, isPlatformAdmin } from '../iam/caller/caller.ts';
+import type { Caller } from '../iam/caller/caller.ts';
 import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
 import type { AnsweredRequest } from '../telemetry/http-metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
@@ -245,7 +246,7 @@ async function atHomeOf(
   if (
     homeOf === undefined ||
     isNamed ||
-    !isPlatformAdmin(caller) ||
+    !isPlatformAdmin(caller.principal) ||
     !/^\/v1\/iam\/(?:users|api-keys)\/:id/.test(route.path)
   )
     return caller;

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { tidyUp } from '../../src/iam/auth/upkeep.ts';
-import { canonicalJson } from '../../src/iam/change/canonical-json.ts';
+import { canonicalJsonOf } from '../../src/iam/change/canonical-json.ts';
 import { sendRaw } from '../support/http.ts';
 import { type Harness, it, type Json, outcome, type Person, type Reply, rows, text, unique } from './harness.ts';
 import { importedKey, usageEvent } from './isolation-probes.ts';
@@ -345,7 +345,7 @@ describe('at the same time', () => {
       'select fingerprint from idempotent_answers order by answered_at desc limit 1',
     );
     const plain = createHash('sha256')
-      .update(canonicalJson([{}, body]))
+      .update(canonicalJsonOf([{}, body]))
       .digest('hex');
     expect(kept.map(({ fingerprint }) => fingerprint.toString('hex'))).not.toContain(plain);
     expect(outcome(await post('users', { ...body, password: 'a lake of zinc whistles' }))).toBe(

@@ -11,7 +11,7 @@ import { mayActOnUser, mayGive } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { invalidField, tenantGone, throwIfInvalid, valid } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
-import { disclosed } from '../change/idempotency.ts';
+import { revealOnce } from '../change/idempotency.ts';
 import { shareTenantNow } from '../tenants/queries.ts';
 import { findUser, lockUser } from '../users/queries.ts';
 import { type ExpiryRequest, permittedExpiry, refuseOutliving, requestedExpiry } from './expiry.ts';
@@ -79,7 +79,7 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
       return made;
     },
   );
-  return { ...key, ...disclosed(caller, { key: secret.text }) };
+  return { ...key, ...revealOnce(caller, { key: secret.text }) };
 }
 
 /** Undefined = the tenant itself. Without a name it depends on what the caller may do, so it is asked again inside the transaction. */

@@ -3,6 +3,7 @@
  * such a key before a client uses it. Each row has an outcome of its own: a row that is rejected keeps no other from being imported.
  */
 
+import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { parseConstraints, validateKeyConstraints, validatePatterns } from '../../decision/validate.ts';
 import { type ErrorCode, Refusal } from '../../domain/errors.ts';
 import { type KeyDigest, makeId, parseId, parseKeyDigest, type UserId } from '../../domain/ids.ts';
@@ -10,7 +11,7 @@ import type { FieldError } from '../../domain/problem.ts';
 import type { Metadata, ResourceConstraints } from '../../domain/records.ts';
 import type { DatabaseTime } from '../../store/time.ts';
 import type { Transaction } from '../../store/transaction.ts';
-import { type AdminParts, type Caller, isPlatformAdmin } from '../caller/caller.ts';
+import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnUser, mayGive } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { invalidField, tenantGone, throwIfInvalid, valid } from '../caller/refusals.ts';
@@ -113,7 +114,7 @@ export async function importKeys(
 
 /** A digest gives rights to an unknown holder of a text, so tenants do not import by themselves. @throws Refusal `insufficient_permission` */
 function refuseOthers(caller: Caller): void {
-  if (isPlatformAdmin(caller)) return;
+  if (isPlatformAdmin(caller.principal)) return;
   throw new Refusal('insufficient_permission', 'Only platform administrators may import keys.', {
     scope: 'admin:keys',
   });

@@ -10,7 +10,7 @@ import { mayActOnKey, mayChangeKey, mayGive, mayWiden } from '../caller/escalati
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { notFound, tenantGone, throwIfInvalid, valid } from '../caller/refusals.ts';
 import { type AuditDraft, change } from '../change/change.ts';
-import { disclosed } from '../change/idempotency.ts';
+import { revealOnce } from '../change/idempotency.ts';
 import { lockTenant } from '../tenants/queries.ts';
 import { holdKey } from './access.ts';
 import { type ExpiryRequest, permittedExpiry, refuseOutliving, requestedExpiry } from './expiry.ts';
@@ -51,14 +51,14 @@ export async function updateKey(
     parts,
     caller,
     { action: 'api_key.update', target: { type: 'api_key', id: text }, existing: true },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const key = await holdUsableKey(trx, caller, text);
       throwIfInvalid([
         ...validatePatterns(changes.scopes ?? [], '/scopes'),
         ...validateKeyConstraints(changes.resource_constraints),
       ]);
       await mayChangeKey(trx, caller, key);
-      held(keyResource(key, caller.nowMs));
+      checkPreconditions(keyResource(key, caller.nowMs));
       const changed: StoredKey = {
         ...key,
         name: changes.name === undefined ? key.name : changes.name,
@@ -97,17 +97,17 @@ export async function rotateKey(
     parts,
     caller,
     { action: 'api_key.rotate', target: { type: 'api_key', id: text }, existing: true },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const before = await holdUsableKey(trx, caller, text);
       await mayChangeKey(trx, caller, before);
       await refuseOutliving(trx, caller, before.expiresAt);
-      held(keyResource(before, caller.nowMs));
+      checkPreconditions(keyResource(before, caller.nowMs));
       const until = graceSeconds === 0 ? null : new Date(caller.nowMs + graceSeconds * 1000);
       await replaceSecret(trx, before.tenantId, before.id, secret, until);
       return shown(trx, caller, audit, before);
     },
   );
-  return { ...key, ...disclosed(caller, { key: secret.text }) };
+  return { ...key, ...revealOnce(caller, { key: secret.text }) };
 }
 
 /**
@@ -119,10 +119,10 @@ export async function revokeKey(parts: AdminParts, caller: Caller, text: string)
     parts,
     caller,
     { action: 'api_key.revoke', target: { type: 'api_key', id: text }, existing: true },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const key = await holdKey(trx, caller, text);
       await mayActOnKey(trx, caller, key);
-      held(keyResource(key, caller.nowMs));
+      checkPreconditions(keyResource(key, caller.nowMs));
       await endKey(trx, key.tenantId, key.id);
       await shown(trx, caller, audit, key);
     },

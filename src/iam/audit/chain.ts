@@ -1,9 +1,10 @@
 /** How far the audit log is sealed, for platform administrators. */
 
+import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { hex } from '../../store/audit-chain.ts';
 import { chainState } from '../../store/audit-seal-queries.ts';
-import { type AdminParts, type Caller, isPlatformAdmin } from '../caller/caller.ts';
+import type { AdminParts, Caller } from '../caller/caller.ts';
 
 export interface ChainResource {
   /** Rows that seals name. */
@@ -23,7 +24,7 @@ export const MAX_UNSEALED = 100_000;
  * @throws Refusal `insufficient_permission` for callers other than platform administrators: the chain is one for all tenants
  */
 export async function auditChain(parts: Pick<AdminParts, 'db'>, caller: Caller): Promise<ChainResource> {
-  if (!isPlatformAdmin(caller)) {
+  if (!isPlatformAdmin(caller.principal)) {
     throw new Refusal('insufficient_permission', 'Only platform administrators may read the state of the audit chain.');
   }
   const { newest, ...counts } = await chainState(parts.db.knex, MAX_UNSEALED);

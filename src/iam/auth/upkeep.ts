@@ -11,7 +11,7 @@ import type { Queryable } from '../../store/queryable.ts';
 import { databaseTime } from '../../store/time.ts';
 import { transaction } from '../../store/transaction.ts';
 import { pruneEndedKeys } from '../api-keys/queries.ts';
-import { pruneAnswers } from '../change/queries.ts';
+import { pruneResponses } from '../change/queries.ts';
 import { joinOldMinutes, pruneDecisions } from '../decisions/count-queries.ts';
 import { pruneExcessRecent, pruneOldRecent, RECENT_BOUNDS } from '../decisions/recent-queries.ts';
 import { pruneRotatedDigests } from '../explain/ended-queries.ts';
@@ -51,7 +51,7 @@ const USUAL: UpkeepPlan = {
     (trx) => prunePasswordSetups(trx, ROWS),
     (trx) => pruneWindows(trx, WINDOW_MS, ROWS),
     (trx) => pruneKnownAddresses(trx, ROWS),
-    (trx) => pruneAnswers(trx, ROWS),
+    (trx) => pruneResponses(trx, ROWS),
     (trx) => pruneEvents(trx, ROWS),
     (trx) => pruneDecisions(trx, ROWS),
     (trx) => pruneRotatedDigests(trx, ROWS),

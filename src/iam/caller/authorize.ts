@@ -1,8 +1,9 @@
 /** The right to use a management endpoint, by the same decision as the data plane. */
 
 import { decideManagement } from '../../decision/management.ts';
+import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { Refusal, type RefusalExtras } from '../../domain/errors.ts';
-import { type Caller, isPlatformAdmin } from './caller.ts';
+import type { Caller } from './caller.ts';
 
 /** The permissions of management; `admin:tenants` works for platform administrators only. */
 export const MANAGEMENT_PERMISSIONS = [
@@ -44,7 +45,7 @@ export function authorize(caller: Caller, permission: ManagementPermission, opti
     };
     throw new Refusal(decision.code, decision.detail, extras);
   }
-  if (permission === 'admin:tenants' && !isPlatformAdmin(caller)) {
+  if (permission === 'admin:tenants' && !isPlatformAdmin(caller.principal)) {
     throw new Refusal('insufficient_permission', 'Only platform administrators may use admin:tenants.', {
       scope: permission,
     });

@@ -34,10 +34,6 @@ export interface Caller {
   readonly idempotency?: IdempotentRequest | undefined;
 }
 
-export function isPlatformAdmin(caller: Caller): boolean {
-  return caller.principal.kind === 'user' && caller.principal.platformAdmin;
-}
-
 /** The caller's own user id when it came with an access token; self endpoints are closed to keys. */
 export function selfId(caller: Caller): UserId | undefined {
   return caller.principal.kind === 'user' ? caller.principal.id : undefined;

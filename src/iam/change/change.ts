@@ -14,7 +14,7 @@ import type { AdminParts, Caller } from '../caller/caller.ts';
 import { type HeldCaller, holdCaller } from '../caller/hold-caller.ts';
 import type { WrittenRows } from '../caller/queries.ts';
 import { refusedByStore } from '../caller/refusals.ts';
-import { claim, once } from './idempotency.ts';
+import { claim, runIdempotent } from './idempotency.ts';
 import { masked } from './mask.ts';
 import { entityTag, requireMet } from './preconditions.ts';
 
@@ -87,7 +87,7 @@ export interface AuditedTarget {
  * anyway counts for nothing (RFC 9110, section 13.2.1).
  * @throws Refusal `precondition_failed`
  */
-export type Held = (resource: object) => void;
+export type CheckPreconditions = (resource: object) => void;
 
 /** What the work of a caller's change is given. */
 export interface ChangeWork {
@@ -95,7 +95,7 @@ export interface ChangeWork {
   /** As it is in this transaction. */
   readonly caller: HeldCaller;
   readonly audit: AuditDraft;
-  readonly held: Held;
+  readonly checkPreconditions: CheckPreconditions;
 }
 
 type ChangeParts = Pick<AdminParts, 'db' | 'feed' | 'flush' | 'writes'>;
@@ -129,7 +129,9 @@ export async function change<T>(
     async (trx, audit, written) => {
       await claim(trx, caller);
       const held = await holdCaller(trx, caller, writtenRows(entry));
-      return once(trx, held, () => written(work({ trx, caller: held, audit, held: heldFor(held) })));
+      return runIdempotent(trx, held, () =>
+        written(work({ trx, caller: held, audit, checkPreconditions: preconditionsCheck(held) })),
+      );
     },
     (rows) => parts.writes?.wrote(caller, rows),
   );
@@ -227,7 +229,7 @@ function writtenRows({ target, existing = false, keys }: ChangeEntry): WrittenRo
   }
 }
 
-function heldFor({ preconditions }: Caller): Held {
+function preconditionsCheck({ preconditions }: Caller): CheckPreconditions {
   return preconditions === undefined ? () => undefined : (resource) => requireMet(preconditions, entityTag(resource));
 }
 

@@ -12,8 +12,8 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller/caller.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { refusedByStore } from '../caller/refusals.ts';
-import { canonicalJson } from './canonical-json.ts';
-import { type AnswerId, claimAnswer, findAnswer, type KeptAnswer, keepAnswer } from './queries.ts';
+import { canonicalJsonOf } from './canonical-json.ts';
+import { claimResponse, findResponse, type ResponseId, type StoredResponse, storeResponse } from './queries.ts';
 
 /** One request under an Idempotency-Key. */
 export interface IdempotentRequest {
@@ -33,7 +33,7 @@ export interface IdempotentRequest {
  * @param content query and body
  */
 export function fingerprintOf(key: string, content: unknown): Buffer {
-  return createHmac('sha256', key).update(canonicalJson(content)).digest();
+  return createHmac('sha256', key).update(canonicalJsonOf(content)).digest();
 }
 
 /**
@@ -43,7 +43,7 @@ export function fingerprintOf(key: string, content: unknown): Buffer {
  */
 export async function claim(trx: Transaction, caller: Caller): Promise<void> {
   const request = caller.idempotency;
-  if (request === undefined || (await claimAnswer(trx, idOf(caller, request)))) return;
+  if (request === undefined || (await claimResponse(trx, idOf(caller, request)))) return;
   throw new Refusal(
     'idempotency_in_progress',
     'A request with this Idempotency-Key is still in progress. Wait for its response, then repeat the request.',
@@ -55,35 +55,35 @@ export async function claim(trx: Transaction, caller: Caller): Promise<void> {
  * @param work the change; whatever it answers is kept, so there is no secret in it
  * @throws Refusal `idempotency_mismatch`, or of the work
  */
-export async function once<T>(trx: Transaction, caller: HeldCaller, work: () => Promise<T>): Promise<T> {
+export async function runIdempotent<T>(trx: Transaction, caller: HeldCaller, work: () => Promise<T>): Promise<T> {
   const request = caller.idempotency;
   if (request === undefined) return work();
   const id = idOf(caller, request);
-  const kept = await findAnswer(trx, id);
+  const kept = await findResponse(trx, id);
   request.replayed = kept !== undefined;
-  if (kept !== undefined) return earlier(trx, request, kept, work);
+  if (kept !== undefined) return replay(trx, request, kept, work);
   const value = await work();
-  await keepAnswer(trx, id, { fingerprint: request.fingerprint, answer: JSON.stringify(value ?? null) });
+  await storeResponse(trx, id, { fingerprint: request.fingerprint, answer: JSON.stringify(value ?? null) });
   return value;
 }
 
 /** A secret for the one answer that hands it out. An answer given again has none, and says so. */
-export function disclosed<S extends object>(caller: Caller, secret: S): S | { readonly secret_available: false } {
+export function revealOnce<S extends object>(caller: Caller, secret: S): S | { readonly secret_available: false } {
   return caller.idempotency?.replayed === true ? { secret_available: false } : secret;
 }
 
-function idOf(caller: Caller, request: IdempotentRequest): AnswerId {
+function idOf(caller: Caller, request: IdempotentRequest): ResponseId {
   const parts = [caller.tenant, caller.principal.id, request.path, request.key];
   return createHash('sha256').update(JSON.stringify(parts)).digest();
 }
 
-async function earlier<T>(
+async function replay<T>(
   trx: Transaction,
   request: IdempotentRequest,
-  kept: KeptAnswer,
+  kept: StoredResponse,
   work: () => Promise<T>,
 ): Promise<T> {
-  await rehearse(trx, work);
+  await dryRun(trx, work);
   if (!kept.fingerprint.equals(request.fingerprint)) {
     throw new Refusal('idempotency_mismatch', 'This Idempotency-Key was used for a different request. Use a new one.', {
       param: 'Idempotency-Key',
@@ -93,8 +93,8 @@ async function earlier<T>(
   return value;
 }
 
-async function rehearse(trx: Transaction, work: () => Promise<unknown>): Promise<void> {
-  await trx.raw('savepoint rehearsal');
+async function dryRun(trx: Transaction, work: () => Promise<unknown>): Promise<void> {
+  await trx.raw('savepoint dry_run');
   try {
     await work();
     await trx.settled();
@@ -108,5 +108,5 @@ async function rehearse(trx: Transaction, work: () => Promise<unknown>): Promise
     );
     if (!(error instanceof Refusal) || ERRORS[error.code].type === 'permission_error') throw error;
   }
-  await trx.raw('rollback to savepoint rehearsal');
+  await trx.raw('rollback to savepoint dry_run');
 }

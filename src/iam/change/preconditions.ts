@@ -8,7 +8,7 @@
 
 import { hash } from 'node:crypto';
 import { Refusal } from '../../domain/errors.ts';
-import { canonicalJson } from './canonical-json.ts';
+import { canonicalJsonOf } from './canonical-json.ts';
 
 export interface EntityTag {
   readonly weak: boolean;
@@ -43,7 +43,7 @@ export function entityTag(resource: object): string {
 
 /** 128 bits: nobody finds two states of one tag by chance, and who makes one on purpose misleads only itself. */
 function digest(value: unknown): string {
-  return hash('sha256', canonicalJson(value), 'buffer').subarray(0, 16).toString('base64url');
+  return hash('sha256', canonicalJsonOf(value), 'buffer').subarray(0, 16).toString('base64url');
 }
 
 /**

@@ -3,7 +3,7 @@
 import type { Unproved } from '../../decision/explain-steps.ts';
 import type { CheckInput, HeaderValue, Identity } from '../../decision/model.ts';
 import type { RouteTable } from '../../decision/routes.ts';
-import { effectiveTenant } from '../../decision/tenant.ts';
+import { effectiveTenant, isPlatformAdmin } from '../../decision/tenant.ts';
 import type { CredentialForm } from '../../domain/credential.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { type KeyDigest, parseId, type TenantId, type UserId } from '../../domain/ids.ts';
@@ -12,7 +12,7 @@ import type { Resolution } from '../../live/live.ts';
 import type { TenantScope } from '../../store/paging.ts';
 import { keyDigest } from '../api-keys/queries.ts';
 import { authorize } from '../caller/authorize.ts';
-import { type AdminParts, type Caller, isPlatformAdmin, selfId } from '../caller/caller.ts';
+import { type AdminParts, type Caller, selfId } from '../caller/caller.ts';
 import { invalidField, notFound } from '../caller/refusals.ts';
 import type { MeteringParts } from '../usage/parts.ts';
 import { tenantOfUser } from '../users/queries.ts';
@@ -144,7 +144,9 @@ function mayAsk(asker: Asker, aboutOneself: (caller: Caller) => boolean): void {
 
 /** The tenant whose subjects may be asked about; undefined = every one. */
 function onlyTenantOf(asker: Asker): TenantId | undefined {
-  return asker.kind === 'operator' || isPlatformAdmin(asker.caller) ? undefined : asker.caller.principal.tenantId;
+  return asker.kind === 'operator' || isPlatformAdmin(asker.caller.principal)
+    ? undefined
+    : asker.caller.principal.tenantId;
 }
 
 /**

@@ -7,13 +7,13 @@ import { type Explanation, explain } from '../../decision/explain.ts';
 import { stepsOf } from '../../decision/explain-steps.ts';
 import type { CheckInput, Identity, InvalidReason } from '../../decision/model.ts';
 import { matchRoute } from '../../decision/routes.ts';
-import { effectiveTenant } from '../../decision/tenant.ts';
+import { effectiveTenant, isPlatformAdmin } from '../../decision/tenant.ts';
 import { ERRORS } from '../../domain/errors.ts';
 import { parseId } from '../../domain/ids.ts';
 import type { Resolution } from '../../live/live.ts';
 import type { TenantScope } from '../../store/paging.ts';
 import { keyDigest } from '../api-keys/queries.ts';
-import { type Caller, isPlatformAdmin } from '../caller/caller.ts';
+import type { Caller } from '../caller/caller.ts';
 import { notFound } from '../caller/refusals.ts';
 import { type RecentResource, recentResource } from '../decisions/recent.ts';
 import { findRecent, type StoredDecision } from '../decisions/recent-queries.ts';
@@ -69,7 +69,7 @@ export async function readRecent(parts: ExplainParts, caller: Caller, requestId:
 async function resolutionOf(parts: ExplainParts, caller: Caller, row: StoredDecision): Promise<Resolution | undefined> {
   const { principal_type: type, principal_id: id, facts } = row;
   if (type === null || id === null) return { identity: unproved(row), snapshot: undefined };
-  const home = isPlatformAdmin(caller) ? undefined : caller.principal.tenantId;
+  const home = isPlatformAdmin(caller.principal) ? undefined : caller.principal.tenantId;
   const scope: TenantScope = home === undefined ? { kind: 'every' } : { kind: 'one', tenant: home };
   const resolution = await resolveIn(parts, scope, row, id);
   if (resolution === undefined || home === undefined || resolution.identity.kind !== 'proved') return resolution;

@@ -5,6 +5,7 @@
 
 import type { Unproved } from '../../decision/explain-steps.ts';
 import type { Identity } from '../../decision/model.ts';
+import { isPlatformAdmin } from '../../decision/tenant.ts';
 import type { CredentialForm } from '../../domain/credential.ts';
 import {
   type KeyDigest,
@@ -17,7 +18,7 @@ import {
 import { readTokenForm } from '../../identity/token-form.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { isAuthorized, type ManagementPermission } from '../caller/authorize.ts';
-import { isPlatformAdmin, selfId } from '../caller/caller.ts';
+import { selfId } from '../caller/caller.ts';
 import { type KeyEnd, keyEnd, type SessionEnd, sessionEnd, type UserEnd } from './ended-queries.ts';
 import type { Asker } from './question.ts';
 
@@ -127,7 +128,7 @@ function mayManage(
   if (asker.kind === 'operator') return true;
   const { caller } = asker;
   if (userId !== undefined && userId === selfId(caller)) return isAuthorized(caller, permission, { self: true });
-  if (!isPlatformAdmin(caller) && tenant !== caller.principal.tenantId) return false;
+  if (!isPlatformAdmin(caller.principal) && tenant !== caller.principal.tenantId) return false;
   return isAuthorized(caller, permission);
 }
 

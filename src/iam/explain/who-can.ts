@@ -7,10 +7,11 @@
 import { coveringPatterns, isPermission, permissionOf } from '../../decision/permissions.ts';
 import type { Policy } from '../../decision/policies.ts';
 import { type Ability, parseResource, type Verdict } from '../../decision/standing.ts';
+import { isPlatformAdmin } from '../../decision/tenant.ts';
 import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';
 import type { StoredConditions } from '../../domain/records.ts';
 import { ADMIN } from '../../domain/roles.ts';
-import { type AdminParts, type Caller, isPlatformAdmin } from '../caller/caller.ts';
+import type { AdminParts, Caller } from '../caller/caller.ts';
 import { invalidField, tenantGone } from '../caller/refusals.ts';
 import { cursorsOf, DEFAULT_LIMIT, jsonBytes, type ListQuery, MAX_PAGE_BYTES } from '../list/list.ts';
 import { type Abilities, type Able, abilitiesIn } from './abilities.ts';
@@ -151,7 +152,7 @@ function sectionsFor(
     (key: CandidateKey) => ableKey(key, abilities.key(key)),
     (after, take) => scanKeys(db.knex, tenant, coveringPatterns(permission), now, after, take),
   );
-  return isPlatformAdmin(caller) ? [users, administrators, keys] : [users, keys];
+  return isPlatformAdmin(caller.principal) ? [users, administrators, keys] : [users, keys];
 }
 
 function ableUser({ id, email, name, tenantId, roles }: CandidateUser, able: Able | undefined): AbleUser | undefined {

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { Refusal } from '../../domain/errors.ts';
 import type { Page, PageRows, TenantScope } from '../../store/paging.ts';
 import type { Caller } from '../caller/caller.ts';
-import { canonicalJson } from '../change/canonical-json.ts';
+import { canonicalJsonOf } from '../change/canonical-json.ts';
 
 export const DEFAULT_LIMIT = 50;
 export const MAX_LIMIT = 200;
@@ -120,7 +120,7 @@ const PAGING: ReadonlySet<string> = new Set(['limit', 'cursor', 'count', 'tenant
 /** What a cursor belongs to. */
 function bindingOf(caller: Caller, name: string, query: ListQuery): string {
   const filters = Object.entries(query).filter(([member]) => !PAGING.has(member));
-  return canonicalJson([name, caller.everyTenant ? '*' : caller.tenant, Object.fromEntries(filters)]);
+  return canonicalJsonOf([name, caller.everyTenant ? '*' : caller.tenant, Object.fromEntries(filters)]);
 }
 
 /** Enough to tell a cursor that was changed or carried elsewhere. It guards no secret: a position is a row that its reader has seen. */

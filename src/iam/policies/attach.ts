@@ -26,10 +26,10 @@ export async function attachPolicy(
     parts,
     caller,
     { action: 'policy.attach', target: { type: 'policy', id: policyText } },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const role = await heldRole(trx, caller.tenant, roleText);
       const policy = await holdPolicy(trx, caller, policyText);
-      held(policyResource(policy));
+      checkPreconditions(policyResource(policy));
       const attachedRoles = await attachableRoles(trx, policy.tenantId, [...policy.attachedRoles, role]);
       await rewritePolicy(trx, caller, audit, policy, { ...policy, appliesTo: 'roles', attachedRoles }, force);
     },
@@ -54,10 +54,10 @@ export async function detachPolicy(
     parts,
     caller,
     { action: 'policy.detach', target: { type: 'policy', id: policyText } },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const role = await existingRole(trx, caller.tenant, roleText);
       const policy = await holdPolicy(trx, caller, policyText);
-      held(policyResource(policy));
+      checkPreconditions(policyResource(policy));
       const attachedRoles = policy.attachedRoles.filter((attached) => attached !== role);
       await rewritePolicy(trx, caller, audit, policy, { ...policy, attachedRoles }, true);
     },

@@ -2,11 +2,12 @@
 
 import { compilePolicies } from '../../decision/compile.ts';
 import { decideManagement } from '../../decision/management.ts';
+import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { Refusal } from '../../domain/errors.ts';
 import type { RoleName, TenantId } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import type { Transaction } from '../../store/transaction.ts';
-import { type Caller, isPlatformAdmin } from '../caller/caller.ts';
+import type { Caller } from '../caller/caller.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { escalation, invalidField, throwIfInvalid } from '../caller/refusals.ts';
 import { knownRoles } from '../users/roles.ts';
@@ -15,7 +16,7 @@ import { recordOf } from './record.ts';
 
 /** @throws Refusal `escalation` when a global policy is written by anybody but a platform administrator */
 export function mayWriteOwner(caller: Caller, tenantId: TenantId | undefined): void {
-  if (tenantId === undefined && !isPlatformAdmin(caller)) {
+  if (tenantId === undefined && !isPlatformAdmin(caller.principal)) {
     throw escalation('Only platform administrators may create, update or delete global policies.');
   }
 }

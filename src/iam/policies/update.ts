@@ -1,8 +1,9 @@
 /** Changing and deleting policies. A policy keeps its name and its owner. */
 
+import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { parseConditions, validatePatterns, validateResourcePatterns } from '../../decision/validate.ts';
 import type { Transaction } from '../../store/transaction.ts';
-import { type AdminParts, type Caller, isPlatformAdmin } from '../caller/caller.ts';
+import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayWritePolicy } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { escalation, invalidField, notFound, throwIfInvalid, valid } from '../caller/refusals.ts';
@@ -36,9 +37,9 @@ export async function updatePolicy(
     parts,
     caller,
     { action: 'policy.update', target: { type: 'policy', id: text } },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const policy = await holdPolicy(trx, caller, text);
-      held(policyResource(policy));
+      checkPreconditions(policyResource(policy));
       refuseOwnerChange(caller, policy, changes.global);
       return rewritePolicy(trx, caller, audit, policy, await policyAfter(trx, policy, changes), force);
     },
@@ -51,9 +52,9 @@ export async function deletePolicy(parts: AdminParts, caller: Caller, text: stri
     parts,
     caller,
     { action: 'policy.delete', target: { type: 'policy', id: text } },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const policy = await holdPolicy(trx, caller, text);
-      held(policyResource(policy));
+      checkPreconditions(policyResource(policy));
       await removePolicy(trx, policy.number);
       audit.tenant = policy.tenantId;
       audit.before = policyResource(policy);
@@ -115,7 +116,7 @@ async function policyAfter(trx: Transaction, policy: StoredPolicy, changes: Poli
 
 function refuseOwnerChange(caller: HeldCaller, policy: StoredPolicy, global: boolean | undefined): void {
   if (global === undefined || global === (policy.tenantId === undefined)) return;
-  if (!isPlatformAdmin(caller))
+  if (!isPlatformAdmin(caller.principal))
     throw escalation('Only platform administrators may create, update or delete global policies.');
   throw invalidField('/global', 'A policy cannot change between global and tenant scope. Create another policy.');
 }

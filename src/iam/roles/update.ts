@@ -36,9 +36,9 @@ export async function updateRole(
     parts,
     caller,
     { action: 'role.update', target: { type: 'role', id: text } },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const role = await holdRole(trx, caller, text);
-      held(roleResource(role));
+      checkPreconditions(roleResource(role));
       const changed = {
         ...role,
         description: changes.description ?? role.description,
@@ -69,7 +69,7 @@ export async function deleteRole(parts: AdminParts, caller: Caller, text: string
     parts,
     caller,
     { action: 'role.delete', target: { type: 'role', id: text } },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const role = await holdRole(trx, caller, text);
       const used =
         (await isRoleGiven(trx, role.tenantId, role.name)) || (await isRoleAttached(trx, role.tenantId, role.name));
@@ -79,7 +79,7 @@ export async function deleteRole(parts: AdminParts, caller: Caller, text: string
           'Users have this role, or policies are attached to it. Use force=true to remove it from them.',
         );
       }
-      held(roleResource(role));
+      checkPreconditions(roleResource(role));
       await detachRoleFromAll(trx, role.tenantId, role.name);
       await removeRole(trx, role.tenantId, role.name);
       audit.before = roleResource(role);

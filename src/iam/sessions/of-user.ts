@@ -61,13 +61,13 @@ export async function endUserSession(
     parts,
     caller,
     { action: 'user.end_session', target: { type: 'user', id: user }, existing: true },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const { user: owner, allowPolicies } = await holdUser(trx, caller, user);
       await mayActOnUser(trx, caller, owner, allowPolicies);
       const id = sessionIdOf(session);
       const found = await lockActiveSession(trx, owner.id, id, idleMs(parts));
       if (found === undefined) throw notFound('session');
-      held(sessionResource(found, currentOf(caller)));
+      checkPreconditions(sessionResource(found, currentOf(caller)));
       await endSession(trx, id);
       audit.after = { ended_session: id };
     },
@@ -80,10 +80,10 @@ export async function endUserSessions(parts: AdminParts, caller: Caller, id: str
     parts,
     caller,
     { action: 'user.end_sessions', target: { type: 'user', id }, existing: true },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const { user, allowPolicies } = await holdUser(trx, caller, id);
       await mayActOnUser(trx, caller, user, allowPolicies);
-      held(userResource(user));
+      checkPreconditions(userResource(user));
       audit.after = { ended_sessions: await endSessionsOfUser(trx, user.id) };
       return userResource(user);
     },

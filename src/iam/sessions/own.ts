@@ -40,11 +40,11 @@ export async function endOwnSession(parts: AuthParts, caller: Caller, text: stri
   const { userId, tenantId, sessionId } = ownSession(caller);
   const id = sessionIdOf(text);
   const entry = { action: 'auth.end_session', target: { type: 'session', id }, existing: true } as const;
-  await change(parts, caller, entry, async ({ trx, audit, held }) => {
+  await change(parts, caller, entry, async ({ trx, audit, checkPreconditions }) => {
     audit.tenant = tenantId;
     const session = await lockActiveSession(trx, userId, id, idleMs(parts));
     if (session === undefined) throw notFound('session');
-    held(sessionResource(session, sessionId));
+    checkPreconditions(sessionResource(session, sessionId));
     await endSession(trx, id);
   });
 }

@@ -1,8 +1,9 @@
 /** Reading tenants. Platform administrators see all, others their own alone. */
 
+import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { parseTenantId, type TenantId } from '../../domain/ids.ts';
 import { authorize } from '../caller/authorize.ts';
-import { type AdminParts, type Caller, isPlatformAdmin } from '../caller/caller.ts';
+import type { AdminParts, Caller } from '../caller/caller.ts';
 import { notFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged } from '../list/list.ts';
 import { countTenants, listTenants, type TenantFilter } from './list-queries.ts';
@@ -30,9 +31,9 @@ export async function listTenantsPage(
 
 /** @throws Refusal `not_found`; for others than platform administrators also when they lack `admin:users` */
 export async function getTenant(parts: AdminParts, caller: Caller, text: string): Promise<TenantResource> {
-  authorize(caller, isPlatformAdmin(caller) ? 'admin:tenants' : 'admin:users');
+  authorize(caller, isPlatformAdmin(caller.principal) ? 'admin:tenants' : 'admin:users');
   const id = tenantIdOf(text);
-  if (!isPlatformAdmin(caller) && id !== caller.principal.tenantId) throw notFound('tenant');
+  if (!isPlatformAdmin(caller.principal) && id !== caller.principal.tenantId) throw notFound('tenant');
   const tenant = await findTenant(parts.db.knex, id);
   if (tenant === undefined) throw notFound('tenant');
   return tenantResource(tenant);

@@ -42,9 +42,9 @@ export async function updateTenant(
     parts,
     caller,
     { action: 'tenant.update', target: { type: 'tenant', id: text }, existing: true },
-    async ({ trx, audit, held }) => {
+    async ({ trx, audit, checkPreconditions }) => {
       const tenant = await holdTenant(trx, text, audit);
-      held(tenantResource(tenant));
+      checkPreconditions(tenantResource(tenant));
       return written(trx, audit, tenant, {
         ...tenant,
         name: changes.name ?? tenant.name,
@@ -70,7 +70,7 @@ export async function suspendTenant(
     parts,
     caller,
     { action: 'tenant.suspend', target: { type: 'tenant', id: text }, existing: true },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       await lockAdministrators(trx);
       const tenant = await holdTenant(trx, text, audit);
       refuseDefault(tenant, 'suspended');
@@ -85,7 +85,7 @@ export async function suspendTenant(
           'Suspending your own tenant locks you out. Use force=true to suspend it anyway.',
         );
       }
-      held(tenantResource(tenant));
+      checkPreconditions(tenantResource(tenant));
       return written(trx, audit, tenant, { ...tenant, status: 'suspended' });
     },
   );
@@ -97,9 +97,9 @@ export async function activateTenant(parts: AdminParts, caller: Caller, text: st
     parts,
     caller,
     { action: 'tenant.activate', target: { type: 'tenant', id: text }, existing: true },
-    async ({ trx, audit, held }) => {
+    async ({ trx, audit, checkPreconditions }) => {
       const tenant = await holdTenant(trx, text, audit);
-      held(tenantResource(tenant));
+      checkPreconditions(tenantResource(tenant));
       return written(trx, audit, tenant, { ...tenant, status: 'active' });
     },
   );
@@ -111,7 +111,7 @@ export async function deleteTenant(parts: AdminParts, caller: Caller, text: stri
     parts,
     caller,
     { action: 'tenant.delete', target: { type: 'tenant', id: text }, existing: true },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const tenant = await holdTenant(trx, text, audit);
       refuseDefault(tenant, 'deleted');
       if ((await hasUsers(trx, tenant.id)) || (await hasActiveKeys(trx, tenant.id, new Date(caller.nowMs)))) {
@@ -120,7 +120,7 @@ export async function deleteTenant(parts: AdminParts, caller: Caller, text: stri
           'The tenant still has users or active keys. Delete the users and revoke the keys first.',
         );
       }
-      held(tenantResource(tenant));
+      checkPreconditions(tenantResource(tenant));
       await removeTenant(trx, tenant.id);
       audit.before = tenantResource(tenant);
     },

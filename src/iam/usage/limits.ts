@@ -1,8 +1,9 @@
 /** What a tenant's limits are, what is used of them, and setting what is used right. */
 
+import { isPlatformAdmin } from '../../decision/tenant.ts';
 import type { TenantId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
-import { type AdminParts, type Caller, isPlatformAdmin } from '../caller/caller.ts';
+import type { AdminParts, Caller } from '../caller/caller.ts';
 import { notFound } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { findTenant, lockTenant, type StoredTenant } from '../tenants/queries.ts';
@@ -44,7 +45,7 @@ export async function getLimits(
   text: string,
 ): Promise<LimitsResource> {
   const id = tenantIdOf(text);
-  if (!isPlatformAdmin(caller) && id !== caller.principal.tenantId) throw notFound('tenant');
+  if (!isPlatformAdmin(caller.principal) && id !== caller.principal.tenantId) throw notFound('tenant');
   const tenant = existing(await findTenant(parts.db.knex, id));
   return limitsOf(parts, caller, tenant, parts.db.knex);
 }

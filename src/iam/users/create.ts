@@ -9,7 +9,7 @@ import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayGiveRoles } from '../caller/escalation.ts';
 import { throwIfInvalid } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
-import { disclosed } from '../change/idempotency.ts';
+import { revealOnce } from '../change/idempotency.ts';
 import { canonicalEmail, withUniqueEmail } from './email.ts';
 import { makerOf } from './maker.ts';
 import { insertUser } from './queries.ts';
@@ -71,7 +71,7 @@ export async function createUser(parts: AdminParts, caller: Caller, request: New
       return made;
     },
   );
-  return { ...user, ...(setup === undefined ? {} : disclosed(caller, { password_setup_token: setup.text })) };
+  return { ...user, ...(setup === undefined ? {} : revealOnce(caller, { password_setup_token: setup.text })) };
 }
 
 async function hashed(parts: AdminParts, password: string, email: string, name: string): Promise<string> {

@@ -11,7 +11,7 @@ import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnUser } from '../caller/escalation.ts';
 import { invalidField } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
-import { disclosed } from '../change/idempotency.ts';
+import { revealOnce } from '../change/idempotency.ts';
 import { holdUser } from './find.ts';
 import { makerOf } from './maker.ts';
 import { putPasswordSetup } from './password-queries.ts';
@@ -41,18 +41,18 @@ export async function resetPassword(
     parts,
     caller,
     { action: 'user.password_reset', target: { type: 'user', id }, existing: true },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const { user, allowPolicies } = await holdUser(trx, caller, id);
       if (user.source === 'local') await requireReauthentication(trx, caller, user, proof);
       await mayActOnUser(trx, caller, user, allowPolicies);
       if (user.source !== 'local')
         throw invalidField('', 'The directory manages the password of this user. Change it there.');
-      held(userResource(user));
+      checkPreconditions(userResource(user));
       const expires = new Date(await putPasswordSetup(trx, user.id, setup.digest, makerOf(caller)));
       const after = { expires_at: expires.toISOString() };
       audit.after = after;
       return after;
     },
   );
-  return { ...disclosed(caller, { password_setup_token: setup.text }), ...reset };
+  return { ...revealOnce(caller, { password_setup_token: setup.text }), ...reset };
 }

@@ -14,11 +14,11 @@ export async function deleteUser(parts: AdminParts, caller: Caller, id: string):
     parts,
     caller,
     { action: 'user.delete', target: { type: 'user', id }, existing: true },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const { user, refuseLastAdmin, allowPolicies } = await holdUser(trx, caller, id);
       await mayActOnUser(trx, caller, user, allowPolicies);
       refuseLastAdmin();
-      held(userResource(user));
+      checkPreconditions(userResource(user));
       const revoked = await revokeKeysOfUser(trx, user.tenantId, user.id);
       await removeUser(trx, user.tenantId, user.id);
       audit.before = userResource(user);

@@ -23,11 +23,11 @@ export async function deactivateUser(parts: AdminParts, caller: Caller, id: stri
     parts,
     caller,
     { action: 'user.deactivate', target: { type: 'user', id }, existing: true },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const { user, refuseLastAdmin, allowPolicies } = await holdUser(trx, caller, id);
       await mayActOnUser(trx, caller, user, allowPolicies);
       refuseLastAdmin();
-      held(userResource(user));
+      checkPreconditions(userResource(user));
       if (user.status === 'active') await setUserStatus(trx, user.tenantId, user.id, 'deactivated');
       await endSessionsOfUser(trx, user.id);
       await discardPasswordSetups(trx, user.id);
@@ -44,11 +44,11 @@ export async function activateUser(parts: AdminParts, caller: Caller, id: string
     parts,
     caller,
     { action: 'user.activate', target: { type: 'user', id }, existing: true },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const { user, allowPolicies } = await holdUser(trx, caller, id);
       await mayActOnUser(trx, caller, user, allowPolicies);
       if (user.status === 'deactivated') await takePlace(trx, user.tenantId);
-      held(userResource(user));
+      checkPreconditions(userResource(user));
       if (user.status === 'deactivated') await setUserStatus(trx, user.tenantId, user.id, 'active');
       audit.before = { status: user.status };
       audit.after = { status: 'active' };
@@ -67,12 +67,12 @@ export async function unlockUser(parts: AdminParts, caller: Caller, id: string):
     parts,
     caller,
     { action: 'user.unlock', target: { type: 'user', id }, existing: true },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const { user, allowPolicies } = await holdUser(trx, caller, id);
       if (isOwnUser(caller, user.id)) throw ownUnlock();
       await mayActOnUser(trx, caller, user, allowPolicies);
       const before = userResource(user);
-      held(before);
+      checkPreconditions(before);
       await clearFailures(trx, user.id);
       audit.before = { locked_until: before.locked_until };
       audit.after = { locked_until: null };

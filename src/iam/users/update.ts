@@ -45,12 +45,12 @@ export async function updateUser(
     parts,
     caller,
     { action: 'user.update', target: { type: 'user', id }, existing: true },
-    async ({ trx, caller, audit, held }) => {
+    async ({ trx, caller, audit, checkPreconditions }) => {
       const { user, refuseLastAdmin, allowPolicies, at } = await holdUser(trx, caller, id);
       const email = changes.email === undefined ? user.email : canonicalEmail(changes.email);
       if (user.source === 'local' && email !== user.email) await requireReauthentication(trx, caller, user, proof);
       await mayActOnUser(trx, caller, user, allowPolicies);
-      held(userResource(user));
+      checkPreconditions(userResource(user));
       refuseKept(user, changes);
       let given = user.roles;
       if (changes.roles !== undefined) {
