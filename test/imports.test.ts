@@ -81,7 +81,7 @@ describe('what is allowed stays allowed', () => {
     ['src/decision/x.ts', "// import { y } from '../live/y.ts';"],
     ['src/decision/x.ts', "const text = '// '; import { y } from '../domain/ids.ts';"],
     ['src/cli/x.ts', "import { startUpstream } from '../demo/upstream.ts';"],
-    ['src/server.ts', "import { createGate } from './extauthz/gate.ts';"],
+    ['src/server.ts', "import { createCheckHandler } from './extauthz/check-handler.ts';"],
     ['client/x.ts', "import { y } from './y.ts';"],
     ['console/src/x.tsx', "import { createClient } from '../../client/index.ts';"],
     ['console/src/x.tsx', "import { useState } from 'react';"],

@@ -1,6 +1,6 @@
 /** Runs fuzzed checks through the whole gate and judges each answer. */
 
-import { createGate } from '../../src/extauthz/gate.ts';
+import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { builtinRoutes, littleWorld } from '../../test/extauthz/support/little-world.ts';
 import { createGenerator } from './generator.ts';
 import { judge } from './judge.ts';
@@ -25,7 +25,7 @@ export function runCampaign(
   const credentials = [world.ownedKey, world.tenantKey, world.userToken];
   const next = createGenerator(createRandom(seed), { valid: credentials.map((one) => `Bearer ${one}`) });
   let outcome: string | undefined;
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: builtinRoutes(),
     resolver: world.resolver,
     observer: {

@@ -8,7 +8,7 @@
 
 import { hash } from 'node:crypto';
 import { buildRouteTable } from '../../src/decision/routes.ts';
-import { createGate, type Gate } from '../../src/extauthz/gate.ts';
+import { type CheckHandler, createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { Live } from '../../src/live/live.ts';
 import { CheckMeter } from '../../src/telemetry/check-meter.ts';
 import { checkObserver } from '../../src/telemetry/check-observer.ts';
@@ -36,8 +36,8 @@ const live = new Live({
 });
 const telemetry = createTelemetry({ level: 'warn' });
 const common = { routes: built.table, resolver: live, trustedHops: 0, forwardCredential: false };
-const gate = createGate({ ...common, observer: telemetry.observer });
-const unrecorded = createGate({
+const gate = createCheckHandler({ ...common, observer: telemetry.observer });
+const unrecorded = createCheckHandler({
   ...common,
   observer: checkObserver(new CheckMeter(), new DecisionTally({ now: Date.now }), undefined, {
     offer: () => undefined,
@@ -67,7 +67,7 @@ console.log(`${KEYS} keys, ${TENANTS} tenants; request ${allowed[0]?.length} byt
 /** One second of the gate under load: how often a writer takes what was recorded. */
 const CHECKS_PER_TAKE = 10_000;
 
-function costOf(check: Gate, frames: readonly Buffer[], from: number): number {
+function costOf(check: CheckHandler, frames: readonly Buffer[], from: number): number {
   const began = process.cpuUsage();
   for (let i = 0; i < CHECKS_PER_ROUND; i++) {
     const frame = frames[(from + i) % frames.length];

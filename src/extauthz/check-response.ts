@@ -5,12 +5,12 @@
 
 import type { Allow, PublicAllow } from '../decision/model.ts';
 import type { RequestId } from '../domain/ids.ts';
+import type { LimitDecision } from '../metering/admission.ts';
 import { FIXED_BYTES, NO_HOLE, OK_RESPONSE, PLAIN_RESERVATION_LENGTH, STATUS_OK } from './answer-template.ts';
 import { createTemplates } from './answer-templates.ts';
 import { fillAscii, fillHex, fillUtf8, utf8Length } from './fill.ts';
 import { MEMBER, putMember, wrapMetadata } from './metadata.ts';
 import * as Own from './own-headers.ts';
-import type { Admission } from './ports.ts';
 import type { RandomPool } from './random-pool.ts';
 import { withRateHeaders } from './rate-headers.ts';
 import { beginWriting, finishWriting, putBytes, wrap } from './wire-write.ts';
@@ -19,7 +19,7 @@ import { beginWriting, finishWriting, putBytes, wrap } from './wire-write.ts';
 const MAX_MODEL_LENGTH = 256;
 
 /** What of an admission the answer says. */
-export type Admitted = Pick<Extract<Admission, { kind: 'admitted' }>, 'reservation' | 'rate'>;
+export type Admitted = Pick<Extract<LimitDecision, { kind: 'admitted' }>, 'reservation' | 'rate'>;
 
 export interface AllowWriter {
   /**

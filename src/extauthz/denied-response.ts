@@ -6,11 +6,11 @@
 import type { InvalidReason, Principal, RouteLine } from '../decision/model.ts';
 import { type DenyCode, ERRORS } from '../domain/errors.ts';
 import { anthropicProblem, problem } from '../domain/problem.ts';
+import type { RateState } from '../metering/rate-state.ts';
 import { NO_HOLE } from './answer-template.ts';
 import { fillAscii } from './fill.ts';
 import { headerName, putHeader } from './header-options.ts';
 import { MEMBER, putMember, putWords, wrapMetadata } from './metadata.ts';
-import type { RateState } from './ports.ts';
 import { putRateHeaders } from './rate-headers.ts';
 import { beginWriting, finishWriting, putByte, putText, putVarint, type Writer, wrap } from './wire-write.ts';
 

@@ -1,8 +1,8 @@
 /** What a client is told of its request rate: the headers that OpenAI's clients read, and those of the IETF draft (RateLimit, RateLimit-Policy). */
 
+import type { RateState } from '../metering/rate-state.ts';
 import { fillAscii } from './fill.ts';
 import { headerName, putHeader, putResponseHeader } from './header-options.ts';
-import type { RateState } from './ports.ts';
 import { beginWriting, finishWriting, type Writer } from './wire-write.ts';
 
 const NAMES = {

@@ -3,7 +3,7 @@
 import { X509Certificate } from 'node:crypto';
 import { type AccessLogStats, createAccessLog } from './access-log/service.ts';
 import { boundsFor, DEFAULT_MAX_BODY_BYTES } from './bounds.ts';
-import type { Gate } from './gate.ts';
+import type { CheckHandler } from './check-handler.ts';
 import type { CallStats } from './grpc/call-stats.ts';
 import type { GrpcMethods } from './grpc/methods.ts';
 import type { GrpcServer, GrpcTransport } from './grpc/server.ts';
@@ -50,7 +50,7 @@ export interface ExtAuthzServer {
 const NO_LOG: AccessLogStats = { streams: 0, entries: 0, running: 0, broken: 0, unreadable: 0, failed: 0 };
 
 /** Starts listening. Rejects with one sentence that says what is wrong with the address or the TLS files. */
-export async function startExtAuthz(gate: Gate, options: ExtAuthzOptions): Promise<ExtAuthzServer> {
+export async function startExtAuthz(handler: CheckHandler, options: ExtAuthzOptions): Promise<ExtAuthzServer> {
   const {
     listen: address,
     shared = false,
@@ -64,7 +64,7 @@ export async function startExtAuthz(gate: Gate, options: ExtAuthzOptions): Promi
   const path = socketPath(address);
   if (path !== undefined && !shared) await removeStaleSocket(path);
   const methods: GrpcMethods = {
-    '/envoy.service.auth.v3.Authorization/Check': { kind: 'unary', answer: gate },
+    '/envoy.service.auth.v3.Authorization/Check': { kind: 'unary', answer: handler },
     ...health.methods,
     ...accessLog?.methods,
   };

@@ -8,19 +8,8 @@ import { admittedTenant, invalidCredential } from '../iam/caller/admission.ts';
 import type { Access } from '../iam/caller/authorize.ts';
 import type { Caller } from '../iam/caller/caller.ts';
 import { joinApiKeys, readCredential } from '../identity/credential.ts';
-import type { Resolution } from '../live/live.ts';
+import type { CredentialResolver, Resolution } from '../live/resolution.ts';
 import { headerValue } from './headers.ts';
-
-/** The live cache, as far as this file needs it. Rejects with a Fault, which is no denial. */
-export interface Resolver {
-  /** @param client the client's address: look-ups of credentials that were never seen wait fairly between clients */
-  resolve(
-    credential: CredentialForm,
-    tenant: HeaderValue,
-    nowMs: number,
-    client?: string,
-  ): Resolution | Promise<Resolution>;
-}
 
 export interface IncomingRequest {
   readonly rawHeaders: readonly string[];
@@ -48,7 +37,7 @@ const EVERY_TENANT = '*';
  * @throws Refusal for steps 5 to 10; Fault when the server cannot decide
  */
 export async function authenticate(
-  resolver: Resolver,
+  resolver: CredentialResolver,
   request: IncomingRequest,
   access: Access,
   named?: NamedTenant,

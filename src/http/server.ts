@@ -17,9 +17,10 @@ import { refuseRotated } from '../iam/caller/admission.ts';
 import { authorize } from '../iam/caller/authorize.ts';
 import type { Caller } from '../iam/caller/caller.ts';
 import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
+import type { CredentialResolver } from '../live/resolution.ts';
 import type { AnsweredRequest } from '../telemetry/http-metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
-import { authenticate, type IncomingRequest, type NamedTenant, type Resolver } from './authenticate.ts';
+import { authenticate, type IncomingRequest, type NamedTenant } from './authenticate.ts';
 import { isSmall, MAX_BODY_BYTES, sizeText } from './body-limits.ts';
 import { sourceOf, type TrustedProxies } from './client-address.ts';
 import { headerText, headerValue } from './headers.ts';
@@ -36,7 +37,7 @@ import { runOnTerms } from './terms.ts';
 import { traceRequests } from './traces.ts';
 
 export interface HttpParts {
-  readonly live: Resolver;
+  readonly live: CredentialResolver;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Bytes from a secure source. */

@@ -1,19 +1,7 @@
 /** Tells which API keys proved themselves, to whoever keeps their last use: at most once a minute of each credential that stays warm. */
 
-import type { HeaderValue } from '../decision/model.ts';
-import type { CredentialForm } from '../domain/credential.ts';
 import type { KeyId } from '../domain/ids.ts';
-import type { Resolution } from './resolution.ts';
-
-interface Resolver {
-  resolve(
-    credential: CredentialForm,
-    tenant: HeaderValue,
-    nowMs: number,
-    client?: string,
-    maxWaitMs?: number,
-  ): Resolution | Promise<Resolution>;
-}
+import type { CredentialResolver, Resolution } from './resolution.ts';
 
 /** Called on the path of a request: it must neither wait nor throw. */
 export interface UseListener {
@@ -25,7 +13,7 @@ export interface UseListener {
 export const LAST_USE_PRECISION_MS = 60_000;
 
 /** The same resolver, for the doors: explanations look at keys without using them. A key that proved itself was used, whatever was decided then. */
-export function notingUses(resolver: Resolver, uses: UseListener): Resolver {
+export function notingUses(resolver: CredentialResolver, uses: UseListener): CredentialResolver {
   const noted = (resolution: Resolution, nowMs: number): Resolution => {
     const { identity, made } = resolution;
     if (identity.kind !== 'proved' || identity.principal.kind !== 'api_key') return resolution;

@@ -1,7 +1,8 @@
 /** What resolving a credential comes to. */
 
-import type { Identity, InvalidReason, Principal, Snapshot } from '../decision/model.ts';
+import type { HeaderValue, Identity, InvalidReason, Principal, Snapshot } from '../decision/model.ts';
 import type { PolicySet } from '../decision/policies.ts';
+import type { CredentialForm } from '../domain/credential.ts';
 import type { Entry } from './live-map.ts';
 import type { LiveTenant, LiveUser, Made } from './values.ts';
 
@@ -11,6 +12,23 @@ export interface Resolution {
   readonly snapshot: Snapshot | undefined;
   /** Of the credential, where one is kept in memory. */
   readonly made?: Made<Principal | undefined>;
+}
+
+/** Resolves a credential to its principal. */
+export interface CredentialResolver {
+  /**
+   * Returns the principal that the credential proves and the snapshot of its tenant: a value if everything is cached, otherwise a promise.
+   * @param client the client's address; lookups of unknown credentials queue fairly between clients
+   * @param maxWaitMs how long the caller waits for the promise; default: 2000
+   * @throws Fault (also as a rejection) when the server cannot look the credential up
+   */
+  resolve(
+    credential: CredentialForm,
+    tenant: HeaderValue,
+    nowMs: number,
+    client?: string,
+    maxWaitMs?: number,
+  ): Resolution | Promise<Resolution>;
 }
 
 /**

@@ -33,7 +33,7 @@ export interface AdmitAsk {
   readonly reportsUsage: boolean;
 }
 
-export type Admission =
+export type LimitDecision =
   | {
       readonly kind: 'admitted';
       /** By which the end of the request is recognised; undefined = nothing is to be settled. */

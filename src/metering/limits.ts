@@ -7,9 +7,9 @@
 
 import { StoreClock } from '../domain/store-clock.ts';
 import {
-  type Admission,
   type AdmitAsk,
   type Estimates,
+  type LimitDecision,
   mayspend,
   type RateRefusal,
   type Reserved,
@@ -64,7 +64,7 @@ export interface LimitsParts extends Estimates {
 /** The tighter limit's state where there is one, or a refusal. */
 type RateOutcome = RateRefusal | { readonly kind: 'passed'; readonly rate: RateState | undefined };
 
-const ADMITTED: Admission = Object.freeze({ kind: 'admitted', reservation: undefined, rate: undefined });
+const ADMITTED: LimitDecision = Object.freeze({ kind: 'admitted', reservation: undefined, rate: undefined });
 const NO_TOKENS: Reserved = Object.freeze({ prompt: 0, answer: 0 });
 const UTC = 'UTC';
 const MINUTE_MS = 60_000;
@@ -142,7 +142,7 @@ export class Limits {
   }
 
   /** The answer itself when it is at hand. Throws and rejects with a Fault when nobody can say. */
-  admit(ask: AdmitAsk): Admission | Promise<Admission> {
+  admit(ask: AdmitAsk): LimitDecision | Promise<LimitDecision> {
     if (ask.tenantRpm === undefined && ask.keyRpm === undefined) return this.#afterRate(ask, undefined, undefined);
     // One look at the clock for all, until somebody has to wait.
     const now = this.#parts.monotonicMs();
@@ -371,11 +371,15 @@ export class Limits {
     return { kind: 'refused', code: 'rate_limit_exceeded', detail, rate };
   }
 
-  #decide(ask: AdmitAsk, outcome: RateOutcome, now: number | undefined): Admission | Promise<Admission> {
+  #decide(ask: AdmitAsk, outcome: RateOutcome, now: number | undefined): LimitDecision | Promise<LimitDecision> {
     return outcome.kind === 'refused' ? outcome : this.#afterRate(ask, outcome.rate, now);
   }
 
-  #afterRate(ask: AdmitAsk, rate: RateState | undefined, now: number | undefined): Admission | Promise<Admission> {
+  #afterRate(
+    ask: AdmitAsk,
+    rate: RateState | undefined,
+    now: number | undefined,
+  ): LimitDecision | Promise<LimitDecision> {
     if (ask.metered) return this.#spend(ask, rate, now);
     if (ask.createsCollection) return this.#createCollection(ask, rate, now);
     if (ask.removedCollection !== undefined) {
@@ -387,7 +391,7 @@ export class Limits {
     return rate === undefined ? ADMITTED : { kind: 'admitted', reservation: undefined, rate };
   }
 
-  #spend(ask: AdmitAsk, rate: RateState | undefined, now: number | undefined): Admission | Promise<Admission> {
+  #spend(ask: AdmitAsk, rate: RateState | undefined, now: number | undefined): LimitDecision | Promise<LimitDecision> {
     const { monthlyTokens } = ask;
     const reserved = mayspend(ask, this.#parts);
     const moment = this.#moment(ask, now);
@@ -413,7 +417,7 @@ export class Limits {
     return this.#spent(outcome, opened, id, wish, rate);
   }
 
-  #spent(granted: boolean, opened: Opened, id: string, wish: TokenWish, rate: RateState | undefined): Admission {
+  #spent(granted: boolean, opened: Opened, id: string, wish: TokenWish, rate: RateState | undefined): LimitDecision {
     if (granted) {
       this.#opened(opened);
       this.#counts.quotaAllowed += 1;
@@ -431,7 +435,7 @@ export class Limits {
     ask: AdmitAsk,
     rate: RateState | undefined,
     now: number | undefined,
-  ): Admission | Promise<Admission> {
+  ): LimitDecision | Promise<LimitDecision> {
     const { tenantId, maxCollections } = ask;
     if (maxCollections === undefined) return this.#admitted('adds-collection', ask, NO_TOKENS, rate, now);
     const moment = this.#moment(ask, now);
@@ -449,7 +453,7 @@ export class Limits {
     id: string,
     maxCollections: number,
     rate: RateState | undefined,
-  ): Admission {
+  ): LimitDecision {
     if (reserved) {
       this.#expectsEnd(tenant);
       this.#counts.collectionsAllowed += 1;
@@ -466,7 +470,7 @@ export class Limits {
     reserved: Reserved,
     rate: RateState | undefined,
     now?: number,
-  ): Admission {
+  ): LimitDecision {
     const { minute, offset } = this.#moment(ask, now);
     this.#expectsEnd(ask.tenantId);
     return { kind: 'admitted', reservation: this.#ids.issue(minute, kind, offset, reserved).id, rate };

@@ -2,7 +2,6 @@
 
 import { join } from 'node:path';
 import { createRandomPool } from '../extauthz/random-pool.ts';
-import type { Resolver } from '../http/authenticate.ts';
 import { trustProxies } from '../http/client-address.ts';
 import { consoleRoutes } from '../http/console/routes.ts';
 import { withDescription } from '../http/description.ts';
@@ -15,6 +14,7 @@ import type { AccessTokenParts, AuthParts, PasswordVerifier } from '../iam/auth/
 import { homeOf } from '../iam/caller/home.ts';
 import type { WriteRate } from '../iam/caller/write-rate.ts';
 import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
+import type { CredentialResolver } from '../live/resolution.ts';
 import { appliedEverywhere, feedOfServer, type LocalGates } from './applied.ts';
 import { meteringSettings } from './limits.ts';
 import type { LiveRooms } from './live-rooms.ts';
@@ -27,7 +27,7 @@ export interface ApiParts {
   readonly rooms: Pick<LiveRooms, 'feed' | 'live' | 'now'>;
   readonly tokens: AccessTokenParts & PublishedKeys;
   /** Resolves the credentials of requests. */
-  readonly resolver: Resolver;
+  readonly resolver: CredentialResolver;
   readonly passwords: PasswordVerifier;
   readonly gates: LocalGates;
   /** Undefined if no directory is configured. */

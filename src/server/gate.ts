@@ -5,7 +5,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hostAndPort, listening } from '../config/listening.ts';
-import { createGate } from '../extauthz/gate.ts';
+import { createCheckHandler } from '../extauthz/check-handler.ts';
 import { limiterOver, settlingWith } from '../extauthz/limiter.ts';
 import { startExtAuthz } from '../extauthz/server.ts';
 import { readiness } from '../http/health.ts';
@@ -78,7 +78,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
   starting.defer(() => recent.stop());
   const limits = await startLimits(wiring, rooms, starting);
 
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: routeTable(config),
     resolver: notingUses(live, uses),
     limiter: limiterOver(limits),

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { buildRouteTable, parseRoute } from '../../src/decision/routes.ts';
-import { createGate } from '../../src/extauthz/gate.ts';
+import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { startExtAuthz } from '../../src/extauthz/server.ts';
 import { CheckMeter } from '../../src/telemetry/check-meter.ts';
 import { checkObserver } from '../../src/telemetry/check-observer.ts';
@@ -55,7 +55,7 @@ beforeAll(async () => {
     },
     monotonicMs: () => performance.now(),
   });
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: routes.table,
     resolver: world.resolver,
     observer: checkObserver(meter, new DecisionTally({ now: Date.now }), decisions, { offer: () => undefined }),

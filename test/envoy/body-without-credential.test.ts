@@ -3,7 +3,7 @@
 import { connect } from 'node:http2';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CheckInput } from '../../src/decision/model.ts';
-import { createGate } from '../../src/extauthz/gate.ts';
+import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { startExtAuthz } from '../../src/extauthz/server.ts';
 import { builtinRoutes, type LittleWorld, littleWorld } from '../extauthz/support/little-world.ts';
 import { type Edge, startEdge } from '../support/envoy.ts';
@@ -22,7 +22,7 @@ const running = new AsyncDisposableStack();
 
 beforeAll(async () => {
   world = littleWorld({});
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: builtinRoutes(),
     resolver: world.resolver,
     observer: { observe: ({ input }) => void (input !== undefined && checks.push(seen(input))) },

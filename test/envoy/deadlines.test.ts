@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { placeAddresses } from '../../src/cli/envoy-config.ts';
-import { createGate } from '../../src/extauthz/gate.ts';
-import type { Resolution } from '../../src/extauthz/ports.ts';
+import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
+import type { Resolution } from '../../src/live/resolution.ts';
 import { builtinRoutes, littleWorld } from '../extauthz/support/little-world.ts';
 import { DEMO_CONFIG, type Edge, startConfig } from '../support/envoy.ts';
 import { type NamedServer, send, startNamedServer } from '../support/http.ts';
@@ -29,7 +29,7 @@ let released = 0;
 beforeAll(async () => {
   upstream = await startNamedServer('upstream');
   const admitted = { kind: 'admitted', reservation: 'ab'.repeat(23), rate: undefined } as const;
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: builtinRoutes(),
     resolver: { resolve: (...given) => lookup ?? world.resolver.resolve(...given) },
     limiter: {

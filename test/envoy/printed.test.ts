@@ -10,7 +10,7 @@ import { parse } from 'yaml';
 import { agreeing } from '../../src/cli/envoy-agreement.ts';
 import type { RouteLine } from '../../src/decision/model.ts';
 import { buildRouteTable, parseRoute, type RouteSpec } from '../../src/decision/routes.ts';
-import { createGate } from '../../src/extauthz/gate.ts';
+import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { startExtAuthz } from '../../src/extauthz/server.ts';
 import { type LittleWorld, littleWorld } from '../extauthz/support/little-world.ts';
 import { withEnvoyFilter } from '../mesh/support/patched.ts';
@@ -220,7 +220,7 @@ describe('Envoy with the printed configuration', () => {
     const table = buildRouteTable(routes);
     if (table.kind === 'error') throw new Error(table.message);
     world = littleWorld({});
-    const gate = createGate({
+    const gate = createCheckHandler({
       routes: table.table,
       resolver: world.resolver,
       observer: { observe: () => undefined },

@@ -3,14 +3,14 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createGate } from '../../src/extauthz/gate.ts';
-import type { Admission } from '../../src/extauthz/ports.ts';
+import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
+import type { LimitDecision } from '../../src/metering/admission.ts';
 import { builtinRoutes, type LittleWorld, littleWorld } from '../extauthz/support/little-world.ts';
 import { type Edge, startEdge } from '../support/envoy.ts';
 import { type NamedServer, startServer } from '../support/http.ts';
 
-const ADMITTED: Admission = { kind: 'admitted', reservation: undefined, rate: undefined };
+const ADMITTED: LimitDecision = { kind: 'admitted', reservation: undefined, rate: undefined };
 const REQUEST_ID = /^req_/;
 const MESSAGES = [{ role: 'user' as const, content: 'Hello' }];
 const BATCH = [{ custom_id: 'one', params: { model: 'm', max_tokens: 5, messages: MESSAGES } }];
@@ -18,7 +18,7 @@ const BATCH = [{ custom_id: 'one', params: { model: 'm', max_tokens: 5, messages
 type AnthropicError = InstanceType<typeof Anthropic.APIError>;
 type OpenAIError = InstanceType<typeof OpenAI.APIError>;
 
-let admission: Admission;
+let admission: LimitDecision;
 let checks: number;
 let world: LittleWorld;
 let server: ExtAuthzServer;
@@ -29,7 +29,7 @@ let orphan: Edge;
 
 beforeAll(async () => {
   world = littleWorld({});
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: builtinRoutes(),
     resolver: world.resolver,
     limiter: { admit: () => admission, release: () => undefined },

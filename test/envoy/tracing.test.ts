@@ -2,7 +2,7 @@
 
 import type { OutgoingHttpHeaders } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createGate } from '../../src/extauthz/gate.ts';
+import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
 import { builtinRoutes, littleWorld } from '../extauthz/support/little-world.ts';
 import { type Edge, replacing, startEdge, statOf } from '../support/envoy.ts';
@@ -30,7 +30,7 @@ let upstream: NamedServer;
 let edge: Edge;
 
 beforeAll(async () => {
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: builtinRoutes(),
     resolver: world.resolver,
     observer: { observe: () => undefined },

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BodyRates } from '../../src/extauthz/body-rates.ts';
-import { createGate, type Gate } from '../../src/extauthz/gate.ts';
+import { type CheckHandler, createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import type { Outcome } from '../../src/extauthz/ports.ts';
 import { runs } from '../support/properties.ts';
 import { type Answer, readAnswer } from './support/definition.ts';
@@ -68,8 +68,8 @@ describe('a check beyond the rate of bodies', () => {
   const world = littleWorld();
   const outcomes: Outcome[] = [];
   let nowMs = 0;
-  const gateWith = (callerRate: number, tenantRate: number): Gate =>
-    createGate({
+  const gateWith = (callerRate: number, tenantRate: number): CheckHandler =>
+    createCheckHandler({
       routes: builtinRoutes(),
       resolver: world.resolver,
       observer: { observe: (outcome) => outcomes.push(outcome) },
@@ -80,7 +80,12 @@ describe('a check beyond the rate of bodies', () => {
       bodyRates: { callerRate, tenantRate },
     });
 
-  function ask(gate: Gate, credential: string | undefined, body: string, path = '/v1/chat/completions'): Answer {
+  function ask(
+    gate: CheckHandler,
+    credential: string | undefined,
+    body: string,
+    path = '/v1/chat/completions',
+  ): Answer {
     const headers: [string, string][] = [['content-type', 'application/json']];
     if (credential !== undefined) headers.push(['authorization', `Bearer ${credential}`]);
     const answer = gate(checkRequest({ path, headers, body }));

@@ -2,10 +2,12 @@
 
 import type { ClientHttp2Session } from 'node:http2';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createGate, type GateParts } from '../../src/extauthz/gate.ts';
+import { type CheckHandlerParts, createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { frame } from '../../src/extauthz/grpc/messages.ts';
-import type { Admission, Outcome, Resolution } from '../../src/extauthz/ports.ts';
+import type { Outcome } from '../../src/extauthz/ports.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
+import type { Resolution } from '../../src/live/resolution.ts';
+import type { LimitDecision } from '../../src/metering/admission.ts';
 import { readAnswer } from './support/definition.ts';
 import { builtinRoutes, littleWorld } from './support/little-world.ts';
 import { CHECK_PATH, call, connectRaw, endOf, openCall } from './support/raw-peer.ts';
@@ -43,16 +45,16 @@ interface Stage {
 }
 
 /** @param hold what an admission waits for; default: nothing */
-async function stage(parts: Partial<GateParts> = {}, hold?: Promise<void>): Promise<Stage> {
+async function stage(parts: Partial<CheckHandlerParts> = {}, hold?: Promise<void>): Promise<Stage> {
   const outstanding = new Set<string>();
   const outcomes: Outcome[] = [];
   let asked = 0;
-  const admit = (): Admission => {
+  const admit = (): LimitDecision => {
     const reservation = String(asked).padStart(46, '0');
     outstanding.add(reservation);
     return { kind: 'admitted', reservation, rate: undefined };
   };
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: builtinRoutes(),
     resolver: world.resolver,
     limiter: {

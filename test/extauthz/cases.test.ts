@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CredentialForm } from '../../src/domain/credential.ts';
-import { createGate } from '../../src/extauthz/gate.ts';
+import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
 import {
@@ -52,7 +52,7 @@ function authorizationOf(as: string): string {
 }
 
 let nowMs = 0;
-const gate = createGate({
+const gate = createCheckHandler({
   routes: compiled.routes,
   resolver: {
     resolve: (credential, tenant) => {

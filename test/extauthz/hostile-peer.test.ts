@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import type { ClientHttp2Session } from 'node:http2';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createGate } from '../../src/extauthz/gate.ts';
+import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { frame } from '../../src/extauthz/grpc/messages.ts';
 import type { GrpcServer } from '../../src/extauthz/grpc/server.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
@@ -34,7 +34,7 @@ afterEach(async () => {
 });
 
 async function serve(): Promise<ExtAuthzServer> {
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: builtinRoutes(),
     resolver: world.resolver,
     observer: { observe: () => undefined },

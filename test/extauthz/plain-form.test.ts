@@ -5,7 +5,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createGate } from '../../src/extauthz/gate.ts';
+import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { enough, runs } from '../support/properties.ts';
 import { writeFields } from '../support/protobuf.ts';
 import { asText, joinedHeaders } from '../support/text-form.ts';
@@ -14,7 +14,7 @@ import { builtinRoutes, littleWorld, NOW_MS } from './support/little-world.ts';
 import { checkRequest } from './support/requests.ts';
 
 const world = littleWorld();
-const gate = createGate({
+const gate = createCheckHandler({
   routes: builtinRoutes(),
   resolver: world.resolver,
   observer: { observe: () => undefined },

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { credentials, status } from '@grpc/grpc-js';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createGate, type Gate } from '../../src/extauthz/gate.ts';
+import { type CheckHandler, createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { type ExtAuthzOptions, type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
 import { makeAuthority } from '../support/certificates.ts';
 import { connectTo, statusOf, type TestClient } from './support/client.ts';
@@ -21,7 +21,7 @@ const AUTHORIZATION = 'envoy.service.auth.v3.Authorization';
 const [SERVING, NOT_SERVING, SERVICE_UNKNOWN] = [1, 2, 3];
 
 const world = littleWorld();
-const gate = createGate({
+const gate = createCheckHandler({
   routes: builtinRoutes(),
   resolver: world.resolver,
   observer: { observe: () => undefined },
@@ -41,7 +41,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-async function serve(options: Partial<ExtAuthzOptions> = {}, answer: Gate = gate): Promise<ExtAuthzServer> {
+async function serve(options: Partial<ExtAuthzOptions> = {}, answer: CheckHandler = gate): Promise<ExtAuthzServer> {
   const server = await startExtAuthz(answer, { listen: '127.0.0.1:0', transport, ...options });
   cleanups.push(() => server.drain(100));
   return server;
@@ -223,7 +223,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
 
   describe('draining', () => {
     /** A gate whose checks are answered when the test says so. */
-    function held(): { gate: Gate; arrived: Promise<void>; release: () => void } {
+    function held(): { gate: CheckHandler; arrived: Promise<void>; release: () => void } {
       const arrived = Promise.withResolvers<void>();
       const released = Promise.withResolvers<void>();
       return {

@@ -8,7 +8,7 @@ import { setImmediate } from 'node:timers/promises';
 import { TLSSocket } from 'node:tls';
 
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createGate } from '../../src/extauthz/gate.ts';
+import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { frame } from '../../src/extauthz/grpc/messages.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
 import type { TlsReload } from '../../src/extauthz/tls-reload.ts';
@@ -51,7 +51,7 @@ async function stage(first: Certificate, clientCaPem?: string): Promise<Stage> {
   if (clientCaPem !== undefined) write({ 'ca.pem': clientCaPem });
   const reloads: TlsReload[] = [];
   let tick = (): void => undefined;
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: builtinRoutes(),
     resolver: world.resolver,
     observer: { observe: () => undefined },

@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ERRORS, type ErrorCode } from '../../src/domain/errors.ts';
 import { DEFAULT_TENANT, makeId } from '../../src/domain/ids.ts';
-import { createGate } from '../../src/extauthz/gate.ts';
-import type { Admission } from '../../src/extauthz/ports.ts';
+import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
+import type { LimitDecision } from '../../src/metering/admission.ts';
 import { connectTo, type TestClient } from '../extauthz/support/client.ts';
 import { readAnswer } from '../extauthz/support/definition.ts';
 import { checkRequest, type RequestSpec } from '../extauthz/support/requests.ts';
@@ -27,11 +27,11 @@ interface Refused {
 let h: Harness;
 let grpc: ExtAuthzServer;
 let envoy: TestClient;
-let admission: Admission = { kind: 'admitted', reservation: undefined, rate: undefined };
+let admission: LimitDecision = { kind: 'admitted', reservation: undefined, rate: undefined };
 
 beforeAll(async () => {
   h = await startHarness({ directory: expired() });
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: h.platformRoutes,
     resolver: h.live,
     limiter: { admit: () => admission, release: () => undefined },
@@ -70,7 +70,7 @@ async function check(as: string | undefined, spec: RequestSpec = {}): Promise<Re
   return { status: answer.status, json: { ...answer.body }, headers: answer.headers };
 }
 
-async function limited(refusal: Admission): Promise<Refused> {
+async function limited(refusal: LimitDecision): Promise<Refused> {
   const person = await h.person('default', ['developer']);
   admission = refusal;
   try {

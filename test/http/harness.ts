@@ -11,7 +11,6 @@ import {
   type TenantId,
   type UserId,
 } from '../../src/domain/ids.ts';
-import type { Resolver } from '../../src/http/authenticate.ts';
 import type { Route } from '../../src/http/route.ts';
 import type { DirectoryRoom } from '../../src/iam/auth/directory-room.ts';
 import { WriteRate } from '../../src/iam/caller/write-rate.ts';
@@ -19,6 +18,7 @@ import { insertUser, setManualRoles } from '../../src/iam/users/queries.ts';
 import type { AccessTokens } from '../../src/identity/tokens.ts';
 import type { Live } from '../../src/live/live.ts';
 import { notingUses } from '../../src/live/noting.ts';
+import type { CredentialResolver } from '../../src/live/resolution.ts';
 import { wireApi } from '../../src/server/api-wiring.ts';
 import { NO_LOCAL_GATES } from '../../src/server/applied.ts';
 import { keyUses } from '../../src/server/key-uses.ts';
@@ -95,7 +95,7 @@ export interface HarnessOptions {
   readonly auditsRefusals?: boolean;
   readonly onUntrustedForwarding?: (peer: string) => void;
   /** Makes the resolver that the listener uses in place of the credential cache. The last use of keys is then not noted. */
-  readonly resolver?: (live: Live) => Resolver;
+  readonly resolver?: (live: Live) => CredentialResolver;
 }
 
 const SETTINGS = { POSTERN_USAGE_SOURCE: 'events', POSTERN_ISSUER: 'postern-test' } satisfies Settings;

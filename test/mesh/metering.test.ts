@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startUpstream, type Upstream } from '../../src/demo/upstream.ts';
 import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
-import { createGate } from '../../src/extauthz/gate.ts';
+import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
 import { builtinRoutes, type LittleWorld, littleWorld } from '../extauthz/support/little-world.ts';
 import { type Edge, startConfig } from '../support/envoy.ts';
@@ -40,7 +40,7 @@ let reservations = 0;
 beforeAll(async () => {
   world = littleWorld();
   upstream = await startUpstream('127.0.0.1', 0);
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: builtinRoutes(),
     resolver: world.resolver,
     limiter: {

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Admission } from '../../src/metering/admission.ts';
+import type { LimitDecision } from '../../src/metering/admission.ts';
 import { Limits } from '../../src/metering/limits.ts';
 import { ReservationIds } from '../../src/metering/reservation-ids.ts';
 import { openMetering, postgresMetering } from '../../src/store/metering/metering.ts';
@@ -263,7 +263,7 @@ describe('in PostgreSQL', () => {
     const ask = askOf({ tenantRpm: limit, metered: true, monthlyTokens: quota, askedTokens: 10 });
     const use = async (rounds: number): Promise<void> => {
       for (let round = 0; round < rounds; round++) {
-        const answers: (Admission | Promise<Admission>)[] = [];
+        const answers: (LimitDecision | Promise<LimitDecision>)[] = [];
         for (let i = 0; i < 40; i++) for (const { limits } of processes) answers.push(limits.admit(ask));
         for (const answer of await Promise.all(answers)) {
           if (answer.kind === 'refused') {

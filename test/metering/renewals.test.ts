@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Admission, AdmitAsk } from '../../src/metering/admission.ts';
+import type { AdmitAsk, LimitDecision } from '../../src/metering/admission.ts';
 import { Limits } from '../../src/metering/limits.ts';
 import { holderName } from '../../src/metering/reservation-ids.ts';
 import type { Database } from '../../src/store/database.ts';
@@ -50,7 +50,7 @@ function both(): readonly [Limits, Limits] {
   return [one, two];
 }
 
-const admit = async (by: Limits, ask: Partial<AdmitAsk>): Promise<Admission> => await by.admit(askOf(ask));
+const admit = async (by: Limits, ask: Partial<AdmitAsk>): Promise<LimitDecision> => await by.admit(askOf(ask));
 
 async function admitted(by: Limits, ask: Partial<AdmitAsk>): Promise<string> {
   const admission = await admit(by, ask);

@@ -1,7 +1,7 @@
 /** The world of the cases in a real database, with tokens, keys, the cache and the gate over it, for any proxy in front. */
 
 import { buildRouteTable } from '../../src/decision/routes.ts';
-import { createGate } from '../../src/extauthz/gate.ts';
+import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { startExtAuthz } from '../../src/extauthz/server.ts';
 import { rotationTimes } from '../../src/identity/signing-key-plan.ts';
 import { SigningKeys } from '../../src/identity/signing-keys.ts';
@@ -62,7 +62,7 @@ export async function startCaseStand(): Promise<CaseStand> {
   const live = new Live({ source, verifier: tokens, feed, maxCredentials: 1000, maxStalenessMs: HOUR_MS, monotonicMs });
   const routes = buildRouteTable([]);
   if (routes.kind === 'error') throw new Error(routes.message);
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: routes.table,
     resolver: live,
     observer: { observe: () => undefined },

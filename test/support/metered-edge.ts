@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
-import { createGate } from '../../src/extauthz/gate.ts';
+import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
 import { builtinRoutes, type LittleWorld, littleWorld } from '../extauthz/support/little-world.ts';
 import { type Edge, type EditConfig, startEdge } from './envoy.ts';
@@ -34,7 +34,7 @@ export async function startMeteredEdge(upstream: string, options: MeteredEdgeOpt
   const told: FinishedRequest[] = [];
   const reservations = new Map<string, string>();
   const waiting = new Map<string, (request: FinishedRequest) => void>();
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: builtinRoutes(),
     resolver: world.resolver,
     limiter: {

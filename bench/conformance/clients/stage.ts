@@ -2,7 +2,7 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createGate, type Gate } from '../../../src/extauthz/gate.ts';
+import { type CheckHandler, createCheckHandler } from '../../../src/extauthz/check-handler.ts';
 import type { GrpcTransport } from '../../../src/extauthz/grpc/server.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../../src/extauthz/server.ts';
 import type { TlsFiles } from '../../../src/extauthz/tls.ts';
@@ -34,7 +34,7 @@ export async function startClientStage(
 ): Promise<ClientStage> {
   const world = littleWorld();
   const maxBodyBytes = 2 * LARGE_BYTES;
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: builtinRoutes(),
     resolver: world.resolver,
     observer: { observe: () => undefined },
@@ -43,7 +43,7 @@ export async function startClientStage(
     maxBodyBytes,
   });
   let held = 0;
-  const answer: Gate = (bytes, call) => {
+  const answer: CheckHandler = (bytes, call) => {
     if (!bytes.subarray(0, 1024).includes(HELD_PATH)) return gate(bytes, call);
     held += 1;
     return new Promise(() => undefined);

@@ -1,7 +1,7 @@
 /** The server that fuzzed connections meet: the whole gate, health and the access log, on the built-in transport. */
 
 import { createAccessLog } from '../../../src/extauthz/access-log/service.ts';
-import { createGate } from '../../../src/extauthz/gate.ts';
+import { createCheckHandler } from '../../../src/extauthz/check-handler.ts';
 import type { GrpcMethods } from '../../../src/extauthz/grpc/methods.ts';
 import { ServedCalls } from '../../../src/extauthz/grpc/served-calls.ts';
 import { targetsOf } from '../../../src/extauthz/grpc/targets.ts';
@@ -25,7 +25,7 @@ export interface FuzzTarget extends AsyncDisposable {
 export async function startTarget(): Promise<FuzzTarget> {
   const world = littleWorld();
   let allows = 0;
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: builtinRoutes(),
     resolver: world.resolver,
     observer: {

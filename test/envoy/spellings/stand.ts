@@ -7,10 +7,10 @@ import { placeAddresses } from '../../../src/cli/envoy-config.ts';
 import { compileGrant, compilePolicies, compileTenant } from '../../../src/decision/compile.ts';
 import type { KeyPrincipal } from '../../../src/decision/model.ts';
 import { makeId } from '../../../src/domain/ids.ts';
-import { createGate } from '../../../src/extauthz/gate.ts';
-import type { Resolution } from '../../../src/extauthz/ports.ts';
+import { createCheckHandler } from '../../../src/extauthz/check-handler.ts';
 import { startExtAuthz } from '../../../src/extauthz/server.ts';
 import { makeApiKey } from '../../../src/identity/api-keys.ts';
+import type { Resolution } from '../../../src/live/resolution.ts';
 import { ACME, builtinRoutes, NOW_MS } from '../../extauthz/support/little-world.ts';
 import { DEMO_CONFIG, startConfig } from '../../support/envoy.ts';
 import { startServer } from '../../support/http.ts';
@@ -72,7 +72,7 @@ export async function startStand(): Promise<Stand> {
     texts.set(client, text);
     resolutions.set(digest, { identity: { kind: 'proved', principal }, snapshot });
   }
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: builtinRoutes(),
     resolver: {
       resolve: (credential) =>

@@ -6,8 +6,8 @@ import { BUILTIN_ROUTES, buildRouteTable, type RouteTable } from '../../../src/d
 import type { CredentialForm } from '../../../src/domain/credential.ts';
 import { makeId, parsePolicyName, parseRoleName, parseTenantId } from '../../../src/domain/ids.ts';
 import type { PolicyRecord, TenantSettings } from '../../../src/domain/records.ts';
-import type { Resolution, Resolver } from '../../../src/extauthz/ports.ts';
 import { makeApiKey } from '../../../src/identity/api-keys.ts';
+import type { CredentialResolver, Resolution } from '../../../src/live/resolution.ts';
 
 export function present<T>(value: T | undefined): T {
   if (value === undefined) throw new Error('the test names something that does not exist');
@@ -66,7 +66,7 @@ const NO_SECRETS: PolicyRecord = {
 };
 
 export interface LittleWorld {
-  readonly resolver: Resolver;
+  readonly resolver: CredentialResolver;
   readonly snapshot: Snapshot;
   /** Texts of credentials. */
   readonly ownedKey: string;

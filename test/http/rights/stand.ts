@@ -1,7 +1,7 @@
 /** The API behind a real Envoy with a real gate, where a test can hold a request's body back and see what is stored. */
 
 import { request } from 'node:http';
-import { createGate } from '../../../src/extauthz/gate.ts';
+import { createCheckHandler } from '../../../src/extauthz/check-handler.ts';
 import { startExtAuthz } from '../../../src/extauthz/server.ts';
 import { type Database, openDatabase } from '../../../src/store/database.ts';
 import { type Edge, startEdge } from '../../support/envoy.ts';
@@ -48,7 +48,7 @@ export async function startStand(): Promise<Stand> {
     }),
   });
   const outside = openDatabase({ url: h.databaseUrl, poolMax: 2 * AT_ONCE, queryTimeoutMs: 10_000 });
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes: h.platformRoutes,
     resolver: h.live,
     limiter: { admit: () => ({ kind: 'admitted', reservation: undefined, rate: undefined }), release: () => undefined },

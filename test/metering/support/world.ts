@@ -4,7 +4,7 @@
  */
 
 import { Fault } from '../../../src/domain/errors.ts';
-import type { Admission, AdmitAsk } from '../../../src/metering/admission.ts';
+import type { AdmitAsk, LimitDecision } from '../../../src/metering/admission.ts';
 import { Limits, type LimitsParts } from '../../../src/metering/limits.ts';
 import type { MeteringStore } from '../../../src/metering/ports.ts';
 import { type Reservation, ReservationIds } from '../../../src/metering/reservation-ids.ts';
@@ -167,7 +167,7 @@ export class World {
     if (admitting === undefined) return;
     const { limits } = admitting;
     const ask = askOf(parts);
-    const note = (admission: Admission): void => {
+    const note = (admission: LimitDecision): void => {
       this.pending -= 1;
       if (admission.kind === 'refused') this.refused.push(admission.code);
       else if (admission.reservation !== undefined) {

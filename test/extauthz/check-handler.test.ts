@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
-import { createGate, type Gate, type GateParts } from '../../src/extauthz/gate.ts';
+import { type CheckHandler, type CheckHandlerParts, createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import type { UnaryCall } from '../../src/extauthz/grpc/methods.ts';
-import type { Admission, Limiter, Outcome, Resolution } from '../../src/extauthz/ports.ts';
+import type { Limiter, Outcome } from '../../src/extauthz/ports.ts';
+import type { Resolution } from '../../src/live/resolution.ts';
+import type { LimitDecision } from '../../src/metering/admission.ts';
 import { runs } from '../support/properties.ts';
 import { readAnswer } from './support/definition.ts';
 import { builtinRoutes, littleWorld, NOW_MS, OWNED_KEY_ID, TENANT_KEY, USER_ID } from './support/little-world.ts';
@@ -13,13 +15,13 @@ const world = littleWorld();
 const routes = builtinRoutes();
 
 interface Watched {
-  readonly gate: Gate;
+  readonly gate: CheckHandler;
   readonly outcomes: Outcome[];
 }
 
-function watched(parts: Partial<GateParts> = {}): Watched {
+function watched(parts: Partial<CheckHandlerParts> = {}): Watched {
   const outcomes: Outcome[] = [];
-  const gate = createGate({
+  const gate = createCheckHandler({
     routes,
     resolver: world.resolver,
     observer: { observe: (outcome) => outcomes.push(outcome) },
@@ -197,7 +199,7 @@ describe('a fault is 503, never allow and never 401', () => {
   const never: Promise<Resolution> = new Promise(() => {});
   const withoutProof = { identity: { kind: 'proved', principal: TENANT_KEY }, snapshot: undefined } as const;
 
-  test.each<[string, Partial<GateParts>]>([
+  test.each<[string, Partial<CheckHandlerParts>]>([
     [
       'the resolver throws a fault',
       {
@@ -279,7 +281,7 @@ const limiterOf = (admit: Limiter['admit']): Limiter => ({ admit, release: () =>
 
 describe('limits', () => {
   const RATE = { limit: 60, remaining: 7, resetSeconds: 12, windowSeconds: 60 };
-  const admitted: Admission = { kind: 'admitted', reservation: 'cd'.repeat(16), rate: RATE };
+  const admitted: LimitDecision = { kind: 'admitted', reservation: 'cd'.repeat(16), rate: RATE };
 
   test('are asked only of what the decision allows', () => {
     let asked = 0;
@@ -341,7 +343,7 @@ describe('limits', () => {
     expect(answer.headers['retry-after']).toBeUndefined();
   });
 
-  test.each<[string, () => Promise<Admission>]>([
+  test.each<[string, () => Promise<LimitDecision>]>([
     ['reject', () => Promise.reject(new Fault('no store'))],
     ['are never told', () => new Promise(() => undefined)],
   ])('that %s are a fault, never an allow', async (_name, admit) => {
@@ -354,7 +356,7 @@ describe('limits', () => {
     'that admit %s a request whose answer cannot be written get back what they reserved',
     async (when) => {
       const released: string[] = [];
-      const unwritable: Admission = {
+      const unwritable: LimitDecision = {
         kind: 'admitted',
         reservation: 'r1',
         get rate(): undefined {

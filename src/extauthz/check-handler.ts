@@ -15,6 +15,8 @@ import { matchRoute, type RouteMatch, type RouteTable } from '../decision/routes
 import { Fault } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
 import { readCredential } from '../identity/credential.ts';
+import type { CredentialResolver, Resolution } from '../live/resolution.ts';
+import type { LimitDecision } from '../metering/admission.ts';
 import type { Span, Tracing } from '../telemetry/tracing.ts';
 import { notSentFaults } from './body-not-sent.ts';
 import { type BodyRateOptions, BodyRates } from './body-rates.ts';
@@ -25,15 +27,15 @@ import { createAllowWriter } from './check-response.ts';
 import { type Denial, denialAnswer } from './denied-response.ts';
 import type { UnaryCall } from './grpc/methods.ts';
 import { isMessagesPath } from './messages-path.ts';
-import type { Admission, Limiter, Observer, Outcome, Resolution, Resolver } from './ports.ts';
+import type { Limiter, Observer, Outcome } from './ports.ts';
 import { createRandomPool, type RandomPool } from './random-pool.ts';
 import { createRequestIds } from './request-id.ts';
 import { traceparentOf } from './trace-header.ts';
 import { CANCELLED, within } from './within.ts';
 
-export interface GateParts {
+export interface CheckHandlerParts {
   readonly routes: RouteTable;
-  readonly resolver: Resolver;
+  readonly resolver: CredentialResolver;
   /** Absent: nothing is limited. */
   readonly limiter?: Limiter;
   readonly observer: Observer;
@@ -57,17 +59,17 @@ export interface GateParts {
 }
 
 /** Answers one check; default: a call that never ends. Never throws, and the promise never rejects. */
-export type Gate = (bytes: Buffer, call?: UnaryCall) => Buffer | Promise<Buffer>;
+export type CheckHandler = (bytes: Buffer, call?: UnaryCall) => Buffer | Promise<Buffer>;
 
 const DEFAULT_MAX_WAIT_MS = 2000;
 /** What is left of a caller's time for the answer's way back, and for an event loop that is busy: a fifth, but no more than 100 ms. */
 const MARGIN_SHARE = 0.2;
 const MAX_MARGIN_MS = 100;
-type Admitted = Extract<Admission, { readonly kind: 'admitted' }>;
+type Admitted = Extract<LimitDecision, { readonly kind: 'admitted' }>;
 
 const monotonic = (): number => performance.now();
 const PUBLIC: PublicAllow = Object.freeze({ kind: 'public' });
-const ADMITTED: Admission = Object.freeze({ kind: 'admitted', reservation: undefined, rate: undefined });
+const ADMITTED: LimitDecision = Object.freeze({ kind: 'admitted', reservation: undefined, rate: undefined });
 const UNLIMITED: Limiter = { admit: () => ADMITTED, release: () => undefined };
 const ENDLESS: UnaryCall = Object.freeze({
   deadlineMs: Number.POSITIVE_INFINITY,
@@ -106,7 +108,7 @@ function denialOf({ request, requestId }: Attempt, denial: Denial): Buffer {
   return denialAnswer(denial, requestId, request !== undefined && isMessagesPath(request.input.path));
 }
 
-export function createGate(parts: GateParts): Gate {
+export function createCheckHandler(parts: CheckHandlerParts): CheckHandler {
   const {
     routes,
     resolver,
@@ -226,17 +228,17 @@ export function createGate(parts: GateParts): Gate {
     }
     if (decision.kind !== 'allow') return answer(attempt, request, decision);
     const admission = limiter.admit(decision, nowMs);
-    if (admission instanceof Promise) return waitForRoom(attempt, request, decision, admission);
+    if (admission instanceof Promise) return awaitAdmission(attempt, request, decision, admission);
     return admit(attempt, request, decision, admission);
   }
 
-  async function waitForRoom(
+  async function awaitAdmission(
     attempt: Attempt,
     request: CheckRequest,
     allow: Allow,
-    pending: Promise<Admission>,
+    pending: Promise<LimitDecision>,
   ): Promise<Buffer> {
-    let admission: Admission;
+    let admission: LimitDecision;
     try {
       admission = await within(pending, mayWaitMs(attempt), attempt.call);
     } catch (error) {
@@ -251,12 +253,12 @@ export function createGate(parts: GateParts): Gate {
     }
   }
 
-  function release(admission: Admission): void {
+  function release(admission: LimitDecision): void {
     if (admission.kind === 'admitted' && admission.reservation !== undefined) limiter.release(admission.reservation);
   }
 
   /** Lines 16 and 17. */
-  function admit(attempt: Attempt, request: CheckRequest, allow: Allow, admission: Admission): Buffer {
+  function admit(attempt: Attempt, request: CheckRequest, allow: Allow, admission: LimitDecision): Buffer {
     switch (admission.kind) {
       case 'admitted': {
         const bytes = writeAllow(attempt, request, allow, admission);
