@@ -2,16 +2,15 @@
 
 import { Type } from 'typebox';
 import { ERRORS } from '../../domain/errors.ts';
-import { component } from '../schema/keywords.ts';
+import { component, nullable } from '../schema/keywords.ts';
 
 import {
   Constraints,
   instant,
-  KeyId,
+  keyId,
   limit,
   Metadata,
   notices,
-  perhaps,
   text,
   texts,
   withheld,
@@ -19,15 +18,15 @@ import {
 import { oneOf } from '../schema/schemas.ts';
 
 const key = {
-  id: KeyId,
+  id: keyId,
   tenant_id: text,
-  user_id: perhaps(Type.String({ description: 'Null if the tenant owns the key.' })),
-  name: perhaps(text),
+  user_id: nullable(Type.String({ description: 'Null if the tenant owns the key.' })),
+  name: nullable(text),
   description: text,
   metadata: Metadata,
   scopes: texts,
   resource_constraints: Constraints,
-  rate_limit_rpm: perhaps(limit),
+  rate_limit_rpm: nullable(limit),
   prefix: text,
   last_four: text,
   imported: Type.Boolean({
@@ -35,17 +34,17 @@ const key = {
       'The secret was issued by another system and imported as a digest. A rotation gives the key a secret of Postern.',
   }),
   status: oneOf('active', 'expired', 'revoked'),
-  expires_at: perhaps(instant),
+  expires_at: nullable(instant),
   created_by: Type.Object(
     {
       type: oneOf('user', 'api_key', 'system'),
-      id: perhaps(Type.String({ description: 'Null for the system, which creates the keys of a demonstration.' })),
+      id: nullable(Type.String({ description: 'Null for the system, which creates the keys of a demonstration.' })),
     },
     { description: 'The principal that created or imported the key.' },
   ),
   created_at: instant,
   updated_at: instant,
-  last_used_at: perhaps(instant),
+  last_used_at: nullable(instant),
   ...notices,
 };
 
@@ -77,7 +76,7 @@ export const ApiKeyImport = component(
           ...oneOf('imported', 'exists', 'rejected'),
           description: '`exists`: the tenant already has a key with this digest, and the key is unchanged.',
         }),
-        id: Type.Unsafe({ ...KeyId, type: ['string', 'null'], description: 'Null for `rejected`.' }),
+        id: Type.Unsafe({ ...keyId, type: ['string', 'null'], description: 'Null for `rejected`.' }),
         ...rejection,
         errors: Type.Optional(Type.Array(Type.Object({ path: text, message: text }))),
       }),
@@ -103,13 +102,13 @@ export const ApiKeyRevocations = component(
         ...rejection,
         key: Type.Optional(
           Type.Object({
-            name: perhaps(text),
+            name: nullable(text),
             description: text,
-            user_id: perhaps(text),
+            user_id: nullable(text),
             prefix: text,
             last_four: text,
-            expires_at: perhaps(instant),
-            last_used_at: perhaps(instant),
+            expires_at: nullable(instant),
+            last_used_at: nullable(instant),
           }),
         ),
       }),

@@ -1,9 +1,9 @@
 /** The schemas of the responses of /v1/iam/audit. */
 
 import { Type } from 'typebox';
-import { component } from '../schema/keywords.ts';
+import { component, nullable } from '../schema/keywords.ts';
 
-import { instant, perhaps, text } from '../schema/resource-parts.ts';
+import { instant, text } from '../schema/resource-parts.ts';
 import { oneOf } from '../schema/schemas.ts';
 import { MAX_UNSEALED } from './chain.ts';
 
@@ -14,16 +14,16 @@ export const AuditRow = component(
     time: instant,
     actor: Type.Object({
       type: oneOf('user', 'api_key', 'system', 'anonymous'),
-      id: perhaps(Type.String({ description: 'Null for the system and for requests without a known principal.' })),
+      id: nullable(Type.String({ description: 'Null for the system and for requests without a known principal.' })),
     }),
-    tenant_id: perhaps(Type.String({ description: 'Null if the event belongs to no tenant.' })),
-    address: perhaps(text),
+    tenant_id: nullable(Type.String({ description: 'Null if the event belongs to no tenant.' })),
+    address: nullable(text),
     action: Type.String({ examples: ['user.create', 'auth.login'] }),
-    target: Type.Object({ type: perhaps(text), id: perhaps(text) }),
+    target: Type.Object({ type: nullable(text), id: nullable(text) }),
     result: oneOf('success', 'failure', 'refused'),
     before: Type.Unknown({ description: 'The state before the change, without secrets. Null if nothing is recorded.' }),
     after: Type.Unknown({ description: 'The state after the change, or details of the event, without secrets.' }),
-    request_id: perhaps(text),
+    request_id: nullable(text),
   }),
 );
 

@@ -3,9 +3,9 @@
 import { Type } from 'typebox';
 import type { UnprovedReason } from '../../decision/explain-steps.ts';
 import { ERRORS } from '../../domain/errors.ts';
-import { component } from '../schema/keywords.ts';
+import { component, nullable } from '../schema/keywords.ts';
 
-import { Constraints, instant, KeyId, perhaps, text, texts, UserId } from '../schema/resource-parts.ts';
+import { Constraints, instant, keyId, text, texts, userId } from '../schema/resource-parts.ts';
 import { Conditions } from '../schema/resources.ts';
 import { oneOf } from '../schema/schemas.ts';
 
@@ -26,12 +26,12 @@ const step = Type.Object({
         'Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user.',
     }),
   ),
-  key_id: Type.Optional(perhaps(Type.String({ description: 'If step 8 denies: the id of the key.' }))),
+  key_id: Type.Optional(nullable(Type.String({ description: 'If step 8 denies: the id of the key.' }))),
   user_id: Type.Optional(
-    perhaps(Type.String({ description: "If step 8 denies: the key's owner, or the user of the token." })),
+    nullable(Type.String({ description: "If step 8 denies: the key's owner, or the user of the token." })),
   ),
   time: Type.Optional(
-    perhaps(
+    nullable(
       Type.String({ format: 'date-time', description: 'If step 8 denies: the time since when the reason holds.' }),
     ),
   ),
@@ -42,16 +42,16 @@ const explainedLimit = Type.Object({
   of: oneOf('tenant', 'api_key'),
   line: Type.Integer({ description: 'The step that checks it: 15, 16 or 17.' }),
   applies: Type.Boolean({ description: '`false`: the request does not count toward the limit.' }),
-  limit: perhaps(Type.Integer({ description: 'Null: no limit.' })),
-  used: perhaps(
+  limit: nullable(Type.Integer({ description: 'Null: no limit.' })),
+  used: nullable(
     Type.Integer({ description: 'The usage in the database. For a rate limit, the amount leased to all gates.' }),
   ),
-  reserved: perhaps(
+  reserved: nullable(
     Type.Integer({ description: 'For tokens and collections: the part of `remaining` that is set aside.' }),
   ),
-  remaining: perhaps(Type.Integer({ description: '`limit` minus `used`.' })),
-  resets_at: perhaps(instant),
-  needed: perhaps(
+  remaining: nullable(Type.Integer({ description: '`limit` minus `used`.' })),
+  resets_at: nullable(instant),
+  needed: nullable(
     Type.Integer({
       description:
         'What this request takes: one request, the tokens that it may spend, one collection; of step 15 the largest limit that it names.',
@@ -62,7 +62,7 @@ const explainedLimit = Type.Object({
 
 const grant = Type.Object({
   kind: oneOf('role', 'owner_role', 'scopes'),
-  name: perhaps(text),
+  name: nullable(text),
   permissions: texts,
   resource_constraints: Constraints,
   outcome: oneOf('covers', 'no_permission', 'no_resources'),
@@ -79,12 +79,12 @@ const policyStep = Type.Object({
   conditions: Type.Array(
     Type.Object({
       kind: text,
-      operator: perhaps(text),
+      operator: nullable(text),
       operand: texts,
-      value: perhaps(
+      value: nullable(
         Type.String({ description: 'The value that the condition was compared with. Null if it is missing.' }),
       ),
-      timezone: perhaps(Type.String({ description: 'The time zone of the value.' })),
+      timezone: nullable(Type.String({ description: 'The time zone of the value.' })),
       matched: Type.Boolean(),
       missing: Type.Boolean(),
     }),
@@ -98,10 +98,10 @@ export const Explanation = component(
     status: Type.Integer(),
     code: oneOf('allow', ...Object.keys(ERRORS)),
     detail: text,
-    policy: perhaps(text),
+    policy: nullable(text),
     steps: Type.Array(step),
-    route: perhaps(text),
-    permission: perhaps(text),
+    route: nullable(text),
+    permission: nullable(text),
     resources: texts,
     grants: Type.Array(grant),
     policies: Type.Array(policyStep),
@@ -143,7 +143,7 @@ const able = {
 
 const ableUser = Type.Object({
   type: oneOf('user'),
-  id: UserId,
+  id: userId,
   email: perhapsText,
   name: text,
   tenant_id: text,
@@ -154,7 +154,7 @@ const ableUser = Type.Object({
 
 const ableKey = Type.Object({
   type: oneOf('api_key'),
-  id: KeyId,
+  id: keyId,
   description: text,
   user_id: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'Null if the tenant owns the key.' }),
   expires_at: Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),

@@ -2,33 +2,31 @@
  * The one definition of an entity. Each member says whether the table has a column for it, what responses show of it, what a request that
  * creates the entity accepts, and whether an update may change it. The names of members are the names of the columns and of the API.
  *
- * From the definition follow the type of a row, the list of columns, and the schemas of requests and responses.
+ * From the definition follow the type of a row, the list of columns, the schemas of requests and responses, and the resource that responses
+ * show. The order of the members is the order of the columns and of the members of a response.
  */
 
 import { type Static, type TOptional, type TSchema, Type } from 'typebox';
 
-/** A column that responses show. */
-interface Column<S extends TSchema> {
+/** A column with values of one type. */
+interface Column<T> {
   readonly stored: true;
-  readonly shows: S;
-}
-
-/** A column that no response shows. */
-interface HiddenColumn<T> {
-  readonly stored: true;
+  /** False for a column that is not part of a row: only statements name it. */
+  readonly selected: boolean;
   /** Never set: it carries the type of the column. */
   readonly type?: T;
 }
 
-/** What responses show and no column holds. */
-interface Derived<S extends TSchema> {
+/** A member that no column holds. */
+interface NoColumn {
   readonly stored: false;
-  readonly shows: S;
 }
 
-/** What requests have and no column holds. */
-interface Input {
-  readonly stored: false;
+interface Shown<S extends TSchema, C extends boolean> {
+  /** The schema in responses. */
+  readonly shows: S;
+  /** True if a function of the entity computes the shown value, false if it is the value of the column. */
+  readonly computed: C;
 }
 
 interface Accepted<A extends TSchema, C extends boolean> {
@@ -38,54 +36,64 @@ interface Accepted<A extends TSchema, C extends boolean> {
   readonly changes: C;
 }
 
-type Member = (Column<TSchema> | HiddenColumn<unknown> | Derived<TSchema> | Input) &
-  Partial<Accepted<TSchema, boolean>>;
+type Member = (Column<unknown> | NoColumn) & Partial<Shown<TSchema, boolean>> & Partial<Accepted<TSchema, boolean>>;
 
 export type Members = Readonly<Record<string, Member>>;
 
-interface Request<A extends TSchema, C extends boolean> {
-  readonly accepts: A;
-  readonly changes: C;
-}
-
-/** A column that responses show, and with `request` one that requests set. */
-export function column<S extends TSchema>(shows: S): Column<S>;
+/** A column whose value responses show, and with `request` one that requests set. */
+export function column<S extends TSchema>(shows: S): Column<Static<S>> & Shown<S, false>;
 export function column<S extends TSchema, A extends TSchema, const C extends boolean>(
   shows: S,
-  request: Request<A, C>,
-): Column<S> & Accepted<A, C>;
-export function column(shows: TSchema, request?: Request<TSchema, boolean>) {
-  return { stored: true, shows, ...request };
+  request: Accepted<A, C>,
+): Column<Static<S>> & Shown<S, false> & Accepted<A, C>;
+export function column(shows: TSchema, request?: Accepted<TSchema, boolean>) {
+  return { stored: true, selected: true, shows, computed: false, ...request };
 }
 
-/** A column that no response shows. */
-export function hidden<T>(): HiddenColumn<T> {
-  return { stored: true };
+/** A column whose value responses show in another form. `holds` is the schema of the column. */
+export function converted<H extends TSchema, S extends TSchema>(
+  _holds: H,
+  shows: S,
+): Column<Static<H>> & Shown<S, true> {
+  return { stored: true, selected: true, shows, computed: true };
 }
 
-/** A member of responses that follows from the columns. */
-export function derived<S extends TSchema>(shows: S): Derived<S> {
-  return { stored: false, shows };
+/** A column of the row that no response shows. */
+export function hidden<T>(): Column<T> {
+  return { stored: true, selected: true };
+}
+
+/** A column that is not part of a row, such as a digest. */
+export function unselected<T>(): Column<T> & { readonly selected: false } {
+  return { stored: true, selected: false };
+}
+
+/** A member of responses that the entity computes from a row. */
+export function derived<S extends TSchema>(shows: S): NoColumn & Shown<S, true> {
+  return { stored: false, shows, computed: true };
 }
 
 /** A member of requests that has no column of its own. */
-export function input<A extends TSchema, const C extends boolean>(request: Request<A, C>): Input & Accepted<A, C> {
+export function input<A extends TSchema, const C extends boolean>(request: Accepted<A, C>): NoColumn & Accepted<A, C> {
   return { stored: false, ...request };
 }
 
 /** A row of the table, as the database returns it. */
 export type RowOf<M extends Members> = {
-  readonly [K in keyof M as M[K] extends { readonly stored: true } ? K : never]: M[K] extends Column<infer S>
-    ? Static<S>
-    : M[K] extends HiddenColumn<infer T>
-      ? T
-      : never;
+  readonly [K in keyof M as M[K] extends { readonly stored: true }
+    ? M[K] extends { readonly selected: false }
+      ? never
+      : K
+    : never]: M[K] extends Column<infer T> ? T : never;
 };
 
-/** The columns, in the order of the definition. */
+/** The columns of a row, in the order of the definition. */
 export function columnsOf<M extends Members>(members: M): readonly (keyof RowOf<M> & string)[];
 export function columnsOf(members: Members): readonly string[] {
-  return Object.keys(members).filter((name) => members[name]?.stored === true);
+  return Object.keys(members).filter((name) => {
+    const member = members[name];
+    return member?.stored === true && member.selected;
+  });
 }
 
 type ShownBy<M extends Members> = {
@@ -99,7 +107,37 @@ type ShownBy<M extends Members> = {
 /** The members of responses, for `Type.Object`. */
 export function shownBy<M extends Members>(members: M): ShownBy<M>;
 export function shownBy(members: Members): Record<string, TSchema> {
-  return schemas(members, (member) => ('shows' in member ? member.shows : undefined));
+  return schemas(members, ({ shows }) => shows);
+}
+
+/** What responses show of an entity: the columns that are not hidden, and the computed members. */
+export type ResourceOf<M extends Members> = Readonly<Static<ReturnType<typeof Type.Object<ShownBy<M>>>>>;
+
+type ComputedNames<M extends Members> = {
+  [K in keyof M]: M[K] extends { readonly computed: true } ? K : never;
+}[keyof M];
+
+/**
+ * Returns the resource of a row.
+ * @param computed the members that are not columns, or are shown in another form. An absent one is not shown.
+ */
+export function resourceOf<M extends Members>(
+  members: M,
+  row: RowOf<M>,
+  computed: Pick<ResourceOf<M>, ComputedNames<M> & keyof ResourceOf<M>>,
+): ResourceOf<M>;
+export function resourceOf(
+  members: Members,
+  row: Readonly<Record<string, unknown>>,
+  computed: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(members).flatMap(([name, member]) => {
+      if (member.shows === undefined) return [];
+      const from = member.computed === true ? computed : row;
+      return name in from ? [[name, from[name]]] : [];
+    }),
+  );
 }
 
 type AcceptedBy<M extends Members> = {

@@ -20,7 +20,11 @@ export function asksAlso(keywords: Readonly<Record<string, unknown>>) {
   return { asksAlso: keywords };
 }
 
-/** The same schema, or null. One `type` list instead of `anyOf`, so that a value that does not match has one error. */
-export function nullable<S extends TSchema & { readonly type: string }>(schema: S) {
+/**
+ * The same schema, or null. One `type` list instead of `anyOf`, so that a value that does not match has one error.
+ * @throws TypeError for a schema without `type`
+ */
+export function nullable<S extends TSchema>(schema: S) {
+  if (!('type' in schema)) throw new TypeError('only a schema with a type can be made nullable');
   return Type.Unsafe<Static<S> | null>({ ...schema, type: [schema.type, 'null'] });
 }

@@ -1,21 +1,33 @@
 /** Parts that the schemas of several responses of /v1/iam share. */
 
-import { type TSchema, Type } from 'typebox';
+import { Type } from 'typebox';
+import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';
 import { MAX_COUNTED } from '../list/list.ts';
-import { type Component, component } from './keywords.ts';
+import { type Component, component, nullable } from './keywords.ts';
 import { oneOf } from './schemas.ts';
 
-/** RFC 3339 in UTC. */
-export const instant = Type.String({ format: 'date-time', examples: ['2026-11-21T09:00:00.000Z'] });
-export const perhaps = (schema: TSchema & { readonly type: string }) =>
-  Type.Unsafe({ ...schema, type: [schema.type, 'null'] });
+/** RFC 3339 in UTC. In code it is a Date, which `JSON.stringify` writes in that form. */
+export const instant = Type.Unsafe<Date>({
+  type: 'string',
+  format: 'date-time',
+  examples: ['2026-11-21T09:00:00.000Z'],
+});
 export const text = Type.String();
-export const texts = Type.Array(text);
+export const texts = Type.Unsafe<readonly string[]>(Type.Array(text));
 
 export const limit = Type.Integer({ minimum: 0 });
 
-export const UserId = Type.String({ pattern: '^usr_[0-9a-z]{26}$', examples: ['usr_01jd5k3v8m2x7q9w4r6t0y1z3b'] });
-export const KeyId = Type.String({ pattern: '^key_[0-9a-z]{26}$', examples: ['key_01jd5k3v8m2x7q9w4r6t0y1z3b'] });
+export const userId = Type.Unsafe<UserId>({
+  type: 'string',
+  pattern: '^usr_[0-9a-z]{26}$',
+  examples: ['usr_01jd5k3v8m2x7q9w4r6t0y1z3b'],
+});
+export const keyId = Type.Unsafe<KeyId>({
+  type: 'string',
+  pattern: '^key_[0-9a-z]{26}$',
+  examples: ['key_01jd5k3v8m2x7q9w4r6t0y1z3b'],
+});
+export const tenantId = Type.Unsafe<TenantId>({ type: 'string' });
 
 export const Constraints = component(
   'ResourceConstraints',
@@ -50,7 +62,7 @@ export const withheld = {
 /** Notices of one resource. A list of patterns may hold a thousand. */
 export const MAX_NOTICES = 20;
 
-/** The members of roles, policies and keys that tell which of their parts have no effect. */
+/** The members of roles, policies and keys that name the parts without effect. */
 export const notices = {
   notices: Type.Optional(
     Type.Array(
@@ -59,8 +71,8 @@ export const notices = {
         Type.Object({
           kind: oneOf('unneeded_pattern', 'binds_no_one'),
           path: Type.String({ description: 'JSON pointer to the member.', examples: ['/permissions/0'] }),
-          pattern: perhaps(Type.String({ description: 'The pattern that no route and no endpoint needs.' })),
-          nearest: perhaps(Type.String({ description: 'The nearest pattern that covers a permission.' })),
+          pattern: nullable(Type.String({ description: 'The pattern that no route and no endpoint needs.' })),
+          nearest: nullable(Type.String({ description: 'The nearest pattern that covers a permission.' })),
           message: text,
         }),
       ),
@@ -81,7 +93,7 @@ export function listOf(schema: Component) {
       object: oneOf('list'),
       data: Type.Array(schema),
       has_more: Type.Boolean(),
-      next_cursor: perhaps(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),
+      next_cursor: nullable(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),
       total: Type.Optional(
         Type.Integer({
           minimum: 0,

@@ -2,20 +2,9 @@
 
 import { type TSchema, Type } from 'typebox';
 import { DAY_NAMES, type DirectorySuspension } from '../../domain/records.ts';
-import { component } from './keywords.ts';
+import { component, nullable } from './keywords.ts';
 
-import {
-  Constraints,
-  instant,
-  limit,
-  Metadata,
-  notices,
-  perhaps,
-  text,
-  texts,
-  UserId,
-  withheld,
-} from './resource-parts.ts';
+import { Constraints, instant, limit, Metadata, notices, text, texts, userId, withheld } from './resource-parts.ts';
 import { oneOf } from './schemas.ts';
 
 export const directoryStatus = oneOf<'active' | DirectorySuspension>(
@@ -29,10 +18,10 @@ export const directoryStatus = oneOf<'active' | DirectorySuspension>(
 );
 
 const user = {
-  id: UserId,
-  email: perhaps(Type.String({ description: 'Null for users whose directory has no email address for them.' })),
+  id: userId,
+  email: nullable(Type.String({ description: 'Null for users whose directory has no email address for them.' })),
   name: text,
-  department: perhaps(text),
+  department: nullable(text),
   metadata: Metadata,
   roles: Type.Array(text, { description: 'Assigned through the API.' }),
   directory_roles: Type.Array(text, { description: 'Assigned by the directory. Read-only.' }),
@@ -50,7 +39,7 @@ const user = {
     }),
   ),
   email_conflict: Type.Optional(
-    perhaps(
+    nullable(
       Type.String({
         description:
           'Only of users of a directory: the address that it shows, if another user has it. `email` is null then. Read-only.',
@@ -58,11 +47,11 @@ const user = {
     ),
   ),
   last_login_at: Type.Unsafe({
-    ...perhaps(instant),
+    ...nullable(instant),
     description: 'The time of the last login that created a session. Null if there was none. Read-only.',
   }),
   locked_until: Type.Unsafe({
-    ...perhaps(instant),
+    ...nullable(instant),
     description: 'The time until which failed logins lock the account. Null if the account is not locked. Read-only.',
   }),
   created_at: instant,
@@ -101,9 +90,9 @@ export const Role = component(
     permissions: texts,
     resource_constraints: Constraints,
     builtin: Type.Boolean(),
-    tenant_id: perhaps(Type.String({ description: 'Null for built-in roles, which are the same in every tenant.' })),
-    created_at: perhaps(instant),
-    updated_at: perhaps(instant),
+    tenant_id: nullable(Type.String({ description: 'Null for built-in roles, which are the same in every tenant.' })),
+    created_at: nullable(instant),
+    updated_at: nullable(instant),
     ...notices,
   }),
 );
@@ -138,7 +127,7 @@ export const Policy = component(
     attached_roles: texts,
     global: Type.Boolean(),
     enabled: Type.Boolean(),
-    tenant_id: perhaps(Type.String({ description: 'Null for global policies.' })),
+    tenant_id: nullable(Type.String({ description: 'Null for global policies.' })),
     created_at: instant,
     updated_at: instant,
     ...notices,
@@ -195,8 +184,8 @@ export const Session = component(
       format: 'date-time',
       description: 'The time at which the session ends even if it is used.',
     }),
-    address: perhaps(Type.String({ description: 'The client address at login.' })),
-    user_agent: perhaps(text),
+    address: nullable(Type.String({ description: 'The client address at login.' })),
+    user_agent: nullable(text),
     cookie: Type.Boolean({ description: "The refresh token is kept in a browser's cookie." }),
     current: Type.Boolean({ description: "Whether this is the session of the request's access token." }),
   }),
